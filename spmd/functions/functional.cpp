@@ -26,6 +26,13 @@ Tensor hard_slope(const Tensor& x) {
   return where(less_equal(x, -3.0), 0.0, below);
 }
 
+/// torch's general elu: scale * (e^(x rate) - 1) up to 0, and x beyond and where it is NaN.
+Tensor exponential_below_zero(const Tensor& x, double scale, double rate) {
+  const Tensor is_below = less_equal(x, 0.0);
+  const Tensor below = where(is_below, x, 0.0);
+  return where(is_below, expm1(rate == 1 ? below : below * rate) * scale, x);
+}
+
 }  // namespace
 
 Tensor linear(Operand x, const Tensor& weight, const Tensor& bias) {
@@ -76,10 +83,25 @@ Tensor leaky_relu(Operand x, double negative_slope) {
 
 Tensor elu(Operand x, double alpha) {
   Call call("elu", x.loc());
-  return call.rounded_once(x, [&](const Tensor& wide) {
-    const Tensor is_positive = greater(wide, 0.0);
-    return where(is_positive, wide, expm1(where(is_positive, 0.0, wide)) * alpha);
-  });
+  return call.rounded_once(
+      x, [&](const Tensor& wide) { return exponential_below_zero(wide, alpha, 1); });
+}
+
+Tensor celu(Operand x, double alpha) {
+  Call call("celu", x.loc());
+  if (alpha == 0 || std::isnan(alpha)) {
+    call.refuse("alpha = {}: expected a number other than 0", alpha);
+  }
+  return call.rounded_once(
+      x, [&](const Tensor& wide) { return exponential_below_zero(wide, alpha, 1 / alpha); });
+}
+
+Tensor selu(Operand x) {
+  Call call("selu", x.loc());
+  constexpr double kAlpha = 1.6732632423543772;
+  constexpr double kScale = 1.0507009873554805;
+  return call.rounded_once(
+      x, [](const Tensor& wide) { return exponential_below_zero(wide, kAlpha, 1) * kScale; });
 }
 
 Tensor mish(Operand x) {
@@ -96,6 +118,89 @@ Tensor hardswish(Operand x) {
   Call call("hardswish", x.loc());
   // The factor's gradient is 0 beyond its kinks, so no infinity is multiplied by a 0 in x's.
   return call.rounded_once(x, [](const Tensor& wide) { return wide * hard_slope(wide); });
+}
+
+Tensor hardtanh(Operand x, double min_val, double max_val) {
+  Call call("hardtanh", x.loc());
+  if (!(min_val <= max_val)) {
+    call.refuse("min_val = {}, max_val = {}: expected one that isn't above the other", min_val,
+                max_val);
+  }
+  return clamp(x, min_val, max_val);
+}
+
+Tensor relu6(Operand x) {
+  Call call("relu6", x.loc());
+  return clamp(x, 0, 6);
+}
+
+Tensor threshold(Operand x, double threshold, double value) {
+  Call call("threshold", x.loc());
+  return where(less_equal(x, threshold), value, x);
+}
+
+Tensor hardshrink(Operand x, double lambd) {
+  Call call("hardshrink", x.loc());
+  return where(logical_and(greater_equal(x, -lambd), less_equal(x, lambd)), 0.0, x);
+}
+
+Tensor softshrink(Operand x, double lambd) {
+  Call call("softshrink", x.loc());
+  if (!(lambd >= 0)) call.refuse("lambd = {}: expected 0 or more", lambd);
+  return call.rounded_once(x, [&](const Tensor& wide) {
+    const Tensor is_inside = less_equal(abs(wide), lambd);
+    return where(is_inside, 0.0, wide - sign(wide) * lambd);
+  });
+}
+
+Tensor tanhshrink(Operand x) {
+  Call call("tanhshrink", x.loc());
+  return call.rounded_once(x, [](const Tensor& wide) { return wide - tanh(wide); });
+}
+
+Tensor softsign(Operand x) {
+  Call call("softsign", x.loc());
+  return call.rounded_once(x, [](const Tensor& wide) { return wide / (abs(wide) + 1); });
+}
+
+Tensor logsigmoid(Operand x) {
+  Call call("logsigmoid", x.loc());
+  return call.rounded_once(x, [](const Tensor& wide) { return -softplus(-wide); });
+}
+
+Tensor prelu(Operand x, const Tensor& weight) {
+  Call call("prelu", x.loc());
+  const TensorType type = call.type(x);
+  const TensorType slopes = call.type(weight);
+  const std::int64_t count = slopes.num_elements();
+  const std::int64_t channels = type.shape.size() > 1 ? type.shape[1] : 1;
+  if (slopes.shape.size() > 1 || (count != 1 && count != channels)) {
+    call.refuse("the weight {} doesn't fit {}: expected one number, or {} of dim 1",
+                call.node(weight)->label(), call.node(x)->label(), channels);
+  }
+  Dims sizes(static_cast<std::size_t>(type.shape.size()), 1);
+  if (count != 1) sizes[1] = count;
+  return where(greater(x, 0.0), x, x * reshape(weight, Shape(sizes)));
+}
+
+Tensor glu(Operand x, int dim) {
+  Call call("glu", x.loc());
+  const Shape shape = call.type(x).shape;
+  if (shape.size() == 0) call.refuse("{} has no dims", call.node(x)->label());
+  const int axis = call.dim_of(dim, shape.size());
+  if (shape[axis] % 2 != 0) {
+    call.refuse("{}: dim {} has {} elements; expected an even number, for two halves",
+                call.node(x)->label(), dim, shape[axis]);
+  }
+  const std::int64_t half = shape[axis] / 2;
+  return call.rounded_once(x, [&](const Tensor& wide) {
+    return slice(wide, axis, 0, half) * sigmoid(slice(wide, axis, half, 2 * half));
+  });
+}
+
+Tensor softmin(Operand x, int dim) {
+  Call call("softmin", x.loc());
+  return softmax(-x.tensor(), dim);
 }
 
 Tensor log_softmax(Operand x, int dim) {

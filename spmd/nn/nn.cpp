@@ -84,6 +84,17 @@ Tensor RMSNorm::operator()(const Tensor& x, std::source_location loc) const {
   return rms_norm(Operand(x, loc), weight, eps_);
 }
 
+PReLU::PReLU(Module& parent, std::string name, const Options& options)
+    : Module(parent, std::move(name)) {
+  expect_size("PReLU", path(), "num_parameters", options.num_parameters);
+  weight = add_parameter("weight", filled(options.num_parameters, static_cast<float>(options.init)),
+                         {options.num_parameters});
+}
+
+Tensor PReLU::operator()(const Tensor& x, std::source_location loc) const {
+  return prelu(Operand(x, loc), weight);
+}
+
 DropoutLayer::DropoutLayer(Module& parent, std::string name, double p, Function function)
     : Module(parent, std::move(name)), p_(p), function_(function) {
   if (!(p >= 0 && p <= 1)) {

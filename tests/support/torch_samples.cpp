@@ -21,6 +21,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr Reduction kSum = Reduction::sum;
 
 /// The operands of an op and its arguments.
 struct Call {
@@ -32,8 +33,7 @@ struct Call {
   std::vector<int> dims() const { return args.value("dims", std::vector<int>{}); }
   bool keepdim() const { return args.value("keepdim", false); }
   std::optional<double> number(const char* name) const {
-    if (!args.contains(name)) return {};
-    return args.at(name).get<double>();
+    return args.contains(name) ? std::optional(args.at(name).get<double>()) : std::nullopt;
   }
   std::optional<int> only_dim() const {
     return args.contains("dims") ? std::optional(dims()[0]) : std::nullopt;
@@ -81,6 +81,19 @@ std::map<std::string, Function> elementwise() {
       {"mish", of_one(mish)},
       {"hardsigmoid", of_one(hardsigmoid)},
       {"hardswish", of_one(hardswish)},
+      {"celu", [](const Call& c) { return celu(c[0], 1.5); }},
+      {"selu", of_one(selu)},
+      {"hardtanh", [](const Call& c) { return hardtanh(c[0]); }},
+      {"relu6", of_one(relu6)},
+      {"threshold", [](const Call& c) { return threshold(c[0], 0.5, -2); }},
+      {"hardshrink", [](const Call& c) { return hardshrink(c[0]); }},
+      {"softshrink", [](const Call& c) { return softshrink(c[0]); }},
+      {"tanhshrink", of_one(tanhshrink)},
+      {"softsign", of_one(softsign)},
+      {"logsigmoid", of_one(logsigmoid)},
+      {"prelu", [](const Call& c) { return prelu(c[0], c[1]); }},
+      {"glu", [](const Call& c) { return glu(c[0], c.dim()); }},
+      {"softmin", [](const Call& c) { return softmin(c[0], c.dim()); }},
       {"logical_not", of_one(logical_not)},
       {"isfinite", of_one(isfinite)},
       {"stop_gradient", of_one(stop_gradient)},
@@ -228,18 +241,14 @@ std::map<std::string, Function> of_edges() {
       {"l1_loss", [](const Call& c) { return l1_loss(c[0], c[1]); }},
       {"smooth_l1_loss", [](const Call& c) { return smooth_l1_loss(c[0], c[1]); }},
       {"huber_loss", [](const Call& c) { return huber_loss(c[0], c[1]); }},
-      {"mse_loss_sum",
-       [](const Call& c) { return mse_loss(c[0], c[1], {.reduction = Reduction::sum}); }},
-      {"l1_loss_sum",
-       [](const Call& c) { return l1_loss(c[0], c[1], {.reduction = Reduction::sum}); }},
+      {"mse_loss_sum", [](const Call& c) { return mse_loss(c[0], c[1], {.reduction = kSum}); }},
+      {"l1_loss_sum", [](const Call& c) { return l1_loss(c[0], c[1], {.reduction = kSum}); }},
       {"smooth_l1_loss_sum",
-       [](const Call& c) { return smooth_l1_loss(c[0], c[1], {.reduction = Reduction::sum}); }},
-      {"huber_loss_sum",
-       [](const Call& c) { return huber_loss(c[0], c[1], {.reduction = Reduction::sum}); }},
+       [](const Call& c) { return smooth_l1_loss(c[0], c[1], {.reduction = kSum}); }},
+      {"huber_loss_sum", [](const Call& c) { return huber_loss(c[0], c[1], {.reduction = kSum}); }},
       {"bce_logits_sum",
        [](const Call& c) {
-         return binary_cross_entropy_with_logits(c[0], stop_gradient(c[1]),
-                                                 {.reduction = Reduction::sum});
+         return binary_cross_entropy_with_logits(c[0], stop_gradient(c[1]), {.reduction = kSum});
        }},
       {"avg_pool_64", [](const Call& c) { return avg_pool2d(c[0], {.kernel_size = 64}); }},
       {"adaptive_avg_pool_1", [](const Call& c) { return adaptive_avg_pool2d(c[0], 1); }},

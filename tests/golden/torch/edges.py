@@ -64,6 +64,7 @@ def unary():
     }
     for op, function in functions.items():
         edge(op, function, [torch.tensor(kinks)])
+    activations()
     for op in ("relu", "hardswish", "hardsigmoid", "leaky_relu", "elu"):
         for dtype in HALVES:
             edge(op, functions[op], [torch.tensor(kinks, dtype=dtype)])
@@ -74,6 +75,29 @@ def unary():
     for exponent in (-1, 0, 0.5, 1, 2, 3, -0.5):  # torch's root of -infinity is NaN, C's power isn't
         x = torch.tensor([x for x in kinks if x != -INF])
         edge("pow_number", lambda x, e=exponent: x ** e, [x], {"p": exponent})
+
+
+def activations():
+    functions = {
+        "celu": lambda x: F.celu(x, 1.5), "selu": F.selu, "hardtanh": F.hardtanh,
+        "relu6": F.relu6, "threshold": lambda x: F.threshold(x, 0.5, -2.0),
+        "hardshrink": F.hardshrink, "softshrink": F.softshrink, "tanhshrink": F.tanhshrink,
+        "softsign": F.softsign, "logsigmoid": F.logsigmoid,
+    }
+    kinks = [*SPECIAL, 6.0, -6.0, 0.5, -0.5, 0.25, -0.25, 2.0, -2.0, 100.0, -100.0]
+    for dtype in (*REALS, *HALVES):
+        x = torch.tensor(kinks, dtype=dtype)
+        for op, function in functions.items():
+            edge(op, function, [x])
+        rows = torch.tensor([[[*kinks[:8]], [*kinks[8:16]]]], dtype=dtype)
+        edge("prelu", F.prelu, [rows, torch.tensor([0.25], dtype=dtype)])
+        edge("prelu", F.prelu, [rows, torch.tensor([-0.5, 2.0], dtype=dtype)])
+        for dim in (0, -1):
+            halves = torch.tensor(kinks[1:] if dim == 0 else [kinks[3:7], kinks[7:11]], dtype=dtype)
+            edge("glu", lambda x, d=dim: F.glu(x, d), [halves], {"dim": dim})
+        finite = torch.tensor([kinks[3:7], kinks[7:11]], dtype=dtype)
+        for dim in (0, 1):
+            edge("softmin", lambda x, d=dim: F.softmin(x, d), [finite], {"dim": dim})
 
 
 def binary():

@@ -35,6 +35,7 @@ struct Net : Module {
   Embedding embed{*this, "embed", {.num_embeddings = 10, .embedding_dim = 3}};
   Embedding padded{*this, "padded", {.num_embeddings = 10, .embedding_dim = 3, .padding_idx = 0}};
   Dropout2d drop{*this, "drop", 0.1};
+  PReLU prelu{*this, "prelu", {}};
   LayerNorm ln{*this, "ln", {.size = 3}};
   ModuleList<Linear> layers{*this, "layers"};
   Parameter count{add_buffer("count", 0, {})};
@@ -146,6 +147,7 @@ TEST_F(Porting, Modules) {
   EXPECT_EQ(std::get<1>(state).size(), 4U);
   net.train(), net.eval();
   const auto activations = std::tuple(relu(x), gelu(x), silu(x));
+  const std::vector<Tensor> more_of_them{relu6(x), selu(x), logsigmoid(x), softshrink(x, 0.5)};
   const auto soft = std::tuple(softmax(x), log_softmax(x));
   const auto pools =
       std::tuple(max_pool2d(image, {.kernel_size = 2}), adaptive_avg_pool2d(image, 1));

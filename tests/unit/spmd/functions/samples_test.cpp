@@ -61,10 +61,11 @@ around in both.
 - any and all of u8 are pred; in torch u8, as they were before it had bool.
 - NaN: weft's sign of NaN is NaN (torch: 0), and so are the gradients of abs and l1_loss there. The
   gradient of a function that jumps over kinks depends in torch on how its kernel's comparison
-  treats a NaN: at one it is 1 for elu and hardswish, and 0 for clamp and hardsigmoid. In weft it is
-  what the formula gives: NaN for elu and hardswish, and what was passed in, or a part of it, for
-  clamp and hardsigmoid, so that a NaN isn't lost. The elements that are NaN share the gradient of
-  amax and amin, as of torch.max without dim; torch.amax makes all of it NaN.
+  treats a NaN: at one it is 1 for hardswish, and 0 for clamp, hardtanh, relu6, hardsigmoid,
+  hardshrink and softshrink. In weft it is what the formula gives: NaN for hardswish, and what was
+  passed in, or a part of it, for the others; that of celu and selu is torch's, but for f64, where
+  torch has NaN. The elements that are NaN share the gradient of amax and amin, as of torch.max
+  without dim; torch.amax makes all of it NaN.
 - A gradient of hardsigmoid in f64 has 1/6 in the precision of f32 in torch.
 - gelu of infinity is infinity (torch: NaN). pow(-infinity, 0.5) is infinity, as in C (torch: NaN).
 - The gradients of cumprod and prod are products of the other elements. torch divides by the
@@ -76,8 +77,7 @@ around in both.
 - An integer divided by 0 is -1 (floor_divide: -1 or -2), and its remainder the dividend; torch
   throws.
 - A mean, a loss, a norm, a variance and an average pool of bf16 and f16 are computed in f32 and
-  rounded once. So is a sum on one chip; where its operand is sharded, each chip's part is rounded:
-  sum(cast(x, DType::f32)) isn't.
+  rounded once. So is a sum, on however many chips.
 )";
 }
 
