@@ -12,7 +12,7 @@
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/trace.hpp"
 #include "transport/foreign/in_quotes.hpp"
-#include "transport/format/plain_file.hpp"
+#include "transport/remote/storages.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft {
@@ -199,7 +199,7 @@ class Matching {
 
 LoadResult load(std::span<const Parameter> state, const std::string& path,
                 const LoadOptions& options, std::source_location where) {
-  require_local_path(path, "load: path");
+  require_storage(path, "load: path");
   Runtime& runtime = Trace::current(where).runtime();
   const Mesh* mesh = runtime.mesh();
   const auto file = StateFile::open(path);

@@ -14,7 +14,7 @@
 
 #include "spmd/tensor/node.hpp"
 #include "transport/foreign/safetensors.hpp"
-#include "transport/format/plain_file.hpp"
+#include "transport/remote/storages.hpp"
 #include "transport/storage/output_file.hpp"
 
 namespace weft {
@@ -67,7 +67,7 @@ class SharedFile {
 
 void save(std::span<const Parameter> state, const std::string& path,
           const std::map<std::string, std::string>& metadata, std::source_location where) {
-  require_local_path(path, "save: path");
+  require_storage(path, "save: path");
   TrainContext& context = get_context();
   std::vector<NamedType> types;
   // PyTorch's loaders look for the format of the layout.

@@ -15,6 +15,7 @@
 #include "actors/job/validate_run.hpp"
 #include "transport/format/plain_file.hpp"
 #include "transport/memory/open_files.hpp"
+#include "transport/remote/storages.hpp"
 
 namespace weft {
 namespace {
@@ -232,11 +233,18 @@ std::string absolute_path(const std::string& path, const char* field) {
   return (normal.has_filename() ? normal : normal.parent_path()).string();
 }
 
+/// The folder of a run's checkpoints, or one of them: a path of this machine or a URL.
+std::string checkpoint_place(std::string path, const char* field) {
+  if (find_storage(path, field) == nullptr) return absolute_path(path, field);
+  while (path.ends_with('/')) path.pop_back();
+  return path;
+}
+
 ResumeFrom resume_from(const std::string& option) {
   using Kind = ResumeFrom::Kind;
   if (option == "never") return {Kind::never};
   if (option == "auto") return {Kind::newest};
-  return {Kind::path, absolute_path(option, "run.resume")};
+  return {Kind::path, checkpoint_place(option, "run.resume")};
 }
 
 RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
@@ -359,7 +367,7 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
   spec.timeout_s = options.backend.timeout_s;
   spec.seed = options.run.seed;
   spec.checkpoint = options.run.checkpoint;
-  spec.checkpoint.path = absolute_path(spec.checkpoint.path, "run.checkpoint.path");
+  spec.checkpoint.path = checkpoint_place(spec.checkpoint.path, "run.checkpoint.path");
   spec.resume = resume_from(options.run.resume);
   spec.resume_partial = options.run.resume_partial;
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);

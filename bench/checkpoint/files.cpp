@@ -20,10 +20,10 @@
 
 #include "bench/machine.hpp"
 #include "bench/python_child.hpp"
+#include "transport/memory/work_crew.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 #include "transport/storage/part_writer.hpp"
-#include "transport/storage/work_crew.hpp"
 
 namespace weft::bench {
 namespace {

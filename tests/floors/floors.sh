@@ -49,14 +49,14 @@ floor() {
 }
 
 # Public headers of what needs no job, and those of jobs.
-readonly tensor_api='<weft/(along_dim|atom|attention|batch|compile|compile_impl|containers|control_flow|conv_layers|convolution|custom_call|custom_op|data_files|data_transforms|dataset|debug|dlpack|dropout_layers|element|error|functional|gradients|host_number|hybrid_mesh|image_files|image_transforms|init|interpolate|item_random|large_scale_optimizers|local_data|lora|losses|mesh|mesh_scope|metrics|module|multi_head_attention|nn|norm_layers|ops|optim|optimizers|packing|parameter_average|partition_spec|plateau_schedule|presets|print|products|random|recurrent|reductions|sampler|schedule|shapes|shard_map|stream|tar_files|tensor|tensor_tree|text_files|tokenizer|transformer|transforms|type)\.hpp>'
+readonly tensor_api='<weft/(along_dim|atom|attention|batch|compile|compile_impl|containers|control_flow|conv_layers|convolution|custom_call|custom_op|data_files|data_transforms|dataset|debug|dlpack|dropout_layers|element|error|functional|gradients|host_number|hybrid_mesh|image_files|image_transforms|init|interpolate|item_random|large_scale_optimizers|local_data|lora|losses|mesh|mesh_scope|metrics|module|multi_head_attention|nn|norm_layers|ops|optim|optimizers|packing|parameter_average|partition_spec|plateau_schedule|presets|print|products|random|recurrent|reductions|sampler|schedule|shapes|shard_map|storage|stream|tar_files|tensor|tensor_tree|text_files|tokenizer|transformer|transforms|type)\.hpp>'
 readonly job_api='<weft/(checkpoint_config|checkpoint_manager|chip|config|device|device_loader|job|log|loop|result|scaling_config|spdlog_sink|state|tls|train_context|trainer|weft)\.hpp>'
 
 floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
 floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'
 floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann)/.*>' \
   '<(archive|archive_entry|jerror|jpeglib|png|xxhash|zlib)\.h>' \
-  '<(libexif|unicode|webp)/[a-z0-9-]+\.h>' \
+  '<(curl|libexif|unicode|webp)/[a-z0-9-]+\.h>' \
   '<weft_schema/.*>' "$tensor_api" '"(spmd|transport)/.*"'
 floor inspect "$standard" "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl|xxhash)\.h>' \
   "$tensor_api" '"(spmd|transport|inspect)/.*"'
@@ -92,7 +92,7 @@ say 'the headers include each other in a circle' < <(
 # Each room may include those before it.
 readonly rooms=(
   spmd/{base,mesh,program,control,rules,ops,text,reference,passes,plan,tensor,functions,nn,data}
-  transport/{format,foreign,pytorch,image,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume,dataset,text}
+  transport/{format,foreign,pytorch,image,memory,board,blackbox,job,reduce,collectives,state,channel,remote,storage,resume,dataset,text}
   inspect/{process,snapshot,why,views,programs,history,profile,page}
   actors/{process,protocol,supervision,link}
   actors/device actors/device/cpu/{loops,jit,onednn,attention,kernels} actors/device/cpu

@@ -16,8 +16,8 @@
 #include "transport/foreign/npy.hpp"
 #include "transport/foreign/npz.hpp"
 #include "transport/foreign/safetensors.hpp"
-#include "transport/format/plain_file.hpp"
 #include "transport/memory/utf8.hpp"
+#include "transport/remote/storages.hpp"
 #include "transport/storage/output_file.hpp"
 #include "transport/storage/state_file.hpp"
 
@@ -111,8 +111,7 @@ void write_npy(const StateFile& file, const std::vector<Exported>& chosen,
       fail(Errc::invalid_argument, "'{}' is no file's name: export it as safetensors", name);
     }
   }
-  require_local_path(options.output, "--output");
-  fs::create_directories(options.output);
+  if (find_storage(options.output, "--output") == nullptr) fs::create_directories(options.output);
   for (const Exported& exported : chosen) {
     const std::string& name = exported.type.name;
     OutputFile output(options.output + "/" + name + ".npy");

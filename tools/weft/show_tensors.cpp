@@ -13,6 +13,7 @@
 #include "inspect/views/table.hpp"
 #include "transport/format/saved_notes.hpp"
 #include "transport/memory/utf8.hpp"
+#include "transport/remote/storages.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 #include "transport/storage/retention.hpp"
@@ -139,7 +140,7 @@ struct Listed {
 std::vector<Listed> checkpoints_in(const std::string& folder) {
   std::vector<Listed> all;
   std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored)) return all;
+  if (!is_remote(folder) && !std::filesystem::is_directory(folder, ignored)) return all;
   for (const CheckpointEntry& entry : list_checkpoints(folder)) {
     Listed& listed = all.emplace_back(Listed{.entry = entry, .notes = {}});
     try {

@@ -13,7 +13,8 @@
 #include "transport/dataset/input_file.hpp"
 #include "transport/dataset/scan_progress.hpp"
 #include "transport/dataset/tar_sample.hpp"
-#include "transport/format/plain_file.hpp"
+#include "transport/remote/object_cache.hpp"
+#include "transport/remote/storages.hpp"
 
 namespace weft {
 namespace {
@@ -39,13 +40,42 @@ bool has_extension(const std::string& name, const std::vector<std::string>& exte
 }
 
 struct Listing {
-  std::vector<std::string> folders;  ///< names, sorted
-  std::vector<std::string> files;
+  std::vector<std::string> folders{};  ///< names, sorted
+  std::vector<std::string> files{};
+  std::vector<StoredObject> objects{};  ///< of a URL: the files
 };
+
+/// An object store has folders only in the names of objects.
+Listing list_objects(Storage& storage, const std::string& folder,
+                     const std::vector<std::string>& extensions, ScanProgress& progress) {
+  std::vector<StoredObject> objects = storage.list(folder + "/");
+  if (objects.empty()) fail(Errc::not_found, "there are no objects in the folder {}", folder);
+  progress.advance(std::ssize(objects));
+  std::ranges::sort(objects, {}, &StoredObject::url);
+  Listing listing;
+  for (StoredObject& object : objects) {
+    const std::string rest = object.url.substr(folder.size() + 1);
+    if (const std::size_t slash = rest.find('/'); slash != std::string::npos) {
+      std::string name = rest.substr(0, slash);
+      if (listing.folders.empty() || listing.folders.back() != name) {
+        listing.folders.push_back(std::move(name));
+      }
+    } else if (has_extension(rest, extensions)) {
+      listing.files.push_back(rest);
+      listing.objects.push_back(std::move(object));
+    }
+  }
+  std::ranges::sort(listing.folders);
+  listing.folders.erase(std::unique(listing.folders.begin(), listing.folders.end()),
+                        listing.folders.end());
+  return listing;
+}
 
 Listing list(const std::string& folder, const std::vector<std::string>& extensions,
              ScanProgress& progress) {
-  require_local_path(folder);
+  if (const StoragePtr storage = find_storage(folder)) {
+    return list_objects(*storage, folder, extensions, progress);
+  }
   Listing listing;
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -121,6 +151,7 @@ class ClassFolder : public Dataset {
            folder, depth);
     }
     const Listing listing = list(folder, extensions_, progress);
+    objects_.insert(objects_.end(), listing.objects.begin(), listing.objects.end());
     if (!listing.files.empty()) {
       folders_.push_back(folder);
       for (const std::string& name : listing.files) {
@@ -136,8 +167,10 @@ class ClassFolder : public Dataset {
 
   void read_item(const Item& item, ItemMemory out) const override {
     const Entry& entry = files_[static_cast<std::size_t>(item.index)];
-    const InputFile file(item_path(item.index));
-    of_file(file.path(), [&] {
+    const std::string path = item_path(item.index);
+    const InputFile file(
+        objects_.empty() ? path : local_copy(objects_[static_cast<std::size_t>(item.index)]));
+    of_file(path, [&] {
       if (file.bytes() > kFileBytesMax) {
         fail(Errc::corrupt, "has {} bytes; a file has at most {}", file.bytes(), kFileBytesMax);
       }
@@ -154,6 +187,7 @@ class ClassFolder : public Dataset {
   std::vector<std::string> folders_;
   std::string names_;
   std::vector<Entry> files_;
+  std::vector<StoredObject> objects_;  // of a URL: the files; copied as items are read
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "transport/dataset/scan_progress.hpp"
 #include "transport/format/plain_file.hpp"
+#include "transport/remote/object_cache.hpp"
 
 namespace weft {
 namespace {
@@ -42,7 +43,7 @@ std::string checked_path(std::string path) {
 }  // namespace
 
 InputFile::InputFile(std::string path)
-    : path_(checked_path(std::move(path))), descriptor_(open_plain_file(path_)) {
+    : path_(checked_path(std::move(path))), descriptor_(open_plain_file(local_copy(path_))) {
   struct stat status {};
   if (::fstat(descriptor_, &status) == 0) {
     bytes_ = static_cast<std::uint64_t>(status.st_size);

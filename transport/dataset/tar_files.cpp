@@ -14,6 +14,7 @@
 #include "transport/dataset/scan_progress.hpp"
 #include "transport/dataset/tar_sample.hpp"
 #include "transport/foreign/tar.hpp"
+#include "transport/remote/object_cache.hpp"
 #include "transport/storage/part_files.hpp"
 
 namespace weft {
@@ -48,14 +49,16 @@ void refuse_compressed(const InputFile& file) {
 class TarFiles : public Dataset {
  public:
   TarFiles(const std::vector<std::string>& paths, std::vector<TarField> fields)
-      : name_(name_of(paths)), sample_(name_, std::move(fields)), files_(paths) {
+      : name_(name_of(paths)), sample_(name_, std::move(fields)), files_(local_copies(paths)) {
     files_.open();
-    for (const std::string& path : paths) file_bytes_.push_back(InputFile(path).bytes());
+    for (std::uint32_t i = 0; i < paths.size(); ++i) {
+      file_bytes_.push_back(InputFile(files_.path(i)).bytes());
+    }
     ScanProgress progress(name_, "bytes",
                           std::accumulate(file_bytes_.begin(), file_bytes_.end(), std::int64_t{0}));
-    for (const std::string& path : paths) {
+    for (std::uint32_t i = 0; i < paths.size(); ++i) {
       first_samples_.push_back(size());
-      of_file(path, [&] { add_samples(InputFile(path), progress); });
+      of_file(paths[i], [&] { add_samples(InputFile(files_.path(i)), progress); });
     }
     if (size() == 0) {
       fail(Errc::invalid_argument, "{}: has no samples with files of extension {}", name_,

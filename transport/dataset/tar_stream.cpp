@@ -11,6 +11,7 @@
 
 #include "transport/dataset/input_file.hpp"
 #include "transport/dataset/tar_sample.hpp"
+#include "transport/remote/object_cache.hpp"
 
 namespace weft {
 namespace {
@@ -20,14 +21,15 @@ class Archive {
  public:
   explicit Archive(const std::string& path) : archive_(archive_read_new()) {
     if (archive_ == nullptr) fail(Errc::no_space, "libarchive has no memory");
-    const InputFile opened(path);  // for its errors
+    const std::string copy = local_copy(path);
+    const InputFile opened(copy);  // for its errors
     for (const auto support : {archive_read_support_filter_gzip, archive_read_support_filter_bzip2,
                                archive_read_support_filter_xz, archive_read_support_filter_zstd,
                                archive_read_support_filter_lz4, archive_read_support_format_tar}) {
       (void)support(archive_.get());
     }
     constexpr std::size_t kBlockBytes = std::size_t{1} << 18;
-    check(archive_read_open_filename(archive_.get(), path.c_str(), kBlockBytes));
+    check(archive_read_open_filename(archive_.get(), copy.c_str(), kBlockBytes));
   }
 
   /// The next plain file, or null at the end. Valid until the next call.

@@ -14,20 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kLocalScheme = "file";
-
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-/// "s3" of "s3://bucket/x" (RFC 3986); "" where it begins with none.
-std::string_view scheme_of(std::string_view path) {
-  const std::size_t end = path.find("://");
-  if (end == std::string_view::npos || end == 0 || !is_letter(path.front())) return {};
-  const std::string_view scheme = path.substr(0, end);
-  const bool is_scheme = std::ranges::all_of(scheme, [](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
-  });
-  return is_scheme ? scheme : std::string_view();
-}
 
 const char* kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
@@ -54,16 +41,23 @@ void require_plain(const std::string& path, const struct stat& status) {
 
 }  // namespace
 
+std::string_view url_scheme(std::string_view path) {
+  const std::size_t end = path.find("://");
+  if (end == std::string_view::npos || end == 0 || !is_letter(path.front())) return {};
+  const std::string_view scheme = path.substr(0, end);
+  const bool is_scheme = std::ranges::all_of(scheme, [](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+  });
+  return is_scheme ? scheme : std::string_view();
+}
+
 void require_local_path(std::string_view path, std::string_view option) {
-  const std::string_view scheme = scheme_of(path);
+  const std::string_view scheme = url_scheme(path);
   if (scheme.empty()) return;
-  const std::string advice = scheme == kLocalScheme
-                                 ? "give the path alone, without \"file://\""
-                                 : "give a path of this machine, as that of a folder where the "
-                                   "store is mounted, or a copy";
-  fail(Errc::unavailable,
-       "{}{}\"{}\" is a URL: weft reads and writes files of this machine only; {}", option,
-       option.empty() ? "" : " = ", path, advice);
+  const std::string advice = scheme == kLocalScheme ? "give the path alone, without \"file://\""
+                                                    : "give a path of this machine";
+  fail(Errc::unavailable, "{}{}\"{}\" is a URL, where only files of this machine can be; {}",
+       option, option.empty() ? "" : " = ", path, advice);
 }
 
 std::string path_variable(const char* name) {

@@ -7,8 +7,14 @@
 
 namespace weft {
 
+/// The scheme of paths of this machine, which are given without it.
+inline constexpr std::string_view kLocalScheme = "file";
+
+/// "s3" of "s3://bucket/x" (RFC 3986); "" of a path that begins with no scheme.
+std::string_view url_scheme(std::string_view path);
+
 /// Throws unavailable for a URL ("s3://bucket/x"), which would become a folder "s3:" of this
-/// machine. `option` is what the error names with it, "run.checkpoint.path"; "" for nothing.
+/// machine. `option` is what the error names with it, "run.storage_path"; "" for nothing.
 void require_local_path(std::string_view path, std::string_view option = "");
 
 /// The path that an environment variable holds; "" if it isn't set. Throws what

@@ -6,14 +6,16 @@
 #include <weft_schema/run_card_generated.h>
 #include <weft/error.hpp>
 
+#include "transport/format/plain_file.hpp"
 #include "transport/format/tensor_fields.hpp"
 
 namespace weft {
 namespace {
 
 std::optional<std::string> fault_of(const RunCard& card) {
-  if (!card.checkpoints.starts_with('/')) {
-    return fmt::format("checkpoints = \"{}\": expected an absolute path", card.checkpoints);
+  if (!card.checkpoints.starts_with('/') && url_scheme(card.checkpoints).empty()) {
+    return fmt::format("checkpoints = \"{}\": expected an absolute path or a URL",
+                       card.checkpoints);
   }
   if (!std::isfinite(card.keep_for_rescue_s) || card.keep_for_rescue_s < 0) {
     return fmt::format("keep_for_rescue_s = {}", card.keep_for_rescue_s);

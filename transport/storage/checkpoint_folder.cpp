@@ -19,13 +19,15 @@
 
 #include "transport/format/file_bytes.hpp"
 #include "transport/format/plain_file.hpp"
+#include "transport/remote/object_cache.hpp"
+#include "transport/remote/storages.hpp"
+#include "transport/storage/checkpoint_objects.hpp"
 
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "checkpoint_";
 constexpr std::string_view kUnfinished = ".tmp-";
 constexpr std::string_view kTrash = ".trash-";
 constexpr const char* kLockName = ".lock";
@@ -34,8 +36,8 @@ constexpr int kRenamesMax = 100;
 
 /// "checkpoint_000640", and "checkpoint_000640-2" for the third of that step.
 std::string checkpoint_name(std::uint64_t step, int save) {
-  return save == 0 ? fmt::format("{}{:06}", kPrefix, step)
-                   : fmt::format("{}{:06}-{}", kPrefix, step, save);
+  return save == 0 ? fmt::format("{}{:06}", kCheckpointPrefix, step)
+                   : fmt::format("{}{:06}-{}", kCheckpointPrefix, step, save);
 }
 
 struct ParsedName {
@@ -44,10 +46,10 @@ struct ParsedName {
 };
 
 std::optional<ParsedName> parse_name(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
+  if (!name.starts_with(kCheckpointPrefix)) return std::nullopt;
   ParsedName parsed;
   const char* const end = name.data() + name.size();
-  const auto step = std::from_chars(name.data() + kPrefix.size(), end, parsed.step);
+  const auto step = std::from_chars(name.data() + kCheckpointPrefix.size(), end, parsed.step);
   if (step.ec != std::errc()) return std::nullopt;
   if (step.ptr != end) {
     if (*step.ptr != '-') return std::nullopt;
@@ -57,7 +59,13 @@ std::optional<ParsedName> parse_name(std::string_view name) {
   return parsed;
 }
 
+/// Where the folder's checkpoints are written.
+std::string writing_folder(const std::string& folder) {
+  return is_remote(folder) ? staging_folder(folder) : folder;
+}
+
 std::vector<std::string> names_in(const std::string& folder) {
+  if (is_remote(folder)) return list_checkpoint_objects(folder).whole;
   require_local_path(folder);
   std::error_code error;
   if (!fs::exists(folder, error) && !error) return {};
@@ -89,7 +97,7 @@ std::map<std::uint64_t, std::map<int, std::string>> saves_in(const std::string& 
     const auto parsed = parse_name(name);
     std::string path = folder + "/" + name;
     // A copy that somebody makes has no manifest before it is whole, if he is lucky.
-    if (!parsed || !is_there(manifest_path(path))) continue;
+    if (!parsed || (!is_remote(folder) && !is_there(manifest_path(path)))) continue;
     found[parsed->step].emplace(parsed->save, std::move(path));
   }
   return found;
@@ -118,6 +126,16 @@ class LockedFile {
   int number_;
   bool is_refused_ = false;
 };
+
+/// After all saves of the step, so that the last number is the last save.
+int next_save(const std::string& folder, std::uint64_t step) {
+  int next = 0;
+  for (const std::string& name : names_in(folder)) {
+    const auto parsed = parse_name(name);
+    if (parsed && parsed->step == step) next = std::max(next, parsed->save + 1);
+  }
+  return next;
+}
 
 void remove_files(FileSystem& files, const std::string& folder) {
   for (const FolderEntry& entry : files.list(folder)) {
@@ -156,9 +174,12 @@ std::vector<std::string> list_replaced_checkpoints(const std::string& folder) {
 
 CheckpointManifest read_manifest(const std::string& checkpoint) {
   const std::string path = manifest_path(checkpoint);
-  require_local_path(checkpoint);
+  const StoragePtr storage = find_storage(path);
   std::error_code error;
-  if (!is_there(path) && !fs::is_symlink(fs::symlink_status(path, error))) {
+  const bool is_absent = storage != nullptr
+                             ? !storage->open(path)
+                             : !is_there(path) && !fs::is_symlink(fs::symlink_status(path, error));
+  if (is_absent) {
     const auto within = list_checkpoints(checkpoint);
     const std::string hint =
         within.empty()
@@ -166,7 +187,9 @@ CheckpointManifest read_manifest(const std::string& checkpoint) {
             : fmt::format("; it holds checkpoints, the last of them {}", within.back().path);
     fail(Errc::not_found, "{} is no checkpoint: it has no {}{}", checkpoint, kManifestName, hint);
   }
-  const std::vector<std::byte> bytes = read_file_bytes(path, kManifestBytesMax);
+  const std::vector<std::byte> bytes = storage != nullptr
+                                           ? read_object(path, kManifestBytesMax)
+                                           : read_file_bytes(path, kManifestBytesMax);
   try {
     return decode_manifest(bytes);
   } catch (const Error& e) {
@@ -175,6 +198,7 @@ CheckpointManifest read_manifest(const std::string& checkpoint) {
 }
 
 void make_folders(const std::string& folder) {
+  if (is_remote(folder)) return make_folders(staging_folder(folder));
   require_local_path(folder);
   std::error_code error;
   if (fs::is_directory(folder, error)) return;
@@ -205,7 +229,7 @@ ReadLock::~ReadLock() { ::close(descriptor_); }
 
 CheckpointLock::CheckpointLock(const std::string& folder, std::string_view owner) {
   make_folders(folder);
-  const std::string path = folder + "/" + kLockName;
+  const std::string path = writing_folder(folder) + "/" + kLockName;
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail(Errc::io, "can't open {}: {}", path, std::strerror(errno));
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
@@ -225,6 +249,14 @@ CheckpointLock::CheckpointLock(const std::string& folder, std::string_view owner
 CheckpointLock::~CheckpointLock() { ::close(descriptor_); }
 
 void remove_unfinished(FileSystem& files, const std::string& folder, std::string_view but) {
+  if (is_remote(folder)) {
+    remove_unfinished(files, staging_folder(folder), but);
+    if (!but.empty()) return;
+    for (const std::string& name : list_checkpoint_objects(folder).unfinished) {
+      if (parse_name(name)) remove_checkpoint_objects(folder + "/" + name);
+    }
+    return;
+  }
   for (const std::string& name : names_in(folder)) {
     const std::string path = folder + "/" + name;
     const bool is_unfinished = name.starts_with(kUnfinished) || name.starts_with(kTrash);
@@ -235,7 +267,7 @@ void remove_unfinished(FileSystem& files, const std::string& folder, std::string
 
 std::string unfinished_path(const std::string& folder, std::uint64_t step, std::string_view owner,
                             std::uint64_t attempt) {
-  return fmt::format("{}/{}{:06}-{}-{}", folder, kUnfinished, step, owner, attempt);
+  return fmt::format("{}/{}{:06}-{}-{}", writing_folder(folder), kUnfinished, step, owner, attempt);
 }
 
 std::string begin_checkpoint(FileSystem& files, const std::string& folder, std::uint64_t step,
@@ -251,14 +283,15 @@ void drop_checkpoint(FileSystem& files, const std::string& unfinished) {
 
 std::string commit_checkpoint(FileSystem& files, const std::string& folder,
                               const std::string& unfinished, const CheckpointManifest& manifest) {
+  const int next = next_save(folder, manifest.step);
+  if (is_remote(folder)) {
+    std::string url = folder + "/" + checkpoint_name(manifest.step, next);
+    put_checkpoint(url, unfinished, manifest);
+    drop_checkpoint(files, unfinished);
+    return url;
+  }
   write_new_file(files, unfinished + "/" + std::string(kManifestName), encode_manifest(manifest));
   files.sync_folder(unfinished);
-  // After all saves of the step, so that the last number is the last save.
-  int next = 0;
-  for (const std::string& name : names_in(folder)) {
-    const auto parsed = parse_name(name);
-    if (parsed && parsed->step == manifest.step) next = std::max(next, parsed->save + 1);
-  }
   for (int save = next; save < next + kRenamesMax; ++save) {
     std::string path = folder + "/" + checkpoint_name(manifest.step, save);
     if (!files.rename(unfinished, path)) continue;
@@ -269,6 +302,10 @@ std::string commit_checkpoint(FileSystem& files, const std::string& folder,
 }
 
 bool remove_checkpoint(FileSystem& files, const std::string& path) {
+  if (is_remote(path)) {
+    remove_checkpoint_objects(path);
+    return true;
+  }
   const LockedFile lock(
       ::open(manifest_path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), LOCK_EX);
   if (lock.is_refused()) return false;

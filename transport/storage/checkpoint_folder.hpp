@@ -7,6 +7,10 @@
 ///
 /// Readers look at checkpoint_* alone. Whoever writes holds a CheckpointLock, so that what another
 /// writer left behind unfinished is known to be dead.
+///
+/// A folder may be a URL (checkpoint_objects.hpp). A checkpoint is then written in a folder of this
+/// machine, which has the lock, too, and put when it is whole; jobs of other machines aren't
+/// noticed.
 
 #include <cstdint>
 #include <optional>
@@ -20,6 +24,7 @@
 namespace weft {
 
 inline constexpr std::string_view kManifestName = "manifest.weft";
+inline constexpr std::string_view kCheckpointPrefix = "checkpoint_";
 
 /// "part-00003-of-00008.weft".
 std::string part_name(int part, int num_parts);
@@ -72,10 +77,10 @@ class CheckpointLock {
 
 // For the job whose trainer holds the lock.
 
-/// Makes the folder and its parents, durably. Throws io.
+/// Makes the folder and its parents, durably; of a URL, the one in which is written. Throws io.
 void make_folders(const std::string& folder);
-/// The folder in which the parts of a checkpoint are written. `owner` and `attempt` tell saves
-/// apart.
+/// The folder of this machine in which the parts of a checkpoint are written. `owner` and `attempt`
+/// tell saves apart.
 std::string unfinished_path(const std::string& folder, std::uint64_t step, std::string_view owner,
                             std::uint64_t attempt);
 /// Makes that folder, if no other worker has, and returns its path.
@@ -84,7 +89,7 @@ std::string begin_checkpoint(FileSystem& files, const std::string& folder, std::
 /// Removes it with all that is in it, if it is there. No worker writes to it any more.
 void drop_checkpoint(FileSystem& files, const std::string& unfinished);
 /// Removes what writers before have left unfinished, but not `but`, what begin_checkpoint()
-/// returned.
+/// returned. Under a URL, only where nothing is begun: what is put can't be told from it.
 void remove_unfinished(FileSystem& files, const std::string& folder, std::string_view but = "");
 /// Writes the manifest beside the parts, which are durable, and gives the checkpoint its name. It
 /// is there once this has returned, even after a loss of power; after an error it may be there or

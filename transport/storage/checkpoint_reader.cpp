@@ -8,8 +8,11 @@
 #include <weft/error.hpp>
 
 #include "transport/format/shard_frame.hpp"
+#include "transport/memory/work_crew.hpp"
+#include "transport/remote/object_cache.hpp"
+#include "transport/remote/storages.hpp"
+#include "transport/storage/checkpoint_objects.hpp"
 #include "transport/storage/part_files.hpp"
-#include "transport/storage/work_crew.hpp"
 
 namespace weft {
 namespace {
@@ -131,7 +134,8 @@ void verify_head(const PartFiles& files, const CheckpointManifest& manifest,
 
 ReadBytes read_boxes(const std::string& checkpoint, const CheckpointManifest& manifest,
                      std::span<const WantedBox> wanted, const ReadOptions& options) {
-  return read_boxes(PartFiles(checkpoint, manifest.files), manifest, wanted, options);
+  const std::string folder = local_folder(checkpoint, manifest.files);
+  return read_boxes(PartFiles(folder, manifest.files), manifest, wanted, options);
 }
 
 ReadBytes read_boxes(const PartFiles& files, const CheckpointManifest& manifest,
@@ -173,20 +177,21 @@ ReadBytes read_boxes(const PartFiles& files, const CheckpointManifest& manifest,
 }
 
 void require_files(const std::string& checkpoint, const CheckpointManifest& manifest) {
-  const PartFiles files(checkpoint, manifest.files);
   std::vector<std::uint64_t> ends(manifest.files.size());
   for (const StoredTensor& tensor : manifest.tensors) {
     for (const StoredShard& shard : tensor.shards) {
       ends[shard.file] = std::max(ends[shard.file], shard.file_offset + shard.frame_bytes);
     }
   }
+  if (is_remote(checkpoint)) return require_objects(checkpoint, manifest.files, ends);
+  const PartFiles files(checkpoint, manifest.files);
   for (std::uint32_t file = 0; file < ends.size(); ++file) files.require(file, 0, ends[file]);
 }
 
 std::vector<std::string> verify_checkpoint(const std::string& checkpoint,
                                            const CheckpointManifest& manifest,
                                            const ReadOptions& options) {
-  const PartFiles files(checkpoint, manifest.files);
+  const PartFiles files(local_folder(checkpoint, manifest.files), manifest.files);
   std::vector<std::string> faults;
   std::mutex mutex;
   const auto check = [&](const auto& what) {

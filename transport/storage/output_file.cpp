@@ -14,7 +14,8 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/plain_file.hpp"
+#include "transport/remote/object_cache.hpp"
+#include "transport/remote/storages.hpp"
 #include "transport/storage/file_system.hpp"
 
 namespace weft {
@@ -26,7 +27,9 @@ constexpr std::string_view kSuffix = ".tmp";
 /// A sweep may take a new file before its writer has locked it.
 constexpr int kAttemptsMax = 100;
 
-std::string folder_of(const std::string& path) {
+/// The folder of this machine in which a file is written.
+std::string writing_folder_of(const std::string& path) {
+  if (find_storage(path) != nullptr) return staging_folder(parent_url(path));
   const auto folder = std::filesystem::path(path).parent_path();
   return folder.empty() ? "." : folder.string();
 }
@@ -83,13 +86,13 @@ bool sweep_file(const std::string& path, bool dry_run) {
 
 OutputFile::OutputFile(std::string path)
     : path_(std::move(path)),
-      unfinished_(fmt::format("{}{}{}{}", path_, kMark, kUnique, kSuffix)),
+      folder_(writing_folder_of(path_)),
+      unfinished_(fmt::format("{}/{}{}{}{}", folder_, last_part(path_), kMark, kUnique, kSuffix)),
       file_(nullptr) {
-  require_local_path(path_);
   file_ = open_unfinished(unfinished_);
   if (file_ == nullptr) fail_call("create");
   try {
-    (void)sweep_unfinished(folder_of(path_));
+    (void)sweep_unfinished(folder_);
   } catch (const Error&) {
     // A folder that may be written but not listed.
   }
@@ -107,9 +110,15 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 
 void OutputFile::finish() {
   if (std::fflush(file_) != 0 || ::fsync(::fileno(file_)) != 0) fail_call("write");
+  if (is_remote(path_)) {
+    (void)put_file(path_, descriptor(), PutMode::replace);
+    std::remove(unfinished_.c_str());
+    std::fclose(std::exchange(file_, nullptr));
+    return;
+  }
   if (std::rename(unfinished_.c_str(), path_.c_str()) != 0) fail_call("name");
   std::fclose(std::exchange(file_, nullptr));
-  posix_file_system().sync_folder(folder_of(path_));
+  posix_file_system().sync_folder(folder_);
 }
 
 void OutputFile::fail_call(const char* what) const {

@@ -1,7 +1,8 @@
 #pragma once
 /// OutputFile: a file for other programs, which gets its name once all of it is durable. Until then
 /// it is PATH.weft-XXXXXX.tmp, which its writer holds locked: the kernel drops the lock with the
-/// process, so that such a file without a lock is known to be left by a killed one.
+/// process, so that such a file without a lock is known to be left by a killed one. An object of a
+/// store is written to a file of this machine, and put at the end.
 
 #include <cstddef>
 #include <cstdio>
@@ -15,7 +16,7 @@ namespace weft {
 class OutputFile {
  public:
   /// Creates a file beside `path`, under another name, and removes what killed writers have left in
-  /// that folder. Throws unavailable for a URL.
+  /// that folder. Throws unavailable for a URL that has no storage.
   explicit OutputFile(std::string path);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -25,13 +26,14 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   /// For writers of another kind, instead of write().
   int descriptor() const { return ::fileno(file_); }
-  /// Gives the file its name; it replaces one that has it.
+  /// Gives the file its name, or puts the object; it replaces one that has it.
   void finish();
 
  private:
   [[noreturn]] void fail_call(const char* what) const;
 
   const std::string path_;
+  const std::string folder_;  // of this machine, in which it is written
   std::string unfinished_;
   std::FILE* file_;
 };

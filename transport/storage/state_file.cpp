@@ -11,6 +11,8 @@
 
 #include "spmd/program/element.hpp"
 #include "transport/format/envelope.hpp"
+#include "transport/remote/object_cache.hpp"
+#include "transport/remote/storages.hpp"
 #include "transport/storage/box_runs.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 
@@ -258,9 +260,14 @@ void StateFile::open_files() {
 }
 
 void StateFile::add_checkpoint(const std::string& folder) {
-  folder_ = folder;
-  lock_.emplace(folder);
-  manifest_ = read_manifest(folder);
+  // Copies of parts are made once nobody removes that of the manifest.
+  folder_ = local_folder(folder, {std::string(kManifestName)});
+  lock_.emplace(folder_);
+  manifest_ = read_manifest(folder_);
+  if (is_remote(folder)) {
+    (void)local_folder(folder, manifest_.files);
+    keep_one_copy(parent_url(folder), folder, std::string(kManifestName));
+  }
   has_checksums_ = true;
   mesh_ = manifest_.mesh();
   for (const StoredTensor& tensor : manifest_.tensors) {

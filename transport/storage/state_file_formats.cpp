@@ -11,8 +11,9 @@
 #include "transport/foreign/safetensors.hpp"
 #include "transport/format/envelope.hpp"
 #include "transport/format/file_bytes.hpp"
-#include "transport/format/plain_file.hpp"
 #include "transport/pytorch/torch_file.hpp"
+#include "transport/remote/object_cache.hpp"
+#include "transport/remote/storages.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft {
@@ -84,6 +85,12 @@ void refuse_other_formats(const std::string& path, std::span<const std::byte> by
   fail(Errc::version, "it is {}, which weft doesn't read; {}", found->what, found->advice);
 }
 
+std::vector<std::string> keys_of(const std::map<std::string, std::vector<std::string>>& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, values] : map) keys.push_back(key);
+  return keys;
+}
+
 /// As much as there is, up to `bytes_max`.
 std::vector<std::byte> read_head(const PartFiles& file, std::uint64_t bytes_max) {
   std::vector<std::byte> head(static_cast<std::size_t>(std::min(bytes_max, file.bytes(0))));
@@ -91,30 +98,36 @@ std::vector<std::byte> read_head(const PartFiles& file, std::uint64_t bytes_max)
   return head;
 }
 
-bool is_there(const fs::path& path) {
+bool is_stored(const std::string& path) {
+  if (const StoragePtr storage = find_storage(path)) return storage->open(path).has_value();
   std::error_code error;  // what can't be looked at isn't there
   return fs::exists(fs::symlink_status(path, error));
+}
+
+/// An object store has folders only in the names of objects.
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return is_remote(path) ? !is_stored(path) : fs::is_directory(path, error);
 }
 
 }  // namespace
 
 std::shared_ptr<const StateFile> StateFile::open(const std::string& path) {
-  require_local_path(path);
+  require_storage(path);
   std::shared_ptr<StateFile> file(new StateFile);
   file->path_ = path;
-  const fs::path at(path);
-  std::error_code error;
-  if (fs::is_directory(at, error)) {
+  if (is_folder(path)) {
     file->add_folder(path);
     file->open_files();
     return file;
   }
-  if (!is_there(at)) {
+  if (!is_stored(path)) {
     fail(Errc::not_found,
          "{} doesn't exist: expected a checkpoint's folder, a file of safetensors or of "
          "torch.save(), or a folder with {}",
          path, kModelFile);
   }
+  const fs::path at(path);
   const std::string folder = at.has_parent_path() ? at.parent_path().string() : ".";
   if (path.ends_with(".index.json")) {
     file->add_index(folder, at.filename().string());
@@ -126,12 +139,12 @@ std::shared_ptr<const StateFile> StateFile::open(const std::string& path) {
 }
 
 void StateFile::add_folder(const std::string& folder) {
-  const fs::path at(folder);
-  if (is_there(at / kManifestName)) return add_checkpoint(folder);
+  const std::string at = folder + "/";
+  if (is_stored(at + std::string(kManifestName))) return add_checkpoint(folder);
   for (const auto& [index, model] :
        {std::pair(kModelIndex, kModelFile), std::pair(kTorchIndex, kTorchFile)}) {
-    if (is_there(at / index)) return add_index(folder, index);
-    if (is_there(at / model)) return add_file(folder, model);
+    if (is_stored(at + index)) return add_index(folder, index);
+    if (is_stored(at + model)) return add_file(folder, model);
   }
   const auto within = list_checkpoints(folder);
   fail(Errc::not_found, "{} has no {}, {}, {} or {}{}", folder, kManifestName, kModelFile,
@@ -140,8 +153,8 @@ void StateFile::add_folder(const std::string& folder) {
 }
 
 void StateFile::add_file(const std::string& folder, const std::string& file) {
-  folder_ = folder;
-  const PartFiles opened(folder, {file});
+  folder_ = local_folder(folder, {file});
+  const PartFiles opened(folder_, {file});
   const std::vector<std::byte> head = read_head(opened, kHeadBytes);
   const std::string path = folder + "/" + file;
   manifest_.files.push_back(file);
@@ -193,12 +206,13 @@ void StateFile::add_index(const std::string& folder, const std::string& file) {
   const std::string path = folder + "/" + file;
   std::map<std::string, std::string> file_of;
   try {
-    file_of = read_safetensors_index(read_file_bytes(path, kIndexBytesMax));
+    file_of = read_safetensors_index(read_file_bytes(local_copy(path), kIndexBytesMax));
   } catch (const Error& e) {
     fail(e.code(), "{}: {}", path, e.what());
   }
   std::map<std::string, std::vector<std::string>> names_in;
   for (const auto& [name, in] : file_of) names_in[in].push_back(name);
+  (void)local_folder(folder, keys_of(names_in));
   for (const auto& [in, names] : names_in) {
     const std::size_t first = tensors_.size();
     add_file(folder, in);

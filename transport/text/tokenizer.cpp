@@ -11,6 +11,7 @@
 
 #include "transport/dataset/input_file.hpp"
 #include "transport/foreign/strict_json.hpp"
+#include "transport/remote/storages.hpp"
 #include "transport/text/added_tokens.hpp"
 #include "transport/text/post_template.hpp"
 #include "transport/text/pre_tokenizer.hpp"
@@ -219,7 +220,8 @@ Tokenizer::~Tokenizer() = default;
 
 TokenizerPtr Tokenizer::load(const std::string& path) {
   std::error_code unreachable;
-  const bool is_folder = std::filesystem::is_directory(path, unreachable);
+  const bool is_folder =
+      is_remote(path) ? !path.ends_with(".json") : std::filesystem::is_directory(path, unreachable);
   const InputFile file(is_folder ? path + "/tokenizer.json" : path);
   return of_file(file.path(), [&] {
     if (file.bytes() > kFileBytesMax) {

@@ -1,4 +1,4 @@
-#include "transport/storage/work_crew.hpp"
+#include "transport/memory/work_crew.hpp"
 
 #include <sched.h>
 
