@@ -29,13 +29,27 @@ void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment
   if (!file.flush()) fail(Errc::io, "can't write the run card {}", path);
 }
 
+namespace {
+
+/// The step of the newest checkpoint; 0 if there is none, or if nobody can say.
+std::uint64_t last_saved(const std::string& folder) {
+  try {
+    const auto saved = list_checkpoints(folder);
+    return saved.empty() ? 0 : saved.back().step;
+  } catch (const Error& e) {
+    logger("weft.trainer")->warn("can't look for checkpoints: {}", e.what());
+    return 0;
+  }
+}
+
+}  // namespace
+
 void leave_for_rescue(JobPlace& place, const JobSpec& spec, const Assignment& assignment,
                       const JobMemory& memory) {
   if (!spec.is_rescuable() || spec.keep_for_rescue_s == 0) return;
   const std::string& folder = assignment.checkpoint.path;
-  const auto saved = list_checkpoints(folder);
   const std::uint64_t step = common_step(memory);
-  if (step <= (saved.empty() ? 0 : saved.back().step)) return;
+  if (step <= last_saved(folder)) return;
   place.leave();
   logger("weft.trainer")
       ->warn("the state of step {} stays in memory for {} s: `weft rescue {}` saves it to {}", step,

@@ -220,7 +220,7 @@ std::string percent_encoded(std::string_view text, bool keeps_slashes) {
   return encoded;
 }
 
-std::string percent_decoded(std::string_view text) {
+std::optional<std::string> percent_decoded(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -232,7 +232,7 @@ std::string percent_decoded(std::string_view text) {
     const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
     if (digits.size() != 2 || parsed.ec != std::errc() ||
         parsed.ptr != digits.data() + digits.size()) {
-      fail(Errc::corrupt, "'{}' can't be decoded", said(text));
+      return std::nullopt;
     }
     decoded += static_cast<char>(byte);
     i += 2;

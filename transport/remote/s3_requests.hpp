@@ -2,6 +2,7 @@
 /// S3Requests: single requests to S3, tried again where that helps.
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,7 +73,7 @@ XmlElement parse_answer(const S3Request& request, const S3Answer& answer, std::s
 
 /// Everything but letters, digits and "-._~" as %XX; slashes stay if `keeps_slashes`.
 std::string percent_encoded(std::string_view text, bool keeps_slashes = false);
-/// The reverse; '+' is a space. Throws corrupt for what can't be decoded.
-std::string percent_decoded(std::string_view text);
+/// The reverse; '+' is a space. Absent for what can't be decoded.
+std::optional<std::string> percent_decoded(std::string_view text);
 
 }  // namespace weft

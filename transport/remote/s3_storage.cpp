@@ -147,11 +147,12 @@ class S3Storage : public Storage {
     for (const XmlElement& element : page.children) {
       if (element.name != "Contents") continue;
       const std::string text = element.text_of("Key");
-      const std::string key = is_encoded ? percent_decoded(text) : text;
-      if (!key.starts_with(name.key)) {
-        fail(Errc::corrupt, "{}: the server lists a key that doesn't begin so", name.url);
+      const auto key = is_encoded ? percent_decoded(text) : std::optional(text);
+      if (!key || !key->starts_with(name.key)) {
+        fail(Errc::corrupt, "{}: the server lists a key that doesn't begin so, or can't be decoded",
+             name.url);
       }
-      objects.push_back({.url = root + key,
+      objects.push_back({.url = root + *key,
                          .bytes = parse_size(element.text_of("Size"), name),
                          .version = element.text_of("ETag")});
     }

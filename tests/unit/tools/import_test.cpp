@@ -98,8 +98,8 @@ TEST_F(Import, LeavesOutWhatItCannotReadIfAskedTo) {
   });
   run({"import", kinds, "-o", to, "--filter", "^(f32|f64|f16|bf16|i.*|u.*|bool)$", "--filter",
        "none"});
-  expect_error(Errc::unavailable, {"s3://bucket", "is a URL"}, [&] {
-    run({"import", kinds, "-o", "s3://bucket", "--filter", "f32"});
+  expect_error(Errc::unavailable, {"gs://bucket", "is a URL"}, [&] {
+    run({"import", kinds, "-o", "gs://bucket", "--filter", "f32"});
   });
 }
 

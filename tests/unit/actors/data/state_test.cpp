@@ -394,12 +394,12 @@ TEST_F(Load, LeavesTensorsAloneThatItCannotRead) {
 TEST_F(Load, RefusesAUrlAsSavingDoes) {
   run([&](TrainContext&) {
     const Net net;
-    expect_error(Errc::unavailable, {"load: path = \"s3://b/x.safetensors\" is a URL"},
-                 [&] { load(net, "s3://b/x.safetensors"); });
-    expect_error(Errc::unavailable, {"save: path = \"s3://b/x.safetensors\" is a URL"},
-                 [&] { weft::save(net, "s3://b/x.safetensors"); });
+    expect_error(Errc::unavailable, {"load: path = \"gs://b/x.safetensors\" is a URL"},
+                 [&] { load(net, "gs://b/x.safetensors"); });
+    expect_error(Errc::unavailable, {"save: path = \"gs://b/x.safetensors\" is a URL"},
+                 [&] { weft::save(net, "gs://b/x.safetensors"); });
   });
-  EXPECT_FALSE(std::filesystem::exists("s3:"));
+  EXPECT_FALSE(std::filesystem::exists("gs:"));
 }
 
 TEST_F(Load, TakesSafetensorsAndConvertsOnRequest) {

@@ -194,8 +194,8 @@ TEST(Validate, ChecksNameAndFolders) {
 TEST(Validate, RefusesAUrlWhereverAPathIsTaken) {
   expect_refused(Errc::unavailable, {"run.storage_path = \"gs://runs\" is a URL"},
                  {.run = {.storage_path = "gs://runs"}});
-  expect_refused(Errc::unavailable, {"run.checkpoint.path = \"s3://bucket/x\" is a URL"},
-                 {.run = {.checkpoint = {.path = "s3://bucket/x"}}});
+  expect_refused(Errc::unavailable, {"run.checkpoint.path = \"gs://bucket/x\" is a URL"},
+                 {.run = {.checkpoint = {.path = "gs://bucket/x"}}});
   expect_refused(Errc::unavailable, {"run.resume = \"https://host/x\" is a URL"},
                  {.run = {.resume = "https://host/x"}});
   expect_refused(Errc::unavailable, {"run.resume = \"file:///x\"", "without \"file://\""},

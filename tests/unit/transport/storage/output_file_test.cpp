@@ -87,10 +87,10 @@ TEST(SweepUnfinished, OnlySaysWhatItWouldRemove) {
   EXPECT_TRUE(names_in(folder.path()).empty());
 }
 
-TEST(OutputFile, RefusesAUrl) {
-  testing::expect_error(Errc::unavailable, {"s3://bucket/x", "is a URL"},
-                        [] { const OutputFile file("s3://bucket/x"); });
-  EXPECT_FALSE(fs::exists("s3:"));
+TEST(OutputFile, RefusesAUrlWithoutStorage) {
+  testing::expect_error(Errc::unavailable, {"gs://bucket/x", "is a URL"},
+                        [] { const OutputFile file("gs://bucket/x"); });
+  EXPECT_FALSE(fs::exists("gs:"));
 }
 
 }  // namespace

@@ -173,8 +173,8 @@ TEST(StateFile, NamesWhatStandsWhereAFileIsExpected) {
   }
   expect_error(Errc::invalid_argument, {"/dev/zero", "is a device"},
                [] { StateFile::open("/dev/zero"); });
-  expect_error(Errc::unavailable, {"s3://bucket/x", "is a URL"},
-               [] { StateFile::open("s3://bucket/x"); });
+  expect_error(Errc::unavailable, {"gs://bucket/x", "is a URL"},
+               [] { StateFile::open("gs://bucket/x"); });
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+#pragma once
+/// MotoServer: S3 on loopback by PyPI's moto, which another project wrote, and which verifies
+/// signatures.
+
+#include <memory>
+#include <string>
+
+#include "tests/support/app_process.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace weft::testing {
+
+/// Has a bucket "bucket". While it lives, the environment names it.
+class MotoServer {
+ public:
+  /// Installs moto in `folder` by pip, if nobody has. Where that can't be, why_not() says why.
+  explicit MotoServer(const std::string& folder);
+  MotoServer(const MotoServer&) = delete;
+  MotoServer& operator=(const MotoServer&) = delete;
+
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  const TemporaryFolder cache_;
+  std::unique_ptr<AppProcess> process_;
+  std::string why_not_;
+};
+
+}  // namespace weft::testing
