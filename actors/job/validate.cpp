@@ -236,8 +236,7 @@ std::string absolute_path(const std::string& path, const char* field) {
 /// The folder of a run's checkpoints, or one of them: a path of this machine or a URL.
 std::string checkpoint_place(std::string path, const char* field) {
   if (find_storage(path, field) == nullptr) return absolute_path(path, field);
-  while (path.ends_with('/')) path.pop_back();
-  return path;
+  return without_last_slash(std::move(path));
 }
 
 ResumeFrom resume_from(const std::string& option) {

@@ -29,11 +29,11 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t kSteps = 44;
 
-/// digits, which saves every 3 steps.
+/// digits, which saves every 4 steps.
 std::vector<std::string> digits(const std::string& folder, const std::string& workers = "2",
                                 const std::string& chips = "2") {
   return {DIGITS, "--epochs",       "1",      "--workers",          workers, "--chips",
-          chips,  "--json",         "{json}", "--checkpoint-every", "3",     "--resume",
+          chips,  "--json",         "{json}", "--checkpoint-every", "4",     "--resume",
           "auto", "--max-failures", "-1",     "--checkpoint-dir",   folder};
 }
 

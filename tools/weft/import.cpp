@@ -17,6 +17,7 @@
 #include "transport/foreign/npy.hpp"
 #include "transport/foreign/npz.hpp"
 #include "transport/memory/utf8.hpp"
+#include "transport/remote/storages.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/part_writer.hpp"
 #include "transport/storage/state_file.hpp"
@@ -140,6 +141,7 @@ void write(CheckpointManifest& manifest, const std::vector<Imported>& all, std::
 
 int run(ImportOptions& options) {
   options.choice.prepare();
+  options.folder = without_last_slash(options.folder);
   const std::vector<Imported> all =
       options.source.ends_with(".npz")
           ? arrays_of(options.source, options.choice)

@@ -184,7 +184,8 @@ int show_checkpoints(const std::string& folder, const std::vector<Listed>& all, 
 
 }  // namespace
 
-int show_tensors(const std::string& path, bool json, bool verify) {
+int show_tensors(const std::string& given, bool json, bool verify) {
+  const std::string path = without_last_slash(given);
   if (const auto within = checkpoints_in(path); !within.empty() && !verify) {
     return show_checkpoints(path, within, json);
   }

@@ -100,7 +100,7 @@ Listing list(const std::string& folder, const std::vector<std::string>& extensio
 }
 
 std::vector<std::string> classes_of(const std::string& path, ScanProgress& progress) {
-  std::vector<std::string> classes = list(path, {}, progress).folders;
+  std::vector<std::string> classes = list(without_last_slash(path), {}, progress).folders;
   if (classes.empty()) {
     fail(Errc::invalid_argument, "{}: has no folders; expected one for each class", path);
   }
@@ -110,17 +110,17 @@ std::vector<std::string> classes_of(const std::string& path, ScanProgress& progr
 class ClassFolder : public Dataset {
  public:
   ClassFolder(const std::string& path, const ClassFolderOptions& options)
-      : path_(path),
+      : path_(without_last_slash(path)),
         extensions_(split_extensions(options.extensions)),
         decode_(options.decode),
         fields_{options.field, {options.label, {DType::i32, {}}}} {
     if (!decode_) fail(Errc::invalid_argument, "{}: there is no function to decode files", path);
     check_fields(path_, fields_);
     ScanProgress progress(path, "files", 0);
-    const std::vector<std::string> classes = classes_of(path, progress);
+    const std::vector<std::string> classes = classes_of(path_, progress);
     for (std::size_t label = 0; label < classes.size(); ++label) {
       const std::size_t before = files_.size();
-      add_folder(path + "/" + classes[label], static_cast<std::int32_t>(label), 0, progress);
+      add_folder(path_ + "/" + classes[label], static_cast<std::int32_t>(label), 0, progress);
       if (files_.size() > before) continue;
       fail(Errc::invalid_argument,
            "{}: the folder of class '{}' has no files with one of the extensions {}; remove it, or "

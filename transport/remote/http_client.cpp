@@ -19,8 +19,9 @@ namespace {
 constexpr const char* kLibrary = "libcurl.so.4";
 constexpr std::size_t kHeadersMax = 200;
 constexpr long kBufferBytes = 512L << 10;
-/// Servers that know no "Expect: 100-continue" don't answer it.
-constexpr long kExpectTimeoutMs = 200;
+/// libcurl asks with "Expect: 100-continue" whether it may send a body. A header against that would
+/// be signed, and isn't sent, so it doesn't wait for the answer instead.
+constexpr long kExpectTimeoutMs = 1;
 
 struct LibCurl {
   decltype(&::curl_global_init) global_init;
@@ -235,7 +236,6 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
   };
   set(CURLOPT_URL, request.url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_PATH_AS_IS, 1L);
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", options_.region).c_str());

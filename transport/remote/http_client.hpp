@@ -24,7 +24,8 @@ struct HttpOptions {
 
 struct HttpRequest {
   std::string method{};
-  /// As it is sent: encoded, the query sorted by names, each with a '='.
+  /// As it is sent: encoded, without "." and ".." in its path, the query sorted by names, each with
+  /// a '='.
   std::string url{};
   std::vector<std::string> headers{};  ///< "name: value"; all are signed
   std::span<const std::byte> body{};

@@ -54,6 +54,12 @@ bool is_transient(const S3Answer& answer) {
          std::ranges::find(kCodes, answer.code) != kCodes.end();
 }
 
+/// Whether a key has a part that libcurl would take for a folder, and remove.
+bool has_dots(std::string_view key) {
+  const std::string whole = fmt::format("/{}/", key);
+  return whole.find("/./") != std::string::npos || whole.find("/../") != std::string::npos;
+}
+
 /// Waits between the doubled time and half of it, so that workers don't come back together.
 void wait_before(int attempt, int first_wait_ms) {
   thread_local std::minstd_rand random(std::random_device{}());
@@ -79,10 +85,12 @@ S3Name S3Name::parse(const std::string& url) {
          visible(url), visible(name.bucket));
   }
   const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; };
-  if (name.key.size() > kKeyBytesMax || std::ranges::any_of(name.key, is_control)) {
+  if (name.key.size() > kKeyBytesMax || std::ranges::any_of(name.key, is_control) ||
+      has_dots(name.key)) {
     fail(Errc::invalid_argument,
-         "\"{}\": expected a key of at most {} bytes, without control characters", visible(url),
-         kKeyBytesMax);
+         "\"{}\": expected a key of at most {} bytes, without control characters and without \".\" "
+         "and \"..\" between slashes",
+         visible(url), kKeyBytesMax);
   }
   return name;
 }

@@ -90,6 +90,11 @@ std::vector<std::byte> read_object(const std::string& url, std::size_t bytes_max
   return bytes;
 }
 
+std::string without_last_slash(std::string path) {
+  while (path.ends_with('/') && is_remote(path.substr(0, path.size() - 1))) path.pop_back();
+  return path;
+}
+
 std::string parent_url(const std::string& url) { return url.substr(0, url.rfind('/')); }
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }

@@ -23,6 +23,8 @@ void require_storage(std::string_view path, std::string_view option = "");
 /// `bytes_max`.
 std::vector<std::byte> read_object(const std::string& url, std::size_t bytes_max);
 
+/// A URL without slashes at its end; a path of this machine as it is.
+std::string without_last_slash(std::string path);
 /// The URL of what lies around another one: "s3://bucket/a" for "s3://bucket/a/b".
 std::string parent_url(const std::string& url);
 /// What follows the last slash: "b" for "s3://bucket/a/b".

@@ -13,6 +13,7 @@
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/job/remains.hpp"
+#include "transport/remote/storages.hpp"
 #include "transport/state/commits.hpp"
 #include "transport/state/kept_state.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
@@ -149,7 +150,7 @@ Rescued rescue(const DeadJob& dead, const std::string& folder) {
     add(part, tensor, state, card.mesh);
     rescued.bytes += tensor.type.bytes();
   }
-  const std::string& to = folder.empty() ? card.checkpoints : folder;
+  const std::string to = folder.empty() ? card.checkpoints : without_last_slash(folder);
   const CheckpointLock folder_lock(to, fmt::format("weft rescue (pid {})", ::getpid()));
   const auto there = list_checkpoints(to);
   if (!there.empty() && there.back().step >= step) {

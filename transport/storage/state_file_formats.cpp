@@ -112,8 +112,9 @@ bool is_folder(const std::string& path) {
 
 }  // namespace
 
-std::shared_ptr<const StateFile> StateFile::open(const std::string& path) {
-  require_storage(path);
+std::shared_ptr<const StateFile> StateFile::open(const std::string& given) {
+  require_storage(given);
+  const std::string path = without_last_slash(given);
   std::shared_ptr<StateFile> file(new StateFile);
   file->path_ = path;
   if (is_folder(path)) {

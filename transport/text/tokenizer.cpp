@@ -222,7 +222,7 @@ TokenizerPtr Tokenizer::load(const std::string& path) {
   std::error_code unreachable;
   const bool is_folder =
       is_remote(path) ? !path.ends_with(".json") : std::filesystem::is_directory(path, unreachable);
-  const InputFile file(is_folder ? path + "/tokenizer.json" : path);
+  const InputFile file(is_folder ? without_last_slash(path) + "/tokenizer.json" : path);
   return of_file(file.path(), [&] {
     if (file.bytes() > kFileBytesMax) {
       fail(Errc::corrupt, "has {} bytes; a tokenizer.json has at most {}", file.bytes(),

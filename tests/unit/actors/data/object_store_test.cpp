@@ -61,9 +61,7 @@ struct Counting {
 };
 
 TEST_F(ObjectStoreLoop, SavesListsRestoresAndPrunes) {
-  RunConfig config{.checkpoint = {.path = kFolder + "/",
-                                  .max_to_keep = 2,
-                                  .best_by = "loss"},
+  RunConfig config{.checkpoint = {.path = kFolder + "/", .max_to_keep = 2, .best_by = "loss"},
                    .resume = "auto"};
   const Result result = fit(config, [&](TrainContext& ctx) {
     Counting counting;
@@ -117,16 +115,15 @@ TEST_F(ObjectStoreLoop, GoesOnOnAnotherMeshFromTheNewestAndFromAnyOther) {
   for (const auto& [resume, step, folder] :
        {std::tuple(std::string("auto"), 3U, kFolder), std::tuple(checkpoint(2), 2U, kFolder + "-2"),
         std::tuple(kFolder + "/", 3U, kFolder + "-3")}) {
-    result = fit(
-        {.checkpoint = {.path = folder}, .resume = resume},
-        [&](TrainContext& ctx) {
-          EXPECT_EQ(ctx.step(), step);
-          Counting counting;
-          counting.expect(static_cast<float>(step));
-          counting.step();
-          counting.expect(static_cast<float>(step + 1));
-        },
-        {1, 1});
+    result = fit({.checkpoint = {.path = folder}, .resume = resume},
+                 [&](TrainContext& ctx) {
+                   EXPECT_EQ(ctx.step(), step);
+                   Counting counting;
+                   counting.expect(static_cast<float>(step));
+                   counting.step();
+                   counting.expect(static_cast<float>(step + 1));
+                 },
+                 {1, 1});
     ASSERT_TRUE(result.ok()) << result.error->message;
   }
   result = fit({.checkpoint = {.path = kFolder}, .resume = "never"}, [](TrainContext&) {});

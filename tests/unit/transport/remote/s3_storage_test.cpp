@@ -329,8 +329,9 @@ TEST(S3Storage, NeedsKeysAndNamesThatS3CanHave) {
   const auto storage = make_s3_storage({.origin = "nothing"});
   expect_error(Errc::unavailable, {kUrl, "nothing", "AWS_ACCESS_KEY_ID", "AWS_PROFILE"},
                [&] { storage->open(kUrl); });
-  for (const char* url : {"s3://", "s3:///key", "s3://user@host/key", "s3://a:80/key", "s3://a\n/k",
-                          "s3://bucket/ke\ny", "s3://../key"}) {
+  for (const char* url :
+       {"s3://", "s3:///key", "s3://user@host/key", "s3://a:80/key", "s3://a\n/k",
+        "s3://bucket/ke\ny", "s3://../key", "s3://bucket/a/../b", "s3://bucket/."}) {
     expect_error(Errc::invalid_argument, {"s3://BUCKET/KEY"}, [&] {
       try {
         storage->open(url);

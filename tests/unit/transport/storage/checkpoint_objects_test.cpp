@@ -206,7 +206,7 @@ TEST_F(CheckpointObjects, OtherFilesOfTensorsAreReadAsWell) {
     const std::string name = entry.path().filename();
     if (entry.is_regular_file()) upload("pytorch/" + name, "mem://b/model/" + name);
   }
-  const auto sharded = StateFile::open("mem://b/model");
+  const auto sharded = StateFile::open("mem://b/model/");
   EXPECT_EQ(sharded->path(), "mem://b/model");
   EXPECT_EQ(sharded->tensors().size(),
             StateFile::open(testing::golden_path("pytorch"))->tensors().size());
