@@ -97,12 +97,16 @@ bool is_ordinary(const OneDnnConvolution::Spatial& dim) {
          (dim.output > 1 || dim.stride == 1) && kernel_meets_input(dim);
 }
 
-/// Whether the convolution must be computed in plain row-major layouts. In three spatial dims and
-/// with unusual windows, oneDNN leaves elements out of the gradient of weights in its other
-/// layouts, also in f32.
+/// Whether the convolution must be computed in plain row-major layouts. In its other layouts oneDNN
+/// is wrong, also in f32: in three spatial dims and with unusual windows it leaves elements out of
+/// the gradient of weights, and 3.7.2 takes a wrong place where a single window has a stride.
 bool needs_row_major(const OneDnnConvolution& c) {
-  return c.method == ConvolutionMethod::backward_weights && c.spatial.size() == 3 &&
-         !std::ranges::all_of(c.spatial, is_ordinary);
+  const auto has_needless_stride = [](const OneDnnConvolution::Spatial& dim) {
+    return dim.output == 1 && dim.stride > 1;
+  };
+  return std::ranges::any_of(c.spatial, has_needless_stride) ||
+         (c.method == ConvolutionMethod::backward_weights && c.spatial.size() == 3 &&
+          !std::ranges::all_of(c.spatial, is_ordinary));
 }
 
 /// The layouts in which the primitive takes its tensors.
@@ -164,9 +168,7 @@ Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
   memory::dims low;
   memory::dims high;
   for (const OneDnnConvolution::Spatial& dim : c.spatial) {
-    // With another stride of the only window, oneDNN 3.7.2 errs. Behind it may be more input.
-    const bool is_only_window = dim.output == 1 && dim.high() >= 0;
-    strides.push_back(is_only_window ? 1 : dim.stride);
+    strides.push_back(dim.stride);
     dilations.push_back(dim.dilation - 1);
     low.push_back(dim.low);
     high.push_back(dim.high());
