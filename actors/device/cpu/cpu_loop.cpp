@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "actors/device/cpu/jit/chain.hpp"
@@ -22,6 +23,21 @@ struct Chain {
   std::vector<OpId> ops{};
 };
 
+/// How often ops read each value.
+class Reads {
+ public:
+  void add(const Program& program, OpId op) {
+    for (const ValueId value : program.op_operands(op)) ++counts_[value];
+  }
+  int of(ValueId value) const {
+    const auto counted = counts_.find(value);
+    return counted == counts_.end() ? 0 : counted->second;
+  }
+
+ private:
+  std::unordered_map<ValueId, int> counts_;
+};
+
 class LoopLoader {
  public:
   LoopLoader(const LoopSource& source, std::size_t step)
@@ -29,7 +45,9 @@ class LoopLoader {
         plan_(source.plan),
         program_(source.plan.program),
         fused_(source.plan.steps[step]),
-        buffers_(tile_buffers_of(source.plan, step)) {}
+        buffers_(tile_buffers_of(source.plan, step)) {
+    for (OpId op = fused_.first; op < fused_.end(); ++op) reads_.add(program_, op);
+  }
 
   CpuPlan::Loop load();
 
@@ -51,8 +69,9 @@ class LoopLoader {
   /// False for an op that isn't compiled.
   bool add(Chain& chain, OpId op) const;
   jit::Lane lane(Chain& chain, ValueId value) const;
-  /// Whether a value of the chain has to be in memory, or in a tile for another step of the loop.
-  bool is_read_elsewhere(const Chain& chain, ValueId value) const;
+  /// Whether a value of a chain whose ops read values as `own` says has to be in memory, or in a
+  /// tile for another step of the loop.
+  bool is_read_elsewhere(const Reads& own, ValueId value) const;
   void finish(Chain chain);
   void load_op(OpId op);
   std::optional<std::size_t> fill_operand(OpId op) const;
@@ -68,6 +87,7 @@ class LoopLoader {
   const Program& program_;
   const PlanStep& fused_;
   std::span<const TileBuffer> buffers_;
+  Reads reads_;  ///< of all ops of the loop
   CpuPlan::Loop loop_;
 };
 
@@ -147,24 +167,20 @@ jit::Lane LoopLoader::lane(Chain& chain, ValueId value) const {
   return chain.lanes[value] = jit::read(chain.graph, dtype, jit::Stream::Kind::single);
 }
 
-bool LoopLoader::is_read_elsewhere(const Chain& chain, ValueId value) const {
-  if (!is_tile(value)) return true;
-  for (OpId op = fused_.first; op < fused_.end(); ++op) {
-    if (std::ranges::find(chain.ops, op) != chain.ops.end()) continue;
-    const auto operands = program_.op_operands(op);
-    if (std::ranges::find(operands, value) != operands.end()) return true;
-  }
-  return false;
+bool LoopLoader::is_read_elsewhere(const Reads& own, ValueId value) const {
+  return !is_tile(value) || reads_.of(value) > own.of(value);
 }
 
 void LoopLoader::finish(Chain chain) {
   if (chain.ops.empty()) return;
   // Again, now that it is known what has to be stored: each result behind its op's reads.
   Chain whole;
+  Reads own;
+  for (const OpId op : chain.ops) own.add(program_, op);
   for (const OpId op : chain.ops) {
     add(whole, op);
     const ValueId result = program_.result(op);
-    if (!is_read_elsewhere(chain, result)) continue;
+    if (!is_read_elsewhere(own, result)) continue;
     whole.streams.push_back(placed(result));
     whole.graph.streams.push_back({program_.type(result).dtype, jit::Stream::Kind::dense});
     const int node = whole.lanes.at(result).number_in(whole.graph);

@@ -94,9 +94,10 @@ void Assembler::copy_to_slot(int node) {
 }
 
 Xbyak::Address Assembler::constant(std::uint32_t bits, bool is_lane) {
-  const auto found = std::ranges::find(constants_, bits);
-  const auto index = static_cast<int>(found - constants_.begin());
-  if (found == constants_.end()) constants_.push_back(bits);
+  const auto [number, is_new] =
+      constant_numbers_.try_emplace(bits, static_cast<int>(constants_.size()));
+  const int index = number->second;
+  if (is_new) constants_.push_back(bits);
   const int offset = index * (has_masks() ? 4 : vector_bytes());
   if (has_masks() && !is_lane) return ptr_b[rip + constants_at_ + offset];
   return ptr[rip + constants_at_ + offset];

@@ -3,6 +3,7 @@
 /// on the stack, constants behind the code.
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include <xbyak/xbyak.h>
@@ -24,6 +25,7 @@ class Assembler : protected Xbyak::CodeGenerator {
   bool has_masks() const { return graph_.vectors == Vectors::avx512; }
   int lanes() const { return has_masks() ? 16 : 8; }
   int vector_bytes() const { return 4 * lanes(); }
+  int frame_bytes() const { return frame_bytes_; }
   /// A vector register; of one lane where AVX2 computes the rest.
   Xbyak::Xmm vec(int reg) const;
   Xbyak::Opmask mask(int reg) const { return Xbyak::Opmask(reg); }
@@ -68,6 +70,7 @@ class Assembler : protected Xbyak::CodeGenerator {
   bool has_rows_ = false;
   Xbyak::Label constants_at_;
   std::vector<std::uint32_t> constants_;
+  std::unordered_map<std::uint32_t, int> constant_numbers_;  ///< index in constants_
 };
 
 }  // namespace weft::jit

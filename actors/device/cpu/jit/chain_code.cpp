@@ -32,7 +32,9 @@ std::shared_ptr<const ChainCode> chain_code(const Graph& graph) {
     if (auto code = entry.code.lock()) return code;
   }
 #if defined(__x86_64__)
-  auto code = std::make_shared<const ChainCode>(emit(graph));
+  const std::vector<std::byte> bytes = emit(graph);
+  if (bytes.empty()) return nullptr;
+  auto code = std::make_shared<const ChainCode>(bytes);
   if (!code->refusal().empty()) return nullptr;
   all.entries.push_back({graph, code});
   return code;

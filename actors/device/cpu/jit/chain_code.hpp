@@ -28,12 +28,13 @@ class ChainCode {
 };
 
 /// The code of the graph, from the process's cache if some plan has it. Null where executable
-/// memory is refused. Thread-safe.
+/// memory is refused, or the graph has too many values at once for a stack. Thread-safe.
 std::shared_ptr<const ChainCode> chain_code(const Graph& graph);
 /// Why no chain can be compiled in this process, "" if there is no reason.
 std::string compile_refusal();
 
-/// The graph's machine code (emitter.cpp). Position-independent.
+/// The graph's machine code (emitter.cpp); empty if it would need too large a stack.
+/// Position-independent.
 std::vector<std::byte> emit(const Graph& graph);
 
 }  // namespace weft::jit

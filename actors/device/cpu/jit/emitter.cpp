@@ -10,6 +10,9 @@
 namespace weft::jit {
 namespace {
 
+/// A chip's thread has a small stack where `ulimit -s` says so, and its guard page has to be met.
+constexpr int kFrameBytesMax = 32768;
+
 class Emitter final : Assembler, Registers::Moves {
  public:
   Emitter(const Graph& graph, std::vector<std::uint8_t>& buffer, std::vector<int> hoisted)
@@ -20,6 +23,7 @@ class Emitter final : Assembler, Registers::Moves {
 
   void run();
   std::size_t size() const { return getSize(); }
+  bool fits_the_stack() const { return frame_bytes() <= kFrameBytesMax; }
   /// Uniform nodes for which registers are left over, those first that need one most often.
   std::vector<int> to_hoist() const;
 
@@ -369,6 +373,7 @@ std::vector<std::byte> emit(const Graph& graph) {
   first.run();
   Emitter second(graph, buffer, first.to_hoist());
   second.run();
+  if (!second.fits_the_stack()) return {};
   std::vector<std::byte> code(second.size());
   std::memcpy(code.data(), buffer.data(), code.size());
   return code;

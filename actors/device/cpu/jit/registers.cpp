@@ -1,7 +1,7 @@
 #include "actors/device/cpu/jit/registers.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 #include <weft/error.hpp>
 
@@ -29,52 +29,63 @@ Registers::Registers(const Graph& graph, int num_vectors, int num_masks, Moves& 
 
 void Registers::begin(const std::vector<int>& hoisted) {
   places_.assign(graph_.nodes.size(), {});
-  free_vectors_.clear();
-  free_masks_.clear();
-  for (int reg = num_vectors_; reg-- > 0;) free_vectors_.push_back(reg);
-  for (int reg = num_masks_; reg > 0; --reg) free_masks_.push_back(reg);
+  vectors_ = {.free = {}, .nodes = std::vector<int>(at(num_vectors_), -1)};
+  masks_ = {.free = {}, .nodes = std::vector<int>(at(num_masks_ + 1), -1)};
+  for (int reg = num_vectors_; reg-- > 0;) vectors_.free.push_back(reg);
+  for (int reg = num_masks_; reg > 0; --reg) masks_.free.push_back(reg);
+  free_slots_.clear();
+  slots_ = 0;
   for (const int node : hoisted) {
     places_[at(node)].stays = true;
-    places_[at(node)].reg = free_vectors_.back();
-    free_vectors_.pop_back();
+    places_[at(node)].reg = vectors_.free.back();
+    vectors_.free.pop_back();
   }
 }
 
-std::vector<int>& Registers::file_of(int node) {
+Registers::File& Registers::file_of(int node) {
   const bool is_in_masks = num_masks_ > 0 && node >= 0 && is_mask(graph_.nodes[at(node)].step);
-  return is_in_masks ? free_masks_ : free_vectors_;
+  return is_in_masks ? masks_ : vectors_;
+}
+
+void Registers::put(int node, int reg) {
+  places_[at(node)].reg = reg;
+  file_of(node).nodes[at(reg)] = node;
+}
+
+void Registers::free(int node) {
+  File& file = file_of(node);
+  const int reg = std::exchange(places_[at(node)].reg, -1);
+  file.nodes[at(reg)] = -1;
+  file.free.push_back(reg);
 }
 
 void Registers::evict(int node_for) {
-  const std::vector<int>& file = file_of(node_for);
   int farthest = -1;
   int farthest_use = -1;
-  for (int node = 0; node < static_cast<int>(places_.size()); ++node) {
-    const Place& place = places_[at(node)];
-    if (place.reg < 0 || place.stays || &file_of(node) != &file) continue;
-    if (std::ranges::find(pinned_, node) != pinned_.end()) continue;
-    const int use = uses_[at(node)][place.next_use];
-    if (use > farthest_use) {
-      farthest_use = use;
-      farthest = node;
-    }
+  for (const int node : file_of(node_for).nodes) {
+    if (node < 0 || std::ranges::find(pinned_, node) != pinned_.end()) continue;
+    const int use = uses_[at(node)][places_[at(node)].next_use];
+    if (use < farthest_use || (use == farthest_use && node > farthest)) continue;
+    farthest_use = use;
+    farthest = node;
   }
   WEFT_CHECK(farthest >= 0, node_for);
   Place& place = places_[at(farthest)];
   if (place.slot < 0) {
-    place.slot = slots_++;
+    if (free_slots_.empty()) free_slots_.push_back(slots_++);
+    place.slot = free_slots_.back();
+    free_slots_.pop_back();
     moves_.spill(farthest, place.reg, place.slot);
   }
-  file_of(farthest).push_back(place.reg);
-  place.reg = -1;
+  free(farthest);
 }
 
 int Registers::take(int node) {
-  std::vector<int>& file = file_of(node);
-  if (file.empty()) evict(node);
-  const int reg = file.back();
-  file.pop_back();
-  peak_ = std::max(peak_, num_vectors_ - static_cast<int>(free_vectors_.size()));
+  File& file = file_of(node);
+  if (file.free.empty()) evict(node);
+  const int reg = file.free.back();
+  file.free.pop_back();
+  peak_ = std::max(peak_, num_vectors_ - static_cast<int>(vectors_.free.size()));
   return reg;
 }
 
@@ -83,7 +94,7 @@ int Registers::of(int node) {
   pinned_.push_back(node);
   if (place.reg < 0) {
     WEFT_CHECK(place.slot >= 0, node);
-    place.reg = take(node);
+    put(node, take(node));
     moves_.reload(node, place.reg, place.slot);
   }
   return place.reg;
@@ -91,7 +102,7 @@ int Registers::of(int node) {
 
 int Registers::make(int node) {
   const int reg = take(node);
-  places_[at(node)].reg = reg;
+  put(node, reg);
   pinned_.push_back(node);
   return reg;
 }
@@ -107,9 +118,8 @@ bool Registers::ends(int node) const {
 }
 
 int Registers::take_over(int operand, int node) {
-  const int reg = places_[at(operand)].reg;
-  places_[at(operand)].reg = -1;
-  places_[at(node)].reg = reg;
+  const int reg = std::exchange(places_[at(operand)].reg, -1);
+  put(node, reg);
   pinned_.push_back(node);
   return reg;
 }
@@ -117,13 +127,13 @@ int Registers::take_over(int operand, int node) {
 void Registers::used(int node) {
   Place& place = places_[at(node)];
   const bool is_last = ++place.next_use >= uses_[at(node)].size();
-  if (!is_last || place.reg < 0 || place.stays) return;
-  file_of(node).push_back(place.reg);
-  place.reg = -1;
+  if (!is_last || place.stays) return;
+  if (place.slot >= 0) free_slots_.push_back(place.slot);
+  if (place.reg >= 0) free(node);
 }
 
 void Registers::next() {
-  free_vectors_.insert(free_vectors_.end(), borrowed_.begin(), borrowed_.end());
+  vectors_.free.insert(vectors_.free.end(), borrowed_.begin(), borrowed_.end());
   borrowed_.clear();
   pinned_.clear();
 }

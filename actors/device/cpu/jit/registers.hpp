@@ -45,18 +45,24 @@ class Registers {
 
   /// Whether a store needs the node, directly or not.
   bool is_live(int node) const { return !uses_[at(node)].empty(); }
-  int peak() const { return peak_; }        ///< the most vector registers in use at once
-  int num_slots() const { return slots_; }  ///< of the stack
+  int peak() const { return peak_; }  ///< the most vector registers in use at once
 
  private:
   struct Place {
     int reg = -1;
-    int slot = -1;
+    int slot = -1;  ///< of the stack, to the last use
     std::size_t next_use = 0;  ///< index in uses_
     bool stays = false;        ///< hoisted
   };
   static std::size_t at(int node) { return static_cast<std::size_t>(node); }
-  std::vector<int>& file_of(int node);
+  /// Registers of one kind.
+  struct File {
+    std::vector<int> free{};
+    std::vector<int> nodes{};  ///< by register; -1: none, or it is borrowed
+  };
+  File& file_of(int node);
+  void put(int node, int reg);
+  void free(int node);
   int take(int node);
   void evict(int node_for);
 
@@ -66,12 +72,13 @@ class Registers {
   Moves& moves_;
   std::vector<std::vector<int>> uses_;  ///< by node: positions; a store is one
   std::vector<Place> places_;
-  std::vector<int> free_vectors_;
-  std::vector<int> free_masks_;
+  File vectors_;
+  File masks_;
   std::vector<int> borrowed_;
   std::vector<int> pinned_;  ///< nodes that the current position reads
-  int peak_ = 0;
+  std::vector<int> free_slots_;  ///< of those that the pass has had
   int slots_ = 0;
+  int peak_ = 0;
 };
 
 }  // namespace weft::jit
