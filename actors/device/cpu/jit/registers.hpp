@@ -50,7 +50,7 @@ class Registers {
  private:
   struct Place {
     int reg = -1;
-    int slot = -1;  ///< of the stack, to the last use
+    int slot = -1;             ///< of the stack, to the last use
     std::size_t next_use = 0;  ///< index in uses_
     bool stays = false;        ///< hoisted
   };
@@ -75,7 +75,7 @@ class Registers {
   File vectors_;
   File masks_;
   std::vector<int> borrowed_;
-  std::vector<int> pinned_;  ///< nodes that the current position reads
+  std::vector<int> pinned_;      ///< nodes that the current position reads
   std::vector<int> free_slots_;  ///< of those that the pass has had
   int slots_ = 0;
   int peak_ = 0;
