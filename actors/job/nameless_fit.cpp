@@ -140,13 +140,15 @@ LoopIdentity identity_of(const TrainLoop& loop, const Config& config, std::strin
 
 NamelessFit::NamelessFit(const TrainLoop& loop, const LoopIdentity& identity)
     : identity_(identity) {
-  if (loop.has_captures() && !is_main_thread()) {
-    fail(Errc::invalid_argument,
-         "fit() at {}: on a thread other than main()'s, a loop with captures (or a std::function) "
-         "can't be told from another one in the worker processes: give the loop a name, "
-         "`static weft::Loop train_loop{{\"train\", train}};` at namespace scope, and call "
-         "weft::worker_main(argc, argv) first in main()",
-         identity.site);
+  if (loop.has_captures()) {
+    fail(
+        Errc::invalid_argument,
+        "fit() at {} with worker processes: its loop ({}) has captures or is a std::function, and "
+        "a worker, in which main() runs again, couldn't tell it from a loop that captures other "
+        "values: pass what it captures in loop_config, which fit() gives to a loop (TrainContext&, "
+        "const Config&), or keep it in a variable of namespace scope; or run the loop in this "
+        "process (scaling.num_workers = 0)",
+        identity.site, demangled(identity.type));
   }
   if (nameless_runs.test_and_set()) {
     fail(Errc::invalid_argument,

@@ -23,9 +23,9 @@ std::string digest_of(const Config& config);
 LoopIdentity identity_of(const TrainLoop& loop, const Config& config, std::string_view site);
 
 /// The only nameless fit() call of the process that runs with worker processes. Workers find the
-/// call by running main(), and could not tell two calls at the same time apart. Throws
-/// invalid_argument if another such call runs, or if the loop has captures and this isn't the main
-/// thread.
+/// call by running main(), and could not tell two calls at the same time apart, nor two loops that
+/// capture other values. Throws invalid_argument if another such call runs, or if the loop has
+/// captures.
 class NamelessFit {
  public:
   NamelessFit(const TrainLoop& loop, const LoopIdentity& identity);

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <future>
 #include <string>
 #include <thread>
@@ -61,20 +62,54 @@ void race() {
   other.get();
 }
 
+void add_some(int amount, TrainContext& ctx) { amount == 1 ? add<1>(ctx, {}) : add<100>(ctx, {}); }
+
+struct Adder {
+  int amount;
+  void operator()(TrainContext& ctx) const { add_some(amount, ctx); }
+};
+
 /// The same line and the same type: only the capture differs.
-void captures() {
-  const auto run = [](int amount) {
-    tell(amount, [amount] {
-      return weft::Trainer(
-                 [amount](TrainContext& ctx) { amount == 1 ? add<1>(ctx, {}) : add<100>(ctx, {}); },
-                 options())
-          .fit();
-    });
+void fit_with_captures(int amount) {
+  const auto fit = [amount](const weft::TrainLoop& loop) {
+    tell(amount, [&] { return weft::Trainer(loop, options()).fit(); });
   };
-  std::thread one(run, 1);
-  std::thread other(run, 100);
+  fit([amount](TrainContext& ctx) { add_some(amount, ctx); });
+  fit([&amount](TrainContext& ctx, const Config&) { add_some(amount, ctx); });
+  fit(Adder{amount});
+  fit(std::bind_front(add_some, amount));
+  fit(std::function<void(TrainContext&)>(Adder{amount}));
+}
+
+void captures() { fit_with_captures(1); }
+
+void captures_on_threads() {
+  std::thread one(fit_with_captures, 1);
+  std::thread other(fit_with_captures, 100);
   one.join();
   other.join();
+}
+
+/// main() takes another way in the workers, which inherit the variable: another value is captured.
+void captures_by_environment() {
+  const int first = std::getenv("WEFT_TEST_LATER") != nullptr ? 100 : 1;
+  ::setenv("WEFT_TEST_LATER", "1", 1);
+  fit_with_captures(first);
+}
+
+/// No captures, but another function of the same type at the same line.
+void functions_by_environment() {
+  const bool is_later = std::getenv("WEFT_TEST_LATER") != nullptr;
+  ::setenv("WEFT_TEST_LATER", "1", 1);
+  tell(1, [&] { return weft::Trainer(is_later ? add<100> : add<1>, options()).fit(); });
+}
+
+/// The captures are of a loop of this process, which no worker looks for.
+void captures_without_workers() {
+  const int amount = 100;
+  tell(amount, [amount] {
+    return weft::Trainer([amount](TrainContext& ctx) { add_some(amount, ctx); }, options(0)).fit();
+  });
 }
 
 /// main() goes another way in a worker than in the trainer.
@@ -117,14 +152,16 @@ void start() {
 
 /// A program of weft's own that each worker starts before its fit(): it is no worker.
 void grandchild(const char* program) {
+  weft::TrainerOptions with_program = options();
+  with_program.loop_config = {{"command", std::string(program) + " one_after_the_other"}};
   tell(1, [&] {
     return weft::Trainer(
-               [program](TrainContext& ctx, const Config& config) {
-                 const std::string command = std::string(program) + " one_after_the_other";
+               [](TrainContext& ctx, const Config& config) {
+                 const auto command = config.at("command").get<std::string>();
                  if (std::system(command.c_str()) != 0) weft::fail(weft::Errc::io, "it failed");
                  add<1>(ctx, config);
                },
-               options())
+               with_program)
         .fit();
   });
 }
@@ -135,6 +172,10 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "race") race();
   if (mode == "captures") captures();
+  if (mode == "captures_on_threads") captures_on_threads();
+  if (mode == "captures_by_environment") captures_by_environment();
+  if (mode == "captures_without_workers") captures_without_workers();
+  if (mode == "functions_by_environment") functions_by_environment();
   if (mode == "branches") branches();
   if (mode == "other_config") other_config();
   if (mode == "background") background();

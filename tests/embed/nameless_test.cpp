@@ -54,12 +54,34 @@ TEST(Nameless, TwoThreadsNeverGetEachOthersLoop) {
   }
 }
 
-TEST(Nameless, LoopsWithCapturesAreRefusedOffTheMainThread) {
-  const Lines lines = run("captures");
-  ASSERT_EQ(lines.refusals.size(), 2U);
+/// `loops`: as many as the program tries, all of which it must refuse.
+void expect_refused_captures(const char* mode, std::size_t loops) {
+  const Lines lines = run(mode);
+  EXPECT_EQ(lines.right, 0);
+  ASSERT_EQ(lines.refusals.size(), loops);
   for (const std::string& refusal : lines.refusals) {
-    expect_words(refusal, {"nameless_app.cpp:", "captures", "weft::worker_main(argc, argv)"});
+    expect_words(refusal, {"nameless_app.cpp:", "captures", "loop_config", "num_workers = 0"});
   }
+}
+
+TEST(Nameless, LoopsWithCapturesAreRefused) { expect_refused_captures("captures", 5); }
+
+TEST(Nameless, LoopsWithCapturesAreRefusedOnThreads) {
+  expect_refused_captures("captures_on_threads", 10);
+}
+
+TEST(Nameless, LoopsWithCapturesAreRefusedWhereMainBranchesByTheEnvironment) {
+  expect_refused_captures("captures_by_environment", 5);
+}
+
+TEST(Nameless, LoopsWithCapturesRunWithoutWorkers) {
+  EXPECT_EQ(run("captures_without_workers").right, 1);
+}
+
+TEST(Nameless, AnotherFunctionAtTheSameLineIsRefused) {
+  const Lines lines = run("functions_by_environment");
+  ASSERT_EQ(lines.refusals.size(), 1U);
+  expect_words(lines.refusals.front(), {"came to fit() #1", "its job is fit() #1"});
 }
 
 TEST(Nameless, AMainThatBranchesIsRefusedWithBothCalls) {
