@@ -51,7 +51,8 @@ Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& wh
                   .step = where.step,
                   .collective = where.collective};
   if (worker.in_vain < kStartsInVainMax) {
-    return concat(std::move(actions), lose(std::move(failure), false, committed));
+    return concat(std::move(actions),
+                  lose(std::move(failure), false, committed, ended.out_of_memory));
   }
   failure.message += fmt::format(
       "; so did {} of its processes in a row, and it is not started again: what runs before fit() "
@@ -106,8 +107,8 @@ std::string JobState::also_hanging(std::span<const Sighting> hanging, int but) c
   return text;
 }
 
-Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed) {
-  const auto refusal = recovery_.refuse(failure, checkpoints_.next_begin(committed));
+Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed, bool out_of_memory) {
+  const auto refusal = recovery_.refuse(failure, checkpoints_.next_begin(committed), out_of_memory);
   if (const auto how = end_of_preempted(failure, !refusal)) return end_preempted(*how, failure);
   if (refusal) {
     failure.message += *refusal;

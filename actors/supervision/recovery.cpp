@@ -1,15 +1,20 @@
 #include "actors/supervision/recovery.hpp"
 
 #include <algorithm>
+#include <csignal>
 
 #include <fmt/format.h>
 
 namespace weft {
 namespace {
 
-/// After this many equal failures of one worker in one step, with no step committed, the program
-/// itself is taken to be wrong. Failures of other workers may come in between.
-constexpr int kStartFailuresMax = 3;
+/// After this many equal failures of one worker without a step in between, the program itself is
+/// taken to be wrong, or what it needs to be missing. Failures of other workers may come in between.
+constexpr int kRepeatsMax = 3;
+/// The same for kills from outside before the first step, which on a slow machine may come sooner
+/// than that step: with the delays between them, the job has had minutes for it. Later on, kills
+/// are no sign of a wrong program.
+constexpr int kKillsMax = 20;
 constexpr std::uint64_t kDelayMaxMs = 60'000;
 
 /// Whether the failure would come again each time that the job is tried.
@@ -31,6 +36,11 @@ bool is_wrong_use(Errc code) {
 /// Steps 0 and 1 count as one, because a loop may be one step ahead of its chips.
 std::uint64_t step_of(const Failure& failure) { return std::max<std::uint64_t>(failure.step, 1); }
 
+bool is_kill(const Failure& failure) {
+  return failure.signal == SIGKILL || failure.signal == SIGTERM || failure.signal == SIGINT ||
+         failure.signal == SIGHUP;
+}
+
 bool are_alike(const Failure& a, const Failure& b) {
   return a.worker == b.worker && step_of(a) == step_of(b) && a.code == b.code &&
          a.signal == b.signal && a.exit_code == b.exit_code;
@@ -38,7 +48,8 @@ bool are_alike(const Failure& a, const Failure& b) {
 
 }  // namespace
 
-std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_t committed) {
+std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_t committed,
+                                            bool out_of_memory) {
   if (!policy_.recovers()) return "";
   if (is_wrong_use(failure.code)) return "; it would fail so again, and is not started again";
   const bool is_next = incident_.empty() || incident_.contains(failure.worker);
@@ -46,9 +57,16 @@ std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_
     return fmt::format("; run.failure.max_failures = {} failures came before it",
                        policy_.max_failures);
   }
+  if (committed > last_step_) in_vain_.clear();
   const auto is_alike = [&](const Failure& other) { return are_alike(other, failure); };
-  if (committed == 0 && 1 + std::ranges::count_if(failures_, is_alike) == kStartFailuresMax) {
-    return fmt::format("; it failed so {} times, and no step was kept", kStartFailuresMax);
+  const bool is_chance = is_kill(failure) && !out_of_memory;
+  const int repeats_max = is_chance ? kKillsMax : kRepeatsMax;
+  const bool may_be_told = !is_chance || committed == 0;
+  if (may_be_told && 1 + std::ranges::count_if(in_vain_, is_alike) >= repeats_max) {
+    return committed == 0
+               ? fmt::format("; it failed so {} times, and no step was kept", repeats_max)
+               : fmt::format("; it failed so {} times, and no step was taken after step {}",
+                             repeats_max, committed);
   }
   if (is_next) {
     const bool progress = incidents_ == 0 || committed > last_step_;
@@ -59,6 +77,7 @@ std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_
   }
   incident_.insert(failure.worker);
   failures_.push_back(failure);
+  in_vain_.push_back(failure);
   return {};
 }
 

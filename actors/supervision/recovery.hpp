@@ -53,8 +53,10 @@ class Recovery {
 
   /// Returns nothing if the job survives the failure, and counts it then. Else returns the reason,
   /// to be added to the failure's message; "" if the policy survives no failure at all.
-  /// `committed`: the step at which the job would go on.
-  std::optional<std::string> refuse(const Failure& failure, std::uint64_t committed);
+  /// `committed`: the step at which the job would go on. `out_of_memory`: the kernel killed the
+  /// worker for that, so that its signal is no kill by chance.
+  std::optional<std::string> refuse(const Failure& failure, std::uint64_t committed,
+                                    bool out_of_memory = false);
   /// All workers are there again, and their loops begin at this step.
   void resumed(std::uint64_t step);
   /// How long to wait before the worker that was lost last is started again.
@@ -67,6 +69,7 @@ class Recovery {
  private:
   RecoveryPolicy policy_;
   std::vector<Failure> failures_;
+  std::vector<Failure> in_vain_;  ///< those since the job last made a step
   std::set<int> incident_;  ///< the workers lost in the present incident; empty: there is none
   int incidents_ = 0;
   std::uint64_t last_step_ =
