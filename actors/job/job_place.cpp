@@ -146,11 +146,13 @@ BlackBoxWriter JobPlace::make_box(const JobSpec& spec) const {
 }
 
 JobMemory JobPlace::make_memory(int num_chips) const {
-  JobMemoryOptions options{.job = id_, .num_chips = num_chips};
+  JobMemoryOptions options{.job = id_, .num_chips = num_chips, .control_root = root_};
   if (const char* const text = std::getenv(kArenaVariable)) {
     options.arena_capacity = arena_capacity(text);
   }
-  return JobMemory::create(options);
+  JobMemory memory = JobMemory::create(options);
+  memory.hide_arenas_from_children();
+  return memory;
 }
 
 }  // namespace weft

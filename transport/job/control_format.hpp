@@ -42,8 +42,9 @@ struct ControlHeader {
   std::atomic<std::uint32_t> generation;
   std::atomic<AbortState> abort_state;  ///< `aborted` publishes abort_reason
   std::atomic<std::uint64_t> abort_reason[200 / 8];
-  std::uint32_t crowded;  ///< 1: there are more chips than cores
-  std::byte reserved[4096 - 236];
+  std::uint32_t crowded;   ///< 1: there are more chips than cores
+  char control_root[512];  ///< the folder with the job's lock; "": unknown
+  std::byte reserved[4096 - 236 - 512];
 };
 static_assert(sizeof(ControlHeader) == 4096);
 

@@ -91,6 +91,8 @@ std::vector<std::string> control_roots() {
   return roots;
 }
 
+bool is_control_root(const std::string& path) { return is_private_folder(path); }
+
 std::vector<std::string> jobs_in(const std::string& root) {
   std::vector<std::string> jobs;
   std::error_code unreadable;
@@ -113,6 +115,7 @@ JobLock JobLock::open(const std::string& path, int flags) {
   if (opened.descriptor_ < 0 && !may_be_absent) {
     fail(Errc::io, "can't open the lock {}: {}", path, std::strerror(errno));
   }
+  if (opened.descriptor_ >= 0) opened.own_ = ParentOnly(opened.descriptor_);
   return opened;
 }
 
@@ -141,14 +144,17 @@ bool JobLock::is_held(const std::string& root, const std::string& job) {
   return lock && (::fcntl(lock.descriptor_, F_OFD_GETLK, &whole) != 0 || whole.l_type != F_UNLCK);
 }
 
-JobLock::JobLock(JobLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+JobLock::JobLock(JobLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), own_(std::move(other.own_)) {}
 
 JobLock& JobLock::operator=(JobLock&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
+  std::swap(own_, other.own_);
   return *this;
 }
 
 JobLock::~JobLock() {
+  own_ = {};
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
@@ -186,6 +192,8 @@ void sweep_dead_jobs(const std::string& root) {
     // A folder without a lock file has no lock to hold.
     if (::access(lock_in(root, job).c_str(), F_OK) != 0) continue;
     try {
+      // A rescue may want the lock of a job that is kept, at any time: only others are locked.
+      if (JobLock::is_held(root, job) || kept_for_s(root, job) > 0) continue;
       const JobLock lock = JobLock::try_take(root, job);
       if (lock && kept_for_s(root, job) == 0) remove_job(root, job);
     } catch (const Error&) {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "transport/memory/parent_only.hpp"
+
 namespace weft {
 
 /// An id is 128 random bits in hex.
@@ -25,6 +27,9 @@ std::string make_control_root();
 /// chosen: also /run/user/<uid>/weft, whatever XDG_RUNTIME_DIR is here.
 std::vector<std::string> control_roots();
 
+/// Whether the folder is there and belongs to this user alone.
+bool is_control_root(const std::string& path);
+
 /// Jobs with a lock or a folder in the root.
 std::vector<std::string> jobs_in(const std::string& root);
 
@@ -38,7 +43,7 @@ inline std::string lock_in(const std::string& root, const std::string& job) {
   return root + "/" + job + ".lock";
 }
 
-/// Owner of a job's lock.
+/// Owner of a job's lock, which forked children don't hold.
 class JobLock {
  public:
   JobLock() = default;  ///< holds nothing
@@ -61,6 +66,7 @@ class JobLock {
   static JobLock lock(const std::string& path, int command);
 
   int descriptor_ = -1;
+  ParentOnly own_;
 };
 
 /// The file with the job's run card (format/run_card.hpp). A job whose state can't be rescued has

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <new>
 
 #include <weft/error.hpp>
@@ -62,6 +63,7 @@ void write_control(Segment& segment, const JobMemoryOptions& options) {
   header->arena_capacity = options.arena_capacity;
   header->generation.store(1, std::memory_order_relaxed);
   header->crowded = options.num_chips > usable_cores() ? 1 : 0;
+  options.control_root.copy(header->control_root, sizeof(header->control_root) - 1);
 }
 
 /// A header's sizes, loaded once because another process could change them meanwhile.
@@ -171,6 +173,21 @@ int JobMemory::remove(std::string_view job) noexcept {
   } catch (...) {
     return 0;  // out of memory or descriptors: the names stay, as they do after a kill
   }
+}
+
+std::string JobMemory::control_root_of(std::string_view job) {
+  try {
+    const Segment control = Segment::open(control_name(job), true, sizeof(ControlHeader));
+    (void)read_control(control);
+    const auto& header = *reinterpret_cast<const ControlHeader*>(control.data());
+    return {header.control_root, ::strnlen(header.control_root, sizeof(header.control_root))};
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+void JobMemory::hide_arenas_from_children() {
+  for (Segment& arena : arenas_) arena.hide_from_children();
 }
 
 void JobMemory::remove_arena_names() const noexcept {

@@ -31,6 +31,7 @@ struct JobMemoryOptions {
   std::string job;                                    ///< 32 hex digits: unguessable
   int num_chips = 0;                                  ///< 1 to kLocalChipCountMax
   std::size_t arena_capacity = std::size_t{8} << 30;  ///< address space per chip, not memory
+  std::string control_root{};  ///< where its lock is (job_folder.hpp), for those who look elsewhere
 };
 
 /// Maps every arena of the job. Thread-safe.
@@ -48,6 +49,11 @@ class JobMemory {
   /// them with the last process that has mapped them, however that ends. The control segment, which
   /// is small and says who waits for whom, keeps its name.
   void remove_arena_names() const noexcept;
+  /// The control root that the job's memory names; "" where there is no such memory, or it names
+  /// none.
+  static std::string control_root_of(std::string_view job);
+  /// Children that this process forks have no arenas: see Segment.
+  void hide_arenas_from_children();
 
   int num_chips() const { return static_cast<int>(arenas_.size()); }
   std::byte* arena(int chip) const { return segment(chip).data(); }

@@ -11,11 +11,13 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include <weft/error.hpp>
 
 #include "transport/board/board.hpp"
 #include "transport/job/job_folder.hpp"
+#include "transport/job/job_memory.hpp"
 #include "transport/job/job_record.hpp"
 #include "transport/memory/segment.hpp"
 
@@ -24,6 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A lock that no process of the job has is a sweeper's, for less than this.
+constexpr std::chrono::milliseconds kLookAgain{5};
 constexpr std::string_view kFolder = "/dev/shm/";
 constexpr std::string_view kPrefix = "weft-";
 
@@ -164,6 +168,15 @@ std::optional<std::vector<JobLock>> take_locks(const JobRemains& remains) {
   return locks;
 }
 
+/// The root that a job's memory names, if this process has no reason to look there.
+std::vector<std::string> named_roots(const std::string& job) {
+  const std::string root = JobMemory::control_root_of(job);
+  if (root.empty() || !is_control_root(root)) return {};
+  const std::vector<std::string> jobs = jobs_in(root);
+  return std::ranges::find(jobs, job) == jobs.end() ? std::vector<std::string>()
+                                                    : std::vector{root};
+}
+
 std::map<std::string, JobRemains> find_unjudged() {
   std::map<std::string, JobRemains> found;
   const auto of = [&](const std::string& job) -> JobRemains& {
@@ -183,6 +196,9 @@ std::map<std::string, JobRemains> find_unjudged() {
   }
   for (const std::string& root : control_roots()) {
     for (const std::string& job : jobs_in(root)) of(job).roots.push_back(root);
+  }
+  for (auto& [job, remains] : found) {
+    if (remains.roots.empty()) remains.roots = named_roots(job);
   }
   return found;
 }
@@ -220,8 +236,12 @@ std::optional<JobRemains> wait_until_dead(std::string_view job, std::chrono::mil
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
     const bool is_alive = found->life == JobLife::alive || found->life == JobLife::starting;
-    if (!is_alive || found->pid == 0 || left.count() <= 0) return *found;
-    wait_for_end(found->pid, left);
+    if (!is_alive || left.count() <= 0) return *found;
+    if (found->pid != 0) {
+      wait_for_end(found->pid, left);
+    } else {
+      std::this_thread::sleep_for(std::min(kLookAgain, left));
+    }
   }
 }
 

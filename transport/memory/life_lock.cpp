@@ -45,14 +45,17 @@ std::optional<LifeLock> LifeLock::take(const Segment& segment, std::uint32_t byt
        std::strerror(errno));
 }
 
-LifeLock::LifeLock(LifeLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+LifeLock::LifeLock(LifeLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), own_(std::move(other.own_)) {}
 
 LifeLock& LifeLock::operator=(LifeLock&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
+  std::swap(own_, other.own_);
   return *this;
 }
 
 LifeLock::~LifeLock() {
+  own_ = {};
   if (descriptor_ >= 0) close(descriptor_);
 }
 

@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <optional>
 
+#include "transport/memory/parent_only.hpp"
 #include "transport/memory/segment.hpp"
 
 namespace weft {
 
 /// Movable owner of a lock on one byte of a segment's file (an open file description lock). The
 /// kernel releases it when the owner is destroyed or its process ends, however it ends. A child
-/// forked from the process holds it too, until it calls exec or ends.
+/// forked from the process doesn't hold it.
 class LifeLock {
  public:
   /// Absent if another holds the byte. Throws io if the system refuses.
@@ -28,9 +29,10 @@ class LifeLock {
   bool another_holds(std::uint32_t byte) const;
 
  private:
-  explicit LifeLock(int descriptor) : descriptor_(descriptor) {}
+  explicit LifeLock(int descriptor) : descriptor_(descriptor), own_(descriptor) {}
 
   int descriptor_;
+  ParentOnly own_;
 };
 
 }  // namespace weft

@@ -27,6 +27,7 @@
 #include <weft/error.hpp>
 
 #include "transport/memory/huge_pages.hpp"
+#include "transport/memory/parent_only.hpp"
 
 namespace weft {
 namespace {
@@ -220,6 +221,7 @@ struct Segment::State {
   std::string name;
   Descriptor descriptor;
   bip::mapped_region region;
+  ParentOnly hidden;  // destroyed before the descriptor
   std::mutex mutex;
   RangeSet reserved;  // guarded by mutex
 };
@@ -326,6 +328,13 @@ std::size_t Segment::capacity() const { return state_->region.get_size(); }
 const std::string& Segment::name() const { return state_->name; }
 bool Segment::read_only() const { return state_->region.get_mode() == bip::read_only; }
 int Segment::descriptor() const { return state_->descriptor.get(); }
+
+void Segment::hide_from_children() {
+  if (madvise(data(), capacity(), MADV_DONTFORK) != 0) {
+    fail(Errc::io, "segment {}: madvise(MADV_DONTFORK): {}", name(), std::strerror(errno));
+  }
+  state_->hidden = ParentOnly(descriptor());
+}
 
 void Segment::reserve(std::size_t offset, std::size_t bytes) {
   if (offset > capacity() || bytes > capacity() - offset) {

@@ -48,6 +48,9 @@ class Segment {
   /// which the calling thread runs, as long as that has free memory. If the system refuses, memory
   /// comes from the node of the thread that touches it first, as without this call.
   void prefer_this_node() noexcept;
+  /// Children that are forked from now on have neither the mapping nor the file: memory is freed
+  /// with the processes that use it.
+  void hide_from_children();
 
  private:
   struct State;
