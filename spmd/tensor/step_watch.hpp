@@ -70,4 +70,7 @@ class StepClosures {
   bool is_running_ = false;
 };
 
+/// Warns of what the thread's loop has recorded and nothing has run: at the end of the loop.
+void warn_of_unrun();
+
 }  // namespace weft

@@ -113,6 +113,10 @@ RuntimeScope::~RuntimeScope() {
 
 void RuntimeScope::finish() { trace_->closures().finish(); }
 
+void warn_of_unrun() {
+  if (current_trace != nullptr) current_trace->warn_of_unrun();
+}
+
 std::uint64_t recorded_work() { return current_trace == nullptr ? 0 : current_trace->work(); }
 
 void run_step_closures() {
@@ -238,6 +242,7 @@ void Trace::assign(const NodePtr& node, ValueId value) {
   if (node->is_state() && node->input == kNoId) add_input(node, site_->loc);
   ++work_;
   node->value = value;
+  node->recorded = site_->loc;
   node->was_assigned = site_->function == "assign";
 }
 

@@ -87,8 +87,8 @@ class Trace {
   TracedProgram run_function(const RunSite& site, std::span<const Tensor> results);
   /// Runs the program with its inputs' present values and updates its outputs.
   void run_again(const TracedProgram& traced, const RunSite& site);
-  /// Drops the recorded ops: parameters have the values of the last run.
-  void discard();
+  void discard();  ///< drops the recorded ops: parameters have the values of the last run
+  void warn_of_unrun() const;  ///< of recorded ops, at the end of the loop
   std::uint64_t run_count() const { return run_count_; }
   std::uint64_t work() const { return work_; }  ///< see recorded_work()
   void end_step();                              ///< and runs the closures of earlier steps

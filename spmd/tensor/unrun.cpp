@@ -1,0 +1,35 @@
+// The part of Trace that says, at the end of a loop, what the loop has recorded in vain.
+
+#include <algorithm>
+
+#include <weft/error.hpp>
+
+#include "spmd/tensor/trace.hpp"
+
+namespace weft {
+
+void Trace::warn_of_unrun() const {
+  std::string lost;
+  std::size_t others = 0;
+  for (const NodePtr& node : inputs_) {
+    if (!node->is_state() || !is_pending(*node)) continue;
+    if (lost.empty()) {
+      lost = fmt::format("the value of {} from {}", node->label(), file_line(node->recorded));
+    } else {
+      ++others;
+    }
+  }
+  if (lost.empty() && recorded_ == 0) return;
+  if (lost.empty()) {
+    lost = fmt::format("the value from {}", file_line(nodes_[recorded_ - 1]->recorded));
+    others = recorded_ - 1;
+  }
+  if (others > 0) lost += fmt::format(" and of {} more tensors", others);
+  runtime_->warn(fmt::format(
+      "the loop has returned at step {}, and what it recorded after its last sync has not run: {} "
+      "is lost, and so is a step that these ops were meant to be; end the step before the loop "
+      "returns: sync() does, a weft::StepScope, or a compiled function",
+      runtime_->step(), lost));
+}
+
+}  // namespace weft
