@@ -69,6 +69,36 @@ std::string read(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// The lines of a CSV, with their ends; a line that has none is left out.
+std::vector<std::string> lines_of(const std::string& csv) {
+  std::vector<std::string> lines;
+  bool quoted = false;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < csv.size(); ++i) {
+    if (csv[i] == '"') quoted = !quoted;
+    if (csv[i] != '\n' || quoted) continue;
+    lines.push_back(csv.substr(begin, i + 1 - begin));
+    begin = i + 1;
+  }
+  return lines;
+}
+
+/// The fields of a line, as csv_field() has written them.
+std::vector<std::string> fields_of(const std::string& line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (const char c : line) {
+    const bool reopens = c == '"' && !quoted && !fields.back().empty();
+    if (c == '"') quoted = !quoted;
+    if (c == ',' && !quoted) {
+      fields.emplace_back();
+    } else if (reopens || (c != '"' && (c != '\n' || quoted))) {
+      fields.back() += c;
+    }
+  }
+  return fields;
+}
+
 /// The rows of a CSV without its head, each with so many empty fields more.
 std::string rows_with(std::size_t more, const std::string& csv) {
   std::string rows;
@@ -156,6 +186,25 @@ RunFolder::RunFolder(const std::string& storage_path, const std::string& name,
   }
 }
 
+RunFolder RunFolder::open(const std::string& path) {
+  RunFolder folder;
+  folder.path_ = path;
+  const std::string file = path + "/progress.csv";
+  const std::string text = read(file);
+  std::string whole;
+  for (const std::string& line : lines_of(text)) {
+    if (whole.empty()) folder.columns_ = fields_of(line);
+    whole += line;
+  }
+  if (whole != text) write(file, whole, std::ios::trunc);
+  return folder;
+}
+
+std::string RunFolder::last_row() const {
+  const std::vector<std::string> lines = lines_of(read(path_ + "/progress.csv"));
+  return lines.size() < 2 ? "" : lines.back();
+}
+
 void RunFolder::require() const {
   if (const std::string why = missing(path_); !why.empty()) fail(Errc::io, "{}", why);
 }
@@ -200,11 +249,15 @@ void RunFolder::keep_checkpoints(int max_to_keep, std::uint64_t needed_step) con
   if (error) fail(Errc::io, "can't remove old checkpoints in {}: {}", path_, error.message());
 }
 
-void RunFolder::write_result(const Result& result) const {
+void RunFolder::write_result(const Result& result, std::uint64_t step) const {
   Metrics json{{"job", result.job.id},
                {"name", result.job.name},
                {"num_workers", result.job.num_workers},
                {"ok", result.ok()},
+               {"state", result.ok()          ? "succeeded"
+                         : result.cancelled() ? "cancelled"
+                                              : "failed"},
+               {"step", step},
                {"ended_by", to_string(result.ended_by)},
                {"signal", result.signal},
                {"loop_config_xxh3", result.config_digest},

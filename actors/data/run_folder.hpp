@@ -14,6 +14,8 @@ class RunFolder {
  public:
   /// Makes storage_path/name-time-id. Throws io, naming the folder.
   RunFolder(const std::string& storage_path, const std::string& name, const std::string& job_id);
+  /// That of a dead job. The part of a row that its trainer was killed in is removed. Throws io.
+  static RunFolder open(const std::string& path);
 
   const std::string& path() const { return path_; }
 
@@ -23,13 +25,19 @@ class RunFolder {
   /// Adds a report to progress.csv: a column for each of the first 256 keys of any report so far,
   /// in order of appearance. Throws io, as the others do.
   void add(const Metrics& report);
+  /// What add() writes for it, as long as it has no new key.
+  std::string row_of(const Metrics& report) const { return csv_row(report); }
+  /// The last row of progress.csv; "" if it has none.
+  std::string last_row() const;
   /// Removes the oldest checkpoint folders but `max_to_keep` (0: keeps all), of those of steps
   /// before `needed_step`.
   void keep_checkpoints(int max_to_keep, std::uint64_t needed_step) const;
-  /// Writes result.json, which Result::load() reads, in one step.
-  void write_result(const Result& result) const;
+  /// result.json, which Result::load() reads: the job, its mesh, metrics, metrics_history, error,
+  /// and the number of steps that had ended. Replaces it in one step.
+  void write_result(const Result& result, std::uint64_t step) const;
 
  private:
+  RunFolder() = default;
   std::string csv_row(const Metrics& metrics) const;
 
   std::string path_;

@@ -114,11 +114,12 @@ class JobRun {
     each_callback([&](Callback& callback) { callback.on_start(result_.job); });
     std::jthread local_worker;
     try {
-      if (!thrown_ && spec_.num_workers == 0) {
+      const bool starts = !thrown_ && control_.phase() != Job::Phase::stopping;
+      if (starts && spec_.num_workers == 0) {
         local_runs_ = true;
         outcome_.on_local_loop(true);
         local_worker = start_job_thread("loop", [this] { run_local(); });
-      } else if (!thrown_) {
+      } else if (starts) {
         start_processes();
       }
       while (!over()) turn();
@@ -130,7 +131,7 @@ class JobRun {
     auto& history = result_.metrics_history;
     if (history.size() > kHistoryMax) history.erase(history.begin(), history.end() - kHistoryMax);
     take_outcome();
-    on_disk([&] { folder_.write_result(result_); });
+    on_disk([&] { folder_.write_result(result_, step_); });
     take_outcome();
     if (result_.error) leave_for_rescue(place_, spec_, assignment_, memory_);
     while (const int signal = signals_ ? signals_->take() : 0) result_.signal = signal;
@@ -154,9 +155,7 @@ class JobRun {
     if (request_.nameless) {
       std::ofstream(place_.folder() + "/fits") << request_.nameless->to_text();
     }
-    for (int worker = 0; worker < spec_.num_workers; ++worker) {
-      start_process(worker);
-    }
+    for (int worker = 0; worker < spec_.num_workers; ++worker) start_process(worker);
   }
 
   void start_process(int worker) {
@@ -271,6 +270,7 @@ class JobRun {
   void take_end(const trainer_event::Ended& ended) {
     outcome_.on_job_ended(ended.failure, Clock::now());
     result_.failures = ended.survived;
+    step_ = ended.step;
     for (const std::string& metrics : ended.worker_metrics) {
       result_.worker_metrics.push_back(metrics.empty() ? Metrics() : Metrics::from_cbor(metrics));
     }
@@ -376,6 +376,7 @@ class JobRun {
   WakeFd local_ended_;
   std::atomic<bool> local_runs_ = false;  ///< the loop on the thread of this process
   Result result_;
+  std::uint64_t step_ = 0;  ///< the number of steps that had ended when the job did
   JobOutcome outcome_;
   std::exception_ptr thrown_;  ///< by a callback
 };

@@ -1,10 +1,12 @@
 #include "actors/job/left_for_rescue.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include <weft/error.hpp>
 
+#include "actors/launch/launch_variables.hpp"
 #include "actors/process/log.hpp"
 #include "transport/format/run_card.hpp"
 #include "transport/state/commits.hpp"
@@ -15,13 +17,14 @@ namespace weft {
 void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
                     std::uint64_t begin_step, int fit_number) {
   if (!spec.is_rescuable()) return;
-  const std::vector<std::byte> bytes = encode_run_card({.mesh = *spec.mesh,
-                                                        .num_workers = spec.num_joins(),
-                                                        .seed = assignment.seed,
-                                                        .begin_step = begin_step,
-                                                        .checkpoints = assignment.checkpoint.path,
-                                                        .keep_for_rescue_s = spec.keep_for_rescue_s,
-                                                        .fit_number = fit_number});
+  const std::vector<std::byte> bytes =
+      encode_run_card({.mesh = *spec.mesh,
+                       .num_workers = spec.num_joins(),
+                       .seed = assignment.seed,
+                       .begin_step = begin_step,
+                       .checkpoints = assignment.checkpoint.path,
+                       .keep_for_rescue_s = std::max(spec.keep_for_rescue_s, launcher_keeps_s()),
+                       .fit_number = fit_number});
   const std::string path = place.run_card_path();
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()),

@@ -83,6 +83,13 @@ void Loop::require_known_keys(const Config& given, const Config& taken) {
 }
 
 void Loop::require_findable() const {
+  if (!object_of(address())) {
+    fail(Errc::invalid_argument,
+         "loop \"{}\" ({}) is a local variable, or was made by new: a worker process makes "
+         "variables of namespace scope, and runs none of your functions; move it out of its "
+         "function",
+         name_, site());
+  }
   if (is_late_) {
     fail(Errc::invalid_argument,
          "loop \"{}\" ({}) was made after main() had begun: a worker process makes variables of "

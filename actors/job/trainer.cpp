@@ -22,6 +22,7 @@
 #include "actors/launch/weft_copies.hpp"
 #include "actors/launch/worker_entry.hpp"
 #include "actors/process/elf_object.hpp"
+#include "actors/process/surroundings.hpp"
 #include "actors/protocol/first_plan.hpp"
 #include "actors/worker/worker_context.hpp"
 
@@ -200,6 +201,7 @@ Trainer::Trainer(TrainLoop loop, TrainerOptions options)
 
 Result Trainer::fit(std::stop_token stop, std::source_location where) {
   const std::string site = text_of(where);
+  require_surroundings(site);
   require_outside_a_loop(site);
   require_own_weft();
   open_standard_streams();
@@ -218,6 +220,7 @@ Result Trainer::fit(std::stop_token stop, std::source_location where) {
 
 Job Trainer::start(std::source_location where) {
   const std::string site = text_of(where);
+  require_surroundings(site);
   require_outside_a_loop(site);
   require_own_weft();
   open_standard_streams();

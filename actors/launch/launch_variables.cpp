@@ -10,6 +10,9 @@
 namespace weft {
 namespace {
 
+/// A launcher saves the state at once. If it is dead too, `weft rescue` has this time.
+constexpr double kLauncherKeepsS = 600;
+
 void read_number(const char* name, int& value) {
   const char* text = std::getenv(name);
   if (text == nullptr) return;
@@ -37,11 +40,18 @@ void apply_launch_variables(ScalingConfig& scaling, RunConfig& run, int fit_numb
   }
 }
 
+double launcher_keeps_s() {
+  int max_failures = 0;
+  read_number("WEFT_LAUNCH_MAX_FAILURES", max_failures);
+  return std::getenv("WEFT_LAUNCH_RESULT") != nullptr && max_failures != 0 ? kLauncherKeepsS : 0;
+}
+
 void note_exit_code(const Result& result) {
   const char* file = std::getenv("WEFT_LAUNCH_RESULT");
   if (file == nullptr || result.ok()) return;
   const Failure& failure = *result.error;
   int code = 1;
+  if (result.ended_by == EndedBy::signal && result.signal != 0) code = 128 + result.signal;
   if (failure.signal != 0) code = 128 + failure.signal;
   if (failure.exit_code != 0) code = failure.exit_code;
   std::string message = failure.message;

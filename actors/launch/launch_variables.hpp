@@ -13,8 +13,13 @@ namespace weft {
 /// invalid_argument.
 void apply_launch_variables(ScalingConfig& scaling, RunConfig& run, int fit_number);
 
+/// Seconds for which a launcher that starts the program again wants the state of a dead job to be
+/// kept, whatever the program asks for; 0: no such launcher started it. Throws invalid_argument.
+double launcher_keeps_s();
+
 /// Writes the job's first cause to the file WEFT_LAUNCH_RESULT, if it is set and the job failed, in
-/// three lines: the exit code (128 + signal, or the worker's, else 1), the run folder, the message.
+/// three lines: the exit code (128 + the signal that killed a worker or that asked this program to
+/// end, or the worker's, else 1), the run folder, the message.
 void note_exit_code(const Result& result);
 
 }  // namespace weft

@@ -3,6 +3,12 @@
 #include "actors/process/log.hpp"
 
 namespace weft {
+namespace {
+
+/// More than that is a slip, or a test.
+constexpr int kChipsPerCoreMax = 16;
+
+}  // namespace
 
 void say_resources(const JobSpec& spec, int usable_cores) {
   logger("weft.trainer")
@@ -13,6 +19,14 @@ void say_resources(const JobSpec& spec, int usable_cores) {
         ->warn(
             "the job is eager: each op runs when it is recorded, on one chip, which takes many "
             "times as long; leave out run.debug = \"eager\" and WEFT_EAGER to train");
+  }
+  if (spec.num_chips() > kChipsPerCoreMax * usable_cores) {
+    logger("weft.trainer")
+        ->warn(
+            "{} workers with {} chips are {} threads on {} cores, of which each waits in every "
+            "collective for the turns of all others: give fewer (weft launch -n, --chips, or "
+            "scaling)",
+            spec.num_joins(), spec.chips_per_worker, spec.num_chips(), usable_cores);
   }
   const int cpus = spec.num_joins() * spec.cpus_per_worker;
   if (cpus <= usable_cores) return;

@@ -55,20 +55,27 @@ void unwind(Self self, const std::string& why) {
 void finish(Self self) {
   auto& state = self->state;
   const auto& failure = state.job->failure();
+  const bool cancelled = failure && failure->code == Errc::cancelled;
   if (failure) {
-    const bool cancelled = failure->code == Errc::cancelled;
     logger("weft.trainer")
         ->log(cancelled ? spdlog::level::info : spdlog::level::err, "{}", failure->message);
     state.recorder.error(failure->message);
   }
-  state.recorder.state(failure ? ActorState::failed : ActorState::ended);
-  state.board->set_status(failure ? JobStatus::failed : JobStatus::succeeded);
+  state.recorder.state(failure && !cancelled ? ActorState::failed : ActorState::ended);
+  state.board->set_status(cancelled ? JobStatus::cancelled
+                          : failure ? JobStatus::failed
+                                    : JobStatus::succeeded);
   std::vector<std::string> worker_metrics(static_cast<std::size_t>(state.options.spec.num_joins()));
   for (auto& [worker, metrics] : state.last_metrics) {
     worker_metrics.at(static_cast<std::size_t>(worker)) = std::move(metrics);
   }
+  std::uint64_t step = 0;
+  for (const ActorRow& row : state.board->readable_rows()) {
+    if (row.kind == ActorKind::worker) step = std::max(step, row.step);
+  }
   state.options.on_event(
       trainer_event::Ended{.failure = failure,
+                           .step = step,
                            .survived = state.job->recovery().failures(),
                            .whole_checkpoint = state.job->checkpoints().last_path(),
                            .worker_metrics = std::move(worker_metrics)});

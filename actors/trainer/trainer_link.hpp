@@ -34,6 +34,7 @@ struct Reported {
 /// All workers have ended, well or by a failure.
 struct Ended {
   std::optional<Failure> failure;
+  std::uint64_t step = 0;  ///< the number of steps that had ended
   std::vector<Failure> survived;
   std::string whole_checkpoint;  ///< the last one in which every worker has its part, or ""
   std::vector<std::string> worker_metrics;  ///< of each worker's last report, or ""

@@ -20,6 +20,7 @@
 #include "actors/runtime/worker_runtime.hpp"
 #include "actors/worker/term_watch.hpp"
 #include "actors/worker/worker_context.hpp"
+#include "spmd/tensor/step_watch.hpp"
 #include "transport/collectives/check_members.hpp"
 #include "transport/collectives/communicator.hpp"
 #include "transport/format/plain_file.hpp"
@@ -153,6 +154,7 @@ class WorkerSession {
       left_ = true;
     }
     runtime_scope.finish();
+    if (!left_) warn_of_unrun();
     runtime_.drain();
     checkpoints_.wait(true);
   }
@@ -190,10 +192,11 @@ class WorkerSession {
   }
   /// At once, from the device's thread: the loop may be busy elsewhere for long.
   void device_failed(std::exception_ptr failure, std::uint64_t step) {
+    constexpr std::uint64_t kNoRun = ~std::uint64_t{0};  // it failed before its first one
     const Thrown text = describe(std::move(failure));
     link_.loop_ended({.worker = worker_,
                       .generation = start_.generation,
-                      .step = step,
+                      .step = step == kNoRun ? start_.step : step,
                       .runs = 0,
                       .error = static_cast<std::uint8_t>(text.code),
                       .message = text.message});
@@ -362,6 +365,7 @@ int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& 
   try {
     StageClock clock({});
     JobMemory memory = JobMemory::open(environment.job_id);
+    memory.hide_arenas_from_children();
     Board board = Board::open(environment.job_id, false);
     const int worker = environment.process_index;
     BlackBoxWriter box = BlackBoxWriter::open(environment.job_id);

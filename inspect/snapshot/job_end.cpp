@@ -36,7 +36,8 @@ std::optional<JobEnd> read_job_end(const std::string& run_dir) {
                .name = json.at("name"),
                .ended_by = json.at("ended_by"),
                .num_workers = json.at("num_workers"),
-               .checkpoint = json.value("checkpoint", "")};
+               .checkpoint = json.value("checkpoint", ""),
+               .step = json.value("step", std::uint64_t{0})};
     if (json.contains("error")) end.error = to_failure(json["error"]);
     for (const Json& loss : json.at("failures")) end.losses.push_back(to_failure(loss));
     return end;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "transport/board/actor_row.hpp"
+
 namespace weft {
 
 /// One failure or loss; see Failure of <weft/result.hpp>.
@@ -28,6 +30,12 @@ struct JobEnd {
   std::optional<JobFailure> error{};  ///< absent: it ended well
   std::vector<JobFailure> losses{};   ///< that it survived
   std::string checkpoint{};           ///< the last that is whole; empty: none
+  std::uint64_t step = 0;             ///< the number of steps that had ended
+
+  JobStatus status() const {
+    if (!error) return JobStatus::succeeded;
+    return error->code == "cancelled" ? JobStatus::cancelled : JobStatus::failed;
+  }
 };
 
 /// Absent where there is no such file. Throws corrupt, naming the file.

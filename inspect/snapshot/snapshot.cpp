@@ -68,7 +68,7 @@ std::optional<Mesh> Snapshot::mesh() const {
 }
 
 std::uint64_t Snapshot::step() const {
-  std::uint64_t step = 0;
+  std::uint64_t step = end ? end->step : 0;
   for (const ActorRow& row : rows) {
     if (row.kind == ActorKind::worker) step = std::max(step, row.step);
   }

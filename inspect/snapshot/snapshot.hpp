@@ -78,7 +78,7 @@ struct Snapshot {
   const EventRing* loop_ring(int worker) const;
   const EventRing* chip_ring(int chip) const;
 
-  bool over() const { return status == JobStatus::succeeded || status == JobStatus::failed; }
+  bool over() const { return status > JobStatus::running; }
   double seconds_since(std::int64_t ns) const { return static_cast<double>(at_ns - ns) / 1e9; }
   /// The mesh of the board; absent where the board has none, or one that can't be.
   std::optional<Mesh> mesh() const;

@@ -206,7 +206,7 @@ Snapshot SnapshotReader::read(const SnapshotParts& parts) {
     snapshot.header.name = snapshot.end->name;
     snapshot.header.run_dir = run_dir_;
     snapshot.header.num_workers = snapshot.end->num_workers;
-    snapshot.status = snapshot.end->error ? JobStatus::failed : JobStatus::succeeded;
+    snapshot.status = snapshot.end->status();
     return snapshot;
   }
   add_board(snapshot);

@@ -31,8 +31,9 @@ std::vector<ActorView> view_actors(const Snapshot& snapshot);
 extern const char* const kStateLetters;
 
 struct JobView {
-  std::string state{};  ///< "running", "hung", "stopped", "held", "dead", "succeeded", "failed"
-  double for_s = -1;    ///< how long nothing has moved; below 0: it moves, or is over
+  std::string
+      state{};  ///< "running", "hung", "stopped", "held", "dead", "succeeded", "failed", "cancelled"
+  double for_s = -1;  ///< how long nothing has moved; below 0: it moves, or is over
   std::uint64_t step = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <future>
 #include <optional>
 #include <stop_token>
@@ -120,10 +121,16 @@ TEST(Jobs, AStopTokenStopsAFit) {
       << result.error->message;
 }
 
-TEST(Jobs, AStopThatCameBeforeIsOneToo) {
+TEST(Jobs, AStopThatCameBeforeStartsNothing) {
   std::stop_source source;
   source.request_stop();
-  EXPECT_TRUE(Trainer(testing::until_asked, options({})).fit(source.get_token()).cancelled());
+  for (const int workers : {0, 2}) {
+    const Result result =
+        Trainer(testing::until_asked, options({}, workers)).fit(source.get_token());
+    EXPECT_TRUE(result.cancelled());
+    EXPECT_EQ(result.ended_by, EndedBy::stop);
+    EXPECT_FALSE(std::filesystem::exists(result.path + "/worker-0.log"));
+  }
 }
 
 /// Until the callback knows its job.

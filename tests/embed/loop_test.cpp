@@ -123,6 +123,15 @@ TEST(Loop, ALocalOneIsRefused) {
                         [] { Trainer(local, options({})).fit(); });
 }
 
+TEST(Loop, OneOnTheStackOrTheHeapIsRefusedToo) {
+  Loop on_stack{"test.on_stack", [](TrainContext&) {}};
+  const auto on_heap = std::make_unique<Loop>("test.on_heap", [](TrainContext&) {});
+  for (const Loop* loop : {&on_stack, on_heap.get()}) {
+    testing::expect_error(Errc::invalid_argument, {loop->name(), "local", "namespace scope"},
+                          [&] { Trainer(*loop, options({})).fit(); });
+  }
+}
+
 TEST(Loop, AWorkerHasItsNameItsNumberAndNoSecret) {
   const Result result = Trainer{looks, options({}, 1)}.fit();
   ASSERT_TRUE(result.ok()) << result.error->message;

@@ -83,9 +83,7 @@ class SavingRun {
   AppProcess& app() { return app_; }
   const std::string& job() const { return job_; }
   ActorRow worker(int rank) const { return board_.read(1 + rank); }
-  bool over() const {
-    return board_.status() == JobStatus::succeeded || board_.status() == JobStatus::failed;
-  }
+  bool over() const { return board_.status() > JobStatus::running; }
   /// Waits for some steps more, and for some yields.
   void let_run(std::mt19937_64& random) const {
     const std::uint64_t until = worker(0).step + random() % 20;

@@ -309,6 +309,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     const bool now = victim && ctx.step() == config["at"] && (once.empty() || first_time(once));
     if (now && mode == "return") return;
     if (now) misbehave(mode);
+    if (victim && mode == "throw_always" && ctx.step() == config["at"]) misbehave("throw");
     if (victim && mode == "kill_trainer" && ctx.step() == config["at"]) kill_trainer();
     if (victim && mode == "slow") misbehave(mode);
     if (mode == "big" && ctx.step() == config["at"]) elements.resize(elements.size() << 20);

@@ -6,9 +6,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "tests/fault/fault_process.hpp"
 #include "transport/blackbox/black_box_writer.hpp"
@@ -233,6 +236,41 @@ TEST(Host, WorkersEndWithATrainerThatIsKilledAndTheNextJobCleansUp) {
   FaultApp next({"--mode", "none"});
   EXPECT_EQ(next.wait(), 0) << next.output();
   expect_nothing_left(job);
+}
+
+/// Whether the process has a file of the job's arenas mapped or open.
+bool has_arenas(int pid, const std::string& job) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  const std::string mapped{std::istreambuf_iterator<char>(maps), {}};
+  bool found = mapped.find(job + "-chip-") != mapped.npos;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid))) {
+    std::error_code closed;
+    const std::string file = std::filesystem::read_symlink(entry, closed).string();
+    found = found || file.find(job + "-chip-") != file.npos;
+  }
+  return found;
+}
+
+/// A child of a worker may outlive all of the job. It keeps none of its memory, and no lock.
+TEST(Host, AChildThatAWorkerForkedHasNoArenas) {
+  for (const char* max_failures : {"0", "1"}) {
+    FaultApp app({"--mode", "fork", "--at", "3", "--max-failures", max_failures});
+    const std::string job = app.job();
+    const std::string line = app.wait_for_line("mark child");
+    const int child = std::stoi(line.substr(line.rfind(' ')));
+    const Board board = Board::open(job, true);
+    const int parent = board.read(2).pid;
+    EXPECT_TRUE(has_arenas(parent, job));
+    EXPECT_FALSE(has_arenas(child, job));
+    ::kill(app.pid(), SIGKILL);
+    wait_until([&] { return testing::processes_of(job) == std::vector<pid_t>{child}; });
+    EXPECT_FALSE(board.is_held());
+    ::kill(child, SIGKILL);
+    app.wait();
+    wait_until([&] { return testing::processes_of(job).empty(); });
+    AppProcess sweep({WEFT, "sweep", job});
+    EXPECT_EQ(sweep.wait(), 0) << sweep.output();
+  }
 }
 
 }  // namespace

@@ -52,7 +52,16 @@ void lock_twice() {
 /// Until the job has failed, which for a loop in the trainer's process isn't the end of the loop.
 void nap() {
   const weft::Board board = weft::Board::open(weft::get_context().job_id(), true);
-  while (board.status() != weft::JobStatus::failed) ::sched_yield();
+  while (board.status() <= weft::JobStatus::running) ::sched_yield();
+}
+
+/// A child that lives on, whatever becomes of its parent; it says so when it is there.
+void fork_child() {
+  const pid_t child = ::fork();
+  if (child > 0) return stop_at_mark("parent");
+  fmt::print("mark child {}\n", ::getpid());
+  std::fflush(stdout);
+  for (;;) ::pause();
 }
 
 /// Until it gets no more, once the test has let it go on.
@@ -94,6 +103,7 @@ void misbehave(const std::string& mode) {
   if (mode == "flood") flood();
   if (mode == "fit_in_loop") weft::Trainer([](weft::TrainContext&) {}).fit();
   if (mode == "kill") std::raise(SIGKILL);
+  if (mode == "fork") fork_child();
   if (mode == "throw") throw std::runtime_error("boom");
   if (mode == "throw_bytes") throw std::runtime_error("boom \xff");
   if (mode == "weft_error") weft::fail(weft::Errc::invalid_argument, "no such thing");

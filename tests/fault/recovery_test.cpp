@@ -360,6 +360,14 @@ TEST(Recovery, GivesUpAWorkerThatNeverJoinsAgain) {
                         "10 of its processes in a row", "not started again"});
 }
 
+/// As a save to a full disk would: each time that the loop has come to it again.
+TEST(Recovery, GivesUpWhatFailsAgainWithoutAStep) {
+  FaultApp app({"--mode", "throw_always", "--max-failures", "-1", "--backoff", "0", "--at", "5"});
+  const Json result = failure_of(app);
+  expect_words(result, {"boom", "it failed so 3 times, and no step was taken after step "});
+  EXPECT_EQ(result.at("failures").size(), 2U);
+}
+
 TEST(Recovery, EndsAfterMaxFailures) {
   FaultApp app({"--mode", "segv", "--max-failures", "1", "--victim", "1", "--restart", "none"});
   expect_words(failure_of(app), {"worker 1", "SIGSEGV"});

@@ -97,9 +97,7 @@ class Rescue : public ::testing::Test {
 /// worker 0 is, and for some yields. False if the job is over.
 bool let_run(const std::string& job, std::uint64_t begin, std::mt19937_64& random) {
   const Board board = Board::open(job, true);
-  const auto over = [&] {
-    return board.status() == JobStatus::succeeded || board.status() == JobStatus::failed;
-  };
+  const auto over = [&] { return board.status() > JobStatus::running; };
   const std::uint64_t until = std::max(board.read(1).step, begin) + 5 + random() % 20;
   wait_until([&] { return over() || board.read(1).step >= until; });
   for (auto i = random() % 300; i > 0; --i) ::sched_yield();
@@ -217,6 +215,28 @@ TEST_F(KeptJob, IsRemovedWhenItIsNamed) {
   EXPECT_NE(printed.find("nothing is left of job"), std::string::npos) << printed;
 }
 
+TEST_F(KeptJob, IsKeptWhereverItsLockIs) {
+  const std::string job = run({"--mode", "throw", "--at", "5"}, 1);
+  const std::string elsewhere = path_ + "/elsewhere";
+  fs::create_directory(elsewhere);
+  for (const bool is_dry : {true, false}) {
+    std::vector<std::string> words{WEFT, "sweep", "--json"};
+    if (is_dry) words.insert(words.end(), {"--dry-run", job});
+    AppProcess sweeper(words, {"XDG_RUNTIME_DIR=" + elsewhere});
+    sweeper.wait();
+    EXPECT_GT(segments(job), 2U);
+    if (is_dry) {
+      const Json listed = Json::parse(sweeper.output());
+      ASSERT_EQ(listed.size(), 1U) << listed;
+      EXPECT_EQ(listed[0].at("state"), "kept");
+      EXPECT_EQ(listed[0].at("folders")[0], root());
+    }
+  }
+  AppProcess rescuer({WEFT, "rescue", job}, {"XDG_RUNTIME_DIR=" + elsewhere});
+  EXPECT_EQ(rescuer.wait(), 0) << rescuer.output();
+  EXPECT_EQ(segments(job), 0U);
+}
+
 TEST_F(KeptJob, LeavesNothingIfACheckpointHasAllOfIt) {
   const std::string job = run({"--mode", "throw", "--at", "0"}, 1);
   EXPECT_EQ(segments(job), 0U) << "no step was made";
@@ -285,6 +305,62 @@ TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
   }
   EXPECT_EQ(app.wait(), 0) << app.output();
   EXPECT_EQ(app.result().at("params_digest"), undisturbed().at("params_digest"));
+  EXPECT_EQ(segments(job), 0U);
+}
+
+/// Another job of the user removes what dead ones have left, between the trainer's death and the
+/// launcher's look.
+TEST_F(Rescue, LaunchLosesNoStepToAnotherJobThatBegins) {
+  std::mt19937_64 random(5);
+  AppProcess app({WEFT, "launch", "-n", "2", "--chips", "2", "--max-failures", "1", "--", DIGITS,
+                  "--epochs", "3", "--json", "{json}"},
+                 here());
+  const std::string job = app.job().substr(0, 32);
+  ASSERT_TRUE(let_run(job, 0, random));
+  ::kill(app.pid(), SIGSTOP);
+  ::kill(Board::open(job, true).header().trainer_pid, SIGKILL);
+  wait_for_end_of(job);
+  AppProcess other({FAULT_APP, "--json", "{json}", "--mode", "none"}, here());
+  EXPECT_EQ(other.wait(), 0) << other.output();
+  ::kill(app.pid(), SIGCONT);
+  const std::string again = app.wait_for_line("it is started again and goes on at step");
+  ASSERT_NE(again, "") << app.output();
+  EXPECT_GT(std::stoull(again.substr(again.rfind(' '))), 0U);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_EQ(app.result().at("params_digest"), undisturbed().at("params_digest"));
+}
+
+TEST_F(Rescue, LaunchBeginsAgainWhereNoStepWasKept) {
+  AppProcess app({WEFT, "launch", "--max-failures", "-1", "--", FAULT_APP, "--json", "{json}",
+                  "--mode", "kill_trainer", "--at", "0"},
+                 here());
+  EXPECT_EQ(app.wait(), 128 + SIGKILL) << app.output();
+  EXPECT_NE(app.output().find("it is started again and begins again, as no step"),
+            std::string::npos)
+      << app.output();
+  EXPECT_NE(app.output().find("3 times at step 0: it isn't started again; no step of it was kept"),
+            std::string::npos)
+      << app.output();
+}
+
+TEST_F(Rescue, LaunchSaysWhereTheLastStepIsWhenItStartsNoMore) {
+  std::mt19937_64 random(6);
+  AppProcess app({WEFT, "launch", "-n", "2", "--chips", "2", "--max-failures", "1", "--", DIGITS,
+                  "--epochs", "3", "--json", "{json}"},
+                 here());
+  std::string job = app.job().substr(0, 32);
+  std::uint64_t step = 0;
+  for (int kills = 0; kills < 2; ++kills) {
+    ASSERT_TRUE(let_run(job, step, random));
+    step = Board::open(job, true).read(1).step;
+    ::kill(Board::open(job, true).header().trainer_pid, SIGKILL);
+    if (kills > 0) break;
+    const std::string line = app.wait_for_line("job ");
+    job = line.substr(line.find("job ") + 4, 32);
+  }
+  EXPECT_EQ(app.wait(), 128 + SIGKILL) << app.output();
+  const auto said = app.output().find("isn't started again after --max-failures 1; step ");
+  ASSERT_NE(said, std::string::npos) << app.output();
   EXPECT_EQ(segments(job), 0U);
 }
 

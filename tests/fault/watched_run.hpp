@@ -24,9 +24,7 @@ class WatchedRun {
 
   AppProcess& app() { return app_; }
   ActorRow worker(int rank) const { return board_.read(1 + rank); }
-  bool over() const {
-    return board_.status() == JobStatus::succeeded || board_.status() == JobStatus::failed;
-  }
+  bool over() const { return board_.status() > JobStatus::running; }
   std::uint64_t step() const {
     std::uint64_t step = 0;
     for (int w = 0; w < workers_; ++w) step = std::max(step, worker(w).step);

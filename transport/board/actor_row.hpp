@@ -28,7 +28,13 @@ enum class ActorState : std::uint8_t {
   reporting = 15,
 };
 inline constexpr ActorState kActorStateMax = ActorState::reporting;
-enum class JobStatus : std::uint8_t { starting = 0, running = 1, succeeded = 2, failed = 3 };
+enum class JobStatus : std::uint8_t {
+  starting = 0,
+  running = 1,
+  succeeded = 2,
+  failed = 3,
+  cancelled = 4,  ///< it was told to end before its loops were done
+};
 
 std::string_view to_string(ActorKind kind) noexcept;
 std::string_view to_string(ActorState state) noexcept;

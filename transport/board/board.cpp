@@ -222,7 +222,7 @@ std::vector<std::string> Board::jobs() {
 JobStatus Board::status() const {
   const auto& format = *reinterpret_cast<const BoardHeaderV1*>(segment_.data());
   const std::uint64_t status = load_field(format.status);
-  if (status > static_cast<std::uint64_t>(JobStatus::failed)) {
+  if (status > static_cast<std::uint64_t>(JobStatus::cancelled)) {
     fail(Errc::corrupt, "board of job {}: status is {}", header_.job, status);
   }
   return static_cast<JobStatus>(status);

@@ -156,6 +156,7 @@ std::string_view to_string(JobStatus status) noexcept {
     case JobStatus::running: return "running";
     case JobStatus::succeeded: return "succeeded";
     case JobStatus::failed: return "failed";
+    case JobStatus::cancelled: return "cancelled";
   }
   return "unknown";
 }

@@ -33,7 +33,7 @@ const STATES = {
   waiting: 'wait', admission: 'wait', lease: 'wait', waits: 'wait', slow: 'wait',
   running: 'run', 'user code': 'run', compiling: 'run', loading: 'run', saving: 'run', reporting: 'run',
   starting: 'run', joining: 'run', well: 'run',
-  ended: 'rest', idle: 'rest', absent: 'rest', succeeded: 'rest',
+  ended: 'rest', idle: 'rest', absent: 'rest', succeeded: 'rest', cancelled: 'rest',
 };
 const classOf = (state) => STATES[state] || 'rest';
 

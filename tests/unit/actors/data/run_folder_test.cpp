@@ -67,7 +67,7 @@ TEST_F(RunFolderTest, AResultReadsBackAsItWasWritten) {
                          .exit_code = 0,
                          .step = 7,
                          .collective = "all_reduce #3"};
-  folder.write_result(result);
+  folder.write_result(result, 7);
   const Result back = Result::load(folder.path());
   EXPECT_EQ(back.metrics, result.metrics);
   EXPECT_EQ(back.metrics_history, result.metrics_history);
