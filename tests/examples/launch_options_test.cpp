@@ -252,5 +252,46 @@ TEST(OtherLaunchers, IncludeARealMpirun) {
   EXPECT_EQ(ended.output.find(" on 2 workers", job + 1), std::string::npos) << ended.output;
 }
 
+TEST(LaunchOptions, TakesTheNameThatMpirunHasForWorkers) {
+  const std::vector<std::string> echo{"--", "/bin/sh", "-c", "echo $WEFT_LAUNCH_WORKERS \"$@\"",
+                                      "sh", "-np", "7"};
+  for (const std::vector<std::string>& given :
+       {std::vector<std::string>{"-np", "2"}, {"--np", "2"}, {"--chips", "1", "-np", "2"}}) {
+    std::vector<std::string> words{WEFT, "launch"};
+    words.insert(words.end(), given.begin(), given.end());
+    words.insert(words.end(), echo.begin(), echo.end());
+    const Ended ended = run(words);
+    EXPECT_EQ(ended.code, 0) << ended.output;
+    EXPECT_EQ(ended.output, "2 -np 7\n");
+  }
+}
+
+TEST(LaunchOptions, TheFolderIsWhereTheProgramBelievesToBe) {
+  const testing::TemporaryFolder folder;
+  const std::string real = std::filesystem::canonical(folder.path()).string();
+  const std::string said = launch({"--cwd", folder.path()}, "printenv PWD; pwd -P").output;
+  EXPECT_EQ(said, real + "\n" + real + "\n");
+}
+
+/// A program's progress bar has no end of line when it is killed.
+TEST(LaunchOutput, WhatTheLauncherSaysHasALineOfItsOwn) {
+  const Ended ended = on_terminal({WEFT, "launch", "--timeout", "0.2", "--", "/bin/sh", "-c",
+                                   "printf 'epoch 3/60 [===  ]' >&2; exec sleep 100"});
+  EXPECT_EQ(ended.code, 124);
+  EXPECT_NE(ended.output.find("[===  ]\r\nweft launch: the time is over"), std::string::npos)
+      << ended.output;
+}
+
+TEST(LaunchEnd, OfASignalIsThatOfTheSignal) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    AppProcess process(fault_app({}, "mark"));
+    process.wait_for_line("mark loop");
+    ::kill(process.pid(), signal);
+    if (signal == SIGTERM) ::kill(process.pid(), SIGINT);  // no loop would end by itself
+    const int code = process.wait();
+    EXPECT_TRUE(code == 128 + SIGINT || code == 128 + signal) << process.output();
+  }
+}
+
 }  // namespace
 }  // namespace weft::launch_options_test

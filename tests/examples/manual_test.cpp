@@ -69,12 +69,44 @@ TEST(ManPages, AreSoundRoff) {
             std::string::npos);
 }
 
+TEST(ManPages, HaveADescriptionAndExamples) {
+  for (const char* page : {"launch", "doctor", "plan", "sweep", "rescue", "export"}) {
+    const std::string text = output_of("bash", std::string("\"$0\" man ") + page);
+    EXPECT_NE(text.find(".SH DESCRIPTION\n"), std::string::npos) << text;
+    EXPECT_NE(text.find(".SH EXAMPLES\n"), std::string::npos) << text;
+  }
+}
+
 TEST(ManPages, AreOfCommandsThatThereAre) {
   AppProcess process({WEFT, "man", "fly"});
   EXPECT_EQ(process.wait(), 2);
   EXPECT_NE(process.output().find("no command \"fly\": expected one of launch, "),
             std::string::npos)
       << process.output();
+}
+
+void expect_said(std::vector<std::string> words, int code, const std::string& text) {
+  words.insert(words.begin(), WEFT);
+  AppProcess process(words);
+  EXPECT_EQ(process.wait(), code);
+  EXPECT_NE(process.output().find(text), std::string::npos) << process.output();
+}
+
+TEST(Help, OfSweepAndRescueHasTheExitCodesToo) {
+  for (const char* command : {"sweep", "rescue"}) {
+    expect_said({command, "--help"}, 0, "Examples:");
+    expect_said({command, "--help"}, 0, "Exit code: 0, or ");
+  }
+}
+
+TEST(Command, HasAVersion) { expect_said({"--version"}, 0, "weft "); }
+
+TEST(Command, SaysWhatMayHaveBeenMeant) {
+  expect_said({"lunch"}, 1, "there is no command \"weft lunch\": did you mean launch? weft has ");
+  expect_said({"inspect", "pss"}, 1, "no command \"weft inspect pss\": did you mean ps?");
+  expect_said({"launch", "--max-failure", "3", "--", "true"}, 1,
+              "weft launch has no option --max-failure: did you mean --max-failures?");
+  expect_said({"xylophone"}, 1, "there is no command \"weft xylophone\": weft has launch, ");
 }
 
 TEST(Help, HasExamplesAndHidesWhatTheBuildUses) {

@@ -169,7 +169,7 @@ void add_export(CLI::App& app, int& code) {
                     "instead of parameters the averages that a ParameterAverage has of them");
   options->choice.add_options(*command);
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  weft export checkpoints/checkpoint_000640 -o model.safetensors --averages --cast bf16");
   command->callback([options, &code] { code = run(*options); });
 }

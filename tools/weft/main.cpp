@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -14,12 +16,14 @@
 #include "tools/weft/manual/manual.hpp"
 #include "tools/weft/plan.hpp"
 #include "tools/weft/rescue.hpp"
+#include "tools/weft/suggest.hpp"
 #include "tools/weft/sweep.hpp"
 #include "transport/memory/utf8.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App app{"SPMD training for C++: launches jobs and looks into them."};
+  CLI::App app{"SPMD training for C++: launches jobs and looks into them.", "weft"};
   app.require_subcommand(1);
+  app.set_version_flag("--version", "weft " WEFT_VERSION);
   app.footer(
       "Examples:\n"
       "  weft doctor\n"
@@ -36,11 +40,16 @@ int main(int argc, char** argv) {
   weft::add_sweep(app, code);
   weft::add_doctor(app, code);
   weft::add_manual(app, code);
+  const std::vector<std::string> words = weft::translated(app, {argv + 1, argv + argc});
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& e) {
     constexpr int kUsage = 1;
-    return app.exit(e) == 0 ? 0 : kUsage;
+    const std::string unknown =
+        e.get_exit_code() == 0 ? std::string() : weft::say_unknown(app, words);
+    if (unknown.empty()) return app.exit(e) == 0 ? 0 : kUsage;
+    fmt::print(stderr, "weft: {}\n", weft::visible(unknown));
+    return kUsage;
   } catch (const std::exception& e) {
     fmt::print(stderr, "weft: {}\n", weft::visible(e.what()));
     return 2;

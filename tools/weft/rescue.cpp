@@ -112,12 +112,12 @@ void add_rescue(CLI::App& app, int& code) {
                     "leave the job's memory; default: it is removed once it is saved");
   command->add_flag("--json", options->json, "as JSON");
   command->footer(
-      "What a job leaves in memory is removed by the user's next job, unless the job had "
-      "run.keep_for_rescue_s.\nExit code: 0, or 2 where nothing was saved.");
-  command->footer(
       "Examples:\n"
       "  weft rescue --list\n"
-      "  weft rescue -o /data/rescued 93ef");
+      "  weft rescue -o /data/rescued 93ef\n\n"
+      "What a job leaves in memory is removed by the user's next job, unless the job had\n"
+      "run.keep_for_rescue_s, or `weft launch --max-failures` had started it.\n"
+      "Exit code: 0, or 2 where nothing was saved.");
   command->callback([options, &code] { code = run(*options); });
 }
 

@@ -150,16 +150,14 @@ void add_sweep(CLI::App& app, int& code) {
   sweep->add_flag("--dry-run", options->dry_run, "only say what would be removed");
   sweep->add_flag("--json", options->json, "as JSON");
   sweep->footer(
-      "A job is dead where no process holds its lock or has its memory open. One that is kept for "
-      "`weft rescue`\ngoes if it is named. Exit code: 0, or 1 "
-      "where something\ncould not be removed, a lock could not be asked for, or a job that was "
-      "named "
-      "is not there or not dead.");
-  sweep->footer(
       "Examples:\n"
       "  weft sweep --dry-run\n"
       "  weft sweep 93ef4a12776321e25d410a59298c9311\n"
-      "  weft sweep --folder models");
+      "  weft sweep --folder models\n\n"
+      "A job is dead where no process holds its lock or has its memory open. One that is kept for\n"
+      "`weft rescue` goes if it is named.\n"
+      "Exit code: 0, or 1 where something could not be removed, a lock could not be asked for, or\n"
+      "a job that was named is not there or not dead.");
   sweep->callback([options, &code] { code = run(*options); });
 }
 

@@ -79,6 +79,7 @@ class Run {
 
   void stop(int signal) const {
     output_.status("");
+    output_.end_line();
     fmt::print(stderr, "weft launch: the time is over (--timeout): SIG{} to {}\n",
                ::sigabbrev_np(signal), program_.pid());
     program_.send(signal);
@@ -126,6 +127,7 @@ int launch(const LaunchOptions& options) {
   for (;;) {
     Run run(options, output, timeout);
     const siginfo_t ended = run.wait();
+    output.end_line();
     const auto go_on = timeout.is_over() ? std::nullopt : restarts.after(run.pid(), ended);
     if (!go_on) {
       const ReportedEnd end = result.read();
@@ -133,10 +135,11 @@ int launch(const LaunchOptions& options) {
       if (timeout.is_over()) return kTimedOut;
       return end.code != 0 ? end.code : exit_code(ended);
     }
-    fmt::print(stderr,
-               "weft launch: {} (pid {}) was killed by SIG{}; it is started again and goes on at "
-               "step {}\n",
-               options.command.front(), run.pid(), ::sigabbrev_np(ended.si_status), go_on->step);
+    fmt::print(stderr, "weft launch: {} (pid {}) was killed by SIG{}; it is started again and {}\n",
+               options.command.front(), run.pid(), ::sigabbrev_np(ended.si_status),
+               go_on->checkpoints.empty() ? std::string("begins again, as no step of it was kept")
+                                          : fmt::format("goes on at step {}", go_on->step));
+    if (go_on->checkpoints.empty()) continue;
     const std::string from = fmt::format("{}:{}", go_on->fit_number, go_on->checkpoints);
     ::setenv("WEFT_LAUNCH_GO_ON", from.c_str(), 1);
   }
@@ -154,10 +157,10 @@ void add_launch(CLI::App& app, int& code) {
       "  weft launch -n 4 --mesh data=2,model=2 --max-failures 3 -- ./train\n"
       "  weft launch -n 8 --only 0,3 --timestamps --log-dir logs -- ./train\n"
       "  weft launch -n 2 --bind cores --report-bindings --timeout 3600 -- ./train < list\n\n"
-      "The exit code is that of the first cause: 128 + the signal that killed a worker, the code\n"
-      "that a worker exited with, 124 after --timeout, 127 where the program can't be started, "
-      "else\n"
-      "what the program returned.");
+      "The exit code is that of the first cause: 128 + the signal that killed a worker or that "
+      "asked\n"
+      "the job to end (Ctrl-C: 130), the code that a worker exited with, 124 after --timeout, 127\n"
+      "where the program can't be started, else what the program returned.");
   command->callback([options, &code] { code = launch(*options); });
 }
 

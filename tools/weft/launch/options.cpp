@@ -148,6 +148,7 @@ std::vector<std::pair<std::string, std::string>> variables_of(const LaunchOption
     const auto equals = entry.find('=');
     variables.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
   }
+  if (!options.folder.empty()) set("PWD", std::filesystem::canonical(options.folder).string());
   set("WEFT_LAUNCH_WORKERS", options.workers ? std::to_string(*options.workers) : "");
   set("WEFT_LAUNCH_CHIPS", options.chips != 0 ? std::to_string(options.chips) : "");
   set("WEFT_LAUNCH_TOPOLOGY", options.topology);
@@ -165,6 +166,7 @@ std::string shell_text(const LaunchOptions& options) {
   std::string text;
   if (!options.folder.empty()) text += fmt::format("cd {} && ", shell_word(options.folder));
   for (const auto& [name, value] : variables_of(options)) {
+    if (name == "PWD") continue;  // cd sets it
     text += fmt::format("{}={} ", name, shell_word(value));
   }
   for (const std::string& word : options.command) text += shell_word(word) + ' ';

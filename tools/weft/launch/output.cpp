@@ -145,7 +145,17 @@ void Output::add_to(std::vector<pollfd>& waits) const {
 }
 
 void Output::show(Stream& stream, const std::string& text) {
+  if (text.empty()) return;
+  stream.in_line = text.back() != '\n';
   stream.outlet.write(stream.has_screen ? screen_.print(text) : text);
+}
+
+void Output::end_line() {
+  for (const auto& stream : streams_) {
+    if (!stream->in_line || ::isatty(stream->outlet.fd()) == 0) continue;
+    show(*stream, "\n");
+    stream->outlet.flush();
+  }
 }
 
 bool Output::pass(Stream& stream) {

@@ -53,6 +53,9 @@ class Output {
   void serve();
   /// Passes on all that the ended program has left, and removes the status line.
   void finish();
+  /// Ends a line that the program has begun on stderr's terminal, as by a progress bar: what is
+  /// said next has a line of its own.
+  void end_line();
 
  private:
   struct Stream {
@@ -60,6 +63,7 @@ class Output {
     std::unique_ptr<Lines> lines;
     Outlet outlet;
     bool has_screen;
+    bool in_line = false;  ///< what was shown last has not ended its line
   };
   void add_stream(std::vector<int> streams);
   bool pass(Stream& stream);

@@ -1,12 +1,16 @@
 #include "tools/weft/launch/restart.hpp"
 
 #include <chrono>
+#include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include <weft/error.hpp>
 
+#include "actors/data/late_reports.hpp"
 #include "transport/board/board.hpp"
+#include "transport/job/job_folder.hpp"
 #include "transport/job/remains.hpp"
 #include "transport/memory/utf8.hpp"
 #include "transport/resume/rescue.hpp"
@@ -45,6 +49,19 @@ void bury_job_of(pid_t trainer) {
   if (remains && remains->life == JobLife::dead) (void)remove_remains(*remains);
 }
 
+/// What the trainer had not written of its workers' reports. Without them the run is still saved.
+void keep_reports(const JobRemains& remains, std::uint64_t step) {
+  try {
+    const std::string run_dir = Board::open(remains.job, true).header().run_dir;
+    for (const std::string& root : remains.roots) {
+      add_late_reports(run_dir, folder_in(root, remains.job) + "/control.reports", step);
+    }
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "weft launch: the last reports of job {} aren't in its progress.csv: {}\n",
+               remains.job, visible(e.what()));
+  }
+}
+
 }  // namespace
 
 std::optional<GoOn> save_job_of(pid_t trainer) {
@@ -64,16 +81,16 @@ std::optional<GoOn> save_job_of(pid_t trainer) {
     fmt::print(stderr, "weft launch: the last step of job {} isn't saved: {}\n", *job,
                visible(e.what()));
   }
-  (void)remove_remains(*remains, true);
   const auto saved = list_checkpoints(go_on.checkpoints);
-  if (saved.empty()) return {};
-  go_on.step = saved.back().step;
-  return go_on;
+  if (!saved.empty()) go_on.step = saved.back().step;
+  keep_reports(*remains, saved.empty() ? std::numeric_limits<std::uint64_t>::max() : go_on.step);
+  (void)remove_remains(*remains, true);
+  return saved.empty() ? std::nullopt : std::optional(go_on);
 }
 
 std::optional<GoOn> Restarts::after(pid_t pid, const siginfo_t& ended) {
   if (!was_lost(ended)) return {};
-  if (max_ >= 0 && count_ >= max_) {
+  if (max_ == 0) {
     bury_job_of(pid);
     return {};
   }
@@ -81,15 +98,25 @@ std::optional<GoOn> Restarts::after(pid_t pid, const siginfo_t& ended) {
   const bool has_new = saved && (!from_ || saved->step > from_->step);
   without_a_step_ = has_new ? 0 : without_a_step_ + 1;
   if (has_new) from_ = saved;
-  if (!from_) return {};
+  const std::string kept =
+      from_ ? fmt::format("step {} is saved in {}", from_->step, visible(from_->checkpoints))
+            : "no step of it was kept";
+  if (count_ == max_) {
+    fmt::print(stderr,
+               "weft launch: the program was killed by SIG{}, and isn't started again after "
+               "--max-failures {}; {}\n",
+               ::sigabbrev_np(ended.si_status), max_, kept);
+    return {};
+  }
   if (without_a_step_ == kWithoutAStepMax) {
     fmt::print(stderr,
-               "weft launch: the program was killed {} times at step {}: it isn't started again\n",
-               kWithoutAStepMax, from_->step);
+               "weft launch: the program was killed {} times at step {}: it isn't started again; "
+               "{}\n",
+               kWithoutAStepMax, from_ ? from_->step : 0, kept);
     return {};
   }
   ++count_;
-  return from_;
+  return from_.value_or(GoOn{});
 }
 
 }  // namespace weft

@@ -13,7 +13,7 @@ namespace weft {
 /// From where the program is to go on when it is started again.
 struct GoOn {
   int fit_number = 1;         ///< the fit() call of the program that ran the job
-  std::string checkpoints{};  ///< a folder with a checkpoint
+  std::string checkpoints{};  ///< a folder with a checkpoint; "": it begins again
   std::uint64_t step = 0;     ///< of the newest one
 };
 
@@ -29,7 +29,8 @@ class Restarts {
   explicit Restarts(int max) : max_(max) {}
 
   /// `ended`: how process `pid` did, which isn't reaped yet. Where nothing newer is saved, the
-  /// program goes on from where it began.
+  /// program begins where it began before. Absent where it isn't started again: stderr has the
+  /// reason, if it was lost and `max` isn't 0.
   std::optional<GoOn> after(pid_t pid, const siginfo_t& ended);
 
  private:

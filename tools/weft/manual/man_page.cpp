@@ -76,6 +76,28 @@ std::string notes(const std::string& footer) {
   return text;
 }
 
+/// The blocks of a footer, which empty lines part: those of examples, or all others.
+std::string blocks(const std::string& footer, bool of_examples) {
+  constexpr std::string_view kExamples = "Examples:\n";
+  std::string text;
+  for (std::size_t at = 0; at < footer.size();) {
+    const std::size_t end = std::min(footer.find("\n\n", at), footer.size());
+    std::string block = footer.substr(at, end - at);
+    at = end + 2;
+    const bool is_example = block.starts_with(kExamples);
+    if (is_example != of_examples) continue;
+    if (is_example) block.erase(0, kExamples.size());
+    text += (text.empty() ? "" : "\n\n") + block;
+  }
+  return text;
+}
+
+std::string sentence(std::string text) {
+  if (text.empty()) return text;
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text.ends_with('.') ? text : text + '.';
+}
+
 }  // namespace
 
 std::string man_name(const CommandText& command) {
@@ -89,6 +111,9 @@ std::string man_page(const CommandText& command, const std::string& version) {
       fmt::format(".TH {} 1 \"\" \"weft {}\" \"weft\"\n", upper(man_name(command)), version);
   text += ".SH NAME\n" + plain(man_name(command)) + " \\- " + plain(command.description) + '\n';
   text += ".SH SYNOPSIS\n" + synopsis(command);
+  const std::string prose = blocks(command.footer, false);
+  text += ".SH DESCRIPTION\n" + plain(sentence(command.description)) + '\n';
+  if (!prose.empty()) text += ".PP\n" + notes(prose);
   if (!command.commands.empty()) {
     text += ".SH COMMANDS\n";
     for (const CommandText& inner : command.commands) {
@@ -98,7 +123,8 @@ std::string man_page(const CommandText& command, const std::string& version) {
   }
   text += ".SH OPTIONS\n";
   for (const OptionText& option : command.options) text += entry(option);
-  if (!command.footer.empty()) text += ".SH NOTES\n" + notes(command.footer);
+  const std::string examples = blocks(command.footer, true);
+  if (!examples.empty()) text += ".SH EXAMPLES\n" + notes(examples);
   if (command.path != "weft") text += ".SH SEE ALSO\n" + bold("weft") + "(1)\n";
   return text;
 }

@@ -1,0 +1,124 @@
+#include "tools/weft/suggest.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace weft {
+namespace {
+
+/// Levenshtein's distance.
+std::size_t edits(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({replaced, row[j] + 1, row[j - 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) {
+         return !one->get_group().empty() && !one->get_name().empty();
+       })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+const CLI::App* command_of(const CLI::App& app, const std::string& word) {
+  const auto all =
+      app.get_subcommands([&](const CLI::App* one) { return one->get_name() == word; });
+  return all.empty() ? nullptr : all.front();
+}
+
+/// Whether the option takes the word behind it.
+bool takes_value(const CLI::App& app, const std::string& word) {
+  const CLI::Option* option = app.get_option_no_throw(word);
+  return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+std::string did_you_mean(const std::string& name) {
+  return name.empty() ? "" : fmt::format(": did you mean {}?", name);
+}
+
+}  // namespace
+
+std::string nearest(const std::string& word, const std::vector<std::string>& names) {
+  std::string found;
+  std::size_t fewest = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& name : names) {
+    const std::size_t distance = edits(word, name);
+    const bool is_beginning = word.size() > 2 && name.starts_with(word);
+    const std::size_t counted = is_beginning ? 1 : distance;
+    if (counted >= fewest) continue;
+    fewest = counted;
+    found = name;
+  }
+  return found;
+}
+
+std::string say_unknown(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* at = &app;
+  std::string path = app.get_name().empty() ? "weft" : app.get_name();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--") return {};
+    if (word.starts_with("-")) {
+      const std::string name = word.substr(0, word.find('='));
+      if (!name.starts_with("--") || at->get_option_no_throw(name) != nullptr) {
+        if (name == word && takes_value(*at, name)) ++i;
+        continue;
+      }
+      return fmt::format("{} has no option {}{}; what it takes: {} --help", path, name,
+                         did_you_mean(nearest(name, options_of(*at))), path);
+    }
+    if (const CLI::App* inner = command_of(*at, word)) {
+      at = inner;
+      path += ' ' + word;
+      continue;
+    }
+    const std::vector<std::string> commands = commands_of(*at);
+    const bool has_words = std::ranges::any_of(
+        at->get_options(), [](const CLI::Option* option) { return option->get_positional(); });
+    if (commands.empty() || has_words) return {};
+    return fmt::format(
+        "there is no command \"{} {}\"{} {} has {}", path, word,
+        nearest(word, commands).empty() ? ":" : did_you_mean(nearest(word, commands)), path,
+        fmt::join(commands, ", "));
+  }
+  return {};
+}
+
+std::vector<std::string> translated(const CLI::App& app, std::vector<std::string> words) {
+  if (words.empty() || words.front() != "launch") return words;
+  const CLI::App* launch = command_of(app, "launch");
+  for (std::size_t i = 1; launch != nullptr && i < words.size(); ++i) {
+    std::string& word = words[i];
+    if (word == "--" || !word.starts_with("-")) break;
+    if (word == "-np" || word == "--np") word = "--workers";
+    if (word.starts_with("-np=") || word.starts_with("--np=")) {
+      word = "--workers" + word.substr(word.find('='));
+    }
+    if (takes_value(*launch, word)) ++i;
+  }
+  return words;
+}
+
+}  // namespace weft
