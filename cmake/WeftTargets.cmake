@@ -89,13 +89,14 @@ function(weft_program name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} weft_options)
 endfunction()
 
-# weft_test(<name> LABELS ... SOURCES ... LIBRARIES ...): a GoogleTest program and its ctest. It
+# weft_test(<name> LABELS ... SOURCES ... LIBRARIES ... [SHARDS n]): a GoogleTest program and its
+# ctest, or as many ctests <name>.<i> as there are shards, each with the time limit for itself. It
 # may use all of tests/support whose own libraries are among its LIBRARIES. The label `caf` says
 # that the test runs actors: Debian's CAF isn't instrumented, so ThreadSanitizer would take its
 # atomics for races, and there is no such test under it. Nor is there one with the label `pure`,
 # which has no thread; nor, to save time, under ASan unless WEFT_SANITIZE_PURE is on.
 function(weft_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;SHARDS" "LABELS;SOURCES;LIBRARIES" ${ARGN})
   if(WEFT_SANITIZE MATCHES thread AND ("caf" IN_LIST arg_LABELS OR "pure" IN_LIST arg_LABELS))
     return()
   endif()
@@ -107,14 +108,27 @@ function(weft_test name)
   weft_test_options(${name})
   target_precompile_headers(${name} REUSE_FROM weft_test_headers)
   weft_unite(${name})
-  add_test(NAME ${name} COMMAND ${name})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
-  if(WEFT_SANITIZE)  # fewer random cases: each takes five times as long
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT "WEFT_TEST_TIMES=0.25;WEFT_TEST_JOBS=3")
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
   endif()
+  math(EXPR last "${arg_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(test ${name})
+    set(environment "")
+    if(arg_SHARDS GREATER 1)
+      set(test ${name}.${shard})
+      set(environment "GTEST_TOTAL_SHARDS=${arg_SHARDS}" "GTEST_SHARD_INDEX=${shard}")
+    endif()
+    if(WEFT_SANITIZE)  # fewer random cases: each takes five times as long
+      list(APPEND environment "WEFT_TEST_TIMES=0.25" "WEFT_TEST_JOBS=3")
+    endif()
+    add_test(NAME ${test} COMMAND ${name})
+    set_tests_properties(${test} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+      ENVIRONMENT "${environment}")
+  endforeach()
   weft_built_with(${name} ${arg_LABELS})
 endfunction()
 
