@@ -192,11 +192,10 @@ class WorkerSession {
   }
   /// At once, from the device's thread: the loop may be busy elsewhere for long.
   void device_failed(std::exception_ptr failure, std::uint64_t step) {
-    constexpr std::uint64_t kNoRun = ~std::uint64_t{0};  // it failed before its first one
     const Thrown text = describe(std::move(failure));
     link_.loop_ended({.worker = worker_,
                       .generation = start_.generation,
-                      .step = step == kNoRun ? start_.step : step,
+                      .step = step == ~std::uint64_t{0} ? start_.step : step,  // before any run
                       .runs = 0,
                       .error = static_cast<std::uint8_t>(text.code),
                       .message = text.message});

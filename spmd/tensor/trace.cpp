@@ -66,11 +66,8 @@ void store_elements(const Tensor& state, std::span<const std::byte> elements,
   const BufferPtr before = placed == nullptr ? nullptr : *placed;
   const ProgramInput input{.kind = node.kind, .name = node.name, .sharding = Sharding::closed()};
   const BufferPtr now = current_trace->runtime().put_state(input, node.type, *bytes, before, loc);
-  if (now == nullptr) {
-    node.storage = bytes;
-  } else {
-    node.storage = now;
-  }
+  node.storage = bytes;
+  if (now != nullptr) node.storage = now;
   node.kept = {};
   node.origin.reset();
   node.was_assigned = false;

@@ -254,7 +254,7 @@ TEST(OtherLaunchers, IncludeARealMpirun) {
 
 TEST(LaunchOptions, TakesTheNameThatMpirunHasForWorkers) {
   const std::vector<std::string> echo{"--", "/bin/sh", "-c", "echo $WEFT_LAUNCH_WORKERS \"$@\"",
-                                      "sh", "-np", "7"};
+                                      "sh", "-np",     "7"};
   for (const std::vector<std::string>& given :
        {std::vector<std::string>{"-np", "2"}, {"--np", "2"}, {"--chips", "1", "-np", "2"}}) {
     std::vector<std::string> words{WEFT, "launch"};

@@ -23,8 +23,7 @@ namespace weft {
 
 inline constexpr std::uint64_t kControlMagic = 0x316c'7463'7466'6577;  // "weftctl1"
 inline constexpr std::uint32_t kControlVersion = 3;
-/// The maximum number of chips of one job on one host.
-inline constexpr int kLocalChipCountMax = 256;
+inline constexpr int kLocalChipCountMax = 256;  ///< chips of one job on one host
 /// Bytes of a mailbox. algorithm.hpp says which transfers use mailboxes.
 inline constexpr std::size_t kMailboxBytes = 16384;
 /// Bytes of a mailbox for scalars, in the cache line that announces it, and of a ring's message.
