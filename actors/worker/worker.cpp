@@ -20,6 +20,7 @@
 #include "actors/runtime/worker_runtime.hpp"
 #include "actors/worker/term_watch.hpp"
 #include "actors/worker/worker_context.hpp"
+#include "actors/worker/worker_places.hpp"
 #include "spmd/tensor/step_watch.hpp"
 #include "transport/collectives/check_members.hpp"
 #include "transport/collectives/communicator.hpp"
@@ -58,28 +59,6 @@ std::string variable(const char* name) {
 bool is_on(const char* name) {
   const std::string value = variable(name);
   return !value.empty() && value != "0";
-}
-
-/// The mesh of the job; without a mesh, the one chip that a worker's own programs run on.
-Mesh mesh_of(const Assignment& assignment) {
-  if (assignment.mesh_shape.empty()) return Mesh({1}, {"data"});
-  return Mesh(assignment.mesh_shape, assignment.axis_names, assignment.device_ids);
-}
-
-/// Where the worker's chips stand: they are dealt to workers in order of their ids.
-std::vector<int> positions_of(const Assignment& assignment, const Mesh& mesh, int worker) {
-  if (assignment.mesh_shape.empty()) return {0};
-  std::vector<int> positions;
-  for (int c = 0; c < assignment.chips_per_worker; ++c) {
-    positions.push_back(mesh.position_of(worker * assignment.chips_per_worker + c));
-  }
-  return positions;
-}
-
-WaitPolicy policy_of(const Assignment& assignment, const Mesh& mesh) {
-  // Where each worker has cores of its own, only its own chips share them.
-  const int threads = is_on("WEFT_OWN_CORES") ? assignment.chips_per_worker : mesh.size();
-  return WaitPolicy::for_threads(threads, std::chrono::milliseconds(assignment.timeout_ms));
 }
 
 /// The loop of one generation, with all that it needs: when this is destroyed, nothing of the
@@ -169,7 +148,7 @@ class WorkerSession {
  private:
   std::vector<int> local_positions() const { return positions_of(assignment_, mesh_, worker_); }
   std::vector<std::unique_ptr<DeviceLink>> start_devices(JobMemory& memory) {
-    const WaitPolicy policy = policy_of(assignment_, mesh_);
+    const WaitPolicy policy = policy_of(assignment_, mesh_, is_on("WEFT_OWN_CORES"));
     static std::once_flag said;
     std::call_once(said, [] {
       const std::string limitation = Executor::limitation();
@@ -310,7 +289,8 @@ class WorkerLife {
       const int chip = mesh.device_at(position);
       board_.device(chip).open(ActorKind::device, identity_.worker, chip, ::getpid());
     }
-    check_members(memory_, mesh, positions, board_, policy_of(assignment_, mesh));
+    check_members(memory_, mesh, positions, board_,
+                  policy_of(assignment_, mesh, is_on("WEFT_OWN_CORES")));
     stages_.ended("members checked");
   }
 

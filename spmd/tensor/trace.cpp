@@ -77,10 +77,8 @@ void store_elements(const Tensor& state, std::span<const std::byte> elements,
 
 void set_elements(const Tensor& state, std::span<const std::byte> elements,
                   const std::source_location& loc) {
-  if (current_trace != nullptr) {
-    const TensorNode& node = *node_of(state, loc);
-    current_trace->runtime().changes_state({.name = node.name, .loc = loc, .is_immediate = true});
-  }
+  const StateChange change{.name = node_of(state, loc)->name, .loc = loc, .is_immediate = true};
+  if (current_trace != nullptr) current_trace->runtime().changes_state(change);
   store_elements(state, elements, loc);
 }
 
