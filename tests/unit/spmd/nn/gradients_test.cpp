@@ -66,9 +66,10 @@ TEST_F(Gradients, AccumulateOverStepsToTheirMean) {
 TEST_F(Gradients, HaveTheirSumsAsState) {
   const Parameter a = make_parameter("a", Floats{1, 2}, {2});
   const GradientAccumulation accumulation({a});
-  ASSERT_EQ(accumulation.state().size(), 2U);
+  ASSERT_EQ(accumulation.state().size(), 3U);
   EXPECT_EQ(accumulation.state()[0].name(), "a.grad_sum");
   EXPECT_EQ(accumulation.state()[1].name(), "a.grad_count");
+  EXPECT_EQ(accumulation.state()[2].name(), "a.grad_losses");
   expect_error(Errc::invalid_argument, {"empty parameter list"},
                [] { GradientAccumulation(std::vector<Parameter>{}); });
 }
