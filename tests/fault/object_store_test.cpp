@@ -6,7 +6,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "tests/fault/fault_process.hpp"
+#include "tests/support/app_process.hpp"
 #include "tests/support/moto_server.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "transport/board/board.hpp"
