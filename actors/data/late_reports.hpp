@@ -7,8 +7,8 @@
 namespace weft {
 
 /// Adds to progress.csv of the run those reports of the job's log (ReportLog) that come after its
-/// last row, up to `step`: a program that continues from that step makes later ones again. No log,
-/// or one that doesn't have the last row, adds nothing. No process of the job may live. Throws io.
+/// last row, up to `step`: a program that goes on from that step makes later ones again. Without a
+/// log, or where that lacks the last row, it adds nothing. Throws io. For a dead job.
 void add_late_reports(const std::string& run_dir, const std::string& log, std::uint64_t step);
 
 }  // namespace weft

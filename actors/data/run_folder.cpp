@@ -64,7 +64,7 @@ void write(const std::string& file, const std::string& text, std::ios::openmode 
   fail(Errc::io, "can't write {}: {}", file, why.empty() ? reason : why);
 }
 
-std::string read(const std::string& file) {
+std::string text_of(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -190,7 +190,7 @@ RunFolder RunFolder::open(const std::string& path) {
   RunFolder folder;
   folder.path_ = path;
   const std::string file = path + "/progress.csv";
-  const std::string text = read(file);
+  const std::string text = text_of(file);
   std::string whole;
   for (const std::string& line : lines_of(text)) {
     if (whole.empty()) folder.columns_ = fields_of(line);
@@ -201,7 +201,7 @@ RunFolder RunFolder::open(const std::string& path) {
 }
 
 std::string RunFolder::last_row() const {
-  const std::vector<std::string> lines = lines_of(read(path_ + "/progress.csv"));
+  const std::vector<std::string> lines = lines_of(text_of(path_ + "/progress.csv"));
   return lines.size() < 2 ? "" : lines.back();
 }
 
@@ -219,7 +219,7 @@ void RunFolder::add(const Metrics& report) {
   if (columns_.size() == known) return write(file, csv_row(report), std::ios::app);
   std::string text;
   for (const std::string& column : columns_) text += (text.empty() ? "" : ",") + csv_field(column);
-  text += "\n" + rows_with(columns_.size() - known, read(file)) + csv_row(report);
+  text += "\n" + rows_with(columns_.size() - known, text_of(file)) + csv_row(report);
   write(file, text, std::ios::trunc);
 }
 

@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 /// After this many equal failures of one worker without a step in between, the program itself is
-/// taken to be wrong, or what it needs to be missing. Failures of other workers may come between.
+/// taken to be wrong, or what it needs to be missing. Other workers may fail in between.
 constexpr int kRepeatsMax = 3;
 /// The same for kills from outside before the first step, which on a slow machine may come sooner
 /// than that step: with the delays between them, the job has had minutes for it. Later on, kills

@@ -31,9 +31,8 @@ std::vector<ActorView> view_actors(const Snapshot& snapshot);
 extern const char* const kStateLetters;
 
 struct JobView {
-  /// "running", "hung", "stopped", "held", "dead", "succeeded", "failed" or "cancelled".
-  std::string state{};
-  double for_s = -1;  ///< how long nothing has moved; below 0: it moves, or is over
+  std::string state{};  ///< "running", "hung", "stopped", "held", "dead", or how it has ended
+  double for_s = -1;    ///< how long nothing has moved; below 0: it moves, or is over
   std::uint64_t step = 0;
 };
 

@@ -103,7 +103,6 @@ TEST(Command, HasAVersion) { expect_said({"--version"}, 0, "weft "); }
 
 TEST(Command, SaysWhatMayHaveBeenMeant) {
   expect_said({"lunch"}, 1, "there is no command \"weft lunch\": did you mean launch? weft has ");
-  expect_said({"inspect", "pss"}, 1, "no command \"weft inspect pss\": did you mean ps?");
   expect_said({"launch", "--max-failure", "3", "--", "true"}, 1,
               "weft launch has no option --max-failure: did you mean --max-failures?");
   expect_said({"xylophone"}, 1, "there is no command \"weft xylophone\": weft has launch, ");

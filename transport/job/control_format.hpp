@@ -10,7 +10,6 @@
 ///
 /// A chip's lines are on pages of their own. Processors prefetch cache lines up to the end of a
 /// page, and a line prefetched from its writer must be transferred back.
-///
 /// A mask is an AtomMask without its bit 0, which no atom has: mask >> 1. Every atom is at least 2,
 /// so num_chips chips have at most floor(log2(num_chips)) atoms, and num_masks is 2 to that power.
 
