@@ -1,13 +1,20 @@
 #include "actors/data/batch_reader.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <weft/error.hpp>
 #include <weft/packing.hpp>
 
+#include "transport/blackbox/box_clock.hpp"
+
 namespace weft {
 namespace {
+
+constexpr std::chrono::seconds kBetweenLooks{1};
 
 /// Rows that a thread takes at once: few enough that all threads have some, and that a reader that
 /// is dropped is left soon.
@@ -23,14 +30,15 @@ BatchReader::BatchReader(DatasetPtr dataset, SamplerPtr sampler, std::vector<Bat
     : dataset_(std::move(dataset)),
       sampler_(std::move(sampler)),
       shapes_(std::move(shapes)),
-      options_(options) {
+      options_(options),
+      readings_(static_cast<std::size_t>(options_.num_threads)) {
   const std::vector<Field>& fields = dataset_->fields();
   const auto ids = std::ranges::find(fields, kSegmentIdsField, &Field::name);
   if (ids != fields.end() && ids->type.dtype == DType::i32) {
     segment_ids_ = static_cast<std::size_t>(ids - fields.begin());
   }
-  for (int i = 0; i < options_.num_threads; ++i) {
-    threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  for (Reading& reading : readings_) {
+    threads_.emplace_back([this, &reading](const std::stop_token& stop) { work(stop, reading); });
   }
 }
 
@@ -57,10 +65,33 @@ bool BatchReader::is_ready() {
   return is_filled(*fillings_.front());
 }
 
-BatchReader::Finished BatchReader::finish() {
+std::optional<SlowItem> BatchReader::look(std::vector<Seen>& seen) const {
+  const std::int64_t now = clock_ns(CLOCK_BOOTTIME);
+  std::optional<SlowItem> slowest;
+  seen.resize(readings_.size());
+  for (std::size_t i = 0; i < readings_.size(); ++i) {
+    const Reading& reading = readings_[i];
+    const std::uint64_t begun = reading.begun.load();
+    const std::int64_t index = reading.index.load();
+    if (seen[i].since_ns == 0 || std::exchange(seen[i].begun, begun) != begun) {
+      seen[i] = {.begun = begun, .since_ns = now};
+    } else if (index >= 0 && (!slowest || seen[i].since_ns < slowest->since_ns)) {
+      slowest = {.index = index, .tid = reading.tid.load(), .since_ns = seen[i].since_ns};
+    }
+  }
+  return slowest;
+}
+
+BatchReader::Finished BatchReader::finish(
+    const std::function<void(const SlowItem&)>& on_slow) {
   std::unique_lock lock(mutex_);
   const std::shared_ptr<Filling> filling = fillings_.front();
-  filled_.wait(lock, [&] { return is_filled(*filling); });
+  std::vector<Seen> seen;
+  (void)look(seen);
+  while (!filled_.wait_for(lock, kBetweenLooks, [&] { return is_filled(*filling); })) {
+    const std::optional<SlowItem> slow = look(seen);
+    if (slow && on_slow) on_slow(*slow);
+  }
   fillings_.pop_front();
   lock.unlock();
   if (filling->failure) std::rethrow_exception(filling->failure);
@@ -93,7 +124,8 @@ BatchReader::Claim BatchReader::claim() {
   return {};
 }
 
-void BatchReader::work(const std::stop_token& stop) {
+void BatchReader::work(const std::stop_token& stop, Reading& reading) {
+  reading.tid = ::gettid();
   ItemBuffer scratch(dataset_->fields());
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -101,7 +133,7 @@ void BatchReader::work(const std::stop_token& stop) {
     const auto has_claimed = [&] { return (claimed = claim()).filling != nullptr; };
     if (!has_work_.wait(lock, stop, has_claimed)) return;
     lock.unlock();
-    fill(claimed, scratch);
+    fill(claimed, scratch, reading);
     lock.lock();
     --claimed.filling->working;
     if (!is_filled(*claimed.filling)) continue;
@@ -110,7 +142,7 @@ void BatchReader::work(const std::stop_token& stop) {
   }
 }
 
-void BatchReader::fill(const Claim& claim, ItemBuffer& scratch) {
+void BatchReader::fill(const Claim& claim, ItemBuffer& scratch, Reading& reading) {
   Filling& filling = *claim.filling;
   std::int64_t row = 0;
   Finished counts;
@@ -119,7 +151,7 @@ void BatchReader::fill(const Claim& claim, ItemBuffer& scratch) {
     if (claim.begin == 0) counts.num_items = count_items(filling);
     for (std::size_t i = claim.begin; i < claim.end; ++i) {
       row = filling.shape->layout.rows()[i];
-      fill_row(filling, *order, row, scratch, counts);
+      fill_row(filling, *order, row, scratch, reading, counts);
     }
     const std::lock_guard lock(mutex_);
     filling.counts.num_items += counts.num_items;
@@ -134,7 +166,7 @@ void BatchReader::fill(const Claim& claim, ItemBuffer& scratch) {
 }
 
 void BatchReader::fill_row(Filling& filling, const SampleOrder& order, std::int64_t row,
-                           ItemBuffer& scratch, Finished& counts) {
+                           ItemBuffer& scratch, Reading& reading, Finished& counts) {
   const RowLayout& layout = filling.shape->layout;
   const std::size_t num_fields = dataset_->fields().size();
   const Item item = order.item(filling.batch, row);
@@ -159,7 +191,10 @@ void BatchReader::fill_row(Filling& filling, const SampleOrder& order, std::int6
       places[f] = {whole, places[f].size()};
     }
   }
+  reading.index.store(item.index, std::memory_order_relaxed);
+  reading.begun.fetch_add(1, std::memory_order_release);
   dataset_->read(item, places);
+  reading.index.store(-1, std::memory_order_relaxed);
   if (segment_ids_) {
     const auto ids = ItemView(dataset_->fields(), places).get<std::int32_t>(*segment_ids_);
     counts.elements += std::ssize(ids);

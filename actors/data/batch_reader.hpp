@@ -1,11 +1,13 @@
 #pragma once
 /// BatchReader: threads that read batches of a dataset into the memory of a worker's chips.
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,6 +33,13 @@ struct BatchRows {
   std::int64_t rows = 0;  ///< of the global batch
 };
 
+/// An item that a thread reads, and has read at two looks.
+struct SlowItem {
+  std::int64_t index = 0;
+  int tid = 0;
+  std::int64_t since_ns = 0;  ///< CLOCK_BOOTTIME: of the first look that saw it
+};
+
 /// Batches come out in the order in which they were begun. Called by one thread.
 class BatchReader {
  public:
@@ -53,8 +62,9 @@ class BatchReader {
     std::int64_t elements = 0;
     std::int64_t padding = 0;
   };
-  /// Waits for the oldest batch. Throws what the dataset threw for its first such row.
-  Finished finish();
+  /// Waits for the oldest batch, and each second says which item takes longest. Throws what the
+  /// dataset threw for its first such row.
+  Finished finish(const std::function<void(const SlowItem&)>& on_slow = {});
   /// Gives up all batches; returns when nobody writes any more.
   void drop();
 
@@ -74,12 +84,25 @@ class BatchReader {
     std::size_t begin = 0;  // of the layout's rows
     std::size_t end = 0;
   };
+  /// What a thread reads now. `begun` counts its reads, so that a later one of the same item isn't
+  /// taken for the same.
+  struct Reading {
+    std::atomic<int> tid{0};
+    std::atomic<std::int64_t> index{-1};
+    std::atomic<std::uint64_t> begun{0};
+  };
+  /// Of the thread that waits: what it saw at its last look.
+  struct Seen {
+    std::uint64_t begun = 0;
+    std::int64_t since_ns = 0;
+  };
+  std::optional<SlowItem> look(std::vector<Seen>& seen) const;
   bool is_filled(const Filling& filling) const;
   Claim claim();
-  void work(const std::stop_token& stop);
-  void fill(const Claim& claim, ItemBuffer& scratch);
+  void work(const std::stop_token& stop, Reading& reading);
+  void fill(const Claim& claim, ItemBuffer& scratch, Reading& reading);
   void fill_row(Filling& filling, const SampleOrder& order, std::int64_t row, ItemBuffer& scratch,
-                Finished& counts);
+                Reading& reading, Finished& counts);
   SampleOrderPtr order_of(std::uint64_t batch);
   std::int64_t count_items(const Filling& filling);
 
@@ -96,6 +119,7 @@ class BatchReader {
   std::condition_variable_any has_work_;
   std::condition_variable filled_;
   std::deque<std::shared_ptr<Filling>> fillings_;  // the oldest first
+  std::vector<Reading> readings_;                  // by thread
   std::vector<std::jthread> threads_;
 };
 

@@ -104,7 +104,10 @@ BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
     finished = reader_.finish();
   } else {
     const StateScope loading(recorder_, ActorState::loading, EventKind::load, {.text = text_});
-    finished = reader_.finish();
+    const InsideScope inside(recorder_.board);
+    finished = reader_.finish([&](const SlowItem& item) {
+      inside.enter(dataset_->name(), item.index, item.tid, item.since_ns);
+    });
   }
   ready.num_items = finished.num_items;
   const std::chrono::duration<double> waited = Clock::now() - begin;

@@ -19,6 +19,8 @@
 #include <weft/error.hpp>
 
 #include "transport/format/file_bytes.hpp"
+#include "transport/job/job_record.hpp"
+#include "transport/storage/file_system.hpp"
 
 namespace weft {
 namespace {
@@ -59,9 +61,13 @@ void write(const std::string& file, const std::string& text, std::ios::openmode 
   std::ofstream out(file, mode);
   out << text;
   if (out.flush()) return;
-  const std::string reason = std::strerror(errno);
+  const int error = errno;
+  if (error == ENOSPC || error == EDQUOT) {
+    fail(Errc::no_space, "can't write {}: {}: {}", file, std::strerror(error),
+         describe_room(file, text.size()));
+  }
   const std::string why = missing(fs::path(file).parent_path());
-  fail(Errc::io, "can't write {}: {}", file, why.empty() ? reason : why);
+  fail(Errc::io, "can't write {}: {}", file, why.empty() ? std::strerror(error) : why);
 }
 
 std::string text_of(const std::string& file) {
@@ -184,20 +190,20 @@ RunFolder::RunFolder(const std::string& storage_path, const std::string& name,
          "run.storage_path: can't make the folder {}: {}; give a folder that you may write to",
          path_, error.message());
   }
+  reserve_room(path_);
 }
 
-RunFolder RunFolder::open(const std::string& path) {
-  RunFolder folder;
-  folder.path_ = path;
+RunFolder::~RunFolder() { free_room(path_); }
+
+RunFolder::RunFolder(const std::string& path) : path_(path) {
   const std::string file = path + "/progress.csv";
   const std::string text = text_of(file);
   std::string whole;
   for (const std::string& line : lines_of(text)) {
-    if (whole.empty()) folder.columns_ = fields_of(line);
+    if (whole.empty()) columns_ = fields_of(line);
     whole += line;
   }
   if (whole != text) write(file, whole, std::ios::trunc);
-  return folder;
 }
 
 std::string RunFolder::last_row() const {
@@ -273,8 +279,17 @@ void RunFolder::write_result(const Result& result, std::uint64_t step) const {
   json["failures"] = Metrics::array();
   for (const Failure& failure : result.failures) json["failures"].push_back(to_json(failure));
   const std::string file = path_ + "/result.json";
-  write(file + ".new", json.dump(1, ' ', false, Metrics::error_handler_t::replace) + "\n",
-        std::ios::trunc);
+  const auto text = [&] {
+    return json.dump(1, ' ', false, Metrics::error_handler_t::replace) + "\n";
+  };
+  free_room(path_);
+  try {
+    write(file + ".new", text(), std::ios::trunc);
+  } catch (const Error& e) {
+    if (e.code() != Errc::no_space) throw;
+    json["metrics_history"] = Metrics::array();  // progress.csv has what the disk had room for
+    write(file + ".new", text(), std::ios::trunc);
+  }
   std::error_code error;
   fs::rename(file + ".new", file, error);
   if (error) fail(Errc::io, "can't write {}: {}", file, error.message());

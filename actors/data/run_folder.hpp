@@ -15,7 +15,10 @@ class RunFolder {
   /// Makes storage_path/name-time-id. Throws io, naming the folder.
   RunFolder(const std::string& storage_path, const std::string& name, const std::string& job_id);
   /// That of a dead job. The part of a row that its trainer was killed in is removed. Throws io.
-  static RunFolder open(const std::string& path);
+  static RunFolder open(const std::string& path) { return RunFolder(path); }
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
 
   const std::string& path() const { return path_; }
 
@@ -33,11 +36,12 @@ class RunFolder {
   /// before `needed_step`.
   void keep_checkpoints(int max_to_keep, std::uint64_t needed_step) const;
   /// result.json, which Result::load() reads: the job, its mesh, metrics, metrics_history, error,
-  /// and the number of steps that had ended. Replaces it in one step.
+  /// and the number of steps that had ended. Replaces it in one step. On a full disk there is still
+  /// room for all but the history, which is left out then.
   void write_result(const Result& result, std::uint64_t step) const;
 
  private:
-  RunFolder() = default;
+  explicit RunFolder(const std::string& path);
   std::string csv_row(const Metrics& metrics) const;
 
   std::string path_;

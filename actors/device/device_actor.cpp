@@ -78,6 +78,8 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
   return {
       [self](load_a, const DeviceLoadPtr& load) {
         guarded(self, [&](DeviceState& state) {
+          state.recorder.board.source(load->site);
+          const StateScope loading(state.recorder, ActorState::compiling);
           WEFT_CHECK(load->program >= state.plans.size(), load->program);
           state.plans.resize(load->program);  // other numbers are on_each_chip() bodies
           state.plans.push_back(state.engine->load(*load->plan, load->checks));

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include <weft/metrics.hpp>
@@ -21,6 +22,7 @@ struct DeviceLoad {
   std::uint32_t program = 0;
   std::shared_ptr<const Plan> plan;
   bool checks = false;  ///< see Engine::load
+  std::string site{};   ///< the call that the plan is for: "the sync at train.cpp:41"
 };
 
 /// One run of a plan. Runs are numbered 1, 2, ...; a device does them in order.

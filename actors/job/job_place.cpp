@@ -16,6 +16,9 @@
 
 #include <weft/error.hpp>
 
+#include "transport/blackbox/box_clock.hpp"
+#include "transport/memory/namespaces.hpp"
+
 namespace weft {
 namespace {
 
@@ -117,18 +120,21 @@ void JobPlace::remove() { HeldJobs::all().remove(id_); }
 void JobPlace::leave() { HeldJobs::all().leave(id_); }
 
 Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) const {
-  BoardHeader header{.job = id_,
-                     .name = spec.name,
-                     .run_dir = run_dir,
-                     .mesh_shape = {},
-                     .axis_names = {},
-                     .device_ids = {},
-                     .num_workers = spec.num_joins(),
-                     .num_chips = spec.num_chips(),
-                     .trainer_pid = ::getpid(),
-                     .started_unix_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                            std::chrono::system_clock::now().time_since_epoch())
-                                            .count()};
+  BoardHeader header{
+      .job = id_,
+      .name = spec.name,
+      .run_dir = run_dir,
+      .mesh_shape = {},
+      .axis_names = {},
+      .device_ids = {},
+      .num_workers = spec.num_joins(),
+      .num_chips = spec.num_chips(),
+      .trainer_pid = ::getpid(),
+      .started_unix_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                             std::chrono::system_clock::now().time_since_epoch())
+                             .count(),
+      .time_namespace = namespace_of_this_process("time"),
+      .boottime_minus_realtime_ns = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_REALTIME)};
   if (spec.mesh) {
     header.mesh_shape = spec.mesh->shape();
     header.axis_names = spec.mesh->axis_names();

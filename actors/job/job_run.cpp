@@ -14,6 +14,7 @@
 
 #include "actors/data/run_folder.hpp"
 #include "actors/job/box_timekeeper.hpp"
+#include "actors/job/callbacks.hpp"
 #include "actors/job/job_place.hpp"
 #include "actors/job/left_for_rescue.hpp"
 #include "actors/job/nameless_fit.hpp"
@@ -111,7 +112,7 @@ class JobRun {
   }
 
   Result run() {
-    each_callback([&](Callback& callback) { callback.on_start(result_.job); });
+    each_callback("on_start", [&](Callback& callback) { callback.on_start(result_.job); });
     std::jthread local_worker;
     try {
       const bool starts = !thrown_ && control_.phase() != Job::Phase::stopping;
@@ -135,7 +136,7 @@ class JobRun {
     take_outcome();
     if (result_.error) leave_for_rescue(place_, spec_, assignment_, memory_);
     while (const int signal = signals_ ? signals_->take() : 0) result_.signal = signal;
-    each_callback([&](Callback& callback) { callback.on_end(result_); });
+    each_callback("on_end", [&](Callback& callback) { callback.on_end(result_); });
     if (thrown_) std::rethrow_exception(thrown_);
     return std::move(result_);
   }
@@ -228,6 +229,7 @@ class JobRun {
 
   void carry_out(const JobOutcome::Actions& actions) {
     for (const auto& action : actions) {
+      if (std::holds_alternative<JobOutcome::KillProcesses>(action)) hangs_.keep_last_sight();
       std::visit(
           Overloaded{
               [&](const JobOutcome::Preempt& preempt) { link_->preempt(preempt.why); },
@@ -312,7 +314,7 @@ class JobRun {
                                reported.whole_step.value_or(report.step));
     });
     if (!outcome_.may_call_back()) return;
-    each_callback([&](Callback& callback) { callback.on_report(result_.metrics); });
+    each_callback("on_report", [&](Callback& callback) { callback.on_report(result_.metrics); });
   }
 
   /// A failure to write to the run folder ends the job.
@@ -330,14 +332,13 @@ class JobRun {
   }
 
   template <typename Call>
-  void each_callback(const Call& call) {
-    guarded([&] {
-      for (const auto& callback : request_.callbacks) call(*callback);
-    });
+  void each_callback(const char* function, const Call& call) {
+    guarded([&] { call_each(request_.callbacks, board_.trainer(), function, call); });
   }
 
   std::function<void(int, bool, std::string_view)> lines_to(const auto& output) {
     return [this, &output](int worker, bool err, std::string_view line) {
+      const InsideScope inside(board_.trainer(), "the program's run.output", ::gettid());
       guarded([&] { output(worker, err, line); });
     };
   }

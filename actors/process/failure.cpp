@@ -2,7 +2,7 @@
 
 #include <cxxabi.h>
 #include <cstdlib>
-#include <typeinfo>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -16,15 +16,20 @@ Thrown describe(std::exception_ptr thrown) {
   } catch (const Error& e) {
     return {e.code(), as_utf8(e.what())};
   } catch (const std::exception& e) {
-    int status = 0;
-    char* name = abi::__cxa_demangle(typeid(e).name(), nullptr, nullptr, &status);
-    Thrown failure{Errc::loop_failed,
-                   fmt::format("{}: {}", status == 0 ? name : "exception", as_utf8(e.what()))};
-    std::free(name);
-    return failure;
+    return {Errc::loop_failed, fmt::format("{}: {}", name_of(typeid(e)), as_utf8(e.what()))};
   } catch (...) {
     return {Errc::loop_failed, "an exception that is no std::exception"};
   }
+}
+
+std::string name_of(const std::type_info& type) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  std::string name = status == 0 ? text : type.name();
+  std::free(text);
+  constexpr std::string_view kNameless = "(anonymous namespace)::";
+  if (const auto at = name.find(kNameless); at != name.npos) name.erase(at, kNameless.size());
+  return name;
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <string>
+#include <typeinfo>
 
 #include <weft/error.hpp>
 
@@ -15,5 +16,8 @@ struct Thrown {
 /// Converts any exception: an Error keeps its code; for others the message has the type's name. The
 /// message is UTF-8.
 Thrown describe(std::exception_ptr thrown);
+
+/// "app::Plotter", without the namespace that a file has for itself.
+std::string name_of(const std::type_info& type);
 
 }  // namespace weft

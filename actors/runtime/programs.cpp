@@ -81,7 +81,8 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
                  .arena_bytes = memory_.arena_capacity(),
                  .compile_seconds = entry.seconds});
   }
-  auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plan});
+  auto load = std::make_shared<const DeviceLoad>(
+      DeviceLoad{.program = number, .plan = plan, .site = to_string(site)});
   for (const auto& device : devices_) device->load(load);
   logger("weft.worker")
       ->info("program {} ({}): {} ops, {} per chip, {} bytes of temporaries, {:.1f} ms", number,
@@ -111,7 +112,8 @@ std::uint32_t WorkerRuntime::find_checked(std::uint32_t program, const RunSite& 
     admit(number, text, {.low = program, .high = ~std::uint64_t{0}}, site);
   }
   const Executed& plain = executed_.at(program);
-  auto load = std::make_shared<const DeviceLoad>(DeviceLoad{number, plain.plan, true});
+  auto load = std::make_shared<const DeviceLoad>(
+      DeviceLoad{.program = number, .plan = plain.plan, .checks = true, .site = to_string(site)});
   for (const auto& device : devices_) device->load(load);
   executed_[number] = {
       .plan = plain.plan, .fingerprint = plain.fingerprint, .overwriters = plain.overwriters};

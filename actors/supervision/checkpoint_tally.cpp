@@ -41,6 +41,7 @@ Actions CheckpointTally::part_written(const PartWritten& part) {
                                .save = part.save,
                                .error = part.error,
                                .message = fmt::format("worker {}: {}", part.worker, part.message)};
+    save_->culprit = part.worker;
     actions.push_back(action::DropParts{.generation = generation_, .save = part.save});
   }
   save_->workers.insert(part.worker);
@@ -49,6 +50,12 @@ Actions CheckpointTally::part_written(const PartWritten& part) {
   save_->is_over = true;
   actions.push_back(action::TellSaved{*save_->failure});
   return actions;
+}
+
+std::optional<int> CheckpointTally::culprit(std::string_view message) const {
+  if (!save_ || save_->culprit < 0) return {};
+  if (message.find(save_->failure->message) == message.npos) return {};
+  return save_->culprit;
 }
 
 Actions CheckpointTally::save_ended(const SaveEnded& ended) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "actors/protocol/protocol.hpp"
@@ -31,6 +32,9 @@ class CheckpointTally {
   /// A worker's part of a save. When all are written, worker 0 joins them. The first that could not
   /// be written stops the others; the save ends when no worker writes to it any more.
   Actions part_written(const PartWritten& part);
+  /// The worker that couldn't write its part, where a loop that ended with this message did so
+  /// because of it.
+  std::optional<int> culprit(std::string_view message) const;
   /// Worker 0 has joined the parts, or could not.
   Actions save_ended(const SaveEnded& ended);
   /// Loops of `generation` begin at `step`: later checkpoints are made again.
@@ -57,6 +61,7 @@ class CheckpointTally {
     std::uint64_t number = 0;
     std::set<int> workers{};  ///< that have written their parts, or could not
     std::optional<SaveEnded> failure{};
+    int culprit = -1;
     bool is_over = false;
   };
   std::size_t num_workers_;

@@ -111,6 +111,10 @@ Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed, boo
   const auto refusal = recovery_.refuse(failure, checkpoints_.next_begin(committed), out_of_memory);
   if (const auto how = end_of_preempted(failure, !refusal)) return end_preempted(*how, failure);
   if (refusal) {
+    if (const auto culprit = checkpoints_.culprit(failure.message)) {
+      failure.worker = *culprit;
+      failure.pid = at(*culprit).pid;
+    }
     failure.message += *refusal;
     return fail_with(std::move(failure));
   }

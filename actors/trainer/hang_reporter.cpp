@@ -16,6 +16,8 @@ namespace {
 /// A job that stands still is looked at twice: so long before the patience is over, and after.
 constexpr double kFirstLookBeforeS = 1.5;
 constexpr std::size_t kLinesMax = 16;
+/// A job that has moved later than this before its end has nothing to tell.
+constexpr double kStillS = 2;
 
 std::string first_lines(const std::string& text) {
   std::size_t end = 0;
@@ -52,6 +54,17 @@ void HangReporter::look() {
   } catch (const std::exception& e) {
     told_ = idle;
     logger("weft.trainer")->warn("the job hangs, and can't be looked at: {}", e.what());
+  }
+}
+
+void HangReporter::keep_last_sight() noexcept {
+  if (told_) return;
+  try {
+    Snapshot now = SnapshotReader::of_job(board_.header().job).read({.events = true});
+    if (idle_s(now) < kStillS) return;
+    add_sights(now, worth_a_sight(now, now));
+    keep_hang(now);
+  } catch (...) {  // the job ends, whether or not this could be kept
   }
 }
 

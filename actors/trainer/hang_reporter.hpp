@@ -20,6 +20,9 @@ class HangReporter {
   /// To be called each second while the loops run. Costs some 10 us of a core, unless the job
   /// stands still.
   void look();
+  /// Before the processes are killed: a job that stands still is kept as it is seen, unless it has
+  /// been already. Throws nothing.
+  void keep_last_sight() noexcept;
 
  private:
   void goes_on();

@@ -12,6 +12,7 @@
 
 #include "actors/data/report_log.hpp"
 #include "actors/device/cpu/executor.hpp"
+#include "actors/process/crash_dump.hpp"
 #include "actors/process/failure.hpp"
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
@@ -25,6 +26,7 @@
 #include "transport/collectives/check_members.hpp"
 #include "transport/collectives/communicator.hpp"
 #include "transport/format/plain_file.hpp"
+#include "transport/job/crash_format.hpp"
 
 namespace weft {
 namespace {
@@ -197,13 +199,6 @@ class WorkerSession {
   bool left_ = false;
 };
 
-/// Writes the text of a failed WEFT_CHECK to this process's row before it aborts.
-void report_failed_checks(BoardWriter row) {
-  static BoardWriter crash_row;
-  crash_row = row;
-  set_check_hook([](std::string_view text) noexcept { crash_row.error(text); });
-}
-
 /// Runs the loop in one generation after the other, until the trainer says that that was all.
 class WorkerLife {
  public:
@@ -355,7 +350,7 @@ int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& 
                                   .worker = worker,
                                   .events = box.shared(worker)}));
     dump_stack_on_sigquit(log);
-    report_failed_checks(board.worker(worker));
+    keep_crashes(crash_file(board.header().run_dir, worker), board.worker(worker));
     clock.ended("map");
     auto link =
         WorkerLink::connect(environment, kConnectPatience, link_recorder(board, box, worker));

@@ -1,33 +1,143 @@
 #include "inspect/process/futex_wait.hpp"
 
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
-#include <string>
+#include <sstream>
 
 #include <fmt/format.h>
 
+#include "transport/memory/utf8.hpp"
+
 namespace weft {
+namespace {
+
+/// The system call that a thread is in, and its first arguments.
+struct SystemCall {
+  long number = -1;
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+};
+
+SystemCall read_call(int tid) {
+  SystemCall call;
+  std::ifstream file(fmt::format("/proc/{}/syscall", tid));
+  if (!(file >> call.number >> std::hex >> call.first >> call.second)) return {};
+  return call;
+}
+
+/// A line of /proc/locks, "1: -> FLOCK  ADVISORY  WRITE 812 fe:00:4711 0 EOF", or of fdinfo, behind
+/// "lock:".
+struct LockLine {
+  std::string id;
+  bool waits = false;
+  int pid = 0;
+  std::string inode;
+};
+
+LockLine parse_lock(const std::string& line) {
+  LockLine lock;
+  std::istringstream fields(line);
+  std::string kind, advisory, access, place;
+  fields >> lock.id >> kind;
+  lock.waits = kind == "->";
+  if (lock.waits) fields >> kind;
+  fields >> advisory >> access >> lock.pid >> place;
+  lock.inode = place.substr(place.rfind(':') + 1);
+  return lock;
+}
+
+std::string name_of_process(int pid) {
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)) >> std::ws, name);
+  return as_utf8(name);
+}
+
+/// The process that holds the lock for which this one waits; -1: an open file description does,
+/// 0: unknown.
+int find_holder(int pid, const std::string& inode) {
+  std::ifstream lines("/proc/locks");
+  LockLine held;
+  for (std::string line; std::getline(lines, line);) {
+    const LockLine lock = parse_lock(line);
+    if (!lock.waits) {
+      held = lock;
+    } else if (lock.id == held.id && lock.inode == inode && (lock.pid == pid || lock.pid == -1)) {
+      return held.pid;
+    }
+  }
+  return 0;
+}
+
+/// The process, of these, one of whose descriptors has a lock of the file.
+int find_owner(int waiter, const std::string& inode, std::span<const int> pids) {
+  for (const int pid : pids) {
+    if (pid == waiter) continue;
+    std::error_code error;
+    const std::string folder = fmt::format("/proc/{}/fdinfo", pid);
+    for (auto at = std::filesystem::directory_iterator(folder, error);
+         !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+      std::ifstream lines(at->path());
+      for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("lock:") && parse_lock(line.substr(5)).inode == inode) return pid;
+      }
+    }
+  }
+  return 0;
+}
+
+bool waits_for_lock(const SystemCall& call) {
+  if (call.number == SYS_flock) return true;
+  return call.number == SYS_fcntl && (call.second == F_SETLKW || call.second == F_OFD_SETLKW);
+}
+
+}  // namespace
 
 FutexWait read_futex_wait(int tid, std::span<const int> tids) {
-  std::ifstream file(fmt::format("/proc/{}/syscall", tid));
-  long number = -1;
-  std::uint64_t address = 0;
-  if (!(file >> number >> std::hex >> address) || number != SYS_futex) return {};
+  const SystemCall call = read_call(tid);
+  if (call.number != SYS_futex) return {};
   // struct __pthread_mutex_s: lock, count, owner, users.
   std::array<int, 4> words{};
   iovec to{words.data(), sizeof words};
-  iovec from{reinterpret_cast<void*>(address), sizeof words};  // NOLINT: another process's
+  iovec from{reinterpret_cast<void*>(call.first), sizeof words};  // NOLINT: another process's
   if (::process_vm_readv(tid, &to, 1, &from, 1, 0) != sizeof words) return {};
   const auto is_thread = [&](int id) { return id != 0 && std::ranges::count(tids, id) != 0; };
+  const auto word = static_cast<unsigned>(words[0]);
+  const int in_word = static_cast<int>(word & FUTEX_TID_MASK);
+  const bool is_shared = (call.second & FUTEX_PRIVATE_FLAG) == 0;
+  // Robust mutexes and those that inherit priorities have their owner in the word.
+  if ((word & FUTEX_WAITERS) != 0 && in_word != tid && (is_shared || is_thread(in_word))) {
+    return {.mutex_owner = in_word};
+  }
   if (is_thread(words[0]) && words[0] != tid) return {.joins = words[0]};
   constexpr int kLockedWithWaiters = 2;
-  if (words[0] == kLockedWithWaiters && is_thread(words[2])) return {.mutex_owner = words[2]};
+  if (words[0] == kLockedWithWaiters && words[2] > 0 && (is_shared || is_thread(words[2]))) {
+    return {.mutex_owner = words[2]};
+  }
   return {};
+}
+
+FileLockWait read_file_lock_wait(int pid, int tid, std::span<const int> pids) {
+  const SystemCall call = read_call(tid);
+  if (!waits_for_lock(call)) return {};
+  const std::string descriptor = fmt::format("/proc/{}/fd/{}", pid, call.first);
+  std::error_code error;
+  FileLockWait wait{.file = as_utf8(std::filesystem::read_symlink(descriptor, error).string())};
+  struct stat status {};
+  if (error || ::stat(descriptor.c_str(), &status) != 0) return {};
+  const std::string inode = std::to_string(status.st_ino);
+  wait.holder = find_holder(pid, inode);
+  if (wait.holder <= 0) wait.holder = find_owner(pid, inode, pids);
+  if (wait.holder > 0) wait.holder_name = name_of_process(wait.holder);
+  return wait;
 }
 
 }  // namespace weft

@@ -1,9 +1,11 @@
 #include "inspect/process/process_state.hpp"
 
 #include <dirent.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <memory>
@@ -99,9 +101,48 @@ int read_tracer(const std::string& folder) {
   return pid;
 }
 
+/// The group of the unified hierarchy that is frozen, or of version 1's freezer: the outermost,
+/// which is the one to thaw. Empty: none is.
+std::string read_frozen_by(const std::string& cgroups) {
+  std::istringstream lines(cgroups);
+  for (std::string line; std::getline(lines, line);) {
+    const auto path_begin = line.rfind(':');
+    if (path_begin == std::string::npos) continue;
+    std::string path = line.substr(path_begin + 1);
+    const bool unified = line.starts_with("0::");
+    if (!unified && line.find(":freezer:") == std::string::npos) continue;
+    for (const char* root : unified ? std::array{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
+                                    : std::array{"/sys/fs/cgroup/freezer", "/sys/fs/cgroup"}) {
+      std::string frozen;
+      for (std::string at = path; at.size() > 1; at = at.substr(0, at.rfind('/'))) {
+        const std::string group = root + at;
+        const bool is_frozen =
+            unified ? read_file(group + "/cgroup.events").find("frozen 1") != std::string::npos
+                    : read_file(group + "/freezer.state").starts_with("FR");
+        if (!is_frozen) break;
+        frozen = group;
+      }
+      if (!frozen.empty()) return frozen;
+    }
+  }
+  return {};
+}
+
+/// The child for which a thread waits that has called vfork(), or posix_spawn(); 0: it hasn't.
+int read_awaited_child(const std::string& thread_folder) {
+  long call = -1;
+  std::istringstream(read_file(thread_folder + "/syscall")) >> call;
+  const std::array calls{static_cast<long>(SYS_vfork), static_cast<long>(SYS_clone),
+                         static_cast<long>(SYS_clone3)};
+  if (std::ranges::find(calls, call) == calls.end()) return 0;
+  int child = 0;
+  std::istringstream(read_file(thread_folder + "/children")) >> child;
+  return child;
+}
+
 /// Of the unified hierarchy, or of version 1's memory controller.
-std::uint64_t read_oom_kills(const std::string& folder) {
-  std::istringstream lines(read_file(folder + "/cgroup"));
+std::uint64_t read_oom_kills(const std::string& cgroups) {
+  std::istringstream lines(cgroups);
   for (std::string line; std::getline(lines, line);) {
     const auto path_begin = line.rfind(':');
     if (path_begin == std::string::npos) continue;
@@ -141,7 +182,9 @@ ProcessState read_process(int pid, std::int64_t alive_at_ns) {
   if (process.tracer != 0) {
     process.tracer_name = read_word(fmt::format("/proc/{}/comm", process.tracer));
   }
-  process.oom_kills = read_oom_kills(folder);
+  const std::string cgroups = read_file(folder + "/cgroup");
+  process.oom_kills = read_oom_kills(cgroups);
+  process.frozen_by = read_frozen_by(cgroups);
   for (const int tid : threads_of(pid)) {
     const std::string thread_folder = fmt::format("{}/task/{}", folder, tid);
     const std::optional<Stat> thread = read_stat(thread_folder);
@@ -152,6 +195,9 @@ ProcessState read_process(int pid, std::int64_t alive_at_ns) {
                                .wchan = read_wchan(thread_folder),
                                .core_ns = read_core_ns(thread_folder)});
     process.core_ns += process.threads.back().core_ns;
+    if (thread->state == 'D' && process.child == 0) {
+      process.child = read_awaited_child(thread_folder);
+    }
   }
   return process;
 }
@@ -161,6 +207,8 @@ std::string describe(const ProcessState& process) {
   if (process.held()) {
     return fmt::format("is held by {} (pid {})", process.tracer_name, process.tracer);
   }
+  if (process.in_freezer()) return "is frozen by the cgroup " + process.frozen_by;
+  if (process.child != 0) return fmt::format("waits for its child (pid {})", process.child);
   const std::string in = process.wchan.empty() ? "" : " in " + process.wchan;
   switch (process.state) {
     case 'T':

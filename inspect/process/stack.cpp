@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -25,6 +26,7 @@ struct LibDw {
   decltype(&::dwfl_begin) begin;
   decltype(&::dwfl_end) end;
   decltype(&::dwfl_linux_proc_report) linux_proc_report;
+  decltype(&::dwfl_linux_proc_maps_report) linux_proc_maps_report;
   decltype(&::dwfl_linux_proc_find_elf) linux_proc_find_elf;
   decltype(&::dwfl_standard_find_debuginfo) standard_find_debuginfo;
   decltype(&::dwfl_report_end) report_end;
@@ -60,6 +62,7 @@ struct LibDw {
     find(begin, "dwfl_begin");
     find(end, "dwfl_end");
     find(linux_proc_report, "dwfl_linux_proc_report");
+    find(linux_proc_maps_report, "dwfl_linux_proc_maps_report");
     find(linux_proc_find_elf, "dwfl_linux_proc_find_elf");
     find(standard_find_debuginfo, "dwfl_standard_find_debuginfo");
     find(report_end, "dwfl_report_end");
@@ -80,8 +83,9 @@ struct LibDw {
 
 /// The copied threads, as libdw asks for them.
 struct Copied {
-  int pid = 0;
+  int pid = 0;  ///< 0: the process is gone
   std::vector<HeldThread> threads;
+  std::string maps{};  ///< of a process that is gone
 
   const HeldThread* find(pid_t tid) const {
     const auto found = std::ranges::find(threads, tid, &HeldThread::tid);
@@ -164,9 +168,10 @@ class Unwinder {
     if (session_ == nullptr) return;
     static const Dwfl_Thread_Callbacks thread_callbacks{next_thread,   get_thread, read_memory,
                                                         set_registers, nullptr,    nullptr};
-    ready_ = dw_.linux_proc_report(session_, copied.pid) == 0 &&
-             dw_.report_end(session_, nullptr, nullptr) == 0 &&
-             dw_.attach_state(session_, nullptr, copied.pid, &thread_callbacks, &copied);
+    // A process that is gone needs some number, which libdw only hands back.
+    const int pid = copied.pid != 0 ? copied.pid : copied.threads.front().tid;
+    ready_ = report(copied) && dw_.report_end(session_, nullptr, nullptr) == 0 &&
+             dw_.attach_state(session_, nullptr, pid, &thread_callbacks, &copied);
   }
   ~Unwinder() {
     if (session_ != nullptr) dw_.end(session_);
@@ -181,6 +186,15 @@ class Unwinder {
   }
 
  private:
+  bool report(Copied& copied) const {
+    if (copied.pid != 0) return dw_.linux_proc_report(session_, copied.pid) == 0;
+    std::FILE* const maps = ::fmemopen(copied.maps.data(), copied.maps.size(), "r");
+    if (maps == nullptr) return false;
+    const bool good = dw_.linux_proc_maps_report(session_, maps) == 0;
+    std::fclose(maps);
+    return good;
+  }
+
   const LibDw& dw_;
   Dwfl_Callbacks callbacks_{};
   Dwfl* session_ = nullptr;
@@ -207,6 +221,30 @@ std::vector<ThreadStack> read_stacks(int pid, std::span<const int> tids) {
   return stacks;
 }
 
+ThreadStack read_kept_stack(const KeptThread& kept) {
+  ThreadStack stack{.tid = kept.tid};
+#ifdef __x86_64__
+  if (!LibDw::get().loaded) {
+    stack.why_not = "libdw.so.1 isn't there";
+    return stack;
+  }
+  const auto& w = kept.registers;
+  HeldThread thread{.tid = kept.tid,
+                    .stack_begin = kept.stack_begin,
+                    .stack = {kept.stack.begin(), kept.stack.end()}};
+  user_regs_struct& r = thread.registers;
+  r.rax = w[0], r.rdx = w[1], r.rcx = w[2], r.rbx = w[3], r.rsi = w[4], r.rdi = w[5];
+  r.rbp = w[6], r.rsp = w[7], r.r8 = w[8], r.r9 = w[9], r.r10 = w[10], r.r11 = w[11];
+  r.r12 = w[12], r.r13 = w[13], r.r14 = w[14], r.r15 = w[15], r.rip = w[16];
+  Copied copied{.threads = {std::move(thread)}, .maps = kept.maps};
+  stack.frames = Unwinder(copied).unwind(kept.tid);
+  if (stack.frames.empty()) stack.why_not = "its program's files can't be read";
+#else
+  stack.why_not = "stacks are kept on x86-64 only";
+#endif
+  return stack;
+}
+
 }  // namespace weft
 
 #else
@@ -219,6 +257,10 @@ std::vector<ThreadStack> read_stacks(int, std::span<const int> tids) {
     stacks.push_back({.tid = tid, .why_not = "this weft was built without libdw (libdw-dev)"});
   }
   return stacks;
+}
+
+ThreadStack read_kept_stack(const KeptThread& kept) {
+  return {.tid = kept.tid, .why_not = "this weft was built without libdw (libdw-dev)"};
 }
 
 }  // namespace weft

@@ -4,6 +4,8 @@
 /// A thread is held only while its registers and the top of its stack are copied, for less than a
 /// millisecond; unwinding and names come afterwards. A stopped process stays stopped.
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,5 +28,17 @@ struct ThreadStack {
 /// Of one process. `tids`: its threads, in the order of the result. Never throws for what the
 /// system refuses: that is in `why_not`, with what would permit it.
 std::vector<ThreadStack> read_stacks(int pid, std::span<const int> tids);
+
+/// A thread that is no more, as it was copied.
+struct KeptThread {
+  int tid = 0;
+  std::span<const std::uint64_t> registers{};  ///< of x86-64, in the order of DWARF's numbers
+  std::uint64_t stack_begin = 0;
+  std::span<const std::byte> stack{};
+  std::string maps{};  ///< /proc/PID/maps of its process
+};
+
+/// As read_stacks(), of the files that `maps` names.
+ThreadStack read_kept_stack(const KeptThread& kept);
 
 }  // namespace weft

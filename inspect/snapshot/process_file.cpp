@@ -12,12 +12,14 @@
 namespace weft {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadState, tid, name, state, wchan, core_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessState, pid, state, wchan, tracer, tracer_name, core_ns,
-                                   oom_kills, threads)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ProcessState, pid, state, wchan, tracer,
+                                                tracer_name, frozen_by, child, core_ns, oom_kills,
+                                                threads)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StackFrame, function, file, line, object)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadStack, tid, frames, why_not)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FutexWait, mutex_owner, joins)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadSight, stack, futex)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FileLockWait, file, holder, holder_name)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ThreadSight, stack, futex, file_lock)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessSight, pid, threads)
 
 namespace {

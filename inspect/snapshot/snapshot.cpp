@@ -58,6 +58,17 @@ const EventRing* Snapshot::chip_ring(int chip) const {
   });
 }
 
+std::optional<int> Snapshot::owner_of_thread(int tid) const {
+  for (const ProcessState& process : processes) {
+    if (process.pid != tid && process.thread(tid) == nullptr) continue;
+    for (const ActorRow& row : rows) {
+      if (row.kind == ActorKind::worker && row.pid == process.pid) return row.worker;
+    }
+    return -1;
+  }
+  return {};
+}
+
 std::optional<Mesh> Snapshot::mesh() const {
   if (header.mesh_shape.empty()) return {};
   try {

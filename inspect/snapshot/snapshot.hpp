@@ -12,6 +12,7 @@
 #include "inspect/process/process_state.hpp"
 #include "inspect/process/stack.hpp"
 #include "inspect/snapshot/control_state.hpp"
+#include "inspect/snapshot/crash.hpp"
 #include "inspect/snapshot/job_end.hpp"
 #include "transport/blackbox/black_box.hpp"
 #include "transport/board/board.hpp"
@@ -22,6 +23,7 @@ namespace weft {
 struct ThreadSight {
   ThreadStack stack{};
   FutexWait futex{};
+  FileLockWait file_lock{};
 };
 
 struct ProcessSight {
@@ -61,12 +63,14 @@ struct Snapshot {
   std::string no_control{};
   bool arenas_named = false;                 ///< another process can open the chips' memory
   std::vector<ProcessState> processes{};     ///< of the trainer and the workers
+  std::string hidden{};                      ///< why some processes can't be seen; empty: all can
   std::vector<ProcessSight> sights{};        ///< of those that were asked for
   std::vector<EventRing> rings{};            ///< none where the job keeps no events
   std::vector<ChipWaits> waits{};            ///< by chip
   std::int64_t unix_minus_monotonic_ns = 0;  ///< added to an event's time: ns since 1970
   std::shared_ptr<const void> texts{};       ///< in which the texts of events and waits lie
   std::optional<JobEnd> end{};
+  std::optional<Crash> crash{};  ///< of the worker that `end` names
 
   /// Null where the row can't be read.
   const ActorRow* trainer() const;
@@ -77,6 +81,9 @@ struct Snapshot {
   const ProcessSight* sight(int pid) const;
   const EventRing* loop_ring(int worker) const;
   const EventRing* chip_ring(int chip) const;
+
+  /// The worker in whose process the thread is; -1: the trainer, and none: neither.
+  std::optional<int> owner_of_thread(int tid) const;
 
   bool over() const { return status > JobStatus::running; }
   double seconds_since(std::int64_t ns) const { return static_cast<double>(at_ns - ns) / 1e9; }

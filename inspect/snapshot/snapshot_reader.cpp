@@ -14,8 +14,10 @@
 
 #include "inspect/snapshot/process_file.hpp"
 #include "transport/blackbox/black_box.hpp"
+#include "transport/blackbox/box_clock.hpp"
 #include "transport/job/control_format.hpp"
 #include "transport/job/job_record.hpp"
+#include "transport/memory/namespaces.hpp"
 
 namespace weft {
 namespace {
@@ -70,6 +72,13 @@ EventRing read_ring(const BlackBox& box, RingId id, const Snapshot& snapshot) {
   const std::uint64_t written = box.written(id);
   ring.before = written - std::min<std::uint64_t>(written, ring.events.size());
   return ring;
+}
+
+/// Of the board's CLOCK_BOOTTIME against this process's: 0 but in another time namespace.
+std::int64_t time_offset(const BoardHeader& header) {
+  const std::uint64_t own = namespace_of_this_process("time");
+  if (header.time_namespace == 0 || own == 0 || header.time_namespace == own) return 0;
+  return header.boottime_minus_realtime_ns - (boottime_ns() - clock_ns(CLOCK_REALTIME));
 }
 
 std::vector<int> pids_of(const Snapshot& snapshot) {
@@ -166,14 +175,22 @@ void SnapshotReader::add_control(Snapshot& snapshot) {
 }
 
 void SnapshotReader::add_processes(Snapshot& snapshot) const {
+  const std::uint64_t own = namespace_of_this_process("pid");
   for (const int pid : pids_of(snapshot)) {
     std::int64_t alive_at = 0;
+    bool is_hidden = own == 0;
     for (const ActorRow& row : snapshot.rows) {
-      if (row.pid == pid) alive_at = std::max(alive_at, row.updated_ns);
+      if (row.pid != pid) continue;
+      alive_at = std::max(alive_at, row.updated_ns);
+      is_hidden = is_hidden || (row.pid_namespace != 0 && row.pid_namespace != own);
+    }
+    if (is_hidden) {
+      snapshot.hidden = own == 0 ? "there is no /proc" : "they are in another pid namespace";
+      continue;
     }
     // A trainer that holds its board is the one that made it.
     if (pid == snapshot.header.trainer_pid && snapshot.held) alive_at = snapshot.at_ns;
-    snapshot.processes.push_back(read_process(pid, alive_at));
+    snapshot.processes.push_back(read_process(pid, alive_at - time_offset(snapshot.header)));
   }
 }
 
@@ -210,14 +227,24 @@ Snapshot SnapshotReader::read(const SnapshotParts& parts) {
     return snapshot;
   }
   add_board(snapshot);
+  if (is_live()) snapshot.at_ns += time_offset(snapshot.header);
   if (parts.control) add_control(snapshot);
   if (parts.processes && is_live()) add_processes(snapshot);
   if (parts.events) add_events(snapshot);
   if (snapshot.over() || !is_live()) snapshot.end = read_job_end(run_dir_);
+  if (snapshot.end && snapshot.end->error && snapshot.end->error->signal != 0) {
+    const JobFailure& error = *snapshot.end->error;
+    snapshot.crash = read_crash(run_dir_, error.worker, error.pid);
+  }
   return snapshot;
 }
 
 void add_sights(Snapshot& snapshot, std::span<const int> pids) {
+  std::vector<int> all, known;
+  for (const ProcessState& process : snapshot.processes) {
+    known.push_back(process.pid);
+    for (const ThreadState& thread : process.threads) all.push_back(thread.tid);
+  }
   for (const int pid : pids) {
     const ProcessState* process = snapshot.process(pid);
     if (process == nullptr || process->gone() || snapshot.sight(pid) != nullptr) continue;
@@ -225,7 +252,10 @@ void add_sights(Snapshot& snapshot, std::span<const int> pids) {
     for (const ThreadState& thread : process->threads) tids.push_back(thread.tid);
     ProcessSight sight{.pid = pid};
     // A thread that is being held has left its futex.
-    for (const int tid : tids) sight.threads.push_back({.futex = read_futex_wait(tid, tids)});
+    for (const int tid : tids) {
+      sight.threads.push_back(
+          {.futex = read_futex_wait(tid, all), .file_lock = read_file_lock_wait(pid, tid, known)});
+    }
     std::vector<ThreadStack> stacks = read_stacks(pid, tids);
     for (std::size_t i = 0; i < tids.size(); ++i) sight.threads[i].stack = std::move(stacks[i]);
     snapshot.sights.push_back(std::move(sight));

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "inspect/snapshot/snapshot_reader.hpp"
 #include "inspect/why/explain_root.hpp"
+#include "inspect/why/fixes.hpp"
 #include "inspect/why/hang.hpp"
 #include "inspect/why/job_ends.hpp"
 #include "inspect/why/words.hpp"
@@ -25,6 +27,31 @@ bool has_ended(const ActorRow& row) {
   return row.state == ActorState::ended || row.state == ActorState::absent;
 }
 
+/// A process that is seen stopped at a moment may have been let go and stopped again, as one is
+/// under strace or a limit of its time: such a one has had time of a core between the looks.
+bool has_run(const Snapshot& before, const ProcessState& now) {
+  const ProcessState* then = before.process(now.pid);
+  if (then == nullptr) return false;
+  return !then->frozen() || then->core_ns != now.core_ns;
+}
+
+/// `now`, in which processes run that do so but for moments.
+Snapshot without_moments(const Snapshot& before, const Snapshot& now) {
+  Snapshot steady = now;
+  for (ProcessState& process : steady.processes) {
+    if (process.gone() || !process.frozen() || !has_run(before, process)) continue;
+    process.state = 'S';
+    process.frozen_by.clear();
+  }
+  return steady;
+}
+
+bool has_moments(const Snapshot& before, const Snapshot& now) {
+  return std::ranges::any_of(now.processes, [&](const ProcessState& process) {
+    return !process.gone() && process.frozen() && has_run(before, process);
+  });
+}
+
 /// Also those for which nobody waits yet.
 void add_broken(const Snapshot& now, Suspects& suspects) {
   for (const ActorRow& row : now.rows) {
@@ -32,11 +59,23 @@ void add_broken(const Snapshot& now, Suspects& suspects) {
     const bool failed = row.state == ActorState::failed || !row.last_error.empty();
     if (failed || is_frozen(now, row.worker)) suspects.workers[row.worker];
   }
+  const ProcessState* trainer = now.process(now.header.trainer_pid);
+  if (trainer != nullptr && trainer->frozen() && !trainer->gone()) suspects.trainer = true;
+}
+
+/// The trainer's own thread is in a callback, and no loop runs any more, or none yet.
+bool waits_for_callback(const Snapshot& now) {
+  const ActorRow* trainer = now.trainer();
+  if (trainer == nullptr || trainer->inside_since_ns == 0) return false;
+  return std::ranges::all_of(now.rows, [](const ActorRow& row) {
+    return row.kind != ActorKind::worker || has_ended(row) || row.state == ActorState::idle;
+  });
 }
 
 Suspects find_suspects(const Snapshot& now, const WaitGraph& graph, bool still) {
   Suspects suspects;
   add_broken(now, suspects);
+  if (waits_for_callback(now)) suspects.trainer = true;
   if (!still) return suspects;
   for (const std::vector<int>& nodes : graph.roots()) {
     if (nodes.size() > 1) {
@@ -56,22 +95,43 @@ Suspects find_suspects(const Snapshot& now, const WaitGraph& graph, bool still) 
   return suspects;
 }
 
-Verdict verdict_of(const std::vector<Root>& roots, bool patience_is_over) {
-  switch (roots.front().cause) {
+/// How long each kind of root may last.
+struct Patience {
+  double wait_s = 0;
+  double stop_s = 0;
+  double idle_s = 0;  ///< how long nothing of the job has moved
+};
+
+Verdict verdict_of(const Root& root, const Patience& patience) {
+  const auto if_over = [](bool over, Verdict verdict) { return over ? verdict : Verdict::waits; };
+  switch (root.cause) {
     case Cause::killed:
+    case Cause::crashed:
     case Cause::lost:
     case Cause::failed:
     case Cause::no_space:
     case Cause::uneven: return Verdict::failed;
-    case Cause::diverged:
     case Cause::stopped:
-    case Cause::device:
-    case Cause::deadlock: return Verdict::hung;
-    case Cause::held: return Verdict::held;
-    case Cause::busy: return patience_is_over ? Verdict::hung : Verdict::waits;
+    case Cause::frozen: return if_over(root.since_s > patience.stop_s, Verdict::hung);
+    case Cause::held: return if_over(root.since_s > patience.stop_s, Verdict::held);
+    case Cause::blocked: return if_over(root.since_s > patience.wait_s, Verdict::hung);
+    case Cause::compiling:
+    case Cause::loading:  // as long as it gets on
+      return if_over(root.core_percent <= 0 && patience.idle_s > patience.wait_s, Verdict::hung);
     case Cause::slow: return Verdict::slow;
+    default: return if_over(patience.idle_s > patience.wait_s, Verdict::hung);
   }
-  return Verdict::unknown;
+}
+
+/// The worst: what has failed tells more than who hangs because of it.
+Verdict verdict_of(const std::vector<Root>& roots, const Patience& patience) {
+  Verdict worst = Verdict::waits;
+  for (const Verdict verdict : {Verdict::held, Verdict::hung, Verdict::failed}) {
+    const bool is_any = std::ranges::any_of(
+        roots, [&](const Root& root) { return verdict_of(root, patience) == verdict; });
+    if (is_any) worst = verdict;
+  }
+  return worst;
 }
 
 /// Steps a second between two looks; below 0: unknown.
@@ -88,48 +148,97 @@ void add_waits(const Snapshot& now, const WaitGraph& graph, Why& why) {
   }
 }
 
+std::vector<Root> find_roots(const RootView& view, bool still) {
+  const Suspects suspects = find_suspects(view.now, view.graph, still);
+  std::vector<Root> roots;
+  if (suspects.trainer) roots.push_back(explain_trainer(view));
+  for (const auto& [worker, chips] : suspects.workers) {
+    roots.push_back(explain_worker(view, worker, chips));
+  }
+  for (const std::vector<int>& circle : suspects.circles) {
+    roots.push_back(explain_circle(view, circle));
+  }
+  return roots;
+}
+
+bool is_at_work(const Root& root) {
+  return root.cause == Cause::busy || root.cause == Cause::compiling ||
+         root.cause == Cause::loading;
+}
+
+/// Those to tell, the first first.
+void sort_out(std::vector<Root>& roots) {
+  std::ranges::stable_sort(roots, [](const Root& a, const Root& b) {
+    return std::tuple(a.cause, !a.workers.empty(), b.waiters.size()) <
+           std::tuple(b.cause, !b.workers.empty(), a.waiters.size());
+  });
+  // A loop that only its own chips wait for isn't to blame where something is broken.
+  if (roots.empty() || is_at_work(roots.front())) return;
+  std::erase_if(roots, [](const Root& root) { return is_at_work(root) && root.waiters.empty(); });
+}
+
+/// What doesn't go on for a moment only is no root of anything.
+void drop_moments(std::vector<Root>& roots, const Patience& patience, Why& why) {
+  std::erase_if(roots, [&](const Root& root) {
+    const bool stands =
+        root.cause == Cause::stopped || root.cause == Cause::frozen || root.cause == Cause::held;
+    if (!stands || root.since_s > patience.stop_s) return false;
+    why.remarks.push_back(fmt::format("{} {} now, for {} at most", root.actor, root.process,
+                                      seconds_text(root.since_s)));
+    return true;
+  });
+}
+
+void add_remarks(const Snapshot& now, Why& why) {
+  if (!now.hidden.empty()) {
+    why.remarks.push_back(
+        fmt::format("the job's processes can't be seen from here: {}; that the trainer lives is "
+                    "known by its lock; ask where the job runs (docker exec, nsenter -t PID -p -m)",
+                    now.hidden));
+  }
+  for (const ProcessState& process : now.processes) {
+    if (process.tracer == 0 || process.held() || process.gone()) continue;
+    why.remarks.push_back(fmt::format("{} (pid {}) watches pid {}, and lets it run",
+                                      process.tracer_name, process.tracer, process.pid));
+  }
+}
+
+std::string summary_of_well(const Snapshot& before, const Snapshot& now) {
+  std::string text = fmt::format("step {}", now.step());
+  const double steps_a_second = rate(before, now);
+  if (steps_a_second > 0) text += fmt::format(", {:.0f} steps/s", steps_a_second);
+  return text;
+}
+
 void explain_living(const Snapshot& before, const Snapshot& now, const WhyOptions& options,
                     Why& why) {
   const bool still = !has_moved(before, now);
+  const bool is_given = options.patience_s > 0;
+  Patience patience{.wait_s = is_given ? options.patience_s : patience_s(now),
+                    .idle_s = why.idle_s};
+  patience.stop_s = is_given ? options.patience_s : stop_patience_s(now, patience.wait_s);
   const WaitGraph graph = WaitGraph::of(now);
-  const RootView view{before, now, graph};
-  const Suspects suspects = find_suspects(now, graph, still);
-  for (const auto& [worker, chips] : suspects.workers) {
-    why.roots.push_back(explain_worker(view, worker, chips));
-  }
-  for (const std::vector<int>& circle : suspects.circles) {
-    why.roots.push_back(explain_circle(view, circle));
-  }
-  if (suspects.trainer) why.roots.push_back(explain_trainer(view));
-  why.roots = merged(std::move(why.roots));
-  std::ranges::stable_sort(why.roots, [](const Root& a, const Root& b) {
-    return std::pair(a.cause, b.waiters.size()) < std::pair(b.cause, a.waiters.size());
-  });
-  // A loop that only its own chips wait for isn't to blame where something is broken.
-  if (!why.roots.empty() && why.roots.front().cause != Cause::busy) {
-    std::erase_if(why.roots, [](const Root& root) {
-      return root.cause == Cause::busy && root.waiters.empty();
-    });
-  }
+  const RootView view{before, now, graph, why.idle_s > patience.wait_s};
+  why.roots = find_roots(view, still);
+  drop_moments(why.roots, patience, why);
+  why.roots = merged(view, std::move(why.roots));
+  sort_out(why.roots);
+  add_fixes(why.roots, now);
+  add_remarks(now, why);
   if (still) add_waits(now, graph, why);
-  const double patience = options.patience_s > 0 ? options.patience_s : patience_s(now);
   if (!why.roots.empty()) {
-    why.verdict = verdict_of(why.roots, why.idle_s > patience);
+    why.verdict = verdict_of(why.roots, patience);
     if (why.verdict == Verdict::waits) {
       why.summary = fmt::format("nothing has moved for {}, a hang would be {}",
-                                seconds_text(why.idle_s), seconds_text(patience));
+                                seconds_text(why.idle_s), seconds_text(patience.wait_s));
     }
     return;
   }
-  why.verdict = still && why.idle_s > patience ? Verdict::unknown : Verdict::well;
-  if (why.verdict == Verdict::unknown) {
-    why.summary = fmt::format("nothing has moved for {}, and nobody is seen to be awaited",
-                              seconds_text(why.idle_s));
-    return;
-  }
-  why.summary = fmt::format("step {}", now.step());
-  const double steps_a_second = rate(before, now);
-  if (steps_a_second > 0) why.summary += fmt::format(", {:.0f} steps/s", steps_a_second);
+  why.verdict = still && view.is_over ? Verdict::unknown : Verdict::well;
+  why.summary = why.verdict == Verdict::unknown
+                    ? fmt::format("nothing has moved for {}, and nobody is seen to be awaited",
+                                  seconds_text(why.idle_s))
+                    : summary_of_well(before, now);
 }
 
 }  // namespace
@@ -141,25 +250,35 @@ Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& optio
                           now.no_control);
   }
   if (now.control && now.arenas_named) why.kept_step = now.control->common_step();
-  if (now.over() || now.end) {
+  // A trainer that lives may be in a callback after the end of all loops.
+  const bool lives = now.live && now.held && waits_for_callback(now);
+  if (now.end && !lives) {
     explain_end(now, why);
   } else if (!now.held) {
-    why.roots.push_back(explain_lost_trainer(now));
-    why.verdict = Verdict::failed;
+    explain_lost(now, why);
+  } else if (has_moments(before, now)) {
+    explain_living(before, without_moments(before, now), options, why);
   } else {
     explain_living(before, now, options, why);
   }
+  add_fixes(why.roots, now);
   return why;
 }
 
 Why explain_after_hang(const Snapshot& end, const Snapshot& hang) {
   const Why ended = explain(end, end);
   Why why = explain(hang, hang);
-  why.verdict = ended.verdict == Verdict::failed ? Verdict::failed : Verdict::hung;
-  for (Root& root : why.roots) root.mend.clear();  // its processes are gone
+  if (ended.verdict == Verdict::failed || why.verdict == Verdict::waits) {
+    why.verdict = ended.verdict;
+  }
+  for (Root& root : why.roots) {  // its processes are gone
+    const bool acts_on_it = root.cause == Cause::stopped || root.cause == Cause::frozen ||
+                            root.cause == Cause::held || root.cause == Cause::busy;
+    if (acts_on_it) root.fix = "while it lasts: " + root.fix;
+  }
   why.roots.insert(why.roots.end(), ended.roots.begin(), ended.roots.end());
   why.summary = ended.summary;
-  why.remarks.push_back("this was seen while it hung, before it ended");
+  why.remarks.push_back("this was seen while it stood still, before it ended");
   return why;
 }
 

@@ -4,24 +4,13 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "inspect/why/hang.hpp"
 #include "inspect/why/stack_places.hpp"
 #include "inspect/why/words.hpp"
 
 namespace weft {
 namespace {
-
-/// Since one of the worker's actors has last entered a state.
-double seconds_still(const Snapshot& snapshot, int worker) {
-  std::int64_t last = 0;
-  for (const ActorRow& row : snapshot.rows) {
-    if (row.worker == worker && row.kind != ActorKind::trainer) {
-      last = std::max(last, row.since_ns);
-    }
-  }
-  return last == 0 ? -1 : std::max(0.0, snapshot.seconds_since(last));
-}
 
 /// Part of one core that a thread had between the looks, in percent; -1: unknown.
 int core_percent(const RootView& view, int pid, int tid) {
@@ -77,17 +66,6 @@ int furthest_chip(const Snapshot& snapshot, int worker) {
   return furthest;
 }
 
-void add_stack(Root& root, const Snapshot& snapshot) {
-  const ThreadSight* sight = sight_of(snapshot, root.pid, root.tid);
-  if (sight == nullptr) return;
-  root.stack = users_part(sight->stack.frames);
-  if (!root.stack.empty()) {
-    root.notes.push_back({"at", to_text(root.stack)});
-  } else if (!sight->stack.why_not.empty()) {
-    root.notes.push_back({"stack", sight->stack.why_not});
-  }
-}
-
 /// The first chip of another worker that waits for this one, or for one of its chips.
 const Wait* wait_from_outside(const RootView& view, int worker) {
   for (const Wait& wait : view.graph.waits()) {
@@ -114,95 +92,82 @@ void add_last_call(Root& root, const RootView& view, int worker, const Wait* out
   root.notes.push_back({row->in_collective ? "in" : "after", std::move(text)});
 }
 
-void add_waiters(Root& root, const RootView& view, const std::vector<int>& nodes,
-                 const Wait* outside) {
-  std::vector<int> workers;
-  for (const int node : view.graph.waiters_of(nodes)) {
-    const int worker = worker_of_node(view.now, node);
-    const bool is_chip = node > view.now.header.num_workers;
-    if (!is_chip || std::ranges::count(root.workers, worker)) continue;
-    root.waiters.push_back(node - 1 - view.now.header.num_workers);
-    workers.push_back(worker);
-  }
-  if (root.waiters.empty()) return;
-  std::string text = fmt::format("{} chip{} of {}", root.waiters.size(),
-                                 root.waiters.size() == 1 ? "" : "s", workers_text(workers));
-  if (outside != nullptr) {
-    const ActorRow* row = view.now.chip(outside->from - 1 - view.now.header.num_workers);
-    text += fmt::format(" in {}", outside->on);
-    if (row != nullptr) text += fmt::format(", step {}", row->step);
-  }
-  root.notes.push_back({"waits", std::move(text)});
-}
-
 /// What a loop does that is in no code of its own.
-std::string_view work_of(ActorState state) {
-  switch (state) {
-    case ActorState::compiling: return "compiles";
+std::string doing_of(const RootView& view, const ActorRow& row) {
+  switch (row.state) {
+    case ActorState::compiling: return "compiles a program";
     case ActorState::saving: return "saves a checkpoint";
-    case ActorState::loading: return "waits for a batch of a DeviceLoader";
+    case ActorState::loading:
+      return row.inside.empty()
+                 ? "waits for a batch of a DeviceLoader"
+                 : fmt::format("waits for item {} of {}", row.inside_number, row.inside);
     case ActorState::admission: return "waits until its program is admitted";
     case ActorState::lease: return "waits for the grant of a step";
-    case ActorState::reporting: return "reports";
     case ActorState::absent:
     case ActorState::starting:
     case ActorState::joining: return "hasn't joined yet";
-    default: return "";
+    default: break;
   }
+  // Its state has changed since it last did anything else.
+  constexpr std::int64_t kTurnNs = 1'000'000'000;
+  const bool turns = row.moved_ns != 0 && row.since_ns - row.moved_ns > kTurnNs;
+  if (turns || row.state == ActorState::reporting) {
+    return turns ? "reports again and again" : "reports";
+  }
+  return view.now.hidden.empty() || view.now.process(row.pid) != nullptr
+             ? "in its own code"
+             : "in its own code or stopped, as far as can be seen from here,";
 }
 
-/// Cause, headline and mend of a process that doesn't go on by itself; false: it does.
-bool explain_frozen(Root& root, const ProcessState* process, bool lost) {
-  if (lost || process == nullptr || process->gone()) {
-    if (!lost && process == nullptr) return false;
-    root.cause = Cause::lost;
-    root.headline += ", its process is gone";
-  } else if (process->held()) {
-    root.cause = Cause::held;
-    root.headline += fmt::format(", in {} (pid {})", process->tracer_name, process->tracer);
-    root.tracer = process->tracer;
-    root.mend = fmt::format("continue or detach it in {}", process->tracer_name);
-  } else if (process->stopped()) {
-    root.cause = Cause::stopped;
-    root.mend = fmt::format("kill -CONT {}", process->pid);
-  } else if (process->in_device()) {
-    root.cause = Cause::device;
-    root.headline += ", waits for a disk or a device";
-    if (!process->wchan.empty()) root.headline += fmt::format(" in {}", process->wchan);
-  } else {
-    return false;
-  }
-  if (root.since_s >= 0) root.headline += fmt::format(", {}", seconds_text(root.since_s));
-  return true;
-}
-
-void explain_thread(Root& root, const RootView& view, std::string_view work) {
+/// A thread that sleeps for what isn't weft's: cause and words of that.
+void explain_thread(Root& root, const RootView& view, std::string doing) {
   root.mutex_owner = holder_in_circle(view.now, root.pid, root.tid);
+  root.doing = std::move(doing);
   const ProcessState* process = view.now.process(root.pid);
-  const ThreadState* thread = process != nullptr ? process->thread(root.tid) : nullptr;
-  std::string since;
-  if (root.since_s >= 0) since = fmt::format(" for {}", seconds_text(root.since_s));
   if (root.mutex_owner != 0) {
     root.cause = Cause::deadlock;
-    root.headline += fmt::format(", {}{}: waits for a mutex that {} holds",
-                                 work.empty() ? "in its own code" : work, since,
-                                 root.mutex_owner == root.tid ? "its own thread"
-                                                              : "a thread that "
-                                                                "waits for it");
+    root.more =
+        fmt::format(": waits for a mutex that {} holds",
+                    root.mutex_owner == root.tid ? "its own thread" : "a thread that waits for it");
     return;
   }
   root.cause = Cause::busy;
-  root.headline += fmt::format(", {}{}", work.empty() ? "in its own code" : work, since);
-  const int percent = core_percent(view, root.pid, root.tid);
-  if (thread != nullptr && thread->state == 'S' && !thread->wchan.empty()) {
-    root.headline += fmt::format(", sleeps in {}", thread->wchan);
-  } else if (percent >= 0) {
-    root.headline += fmt::format(", {} % of a core", percent);
+  const ThreadState* thread = process != nullptr ? process->thread(root.tid) : nullptr;
+  if (process != nullptr && process->child != 0) {
+    root.doing = "waits for its child";
+    root.more = fmt::format(" (pid {}), which hasn't called exec or ended", process->child);
+    return;
   }
-}
-
-std::string actor_text(const Root& root) {
-  return root.pid > 0 ? fmt::format("{} (pid {})", root.actor, root.pid) : root.actor;
+  const bool in_device = process != nullptr && process->in_device();
+  if (in_device || (thread != nullptr && thread->state == 'D')) {
+    const std::string& wchan = in_device ? process->wchan : thread->wchan;
+    const std::string in = wchan.empty() ? "" : " in " + wchan;
+    if (!view.is_over) {  // all read and write: a moment of it is no cause
+      root.more = ", waits for a disk or a device" + in;
+      return;
+    }
+    root.cause = Cause::device;
+    root.doing = "waits for a disk or a device" + in;
+    return;
+  }
+  const ThreadSight* sight = sight_of(view.now, root.pid, root.tid);
+  if (sight != nullptr && !sight->file_lock.file.empty()) {
+    const FileLockWait& lock = sight->file_lock;
+    root.more = fmt::format(", waits for the lock of {}", lock.file);
+    if (lock.holder > 0) {
+      root.more += fmt::format(", which {} (pid {}) holds", lock.holder_name, lock.holder);
+    }
+    return;
+  }
+  if (sight != nullptr && sight->futex.mutex_owner != 0) {
+    root.more = fmt::format(", waits for a mutex that thread {} holds", sight->futex.mutex_owner);
+    return;
+  }
+  if (thread != nullptr && thread->state == 'S' && !thread->wchan.empty()) {
+    root.more = fmt::format(", sleeps in {}", thread->wchan);
+  } else {
+    root.core_percent = core_percent(view, root.pid, root.tid);
+  }
 }
 
 /// The first thread of the process's chips that runs; 0: none does.
@@ -210,12 +175,81 @@ int running_chip_thread(const Snapshot& snapshot, int pid) {
   const ProcessState* process = snapshot.process(pid);
   if (process == nullptr) return 0;
   for (const ThreadState& thread : process->threads) {
-    if (thread.name.starts_with("chip ") && thread.state == 'R') return thread.tid;
+    const bool runs = thread.state == 'R' || thread.state == 'D';
+    if (thread.name.starts_with("chip ") && runs) return thread.tid;
   }
   return 0;
 }
 
+/// Compiling, by the loop or in the chips that load the plan; false: neither.
+bool explain_compiling(Root& root, const RootView& view, const ActorRow& loop) {
+  const ActorRow* row = root.chips.empty() ? &loop : view.now.chip(root.chips.front());
+  if (row == nullptr || row->state != ActorState::compiling) return false;
+  const bool is_loop = row->kind == ActorKind::worker;
+  root.cause = is_loop ? Cause::compiling : Cause::loading;
+  root.tid = row->tid;
+  root.doing = is_loop ? "compiles a program" : "loads the plan of a program";
+  root.core_percent = core_percent(view, root.pid, root.tid);
+  if (!is_loop && !row->source.empty()) root.notes.push_back({"for", row->source});
+  return true;
+}
+
+void add_place(Root& root, const RootView& view, int worker) {
+  add_stack(root, view.now);
+  const ActorRow* row = view.now.worker(worker);
+  if (row != nullptr && !row->source.empty()) {
+    root.notes.push_back({"line", row->source + ", where it last called weft"});
+  }
+  add_last_call(root, view, worker, wait_from_outside(view, worker));
+  add_locks(root, view);
+}
+
 }  // namespace
+
+void add_stack(Root& root, const Snapshot& snapshot) {
+  const ThreadSight* sight = sight_of(snapshot, root.pid, root.tid);
+  if (sight == nullptr) return;
+  root.stack = users_part(sight->stack.frames);
+  if (!root.stack.empty()) {
+    root.notes.push_back({"at", to_text(root.stack)});
+  } else if (!sight->stack.why_not.empty()) {
+    root.notes.push_back({"stack", sight->stack.why_not});
+  }
+}
+
+void add_locks(Root& root, const RootView& view) {
+  const int node = root.workers.empty() ? 0 : node_of_worker(root.workers.front());
+  for (const Wait& wait : view.graph.waits()) {
+    if (!wait.is_lock || wait.to != node) continue;
+    root.notes.push_back({"holds", fmt::format("{}, for which {} waits", wait.on,
+                                               name_of_node(view.now, wait.from))});
+  }
+}
+
+bool explain_frozen(Root& root, const ProcessState* process, bool lost) {
+  if (lost || process == nullptr || process->gone()) {
+    if (!lost && process == nullptr) return false;
+    root.cause = Cause::lost;
+    root.headline = fmt::format("{} (pid {}), its process is gone", root.actor, root.pid);
+    if (root.since_s >= 0) root.headline += ", " + seconds_text(root.since_s);
+  } else if (process->held()) {
+    root.cause = Cause::held;
+    root.doing = fmt::format("in {} (pid {})", process->tracer_name, process->tracer);
+    root.tracer = process->tracer;
+    root.fix = fmt::format("continue or detach it in {}", process->tracer_name);
+  } else if (process->in_freezer()) {
+    root.cause = Cause::frozen;
+    root.doing = "frozen by the cgroup " + process->frozen_by;
+    const bool is_first_version = process->frozen_by.find("/freezer/") != std::string::npos;
+    root.fix = fmt::format("echo {} > {}/{}", is_first_version ? "THAWED" : "0", process->frozen_by,
+                           is_first_version ? "freezer.state" : "cgroup.freeze");
+  } else if (process->stopped()) {
+    root.cause = Cause::stopped;
+  } else {
+    return false;
+  }
+  return true;
+}
 
 Root explain_worker(const RootView& view, int worker, const std::vector<int>& chips) {
   Root root{.actor = fmt::format("worker {}", worker), .workers = {worker}, .chips = chips};
@@ -225,108 +259,64 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
     return root;
   }
   root.pid = row->pid;
-  root.tid = row->tid;
+  root.pids = {row->pid};
+  root.tid = row->state == ActorState::loading && row->inside_tid != 0 ? row->inside_tid : row->tid;
   root.step = row->step;
-  root.since_s = seconds_still(view.now, worker);
+  root.since_s = idle_s(view.now, worker);
   const ProcessState* process = view.now.process(row->pid);
   if (process != nullptr) {
     root.process = describe(*process);
     root.wchan = process->wchan;
   }
   const bool frozen = is_frozen(view.now, worker);
-  if (!frozen && !chips.empty()) {
+  if (frozen) {
+    root.chips.clear();
+    explain_frozen(root, process, row->state == ActorState::lost);
+    add_place(root, view, worker);
+    return root;
+  }
+  if (!row->last_error.empty()) {
+    root.cause = Cause::failed;
+    root.chips.clear();
+    root.headline = fmt::format("worker {} (pid {}), step {}: {}", worker, row->pid, row->step,
+                                row->last_error);
+    add_place(root, view, worker);
+    return root;
+  }
+  if (!chips.empty()) {
     root.actor = fmt::format("chip{} {} of worker {}", chips.size() == 1 ? "" : "s",
                              ranges_text(chips), worker);
     root.tid = running_chip_thread(view.now, row->pid);
   }
-  root.headline = actor_text(root);
-  std::vector<int> nodes{node_of_worker(worker)};
-  for (const int chip : chips) nodes.push_back(node_of_chip(view.now, chip));
-  const Wait* outside = wait_from_outside(view, worker);
-  if (frozen) {
-    explain_frozen(root, process, row->state == ActorState::lost);
-  } else if (!row->last_error.empty()) {
-    root.cause = Cause::failed;
-    root.headline += fmt::format(", step {}: {}", row->step, row->last_error);
-  } else {
-    explain_thread(root, view, chips.empty() ? work_of(row->state) : "");
+  if (!explain_compiling(root, view, *row)) {
+    explain_thread(root, view, chips.empty() ? doing_of(view, *row) : "in its own code");
   }
-  add_stack(root, view.now);
-  if (!row->source.empty())
-    root.notes.push_back({"line", row->source + ", where it last called weft"});
-  add_last_call(root, view, worker, outside);
-  add_waiters(root, view, nodes, outside);
+  add_place(root, view, worker);
   return root;
 }
 
 Root explain_trainer(const RootView& view) {
   Root root{.actor = "trainer", .pid = view.now.header.trainer_pid};
-  root.headline = actor_text(root);
+  root.pids = {root.pid};
+  const ActorRow* row = view.now.trainer();
+  const bool calls_back = row != nullptr && row->inside_since_ns != 0;
+  root.tid = calls_back ? row->inside_tid : row != nullptr && row->tid != 0 ? row->tid : root.pid;
   const ProcessState* process = view.now.process(root.pid);
-  root.tid = root.pid;
   if (process != nullptr) root.process = describe(*process);
-  if (process == nullptr || !process->frozen()) {
-    root.cause = Cause::busy;
-    root.headline += process == nullptr ? "" : fmt::format(", {}", describe(*process));
-  } else {
+  if (process != nullptr && process->frozen()) {
+    root.since_s = idle_s(view.now);
     explain_frozen(root, process, false);
+  } else if (calls_back) {
+    root.since_s = std::max(0.0, view.now.seconds_since(row->inside_since_ns));
+    explain_thread(root, view, "in " + row->inside);
+    if (root.cause == Cause::busy) root.cause = Cause::blocked;
+  } else {
+    root.since_s = idle_s(view.now);
+    explain_thread(root, view, "makes no answer");
   }
   add_stack(root, view.now);
-  add_waiters(root, view, {0}, nullptr);
+  add_locks(root, view);
   return root;
-}
-
-Root explain_circle(const RootView& view, const std::vector<int>& nodes) {
-  Root root{.cause = Cause::deadlock};
-  std::set<std::string> calls;
-  std::vector<std::string> names;
-  for (const int node : nodes) {
-    const int worker = worker_of_node(view.now, node);
-    if (worker >= 0) root.workers.push_back(worker);
-    names.push_back(name_of_node(view.now, node));
-    if (node <= view.now.header.num_workers) continue;
-    const int chip = node - 1 - view.now.header.num_workers;
-    root.chips.push_back(chip);
-    const ActorRow* row = view.now.chip(chip);
-    if (row != nullptr) root.step = std::max(root.step, row->step);
-    if (row == nullptr || !row->in_collective) continue;
-    const std::string call = last_call(view.now, chip);
-    if (!call.empty() && calls.insert(call).second) {
-      root.notes.push_back({"calls", fmt::format("chip {}: {}", chip, call)});
-    }
-  }
-  std::ranges::sort(root.workers);
-  root.workers.erase(std::unique(root.workers.begin(), root.workers.end()), root.workers.end());
-  root.since_s = seconds_still(view.now, root.workers.empty() ? -1 : root.workers.front());
-  if (calls.size() > 1) root.cause = Cause::diverged;
-  const bool all_chips = root.chips.size() == nodes.size();
-  root.actor = all_chips ? fmt::format("chips {}", ranges_text(root.chips))
-                         : fmt::format("{}", fmt::join(names, ", "));
-  root.headline = fmt::format("{} wait for each other{}", root.actor,
-                              calls.size() > 1 ? " in different collectives" : "");
-  return root;
-}
-
-std::vector<Root> merged(std::vector<Root> roots) {
-  std::vector<Root> result;
-  for (Root& root : roots) {
-    const auto same = std::ranges::find_if(result, [&](const Root& other) {
-      return root.cause == Cause::deadlock && other.cause == root.cause && root.pid != 0 &&
-             other.pid != 0 && to_text(other.stack) == to_text(root.stack);
-    });
-    if (same == result.end()) {
-      result.push_back(std::move(root));
-      continue;
-    }
-    same->workers.insert(same->workers.end(), root.workers.begin(), root.workers.end());
-    same->since_s = std::min(same->since_s, root.since_s);
-    same->actor = workers_text(same->workers);
-    same->headline = fmt::format(
-        "{}, in their own code for {}: each waits for a mutex that its own "
-        "threads hold",
-        same->actor, seconds_text(same->since_s));
-  }
-  return result;
 }
 
 }  // namespace weft

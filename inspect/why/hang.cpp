@@ -1,6 +1,7 @@
 #include "inspect/why/hang.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace weft {
 namespace {
@@ -24,6 +25,62 @@ double p99_of_steps(const Snapshot& snapshot) {
   return *nth;
 }
 
+/// While chips wait, turns of a loop that give no chip anything to do count for so long.
+constexpr double kTurnsOfPatience = 6;
+constexpr double kLeastStopPatience = 1;
+
+bool is_device(const ActorRow& row) { return row.kind == ActorKind::device; }
+
+bool some_chip_waits(const Snapshot& snapshot) {
+  return std::ranges::any_of(snapshot.rows, [](const ActorRow& row) {
+    return is_device(row) && (row.state == ActorState::waiting || row.waiting_for >= 0);
+  });
+}
+
+double seconds_after(const Snapshot& snapshot, std::int64_t last) {
+  return last == 0 ? 0 : std::max(0.0, snapshot.seconds_since(last));
+}
+
+/// Chips wait, and none has got anything to do for long: what loops do doesn't count.
+bool turns_in_vain(const Snapshot& snapshot) {
+  if (!some_chip_waits(snapshot)) return false;
+  std::int64_t last = 0;
+  for (const ActorRow& row : snapshot.rows) {
+    if (is_device(row)) last = std::max(last, row.since_ns);
+  }
+  return seconds_after(snapshot, last) > kTurnsOfPatience * patience_s(snapshot);
+}
+
+/// When a row has last moved.
+class Moves {
+ public:
+  explicit Moves(const Snapshot& snapshot)
+      : some_wait_(some_chip_waits(snapshot)), in_vain_(turns_in_vain(snapshot)) {}
+
+  std::int64_t last(const ActorRow& row) const {
+    if (row.kind == ActorKind::trainer || (in_vain_ && !is_device(row))) return 0;
+    return some_wait_ && row.moved_ns != 0 && !is_device(row) ? row.moved_ns : row.since_ns;
+  }
+  /// The state, as far as a change of it is a move.
+  std::optional<ActorState> state(const ActorRow& row) const {
+    if (in_vain_ && !is_device(row)) return {};
+    if (row.state == ActorState::waiting) return ActorState::running;
+    if (some_wait_ && row.state == ActorState::reporting) return ActorState::user_code;
+    return row.state;
+  }
+
+ private:
+  bool some_wait_;
+  bool in_vain_;
+};
+
+bool compiles(const Snapshot& snapshot, const ActorRow& row) {
+  if (row.state != ActorState::compiling) return false;
+  const ProcessState* process = snapshot.process(row.pid);
+  const ThreadState* thread = process != nullptr ? process->thread(row.tid) : nullptr;
+  return thread != nullptr && thread->state == 'R';
+}
+
 }  // namespace
 
 double patience_s(const Snapshot& snapshot) {
@@ -36,18 +93,32 @@ double patience_s(const Snapshot& snapshot) {
                   kStepsOfPatience * p99_of_steps(snapshot));
 }
 
+double stop_patience_s(const Snapshot& snapshot, double patience) {
+  return std::min(patience,
+                  std::max(kLeastStopPatience, kStepsOfPatience * p99_of_steps(snapshot)));
+}
+
 double idle_s(const Snapshot& snapshot) {
+  const Moves moves(snapshot);
+  std::int64_t last = 0;
+  for (const ActorRow& row : snapshot.rows) last = std::max(last, moves.last(row));
+  return seconds_after(snapshot, last);
+}
+
+double idle_s(const Snapshot& snapshot, int worker) {
+  const Moves moves(snapshot);
   std::int64_t last = 0;
   for (const ActorRow& row : snapshot.rows) {
-    if (row.kind != ActorKind::trainer) last = std::max(last, row.since_ns);
+    if (row.worker == worker) last = std::max(last, moves.last(row));
   }
-  return last == 0 ? 0 : std::max(0.0, snapshot.seconds_since(last));
+  return seconds_after(snapshot, last);
 }
 
 bool is_hung(const Snapshot& snapshot, double patience_s) {
   if (!snapshot.live || snapshot.over() || !snapshot.held) return false;
-  const bool held = std::ranges::any_of(snapshot.processes, &ProcessState::held);
-  return !held && idle_s(snapshot) > patience_s;
+  if (std::ranges::any_of(snapshot.processes, &ProcessState::held)) return false;
+  const auto works = [&](const ActorRow& row) { return compiles(snapshot, row); };
+  return idle_s(snapshot) > patience_s && std::ranges::none_of(snapshot.rows, works);
 }
 
 bool is_hung(const Snapshot& snapshot) { return is_hung(snapshot, patience_s(snapshot)); }
@@ -61,10 +132,10 @@ Snapshot read_job(SnapshotReader& reader, SnapshotParts parts) {
 
 bool has_moved(const Snapshot& before, const Snapshot& now) {
   if (before.status != now.status || before.rows.size() != now.rows.size()) return true;
-  const auto shown = [](const ActorRow& row) {
-    const bool waits = row.state == ActorState::waiting || row.state == ActorState::running;
+  const Moves moves(now);
+  const auto shown = [&](const ActorRow& row) {
     return std::tuple(row.index, row.pid, row.step, row.collective, row.in_collective,
-                      waits ? ActorState::running : row.state);
+                      moves.state(row));
   };
   for (std::size_t i = 0; i < now.rows.size(); ++i) {
     if (now.rows[i].kind == ActorKind::trainer) continue;

@@ -10,8 +10,16 @@ namespace weft {
 /// compiles, loads or saves; 60 s before the first step.
 double patience_s(const Snapshot& snapshot);
 
-/// How long nothing of the job has moved; 0 where it can't be known.
+/// How long one that doesn't go on by itself may stand still, where waits for others may take
+/// `patience`: 10 x the p99 of its job's steps, at least 1 s, at most `patience`.
+double stop_patience_s(const Snapshot& snapshot, double patience);
+
+/// How long nothing of the job has moved; 0 where it can't be known. While a chip waits for others,
+/// a loop that only reports, or is in its own code, doesn't move; nor does one that does other
+/// things, but no chip's work, for 6 x the patience.
 double idle_s(const Snapshot& snapshot);
+/// The same of one worker.
+double idle_s(const Snapshot& snapshot, int worker);
 
 /// Its loops run, none is held by a debugger, and nothing has moved for longer than patience_s().
 bool is_hung(const Snapshot& snapshot);

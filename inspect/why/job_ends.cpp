@@ -1,20 +1,30 @@
 #include "inspect/why/job_ends.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <map>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "inspect/why/stack_places.hpp"
 #include "inspect/why/words.hpp"
 
 namespace weft {
 namespace {
 
+/// Signals by which a process ends because of what it does itself.
+bool is_crash(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+         signal == SIGABRT;
+}
+
 Cause cause_of(const JobFailure& failure) {
   if (failure.code == "no_space") return Cause::no_space;
   if (failure.code == "program_divergence") return Cause::diverged;
   if (failure.code == "uneven_loops") return Cause::uneven;
-  if (failure.signal != 0) return Cause::killed;
+  if (failure.signal != 0) return is_crash(failure.signal) ? Cause::crashed : Cause::killed;
   if (failure.code == "peer_lost" && failure.pid != 0) return Cause::lost;
   return Cause::failed;
 }
@@ -33,6 +43,7 @@ Root to_root(const JobFailure& failure) {
             .signal = failure.signal};
   if (failure.worker >= 0) root.workers = {failure.worker};
   root.headline = root.pid > 0 ? fmt::format("{} (pid {})", root.actor, root.pid) : root.actor;
+  if (root.pid > 0) root.pids = {root.pid};
   if (root.signal != 0) {
     root.headline += fmt::format(" by {}, step {}", signal_text(root.signal), root.step);
   } else {
@@ -40,22 +51,100 @@ Root to_root(const JobFailure& failure) {
   }
   root.notes.push_back({"says", failure.message});
   if (!failure.collective.empty()) root.notes.push_back({"in", failure.collective});
-  if (root.cause == Cause::no_space) {
-    root.mend =
+  if (root.cause == Cause::no_space &&
+      failure.message.find("/dev/shm/weft-") != std::string::npos) {
+    root.fix =
         "weft sweep (removes what dead jobs left in /dev/shm); weft doctor says how to "
         "enlarge it";
   }
   return root;
 }
 
+/// Where a worker's loop was in the program when the job ended.
+struct Place {
+  std::string line{};
+  std::uint64_t step = 0;
+  auto operator<=>(const Place&) const = default;
+};
+
+/// The fewest workers that were at another line than the rest; none where no such group is the
+/// smallest. The failure names the one that was seen first, which may be any.
+std::map<Place, std::vector<int>> places_of(const Snapshot& now) {
+  std::map<Place, std::vector<int>> places;
+  for (const ActorRow& row : now.rows) {
+    if (row.kind != ActorKind::worker || row.source.empty()) continue;
+    places[{row.source, row.step}].push_back(row.worker);
+  }
+  return places;
+}
+
+/// Workers that did something else than the others: who, and all their lines beside each other.
+void compare_places(Root& root, const Snapshot& now) {
+  const std::map<Place, std::vector<int>> places = places_of(now);
+  if (places.size() < 2) return;
+  const auto size = [](const auto& entry) { return entry.second.size(); };
+  const auto least = std::ranges::min_element(places, {}, size);
+  const bool is_alone =
+      std::ranges::count_if(places, [&](const auto& e) { return size(e) == size(*least); }) == 1;
+  const auto text = [](const auto& entry) {
+    return fmt::format("{}: {}, step {}", workers_text(entry.second), entry.first.line,
+                       entry.first.step);
+  };
+  if (is_alone) {
+    root.workers = least->second;
+    root.step = least->first.step;
+    const ActorRow* row = now.worker(root.workers.front());
+    root.pid = row != nullptr ? row->pid : 0;
+    root.pids.clear();
+    for (const int worker : root.workers) {
+      if (const ActorRow* own = now.worker(worker)) root.pids.push_back(own->pid);
+    }
+    root.actor = workers_text(root.workers);
+    root.headline =
+        root.pids.size() == 1 ? fmt::format("{} (pid {})", root.actor, root.pid) : root.actor;
+    root.headline += fmt::format(", step {}: not where the others are", root.step);
+    root.notes.push_back({"line", text(*least)});
+  }
+  for (auto place = places.begin(); place != places.end(); ++place) {
+    if (!is_alone) {
+      root.notes.push_back({"line", text(*place)});
+    } else if (place != least) {
+      root.notes.push_back({"others", text(*place)});
+    }
+  }
+}
+
+/// Where it was, as the signal's handler kept it, and what it said before.
+void add_crash(Root& root, const Snapshot& now, const ActorRow& row) {
+  const bool has_said = !row.last_error.empty() && row.last_error.find("SIG") != 0;
+  if (has_said) root.notes.push_back({"threw", row.last_error});
+  if (!has_said && !row.last_error.empty()) root.notes.push_back({"crash", row.last_error});
+  if (!now.crash || now.crash->pid != root.pid) return;
+  root.stack = users_part(now.crash->stack.frames);
+  if (!root.stack.empty()) {
+    root.notes.push_back({"at", to_text(root.stack)});
+  } else {
+    root.notes.push_back({"stack", now.crash->stack.why_not});
+  }
+}
+
+/// What actors were inside of when nobody could ask them any more.
+void add_insides(Root& root, const Snapshot& now) {
+  for (const ActorRow& row : now.rows) {
+    if (row.inside_since_ns == 0) continue;
+    const std::string since =
+        now.live ? fmt::format(" for {}", seconds_text(now.seconds_since(row.inside_since_ns)))
+                 : "";
+    root.notes.push_back({"was", row.inside_number >= 0
+                                     ? fmt::format("worker {} at item {} of {}{}", row.worker,
+                                                   row.inside_number, row.inside, since)
+                                     : fmt::format("the trainer in {}{}", row.inside, since)});
+  }
+}
+
 }  // namespace
 
 void explain_end(const Snapshot& now, Why& why) {
-  if (!now.end) {
-    why.verdict = now.status == JobStatus::succeeded ? Verdict::well : Verdict::failed;
-    why.summary = fmt::format("it has {}", to_string(now.status));
-    return;
-  }
   const JobEnd& end = *now.end;
   if (!end.error || end.error->code == "cancelled") {
     why.verdict = Verdict::well;
@@ -66,7 +155,11 @@ void explain_end(const Snapshot& now, Why& why) {
   why.verdict = Verdict::failed;
   Root root = to_root(*end.error);
   const ActorRow* row = root.workers.empty() ? nullptr : now.worker(root.workers.front());
-  if (row != nullptr && !row->source.empty()) {
+  if (row != nullptr && root.step == 0) root.step = row->step;
+  if (row != nullptr && root.cause == Cause::crashed) add_crash(root, now, *row);
+  const std::size_t before = root.notes.size();
+  if (root.cause == Cause::diverged) compare_places(root, now);
+  if (row != nullptr && !row->source.empty() && root.notes.size() == before) {
     root.notes.push_back({"line", row->source + ", where it last called weft"});
   }
   why.roots.push_back(std::move(root));
@@ -75,8 +168,11 @@ void explain_end(const Snapshot& now, Why& why) {
   }
 }
 
-Root explain_lost_trainer(const Snapshot& now) {
+namespace {
+
+Root lost_trainer(const Snapshot& now) {
   Root root{.cause = Cause::lost, .actor = "trainer", .pid = now.header.trainer_pid};
+  root.pids = {root.pid};
   root.step = now.step();
   root.headline = fmt::format("trainer (pid {}), gone without an end of the job", root.pid);
   std::int64_t last = 0;
@@ -89,14 +185,34 @@ Root explain_lost_trainer(const Snapshot& now) {
     root.notes.push_back(
         {"kept", fmt::format("step {}, complete on {} chips", now.control->common_step(),
                              now.control->chips.size())});
-    root.mend = fmt::format("weft rescue {}", now.job);
+    root.fix = fmt::format("weft rescue {}", now.job);
   } else {
     root.notes.push_back({"kept",
                           "nothing in memory: the job wasn't to be rescued "
                           "(run.keep_for_rescue_s); begin at its last checkpoint"});
-    if (now.live) root.mend = fmt::format("weft sweep {}", now.job);
+    if (now.live) root.fix = fmt::format("weft sweep {}", now.job);
+  }
+  add_insides(root, now);
+  return root;
+}
+
+/// The board has the end, but no file could be written: the disk may have been full.
+Root failed_on_board(const Snapshot& now) {
+  Root root{.cause = Cause::failed, .actor = "the job", .pid = 0, .step = now.step()};
+  root.headline = fmt::format("the job, step {}", root.step);
+  const ActorRow* trainer = now.trainer();
+  if (trainer != nullptr && !trainer->last_error.empty()) {
+    root.notes.push_back({"says", trainer->last_error});
   }
   return root;
+}
+
+}  // namespace
+
+void explain_lost(const Snapshot& now, Why& why) {
+  why.verdict = Verdict::failed;
+  why.roots.push_back(now.status == JobStatus::failed ? failed_on_board(now) : lost_trainer(now));
+  if (now.over()) why.remarks.push_back("there is no result.json, which the trainer writes last");
 }
 
 }  // namespace weft

@@ -5,10 +5,10 @@
 
 namespace weft {
 
-/// Of a job of which result.json tells the end, or whose board says that it is over.
+/// Of a job of which result.json tells the end.
 void explain_end(const Snapshot& now, Why& why);
 
-/// The trainer of a live job is gone, and nothing says how the job ended.
-Root explain_lost_trainer(const Snapshot& now);
+/// The trainer is gone, and there is no result.json: what the board says.
+void explain_lost(const Snapshot& now, Why& why);
 
 }  // namespace weft

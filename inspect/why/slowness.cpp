@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "inspect/why/explain.hpp"
+#include "inspect/why/fixes.hpp"
 #include "inspect/why/words.hpp"
 
 namespace weft {
@@ -124,6 +125,8 @@ void find_slow(Why& why, std::span<const Snapshot> looks) {
   if (!slow) return;
   why.verdict = Verdict::slow;
   why.roots.push_back(*slow);
+  if (why.roots.back().pid > 0) why.roots.back().pids = {why.roots.back().pid};
+  add_fixes(why.roots, looks.back());
 }
 
 }  // namespace weft

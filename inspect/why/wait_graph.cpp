@@ -46,6 +46,7 @@ class Maker {
       if (row.worker < 0 || is_frozen(snapshot_, row.worker)) continue;
       if (row.kind == ActorKind::worker) add_loop(row);
       if (row.kind == ActorKind::device) add_chip(row);
+      add_locks(row);
     }
     return std::move(waits_);
   }
@@ -120,11 +121,33 @@ class Maker {
     if (const char* what = asks_trainer(row)) return add(row, 0, what);
     if (row.state == ActorState::ended || row.state == ActorState::failed) return;
     for (const ActorRow& chip : snapshot_.rows) {
-      const bool busy = chip.state == ActorState::running || chip.state == ActorState::waiting;
+      const bool busy = chip.state == ActorState::running || chip.state == ActorState::waiting ||
+                        chip.state == ActorState::compiling;
       if (chip.kind == ActorKind::device && chip.worker == row.worker && busy) {
         add(row, node_of_chip(snapshot_, chip.chip), "its chip");
       }
     }
+  }
+
+  /// For the process that holds what the actor's thread waits for, as far as it was looked at.
+  void add_locks(const ActorRow& row) {
+    const ProcessSight* sight = snapshot_.sight(row.pid);
+    if (sight == nullptr) return;
+    for (const ThreadSight& thread : sight->threads) {
+      if (thread.stack.tid != row.tid) continue;
+      const FileLockWait& lock = thread.file_lock;
+      if (lock.holder > 0) add_lock(row, lock.holder, fmt::format("the lock of {}", lock.file));
+      const int owner = thread.futex.mutex_owner;
+      if (owner != 0) add_lock(row, owner, "a mutex");
+    }
+  }
+
+  void add_lock(const ActorRow& row, int tid, const std::string& what) {
+    const std::optional<int> owner = snapshot_.owner_of_thread(tid);
+    if (!owner || *owner == row.worker) return;
+    const std::size_t before = waits_.size();
+    add(row, 1 + *owner, what);
+    if (waits_.size() > before) waits_.back().is_lock = true;
   }
 
   /// What a loop asks the trainer for; null: nothing.
@@ -141,6 +164,13 @@ class Maker {
   void add_trainer(const ActorRow& row) {
     const ProcessState* process = snapshot_.process(row.pid);
     if (process != nullptr && process->frozen()) return;
+    const bool calls_back = row.inside_since_ns != 0;
+    if (calls_back && snapshot_.status == JobStatus::starting) {
+      for (const ActorRow& worker : snapshot_.rows) {
+        if (worker.kind == ActorKind::worker) add(worker, 0, "its start");
+      }
+      return;
+    }
     bool some_are_there = false;
     std::vector<int> others;
     for (const ActorRow& worker : snapshot_.rows) {

@@ -15,8 +15,9 @@ namespace weft {
 struct Wait {
   int from = 0;
   int to = 0;
-  std::string on{};    ///< "all_reduce #4 'loss' over {data}", "its loop", "a lease"
-  double since_s = 0;  ///< how long the waiting actor has shown what it shows
+  std::string on{};      ///< "all_reduce #4 'loss' over {data}", "its loop", "a lease"
+  double since_s = 0;    ///< how long the waiting actor has shown what it shows
+  bool is_lock = false;  ///< the other one holds a mutex, or the lock of a file
 };
 
 class WaitGraph {

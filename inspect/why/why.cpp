@@ -31,16 +31,21 @@ int exit_code(Verdict verdict) noexcept {
 std::string_view to_string(Cause cause) noexcept {
   switch (cause) {
     case Cause::killed: return "KILLED";
+    case Cause::crashed: return "CRASHED";
     case Cause::lost: return "LOST";
     case Cause::failed: return "FAILED";
     case Cause::no_space: return "NO SPACE";
     case Cause::uneven: return "UNEVEN";
     case Cause::diverged: return "DIVERGED";
     case Cause::stopped: return "STOPPED";
+    case Cause::frozen: return "FROZEN";
     case Cause::held: return "HELD";
     case Cause::device: return "DEVICE";
     case Cause::deadlock: return "DEADLOCK";
+    case Cause::blocked: return "BLOCKED";
     case Cause::busy: return "BUSY";
+    case Cause::compiling: return "COMPILING";
+    case Cause::loading: return "LOADING";
     case Cause::slow: return "SLOW";
   }
   return "UNKNOWN";

@@ -27,17 +27,22 @@ int exit_code(Verdict verdict) noexcept;
 /// In the order in which roots are told: what is dead first, then what needs no time to be sure of.
 enum class Cause : std::uint8_t {
   killed,    ///< a process that a signal ended
+  crashed,   ///< a process that a signal of its own ended, such as SIGSEGV
   lost,      ///< a process that is gone, nobody knows how
   failed,    ///< an error
-  no_space,  ///< /dev/shm is full
+  no_space,  ///< a file system is full
   uneven,    ///< a loop ended before the others'
   diverged,  ///< chips wait for each other in different collectives
   stopped,   ///< by SIGSTOP
+  frozen,    ///< by the freezer of its cgroup
   held,      ///< in a debugger
   device,    ///< in an uninterruptible wait, for a disk
   deadlock,  ///< a loop waits for what its own threads hold, or actors wait in a circle
+  blocked,   ///< the trainer, in a callback
   busy,      ///< in code of its own, or in a wait outside weft
-  slow,      ///< comes last again and again
+  compiling,
+  loading,  ///< the plan of a program
+  slow,     ///< comes last again and again
 };
 /// "NO SPACE".
 std::string_view to_string(Cause cause) noexcept;
@@ -51,12 +56,16 @@ struct Note {
 struct Root {
   Cause cause = Cause::busy;
   std::string actor{};     ///< "worker 2", "workers 0-3", "chip 6", "trainer"
+  std::string doing{};     ///< "in its own code"; equal for actors that are told together
+  std::string more{};      ///< what the first line has behind the time
   std::string headline{};  ///< all of the first line behind the cause
   std::vector<int> workers{};
   std::vector<int> chips{};
+  std::vector<int> pids{};  ///< of all of them; the first is `pid`
   int pid = 0;
   int tid = 0;
-  double since_s = -1;  ///< below 0: unknown
+  int core_percent = -1;  ///< of a core that its thread had between the looks; -1: unknown
+  double since_s = -1;    ///< below 0: unknown
   std::uint64_t step = 0;
   std::string collective{};  ///< the one that it is in, or was in last
   std::string process{};     ///< describe() of it
@@ -67,7 +76,7 @@ struct Root {
   std::vector<StackFrame> stack{};  ///< the user's part, innermost first
   std::vector<int> waiters{};       ///< chips of other workers that wait for it, directly or not
   std::vector<Note> notes{};
-  std::string mend{};
+  std::string fix{};  ///< what to do, as a command where there is one; never empty
 };
 
 struct Why {

@@ -17,6 +17,7 @@ Json to_json(const Root& root) {
             {"workers", root.workers},
             {"chips", root.chips},
             {"pid", root.pid},
+            {"pids", root.pids},
             {"tid", root.tid},
             {"place", {{"step", root.step}, {"collective", root.collective}}},
             {"process",
@@ -28,7 +29,7 @@ Json to_json(const Root& root) {
             {"stack", Json::array()},
             {"waiters", root.waiters},
             {"notes", Json::array()},
-            {"mend", root.mend}};
+            {"fix", root.fix}};
   json["since_s"] = root.since_s < 0 ? Json() : Json(root.since_s);
   for (const StackFrame& frame : root.stack) {
     json["stack"].push_back(
@@ -43,25 +44,29 @@ Json to_json(const Root& root) {
 }  // namespace
 
 std::string to_text(const Why& why) {
-  std::string text;
+  std::string summary;
+  if (!why.summary.empty()) {
+    summary = fmt::format("{:<8} {}\n", to_string(why.verdict), visible(why.summary));
+  }
+  // Nobody is accused yet: who reads one line shall not think so.
+  const bool is_first = why.verdict == Verdict::waits;
+  std::string text = is_first ? summary : "";
   for (const Root& root : why.roots) {
     if (!text.empty()) text += '\n';
     text += fmt::format("{:<8} {}\n", to_string(root.cause), visible(root.headline));
     for (const Note& note : root.notes) {
       text += fmt::format("  {:<6} {}\n", note.label, visible(note.text));
     }
-    if (!root.mend.empty()) text += fmt::format("  {:<6} {}\n", "mend", visible(root.mend));
+    text += fmt::format("  {:<6} {}\n", "fix:", visible(root.fix));
   }
-  if (!why.summary.empty()) {
-    text += fmt::format("{:<8} {}\n", to_string(why.verdict), visible(why.summary));
-  }
+  if (!is_first) text += summary;
   for (const std::string& remark : why.remarks)
     text += fmt::format("note     {}\n", visible(remark));
   return text;
 }
 
 std::string to_json(const Why& why) {
-  Json json{{"schema", "weft.why/1"}, {"job", why.job},
+  Json json{{"schema", "weft.why/2"}, {"job", why.job},
             {"name", why.name},       {"verdict", to_string(why.verdict)},
             {"summary", why.summary}, {"idle_s", why.idle_s},
             {"roots", Json::array()}, {"waits", Json::array()},

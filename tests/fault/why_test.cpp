@@ -40,6 +40,7 @@ std::string masked(std::string text) {
   const std::pair<const char*, const char*> masks[] = {
       {R"(pid \d+)", "pid N"},
       {R"(-CONT \d+)", "-CONT N"},
+      {R"(-QUIT \d+)", "-QUIT N"},
       {R"(\d+(\.\d+)? s\b)", "N s"},
       {R"(\d+ % of a core)", "N % of a core"},
       {R"([0-9a-f]{32})", "JOB"},
@@ -119,7 +120,7 @@ TEST(WhyLive, AMutexThatTheLoopAndItsThreadWaitFor) {
   Answer answer;
   // Until its thread has come to the mutex, too.
   wait_until([&] {
-    answer = inspect_why(job);
+    answer = inspect_why(job, {"--patience", "0.3"});
     return answer.text.starts_with("DEADLOCK") || lacks_stacks(answer);
   });
   if (lacks_stacks(answer)) GTEST_SKIP() << answer.text;
@@ -132,7 +133,7 @@ TEST(WhyLive, AMutexThatEveryWorkerLocksTwice) {
   const std::string job = app.job();
   Answer answer;
   wait_until([&] {
-    answer = inspect_why(job);
+    answer = inspect_why(job, {"--patience", "0.3"});
     return answer.text.starts_with("DEADLOCK workers 0-2") || lacks_stacks(answer);
   });
   if (lacks_stacks(answer)) GTEST_SKIP() << answer.text;

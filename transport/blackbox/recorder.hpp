@@ -80,6 +80,26 @@ class StateScope {
   std::int64_t begin_ns_ = 0;
 };
 
+/// For its lifetime an actor may be inside of something that isn't weft's, once that was told.
+class InsideScope {
+ public:
+  explicit InsideScope(const BoardWriter& board) : board_(board) {}
+  InsideScope(const BoardWriter& board, std::string_view name, int tid) : board_(board) {
+    enter(name, -1, tid, clock_ns(CLOCK_BOOTTIME));
+  }
+  ~InsideScope() { board_.leave_inside(); }
+  InsideScope(const InsideScope&) = delete;
+  InsideScope& operator=(const InsideScope&) = delete;
+
+  /// See BoardWriter::enter_inside().
+  void enter(std::string_view name, std::int64_t number, int tid, std::int64_t since_ns) const {
+    board_.enter_inside(name, number, tid, since_ns);
+  }
+
+ private:
+  BoardWriter board_;
+};
+
 /// Of a loop, which also shows where in the program it is.
 class LoopRecorder : public Recorder {
  public:

@@ -63,6 +63,15 @@ struct ActorRow {
   std::string source;           ///< where the program last called weft: "digits.cpp:84"
   std::int64_t since_ns = 0;    ///< CLOCK_BOOTTIME: when the state was entered
   std::int64_t updated_ns = 0;  ///< CLOCK_BOOTTIME
+  /// CLOCK_BOOTTIME: when it last did what is neither the program's own code nor a report; 0: not
+  /// known.
+  std::int64_t moved_ns = 0;
+  std::uint64_t pid_namespace = 0;  ///< in which `pid` counts; 0: not known
+  /// What the trainer or a loop has called and waits for: "Plotter::on_report", a dataset.
+  std::string inside{};
+  std::int64_t inside_number = -1;   ///< of the item that is read; -1: none
+  int inside_tid = 0;                ///< the thread that is inside
+  std::int64_t inside_since_ns = 0;  ///< CLOCK_BOOTTIME; 0: it is inside of nothing
   bool torn = false;
 };
 

@@ -85,6 +85,8 @@ void write_board(Segment& segment, const BoardHeader& header) {
   format.num_chips = header.num_chips;
   format.trainer_pid = header.trainer_pid;
   format.started_unix_ns = header.started_unix_ns;
+  format.time_namespace = header.time_namespace;
+  format.boottime_minus_realtime_ns = header.boottime_minus_realtime_ns;
   format.num_axes = static_cast<std::int32_t>(header.mesh_shape.size());
   for (std::size_t i = 0; i < header.mesh_shape.size(); ++i) {
     format.mesh_shape[i] = header.mesh_shape[i];
@@ -139,6 +141,8 @@ BoardHeader read_header(const Segment& segment) {
   header.num_chips = num_chips;
   header.trainer_pid = format.trainer_pid;
   header.started_unix_ns = format.started_unix_ns;
+  header.time_namespace = format.time_namespace;
+  header.boottime_minus_realtime_ns = format.boottime_minus_realtime_ns;
   for (int i = 0; i < num_axes; ++i) {
     header.mesh_shape.push_back(format.mesh_shape[i]);
     header.axis_names.push_back(text_of(format.axis_names[i]));

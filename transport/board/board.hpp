@@ -6,7 +6,8 @@
 ///    the end: the trainer the row of a worker whose process is gone, and the thread of a failed
 ///    check the row of its worker, which aborts.
 ///    The counts of messages are apart from this: whoever sends counts what came, the thread in
-///    which the actor runs the rest.
+///    which the actor runs the rest. So is what an actor is inside of, which has a thread of its
+///    own.
 /// 2. A row is guarded by a sequence word: odd while it is written. Readers copy and retry, a
 ///    bounded number of times; a row whose writer died inside a write is returned as it stands,
 ///    marked `torn`.
@@ -38,6 +39,10 @@ struct BoardHeader {
   int num_chips = 0;
   int trainer_pid = 0;
   std::int64_t started_unix_ns = 0;
+  /// Of the process that made the board; 0: not known. Times that are taken in another time
+  /// namespace differ by a constant.
+  std::uint64_t time_namespace = 0;
+  std::int64_t boottime_minus_realtime_ns = 0;
 };
 
 /// Writes one row. Every function is wait-free and may be called a million times a second.
@@ -66,6 +71,11 @@ class BoardWriter {
   /// The state becomes `waiting`, until leave_collective() makes it `running` again.
   void waiting_for(int chip) const;
   void leave_collective() const;
+  /// The trainer or a loop has called something that isn't weft's and may not return: `number` of
+  /// an item, or -1. By one thread, which needn't be the row's writer.
+  void enter_inside(std::string_view name, std::int64_t number, int tid,
+                    std::int64_t since_ns) const;
+  void leave_inside() const;
 
  private:
   void* row_ = nullptr;

@@ -7,7 +7,8 @@
 ///
 /// Text is UTF-8, cut to its field less one byte and filled with zeros. A change of any of this
 /// needs a new version; golden file: tests/golden/board-v2.bin. Version 1, whose rows had neither a
-/// place nor counts of messages, is refused. The device ids took reserved bytes, which were zeros.
+/// place nor counts of messages, is refused. The device ids,
+/// the namespaces and the last fields of a row took reserved bytes, which were zeros.
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +42,9 @@ struct BoardHeaderV1 {
   char name[256];
   char run_dir[1024];
   std::uint16_t device_ids[kDeviceIdCountMax];  ///< by position of the mesh; zeros: 0, 1, 2, ...
-  char reserved[1032];
+  std::uint64_t time_namespace;             ///< in which the board's times are taken; 0: not known
+  std::int64_t boottime_minus_realtime_ns;  ///< there, when the board was made
+  char reserved[1016];
 };
 static_assert(sizeof(BoardHeaderV1) == 4096);
 static_assert(std::is_trivially_copyable_v<BoardHeaderV1>);
@@ -74,7 +77,16 @@ struct alignas(64) BoardRowV2 {
   std::uint64_t begun;
   std::uint64_t done;
   std::uint64_t message[32 / 8];  ///< the last that was begun
-  std::uint64_t reserved[64 / 8];
+
+  std::int64_t moved_ns;        ///< when the actor last did what isn't the program's own code
+  std::uint64_t pid_namespace;  ///< in which `pid` counts; 0: not known
+  /// Apart from `sequence`: what the actor has called and waits for. Its name is in
+  /// `collective_name`, which only chips use otherwise.
+  std::int64_t inside_since_ns;  ///< 0: it is inside of nothing
+  std::int64_t inside_number;
+  std::int32_t inside_tid;
+  std::int32_t zeros;
+  std::uint64_t reserved[24 / 8];
 };
 static_assert(sizeof(BoardRowV2) == 640);
 static_assert(offsetof(BoardRowV2, collective_name) == 64);

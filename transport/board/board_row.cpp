@@ -6,13 +6,25 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <utility>
 
+#include "transport/memory/namespaces.hpp"
 #include "transport/memory/utf8.hpp"
 
 namespace weft {
 namespace {
 
 using board_format::BoardRowV2;
+
+/// A loop that does nothing but report doesn't move, though its state changes.
+bool is_own_code(ActorState state) {
+  return state == ActorState::user_code || state == ActorState::reporting;
+}
+
+std::uint64_t own_pid_namespace() {
+  static const std::uint64_t number = namespace_of_this_process("pid");
+  return number;
+}
 
 template <std::size_t N>
 void put_text(std::uint64_t (&words)[N], std::string_view text) {
@@ -48,11 +60,14 @@ class RowEdit {
   /// Time passes from when the state changes.
   void enter(ActorState state) const {
     const auto number = static_cast<std::uint8_t>(state);
-    const bool is_new = load_field(row_.state) != number;
+    const std::uint8_t before = load_field(row_.state);
     store_field(row_.state, number);
     const std::int64_t now = stamp();
-    if (is_new) store_field(row_.since_ns, now);
+    if (before == number) return;
+    store_field(row_.since_ns, now);
+    if (!is_own_code(state) || !is_own_code(static_cast<ActorState>(before))) moved(now);
   }
+  void moved(std::int64_t now) const { store_field(row_.moved_ns, now); }
 
  private:
   BoardRowV2& row_;
@@ -100,6 +115,14 @@ ActorRow copy_row(const BoardRowV2& row) {
   copy.in_collective = load_field(row.in_collective) != 0;
   copy.waiting_for = load_field(row.waiting_for);
   copy.updated_ns = load_field(row.updated_ns);
+  copy.moved_ns = load_field(row.moved_ns);
+  copy.pid_namespace = load_field(row.pid_namespace);
+  copy.inside_since_ns = load_field(row.inside_since_ns);
+  if (copy.kind == ActorKind::device || copy.inside_since_ns == 0) return copy;
+  copy.inside = std::move(copy.collective_name);
+  copy.collective_name.clear();
+  copy.inside_number = load_field(row.inside_number);
+  copy.inside_tid = load_field(row.inside_tid);
   return copy;
 }
 
@@ -177,7 +200,11 @@ void BoardWriter::open(ActorKind kind, int worker, int chip, int pid) const {
   put_text(row->collective_name, "");
   put_text(row->source, "");
   put_text(row->last_error, "");
-  store_field(row->since_ns, row.stamp());
+  store_field(row->pid_namespace, own_pid_namespace());
+  store_field(row->inside_since_ns, std::int64_t{0});
+  const std::int64_t now = row.stamp();
+  store_field(row->since_ns, now);
+  row.moved(now);
 }
 
 void BoardWriter::state(ActorState state) const {
@@ -207,7 +234,7 @@ void BoardWriter::step(std::uint64_t step) const {
   if (!row_) return;
   const RowEdit row(row_);
   store_field(row->step, step);
-  row.stamp();
+  row.moved(row.stamp());
 }
 
 void BoardWriter::message_came() const {
@@ -271,6 +298,21 @@ void BoardWriter::leave_collective() const {
     store_field(row->waiting_for, -1);
     row.enter(ActorState::running);
   }
+}
+
+void BoardWriter::enter_inside(std::string_view name, std::int64_t number, int tid,
+                               std::int64_t since_ns) const {
+  if (!row_) return;
+  auto& row = *static_cast<BoardRowV2*>(row_);
+  put_text(row.collective_name, name);
+  store_field(row.inside_number, number);
+  store_field(row.inside_tid, static_cast<std::int32_t>(tid));
+  store_field(row.inside_since_ns, since_ns);
+}
+
+void BoardWriter::leave_inside() const {
+  if (!row_) return;
+  store_field(static_cast<BoardRowV2*>(row_)->inside_since_ns, std::int64_t{0});
 }
 
 void init_row(BoardRowV2& row, ActorKind kind, int worker, int chip) {

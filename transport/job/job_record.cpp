@@ -1,5 +1,6 @@
 #include "transport/job/job_record.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "transport/blackbox/black_box.hpp"
 #include "transport/blackbox/black_box_writer.hpp"
 #include "transport/board/board.hpp"
+#include "transport/job/crash_format.hpp"
 
 namespace weft {
 namespace {
@@ -24,6 +26,10 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr int kIncidentsBefore = 2;
+/// result.json without its history, and the board of some 100 workers.
+constexpr off_t kRoomBytes = 256 << 10;
+
+std::string room_in(const std::string& run_dir) { return run_dir + "/.room"; }
 
 /// Holes stay holes.
 void copy_to(const Segment& segment, const std::string& path) {
@@ -99,6 +105,19 @@ void write_summary(const Board& board, std::string_view job) {
 }  // namespace
 
 std::string incident_in(const std::string& run_dir) { return run_dir + "/blackbox"; }
+std::string crash_file(const std::string& run_dir, int worker) {
+  return fmt::format("{}/crash-worker-{}", run_dir, worker);
+}
+
+void reserve_room(const std::string& run_dir) noexcept {
+  const int file = ::open(room_in(run_dir).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return;
+  (void)::fallocate(file, 0, 0, kRoomBytes);
+  ::close(file);
+}
+
+void free_room(const std::string& run_dir) noexcept { ::unlink(room_in(run_dir).c_str()); }
+
 std::string hang_in(const std::string& run_dir) { return run_dir + "/hang"; }
 
 void copy_memory(std::string_view job, const std::string& folder) {
@@ -117,6 +136,7 @@ void keep_record(std::string_view job) noexcept {
     const Board board = Board::open(job, true);
     const std::string& run_dir = board.header().run_dir;
     if (!run_dir.starts_with('/') || !fs::is_directory(run_dir)) return;
+    free_room(run_dir);
     if (board.status() == JobStatus::succeeded) {
       fs::remove_all(hang_in(run_dir));
       write_summary(board, job);

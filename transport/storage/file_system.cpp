@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,18 +11,42 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <weft/error.hpp>
 
 namespace weft {
 namespace {
 
-[[noreturn]] void fail_call(const char* call, const std::string& path, int error) {
+[[noreturn]] void fail_call(const char* call, const std::string& path, int error,
+                            std::uint64_t needed = 0) {
   const bool full = error == ENOSPC || error == EDQUOT;
-  fail(full ? Errc::no_space : Errc::io, "{}: {} failed: {}", path, call, std::strerror(error));
+  if (!full) fail(Errc::io, "{}: {} failed: {}", path, call, std::strerror(error));
+  fail(Errc::no_space, "{}: {} failed: {}: {}", path, call, std::strerror(error),
+       describe_room(path, needed));
+}
+
+/// "/data (ext4)", as proc(5) has it in mountinfo; empty: unknown. The last mount counts, because
+/// it hides the others.
+std::string mount_of(dev_t device) {
+  const std::string wanted = fmt::format("{}:{}", major(device), minor(device));
+  std::ifstream lines("/proc/self/mountinfo");
+  std::string found;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string id, parent, number, root, point, word, type;
+    fields >> id >> parent >> number >> root >> point;
+    while (fields >> word && word != "-") {
+    }
+    if (number == wanted && fields >> type) found = fmt::format("{} ({})", point, type);
+  }
+  return found;
 }
 
 class Descriptor {
@@ -48,7 +74,9 @@ class PosixFile : public NewFile {
     // Not all file systems can reserve; those that can't fail at the write.
     if (bytes > 0 && ::fallocate(cached_.number(), 0, 0, static_cast<off_t>(bytes)) != 0 &&
         errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) {
-      fail_call("fallocate", path_, errno);
+      const int error = errno;
+      ::unlink(path_.c_str());  // or its first bytes would keep others from their room
+      fail_call("fallocate", path_, error, bytes);
     }
   }
 
@@ -75,7 +103,7 @@ class PosixFile : public NewFile {
                                      static_cast<off_t>(offset + done));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0 && errno == EINVAL && &file == &direct_) return done;
-      if (count < 0) fail_call("write", path_, errno);
+      if (count < 0) fail_call("write", path_, errno, bytes.size() - done);
       if (count == 0) fail_call("write", path_, EIO);
       done += static_cast<std::size_t>(count);
       // The rest of a short write isn't aligned.
@@ -136,6 +164,22 @@ class PosixFileSystem : public FileSystem {
 };
 
 }  // namespace
+
+std::string describe_room(const std::string& path, std::uint64_t needed) {
+  std::filesystem::path folder(path);
+  struct stat status {};
+  while (::stat(folder.c_str(), &status) != 0 && folder.has_relative_path()) {
+    folder = folder.parent_path();
+  }
+  struct statvfs room {};
+  if (::stat(folder.c_str(), &status) != 0 || ::statvfs(folder.c_str(), &room) != 0) return {};
+  const std::string mount = mount_of(status.st_dev);
+  std::string text = fmt::format("the file system {} has {} of {} bytes free",
+                                 mount.empty() ? folder.string() : mount,
+                                 room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize);
+  if (needed != 0) text += fmt::format(", {} are needed", needed);
+  return text;
+}
 
 FileSystem& posix_file_system() {
   static PosixFileSystem files;

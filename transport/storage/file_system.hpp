@@ -16,7 +16,7 @@ namespace weft {
 inline constexpr std::size_t kStorageAlignment = 4096;
 
 /// A file that is being written. Closed, but not made durable, when destroyed. All calls throw io
-/// or no_space with the file's path and the system's text.
+/// or no_space with the file's path and the system's text; no_space has describe_room(), too.
 class NewFile {
  public:
   virtual ~NewFile() = default;
@@ -52,6 +52,10 @@ class FileSystem {
   /// Removes an empty folder.
   virtual void remove_folder(const std::string& path) = 0;
 };
+
+/// How full a file system is: "the file system /data (ext4) has 4096 of 1048576 bytes free, 65536
+/// are needed". `path`: a file or folder of it, which needn't exist; `needed`: bytes, 0: not known.
+std::string describe_room(const std::string& path, std::uint64_t needed);
 
 /// The system's.
 FileSystem& posix_file_system();

@@ -123,8 +123,9 @@ void OutputFile::finish() {
 
 void OutputFile::fail_call(const char* what) const {
   const int error = errno;
-  fail(error == ENOSPC || error == EDQUOT ? Errc::no_space : Errc::io, "can't {} {}: {}", what,
-       path_, std::strerror(error));
+  const bool full = error == ENOSPC || error == EDQUOT;
+  fail(full ? Errc::no_space : Errc::io, "can't {} {}: {}{}", what, path_, std::strerror(error),
+       full ? ": " + describe_room(path_, 0) : "");
 }
 
 std::vector<std::string> sweep_unfinished(const std::string& folder, bool dry_run) {

@@ -107,7 +107,7 @@ function showLive(text, kind) {
 
 function showWhy(why) {
   const host = byId('why');
-  const key = JSON.stringify([why.verdict, why.summary, why.roots.map((root) => [root.class, root.text, root.notes, root.mend])]);
+  const key = JSON.stringify([why.verdict, why.summary, why.roots.map((root) => [root.class, root.text, root.notes, root.fix])]);
   if (host.dataset.key === key) return;
   host.dataset.key = key;
   host.dataset.verdict = why.verdict;
@@ -121,9 +121,9 @@ function showWhy(why) {
   if (why.roots.length > 1) line.append(element('span', {class: 'more', text: `and ${why.roots.length - 1} more`}));
   line.append(element('button', {type: 'button', text: 'all of it', title: 'All of it (w)', onclick: openWhy}));
   const notes = element('dl', {class: 'notes'});
-  const shown = root.mend ? [...root.notes.slice(0, 5), {label: 'mend', text: root.mend}] : root.notes.slice(0, 6);
+  const shown = root.fix ? [...root.notes.slice(0, 5), {label: 'fix:', text: root.fix}] : root.notes.slice(0, 6);
   for (const note of shown) {
-    notes.append(element('div', {class: note.label === 'mend' ? 'mend' : null},
+    notes.append(element('div', {class: note.label === 'fix:' ? 'fix' : null},
                          element('dt', {text: note.label}), element('dd', {text: note.text, title: note.text})));
   }
   host.replaceChildren(line, notes);
@@ -137,7 +137,7 @@ function whyText(why) {
     if (lines.length) lines.push('');
     lines.push(`${root.class.padEnd(8)} ${root.text}`);
     for (const note of root.notes) lines.push(`  ${note.label.padEnd(6)} ${note.text}`);
-    if (root.mend) lines.push(`  mend   ${root.mend}`);
+    if (root.fix) lines.push(`  fix:   ${root.fix}`);
   }
   if (why.summary) lines.push(`${why.verdict.padEnd(8)} ${why.summary}`);
   for (const remark of why.remarks) lines.push(`note     ${remark}`);

@@ -35,8 +35,8 @@ class MadeJob {
     ControlState& control = snapshot.control.emplace();
     control.chips.resize(static_cast<std::size_t>(workers * chips));
     for (ChipControl& chip : control.chips) {
-      chip.announced.resize(64);
-      chip.messages.resize(64);
+      chip.announced.resize(256);
+      chip.messages.resize(256);
       chip.call.emplace();
     }
     for (const ActorRow& row : snapshot.rows) {

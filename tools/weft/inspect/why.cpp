@@ -1,5 +1,6 @@
 #include "tools/weft/inspect/why.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -15,6 +16,9 @@ namespace {
 
 /// A job that goes on moves in this time, unless its steps are long.
 constexpr std::chrono::milliseconds kBetweenLooks{50};
+constexpr std::chrono::milliseconds kBetweenLooksAtStopped{300};
+/// Sights of those that wait, of who holds what they wait for, and of who holds what those do.
+constexpr int kSightsMax = 3;
 /// To find who is slow.
 constexpr int kSlowLooks = 30;
 constexpr std::chrono::milliseconds kBetweenSlowLooks{10};
@@ -34,12 +38,24 @@ void look_for_slow(SnapshotReader& reader, Why& why) {
   find_slow(why, looks);
 }
 
+/// Some process doesn't go on by itself, though it is there.
+bool stands(const Snapshot& look) {
+  return std::ranges::any_of(look.processes, [](const ProcessState& process) {
+    return process.frozen() && !process.gone();
+  });
+}
+
 Why answer(SnapshotReader& reader, const WhyArguments& options) {
   const Snapshot before = reader.read();
-  if (!before.live || before.over() || !before.held) return explain_ended(before);
+  if (!before.live || before.end || !before.held) return explain_ended(before);
   std::this_thread::sleep_for(kBetweenLooks);
   Snapshot now = reader.read({.events = true});
-  add_sights(now, worth_a_sight(before, now));
+  if (stands(before) && stands(now)) {  // for a moment, or for long?
+    std::this_thread::sleep_for(kBetweenLooksAtStopped);
+    now = reader.read({.events = true});
+  }
+  // What holds a lock is worth a sight, once it was seen who waits for it.
+  for (int i = 0; i < kSightsMax; ++i) add_sights(now, worth_a_sight(before, now));
   Why why = explain(before, now, {.patience_s = options.patience_s});
   if (why.verdict == Verdict::well && now.live && !now.over()) look_for_slow(reader, why);
   return why;
@@ -56,11 +72,11 @@ int run(SnapshotReader& reader, const WhyArguments& options) {
 void add_inspect_why(CLI::App& inspect, int& code) {
   auto options = std::make_shared<WhyArguments>();
   CLI::App* why = inspect.add_subcommand(
-      "why", "who keeps a job from going on, where, and what mends it; or how it ended");
+      "why", "who keeps a job from going on, where, and how to fix it; or how it ended");
   why->add_option("job", options->job, kJobHelp);
   why->add_option("--patience", options->patience_s,
                   "seconds without a move that are a hang; by default as the job's steps suggest");
-  why->add_flag("--json", options->json, "as JSON, schema weft.why/1 (docs/inspect.md)");
+  why->add_flag("--json", options->json, "as JSON, schema weft.why/2 (docs/inspect.md)");
   why->footer(
       "exit code: 0 well, 1 usage, 2 no such job, 3 a file that can't be read, 10 hung or failed,\n"
       "11 slow, 12 held in a debugger, 13 unknown");

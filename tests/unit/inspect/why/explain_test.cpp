@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "inspect/why/fixes.hpp"
 #include "tests/unit/inspect/made_job.hpp"
 
 namespace weft::explain_test {
@@ -30,14 +31,14 @@ TEST(Why, NamesAStoppedWorker) {
                 "  after  all_reduce #1 'fc1.weight.grad' over {data}, step 5; never came to #2\n"
                 "  waits  12 chips of workers 0, 1, 3 in all_reduce #2 'fc2.weight.grad' over "
                 "{data}, step 5\n"
-                "  mend   kill -CONT 4713\n");
+                "  fix:   kill -CONT 4713\n");
 }
 
 TEST(Why, NamesAStoppedWorkerBeforeAnyoneWaits) {
   MadeJob before(2, 1);
   MadeJob now(2, 1);
   now.chip(0).step++;
-  now.process(1).state = 'T';
+  before.process(1).state = now.process(1).state = 'T';
   const Why why = weft::explain(before.snapshot, now.snapshot);
   ASSERT_EQ(why.roots.size(), 1U);
   EXPECT_EQ(why.roots[0].cause, Cause::stopped);
@@ -50,17 +51,20 @@ TEST(Why, AWorkerInADebuggerIsHeldAndNotHung) {
   job.process(1).tracer = 812;
   job.process(1).tracer_name = "gdb";
   expect_answer(explain(job), 12,
-                "HELD     worker 1 (pid 4712), in gdb (pid 812), 41 s\n"
-                "  mend   continue or detach it in gdb\n");
+                "HELD     worker 1 (pid 4712), in gdb (pid 812) for 41 s\n"
+                "  fix:   continue or detach it in gdb\n");
 }
 
 TEST(Why, AWorkerThatWaitsForADiskIsNamed) {
   MadeJob job(2, 1);
   job.process(1).state = 'D';
   job.process(1).wchan = "folio_wait_bit";
-  expect_answer(
-      explain(job), 10,
-      "DEVICE   worker 1 (pid 4712), waits for a disk or a device in folio_wait_bit, 41 s\n");
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].cause, Cause::device);
+  EXPECT_EQ(why.roots[0].headline,
+            "worker 1 (pid 4712), waits for a disk or a device in folio_wait_bit for 41 s");
+  EXPECT_EQ(why.verdict, Verdict::hung);
 }
 
 TEST(Why, NamesTheWorkerThatIsInItsOwnCodeAndTheUsersPartOfItsStack) {
@@ -80,11 +84,14 @@ TEST(Why, NamesTheWorkerThatIsInItsOwnCodeAndTheUsersPartOfItsStack) {
                   {.function = "train", .file = "train.cpp", .line = 12, .object = "app"},
                   {.function = "weft::run_worker()", .object = "app"}});
   const Why why = weft::explain(before.snapshot, now.snapshot);
-  expect_answer(why, 10,
-                "BUSY     worker 1 (pid 4712), in its own code for 41 s, 100 % of a core\n"
-                "  at     load_batch(int) train.cpp:9 < train train.cpp:12\n"
-                "  after  all_reduce #1 'a' over {data}, step 5; never came to #2\n"
-                "  waits  1 chip of worker 0 in all_reduce #2 'b' over {data}, step 5\n");
+  expect_answer(
+      why, 10,
+      "BUSY     worker 1 (pid 4712), in its own code for 41 s, 100 % of a core\n"
+      "  at     load_batch(int) train.cpp:9 < train train.cpp:12\n"
+      "  after  all_reduce #1 'a' over {data}, step 5; never came to #2\n"
+      "  waits  1 chip of worker 0 in all_reduce #2 'b' over {data}, step 5\n"
+      "  fix:   end the loop or shorten the work at the line named; where a step may take "
+      "so long, ask with --patience S\n");
 }
 
 TEST(Why, ABusyWorkerIsNoHangBeforeThePatienceIsOver) {
@@ -102,7 +109,8 @@ TEST(Why, SaysWhatABusyWorkerDoesForWeft) {
   job.wait_for(1, "a");
   const Why why = explain(job);
   ASSERT_EQ(why.roots.size(), 1U);
-  EXPECT_EQ(why.roots[0].headline, "worker 1 (pid 4712), compiles for 41 s");
+  EXPECT_EQ(why.roots[0].cause, Cause::compiling);
+  EXPECT_EQ(why.roots[0].headline, "worker 1 (pid 4712), compiles a program for 41 s");
 }
 
 TEST(Why, WorkersThatAllWaitForTheirOwnMutexesAreOneDeadlock) {
@@ -111,10 +119,12 @@ TEST(Why, WorkersThatAllWaitForTheirOwnMutexesAreOneDeadlock) {
     job.look_at(w, {{.function = "take_lock()", .file = "train.cpp", .line = 13, .object = "app"}},
                 {.mutex_owner = 4711 + w});
   }
-  expect_answer(explain(job), 10,
-                "DEADLOCK workers 0-3, in their own code for 41 s: each waits for a mutex that its "
-                "own threads hold\n"
-                "  at     take_lock() train.cpp:13\n");
+  expect_answer(
+      explain(job), 10,
+      "DEADLOCK workers 0-3, each in its own code for 41 s: waits for a mutex that its own "
+      "thread holds\n"
+      "  at     take_lock() train.cpp:13\n"
+      "  fix:   release the lock before the wait named, or take locks in one order\n");
 }
 
 TEST(Why, ALoopThatWaitsForAThreadThatWaitsForItsMutexIsADeadlock) {
@@ -172,7 +182,7 @@ TEST(Why, ATrainerThatIsGoneIsLostAndSaysWhatIsKept) {
   expect_answer(explain(job), 10,
                 "LOST     trainer (pid 4700), gone without an end of the job, last seen 41 s ago\n"
                 "  kept   step 7, complete on 2 chips\n"
-                "  mend   weft rescue 0123456789abcdef0123456789abcdef\n");
+                "  fix:   weft rescue 0123456789abcdef0123456789abcdef\n");
   EXPECT_EQ(explain(job).kept_step, 7U);
 }
 
@@ -195,9 +205,12 @@ TEST(Why, OfAJobThatHasEndedItIsTheFirstCause) {
                 10,
                 "KILLED   worker 3 (pid 4714) by SIGKILL, step 2852\n"
                 "  says   worker 3 was killed\n"
-                "  in     all_reduce #9 'x'\n");
+                "  in     all_reduce #9 'x'\n"
+                "  fix:   find who sent the signal (for want of memory it is the kernel: dmesg); "
+                "run.failure.max_failures, or weft launch --max-failures 3, survives it\n");
   expect_answer(ended_with({.code = "loop_failed", .message = "boom", .worker = 1, .step = 3}), 10,
-                "FAILED   worker 1, step 3\n  says   boom\n");
+                "FAILED   worker 1, step 3\n  says   boom\n"
+                "  fix:   correct what is named, at the line named, and start the job again\n");
 }
 
 TEST(Why, TellsCausesOfEndedJobsApart) {
@@ -260,7 +273,7 @@ TEST(Why, JsonHasTheRootsAndWhoWaitsForWhom) {
   job.wait_for(1, "x");
   job.process(1).state = 'T';
   const auto json = nlohmann::json::parse(to_json(explain(job)));
-  EXPECT_EQ(json["schema"], "weft.why/1");
+  EXPECT_EQ(json["schema"], "weft.why/2");
   EXPECT_EQ(json["verdict"], "hung");
   EXPECT_EQ(json["roots"][0]["class"], "STOPPED");
   EXPECT_EQ(json["roots"][0]["pid"], 4712);
@@ -269,6 +282,275 @@ TEST(Why, JsonHasTheRootsAndWhoWaitsForWhom) {
   for (const auto& wait : json["waits"])
     told |= wait["from"] == "chip 0" && wait["to"] == "worker 1";
   EXPECT_TRUE(told);
+}
+
+/// All write to disks: a moment of it says nothing.
+TEST(Why, AMomentOfAWaitForADiskIsNoCause) {
+  MadeJob job(2, 1);
+  job.wait_for(1, "a");
+  job.process(1).state = job.process(1).threads[0].state = 'D';
+  job.process(1).wchan = "folio_wait_bit";
+  const Why why = weft::explain(job.snapshot, job.snapshot, {.patience_s = 60});
+  EXPECT_EQ(why.verdict, Verdict::waits);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].cause, Cause::busy);
+  EXPECT_TRUE(to_text(why).starts_with("waits ")) << to_text(why);
+}
+
+TEST(Why, ATracerThatLetsItRunIsARemark) {
+  MadeJob before(2, 1);
+  MadeJob now(2, 1);
+  before.snapshot.at_ns -= MadeJob::kSecond / 10;
+  now.worker(0).step = now.worker(1).step = 14;
+  now.process(1).tracer = 812;
+  now.process(1).tracer_name = "strace";
+  const Why why = weft::explain(before.snapshot, now.snapshot);
+  EXPECT_EQ(why.verdict, Verdict::well);
+  ASSERT_EQ(why.remarks.size(), 1U);
+  EXPECT_EQ(why.remarks[0], "strace (pid 812) watches pid 4712, and lets it run");
+}
+
+/// As under strace, or under a limit of its time by signals.
+TEST(Why, AProcessThatHasRunBetweenTheLooksIsNotStopped) {
+  MadeJob before(2, 1);
+  MadeJob now(2, 1);
+  for (MadeJob* job : {&before, &now}) job->process(1).state = 'T';
+  now.process(1).core_ns = 5;
+  const Why why = weft::explain(before.snapshot, now.snapshot);
+  for (const Root& root : why.roots) EXPECT_NE(root.cause, Cause::stopped);
+}
+
+TEST(Why, AFrozenCgroupIsNamedWithWhatThawsIt) {
+  MadeJob job(2, 1);
+  job.process(1).state = 'D';
+  job.process(1).frozen_by = "/sys/fs/cgroup/jobs";
+  expect_answer(explain(job), 10,
+                "FROZEN   worker 1 (pid 4712), frozen by the cgroup /sys/fs/cgroup/jobs for 41 s\n"
+                "  fix:   echo 0 > /sys/fs/cgroup/jobs/cgroup.freeze\n");
+}
+
+TEST(Why, AWorkerThatWaitsForItsChildWaitsForNoDisk) {
+  MadeJob job(2, 1);
+  job.wait_for(1, "a");
+  job.process(1).state = 'D';
+  job.process(1).child = 99;
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].headline,
+            "worker 1 (pid 4712), waits for its child for 41 s (pid 99), which hasn't called exec "
+            "or ended");
+}
+
+TEST(Why, TheTrainerIsContinuedBeforeItsWorkers) {
+  MadeJob job(3, 1);
+  for (ProcessState& process : job.snapshot.processes) process.state = 'T';
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 2U);
+  EXPECT_EQ(why.roots[0].actor, "trainer");
+  EXPECT_EQ(why.roots[1].actor, "workers 0-2");
+  for (const Root& root : why.roots) EXPECT_EQ(root.fix, "kill -CONT 4700 4711 4712 4713");
+}
+
+TEST(Why, EqualBlocksAreOne) {
+  MadeJob job(256, 1);
+  job.wait_for(0, "a");
+  for (int w = 1; w < 256; ++w) job.leave(w);
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].actor, "workers 0-255");
+  EXPECT_EQ(why.roots[0].pids.size(), 256U);
+}
+
+/// Its state changes all the time.
+TEST(Why, AWorkerThatOnlyReportsWhileOthersWaitIsAccused) {
+  MadeJob before(2, 1);
+  before.pass("a");
+  before.wait_for(1, "b");
+  for (int w = 0; w < 2; ++w) before.worker(w).moved_ns = 59 * MadeJob::kSecond;
+  before.worker(1).since_ns = before.snapshot.at_ns;
+  MadeJob now = before;
+  now.worker(1).state = ActorState::reporting;
+  const Why why = weft::explain(before.snapshot, now.snapshot);
+  EXPECT_EQ(why.verdict, Verdict::hung);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].headline.substr(0, 53),
+            "worker 1 (pid 4712), reports again and again for 41 s");
+}
+
+TEST(Why, ALoopThatOnlyReportsWhileNobodyWaitsIsWell) {
+  MadeJob before(2, 1);
+  for (int w = 0; w < 2; ++w) before.worker(w).moved_ns = 9 * MadeJob::kSecond;
+  MadeJob now = before;
+  now.worker(1).state = ActorState::reporting;
+  now.worker(1).since_ns = now.snapshot.at_ns;
+  EXPECT_EQ(weft::explain(before.snapshot, now.snapshot).verdict, Verdict::well);
+}
+
+MadeJob loading_job() {
+  MadeJob job(2, 1);
+  for (int w = 0; w < 2; ++w) job.worker(w).state = ActorState::running;
+  for (int c = 0; c < 2; ++c) {
+    job.chip(c).state = ActorState::compiling;
+    job.chip(c).source = "the sync at train.cpp:41";
+    job.chip(c).tid = 5000 + c;
+    job.process(c).threads.push_back({.tid = 5000 + c, .state = 'R'});
+  }
+  return job;
+}
+
+TEST(Why, APlanThatIsLoadedIsNamedWithItsProgram) {
+  expect_answer(
+      explain(loading_job()), 10,
+      "LOADING  chips 0, 1 of workers 0, 1, each loads the plan of a program for 41 s\n"
+      "  for    the sync at train.cpp:41\n"
+      "  fix:   wait for it; WEFT_COMPILE_CACHE keeps plans, and fewer ops in one program "
+      "take less\n");
+}
+
+TEST(Why, APlanWhoseLoadGetsOnIsNoHang) {
+  MadeJob before = loading_job();
+  before.snapshot.at_ns -= MadeJob::kSecond / 10;
+  MadeJob now = loading_job();
+  for (int c = 0; c < 2; ++c) now.process(c).threads.back().core_ns = MadeJob::kSecond / 10;
+  EXPECT_EQ(weft::explain(before.snapshot, now.snapshot).verdict, Verdict::waits);
+}
+
+MadeJob calling_back(const std::string& callback) {
+  MadeJob job(2, 1);
+  ActorRow& trainer = job.snapshot.rows[0];
+  trainer.inside = callback;
+  trainer.inside_tid = 4700;
+  trainer.inside_since_ns = 90 * MadeJob::kSecond;
+  return job;
+}
+
+TEST(Why, ATrainerThatIsInACallbackAfterTheLoopsIsBlocked) {
+  MadeJob job = calling_back("Plotter::on_report");
+  for (int w = 0; w < 2; ++w) job.worker(w).state = ActorState::ended;
+  for (int c = 0; c < 2; ++c) job.chip(c).state = ActorState::ended;
+  job.snapshot.status = JobStatus::succeeded;
+  expect_answer(explain(job), 10,
+                "BLOCKED  trainer (pid 4700), in Plotter::on_report for 10 s\n"
+                "  fix:   let the callback return: it runs on the trainer's own thread\n");
+}
+
+TEST(Why, WorkersThatWaitForTheTrainersFirstCallbackAreNotAccused) {
+  MadeJob job = calling_back("Plotter::on_start");
+  for (int w = 0; w < 2; ++w) job.worker(w).state = ActorState::absent;
+  for (int c = 0; c < 2; ++c) job.chip(c).state = ActorState::absent;
+  job.snapshot.status = JobStatus::starting;
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].cause, Cause::blocked);
+}
+
+TEST(Why, ALoopWhoseTrainerCallsBackMeanwhileIsWell) {
+  MadeJob before = calling_back("Plotter::on_report");
+  MadeJob now = before;
+  now.worker(0).step = now.worker(1).step = 14;
+  EXPECT_EQ(weft::explain(before.snapshot, now.snapshot).verdict, Verdict::well);
+}
+
+TEST(Why, AJobWithoutAResultHasNotSucceeded) {
+  MadeJob job = calling_back("Plotter::on_report");
+  job.snapshot.live = job.snapshot.held = false;
+  job.snapshot.status = JobStatus::succeeded;
+  const Why why = explain(job);
+  EXPECT_EQ(why.verdict, Verdict::failed);
+  EXPECT_EQ(why.roots.at(0).cause, Cause::lost);
+  EXPECT_NE(to_text(why).find("the trainer in Plotter::on_report"), std::string::npos);
+}
+
+TEST(Why, ProcessesThatCannotBeSeenAreNotLost) {
+  MadeJob job(2, 1);
+  job.wait_for(1, "a");
+  job.snapshot.processes.clear();
+  job.snapshot.hidden = "they are in another pid namespace";
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].cause, Cause::busy);
+  ASSERT_FALSE(why.remarks.empty());
+  EXPECT_NE(why.remarks[0].find("can't be seen from here"), std::string::npos);
+}
+
+TEST(Why, TheItemThatIsReadIsNamedWithItsReader) {
+  MadeJob job(2, 1);
+  job.wait_for(1, "a");
+  ActorRow& loop = job.worker(1);
+  loop.state = ActorState::loading;
+  loop.inside = "images";
+  loop.inside_number = 17;
+  loop.inside_tid = 99;
+  loop.inside_since_ns = loop.since_ns;
+  job.snapshot.sights.push_back(
+      {.pid = 4712,
+       .threads = {{.stack = {.tid = 99, .frames = {{.function = "decode()", .object = "app"}}}}}});
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].headline, "worker 1 (pid 4712), waits for item 17 of images for 41 s");
+  EXPECT_EQ(why.roots[0].notes.at(0).text, "decode()");
+}
+
+TEST(Why, WhoHoldsALockIsToBlameAndNotWhoWaitsForIt) {
+  MadeJob job(2, 1);
+  job.wait_for(0, "a");  // chip 1 waits for chip 0, whose loop waits for worker 1
+  job.worker(1).state = ActorState::running;
+  job.look_at(0, {});
+  job.snapshot.sights[0].threads[0].file_lock = {.file = "/data/lock", .holder = 4712};
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].cause, Cause::deadlock);
+  EXPECT_EQ(why.roots[0].workers, std::vector{1});
+  EXPECT_EQ(why.roots[0].headline,
+            "worker 1 (pid 4712) holds the lock of /data/lock, for which worker 0 waits, and waits "
+            "for that itself");
+}
+
+TEST(Why, OfWorkersThatDivergedTheFewestAreNamedBesideTheOthers) {
+  MadeJob job(3, 1);
+  job.snapshot.live = job.snapshot.held = false;
+  for (int w = 0; w < 3; ++w) job.worker(w).source = w == 1 ? "train.cpp:8" : "train.cpp:9";
+  job.snapshot.end = JobEnd{
+      .error = JobFailure{.code = "program_divergence", .message = "boom", .worker = 2, .pid = 1}};
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].actor, "worker 1");
+  EXPECT_EQ(why.roots[0].step, 4U);
+  EXPECT_EQ(why.roots[0].notes.at(1).text, "worker 1: train.cpp:8, step 4");
+  EXPECT_EQ(why.roots[0].notes.at(2).label, "others");
+  EXPECT_EQ(why.roots[0].notes.at(2).text, "workers 0, 2: train.cpp:9, step 4");
+}
+
+TEST(Why, ACrashIsToldWithItsPlaceAndWhatWasThrown) {
+  MadeJob job(2, 1);
+  job.snapshot.live = job.snapshot.held = false;
+  job.worker(1).last_error = "std::runtime_error: boom";
+  job.snapshot.end =
+      JobEnd{.error = JobFailure{.code = "peer_lost", .worker = 1, .pid = 4712, .signal = SIGABRT}};
+  job.snapshot.crash =
+      Crash{.pid = 4712, .stack = {.frames = {{.function = "work()", .file = "a.cpp", .line = 7}}}};
+  const Why why = explain(job);
+  EXPECT_EQ(why.roots.at(0).cause, Cause::crashed);
+  EXPECT_EQ(why.roots[0].notes.at(1).text, "std::runtime_error: boom");
+  EXPECT_EQ(why.roots[0].notes.at(2).text, "work() a.cpp:7");
+}
+
+TEST(Why, AnEndThatOnlyTheBoardKnowsIsTold) {
+  MadeJob job(2, 1);
+  job.snapshot.live = job.snapshot.held = false;
+  job.snapshot.status = JobStatus::failed;
+  job.snapshot.rows[0].last_error = "can't write progress.csv";
+  const Why why = explain(job);
+  EXPECT_EQ(why.roots.at(0).cause, Cause::failed);
+  EXPECT_EQ(why.roots[0].notes.at(0).text, "can't write progress.csv");
+}
+
+TEST(Why, EveryRootSaysWhatToDo) {
+  for (int cause = 0; cause <= static_cast<int>(Cause::slow); ++cause) {
+    std::vector<Root> roots{{.cause = static_cast<Cause>(cause), .pids = {7}, .pid = 7}};
+    add_fixes(roots, MadeJob(1, 1).snapshot);
+    EXPECT_FALSE(roots[0].fix.empty()) << to_string(static_cast<Cause>(cause));
+  }
 }
 
 TEST(Why, WhatOthersWroteIsHarmless) {

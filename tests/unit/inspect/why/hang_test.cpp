@@ -51,9 +51,29 @@ TEST(Hang, AChipThatWaitsForCommitsDoesNotMove) {
 TEST(Hang, WhatIsHeldInADebuggerOrOverIsNotHung) {
   MadeJob job(2, 1);
   job.process(1).tracer = 812;
+  job.process(1).state = 't';
   EXPECT_FALSE(is_hung(job.snapshot));
-  job.process(1).tracer = 0;
+  job.process(1).state = 'S';
+  EXPECT_TRUE(is_hung(job.snapshot));  // it only watches
   job.snapshot.status = JobStatus::succeeded;
+  EXPECT_FALSE(is_hung(job.snapshot));
+}
+
+TEST(Hang, WhoCompilesAndRunsIsNotHung) {
+  MadeJob job(2, 1);
+  job.worker(1).state = ActorState::compiling;
+  EXPECT_TRUE(is_hung(job.snapshot));
+  job.process(1).threads[0].state = 'R';
+  EXPECT_FALSE(is_hung(job.snapshot));
+}
+
+TEST(Hang, TurnsOfALoopThatGiveItsChipsNothingCountForSomeTime) {
+  MadeJob job(2, 1);
+  job.wait_for(1, "a");
+  job.worker(1).moved_ns = job.worker(1).since_ns = job.snapshot.at_ns;
+  EXPECT_FALSE(patience_s(job.snapshot) * 6 > 41);
+  EXPECT_TRUE(is_hung(job.snapshot));
+  for (int c = 0; c < 2; ++c) job.chip(c).since_ns = job.snapshot.at_ns - 20 * MadeJob::kSecond;
   EXPECT_FALSE(is_hung(job.snapshot));
 }
 

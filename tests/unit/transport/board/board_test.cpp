@@ -246,6 +246,32 @@ TEST_F(BoardTest, TellsSinceWhenAStateIs) {
   EXPECT_EQ(board.worker(0).state(), ActorState::user_code);
 }
 
+TEST_F(BoardTest, AReportIsNoMoveAndAStepIs) {
+  const Board board = Board::anonymous(header_of(job));
+  const BoardWriter loop = board.worker(0);
+  loop.open(ActorKind::worker, 0, -1, 1);
+  loop.state(ActorState::user_code);
+  const std::int64_t moved = board.read(1).moved_ns;
+  loop.state(ActorState::reporting);
+  loop.state(ActorState::user_code);
+  EXPECT_EQ(board.read(1).moved_ns, moved);
+  EXPECT_GT(board.read(1).since_ns, moved);
+  loop.step(1);
+  EXPECT_GT(board.read(1).moved_ns, moved);
+}
+
+TEST_F(BoardTest, ShowsWhatTheTrainerIsInsideOf) {
+  const Board board = Board::anonymous(header_of(job));
+  board.trainer().open(ActorKind::trainer, -1, -1, 1);
+  board.trainer().enter_inside("Plotter::on_report", -1, 7, 5);
+  EXPECT_EQ(board.read(0).inside, "Plotter::on_report");
+  EXPECT_EQ(board.read(0).inside_tid, 7);
+  EXPECT_EQ(board.read(0).inside_since_ns, 5);
+  board.trainer().leave_inside();
+  EXPECT_EQ(board.read(0).inside, "");
+  EXPECT_EQ(board.read(0).inside_since_ns, 0);
+}
+
 TEST_F(BoardTest, IsReadFromAFile) {
   const std::string path = (testing::golden_path("board-v2.bin")).string();
   EXPECT_EQ(Board::open_file(path).read(2).last_error, "can't find the data");
@@ -396,6 +422,8 @@ TEST_F(BoardTest, HasTheBytesOfVersion2) {
   for (int i = 0; i < board.num_rows(); ++i) {
     if (rows[i].updated_ns == 0) continue;
     rows[i].updated_ns = rows[i].since_ns = 1;
+    rows[i].moved_ns = 0;
+    rows[i].pid_namespace = 0;
     rows[i].tid = 4711;
   }
   std::memcpy(reinterpret_cast<BoardHeaderV1*>(copy.data())->job,

@@ -1,0 +1,21 @@
+#pragma once
+/// Where a worker crashed, as its handler of the signal kept it: transport/job/crash_format.hpp.
+
+#include <optional>
+#include <string>
+
+#include "inspect/process/stack.hpp"
+
+namespace weft {
+
+struct Crash {
+  int pid = 0;
+  int signal = 0;
+  ThreadStack stack{};
+};
+
+/// Absent where there is no such file, or where it is of another process than `pid`. Throws
+/// nothing: a file that can't be used is as good as none.
+std::optional<Crash> read_crash(const std::string& run_dir, int worker, int pid);
+
+}  // namespace weft

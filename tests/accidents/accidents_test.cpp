@@ -1,0 +1,358 @@
+/// Stages each accident of the table, asks `weft inspect why` while it lasts and once the job is
+/// gone; and asks WEFT_WHY_ANSWERS times (50) of each healthy job, of which nothing may be accused.
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <regex>
+
+#include "inspect/snapshot/snapshot_reader.hpp"
+#include "inspect/why/explain.hpp"
+#include "tests/accidents/accident_table.hpp"
+#include "tests/support/app_process.hpp"
+#include "tests/support/sweep.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "transport/board/board.hpp"
+
+namespace weft::accidents_test {
+namespace {
+
+using accidents::Accident;
+using accidents::Hand;
+using accidents::Healthy;
+using testing::AppProcess;
+using testing::TemporaryFolder;
+using Clock = std::chrono::steady_clock;
+
+/// Generous: a machine that is busy with other things is slow, and not wrong.
+constexpr std::chrono::seconds kPatience{120};
+constexpr int kAnswers = 3;
+
+struct Answer {
+  int code = -1;
+  std::string text{};
+};
+
+Answer ask(const std::string& job, std::vector<std::string> before = {}) {
+  before.insert(before.end(), {WEFT, "inspect", "why", job, "--patience", "0.3"});
+  AppProcess why(before);
+  const int code = why.wait();
+  return {code, why.output()};
+}
+
+bool has_all(const std::string& text, const std::vector<std::string>& words) {
+  return std::ranges::all_of(
+      words, [&](const std::string& word) { return text.find(word) != std::string::npos; });
+}
+
+void expect_words(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' isn't in:\n" << text;
+  }
+}
+void expect_none(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_EQ(text.find(word), std::string::npos) << "'" << word << "' is in:\n" << text;
+  }
+}
+
+std::vector<std::string> words_of_app(const std::string& mode, int workers,
+                                      const TemporaryFolder& folder) {
+  return {ACCIDENT_APP,
+          "--mode",
+          mode,
+          "--workers",
+          std::to_string(workers),
+          "--storage",
+          folder.path() + "/runs",
+          "--checkpoints",
+          workers == 0 ? "" : folder.path() + "/checkpoints",
+          "--file",
+          folder.path() + "/shared"};
+}
+
+/// accident_app. Whatever becomes of the test, its job leaves nothing.
+class Job {
+ public:
+  Job(const std::string& mode, int workers)
+      : app_(words_of_app(mode, workers, folder_)),
+        run_(app_.wait_for_line("run ").substr(4)),
+        job_(app_.job()) {}
+  ~Job() {
+    end(SIGKILL);
+    testing::sweep(job_);
+  }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  AppProcess& app() { return app_; }
+  const std::string& id() const { return job_; }
+  const std::string& run() const { return run_; }
+  void wait_until_staged() { (void)app_.wait_for_line("staged"); }
+  pid_t worker(int number) const {
+    return Board::open(job_, true).readable_rows().at(static_cast<std::size_t>(1 + number)).pid;
+  }
+  void end(int signal) {
+    if (has_ended_) return;
+    has_ended_ = true;
+    if (signal != 0) ::kill(app_.pid(), signal);
+    app_.wait();
+    testing::wait_until([&] { return testing::processes_of(job_).empty(); });
+  }
+
+ private:
+  const TemporaryFolder folder_;
+  AppProcess app_;
+  const std::string run_;
+  const std::string job_;
+  bool has_ended_ = false;
+};
+
+/// Holds a process as a debugger does. Used by one thread.
+class Debugger {
+ public:
+  explicit Debugger(pid_t pid) : pid_(pid) {
+    if (::ptrace(PTRACE_ATTACH, pid_, nullptr, nullptr) != 0) return;
+    ::waitpid(pid_, nullptr, __WALL);
+    holds_ = true;
+  }
+  ~Debugger() {
+    if (holds_) ::ptrace(PTRACE_DETACH, pid_, nullptr, nullptr);
+  }
+  bool holds() const { return holds_; }
+
+ private:
+  pid_t pid_;
+  bool holds_ = false;
+};
+
+/// A group of version 2's hierarchy, or of version 1's freezer.
+class FrozenGroup {
+ public:
+  explicit FrozenGroup(pid_t pid) {
+    for (const char* root :
+         {"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/freezer"}) {
+      const std::string group = fmt::format("{}/weft-accident-{}", root, pid);
+      if (::mkdir(group.c_str(), 0755) != 0) continue;
+      group_ = group;
+      const bool second = std::filesystem::exists(group + "/cgroup.freeze");
+      if (!second && !std::filesystem::exists(group + "/freezer.state")) {
+        ::rmdir(group.c_str());
+        group_.clear();
+        continue;
+      }
+      file_ = group + (second ? "/cgroup.freeze" : "/freezer.state");
+      thawed_ = second ? "0" : "THAWED";
+      std::ofstream(group + "/cgroup.procs") << pid;
+      std::ofstream(file_) << (second ? "1" : "FROZEN");
+      return;
+    }
+  }
+  ~FrozenGroup() {
+    if (group_.empty()) return;
+    thaw();
+    for (int i = 0; i < 1000 && ::rmdir(group_.c_str()) != 0; ++i) ::sched_yield();
+  }
+  bool is_there() const { return !group_.empty(); }
+  void thaw() const { std::ofstream(file_) << thawed_; }
+
+ private:
+  std::string group_;
+  std::string file_;
+  std::string thawed_;
+};
+
+/// Whether a program can be run like this at all.
+bool can(const std::vector<std::string>& words) {
+  AppProcess program(words);
+  return program.wait() == 0;
+}
+
+std::vector<std::string> prefix_of(Hand hand) {
+  if (hand == Hand::other_pids) return {"/usr/bin/unshare", "--pid", "--fork", "--mount-proc"};
+  if (hand == Hand::other_clock) return {"/usr/bin/unshare", "--time", "--boottime", "100000"};
+  return {};
+}
+
+/// Asks until the answer is the right one, and then again. None may have a word that is wrong.
+void ask_living(const Accident& accident, const std::string& job,
+                const std::vector<std::string>& says) {
+  const auto deadline = Clock::now() + kPatience;
+  Answer answer;
+  do {
+    answer = ask(job, prefix_of(accident.hand));
+    expect_none(answer.text, accident.never);
+    if (answer.text.find("\n  stack ") != std::string::npos) GTEST_SKIP() << answer.text;
+  } while ((answer.code != accident.code || !has_all(answer.text, says)) &&
+           !::testing::Test::HasFailure() && Clock::now() < deadline);
+  for (int i = 1; i < kAnswers; ++i) {
+    EXPECT_EQ(answer.code, accident.code) << answer.text;
+    expect_words(answer.text, says);
+    expect_none(answer.text, accident.never);
+    answer = ask(job, prefix_of(accident.hand));
+  }
+}
+
+void wait_for_kept_hang(const std::string& run) {
+  const auto deadline = Clock::now() + kPatience;
+  while (!std::filesystem::exists(run + "/hang/board.bin")) {
+    ASSERT_LT(Clock::now(), deadline) << "no hang was kept in " << run;
+    ::sched_yield();
+  }
+}
+
+void ask_dead(const Accident& accident, const Job& job, const std::vector<std::string>& says) {
+  Answer answer = ask(job.id());
+  // Another job that has begun meanwhile may have removed its memory.
+  if (answer.code == 2) answer = ask(job.run());
+  expect_words(answer.text, accident.afterwards.empty() ? says : accident.afterwards);
+  if (accident.afterwards.empty()) expect_none(answer.text, accident.never);
+}
+
+/// In a mount namespace of its own, with a file system of 2 MiB.
+void run_on_small_disk(const Accident& accident) {
+  const TemporaryFolder folder;
+  if (!can({"/usr/bin/unshare", "--mount", "/bin/true"})) GTEST_SKIP() << "no mount namespace";
+  const bool is_checkpoint = std::string(accident.mode) == "save_all";
+  const std::string small = folder.path() + "/small";
+  std::filesystem::create_directory(small);
+  const std::string script = fmt::format(
+      "mount -t tmpfs -o size=2m tmpfs {0} && {{ {1} --mode {2} --storage {3} --checkpoints {4}; "
+      "{5} inspect why {3}/*/; }}",
+      small, ACCIDENT_APP, accident.mode, is_checkpoint ? folder.path() + "/runs" : small,
+      is_checkpoint ? small : folder.path() + "/checkpoints", WEFT);
+  AppProcess shell({"/usr/bin/unshare", "--mount", "/bin/sh", "-c", script});
+  EXPECT_EQ(shell.wait(), accident.code) << shell.output();
+  const auto answer = shell.output().find("NO SPACE");
+  ASSERT_NE(answer, std::string::npos) << shell.output();
+  expect_words(shell.output().substr(answer), accident.says);
+  expect_none(shell.output().substr(answer), accident.never);
+}
+
+class Accidents : public ::testing::TestWithParam<Accident> {};
+
+TEST_P(Accidents, IsToldRightAndNobodyElseAccused) {
+  const Accident& accident = GetParam();
+  if (accident.hand == Hand::small_disk) return run_on_small_disk(accident);
+  const std::vector<std::string> prefix = prefix_of(accident.hand);
+  if (!prefix.empty()) {
+    std::vector<std::string> probe = prefix;
+    probe.emplace_back("/bin/true");
+    if (!can(probe)) GTEST_SKIP() << "this system permits no such namespace";
+  }
+  Job job(accident.mode, accident.workers);
+  std::vector<std::string> says = accident.says;
+  if (accident.hand == Hand::ends) {
+    job.end(0);
+    return ask_dead(accident, job, says);
+  }
+  job.wait_until_staged();
+  std::optional<Debugger> debugger;
+  std::optional<FrozenGroup> group;
+  if (accident.hand == Hand::hold) {
+    debugger.emplace(job.worker(1));
+    if (!debugger->holds()) GTEST_SKIP() << "this system doesn't permit ptrace";
+  }
+  if (accident.hand == Hand::freeze) {
+    group.emplace(job.worker(1));
+    if (!group->is_there()) GTEST_SKIP() << "this system permits no cgroup";
+  }
+  if (accident.hand == Hand::stop_all) {
+    for (int worker = 0; worker < accident.workers; ++worker) ::kill(job.worker(worker), SIGSTOP);
+    ::kill(job.app().pid(), SIGSTOP);
+  }
+  for (std::string& word : says) {
+    word = std::regex_replace(word, std::regex(R"(\{trainer\})"), std::to_string(job.app().pid()));
+  }
+  ask_living(accident, job.id(), says);
+  if (IsSkipped()) return;
+  const bool is_hang = accident.code == 10 && !accident.is_killed;
+  if (is_hang) wait_for_kept_hang(job.run());
+  if (group) group->thaw();
+  debugger.reset();
+  job.end(accident.is_killed ? SIGKILL : SIGTERM);
+  ask_dead(accident, job, says);
+}
+
+const auto kNameOf = [](const auto& info) { return std::string(info.param.name); };
+
+INSTANTIATE_TEST_SUITE_P(Table, Accidents, ::testing::ValuesIn(accidents::accidents()), kNameOf);
+
+int answers_wanted() {
+  const char* const text = std::getenv("WEFT_WHY_ANSWERS");
+  return text != nullptr ? std::atoi(text) : 50;
+}
+
+/// A worker that is stopped half of the time, as limits of its time do.
+class StopAndContinue {
+ public:
+  explicit StopAndContinue(pid_t pid)
+      : thread_([pid](const std::stop_token& stop) {
+          while (!stop.stop_requested()) {
+            for (const int signal : {SIGSTOP, SIGCONT}) {
+              ::kill(pid, signal);
+              ::poll(nullptr, 0, 20);
+            }
+          }
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+std::string is_accused(const Why& why) {
+  if (why.verdict != Verdict::well && why.verdict != Verdict::waits) return to_text(why);
+  for (const Root& root : why.roots) {
+    const bool says_what_it_does = root.cause == Cause::busy || root.cause == Cause::compiling ||
+                                   root.cause == Cause::loading || root.cause == Cause::blocked;
+    if (!says_what_it_does) return to_text(why);
+  }
+  return {};
+}
+
+class HealthyJobs : public ::testing::TestWithParam<Healthy> {};
+
+/// Looks that are 10 ms apart, and not 50, find it at rest more often.
+TEST_P(HealthyJobs, AreNeverCalledHungAndNeverAccused) {
+  constexpr int kBetweenLooksMs = 10;
+  const Healthy& healthy = GetParam();
+  Job job(healthy.mode, healthy.workers);
+  job.wait_until_staged();
+  std::optional<AppProcess> strace;
+  std::optional<StopAndContinue> stops;
+  if (healthy.hand == Healthy::Hand::strace) {
+    if (!std::filesystem::exists("/usr/bin/strace")) GTEST_SKIP() << "there is no strace";
+    strace.emplace(std::vector<std::string>{"/usr/bin/strace", "-f", "-o", "/dev/null", "-p",
+                                            std::to_string(job.worker(1))});
+    if (strace->wait_for_line("attached").empty()) GTEST_SKIP() << strace->output();
+  }
+  if (healthy.hand == Healthy::Hand::stop_and_continue) stops.emplace(job.worker(1));
+  SnapshotReader reader = SnapshotReader::of_job(job.id());
+  for (int i = 0; i < answers_wanted(); ++i) {
+    const Snapshot before = reader.read();
+    ::poll(nullptr, 0, kBetweenLooksMs);
+    Snapshot now = reader.read({.events = true});
+    if (now.end) break;  // the job of a slow end
+    add_sights(now, worth_a_sight(before, now));
+    ASSERT_EQ(is_accused(explain(before, now)), "") << "answer " << i;
+  }
+  stops.reset();
+  if (strace) ::kill(strace->pid(), SIGINT);
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, HealthyJobs, ::testing::ValuesIn(accidents::healthy_jobs()),
+                         kNameOf);
+
+}  // namespace
+}  // namespace weft::accidents_test

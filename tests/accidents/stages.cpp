@@ -1,0 +1,351 @@
+#include "tests/accidents/stages.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <weft/weft.hpp>
+
+namespace {
+
+constexpr std::uint64_t kStep = 3;
+
+void say_staged() {
+  fmt::print("staged {}\n", ::getpid());
+  std::fflush(stdout);
+}
+
+/// A step of all workers, in which each waits for all others.
+class Steps {
+ public:
+  explicit Steps(weft::TrainContext& ctx)
+      : ctx_(ctx), elements_(static_cast<std::size_t>(ctx.num_devices()) * 4, 1.0F) {}
+
+  void step() {
+    const weft::Tensor x = weft::to_device(elements_, {std::ssize(elements_)});
+    weft::mark_sharding(x, *ctx_.mesh(), {{"data"}});
+    sum_.assign(sum_ + weft::sum(x * x));
+    weft::sync();
+  }
+  const weft::Parameter& sum() const { return sum_; }
+
+ private:
+  weft::TrainContext& ctx_;
+  std::vector<float> elements_;
+  weft::Parameter sum_ = weft::make_parameter("sum", std::vector<float>{0}, {1});
+};
+
+/// What an accident, or an odd habit, needs.
+struct Stage {
+  weft::TrainContext& ctx;
+  const weft::Config& config;
+  Steps steps;
+  int rank = ctx.world_rank();
+  bool is_victim = rank == 1 || ctx.world_size() == 1;
+
+  std::string file() const { return config["file"]; }
+};
+
+void lock_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (::flock(file, LOCK_EX) != 0) throw std::runtime_error("flock");
+}
+
+/// In a file, which all workers map.
+pthread_mutex_t* shared_mutex(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (::ftruncate(file, sizeof(pthread_mutex_t)) != 0) throw std::runtime_error("ftruncate");
+  void* const place =
+      ::mmap(nullptr, sizeof(pthread_mutex_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return static_cast<pthread_mutex_t*>(place);
+}
+
+void make_mutex(pthread_mutex_t* mutex, int robustness) {
+  pthread_mutexattr_t attributes;
+  ::pthread_mutexattr_init(&attributes);
+  ::pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  ::pthread_mutexattr_setrobust(&attributes, robustness);
+  ::pthread_mutex_init(mutex, &attributes);
+}
+
+[[noreturn]] void spin() {
+  say_staged();
+  for (volatile bool forever = true;;) forever = !forever;
+}
+
+void crash_here(volatile int* place) { *place = 1; }
+
+/// Its child ends with it, though it hasn't called exec.
+void wait_for_child() {
+  say_staged();
+  const pid_t child = ::vfork();
+  if (child != 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (;;) ::pause();
+}
+
+void lock_twice() {
+  std::mutex mutex;
+  mutex.lock();
+  say_staged();
+  mutex.lock();
+}
+
+/// Whose item 5 isn't read.
+class Stuck : public weft::Dataset {
+ public:
+  explicit Stuck(bool is_stuck) : is_stuck_(is_stuck) {}
+  std::string name() const override { return "stuck"; }
+  std::int64_t size() const override { return 24; }
+  const std::vector<weft::Field>& fields() const override { return fields_; }
+
+ private:
+  void read_item(const weft::Item& item, weft::ItemMemory out) const override {
+    if (is_stuck_ && item.index == 5) wait_for_disk();
+    std::fill(out[0].begin(), out[0].end(), std::byte{});
+  }
+  [[noreturn]] static void wait_for_disk() {
+    say_staged();
+    for (;;) ::pause();
+  }
+
+  std::vector<weft::Field> fields_{{.name = "x", .type = {weft::DType::f32, {1}}}};
+  bool is_stuck_;
+};
+
+void read_stuck(const Stage& stage) {
+  weft::DeviceLoader loader(std::make_shared<Stuck>(stage.is_victim), {.batch_size = 6});
+  for (const weft::Batch& batch : loader) {
+    weft::sum(batch["x"]).item();
+    weft::sync();
+  }
+}
+
+/// A chain of elementwise ops, which become one loop.
+void run_chain(int count) {
+  weft::Tensor x = weft::full({1024}, 0.5);
+  for (int i = 0; i < count; ++i) x = weft::tanh(x) * 1.0001 + 0.0001;
+  weft::sum(x).item();
+}
+
+using Act = std::function<void(Stage&)>;
+
+/// Of the victim at step 3.
+const std::map<std::string, Act>& accidents() {
+  static const std::map<std::string, Act> all{
+      {"stop",
+       [](Stage&) {
+         say_staged();
+         std::raise(SIGSTOP);
+       }},
+      {"spin", [](Stage&) { spin(); }},
+      {"pause", [](Stage&) { stay_here(); }},
+      {"read_alone",
+       [](Stage& stage) {
+         stage.steps.sum().to_vector();
+         (stage.steps.sum() * 2.0).to_vector();
+       }},
+      {"save_alone",
+       [](Stage& stage) {
+         weft::CheckpointManager().save(std::vector{stage.steps.sum()}, {.force = true});
+       }},
+      {"segv", [](Stage&) { crash_here(nullptr); }},
+      {"abort", [](Stage&) { std::abort(); }},
+      {"uncaught", [](Stage&) { std::thread([] { throw std::runtime_error("boom"); }).join(); }},
+      {"throw", [](Stage&) { throw std::runtime_error("boom"); }},
+      {"exit", [](Stage&) { std::_Exit(3); }},
+      {"kill", [](Stage&) { std::raise(SIGKILL); }},
+      {"vfork", [](Stage&) { wait_for_child(); }},
+      {"lock_twice", [](Stage&) { lock_twice(); }},
+      {"report",
+       [](Stage& stage) {
+         say_staged();
+         for (;;) stage.ctx.report({{"x", 1}});
+       }},
+      {"loader", [](Stage& stage) { read_stuck(stage); }},
+  };
+  return all;
+}
+
+/// Worker 1 has the lock from step 3 on, and worker 0 wants it at step 4.
+void hold_lock(Stage& stage, const std::function<void()>& lock) {
+  const std::uint64_t step = stage.ctx.step();
+  if (stage.rank == 1 && step == kStep) lock();
+  if (stage.rank == 1 && step == kStep + 1 &&
+      stage.config["mode"].get<std::string>().ends_with("_held")) {
+    stay_here();
+  }
+  if (stage.rank == 0 && step == kStep + 1) {
+    say_staged();
+    lock();
+  }
+}
+
+/// At each step, of each worker.
+const std::map<std::string, Act>& habits() {
+  static const auto pass_lock = [](Stage& stage) {
+    hold_lock(stage, [&] { lock_file(stage.file()); });
+  };
+  static const auto pass_mutex = [](int robustness) {
+    return [robustness](Stage& stage) {
+      hold_lock(stage, [&] {
+        pthread_mutex_t* const shared = shared_mutex(stage.file());
+        if (stage.rank == 1) make_mutex(shared, robustness);
+        ::pthread_mutex_lock(shared);
+      });
+    };
+  };
+  static const std::map<std::string, Act> all{
+      {"flock", pass_lock},
+      {"flock_held", pass_lock},
+      {"mutex", pass_mutex(PTHREAD_MUTEX_STALLED)},
+      {"mutex_held", pass_mutex(PTHREAD_MUTEX_STALLED)},
+      {"robust_mutex", pass_mutex(PTHREAD_MUTEX_ROBUST)},
+      {"fill_progress",
+       [](Stage& stage) {
+         stage.ctx.report({{"text", std::string(50'000, 'x')}});
+       }},
+      {"save_all",
+       [](Stage& stage) {
+         static const weft::Parameter large =
+             weft::make_parameter("large", std::vector<float>(1 << 20), {1 << 20});
+         weft::CheckpointManager().save(std::vector{large, stage.steps.sum()}, {.force = true});
+       }},
+      // Healthy ones.
+      {"plain", [](Stage&) {}},
+      {"fsync",
+       [](Stage& stage) {
+         const std::string path = fmt::format("{}.{}", stage.file(), stage.rank);
+         const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+         const std::string bytes(4 << 20, 'x');
+         if (::write(file, bytes.data(), bytes.size()) < 0) throw std::runtime_error("write");
+         ::fsync(file);
+         ::close(file);
+       }},
+      {"page_faults",
+       [](Stage&) {
+         constexpr std::size_t kBytes = 16 << 20;
+         void* const pages =
+             ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+         for (std::size_t i = 0; i < kBytes; i += 4096) static_cast<volatile char*>(pages)[i] = 1;
+         ::munmap(pages, kBytes);
+       }},
+      {"move_cores",
+       [](Stage& stage) {
+         cpu_set_t set;
+         CPU_ZERO(&set);
+         CPU_SET(stage.ctx.step() % 2, &set);
+         ::sched_setaffinity(0, sizeof set, &set);
+       }},
+      {"host_work", [](Stage&) { work_for(0.2); }},
+      {"spawn",
+       [](Stage&) {
+         char name[] = "/bin/true";
+         char* words[] = {name, nullptr};
+         pid_t child = 0;
+         if (::posix_spawn(&child, name, nullptr, nullptr, words, environ) == 0) {
+           ::waitpid(child, nullptr, 0);
+         }
+       }},
+      {"locks_in_turn",
+       [](Stage& stage) {
+         const int file = ::open(stage.file().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+         ::flock(file, LOCK_EX);
+         work_for(0.002);
+         ::close(file);
+       }},
+      {"reports",
+       [](Stage& stage) {
+         stage.ctx.report({{"step", stage.ctx.step()}});
+       }},
+      {"slow_callback",
+       [](Stage& stage) {
+         stage.ctx.report({{"step", stage.ctx.step()}});
+       }},
+      {"reads", [](Stage& stage) { (stage.steps.sum() * 2.0).to_vector(); }},
+      {"threads",
+       [](Stage&) {
+         std::mutex mutex;
+         const auto work = [&] {
+           const std::lock_guard guard(mutex);
+           work_for(0.001);
+         };
+         std::jthread a(work), b(work), c(work);
+       }},
+      {"nice", [](Stage&) { (void)::nice(1); }},
+      {"uneven_work", [](Stage& stage) { work_for(stage.rank == 0 ? 0.03 : 0.001); }},
+      {"sleeps", [](Stage&) { ::poll(nullptr, 0, 50); }},
+      {"new_programs",
+       [](Stage& stage) { run_chain(1 + static_cast<int>(stage.ctx.step() % 40)); }},
+  };
+  return all;
+}
+
+/// Odd from the beginning on.
+void begin(const std::string& mode, Stage& stage) {
+  if (mode == "long_compile" || mode == "slow_first_batch" || mode == "long_host_work") {
+    if (stage.rank == 0) say_staged();
+    if (mode == "long_compile") run_chain(700);
+    if (mode == "slow_first_batch") work_for(1.5);
+    if (mode == "long_host_work") work_for(stage.is_victim ? 1.5 : 0.01);
+  }
+}
+
+}  // namespace
+
+void stay_here() {
+  say_staged();
+  for (;;) ::pause();
+}
+
+void work_for(double seconds) {
+  const auto now = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+  };
+  const double end = now() + seconds;
+  while (now() < end) {
+  }
+}
+
+void run_stage(weft::TrainContext& ctx, const weft::Config& config) {
+  const std::string mode = config["mode"];
+  Stage stage{.ctx = ctx, .config = config, .steps = Steps(ctx)};
+  const auto accident = accidents().find(mode);
+  const auto habit = habits().find(mode);
+  begin(mode, stage);
+  for (;;) {
+    const std::uint64_t step = ctx.step();
+    const bool at = step == kStep;
+    if (at && (mode == "on_report" || mode == "slow_end")) return ctx.report({{"step", step}});
+    if (at && mode == "return" && stage.is_victim) return;
+    if (at && accident != accidents().end() && (stage.is_victim || mode == "loader")) {
+      accident->second(stage);
+    }
+    if (habit != habits().end()) habit->second(stage);
+    stage.steps.step();
+    if (step == kStep + 1 && stage.rank == 0 && accident == accidents().end()) say_staged();
+  }
+}
