@@ -14,7 +14,6 @@
 
 #include "actors/data/run_folder.hpp"
 #include "actors/job/box_timekeeper.hpp"
-#include "actors/job/callbacks.hpp"
 #include "actors/job/job_place.hpp"
 #include "actors/job/left_for_rescue.hpp"
 #include "actors/job/nameless_fit.hpp"
@@ -28,6 +27,7 @@
 #include "actors/process/stack_dump.hpp"
 #include "actors/process/wake_queue.hpp"
 #include "actors/supervision/job_outcome.hpp"
+#include "actors/trainer/callbacks.hpp"
 #include "actors/trainer/hang_reporter.hpp"
 #include "actors/trainer/trainer_link.hpp"
 #include "transport/memory/wait.hpp"

@@ -60,57 +60,50 @@ Root to_root(const JobFailure& failure) {
   return root;
 }
 
-/// Where a worker's loop was in the program when the job ended.
+/// Workers whose loops were at the same line when the job ended.
 struct Place {
-  std::string line{};
-  std::uint64_t step = 0;
-  auto operator<=>(const Place&) const = default;
+  std::vector<int> workers{};
+  std::uint64_t step = 0;  ///< of the one that is furthest
 };
 
-/// The fewest workers that were at another line than the rest; none where no such group is the
-/// smallest. The failure names the one that was seen first, which may be any.
-std::map<Place, std::vector<int>> places_of(const Snapshot& now) {
-  std::map<Place, std::vector<int>> places;
+std::map<std::string, Place> places_of(const Snapshot& now) {
+  std::map<std::string, Place> places;
   for (const ActorRow& row : now.rows) {
     if (row.kind != ActorKind::worker || row.source.empty()) continue;
-    places[{row.source, row.step}].push_back(row.worker);
+    Place& place = places[row.source];
+    place.workers.push_back(row.worker);
+    place.step = std::max(place.step, row.step);
   }
   return places;
 }
 
-/// Workers that did something else than the others: who, and all their lines beside each other.
+/// The failure names the worker that was seen first, which may be any: the fewest that were at
+/// another line than the rest are accused, if no other group is as small, and all lines are told
+/// beside each other.
 void compare_places(Root& root, const Snapshot& now) {
-  const std::map<Place, std::vector<int>> places = places_of(now);
+  const std::map<std::string, Place> places = places_of(now);
   if (places.size() < 2) return;
-  const auto size = [](const auto& entry) { return entry.second.size(); };
+  const auto size = [](const auto& entry) { return entry.second.workers.size(); };
   const auto least = std::ranges::min_element(places, {}, size);
-  const bool is_alone =
-      std::ranges::count_if(places, [&](const auto& e) { return size(e) == size(*least); }) == 1;
-  const auto text = [](const auto& entry) {
-    return fmt::format("{}: {}, step {}", workers_text(entry.second), entry.first.line,
-                       entry.first.step);
+  const bool is_alone = std::ranges::count(places, size(*least), size) == 1;
+  const auto note = [&](const char* label, const auto& entry) {
+    root.notes.push_back({label, fmt::format("{}: {}, step {}", workers_text(entry.second.workers),
+                                             entry.first, entry.second.step)});
   };
   if (is_alone) {
-    root.workers = least->second;
-    root.step = least->first.step;
-    const ActorRow* row = now.worker(root.workers.front());
-    root.pid = row != nullptr ? row->pid : 0;
+    root.workers = least->second.workers;
+    root.step = least->second.step;
     root.pids.clear();
-    for (const int worker : root.workers) {
-      if (const ActorRow* own = now.worker(worker)) root.pids.push_back(own->pid);
-    }
+    for (const int worker : root.workers) root.pids.push_back(now.worker(worker)->pid);
+    root.pid = root.pids.front();
     root.actor = workers_text(root.workers);
-    root.headline =
-        root.pids.size() == 1 ? fmt::format("{} (pid {})", root.actor, root.pid) : root.actor;
+    root.headline = root.actor;
+    if (root.pids.size() == 1) root.headline += fmt::format(" (pid {})", root.pid);
     root.headline += fmt::format(", step {}: not where the others are", root.step);
-    root.notes.push_back({"line", text(*least)});
+    note("line", *least);
   }
   for (auto place = places.begin(); place != places.end(); ++place) {
-    if (!is_alone) {
-      root.notes.push_back({"line", text(*place)});
-    } else if (place != least) {
-      root.notes.push_back({"others", text(*place)});
-    }
+    if (!is_alone || place != least) note(is_alone ? "others" : "line", *place);
   }
 }
 

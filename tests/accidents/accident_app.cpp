@@ -19,7 +19,7 @@ struct Options {
   std::string checkpoints;
   std::string file;
   int workers = 3;
-  double hang_warning_s = 0.3;
+  double hang_warning_s = 0.5;
 };
 
 void loop(weft::TrainContext& ctx, const weft::Config& config) { run_stage(ctx, config); }

@@ -166,14 +166,14 @@ const std::vector<Accident>& accidents() {
 }
 
 const std::vector<Healthy>& healthy_jobs() {
-  using Hand = Healthy::Hand;
+  using By = Healthy::Hand;
   static const std::vector<Healthy> table{
       {.name = "Plain", .mode = "plain"},
       {.name = "InOneProcess", .mode = "plain", .workers = 0},
       {.name = "SyncsAFileEachStep", .mode = "fsync"},
       {.name = "FaultsPages", .mode = "page_faults"},
-      {.name = "IsWatchedByStrace", .mode = "plain", .hand = Hand::strace},
-      {.name = "IsStoppedAndContinued", .mode = "plain", .hand = Hand::stop_and_continue},
+      {.name = "IsWatchedByStrace", .mode = "plain", .hand = By::strace},
+      {.name = "IsStoppedAndContinued", .mode = "plain", .hand = By::stop_and_continue},
       {.name = "ChangesItsCores", .mode = "move_cores"},
       {.name = "CompilesLong", .mode = "long_compile"},
       {.name = "CompilesAgainAndAgain", .mode = "new_programs"},
