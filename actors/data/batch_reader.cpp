@@ -82,8 +82,7 @@ std::optional<SlowItem> BatchReader::look(std::vector<Seen>& seen) const {
   return slowest;
 }
 
-BatchReader::Finished BatchReader::finish(
-    const std::function<void(const SlowItem&)>& on_slow) {
+BatchReader::Finished BatchReader::finish(const std::function<void(const SlowItem&)>& on_slow) {
   std::unique_lock lock(mutex_);
   const std::shared_ptr<Filling> filling = fillings_.front();
   std::vector<Seen> seen;

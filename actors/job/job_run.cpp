@@ -153,9 +153,8 @@ class JobRun {
   }
 
   void start_processes() {
-    if (request_.nameless) {
-      std::ofstream(place_.folder() + "/fits") << request_.nameless->to_text();
-    }
+    const auto& nameless = request_.nameless;
+    if (nameless) std::ofstream(place_.folder() + "/fits") << nameless->to_text();
     for (int worker = 0; worker < spec_.num_workers; ++worker) start_process(worker);
   }
 
