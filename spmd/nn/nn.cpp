@@ -87,8 +87,7 @@ Tensor RMSNorm::operator()(const Tensor& x, std::source_location loc) const {
 PReLU::PReLU(Module& parent, std::string name, const Options& options)
     : Module(parent, std::move(name)) {
   expect_size("PReLU", path(), "num_parameters", options.num_parameters);
-  weight = add_parameter("weight", filled(options.num_parameters, static_cast<float>(options.init)),
-                         {options.num_parameters});
+  weight = add_parameter("weight", options.init, {options.num_parameters});
 }
 
 Tensor PReLU::operator()(const Tensor& x, std::source_location loc) const {
