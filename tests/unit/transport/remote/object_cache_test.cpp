@@ -81,7 +81,7 @@ TEST_F(ObjectCache, LetsOneThreadCopyForAll) {
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 8; ++i) {
-      threads.emplace_back([] { EXPECT_EQ(text_of(local_copy("mem://b/file")).size(), 1U << 20); });
+      threads.emplace_back([] { EXPECT_EQ(text_of(local_copy("mem://b/file")).size(), 1U << 16); });
     }
   }
   EXPECT_EQ(storage_->reads(), 1);
