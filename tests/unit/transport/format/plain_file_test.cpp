@@ -25,8 +25,9 @@ TEST(LocalPath, IsNoUrl) {
        {"s3://bucket/x", "S3://bucket/x", "gs://bucket", "https://host/x.safetensors", "hdfs:///x",
         "az://x", "hf://org/model", "s3a+v2.x-y://b", "memory://"}) {
     SCOPED_TRACE(url);
-    expect_error(Errc::unavailable, {"run.checkpoint.path = \"" + url + "\" is a URL", "mounted"},
-                 [&] { require_local_path(url, "run.checkpoint.path"); });
+    expect_error(Errc::unavailable,
+                 {"run.storage_path = \"" + url + "\" is a URL", "path of this machine"},
+                 [&] { require_local_path(url, "run.storage_path"); });
     expect_error(Errc::unavailable, {"\"" + url + "\" is a URL"}, [&] { open_plain_file(url); });
   }
   expect_error(Errc::unavailable, {"without \"file://\""},
