@@ -47,7 +47,6 @@ const std::vector<Accident>& accidents() {
        .says = {"UNEVEN", "worker 1", "stages.cpp", "fix:"}},
       {.name = "ACallbackAtTheStart",
        .mode = "on_start",
-       .code = 0,  // there may be much to do before the first step: 60 s are given
        .says = {"BLOCKED  trainer", "Announce::on_start", "stay_here", "stages.cpp", "fix:"},
        .never = {"worker 0 (", "worker 1 (", "LOST"},
        .afterwards = {"LOST     trainer", "Announce::on_start"},
@@ -67,7 +66,7 @@ const std::vector<Accident>& accidents() {
        .workers = 0},
       {.name = "AnItemThatIsNotRead",
        .mode = "loader",
-       .says = {"BUSY     worker 1", "item 5 of stuck", "wait_for_disk", "stages.cpp", "fix:"},
+       .says = {"BUSY     worker 1", "item 3 of stuck", "wait_for_disk", "stages.cpp", "fix:"},
        .never = {"worker 0 (", "worker 2 ("}},
       {.name = "ALockedFile",
        .mode = "flock",

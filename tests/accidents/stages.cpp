@@ -112,7 +112,7 @@ void lock_twice() {
   mutex.lock();
 }
 
-/// Whose item 5 isn't read.
+/// Whose item 3 isn't read.
 class Stuck : public weft::Dataset {
  public:
   explicit Stuck(bool is_stuck) : is_stuck_(is_stuck) {}
@@ -122,7 +122,7 @@ class Stuck : public weft::Dataset {
 
  private:
   void read_item(const weft::Item& item, weft::ItemMemory out) const override {
-    if (is_stuck_ && item.index == 5) wait_for_disk();
+    if (is_stuck_ && item.index == 3) wait_for_disk();
     std::fill(out[0].begin(), out[0].end(), std::byte{});
   }
   [[noreturn]] static void wait_for_disk() {
@@ -306,7 +306,7 @@ const std::map<std::string, Act>& habits() {
 void begin(const std::string& mode, Stage& stage) {
   if (mode == "long_compile" || mode == "slow_first_batch" || mode == "long_host_work") {
     if (stage.rank == 0) say_staged();
-    if (mode == "long_compile") run_chain(700);
+    if (mode == "long_compile") run_chain(250);
     if (mode == "slow_first_batch") work_for(1.5);
     if (mode == "long_host_work") work_for(stage.is_victim ? 1.5 : 0.01);
   }
