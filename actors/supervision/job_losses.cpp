@@ -39,7 +39,6 @@ Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& wh
     return actions;
   }
   const bool joined = worker.place != Place::starting;
-  if (!joined) ++worker.in_vain;
   Failure failure{.code = Errc::peer_lost,
                   .message = fmt::format("{} {}{}{}", name(ended.worker), describe(ended),
                                          joined ? describe(where) : " before it joined",
@@ -50,9 +49,13 @@ Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& wh
                   .exit_code = ended.exit_code,
                   .step = where.step,
                   .collective = where.collective};
+  const bool is_in_vain = !joined && !is_kill(failure);
+  if (is_in_vain) ++worker.in_vain;
   if (worker.in_vain < kStartsInVainMax) {
-    return concat(std::move(actions),
-                  lose(std::move(failure), false, committed, ended.out_of_memory));
+    const LossKind kind = is_in_vain            ? LossKind::before_join
+                          : ended.out_of_memory ? LossKind::out_of_memory
+                                                : LossKind::other;
+    return concat(std::move(actions), lose(std::move(failure), false, committed, kind));
   }
   failure.message += fmt::format(
       "; so did {} of its processes in a row, and it is not started again: what runs before fit() "
@@ -107,8 +110,8 @@ std::string JobState::also_hanging(std::span<const Sighting> hanging, int but) c
   return text;
 }
 
-Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed, bool out_of_memory) {
-  const auto refusal = recovery_.refuse(failure, checkpoints_.next_begin(committed), out_of_memory);
+Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed, LossKind kind) {
+  const auto refusal = recovery_.refuse(failure, checkpoints_.next_begin(committed), kind);
   if (const auto how = end_of_preempted(failure, !refusal)) return end_preempted(*how, failure);
   if (refusal) {
     if (const auto culprit = checkpoints_.culprit(failure.message)) {

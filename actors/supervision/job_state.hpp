@@ -118,7 +118,7 @@ class JobState {
   std::string name(int worker) const;
   Actions start_if_gathered(std::uint64_t committed);
   /// The job goes on until the worker has come again, or fails. `alive`: its process is killed.
-  Actions lose(Failure failure, bool alive, std::uint64_t committed, bool out_of_memory = false);
+  Actions lose(Failure failure, bool alive, std::uint64_t committed, LossKind kind = {});
   Failure uneven(const LoopEnded& told, std::string message) const;
   Actions unfit(const LoopEnded& ended, std::uint64_t committed);
   Action come_again(int worker);

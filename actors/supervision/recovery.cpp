@@ -36,11 +36,6 @@ bool is_wrong_use(Errc code) {
 /// Steps 0 and 1 count as one, because a loop may be one step ahead of its chips.
 std::uint64_t step_of(const Failure& failure) { return std::max<std::uint64_t>(failure.step, 1); }
 
-bool is_kill(const Failure& failure) {
-  return failure.signal == SIGKILL || failure.signal == SIGTERM || failure.signal == SIGINT ||
-         failure.signal == SIGHUP;
-}
-
 bool are_alike(const Failure& a, const Failure& b) {
   return a.worker == b.worker && step_of(a) == step_of(b) && a.code == b.code &&
          a.signal == b.signal && a.exit_code == b.exit_code;
@@ -48,8 +43,13 @@ bool are_alike(const Failure& a, const Failure& b) {
 
 }  // namespace
 
+bool is_kill(const Failure& failure) {
+  return failure.signal == SIGKILL || failure.signal == SIGTERM || failure.signal == SIGINT ||
+         failure.signal == SIGHUP;
+}
+
 std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_t committed,
-                                            bool out_of_memory) {
+                                            LossKind kind) {
   if (!policy_.recovers()) return "";
   if (is_wrong_use(failure.code)) return "; it would fail so again, and is not started again";
   const bool is_next = incident_.empty() || incident_.contains(failure.worker);
@@ -59,9 +59,9 @@ std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_
   }
   if (committed > last_step_) in_vain_.clear();
   const auto is_alike = [&](const Failure& other) { return are_alike(other, failure); };
-  const bool is_chance = is_kill(failure) && !out_of_memory;
+  const bool is_chance = is_kill(failure) && kind != LossKind::out_of_memory;
   const int repeats_max = is_chance ? kKillsMax : kRepeatsMax;
-  const bool may_be_told = !is_chance || committed == 0;
+  const bool may_be_told = kind != LossKind::before_join && (!is_chance || committed == 0);
   if (may_be_told && 1 + std::ranges::count_if(in_vain_, is_alike) >= repeats_max) {
     return committed == 0
                ? fmt::format("; it failed so {} times, and no step was kept", repeats_max)
@@ -77,7 +77,7 @@ std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_
   }
   incident_.insert(failure.worker);
   failures_.push_back(failure);
-  in_vain_.push_back(failure);
+  if (kind != LossKind::before_join) in_vain_.push_back(failure);
   return {};
 }
 

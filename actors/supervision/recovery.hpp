@@ -44,6 +44,16 @@ struct JobTerms {
   bool has_processes = true;       ///< false: the only worker is a thread of the trainer's process
 };
 
+/// Whether a signal has ended the worker that others send.
+bool is_kill(const Failure& failure);
+
+/// What the failure alone doesn't tell of a loss.
+enum class LossKind : std::uint8_t {
+  other,
+  out_of_memory,  ///< the kernel killed the worker for it, so not by chance
+  before_join,    ///< by itself; whoever owns the Recovery counts these
+};
+
 /// An incident is the loss of one or more workers before the loops of the next generation begin. A
 /// worker that is lost twice in that time makes two incidents. max_failures counts incidents, and
 /// the delay grows with the number of incidents since the job last made a step.
@@ -53,10 +63,9 @@ class Recovery {
 
   /// Returns nothing if the job survives the failure, and counts it then. Else returns the reason,
   /// to be added to the failure's message; "" if the policy survives no failure at all.
-  /// `committed`: the step at which the job would go on. `out_of_memory`: the kernel killed the
-  /// worker for that, so that its signal is no kill by chance.
+  /// `committed`: the step at which the job would go on.
   std::optional<std::string> refuse(const Failure& failure, std::uint64_t committed,
-                                    bool out_of_memory = false);
+                                    LossKind kind = LossKind::other);
   /// All workers are there again, and their loops begin at this step.
   void resumed(std::uint64_t step);
   /// How long to wait before the worker that was lost last is started again.

@@ -20,7 +20,7 @@ struct Port {
   std::string name;
   std::string about;
   /// It may report a text as "sample", which is shown.
-  std::function<void(weft::TrainContext&, const weft::Config&)> loop;
+  weft::TrainLoop loop;
   std::vector<Setting> settings;
   std::vector<std::string> axes = {};  ///< two names of the mesh's axes; default: data, model
 };

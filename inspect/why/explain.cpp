@@ -268,8 +268,10 @@ Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& optio
 Why explain_after_hang(const Snapshot& end, const Snapshot& hang) {
   const Why ended = explain(end, end);
   Why why = explain(hang, hang);
-  if (ended.verdict == Verdict::failed || why.verdict == Verdict::waits) {
+  if (ended.verdict == Verdict::failed || why.roots.empty()) {
     why.verdict = ended.verdict;
+  } else if (why.verdict == Verdict::waits) {
+    why.verdict = Verdict::hung;  // the trainer has kept it, because its patience was over
   }
   for (Root& root : why.roots) {  // its processes are gone
     const bool acts_on_it = root.cause == Cause::stopped || root.cause == Cause::frozen ||

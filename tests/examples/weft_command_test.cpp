@@ -236,7 +236,7 @@ TEST(WeftLaunch, PassesAnInterruptOn) {
   const std::string job = app.job();
   app.wait_for_line("mark loop");
   ::kill(app.pid(), SIGTERM);
-  EXPECT_EQ(app.wait(), 1);
+  EXPECT_EQ(app.wait(), 128 + SIGTERM);
   testing::expect_nothing_left(job);
 }
 

@@ -62,7 +62,7 @@ TEST(Want, OfRoomInTheRunFolderIsNamed) {
     testing::mount_own(folder.string(), "size=32k");
     FaultApp app({"--mode", "none", "--storage", folder.string(), "--steps", "1000000"});
     const auto result = failure_of(app);
-    EXPECT_EQ(result.at("code"), "io");
+    EXPECT_EQ(result.at("code"), "no_space");
     expect_words(result, {"progress.csv", "No space left on device"});
     if (::testing::Test::HasFailure()) throw std::runtime_error("a failure in the fork, see above");
   });

@@ -60,7 +60,7 @@ refuses include/weft/ops.hpp '#include "spmd/mesh/b.hpp"\n' \
   '1: not to be included on the floor include/'
 refuses include/weft/ops.hpp '#include <weft/job.hpp>\n' \
   '1: a header of the tensor API knows nothing of jobs'
-refuses transport/board/c.cpp '#include <curl/curl.h>\n' \
+refuses transport/board/c.cpp '#include <sqlite3.h>\n' \
   '1: not to be included on the floor transport/'
 refuses actors/job/c.cpp '#include <sqlite3.h>\n' '1: not to be included on the floor actors/'
 refuses examples/c.cpp '#include <sqlite3.h>\n' '1: not to be included on the floor examples/'

@@ -114,8 +114,9 @@ TEST(InspectSchemas, AreNamedAsTheirDocuments) {
   for (const auto& entry : fs::directory_iterator(kSchemas)) {
     const std::string name = entry.path().stem().string();
     const JsonSchema schema(name);
-    EXPECT_EQ(schema.json().at("title"), "weft." + name + "/1");
-    EXPECT_EQ(schema.json().at("properties").at("schema").at("enum")[0], "weft." + name + "/1");
+    const std::string id = "weft." + name + (name == "why" ? "/2" : "/1");
+    EXPECT_EQ(schema.json().at("title"), id);
+    EXPECT_EQ(schema.json().at("properties").at("schema").at("enum")[0], id);
     EXPECT_FALSE(schema.json().at("description").get<std::string>().empty());
     names.insert(name);
   }

@@ -81,9 +81,10 @@ TEST(Recovery, KillsBeforeTheFirstStepAreChanceUntilTheyAreMany) {
 
 TEST(Recovery, KillsForWantOfMemoryAreTheProgramsOwn) {
   Recovery recovery(any_number());
-  EXPECT_FALSE(recovery.refuse(killed(1), 0, true));
-  EXPECT_FALSE(recovery.refuse(killed(1), 0, true));
-  EXPECT_EQ(recovery.refuse(killed(1), 0, true), "; it failed so 3 times, and no step was kept");
+  EXPECT_FALSE(recovery.refuse(killed(1), 0, LossKind::out_of_memory));
+  EXPECT_FALSE(recovery.refuse(killed(1), 0, LossKind::out_of_memory));
+  EXPECT_EQ(recovery.refuse(killed(1), 0, LossKind::out_of_memory),
+            "; it failed so 3 times, and no step was kept");
 }
 
 /// A save to a full disk fails again each time that the loop has come to it.
