@@ -83,6 +83,7 @@ std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_
 
 void Recovery::resumed(std::uint64_t step) {
   incident_.clear();
+  if (step > last_step_) in_vain_.clear();
   last_step_ = step;
 }
 

@@ -293,7 +293,12 @@ std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now) {
   std::vector<int> pids;
   for (const Root& root : explain(before, now).roots) {
     const bool dead = root.cause == Cause::killed || root.cause == Cause::lost;
-    if (root.pid > 0 && !dead && !std::ranges::count(pids, root.pid)) pids.push_back(root.pid);
+    if (dead) continue;
+    std::vector<int> own = root.pids;  // of several workers that look alike so far
+    own.push_back(root.pid);
+    for (const int pid : own) {
+      if (pid > 0 && !std::ranges::count(pids, pid)) pids.push_back(pid);
+    }
   }
   return pids;
 }
