@@ -7,6 +7,7 @@ field of all items, so that readers can be compared."""
 
 import io
 import json
+import os
 import pathlib
 import struct
 import sys
@@ -157,28 +158,28 @@ class Tar(torch.utils.data.Dataset):
 
     def __getitem__(self, i):
         path, image, label = self.places[i]
+        # Processes that were forked share the place at which a file is read next.
         if path not in self.files:
-            self.files[path] = open(path, "rb")
+            self.files[path] = os.open(path, os.O_RDONLY)
         file = self.files[path]
-        file.seek(image[0])
-        pixels = decoded(io.BytesIO(file.read(image[1])))
-        file.seek(label[0])
-        return pixels, int(file.read(label[1]))
+        pixels = decoded(io.BytesIO(os.pread(file, image[1], image[0])))
+        return pixels, int(os.pread(file, label[1], label[0]))
 
 
 class Lines(torch.utils.data.Dataset):
     """The lines of a file by their places, made items by a function."""
 
     def __init__(self, path, header, item):
-        self.path, self.item, self.file = path, item, None
+        self.path, self.item, self.process = path, item, None
         self.begins = line_begins(path)[header:]
 
     def __len__(self):
         return len(self.begins)
 
     def __getitem__(self, i):
-        if self.file is None:
-            self.file = open(self.path, "rb")
+        # Processes that were forked share the place at which a file is read next.
+        if self.process != os.getpid():
+            self.process, self.file = os.getpid(), open(self.path, "rb")
         self.file.seek(self.begins[i])
         return self.item(self.file.readline())
 
