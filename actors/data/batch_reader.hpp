@@ -57,8 +57,7 @@ class BatchReader {
   bool is_ready();
   struct Finished {
     std::int64_t num_items = 0;  ///< rows on all workers that have items
-    /// Of the packed rows that this worker has read: elements of their segment ids, and those of
-    /// padding.
+    /// The elements of the packed rows that this worker has read, and how many of them are padding.
     std::int64_t elements = 0;
     std::int64_t padding = 0;
   };
@@ -84,14 +83,14 @@ class BatchReader {
     std::size_t begin = 0;  // of the layout's rows
     std::size_t end = 0;
   };
-  /// What a thread reads now. `begun` counts its reads, so that a later one of the same item isn't
-  /// taken for the same.
+  /// The item that a thread is reading. `begun` counts its reads, so that a later read of the same
+  /// item is told apart.
   struct Reading {
     std::atomic<int> tid{0};
     std::atomic<std::int64_t> index{-1};
     std::atomic<std::uint64_t> begun{0};
   };
-  /// Of the thread that waits: what it saw at its last look.
+  /// The read that the waiting thread saw at its last look.
   struct Seen {
     std::uint64_t begun = 0;
     std::int64_t since_ns = 0;

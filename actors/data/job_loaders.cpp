@@ -259,8 +259,8 @@ void JobLoaders::step_ended() {
   if (has_changed) keep_lines();
 }
 
-/// What the host sets between two steps is kept with the first of them (decision 0061), and so has
-/// the end of a pass to be.
+/// State that the host sets between two steps is kept with the first of them (decision 0061). The
+/// end of a pass must be kept with the same step.
 void JobLoaders::pass_ended() {
   const std::uint64_t step = runtime_.step();
   bool has_changed = false;

@@ -28,7 +28,7 @@ class RunFolder {
   /// Adds a report to progress.csv: a column for each of the first 256 keys of any report so far,
   /// in order of appearance. Throws io, as the others do.
   void add(const Metrics& report);
-  /// What add() writes for it, as long as it has no new key.
+  /// The row that add() writes for a report that has no new key.
   std::string row_of(const Metrics& report) const { return csv_row(report); }
   /// The last row of progress.csv; "" if it has none.
   std::string last_row() const;

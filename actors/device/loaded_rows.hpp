@@ -1,5 +1,5 @@
 #pragma once
-/// Where the rows of a run's inputs come from, for the error about an index in one of them.
+/// The loaders' rows in a run's inputs, so that an error about an index can name its item.
 
 #include <cstdint>
 #include <functional>

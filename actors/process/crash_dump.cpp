@@ -20,7 +20,7 @@ namespace {
 constexpr std::array kCrashSignals{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr std::size_t kPageBytes = 4096;
 
-/// What the handler uses, set before there is one.
+/// The handler uses these. They are set before it is installed.
 struct Crashes {
   char file[4096]{};
   BoardWriter row;

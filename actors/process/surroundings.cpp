@@ -16,7 +16,7 @@ namespace {
 /// Kernels and the threads of libraries were seen to need less than half of it.
 constexpr std::size_t kStackBytesMin = std::size_t{512} << 10;
 
-/// Of threads that are made from now on, and of the first one.
+/// The smaller of the stack of the first thread and that of a new one.
 std::size_t smallest_stack() {
   std::size_t bytes = kStackBytesMin;
   pthread_attr_t defaults;

@@ -1,5 +1,5 @@
 #pragma once
-/// What every job needs of the system that it runs on.
+/// Checks that the system has what every job needs.
 
 #include <string>
 

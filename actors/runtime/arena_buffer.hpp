@@ -79,7 +79,7 @@ class ArenaBuffer : public Buffer {
     if (overwritten_ != nullptr) overwritten_->used_by(run);
   }
 
-  /// Where the rows come from that a loader has read into it; else null.
+  /// The items that a loader has read into it; null if it isn't a loader's.
   const std::shared_ptr<const RowOrigin>& origin() const { return origin_; }
   void came_from(std::shared_ptr<const RowOrigin> origin) { origin_ = std::move(origin); }
 

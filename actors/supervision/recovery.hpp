@@ -47,7 +47,7 @@ struct JobTerms {
 /// Whether a signal has ended the worker that others send.
 bool is_kill(const Failure& failure);
 
-/// What the failure alone doesn't tell of a loss.
+/// Tells losses apart whose failures look the same.
 enum class LossKind : std::uint8_t {
   other,
   out_of_memory,  ///< the kernel killed the worker for it, so not by chance

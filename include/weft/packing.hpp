@@ -24,14 +24,15 @@ struct PackOptions {
   std::string length_field = "mask";
   /// The fields that are packed, each [T, ...]. Default: all but length_field.
   std::vector<std::string> fields{};
-  /// What stands behind the last sequence of a row, by field: {"targets", -100}. Default: 0.
+  /// The value behind the last sequence of a row, by field: {"targets", -100}. Default: 0.
   std::map<std::string, double> fill{};
   /// The tokens of a longer sequence beyond `length` are left out. Otherwise it is an error.
   bool cut_long = false;
   /// A sequence goes to the first of so many open rows that has room. If none has, the oldest one
   /// is closed.
   std::int64_t window = 64;
-  /// Of each item, in tokens. Default: all items are read once for them. For a dataset only.
+  /// The number of tokens of each item. Default: all items are read once to count them. For a
+  /// dataset only.
   std::vector<std::int64_t> lengths{};
   /// The sequences are packed in an order that is a function of this number. Default: in that of
   /// the source. For a dataset only; a stream has shuffle_buffer().

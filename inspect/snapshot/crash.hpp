@@ -1,5 +1,5 @@
 #pragma once
-/// Where a worker crashed, as its handler of the signal kept it: transport/job/crash_format.hpp.
+/// The place of a worker's crash, which its signal handler kept (transport/job/crash_format.hpp).
 
 #include <optional>
 #include <string>

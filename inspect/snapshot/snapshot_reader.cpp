@@ -74,7 +74,8 @@ EventRing read_ring(const BlackBox& box, RingId id, const Snapshot& snapshot) {
   return ring;
 }
 
-/// Of the board's CLOCK_BOOTTIME against this process's: 0 but in another time namespace.
+/// Nanoseconds by which the board's CLOCK_BOOTTIME is ahead of this process's. They differ between
+/// time namespaces only.
 std::int64_t time_offset(const BoardHeader& header) {
   const std::uint64_t own = namespace_of_this_process("time");
   if (header.time_namespace == 0 || own == 0 || header.time_namespace == own) return 0;

@@ -177,7 +177,7 @@ void sort_out(std::vector<Root>& roots) {
   std::erase_if(roots, [](const Root& root) { return is_at_work(root) && root.waiters.empty(); });
 }
 
-/// What doesn't go on for a moment only is no root of anything.
+/// A process that stands still for a moment only isn't accused.
 void drop_moments(std::vector<Root>& roots, const Patience& patience, Why& why) {
   std::erase_if(roots, [&](const Root& root) {
     const bool stands =

@@ -27,7 +27,7 @@ Root explain_circle(const RootView& view, const std::vector<int>& nodes);
 
 /// Cause and words of a process that doesn't go on by itself; false: it does.
 bool explain_frozen(Root& root, const ProcessState* process, bool lost);
-/// What its thread was seen to do, and the source lines of that.
+/// The calls of its thread, with their source lines.
 void add_stack(Root& root, const Snapshot& snapshot);
 /// Locks that it holds and others wait for.
 void add_locks(Root& root, const RootView& view);

@@ -1,5 +1,5 @@
 #pragma once
-/// What to do about a root.
+/// The advice for each root, its `fix:` line.
 
 #include <string>
 #include <vector>

@@ -107,7 +107,7 @@ void compare_places(Root& root, const Snapshot& now) {
   }
 }
 
-/// Where it was, as the signal's handler kept it, and what it said before.
+/// Adds the place of the crash, and the last error of the worker before it.
 void add_crash(Root& root, const Snapshot& now, const ActorRow& row) {
   const bool has_said = !row.last_error.empty() && row.last_error.find("SIG") != 0;
   if (has_said) root.notes.push_back({"threw", row.last_error});
@@ -121,7 +121,7 @@ void add_crash(Root& root, const Snapshot& now, const ActorRow& row) {
   }
 }
 
-/// What actors were inside of when nobody could ask them any more.
+/// Adds the calls that actors were inside of when the job was lost.
 void add_insides(Root& root, const Snapshot& now) {
   for (const ActorRow& row : now.rows) {
     if (row.inside_since_ns == 0) continue;

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Of a job of which result.json tells the end.
+/// Explains the end of a job that has a result.json.
 void explain_end(const Snapshot& now, Why& why);
 
 /// The trainer is gone, and there is no result.json: what the board says.

@@ -42,7 +42,7 @@ void merge(Root& into, const Root& root) {
   into.actor = into.chips.empty() ? workers_text(into.workers)
                                   : fmt::format("chips {} of {}", ranges_text(into.chips),
                                                 workers_text(into.workers));
-  // What isn't the same for all of them is told of none.
+  // Only notes that are the same for all of them are told.
   std::erase_if(into.notes, [&](const Note& note) {
     return std::ranges::none_of(root.notes, [&](const Note& other) {
       return note.label == other.label && note.text == other.text;

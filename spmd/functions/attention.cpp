@@ -66,7 +66,7 @@ void expect_of_scores(Call& call, const char* what, const Tensor& tensor,
               scores.to_string());
 }
 
-/// Which keys are of a query's segment, pred[B,1,S,T]. Undefined without ids.
+/// Marks the keys that are of a query's segment, pred[B,1,S,T]. Undefined without ids.
 Tensor mask_of_segments(Call& call, const AttentionOptions& options, const Shape& scores) {
   const auto expect_ids = [&](const char* what, const Tensor& ids, int dim) {
     const TensorType& type = call.type(ids);
@@ -90,8 +90,8 @@ Tensor mask_of_segments(Call& call, const AttentionOptions& options, const Shape
   return logical_and(equal(of_query, of_key), not_equal(of_query, 0));
 }
 
-/// What hides keys, and the bias with -inf where it does, as the op takes it: of four dims, which
-/// stay 1 where they are broadcast. Undefined if there is neither.
+/// The bias that the op takes, with -inf for each hidden key. It has four dims, which stay 1 where
+/// they are broadcast. Undefined if nothing is hidden and no bias is given.
 Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& scores) {
   Tensor bias;
   if (options.bias.defined()) {

@@ -2,7 +2,6 @@
 
 #include <weft/ops.hpp>
 
-#include "spmd/nn/init.hpp"
 #include "spmd/nn/optimizer_parts.hpp"
 
 namespace weft {
@@ -161,9 +160,9 @@ void GradientAccumulation::add_all(Call& call, std::span<const Tensor> in_order,
 std::vector<Tensor> GradientAccumulation::take(std::source_location loc) {
   Call call("GradientAccumulation::take", loc);
   const TensorNode& count = *count_.node();
-  const bool is_first_value =
-      has_first_value(count) && !count.kept.has_value() && !call.trace().is_pending(count);
-  if (is_first_value) call.refuse("nothing was added: call add() with the gradients first");
+  const bool has_added = call.trace().is_pending(count) || count.kept.has_value() ||
+                         !is_first_value(binding_of(count));
+  if (!has_added) call.refuse("nothing was added: call add() with the gradients first");
   const Losses losses = losses_so_far(call);
   const Tensor total = present(call, count_);
   const Tensor share = where(equal(total, 0.0), 0.0, 1.0 / total);

@@ -176,10 +176,4 @@ Parameter begin_uniform(Parameter parameter, double bound) {
   return begin_with(parameter, about, uniform_elements(parameter.name(), bound));
 }
 
-bool has_first_value(const TensorNode& state) {
-  const auto* source = std::get_if<SourcePtr>(&state.storage);
-  return std::holds_alternative<HostData>(state.storage) ||
-         (source != nullptr && (*source)->is_first_value());
-}
-
 }  // namespace weft

@@ -32,7 +32,4 @@ MakeElements normal_elements(std::string_view name, double mean, double standard
 Parameter begin_with(Parameter parameter, const std::string& about, MakeElements make);
 Parameter begin_uniform(Parameter parameter, double bound);
 
-/// Whether the value of this state is that with which the loop made it.
-bool has_first_value(const TensorNode& state);
-
 }  // namespace weft

@@ -135,7 +135,7 @@ void for_each_place(const Elements& index, std::size_t per_row, std::size_t size
   }
 }
 
-/// Of rows of `size` elements, those that operand 1 names.
+/// Takes the elements that operand 1 names from rows of `size` elements.
 Elements taken_from(const Elements& rows, std::size_t size, const Evaluation& e) {
   Elements result(e.operand(1).size(), 0.0);
   for_each_place(e.operand(1), last_size(e.shape()), size,

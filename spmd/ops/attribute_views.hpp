@@ -17,7 +17,7 @@ std::array<Words, 3> triples(Words words);
 /// Whether a slice with these words takes the whole dim.
 bool is_whole_dim(Words words, std::size_t dim, const Shape& from);
 
-/// Whose zeros make a product 0, whatever it multiplies, NaN and infinities too.
+/// The operand whose zeros make a product 0 even where they meet a NaN or an infinity.
 enum class SkipZeros : std::int8_t {
   never = -1,
   lhs,        ///< lhs then has no gradient where it is 0

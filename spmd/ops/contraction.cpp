@@ -165,8 +165,8 @@ std::array<DotSide, 2> dot_sides(Builder& builder, const ForwardOp& op) {
           side(op.operands[1], dims.rhs_batch, dims.rhs_contracting)};
 }
 
-/// Whose zeros a product in a gradient skips. The op's lhs, rhs and cotangent multiply each other,
-/// of which two are the product's operands, and the third is what its own cotangent is for.
+/// Chooses the operand whose zeros a product in a gradient skips. Two of the op's lhs, rhs and
+/// cotangent are the product's operands, and its result is the gradient of the third.
 SkipZeros skipped_in(SkipZeros of_op, SkipZeros lhs, SkipZeros rhs) {
   if (of_op == SkipZeros::never) return SkipZeros::never;
   if (of_op == lhs) return SkipZeros::lhs;

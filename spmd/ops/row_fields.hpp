@@ -75,7 +75,7 @@ enum class Pads : std::uint8_t {
   with_zeros,  ///< only if the padding of its operands is 0
 };
 
-/// What the op makes of an operand and a number beside it. A product has them in either order.
+/// The effect of the op on an operand beside a number. A product has them in either order.
 enum class Scaling : std::uint8_t { nothing, negates, multiplies, divides, raises };
 
 /// Which operands may stay partial sums, with the rest on other chips. The result is then a partial

@@ -28,6 +28,12 @@ Binding binding_of(const TensorNode& node) {
   return std::get<HostData>(node.storage);
 }
 
+bool is_first_value(const Binding& value) {
+  const auto* source = std::get_if<SourcePtr>(&value);
+  return std::holds_alternative<HostData>(value) ||
+         (source != nullptr && (*source)->is_first_value());
+}
+
 NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
                   std::span<const std::byte> elements, const std::source_location& loc) {
   WEFT_CHECK(static_cast<std::int64_t>(elements.size()) == type.bytes(), elements.size(),

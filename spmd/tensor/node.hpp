@@ -26,7 +26,7 @@ struct LossMean {
   ValueId count = kNoId;  ///< of what counts, as labels that aren't ignored
   double factor = 1;
   double elements = 0;  ///< that the mean is over, counted or not; 0: unknown
-  /// Where it is divided by a count of its data without being that quotient; "" if it isn't.
+  /// The line that divides it by a count of its data, if more is computed after that; else "".
   std::string divided_at{};
   Tensor kept_count{};  ///< the count, where the program ends before it can be asked for
 };
@@ -102,6 +102,9 @@ using NodePtr = std::shared_ptr<TensorNode>;
 
 /// The stored value as a program's input.
 Binding binding_of(const TensorNode& node);
+
+/// Whether the loop has made state with this value, so that it isn't that of a file or a run.
+bool is_first_value(const Binding& value);
 
 /// A node with these elements, in host memory; as many bytes as the type has.
 NodePtr host_node(const TensorType& type, InputKind kind, std::string name,

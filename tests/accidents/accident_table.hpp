@@ -7,7 +7,7 @@
 
 namespace weft::accidents {
 
-/// What the test does once the accident has happened, or how it looks at the job.
+/// The part that the test takes in an accident.
 enum class Hand {
   none,
   ends,         ///< the job ends by itself

@@ -56,7 +56,7 @@ class Steps {
   weft::Parameter sum_ = weft::make_parameter("sum", std::vector<float>{0}, {1});
 };
 
-/// What an accident, or an odd habit, needs.
+/// The loop's things that an accident, or an odd habit, uses.
 struct Stage {
   weft::TrainContext& ctx;
   const weft::Config& config;
@@ -112,7 +112,7 @@ void lock_twice() {
   mutex.lock();
 }
 
-/// Whose item 3 isn't read.
+/// A dataset whose item 3 is never read to its end.
 class Stuck : public weft::Dataset {
  public:
   explicit Stuck(bool is_stuck) : is_stuck_(is_stuck) {}
@@ -151,7 +151,7 @@ void run_chain(int count) {
 
 using Act = std::function<void(Stage&)>;
 
-/// Of the victim at step 3.
+/// The accidents that happen to the victim at step 3.
 const std::map<std::string, Act>& accidents() {
   static const std::map<std::string, Act> all{
       {"stop",

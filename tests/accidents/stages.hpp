@@ -1,5 +1,5 @@
 #pragma once
-/// What the workers of accident_app do.
+/// The accidents and odd habits of accident_app's workers.
 
 #include <weft/config.hpp>
 #include <weft/train_context.hpp>

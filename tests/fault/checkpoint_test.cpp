@@ -27,6 +27,7 @@ using testing::expect_nothing_left;
 using testing::expect_words;
 using testing::failure_of;
 using testing::FaultApp;
+using testing::finished;
 using testing::processes_of;
 using testing::wait_until;
 using Json = nlohmann::json;
@@ -39,13 +40,6 @@ std::vector<std::string> digits(const std::string& folder, const std::string& re
   return {DIGITS, "--epochs",       "3",      "--workers",          workers, "--chips",
           chips,  "--json",         "{json}", "--checkpoint-every", "3",     "--resume",
           resume, "--max-failures", "-1",     "--checkpoint-dir",   folder};
-}
-
-Json finished(AppProcess& app) {
-  const std::string job = app.job();
-  EXPECT_EQ(app.wait(), 0) << app.output();
-  expect_nothing_left(job);
-  return app.result();
 }
 
 const Json& undisturbed() {

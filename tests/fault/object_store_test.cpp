@@ -21,7 +21,7 @@ namespace weft::object_store_test {
 namespace {
 
 using testing::AppProcess;
-using testing::expect_nothing_left;
+using testing::finished;
 using testing::MotoServer;
 using testing::processes_of;
 using testing::wait_until;
@@ -35,13 +35,6 @@ std::vector<std::string> digits(const std::string& folder, const std::string& wo
   return {DIGITS, "--epochs",       "1",      "--workers",          workers, "--chips",
           chips,  "--json",         "{json}", "--checkpoint-every", "4",     "--resume",
           "auto", "--max-failures", "-1",     "--checkpoint-dir",   folder};
-}
-
-Json finished(AppProcess& app) {
-  const std::string job = app.job();
-  EXPECT_EQ(app.wait(), 0) << app.output();
-  expect_nothing_left(job);
-  return app.result();
 }
 
 const Json& undisturbed() {

@@ -52,7 +52,7 @@ Loop all_has_run{"test.all_has_run", [](TrainContext& ctx) {
                    sum(count).item();
                  }};
 
-/// Of `run_loop`, whose run folder is gone by then.
+/// The log of a run, taken before its folder is gone.
 std::string said_in(const Loop& loop, int workers = 0) {
   std::string log;
   struct ReadLog : Callback {

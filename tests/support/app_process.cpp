@@ -141,4 +141,11 @@ void expect_nothing_left(const std::string& job) {
   EXPECT_FALSE(fs::exists(root + "/" + job));
 }
 
+nlohmann::json finished(AppProcess& app) {
+  const std::string job = app.job();
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  expect_nothing_left(job);
+  return app.result();
+}
+
 }  // namespace weft::testing

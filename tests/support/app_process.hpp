@@ -56,5 +56,7 @@ std::vector<pid_t> processes_of(const std::string& job);
 
 /// Fails the test if the job has left a process, a shared-memory segment or a control folder.
 void expect_nothing_left(const std::string& job);
+/// The result of a job that must end well and leave nothing.
+nlohmann::json finished(AppProcess& app);
 
 }  // namespace weft::testing

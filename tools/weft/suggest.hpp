@@ -1,5 +1,5 @@
 #pragma once
-/// What a user may have meant by a word that the command line doesn't have.
+/// Suggestions for words that the command line doesn't have.
 
 #include <string>
 #include <vector>

@@ -67,7 +67,7 @@ struct ActorRow {
   /// known.
   std::int64_t moved_ns = 0;
   std::uint64_t pid_namespace = 0;  ///< in which `pid` counts; 0: not known
-  /// What the trainer or a loop has called and waits for: "Plotter::on_report", a dataset.
+  /// The call that the trainer or a loop waits for: "Plotter::on_report", or a dataset's name.
   std::string inside{};
   std::int64_t inside_number = -1;   ///< of the item that is read; -1: none
   int inside_tid = 0;                ///< the thread that is inside

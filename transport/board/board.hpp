@@ -39,8 +39,8 @@ struct BoardHeader {
   int num_chips = 0;
   int trainer_pid = 0;
   std::int64_t started_unix_ns = 0;
-  /// Of the process that made the board; 0: not known. Times that are taken in another time
-  /// namespace differ by a constant.
+  /// The time namespace of the process that made the board; 0: not known. Times that are taken in
+  /// another one differ by a constant.
   std::uint64_t time_namespace = 0;
   std::int64_t boottime_minus_realtime_ns = 0;
 };

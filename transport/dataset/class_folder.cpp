@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of folders in folders: links may go round in a circle.
+/// The maximum depth of folders. Links may go round in a circle.
 constexpr int kDepthMax = 32;
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 30;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Which sequences lie in a packed row, and how its fields are filled.
+/// Chooses the sequences of each packed row, and fills its fields.
 
 #include <cstdint>
 #include <deque>

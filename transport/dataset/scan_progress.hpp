@@ -19,7 +19,7 @@ struct ScanPlace {
 /// "reads books.jsonl: 1.2 of 40.0 GB after 12 s, 0.1 GB a second".
 std::string to_string(const ScanPlace& place);
 
-/// Where scans report, and the clock that they look at.
+/// The receiver of scans' reports, and the clock that scans look at.
 struct ScanReports {
   std::function<double()> seconds{};
   std::function<void(const ScanPlace&)> say{};

@@ -81,7 +81,7 @@ class TarFiles : public Dataset {
     const auto after = std::ranges::upper_bound(first_samples_, index);
     return static_cast<std::uint32_t>(after - first_samples_.begin()) - 1;
   }
-  /// Of the item's fields.
+  /// The places of the item's fields.
   const Place* places_of(std::int64_t index) const {
     return &places_[static_cast<std::size_t>(index) * sample_.num_fields()];
   }

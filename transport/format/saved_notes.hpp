@@ -10,8 +10,8 @@
 
 namespace weft {
 
-/// What the loop saved beside its tensors (CheckpointManifest::user_json). Nulls in a checkpoint
-/// that something else wrote.
+/// The values that the loop saved beside its tensors (CheckpointManifest::user_json). They are null
+/// in a checkpoint that another program wrote.
 struct SavedNotes {
   nlohmann::json metrics{};
   nlohmann::json user{};

@@ -50,7 +50,7 @@ std::string hash_of(const std::string& url) {
   return fmt::format("{:016x}", xxh3(std::as_bytes(std::span(url))));
 }
 
-/// Where the copies of a folder's objects are.
+/// The local folder for copies of a remote folder's objects.
 std::string copies_of(const std::string& folder_url) {
   return cache_folder() + "/copies/" + hash_of(folder_url);
 }

@@ -16,8 +16,9 @@
 
 namespace weft {
 
-/// Where `path` can be read: itself, or of a URL the copy, which is made unless there is one of the
-/// object's present version. Throws not_found if there is no such object; no_space, io.
+/// Returns a local path as it is. For a URL it returns the path of a copy, which is made unless
+/// there is one of the object's present version. Throws not_found if there is no such object;
+/// no_space, io.
 std::string local_copy(const std::string& path);
 /// The copy of an object whose version is known.
 std::string local_copy(const StoredObject& object);
@@ -26,8 +27,8 @@ std::vector<std::string> local_copies(const std::vector<std::string>& paths);
 /// The folder in which FOLDER/NAME can be read for each name: of a URL, the folder of the copies.
 std::string local_folder(const std::string& folder, const std::vector<std::string>& names);
 
-/// Of the folders in `parent_url` whose copies are noted by this, only `folder_url` keeps its
-/// copies, and those that somebody has locked (flock) by their file `locked`.
+/// Notes that `folder_url` has copies, and removes those of the folder in `parent_url` that was
+/// noted before, unless somebody has locked (flock) its file `locked`.
 void keep_one_copy(const std::string& parent_url, const std::string& folder_url,
                    const std::string& locked);
 

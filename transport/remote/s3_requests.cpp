@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kKeyBytesMax = 1024;
 constexpr std::size_t kBucketBytesMax = 255;
-/// Of a server's text in a message.
+/// A message quotes at most this much of a server's text.
 constexpr std::size_t kSaidBytesMax = 300;
 constexpr int kWaitMsMax = 10'000;
 
@@ -40,7 +40,7 @@ void read_error(const S3Request& request, S3Answer& answer) {
     answer.message = said(root.text_of("Message"));
     if (answer.code.empty()) answer.code = "Error";
   } catch (const Error&) {
-    // Of another server, as a proxy: the status says enough.
+    // Another server, such as a proxy, has answered. The status says enough.
   }
 }
 

@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// Where an object, or a prefix of objects, is.
+/// The parts of the URL of an object, or of a prefix of objects.
 struct S3Name {
   std::string url{};  ///< "s3://bucket/key", as it was given
   std::string bucket{};

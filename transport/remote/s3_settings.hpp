@@ -1,5 +1,5 @@
 #pragma once
-/// Which account, region and server S3 is used with: as the tools of AWS read it.
+/// The account, region and server for S3, read as the tools of AWS read them.
 
 #include <cstddef>
 #include <string>

@@ -235,7 +235,7 @@ class S3Storage : public Storage {
     return all + "</CompleteMultipartUpload>";
   }
 
-  /// What comes from the server goes back to it, as text.
+  /// Escapes a text of the server's that is sent back to it.
   static std::string as_xml(const std::string& text) {
     std::string out;
     for (const char c : text) {

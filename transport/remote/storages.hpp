@@ -1,5 +1,5 @@
 #pragma once
-/// Which paths are URLs of object stores, and which Storage has them.
+/// Finds the Storage of a path that is a URL.
 
 #include <string>
 #include <string_view>
@@ -19,15 +19,15 @@ StoragePtr find_storage(std::string_view path, std::string_view option = "");
 /// Throws what find_storage() throws.
 void require_storage(std::string_view path, std::string_view option = "");
 
-/// What is stored under a URL. Throws not_found if there is nothing; invalid_argument for more than
-/// `bytes_max`.
+/// Reads the object of a URL. Throws not_found if there is none; invalid_argument if it has more
+/// than `bytes_max`.
 std::vector<std::byte> read_object(const std::string& url, std::size_t bytes_max);
 
 /// A URL without slashes at its end; a path of this machine as it is.
 std::string without_last_slash(std::string path);
 /// The URL of what lies around another one: "s3://bucket/a" for "s3://bucket/a/b".
 std::string parent_url(const std::string& url);
-/// What follows the last slash: "b" for "s3://bucket/a/b".
+/// The part after the last slash: "b" for "s3://bucket/a/b".
 std::string last_part(const std::string& path);
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <weft/error.hpp>
 
 #include "spmd/base/nearest.hpp"
+#include "spmd/tensor/node.hpp"
 
 namespace weft {
 namespace {
@@ -24,13 +25,6 @@ std::string joined(std::vector<std::string> texts) {
 const FileTensor* find(const StateFile& file, const std::string& name) {
   const auto found = std::ranges::find(file.tensors(), name, &FileTensor::name);
   return found == file.tensors().end() ? nullptr : &*found;
-}
-
-/// Whether it is what the loop has made itself.
-bool is_first_value(const Binding& value) {
-  const auto* source = std::get_if<SourcePtr>(&value);
-  return std::holds_alternative<HostData>(value) ||
-         (source != nullptr && (*source)->is_first_value());
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ std::optional<ParsedName> parse_name(std::string_view name) {
   return parsed;
 }
 
-/// Where the folder's checkpoints are written.
+/// The local folder in which the folder's checkpoints are written.
 std::string writing_folder(const std::string& folder) {
   return is_remote(folder) ? staging_folder(folder) : folder;
 }

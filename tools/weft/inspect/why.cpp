@@ -54,7 +54,7 @@ Why answer(SnapshotReader& reader, const WhyArguments& options) {
     std::this_thread::sleep_for(kBetweenLooksAtStopped);
     now = reader.read({.events = true});
   }
-  // What holds a lock is worth a sight, once it was seen who waits for it.
+  // A first look shows who waits for a lock. A later one looks at its holder.
   for (int i = 0; i < kSightsMax; ++i) add_sights(now, worth_a_sight(before, now));
   Why why = explain(before, now, {.patience_s = options.patience_s});
   if (why.verdict == Verdict::well && now.live && !now.over()) look_for_slow(reader, why);

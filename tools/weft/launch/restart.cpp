@@ -49,7 +49,7 @@ void bury_job_of(pid_t trainer) {
   if (remains && remains->life == JobLife::dead) (void)remove_remains(*remains);
 }
 
-/// What the trainer had not written of its workers' reports. Without them the run is still saved.
+/// Writes the reports that the trainer had not written yet. Without them the run is still saved.
 void keep_reports(const JobRemains& remains, std::uint64_t step) {
   try {
     const std::string run_dir = Board::open(remains.job, true).header().run_dir;

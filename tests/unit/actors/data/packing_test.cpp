@@ -214,7 +214,7 @@ TEST_F(Packing, ChangesNoOutputLossOrGradientOnAnyMesh) {
   }
 }
 
-/// What lies in another segment mustn't show, not even a NaN.
+/// A query isn't changed by another segment, not even by a NaN there.
 TEST_F(Packing, KeepsSegmentsApartWhateverTheyHave) {
   run({1, 1}, [] {
     const auto ids = to_device(std::vector<std::int32_t>{1, 1, 2, 2, 2, 0}, {1, 6});

@@ -145,7 +145,7 @@ TEST_F(RemoteDatasets, OfTextsAreThoseOfTheFiles) {
         (void)Tokenizer::load(entry.path());
         tokenizer = entry.path();
       } catch (const Error&) {
-        // Of other files there.
+        // It is another file of the folder.
       }
     }
   }

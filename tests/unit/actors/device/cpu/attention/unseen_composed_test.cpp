@@ -15,11 +15,15 @@
 
 #include "tests/support/engine_runtime.hpp"
 #include "tests/support/simulate_runtime.hpp"
+#include "tests/unit/actors/device/cpu/attention/hiding.hpp"
 
 namespace weft::unseen_composed_test {
 namespace {
 
 using testing::EngineRuntime;
+using testing::Hiding;
+using testing::kAllHidings;
+using testing::OddKeys;
 using testing::SimulateRuntime;
 using Numbers = std::vector<double>;
 
@@ -28,30 +32,13 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kLength = 12;
 constexpr std::int64_t kSize = 4;
 /// Rows of keys that hold other numbers than finite ones.
-constexpr std::array<std::int64_t, 4> kOdd{3, 5, 8, 10};
+constexpr OddKeys kOdd{3, 5, 8, 10};
 using OddNumbers = std::array<double, 4>;
 constexpr OddNumbers kPlain{0.5, -0.25, 0.125, 1};
 constexpr OddNumbers kStrange{kNaN, kInfinity, -kInfinity, kNaN};
 
 enum class Form { dropout, bias, cut, ring };
-enum class Hiding { causal, mask, row_mask, added, row_added };
 constexpr std::array kAllForms{Form::dropout, Form::bias, Form::cut, Form::ring};
-constexpr std::array kAllWays{Hiding::causal, Hiding::mask, Hiding::row_mask, Hiding::added,
-                              Hiding::row_added};
-
-bool sees(Hiding way, std::int64_t query, std::int64_t key) {
-  const bool is_odd = std::ranges::find(kOdd, key) != kOdd.end();
-  switch (way) {
-    case Hiding::causal: return key <= query;
-    case Hiding::mask:
-    case Hiding::added: return !is_odd || query % 5 == 0;
-    default: return !is_odd;
-  }
-}
-
-bool sees_an_odd_one(Hiding way, std::int64_t query) {
-  return std::ranges::any_of(kOdd, [&](std::int64_t key) { return sees(way, query, key); });
-}
 
 Parameter parameter(const char* name, double pace, const OddNumbers* odd, std::size_t first) {
   std::vector<float> elements;
@@ -75,7 +62,7 @@ struct Case {
     if (way == Hiding::causal) return {};
     std::vector<std::int32_t> elements;
     for (std::int64_t i = 0; i < kLength; ++i) {
-      for (std::int64_t j = 0; j < kLength; ++j) elements.push_back(sees(way, i, j) ? 1 : 0);
+      for (std::int64_t j = 0; j < kLength; ++j) elements.push_back(sees(way, kOdd, i, j) ? 1 : 0);
     }
     return equal(to_device(elements, {kLength, kLength}), 1.0);
   }
@@ -123,7 +110,8 @@ std::vector<Numbers> run(const Case& test, const OddNumbers& odd) {
                                cast(all[2], test.dtype));
   // A query that sees an odd number makes its part of a loss NaN, which isn't that of the others.
   std::vector<std::int32_t> counts;
-  for (std::int64_t i = 0; i < kLength; ++i) counts.push_back(sees_an_odd_one(test.way, i) ? 0 : 1);
+  for (std::int64_t i = 0; i < kLength; ++i)
+    counts.push_back(sees_an_odd_one(test.way, kOdd, i) ? 0 : 1);
   const Tensor is_counted = equal(to_device(counts, {kLength, 1}), 1.0);
   const Tensor loss =
       sum(where(is_counted, cast(y, DType::f32), 0.0) * sin(iota({kLength, kSize}, 0, DType::f32)));
@@ -150,7 +138,7 @@ void expect_unseen(const Case& test) {
   const std::vector<Numbers> plain = run<AnyRuntime>(test, kPlain);
   const std::vector<Numbers> odd = run<AnyRuntime>(test, kStrange);
   for (std::int64_t row = 0; row < kLength; ++row) {
-    const bool is_seen = sees_an_odd_one(test.way, row);
+    const bool is_seen = sees_an_odd_one(test.way, kOdd, row);
     if (is_seen) {
       const auto first = odd[0].begin() + row * kSize;
       EXPECT_TRUE(std::any_of(first, first + kSize, [](double y) { return !std::isfinite(y); }))
@@ -170,7 +158,7 @@ void expect_unseen(const Case& test) {
 
 TEST(UnseenKeys, ReachNoResultAndNoCotangentWithoutTheKernel) {
   for (const Form form : kAllForms) {
-    for (const Hiding way : kAllWays) {
+    for (const Hiding way : kAllHidings) {
       if (form == Form::ring && way != Hiding::causal) continue;  // it has no other
       for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
         SCOPED_TRACE(fmt::format("form {}, way {}, {}", static_cast<int>(form),

@@ -7,10 +7,15 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/unit/actors/device/cpu/attention/hiding.hpp"
 #include "tests/unit/actors/device/cpu/attention/paths.hpp"
 
 namespace weft::kernels::unseen_test {
 namespace {
+
+using testing::Hiding;
+using testing::kAllHidings;
+using testing::OddKeys;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -18,26 +23,8 @@ constexpr std::int64_t kQueries = 37;
 constexpr std::int64_t kKeys = 70;
 constexpr std::int64_t kSize = 6;
 
-enum class Hiding { causal, mask, row_mask, added, row_added };
-constexpr std::array kAllWays{Hiding::causal, Hiding::mask, Hiding::row_mask, Hiding::added,
-                              Hiding::row_added};
-
 /// Rows of keys that hold other numbers than finite ones.
-constexpr std::array<std::int64_t, 4> kOdd{3, 8, 21, 33};
-
-bool sees(Hiding way, std::int64_t query, std::int64_t key) {
-  const bool is_odd = std::ranges::find(kOdd, key) != kOdd.end();
-  switch (way) {
-    case Hiding::causal: return key <= query;
-    case Hiding::mask:
-    case Hiding::added: return !is_odd || query % 5 == 0;
-    default: return !is_odd;
-  }
-}
-
-bool sees_an_odd_one(Hiding way, std::int64_t query) {
-  return std::ranges::any_of(kOdd, [&](std::int64_t key) { return sees(way, query, key); });
-}
+constexpr OddKeys kOdd{3, 8, 21, 33};
 
 ValueId add_bias(KernelCase& test, Hiding way, DType dtype) {
   if (way == Hiding::causal) return kNoId;
@@ -47,7 +34,7 @@ ValueId add_bias(KernelCase& test, Hiding way, DType dtype) {
   Elements elements;
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < kKeys; ++j) {
-      const bool is_seen = sees(way, i, j);
+      const bool is_seen = sees(way, kOdd, i, j);
       elements.push_back(is_mask ? (is_seen ? 1 : 0) : is_seen ? 0.25 : -kInfinity);
     }
   }
@@ -91,7 +78,7 @@ void expect_unseen(Hiding way, DType dtype) {
   const std::vector<Elements> plain = run(way, dtype, {0.5, -0.25, 0.125, 1});
   const std::vector<Elements> odd = run(way, dtype, {kNaN, kInfinity, -kInfinity, kNaN});
   for (std::int64_t query = 0; query < kQueries; ++query) {
-    if (sees_an_odd_one(way, query)) continue;
+    if (sees_an_odd_one(way, kOdd, query)) continue;
     SCOPED_TRACE(query);
     ASSERT_NO_FATAL_FAILURE(expect_rows(odd[0], plain[0], query));
     ASSERT_NO_FATAL_FAILURE(expect_rows(odd[1], plain[1], query));
@@ -110,7 +97,7 @@ TEST(UnseenKeys, ReachNoResultAndNoCotangentOnAnyPath) {
   for (const KernelPath& path : paths()) {
     set_kernel_path(path);
     for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-      for (const Hiding way : kAllWays) {
+      for (const Hiding way : kAllHidings) {
         SCOPED_TRACE(fmt::format("vectors {}, {}, way {}", static_cast<int>(path.vectors),
                                  to_string(dtype), static_cast<int>(way)));
         ASSERT_NO_FATAL_FAILURE(expect_unseen(way, dtype));
