@@ -94,7 +94,7 @@ struct Why {
 
 /// For people: a block of lines for each root. What others wrote is made harmless.
 std::string to_text(const Why& why);
-/// Schema weft.why/1, see docs/inspect.md.
+/// Schema weft.why/2, see docs/inspect.md.
 std::string to_json(const Why& why);
 
 }  // namespace weft

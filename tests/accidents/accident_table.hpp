@@ -1,6 +1,6 @@
 #pragma once
-/// The accidents, and what `weft inspect why` has to say of each: docs/debugging.md has the same
-/// table for people.
+/// The accidents, and the answers of `weft inspect why` that are right. docs/debugging.md tells
+/// people of them.
 
 #include <string>
 #include <vector>

@@ -112,36 +112,6 @@ void lock_twice() {
   mutex.lock();
 }
 
-/// A dataset whose item 3 is never read to its end.
-class Stuck : public weft::Dataset {
- public:
-  explicit Stuck(bool is_stuck) : is_stuck_(is_stuck) {}
-  std::string name() const override { return "stuck"; }
-  std::int64_t size() const override { return 24; }
-  const std::vector<weft::Field>& fields() const override { return fields_; }
-
- private:
-  void read_item(const weft::Item& item, weft::ItemMemory out) const override {
-    if (is_stuck_ && item.index == 3) wait_for_disk();
-    std::fill(out[0].begin(), out[0].end(), std::byte{});
-  }
-  [[noreturn]] static void wait_for_disk() {
-    say_staged();
-    for (;;) ::pause();
-  }
-
-  std::vector<weft::Field> fields_{{.name = "x", .type = {weft::DType::f32, {1}}}};
-  bool is_stuck_;
-};
-
-void read_stuck(const Stage& stage) {
-  weft::DeviceLoader loader(std::make_shared<Stuck>(stage.is_victim), {.batch_size = 6});
-  for (const weft::Batch& batch : loader) {
-    weft::sum(batch["x"]).item();
-    weft::sync();
-  }
-}
-
 /// A chain of elementwise ops, which become one loop.
 void run_chain(int count) {
   weft::Tensor x = weft::full({1024}, 0.5);
@@ -183,7 +153,6 @@ const std::map<std::string, Act>& accidents() {
          say_staged();
          for (;;) stage.ctx.report({{"x", 1}});
        }},
-      {"loader", [](Stage& stage) { read_stuck(stage); }},
   };
   return all;
 }
@@ -341,9 +310,7 @@ void run_stage(weft::TrainContext& ctx, const weft::Config& config) {
     const bool at = step == kStep;
     if (at && (mode == "on_report" || mode == "slow_end")) return ctx.report({{"step", step}});
     if (at && mode == "return" && stage.is_victim) return;
-    if (at && accident != accidents().end() && (stage.is_victim || mode == "loader")) {
-      accident->second(stage);
-    }
+    if (at && accident != accidents().end() && stage.is_victim) accident->second(stage);
     if (habit != habits().end()) habit->second(stage);
     stage.steps.step();
     if (step == kStep + 1 && stage.rank == 0 && accident == accidents().end()) say_staged();

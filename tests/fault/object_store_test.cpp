@@ -63,6 +63,7 @@ class ObjectStore : public ::testing::Test {
   }
   void SetUp() override {
     if (!server().why_not().empty()) GTEST_SKIP() << server().why_not();
+    ASSERT_TRUE(server().is_there()) << "moto is installed and doesn't start";
   }
   static std::string folder() {
     return std::string("s3://bucket/") +
@@ -101,9 +102,11 @@ TEST_F(ObjectStore, TheLossOfAWorkerThatSavesChangesNothing) {
   for (const std::uint64_t step : {5, 16}) {
     wait_until([&] { return board.read(1).step >= step; });
     const pid_t pid = board.read(step == 5 ? 1 : 2).pid;
-    if (pid > 0) ::kill(pid, SIGKILL);
+    ASSERT_GT(pid, 0);
+    ::kill(pid, SIGKILL);
   }
   const Json result = finished(app);
+  EXPECT_NE(app.output().find("was killed by signal 9"), std::string::npos) << app.output();
   EXPECT_EQ(result.at("params_digest"), undisturbed().at("params_digest"));
   EXPECT_EQ(result.at("loss_history"), undisturbed().at("loss_history"));
   const auto entries = list_checkpoints(folder());
@@ -130,6 +133,7 @@ TEST_F(ObjectStore, AKillWhileACheckpointIsPutLeavesNone) {
   int attempt = 0;
   // The save may end between the look at the store and the kill.
   for (bool was_putting = false; !was_putting; ++attempt) {
+    ASSERT_LT(attempt, 50) << "no kill came while a checkpoint was put";
     place = folder() + std::to_string(attempt);
     AppProcess app(digits(place));
     const std::string job = app.job().substr(0, 32);

@@ -248,8 +248,7 @@ TEST(Recovery, AHangIsWarnedOfWhereItIsNoLoss) {
   FaultApp app({"--mode", "all_sleep", "--hang-warning", "1"});
   app.job();
   app.wait_for_line("the job hangs: nothing has moved");
-  // Equal ones are told together.
-  expect_words({{"message", app.wait_for_line("BUSY     worker")}}, {"own code", "sleeps"});
+  expect_words({{"message", app.wait_for_line("BUSY     workers 0-2")}}, {"own code", "sleeps"});
   ::kill(app.pid(), SIGINT);
   EXPECT_EQ(failure_of(app).at("code"), "cancelled");
   const std::string& output = app.output();

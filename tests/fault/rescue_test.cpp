@@ -47,6 +47,10 @@ class Rescue : public ::testing::Test {
   ~Rescue() override { fs::remove_all(path_); }
 
   std::vector<std::string> here() const { return {"XDG_RUNTIME_DIR=" + path_}; }
+  static std::vector<std::string> launch_digits(const char* max_failures) {
+    return {WEFT,         "launch", "-n",   "2",        "--chips", "2",      "--max-failures",
+            max_failures, "--",     DIGITS, "--epochs", "3",       "--json", "{json}"};
+  }
   std::string saved() const { return path_ + "/saved"; }
   std::string root() const { return path_ + "/weft"; }
   /// digits, which saves only what a test makes it save.
@@ -287,9 +291,7 @@ TEST_F(Rescue, RefusesADamagedRunCard) {
 /// Where no checkpoint path is given, too: the killed run's folder has what is rescued.
 TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
   std::mt19937_64 random(4);
-  AppProcess app({WEFT, "launch", "-n", "2", "--chips", "2", "--max-failures", "-1", "--", DIGITS,
-                  "--epochs", "3", "--json", "{json}"},
-                 here());
+  AppProcess app(launch_digits("-1"), here());
   std::string job = app.job().substr(0, 32);
   std::uint64_t step = 0;
   for (int kills = 0; kills < 4; ++kills) {
@@ -312,9 +314,7 @@ TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
 /// launcher's look.
 TEST_F(Rescue, LaunchLosesNoStepToAnotherJobThatBegins) {
   std::mt19937_64 random(5);
-  AppProcess app({WEFT, "launch", "-n", "2", "--chips", "2", "--max-failures", "1", "--", DIGITS,
-                  "--epochs", "3", "--json", "{json}"},
-                 here());
+  AppProcess app(launch_digits("1"), here());
   const std::string job = app.job().substr(0, 32);
   ASSERT_TRUE(let_run(job, 0, random));
   ::kill(app.pid(), SIGSTOP);
@@ -345,9 +345,7 @@ TEST_F(Rescue, LaunchBeginsAgainWhereNoStepWasKept) {
 
 TEST_F(Rescue, LaunchSaysWhereTheLastStepIsWhenItStartsNoMore) {
   std::mt19937_64 random(6);
-  AppProcess app({WEFT, "launch", "-n", "2", "--chips", "2", "--max-failures", "1", "--", DIGITS,
-                  "--epochs", "3", "--json", "{json}"},
-                 here());
+  AppProcess app(launch_digits("1"), here());
   std::string job = app.job().substr(0, 32);
   std::uint64_t step = 0;
   for (int kills = 0; kills < 2; ++kills) {

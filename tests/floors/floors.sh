@@ -134,6 +134,8 @@ say 'caf stands only in *_actor.*, messages.* and system.*' < <(
 say 'oneDNN stands only in actors/device/cpu/onednn/' < <(
   sources "${product[@]}" | but '^actors/device/cpu/onednn/' |
     xargs -r grep -HnP '\bdnnl::|<oneapi/' /dev/null || true)
+say 'libcurl stands only in transport/remote/' < <(
+  sources "${product[@]}" | but '^transport/remote/' | xargs -r grep -HnP '<curl/' /dev/null || true)
 say 'xbyak stands only in actors/device/cpu/jit/' < <(
   sources "${product[@]}" | but '^actors/device/cpu/jit/' |
     xargs -r grep -HnP '\bXbyak::|<xbyak/' /dev/null || true)

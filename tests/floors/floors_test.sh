@@ -89,6 +89,8 @@ refuses examples/c.cpp '#include <caf/all.hpp>\n' \
 examples/c.cpp:1: caf stands only in *_actor.*, messages.* and system.*"
 refuses actors/device/c.cpp '#include <oneapi/dnnl/dnnl.hpp>\n' \
   '1: oneDNN stands only in actors/device/cpu/onednn/'
+refuses transport/board/c.cpp '#include <curl/curl.h>\n' \
+  '1: libcurl stands only in transport/remote/'
 refuses actors/device/cpu/c.cpp '#include <xbyak/xbyak.h>\n' \
   '1: xbyak stands only in actors/device/cpu/jit/'
 refuses tests/c.cpp '#include "c.hpp"\n' \

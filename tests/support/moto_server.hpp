@@ -18,12 +18,14 @@ class MotoServer {
   MotoServer(const MotoServer&) = delete;
   MotoServer& operator=(const MotoServer&) = delete;
 
-  const std::string& why_not() const { return why_not_; }
+  const std::string& why_not() const { return why_not_; }  ///< "" where it is installed
+  bool is_there() const { return is_there_; }              ///< it answers
 
  private:
   const TemporaryFolder cache_;
   std::unique_ptr<AppProcess> process_;
   std::string why_not_;
+  bool is_there_ = false;
 };
 
 }  // namespace weft::testing

@@ -215,6 +215,7 @@ class SimJob {
 
   // recovery_end.cpp
   void count_incidents();
+  bool has_repeated(const Failure& failure) const;
   void check_end() const;
   void check_preempted_end() const;
 

@@ -103,7 +103,7 @@ void expect_same(const Floats& found, const Floats& expected) {
   }
 }
 
-TEST_F(EagerFit, ReadsBeforeTheGradientChangeNoBit) {
+TEST_F(EagerFit, ReadsBeforeTheGradientChangeNothing) {
   for (const int chips : {1, 4}) {
     std::vector<Floats> values;
     for (const Reads reads : {Reads::none, Reads::before, Reads::around}) {

@@ -38,15 +38,15 @@ void expect_exact(const Program& program) {
 }
 
 /// Each op reads the one before it.
-TEST(LongChain, OfOneValue) {
-  expect_exact(program_with_input(DType::f32, [](Builder& b, ValueId x) {
-    ValueId y = x;
-    for (int i = 0; i < kOps; ++i) {
-      y = b.binary(i % 2 == 0 ? OpKind::add : OpKind::subtract, y, x);
-    }
-    return y;
-  }));
+ValueId add_and_subtract(Builder& b, ValueId x) {
+  ValueId y = x;
+  for (int i = 0; i < kOps; ++i) {
+    y = b.binary(i % 2 == 0 ? OpKind::add : OpKind::subtract, y, x);
+  }
+  return y;
 }
+
+TEST(LongChain, OfOneValue) { expect_exact(program_with_input(DType::f32, add_and_subtract)); }
 
 TEST(LongChain, OfOtherConstants) {
   expect_exact(program_with_input(DType::f32, [](Builder& b, ValueId x) {
@@ -97,13 +97,7 @@ TEST(LongChain, OfOpsThatArentCompiled) {
 }
 
 TEST(LongChain, OfADtypeThatIsntCompiled) {
-  expect_exact(program_with_input(DType::f64, [](Builder& b, ValueId x) {
-    ValueId y = x;
-    for (int i = 0; i < kOps; ++i) {
-      y = b.binary(i % 2 == 0 ? OpKind::add : OpKind::subtract, y, x);
-    }
-    return y;
-  }));
+  expect_exact(program_with_input(DType::f64, add_and_subtract));
 }
 
 /// Loops of one op, as sums stand between them.
