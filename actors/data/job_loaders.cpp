@@ -140,6 +140,7 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
     made.passes = progress->passes();
     made.taken = progress->taken();
     made.is_over = progress->is_over();
+    made.is_beside = progress->is_beside();
   }
   if (runtime_.mesh() != nullptr) {
     const std::uint64_t pass = std::max<std::uint64_t>(made.passes, 1) - 1;
@@ -223,9 +224,12 @@ bool JobLoaders::begin_pass(LoaderProgress& progress, bool is_nested,
     has_warned_ = true;
   }
   is_caught_up_ = true;
-  // A pass that follows others, of which one was open: the loop has decided not to continue that.
+  // A pass that follows others, of which one was open: the loop has decided not to continue that,
+  // unless such passes are open side by side.
   if (!progress.is_pending() && !progress.was_open() && !is_nested) {
-    for (Made& made : made_) made.progress->forget_pending();
+    for (Made& made : made_) {
+      if (!made.progress->is_beside()) made.progress->forget_pending();
+    }
   }
   progress.begin();
   return true;
@@ -254,6 +258,14 @@ void JobLoaders::step_ended() {
          to_string(site), file_line(repeated_at_));
   }
   const std::uint64_t step = runtime_.step();
+  const auto is_open = [](const Made& made) {
+    return !made.progress->is_over() && !made.progress->is_pending();
+  };
+  if (std::ranges::count_if(made_, is_open) > 1) {
+    for (Made& made : made_) {
+      if (is_open(made)) made.progress->set_beside();
+    }
+  }
   bool has_changed = false;
   for (Made& made : made_) has_changed = advance(made, step) || has_changed;
   if (has_changed) keep_lines();
@@ -317,7 +329,8 @@ bool JobLoaders::advance(Made& made, std::uint64_t step) const {
   progress.step_ended();
   StoredLoader& line = made.line;
   const bool is_over = progress.is_over() && !progress.is_pending();
-  const bool is_same_pass = line.passes == progress.passes() && line.is_over == is_over;
+  const bool is_same_pass = line.passes == progress.passes() && line.is_over == is_over &&
+                            line.is_beside == progress.is_beside();
   const std::uint64_t before = std::exchange(made.taken_before, progress.taken());
   if (is_same_pass && line.taken_at(step) == progress.taken()) return false;
   line.per_step = is_over        ? 0
@@ -326,6 +339,7 @@ bool JobLoaders::advance(Made& made, std::uint64_t step) const {
   line.passes = progress.passes();
   line.taken = progress.taken();
   line.is_over = is_over;
+  line.is_beside = progress.is_beside();
   line.step = step;
   return true;
 }

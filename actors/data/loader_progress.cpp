@@ -18,6 +18,7 @@ void LoaderProgress::restore(const StoredLoader& stored, std::int64_t batch_size
     taken_ = std::min(before == now ? taken : taken * before / now, batches_per_epoch_);
     passes_ = stored.passes;
     is_over_ = stored.is_over || stored.passes == 0;
+    is_beside_ = stored.is_beside;
   }
   is_pending_ = was_open_ = !is_over_;
   finished_ = passes_ - (is_pending_ ? 1 : 0);
@@ -35,6 +36,7 @@ void LoaderProgress::begin() {
   } else {
     ++passes_;
     taken_ = continued_at_ = 0;
+    is_beside_ = false;
   }
   is_pending_ = is_over_ = step_has_ended_ = false;
   ++begun_;

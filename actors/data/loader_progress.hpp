@@ -38,6 +38,9 @@ class LoaderProgress {
   /// The batch at which this loop continued an interrupted pass; 0 if it began the pass itself.
   std::uint64_t continued_at() const { return continued_at_; }
   bool was_open() const { return was_open_; }
+  /// In a step of the last pass, a pass of another loader was open too.
+  bool is_beside() const { return is_beside_; }
+  void set_beside() { is_beside_ = true; }
 
   /// Begins the next pass, or the pending one again.
   void begin();
@@ -61,6 +64,7 @@ class LoaderProgress {
   std::uint64_t taken_ = 0;
   bool is_over_ = true;
   bool step_has_ended_ = false;
+  bool is_beside_ = false;
   std::uint64_t begun_ = 0;
   std::uint64_t continued_at_ = 0;
   // These describe the loop that this one continues.

@@ -48,7 +48,7 @@ const std::vector<Accident>& accidents() {
       {.name = "ACallbackAtTheStart",
        .mode = "on_start",
        .says = {"BLOCKED  trainer", "Announce::on_start", "stay_here", "stages.cpp", "fix:"},
-       .never = {"worker 0 (", "worker 1 (", "LOST"},
+       .never = {"worker 0 (", "worker 1 (", "LOST     worker"},
        .afterwards = {"LOST     trainer", "Announce::on_start"},
        .is_killed = true},
       {.name = "ACallbackAfterTheLoops",

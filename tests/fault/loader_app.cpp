@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -257,6 +258,34 @@ void one_in_a_cycle(Training& training) {
   }
 }
 
+/// The second one is longer.
+void longer_one_in_a_cycle(Training& training) {
+  DeviceLoader train = training_data();
+  DeviceLoader other(numbers(100, 40), kShuffled);
+  auto next = other.begin();
+  while (train.epoch() < 3) {
+    for (const Batch& batch : train) {
+      if (next == other.end()) next = other.begin();
+      training.record(batch["x"] + (*next)["x"] * 2.0);
+      ++next;
+    }
+  }
+}
+
+/// The second one begins in the body of the first.
+void one_in_a_cycle_from_a_body_on(Training& training) {
+  DeviceLoader train = training_data();
+  DeviceLoader other(numbers(100, 16), kShuffled);
+  std::optional<DeviceLoader::Iterator> next;
+  while (train.epoch() < 3) {
+    for (const Batch& batch : train) {
+      if (!next || *next == other.end()) next.emplace(other.begin());
+      training.record(batch["x"] + (**next)["x"] * 2.0);
+      ++*next;
+    }
+  }
+}
+
 void step_ended_in_the_body(Training& training) {
   DeviceLoader train = training_data();
   while (train.epoch() < 3) {
@@ -352,6 +381,8 @@ const std::map<std::string, std::function<void(Training&)>> kLoops{
     {"counted_epochs_that_set_a_number", counted_epochs_that_set_a_number},
     {"counted_epochs_that_assign", counted_epochs_that_assign},
     {"one_in_a_cycle", one_in_a_cycle},
+    {"longer_one_in_a_cycle", longer_one_in_a_cycle},
+    {"one_in_a_cycle_from_a_body_on", one_in_a_cycle_from_a_body_on},
     {"step_ended_in_the_body", step_ended_in_the_body},
     {"two_batches_a_step", two_batches_a_step},
     {"packed_epochs", packed_epochs},

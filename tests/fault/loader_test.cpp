@@ -1,5 +1,5 @@
 /// The ways in which loops go through their data: straight, after a kill, and resumed from a
-/// checkpoint. WEFT_LOADER_KILLS: at how many batches of each loop; 3 by default.
+/// checkpoint. WEFT_LOADER_KILLS: at how many batches of each loop; 5 by default.
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ class LoaderLoops : public ::testing::TestWithParam<Case> {
   /// Some of the bodies, evenly spread, but for the first.
   std::vector<int> places() const {
     const char* given = std::getenv("WEFT_LOADER_KILLS");
-    const int count = std::min(given != nullptr ? std::atoi(given) : 3, GetParam().bodies - 1);
+    const int count = std::min(given != nullptr ? std::atoi(given) : 5, GetParam().bodies - 1);
     std::vector<int> places;
     for (int i = 0; i < count; ++i) places.push_back(2 + i * (GetParam().bodies - 1) / count);
     return places;
@@ -89,6 +89,8 @@ const Case kCases[] = {
     {"two_of_unequal_length", 8},
     {"counted_epochs_with_a_rate", 18},
     {"one_in_a_cycle", 12},
+    {"longer_one_in_a_cycle", 18},
+    {"one_in_a_cycle_from_a_body_on", 18},
     {"step_ended_in_the_body", 18},
     {"two_batches_a_step", 18},
     {"packed_epochs", 12},

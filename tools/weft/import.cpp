@@ -148,9 +148,10 @@ int run(ImportOptions& options) {
           : tensors_of(StateFile::open(options.source), options.choice);
   FileSystem& files = posix_file_system();
   const CheckpointLock lock(options.folder, fmt::format("weft import (pid {})", ::getpid()));
+  // One that was killed has left its folder, of this name too.
+  remove_unfinished(files, options.folder);
   const std::string unfinished =
       begin_checkpoint(files, options.folder, options.step, "import", options.step);
-  remove_unfinished(files, options.folder, unfinished);
   CheckpointManifest manifest{.step = options.step, .seed = options.seed, .partial = true};
   const std::vector<std::size_t> begins = divide(all);
   const int num_parts = static_cast<int>(begins.size()) - 1;

@@ -11,10 +11,10 @@ flatbuffers::Offset<LoaderTables> write_loaders(flatbuffers::FlatBufferBuilder& 
   for (const StoredLoader& loader : loaders) {
     const auto dataset = builder.CreateString(loader.dataset);
     const auto site = loader.site.empty() ? 0 : builder.CreateString(loader.site);
-    list.push_back(fb::CreateStoredLoader(builder, dataset, loader.num_items, loader.batch_size,
-                                          loader.batches_per_step, loader.seed, site, loader.origin,
-                                          loader.order_xxh3, loader.passes, loader.taken,
-                                          loader.step, loader.per_step, loader.is_over));
+    list.push_back(fb::CreateStoredLoader(
+        builder, dataset, loader.num_items, loader.batch_size, loader.batches_per_step, loader.seed,
+        site, loader.origin, loader.order_xxh3, loader.passes, loader.taken, loader.step,
+        loader.per_step, loader.is_over, loader.is_beside));
   }
   return builder.CreateVector(list);
 }
@@ -35,7 +35,8 @@ std::vector<StoredLoader> read_loaders(const LoaderTables* stored) {
                        .taken = loader->taken(),
                        .step = loader->step(),
                        .per_step = loader->per_step(),
-                       .is_over = loader->is_over()});
+                       .is_over = loader->is_over(),
+                       .is_beside = loader->is_beside()});
   }
   return loaders;
 }

@@ -25,6 +25,8 @@ struct StoredLoader {
   std::uint64_t step = 0;
   std::uint64_t per_step = 0;  ///< batches that each further step takes
   bool is_over = true;         ///< the last pass had ended before the last of these steps began
+  /// In a step of the last pass, a pass of another loader was open too.
+  bool is_beside = false;
 
   /// The batches of the last pass that `at` steps have taken.
   std::uint64_t taken_at(std::uint64_t at) const {

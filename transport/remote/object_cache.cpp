@@ -195,6 +195,7 @@ void keep_one_copy(const std::string& parent, const std::string& folder,
 }
 
 std::string staging_folder(const std::string& folder_url) {
+  require_storage(folder_url);
   std::string folder = cache_folder() + "/staged/" + hash_of(folder_url);
   make_folder(folder);
   return folder;

@@ -33,6 +33,7 @@ void keep_one_copy(const std::string& parent_url, const std::string& folder_url,
                    const std::string& locked);
 
 /// The folder, which exists, in which files are written before they are put under `folder_url`.
+/// Throws unavailable if the URL's scheme has no storage.
 std::string staging_folder(const std::string& folder_url);
 
 /// Stores a file of this machine. As Storage::put().

@@ -92,9 +92,10 @@ void add(Part& part, const KeptTensor& tensor, const KeptState& state, const Mes
 std::string write(Part part, const std::string& folder, const std::string& owner) {
   FileSystem& files = posix_file_system();
   const std::atomic<bool> never{false};
+  // A rescue that was killed has left its folder, of this name too.
+  remove_unfinished(files, folder);
   const std::string unfinished =
       begin_checkpoint(files, folder, part.manifest.step, owner, part.manifest.step);
-  remove_unfinished(files, folder, unfinished);
   const std::string& name = part.manifest.files.emplace_back(part_name(0, 1));
   auto stored = write_part(files, unfinished + "/" + name, part.shards, {}, never);
   for (std::size_t i = 0; i < stored.size(); ++i) {

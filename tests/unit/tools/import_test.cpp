@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
@@ -101,6 +104,16 @@ TEST_F(Import, LeavesOutWhatItCannotReadIfAskedTo) {
   expect_error(Errc::unavailable, {"gs://bucket", "is a URL"}, [&] {
     run({"import", kinds, "-o", "gs://bucket", "--filter", "f32"});
   });
+}
+
+TEST_F(Import, IsMadeAfterOneThatWasKilled) {
+  const std::string to = folder_.path() + "/to";
+  const std::string left = to + "/.tmp-000000-import-0";
+  std::filesystem::create_directories(left);
+  std::ofstream(left + "/part-00000-of-00001.weft") << "a part";
+  run({"import", testing::golden_path("pytorch/kinds.pt"), "-o", to, "--filter", "f32"});
+  EXPECT_EQ(list_checkpoints(to).size(), 1U);
+  EXPECT_FALSE(std::filesystem::exists(left));
 }
 
 TEST_F(Import, LeavesNothingWhereItFails) {
