@@ -1,28 +1,14 @@
 #include "tools/weft/suggest.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "spmd/base/nearest.hpp"
+
 namespace weft {
 namespace {
-
-/// Levenshtein's distance.
-std::size_t edits(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({replaced, row[j] + 1, row[j - 1] + 1}));
-    }
-  }
-  return row.back();
-}
 
 std::vector<std::string> commands_of(const CLI::App& app) {
   std::vector<std::string> names;
@@ -54,25 +40,20 @@ bool takes_value(const CLI::App& app, const std::string& word) {
   return option != nullptr && option->get_items_expected_max() > 0;
 }
 
-std::string did_you_mean(const std::string& name) {
-  return name.empty() ? "" : fmt::format(": did you mean {}?", name);
+/// ": did you mean launch?"; `otherwise` where no name is near enough to be a slip.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& names,
+                         const char* otherwise) {
+  constexpr std::size_t kBeginningMin = 3;
+  const auto begins = [&](const std::string& name) { return name.starts_with(word); };
+  const auto whole = std::ranges::find_if(names, begins);
+  if (word.size() >= kBeginningMin && whole != names.end()) {
+    return fmt::format(": did you mean {}?", *whole);
+  }
+  const std::vector<std::string> near = nearest_names(word, names);
+  return near.empty() ? otherwise : fmt::format(": did you mean {}?", near.front());
 }
 
 }  // namespace
-
-std::string nearest(const std::string& word, const std::vector<std::string>& names) {
-  std::string found;
-  std::size_t fewest = std::max<std::size_t>(2, word.size() / 3) + 1;
-  for (const std::string& name : names) {
-    const std::size_t distance = edits(word, name);
-    const bool is_beginning = word.size() > 2 && name.starts_with(word);
-    const std::size_t counted = is_beginning ? 1 : distance;
-    if (counted >= fewest) continue;
-    fewest = counted;
-    found = name;
-  }
-  return found;
-}
 
 std::string say_unknown(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* at = &app;
@@ -87,7 +68,7 @@ std::string say_unknown(const CLI::App& app, const std::vector<std::string>& wor
         continue;
       }
       return fmt::format("{} has no option {}{}; what it takes: {} --help", path, name,
-                         did_you_mean(nearest(name, options_of(*at))), path);
+                         did_you_mean(name, options_of(*at), ""), path);
     }
     if (const CLI::App* inner = command_of(*at, word)) {
       at = inner;
@@ -98,10 +79,8 @@ std::string say_unknown(const CLI::App& app, const std::vector<std::string>& wor
     const bool has_words = std::ranges::any_of(
         at->get_options(), [](const CLI::Option* option) { return option->get_positional(); });
     if (commands.empty() || has_words) return {};
-    return fmt::format(
-        "there is no command \"{} {}\"{} {} has {}", path, word,
-        nearest(word, commands).empty() ? ":" : did_you_mean(nearest(word, commands)), path,
-        fmt::join(commands, ", "));
+    return fmt::format("there is no command \"{} {}\"{} {} has {}", path, word,
+                       did_you_mean(word, commands, ":"), path, fmt::join(commands, ", "));
   }
   return {};
 }

@@ -8,9 +8,6 @@
 
 namespace weft {
 
-/// The name that is fewest edits from the word; "" where none is near enough to be a slip.
-std::string nearest(const std::string& word, const std::vector<std::string>& names);
-
 /// About the first of the words that no command of `app` and no option knows, as "there is no
 /// command \"lunch\": did you mean launch? weft has ..."; "" where that isn't what is wrong.
 std::string say_unknown(const CLI::App& app, const std::vector<std::string>& words);
