@@ -108,6 +108,15 @@ TEST(Command, SaysWhatMayHaveBeenMeant) {
   expect_said({"xylophone"}, 1, "there is no command \"weft xylophone\": weft has launch, ");
 }
 
+/// They would take longer to load than a look into a job takes.
+TEST(Command, IsNotLinkedWithReadersOfDatasets) {
+  AppProcess process({"/usr/bin/ldd", WEFT});
+  EXPECT_EQ(process.wait(), 0);
+  for (const char* library : {"libarchive", "libicu", "libjpeg", "libpng", "libwebp", "libcurl"}) {
+    EXPECT_EQ(process.output().find(library), std::string::npos) << process.output();
+  }
+}
+
 TEST(Help, HasExamplesAndHidesWhatTheBuildUses) {
   AppProcess process({WEFT, "--help"});
   EXPECT_EQ(process.wait(), 0);
