@@ -207,15 +207,21 @@ bool JobLoaders::is_repeating() const {
          std::ranges::any_of(made_, [](const Made& made) { return made.progress->is_repeating(); });
 }
 
-bool JobLoaders::begin_pass(LoaderProgress& progress, bool is_nested,
+bool JobLoaders::knows_epoch(const LoaderProgress& progress) const {
+  return progress.is_asked() || (is_step_asked_ && progress.is_length_asked());
+}
+
+bool JobLoaders::is_repeated(LoaderProgress& progress, const std::source_location& where) {
+  if (is_caught_up_ || knows_epoch(progress) || !progress.has_finished_pass()) return false;
+  progress.repeat();
+  repeated_at_ = where;
+  return true;
+}
+
+void JobLoaders::begin_pass(LoaderProgress& progress, bool is_nested,
                             const std::source_location& where) {
-  const bool asks = progress.is_asked() || (is_step_asked_ && progress.is_length_asked());
-  if (!is_caught_up_ && !asks && progress.has_finished_pass()) {
-    progress.repeat();
-    repeated_at_ = where;
-    return false;
-  }
-  if (!asks && !is_nested && progress.begun() > 0 && !changed_.empty() && num_open == 0) {
+  if (!knows_epoch(progress) && !is_nested && progress.begun() > 0 && !changed_.empty() &&
+      num_open == 0) {
     runtime_.warn(fmt::format(
         "the pass at {} isn't the first over its DeviceLoader, and {} between passes: a loop that "
         "counts its passes itself can't be continued after a loss, because that state would be "
@@ -232,7 +238,26 @@ bool JobLoaders::begin_pass(LoaderProgress& progress, bool is_nested,
     }
   }
   progress.begin();
-  return true;
+}
+
+void JobLoaders::was_whole(const LoaderProgress& progress, const std::source_location& where) {
+  if (progress.is_continued()) whole_at_.insert(file_line(where));
+}
+
+void JobLoaders::left_uncounted(const std::source_location& where) {
+  const auto is_asked = [](const Made& made) { return made.progress->is_asked(); };
+  if (is_step_asked_ || std::ranges::any_of(made_, is_asked)) return;
+  if (whole_at_.contains(file_line(where))) uncounted_at_ = file_line(where);
+}
+
+void JobLoaders::require_counted() const {
+  if (uncounted_at_.empty()) return;
+  fail(Errc::invalid_argument,
+       "a pass that began at {} was left without a question where the loop is, after others that "
+       "began there were whole, and the loop continues an interrupted one: a counter of the loop's "
+       "own has begun at 0 again, so that the loop takes more batches than without the "
+       "interruption; write `while (ctx.step() < n)`, or leave the pass by batch.index()",
+       uncounted_at_);
 }
 
 std::vector<StoredLoader> JobLoaders::made() const {
@@ -257,6 +282,7 @@ void JobLoaders::step_ended() {
          "from a new one; decide by epoch() of the loader, or by ctx.step(), what the loop does",
          to_string(site), file_line(repeated_at_));
   }
+  require_counted();
   const std::uint64_t step = runtime_.step();
   const auto is_open = [](const Made& made) {
     return !made.progress->is_over() && !made.progress->is_pending();

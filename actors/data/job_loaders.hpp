@@ -38,8 +38,16 @@ class JobLoaders : private LoopObserver {
   /// Returns the loaders that this loop has made, with their positions at the start of this step.
   std::vector<StoredLoader> made() const;
 
-  /// Begins a pass; false if it had ended before the loop was interrupted, and has no batches.
-  bool begin_pass(LoaderProgress& progress, bool is_nested, const std::source_location& where);
+  /// Whether a pass had ended before the loop was interrupted, so that it has no batches now.
+  bool is_repeated(LoaderProgress& progress, const std::source_location& where);
+  void begin_pass(LoaderProgress& progress, bool is_nested, const std::source_location& where);
+  /// The loop has taken all batches of a pass that began at `where`.
+  void was_whole(const LoaderProgress& progress, const std::source_location& where);
+  /// The loop has left a pass early, and neither a question nor a value has led it.
+  void left_uncounted(const std::source_location& where);
+  /// Throws invalid_argument if the loop has counted batches of several passes itself, although it
+  /// continues an interrupted one.
+  void require_counted() const;
   /// A pass has ended. A loop that continues from this step doesn't do again what follows the pass.
   void pass_ended();
   /// The loop has asked for the step.
@@ -65,6 +73,7 @@ class JobLoaders : private LoopObserver {
                const std::source_location& where) const;
   void step_ended() override;
   void state_changes(const StateChange& change) override;
+  bool knows_epoch(const LoaderProgress& progress) const;
   bool has_later_pass() const;
   void keep_lines();
   bool advance(Made& made, std::uint64_t step) const;
@@ -80,6 +89,8 @@ class JobLoaders : private LoopObserver {
   bool is_caught_up_ = false;
   std::source_location repeated_at_{};
   bool has_warned_ = false;
+  std::set<std::string> whole_at_;  // where whole passes of loaders that are continued began
+  std::string uncounted_at_;
   std::string changed_;  // the state that was first changed between two passes, and where
   std::shared_ptr<std::uint64_t> questions_ = std::make_shared<std::uint64_t>(0);
 };

@@ -24,22 +24,26 @@ LoaderPass::LoaderPass(DeviceLoader loader, PassKind kind, std::uint64_t epoch, 
       kind_(kind),
       is_limited_(count < loader_.source_->batches_per_epoch()),
       where_(where),
-      exceptions_(std::uncaught_exceptions()) {
-  const std::uint64_t batches = source().batches_per_epoch();
+      exceptions_(std::uncaught_exceptions()),
+      count_(count) {
   if (kind_ == PassKind::evaluation) {
-    next_ = base_ = epoch * batches;
-    end_ = base_ + count;
+    next_ = base_ = epoch * source().batches_per_epoch();
+    end_ = base_ + count_;
+    is_open_ = true;
     return;
   }
+  is_repeated_ = source().loaders().is_repeated(progress(), where);
+  if (!is_repeated_) open();
+}
+
+void LoaderPass::open() {
   JobLoaders& loaders = source().loaders();
-  if (!loaders.begin_pass(progress(), kind_ == PassKind::nested, where)) {
-    is_open_ = false;  // and without batches
-    return;
-  }
+  loaders.begin_pass(progress(), kind_ == PassKind::nested, where_);
+  is_open_ = true;
   begun_ = progress().begun();
-  base_ = (progress().passes() - 1) * batches;
+  base_ = (progress().passes() - 1) * source().batches_per_epoch();
   next_ = base_ + progress().taken();
-  end_ = std::max(base_ + count, next_);
+  end_ = std::max(base_ + count_, next_);
   if (kind_ == PassKind::training) ++loaders.num_open;
   if (is_done()) close();
 }
@@ -60,6 +64,8 @@ void LoaderPass::require_last() const {
 
 const Batch& LoaderPass::batch() {
   if (has_batch_) return batch_;
+  // The loop doesn't look whether there is one: it doesn't count passes, and continues.
+  if (std::exchange(is_repeated_, false)) open();
   require_last();
   if (next_ == end_) {
     fail(Errc::invalid_argument, "the pass over {} that began at {} has no more batches",
@@ -94,7 +100,9 @@ void LoaderPass::advance() {
   if (!has_batch_) (void)batch();  // one that the loop passes over
   release();
   if (kind_ == PassKind::training) end_step();
-  if (is_done() && is_open_) close();
+  if (!is_done() || !is_open_) return;
+  source().loaders().was_whole(progress(), where_);
+  close();
 }
 
 /// Called after each body. If two passes run side by side, only the one whose body has recorded ops
@@ -145,7 +153,7 @@ void LoaderPass::leave() {
   const bool ends_step = kind_ == PassKind::training && !is_thrown && has_unended_work();
   const bool is_unused = has_batch_ && source().runtime().step() == step_ && !has_unended_work();
   release();
-  if (kind_ == PassKind::training && !is_thrown) require_asked();
+  if (kind_ != PassKind::evaluation && !is_thrown) require_asked();
   if (ends_step) {
     progress().take_rest();  // for a loop that continues after this step
     sync(where_);
@@ -157,8 +165,13 @@ void LoaderPass::leave() {
 
 /// A loop that continues a pass, and leaves it by a counter of its own, leaves it too late.
 void LoaderPass::require_asked() const {
-  if (is_limited_ || progress().continued_at() == 0) return;
-  if (*source().loaders().questions() != questions_) return;
+  JobLoaders& loaders = source().loaders();
+  if (is_limited_ || *loaders.questions() != questions_) return;
+  const bool reads = source().runtime().reads() != reads_;
+  if (kind_ == PassKind::nested || progress().continued_at() == 0) {
+    if (!reads) loaders.left_uncounted(where_);
+    return;
+  }
   const std::uint64_t had = next_ - base_ - progress().continued_at();
   const std::string text = fmt::format(
       "the pass over {} at {} was continued at its batch {}, and is left after {} more without a "
@@ -166,7 +179,7 @@ void LoaderPass::require_asked() const {
       "takes other batches than without the interruption; leave it by batch.index(), by "
       "ctx.step(), or write `for (... : loader.first(n))`",
       source().dataset()->name(), file_line(where_), progress().continued_at(), had);
-  if (source().runtime().reads() == reads_) fail(Errc::invalid_argument, "{}", text);
+  if (!reads) fail(Errc::invalid_argument, "{}", text);
   source().runtime().warn(text + "; if a value that was read decides, this is well");
 }
 

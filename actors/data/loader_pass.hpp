@@ -33,6 +33,7 @@ class LoaderPass {
   void leave();
 
  private:
+  void open();
   BatchSource& source() const { return *loader_.source_; }
   LoaderProgress& progress() const { return source().progress(); }
   bool is_superseded() const;
@@ -49,7 +50,10 @@ class LoaderPass {
   std::source_location where_;
   int exceptions_;           // in flight when it began
   std::uint64_t begun_ = 0;  // the number that LoaderProgress gave it
-  bool is_open_ = true;
+  bool is_open_ = false;
+  /// It had ended before the loop was interrupted, and is begun again.
+  bool is_repeated_ = false;
+  std::uint64_t count_;
   std::uint64_t base_ = 0;  // number of the epoch's first batch
   std::uint64_t next_ = 0;  // batch
   std::uint64_t end_ = 0;   // batch

@@ -38,6 +38,8 @@ class LoaderProgress {
   /// The batch at which this loop continued an interrupted pass; 0 if it began the pass itself.
   std::uint64_t continued_at() const { return continued_at_; }
   bool was_open() const { return was_open_; }
+  /// The loop that this one continues had begun a pass.
+  bool is_continued() const { return finished_ > 0 || was_open_; }
   /// In a step of the last pass, a pass of another loader was open too.
   bool is_beside() const { return is_beside_; }
   void set_beside() { is_beside_ = true; }

@@ -135,6 +135,7 @@ class WorkerSession {
       left_ = true;
     }
     runtime_scope.finish();
+    loaders_.require_counted();
     if (!left_) warn_of_unrun();
     runtime_.drain();
     checkpoints_.wait(true);

@@ -286,6 +286,56 @@ void one_in_a_cycle_from_a_body_on(Training& training) {
   }
 }
 
+/// Begins again at its end.
+class Cycle {
+ public:
+  explicit Cycle(int first, int items) : loader_(numbers(first, items), kShuffled) {}
+
+  Tensor next() {
+    if (!at_) {
+      at_.emplace(loader_.begin());
+    } else {
+      ++*at_;
+      if (*at_ == loader_.end()) at_.emplace(loader_.begin());
+    }
+    return (**at_)["x"];
+  }
+
+ private:
+  DeviceLoader loader_;
+  std::optional<DeviceLoader::Iterator> at_;
+};
+
+void three_in_cycles_by_step(Training& training) {
+  Cycle a(0, 12), b(100, 16), c(200, 20);
+  while (training.ctx().step() < 18) {
+    training.record(a.next() + b.next() * 2.0 + c.next() * 4.0);
+    weft::sync();
+  }
+}
+
+void three_in_cycles_by_a_counter(Training& training) {
+  Cycle a(0, 12), b(100, 16), c(200, 20);
+  for (int i = 0; i < 18; ++i) {
+    training.record(a.next() + b.next() * 2.0 + c.next() * 4.0);
+    weft::sync();
+  }
+}
+
+/// Without sync(): the next batch ends the step.
+void two_in_cycles_by_step(Training& training) {
+  DeviceLoader left(numbers(0, 12), kShuffled), right(numbers(100, 16), kShuffled);
+  auto one = left.begin();
+  auto other = right.begin();
+  while (training.ctx().step() < 18) {
+    if (one == left.end()) one = left.begin();
+    if (other == right.end()) other = right.begin();
+    training.record((*one)["x"] + (*other)["x"] * 2.0);
+    ++one;
+    ++other;
+  }
+}
+
 void step_ended_in_the_body(Training& training) {
   DeviceLoader train = training_data();
   while (train.epoch() < 3) {
@@ -381,6 +431,9 @@ const std::map<std::string, std::function<void(Training&)>> kLoops{
     {"counted_epochs_that_set_a_number", counted_epochs_that_set_a_number},
     {"counted_epochs_that_assign", counted_epochs_that_assign},
     {"one_in_a_cycle", one_in_a_cycle},
+    {"three_in_cycles_by_step", three_in_cycles_by_step},
+    {"three_in_cycles_by_a_counter", three_in_cycles_by_a_counter},
+    {"two_in_cycles_by_step", two_in_cycles_by_step},
     {"longer_one_in_a_cycle", longer_one_in_a_cycle},
     {"one_in_a_cycle_from_a_body_on", one_in_a_cycle_from_a_body_on},
     {"step_ended_in_the_body", step_ended_in_the_body},
