@@ -12,21 +12,11 @@
 #include <dnnl_version.h>
 #include <fmt/format.h>
 
+#include "tests/support/compiler_leaks.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace weft::eager_fit_test {
 namespace {
-
-/// clang leaks the result of a function in which a destructor throws, as that of a call in an eager
-/// job does where its op fails.
-bool leaks_are_looked_for() {
-#ifdef __clang__
-#if __has_feature(address_sanitizer)
-  return true;
-#endif
-#endif
-  return false;
-}
 
 using Floats = std::vector<float>;
 
@@ -133,7 +123,7 @@ TEST_F(EagerFit, AnEagerJobGivesTheNumbersOfARecordedOne) {
 }
 
 TEST_F(EagerFit, AWrongLabelIsThrownByTheLineThatUsesIt) {
-  if (leaks_are_looked_for()) GTEST_SKIP() << "the compiler leaks here";
+  if (testing::compiler_leaks_count()) GTEST_SKIP() << "the compiler leaks here";
   std::string caught;
   int line = 0;
   const Result result = fit(
@@ -156,7 +146,7 @@ TEST_F(EagerFit, AWrongLabelIsThrownByTheLineThatUsesIt) {
 }
 
 TEST_F(EagerFit, DetectAnomalyThrowsAtTheFirstNaN) {
-  if (leaks_are_looked_for()) GTEST_SKIP() << "the compiler leaks here";
+  if (testing::compiler_leaks_count()) GTEST_SKIP() << "the compiler leaks here";
   std::string caught;
   int line = 0;
   const Result result = fit(
