@@ -284,9 +284,7 @@ void JobLoaders::step_ended() {
   }
   require_counted();
   const std::uint64_t step = runtime_.step();
-  const auto is_open = [](const Made& made) {
-    return !made.progress->is_over() && !made.progress->is_pending();
-  };
+  const auto is_open = [](const Made& made) { return made.progress->is_open(); };
   if (std::ranges::count_if(made_, is_open) > 1) {
     for (Made& made : made_) {
       if (is_open(made)) made.progress->set_beside();
@@ -303,8 +301,7 @@ void JobLoaders::pass_ended() {
   const std::uint64_t step = runtime_.step();
   bool has_changed = false;
   for (auto& [line, before, progress, source] : made_) {
-    const bool is_at_end = progress->is_over() && !progress->is_pending() &&
-                           line.passes == progress->passes() &&
+    const bool is_at_end = progress->is_over() && line.passes == progress->passes() &&
                            line.taken_at(step) == progress->taken();
     if (!is_at_end || line.is_over) continue;
     line.taken = progress->taken();
@@ -354,11 +351,13 @@ bool JobLoaders::advance(Made& made, std::uint64_t step) const {
   LoaderProgress& progress = *made.progress;
   progress.step_ended();
   StoredLoader& line = made.line;
-  const bool is_over = progress.is_over() && !progress.is_pending();
-  const bool is_same_pass = line.passes == progress.passes() && line.is_over == is_over &&
-                            line.is_beside == progress.is_beside();
+  const bool is_over = progress.is_over();
+  const bool is_same_pass = line.passes == progress.passes() && line.is_over == is_over;
   const std::uint64_t before = std::exchange(made.taken_before, progress.taken());
-  if (is_same_pass && line.taken_at(step) == progress.taken()) return false;
+  if (is_same_pass && line.is_beside == progress.is_beside() &&
+      line.taken_at(step) == progress.taken()) {
+    return false;
+  }
   line.per_step = is_over        ? 0
                   : is_same_pass ? progress.taken() - std::min(before, progress.taken())
                                  : static_cast<std::uint64_t>(line.batches_per_step);

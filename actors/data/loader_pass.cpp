@@ -163,7 +163,9 @@ void LoaderPass::leave() {
   close();
 }
 
-/// A loop that continues a pass, and leaves it by a counter of its own, leaves it too late.
+/// A loop that continues a pass, and leaves it by a counter of its own, leaves it too late. So does
+/// one whose counter goes over several passes; that is thrown later, since iterators leave passes
+/// as a loop returns, where exceptions may not be allowed.
 void LoaderPass::require_asked() const {
   JobLoaders& loaders = source().loaders();
   if (is_limited_ || *loaders.questions() != questions_) return;

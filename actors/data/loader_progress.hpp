@@ -24,6 +24,8 @@ class LoaderProgress {
   std::uint64_t passes() const { return passes_; }  ///< that have begun
   std::uint64_t taken() const { return taken_; }    ///< batches of the last pass
   bool is_over() const { return is_over_; }         ///< the last pass has ended
+  /// The loop is in the last pass.
+  bool is_open() const { return !is_over_ && !is_pending_; }
   /// The last pass was open when the loop was interrupted, and hasn't been begun again.
   bool is_pending() const { return is_pending_; }
   /// A pass had ended when the loop was interrupted, and the loop has not begun it again.

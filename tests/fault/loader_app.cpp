@@ -244,12 +244,12 @@ void counted_epochs_that_assign(Training& training) {
   }
 }
 
-/// The second one is shorter, and begins again.
-void one_in_a_cycle(Training& training) {
+/// The second one begins again at its end.
+void beside_a_cycle(Training& training, int other_items, std::uint64_t epochs) {
   DeviceLoader train = training_data();
-  DeviceLoader other(numbers(100, 16), kShuffled);
+  DeviceLoader other(numbers(100, other_items), kShuffled);
   auto next = other.begin();
-  while (train.epoch() < 2) {
+  while (train.epoch() < epochs) {
     for (const Batch& batch : train) {
       if (next == other.end()) next = other.begin();
       training.record(batch["x"] + (*next)["x"] * 2.0);
@@ -258,19 +258,8 @@ void one_in_a_cycle(Training& training) {
   }
 }
 
-/// The second one is longer.
-void longer_one_in_a_cycle(Training& training) {
-  DeviceLoader train = training_data();
-  DeviceLoader other(numbers(100, 40), kShuffled);
-  auto next = other.begin();
-  while (train.epoch() < 3) {
-    for (const Batch& batch : train) {
-      if (next == other.end()) next = other.begin();
-      training.record(batch["x"] + (*next)["x"] * 2.0);
-      ++next;
-    }
-  }
-}
+void one_in_a_cycle(Training& training) { beside_a_cycle(training, 16, 2); }
+void longer_one_in_a_cycle(Training& training) { beside_a_cycle(training, 40, 3); }
 
 /// The second one begins in the body of the first.
 void one_in_a_cycle_from_a_body_on(Training& training) {

@@ -150,7 +150,6 @@ const Counted kCounted[] = {
     {"limited_by_a_counter",
      12,
      {"loader_app.cpp:", "was continued at its batch", "batch.index()"}},
-    // In the first pass it isn't seen.
     {"three_in_cycles_by_a_counter",
      18,
      {"loader_app.cpp:", "counter of the loop's own", "ctx.step()"}},

@@ -148,7 +148,7 @@ int run(ImportOptions& options) {
           : tensors_of(StateFile::open(options.source), options.choice);
   FileSystem& files = posix_file_system();
   const CheckpointLock lock(options.folder, fmt::format("weft import (pid {})", ::getpid()));
-  // One that was killed has left its folder, of this name too.
+  // An import that was killed may have left a folder of this name.
   remove_unfinished(files, options.folder);
   const std::string unfinished =
       begin_checkpoint(files, options.folder, options.step, "import", options.step);

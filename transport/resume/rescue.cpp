@@ -92,7 +92,7 @@ void add(Part& part, const KeptTensor& tensor, const KeptState& state, const Mes
 std::string write(Part part, const std::string& folder, const std::string& owner) {
   FileSystem& files = posix_file_system();
   const std::atomic<bool> never{false};
-  // A rescue that was killed has left its folder, of this name too.
+  // A rescue that was killed may have left a folder of this name.
   remove_unfinished(files, folder);
   const std::string unfinished =
       begin_checkpoint(files, folder, part.manifest.step, owner, part.manifest.step);
