@@ -17,9 +17,20 @@ Thrown describe(std::exception_ptr thrown) {
     return {e.code(), as_utf8(e.what())};
   } catch (const std::exception& e) {
     return {Errc::loop_failed, fmt::format("{}: {}", name_of(typeid(e)), as_utf8(e.what()))};
+  } catch (const char* text) {
+    return {Errc::loop_failed, fmt::format("const char*: {}", as_utf8(text))};
+  } catch (const std::string& text) {
+    return {Errc::loop_failed, fmt::format("std::string: {}", as_utf8(text))};
+  } catch (int number) {
+    return {Errc::loop_failed, fmt::format("int: {}", number)};
   } catch (...) {
-    return {Errc::loop_failed, "an exception that is no std::exception"};
+    return {Errc::loop_failed, fmt::format("an exception of type {}, which is no std::exception",
+                                           name_of(*abi::__cxa_current_exception_type()))};
   }
+}
+
+std::string with_throw(const std::string& message, const std::string& place) {
+  return place.empty() ? message : fmt::format("{}, thrown at {}", message, place);
 }
 
 std::string name_of(const std::type_info& type) {

@@ -233,6 +233,7 @@ Snapshot SnapshotReader::read(const SnapshotParts& parts) {
   if (parts.processes && is_live()) add_processes(snapshot);
   if (parts.events) add_events(snapshot);
   if (snapshot.over() || !is_live()) snapshot.end = read_job_end(run_dir_);
+  if (!snapshot.held) snapshot.rescue = read_rescue_note(rescue_note_in(run_dir_));
   if (snapshot.end && snapshot.end->error && snapshot.end->error->signal != 0) {
     const JobFailure& error = *snapshot.end->error;
     snapshot.crash = read_crash(run_dir_, error.worker, error.pid);
