@@ -214,11 +214,22 @@ void wait_for_kept_hang(const std::string& run) {
   }
 }
 
+/// "{line}" is the one that the answer's exception says it was thrown in.
+std::vector<std::string> with_line(std::vector<std::string> words, const std::string& answer) {
+  std::smatch line;
+  if (!std::regex_search(answer, line, std::regex("in line ([0-9]+)"))) return words;
+  for (std::string& word : words) {
+    word = std::regex_replace(word, std::regex(R"(\{line\})"), line[1].str());
+  }
+  return words;
+}
+
 void ask_dead(const Accident& accident, const Job& job, const std::vector<std::string>& says) {
   Answer answer = ask(job.id());
   // Another job that has begun meanwhile may have removed its memory.
   if (answer.code == 2) answer = ask(job.run());
-  expect_words(answer.text, accident.afterwards.empty() ? says : accident.afterwards);
+  expect_words(answer.text,
+               with_line(accident.afterwards.empty() ? says : accident.afterwards, answer.text));
   expect_none(answer.text, accident.never);
 }
 
@@ -285,6 +296,40 @@ TEST_P(Accidents, IsToldRightAndNobodyElseAccused) {
   debugger.reset();
   job.end(accident.is_killed ? SIGKILL : SIGTERM);
   ask_dead(accident, job, says);
+}
+
+TEST(ListOfJobs, SaysThatACallbackBlocksTheTrainer) {
+  Job job("on_report", 3);
+  ASSERT_NO_FATAL_FAILURE(job.wait_until_staged());
+  const auto deadline = Clock::now() + kPatience;
+  std::string text;
+  while (text.find("blocked") == std::string::npos && Clock::now() < deadline) {
+    AppProcess list({WEFT, "inspect", "ps"});
+    list.wait();
+    text = list.output();
+    const auto line = text.find(job.id());
+    text = line == std::string::npos ? "" : text.substr(line, text.find('\n', line) - line);
+  }
+  EXPECT_NE(text.find("blocked"), std::string::npos) << text;
+}
+
+/// They would have an hour to end.
+TEST(Launcher, TakesAStoppedWorkerWithItWhenItIsKilled) {
+  const TemporaryFolder folder;
+  std::vector<std::string> words{WEFT, "launch", "--"};
+  const std::vector<std::string> app = words_of_app("stop", 3, folder);
+  words.insert(words.end(), app.begin(), app.end());
+  words.insert(words.end(), {"--grace", "3600"});
+  AppProcess launcher(words);
+  const std::string job = launcher.job();
+  ASSERT_NE(launcher.wait_for_line("staged"), "") << launcher.output();
+  ::kill(launcher.pid(), SIGKILL);
+  launcher.wait();
+  const auto deadline = Clock::now() + kPatience;
+  while (!testing::processes_of(job).empty() && Clock::now() < deadline) ::sched_yield();
+  EXPECT_TRUE(testing::processes_of(job).empty());
+  for (const int pid : testing::processes_of(job)) ::kill(pid, SIGKILL);
+  testing::sweep(job);
 }
 
 const auto kNameOf = [](const auto& info) { return std::string(info.param.name); };
