@@ -9,6 +9,13 @@
 #include "transport/memory/utf8.hpp"
 
 namespace weft {
+namespace {
+
+Thrown other(const std::string& what) {
+  return {Errc::loop_failed, what + ", which is no std::exception"};
+}
+
+}  // namespace
 
 Thrown describe(std::exception_ptr thrown) {
   try {
@@ -18,14 +25,13 @@ Thrown describe(std::exception_ptr thrown) {
   } catch (const std::exception& e) {
     return {Errc::loop_failed, fmt::format("{}: {}", name_of(typeid(e)), as_utf8(e.what()))};
   } catch (const char* text) {
-    return {Errc::loop_failed, fmt::format("const char*: {}", as_utf8(text))};
+    return other(fmt::format("the text \"{}\"", as_utf8(text)));
   } catch (const std::string& text) {
-    return {Errc::loop_failed, fmt::format("std::string: {}", as_utf8(text))};
+    return other(fmt::format("the text \"{}\"", as_utf8(text)));
   } catch (int number) {
-    return {Errc::loop_failed, fmt::format("int: {}", number)};
+    return other(fmt::format("the int {}", number));
   } catch (...) {
-    return {Errc::loop_failed, fmt::format("an exception of type {}, which is no std::exception",
-                                           name_of(*abi::__cxa_current_exception_type()))};
+    return other("an exception of type " + name_of(*abi::__cxa_current_exception_type()));
   }
 }
 
@@ -38,6 +44,10 @@ std::string name_of(const std::type_info& type) {
   char* const text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
   std::string name = status == 0 ? text : type.name();
   std::free(text);
+  constexpr std::string_view kNested = "std::_Nested_exception<";  // of std::throw_with_nested()
+  if (name.starts_with(kNested)) {
+    name = name.substr(kNested.size(), name.rfind('>') - kNested.size());
+  }
   constexpr std::string_view kNameless = "(anonymous namespace)::";
   if (const auto at = name.find(kNameless); at != name.npos) name.erase(at, kNameless.size());
   return name;
