@@ -5,8 +5,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -20,6 +18,7 @@
 #include "inspect/snapshot/snapshot_reader.hpp"
 #include "inspect/why/explain.hpp"
 #include "tests/accidents/accident_table.hpp"
+#include "tests/accidents/holds.hpp"
 #include "tests/support/app_process.hpp"
 #include "tests/support/sweep.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -29,6 +28,8 @@ namespace weft::accidents_test {
 namespace {
 
 using accidents::Accident;
+using accidents::Debugger;
+using accidents::FrozenGroup;
 using accidents::Hand;
 using accidents::Healthy;
 using testing::AppProcess;
@@ -119,60 +120,6 @@ class Job {
   const std::string run_;
   const std::string job_;
   bool has_ended_ = false;
-};
-
-/// Holds a process as a debugger does. Used by one thread.
-class Debugger {
- public:
-  explicit Debugger(pid_t pid) : pid_(pid) {
-    if (::ptrace(PTRACE_ATTACH, pid_, nullptr, nullptr) != 0) return;
-    ::waitpid(pid_, nullptr, __WALL);
-    holds_ = true;
-  }
-  ~Debugger() {
-    if (holds_) ::ptrace(PTRACE_DETACH, pid_, nullptr, nullptr);
-  }
-  bool holds() const { return holds_; }
-
- private:
-  pid_t pid_;
-  bool holds_ = false;
-};
-
-/// A group of version 2's hierarchy, or of version 1's freezer.
-class FrozenGroup {
- public:
-  explicit FrozenGroup(pid_t pid) {
-    for (const char* root :
-         {"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/freezer"}) {
-      const std::string group = fmt::format("{}/weft-accident-{}", root, pid);
-      if (::mkdir(group.c_str(), 0755) != 0) continue;
-      group_ = group;
-      const bool second = std::filesystem::exists(group + "/cgroup.freeze");
-      if (!second && !std::filesystem::exists(group + "/freezer.state")) {
-        ::rmdir(group.c_str());
-        group_.clear();
-        continue;
-      }
-      file_ = group + (second ? "/cgroup.freeze" : "/freezer.state");
-      thawed_ = second ? "0" : "THAWED";
-      std::ofstream(group + "/cgroup.procs") << pid;
-      std::ofstream(file_) << (second ? "1" : "FROZEN");
-      return;
-    }
-  }
-  ~FrozenGroup() {
-    if (group_.empty()) return;
-    thaw();
-    for (int i = 0; i < 1000 && ::rmdir(group_.c_str()) != 0; ++i) ::sched_yield();
-  }
-  bool is_there() const { return !group_.empty(); }
-  void thaw() const { std::ofstream(file_) << thawed_; }
-
- private:
-  std::string group_;
-  std::string file_;
-  std::string thawed_;
 };
 
 /// Whether a program can be run like this at all.

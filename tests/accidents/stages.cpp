@@ -16,7 +16,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <functional>
-#include <future>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -28,6 +27,8 @@
 #include <fmt/format.h>
 
 #include <weft/weft.hpp>
+
+#include "tests/accidents/throws.hpp"
 
 namespace {
 
@@ -96,34 +97,7 @@ void make_mutex(pthread_mutex_t* mutex, int robustness) {
   for (volatile bool forever = true;;) forever = !forever;
 }
 
-/// Says the line, which the answer has to name.
-[[noreturn]] void throw_here() {
-  throw std::runtime_error(fmt::format("boom in line {}", __LINE__));
-}
-
-struct NoStdException {};
-[[noreturn]] void throw_other() { throw NoStdException{}; }
-
 void wait_for_disk() { stay_here(); }
-
-/// Others are thrown and caught meanwhile.
-void throw_again() {
-  try {
-    throw_here();
-  } catch (const std::exception&) {
-    for (int i = 0; i < 3; ++i) {
-      try {
-        throw_other();
-      } catch (const NoStdException&) {
-      }
-    }
-    throw;
-  }
-}
-
-void throw_in_thread() { std::async(std::launch::async, throw_here).get(); }
-
-void add_other_shapes() { (weft::full({4, 3}, 0) + weft::full({4, 2}, 0)).to_vector(); }
 
 /// 24 items, of which the victim can't have number 3: worker 1 reads it for the first batch.
 class Items : public weft::Dataset {

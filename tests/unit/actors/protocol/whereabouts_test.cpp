@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace weft {
+namespace weft::whereabouts_test {
 namespace {
 
 ActorRow loop_at(int worker, const char* line) {
@@ -50,4 +50,4 @@ TEST(WorkerApart, IsNotAskedForByOtherFailures) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::whereabouts_test
