@@ -14,6 +14,7 @@
 #include <fstream>
 #include <optional>
 #include <regex>
+#include <thread>
 
 #include "inspect/snapshot/snapshot_reader.hpp"
 #include "inspect/why/explain.hpp"
