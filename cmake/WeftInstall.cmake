@@ -11,7 +11,8 @@ target_link_libraries(weft_weft INTERFACE ${libraries})
 target_link_options(weft_weft INTERFACE -rdynamic)
 install(TARGETS weft_weft EXPORT weft)
 
-# libweft.so, one weft for all plug-ins of a process. It exports namespace weft and nothing else.
+# libweft.so, one weft for all plug-ins of a process. It exports namespace weft, and
+# __cxa_throw, which keeps where exceptions were thrown.
 set(exports ${PROJECT_SOURCE_DIR}/cmake/libweft.map)
 list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
 add_library(weft_shared SHARED ${objects})

@@ -127,7 +127,8 @@ Metrics to_json(const Failure& failure) {
           {"signal", failure.signal},
           {"exit_code", failure.exit_code},
           {"step", failure.step},
-          {"collective", failure.collective}};
+          {"collective", failure.collective},
+          {"thrown_at", failure.thrown_at}};
 }
 
 Failure to_failure(const Metrics& json) {
@@ -138,7 +139,8 @@ Failure to_failure(const Metrics& json) {
           .signal = json.at("signal"),
           .exit_code = json.at("exit_code"),
           .step = json.at("step"),
-          .collective = json.at("collective")};
+          .collective = json.at("collective"),
+          .thrown_at = json.value("thrown_at", "")};  // older ones have none
 }
 
 constexpr std::array<std::string_view, 6> kEndedBy = {"loops",  "failure", "stop",

@@ -26,6 +26,7 @@
 #include "actors/process/signal_hub.hpp"
 #include "actors/process/stack_dump.hpp"
 #include "actors/process/wake_queue.hpp"
+#include "actors/protocol/whereabouts.hpp"
 #include "actors/supervision/job_outcome.hpp"
 #include "actors/trainer/callbacks.hpp"
 #include "actors/trainer/hang_reporter.hpp"
@@ -209,13 +210,12 @@ class JobRun {
   }
 
   void obey(const JobControl::Command& command) {
-    const bool stops = command.kind == JobControl::Kind::stop;
-    carry_out(
-        outcome_.on_request(stops ? EndedBy::stop : EndedBy::cancel, command.why, Clock::now()));
+    const EndedBy by = command.kind == JobControl::Kind::stop ? EndedBy::stop : EndedBy::cancel;
+    carry_out(outcome_.on_request(by, command.why, Clock::now()));
   }
 
   void take_outcome() {
-    result_.error = outcome_.failure();
+    result_.error = with_worker_apart(outcome_.failure(), board_.readable_rows());
     result_.ended_by = outcome_.ended_by();
   }
 

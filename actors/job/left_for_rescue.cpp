@@ -16,6 +16,7 @@ namespace weft {
 
 void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
                     std::uint64_t begin_step, int fit_number) {
+  note_continuation(place.id(), fit_number);
   if (!spec.is_rescuable()) return;
   const std::vector<std::byte> bytes =
       encode_run_card({.mesh = *spec.mesh,

@@ -22,6 +22,7 @@
 #include "actors/launch/weft_copies.hpp"
 #include "actors/launch/worker_entry.hpp"
 #include "actors/process/elf_object.hpp"
+#include "actors/process/failure.hpp"
 #include "actors/process/surroundings.hpp"
 #include "actors/protocol/first_plan.hpp"
 #include "actors/worker/worker_context.hpp"
@@ -186,7 +187,7 @@ Result fit_or_note(const What& what, std::stop_token stop) {
     note_thrown(what.identity, Errc::loop_failed, e.what());
     throw;
   } catch (...) {
-    note_thrown(what.identity, Errc::loop_failed, "an exception that is no std::exception");
+    note_thrown(what.identity, Errc::loop_failed, describe(std::current_exception()).message);
     throw;
   }
 }

@@ -7,6 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "actors/process/failure.hpp"
+#include "transport/resume/rescue_note.hpp"
+
 namespace weft {
 namespace {
 
@@ -40,6 +43,17 @@ void apply_launch_variables(ScalingConfig& scaling, RunConfig& run, int fit_numb
   }
 }
 
+void note_continuation(const std::string& job, int fit_number) {
+  const char* const go_on = std::getenv("WEFT_LAUNCH_GO_ON");
+  const char* const file = std::getenv("WEFT_LAUNCH_RESCUED");
+  if (go_on == nullptr || file == nullptr) return;
+  if (!std::string_view(go_on).starts_with(fmt::format("{}:", fit_number))) return;
+  if (auto note = read_rescue_note(file)) {
+    note->continued_by = job;
+    write_rescue_note(file, *note);
+  }
+}
+
 double launcher_keeps_s() {
   int max_failures = 0;
   read_number("WEFT_LAUNCH_MAX_FAILURES", max_failures);
@@ -54,7 +68,7 @@ void note_exit_code(const Result& result) {
   if (result.ended_by == EndedBy::signal && result.signal != 0) code = 128 + result.signal;
   if (failure.signal != 0) code = 128 + failure.signal;
   if (failure.exit_code != 0) code = failure.exit_code;
-  std::string message = failure.message;
+  std::string message = with_throw(failure.message, failure.thrown_at);
   std::ranges::replace(message, '\n', ' ');
   std::ofstream(file) << code << '\n' << result.path << '\n' << message << '\n';
 }

@@ -3,7 +3,7 @@
 /// WEFT_LAUNCH_WORKERS, WEFT_LAUNCH_CHIPS, WEFT_LAUNCH_TOPOLOGY, WEFT_LAUNCH_MAX_FAILURES,
 /// WEFT_LAUNCH_RESUME and WEFT_LAUNCH_RESULT. In a program that is started again after it was
 /// killed, WEFT_LAUNCH_GO_ON, "2:/path": its second fit() goes on from this checkpoint, or from the
-/// newest in this folder.
+/// newest in this folder; WEFT_LAUNCH_RESCUED is the rescued.json of the job before.
 
 #include <weft/result.hpp>
 
@@ -16,6 +16,10 @@ void apply_launch_variables(ScalingConfig& scaling, RunConfig& run, int fit_numb
 /// Seconds for which a launcher that starts the program again wants the state of a dead job to be
 /// kept, whatever the program asks for; 0: no such launcher started it. Throws invalid_argument.
 double launcher_keeps_s();
+
+/// Notes for `weft inspect why` that the job of the program's `fit_number`-th fit() continues the
+/// one before, where a launcher has started the program again for that.
+void note_continuation(const std::string& job, int fit_number);
 
 /// Writes the job's first cause to the file WEFT_LAUNCH_RESULT, if it is set and the job failed, in
 /// three lines: the exit code (128 + the signal that killed a worker or that asked this program to

@@ -168,7 +168,7 @@ SystemConfig::SystemConfig() {
   add_message_type<ProgramSeen>("weft::program/3");
   add_message_type<Report>("weft::report/2");
   add_message_type<Start>("weft::start/5");
-  add_message_type<LoopEnded>("weft::ended/4");
+  add_message_type<LoopEnded>("weft::ended/5");
   add_message_type<ProcessEnded>("weft::process/3");
   add_message_type<WorkerActor>("weft::worker/5");
   add_message_type<StateHashes>("weft::hashes/1");

@@ -13,9 +13,12 @@ struct Thrown {
   Errc code = Errc::loop_failed;
   std::string message;
 };
-/// Converts any exception: an Error keeps its code; for others the message has the type's name. The
-/// message is UTF-8.
+/// Converts any exception: an Error keeps its code; for others the message has the type's name, and
+/// the value of a text or a number. The message is UTF-8.
 Thrown describe(std::exception_ptr thrown);
+
+/// "std::runtime_error: boom, thrown at load train.cpp:9"; `place`: thrown_at(), may be empty.
+std::string with_throw(const std::string& message, const std::string& place);
 
 /// "app::Plotter", without the namespace that a file has for itself.
 std::string name_of(const std::type_info& type);

@@ -130,9 +130,10 @@ struct LoopEnded {
   std::uint64_t runs = 0;  ///< programs started
   std::uint8_t error = 0;
   std::string message{};
-  bool preempted = false;  ///< the loop ended because it was told to
-  bool left = false;       ///< a Preempted was thrown to end it, as it didn't ask whether to end
-  std::string last{};      ///< what the last of the programs ran for; "" for none
+  bool preempted = false;   ///< the loop ended because it was told to
+  bool left = false;        ///< a Preempted was thrown to end it, as it didn't ask whether to end
+  std::string last{};       ///< what the last of the programs ran for; "" for none
+  std::string thrown_at{};  ///< the user's calls at the throw; "": unknown, or it returned
 };
 
 /// The end of a worker's process, as its parent sees it.

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "inspect/why/job_ends.hpp"
+
 namespace weft {
 namespace {
 
@@ -26,6 +28,20 @@ std::string read_of_process(int pid, const char* name) {
 }
 
 }  // namespace
+
+std::optional<Failure> with_worker_apart(std::optional<Failure> failure,
+                                         std::span<const ActorRow> rows) {
+  if (!failure || failure->code != Errc::program_divergence) return failure;
+  const std::optional<int> apart = find_worker_apart(rows);
+  if (!apart) return failure;
+  for (const ActorRow& row : rows) {
+    if (row.kind != ActorKind::worker || row.worker != *apart) continue;
+    failure->worker = row.worker;
+    failure->pid = row.pid;
+    failure->step = row.step;
+  }
+  return failure;
+}
 
 Whereabouts locate(const Board& board, int worker) {
   Whereabouts where;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/process/failure.hpp"
 #include "actors/protocol/failure_text.hpp"
 #include "actors/supervision/job_state.hpp"
 
@@ -125,7 +126,7 @@ Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed, Los
   if (phase_ == JobPhase::running) {
     phase_ = JobPhase::gathering;
     ++generation_;
-    actions.push_back(action::Unwind{failure.message});
+    actions.push_back(action::Unwind{with_throw(failure.message, failure.thrown_at)});
     actions.push_back(action::GatherDeadline{generation_});
   }
   at(failure.worker).place = alive ? Place::dying : Place::left;

@@ -150,7 +150,8 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
                  .message = std::move(message),
                  .worker = ended.worker,
                  .pid = worker.pid,
-                 .step = ended.step},
+                 .step = ended.step,
+                 .thrown_at = ended.thrown_at},
                 true, committed);
   }
   const bool was_paused = worker.paused.has_value();

@@ -9,6 +9,7 @@
 
 #include "actors/link/door.hpp"
 #include "actors/link/watched_actor.hpp"
+#include "actors/process/failure.hpp"
 #include "actors/process/log.hpp"
 #include "actors/protocol/whereabouts.hpp"
 #include "actors/trainer/trainer_state_actor.hpp"
@@ -58,7 +59,8 @@ void finish(Self self) {
   const bool cancelled = failure && failure->code == Errc::cancelled;
   if (failure) {
     logger("weft.trainer")
-        ->log(cancelled ? spdlog::level::info : spdlog::level::err, "{}", failure->message);
+        ->log(cancelled ? spdlog::level::info : spdlog::level::err, "{}",
+              with_throw(failure->message, failure->thrown_at));
     state.recorder.error(failure->message);
   }
   state.recorder.state(failure && !cancelled ? ActorState::failed : ActorState::ended);

@@ -17,6 +17,7 @@
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
 #include "actors/process/stack_dump.hpp"
+#include "actors/process/throw_places.hpp"
 #include "actors/protocol/first_plan.hpp"
 #include "actors/runtime/worker_runtime.hpp"
 #include "actors/worker/term_watch.hpp"
@@ -61,6 +62,14 @@ std::string variable(const char* name) {
 bool is_on(const char* name) {
   const std::string value = variable(name);
   return !value.empty() && value != "0";
+}
+
+/// Where it was thrown. To name that takes tens of milliseconds, so it isn't done for what weft
+/// throws in all other workers when one is lost.
+std::string place_of(const std::exception_ptr& thrown, Errc code) {
+  const bool is_of_others =
+      code == Errc::cancelled || code == Errc::peer_lost || code == Errc::timeout;
+  return is_of_others ? "" : thrown_at(thrown);
 }
 
 /// The loop of one generation, with all that it needs: when this is destroyed, nothing of the
@@ -174,13 +183,14 @@ class WorkerSession {
   }
   /// At once, from the device's thread: the loop may be busy elsewhere for long.
   void device_failed(std::exception_ptr failure, std::uint64_t step) {
-    const Thrown text = describe(std::move(failure));
+    const Thrown text = describe(failure);
     link_.loop_ended({.worker = worker_,
                       .generation = start_.generation,
                       .step = step == ~std::uint64_t{0} ? start_.step : step,  // before any run
                       .runs = 0,
                       .error = static_cast<std::uint8_t>(text.code),
-                      .message = text.message});
+                      .message = text.message,
+                      .thrown_at = place_of(failure, text.code)});
   }
 
   WorkerLink& link_;
@@ -290,10 +300,11 @@ class WorkerLife {
     stages_.ended("members checked");
   }
 
-  void note(LoopEnded& ended, std::exception_ptr thrown) {
-    const Thrown text = describe(std::move(thrown));
+  void note(LoopEnded& ended, const std::exception_ptr& thrown) {
+    const Thrown text = describe(thrown);
     ended.error = static_cast<std::uint8_t>(text.code);
     ended.message = text.message;
+    ended.thrown_at = place_of(thrown, text.code);
   }
 
   /// Tells the trainer how the loop ended, unless the generation is to be left, and waits for what
@@ -305,10 +316,11 @@ class WorkerLife {
       return Verdict::unwinds;
     }
     const bool good = ended->error == 0;
-    if (!good) recorder_.error(ended->message);
+    const std::string how_it_failed = with_throw(ended->message, ended->thrown_at);
+    if (!good) recorder_.error(how_it_failed);
     recorder_.state(good ? ActorState::ended : ActorState::failed);
     link_.loop_ended(*ended);
-    logger("weft.worker")->info("loop ended: {}", good ? "well" : ended->message);
+    logger("weft.worker")->info("loop ended: {}", good ? "well" : how_it_failed);
     return link_.permits().wait_verdict();
   }
 
@@ -333,6 +345,7 @@ LinkRecorder link_recorder(const Board& board, BlackBoxWriter& box, int worker) 
 bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
                 BlackBoxWriter& box, const ResolveLoop& resolve,
                 std::vector<BootstrapStage> stages) {
+  const ThrowsKept throws;
   return WorkerLife(link, identity, memory, board, box, resolve, std::move(stages)).run();
 }
 

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -99,6 +101,9 @@ bool waits_for_lock(const SystemCall& call) {
   return call.number == SYS_fcntl && (call.second == F_SETLKW || call.second == F_OFD_SETLKW);
 }
 
+/// A process that another user hides is there, too.
+bool is_there(int tid) { return ::kill(tid, 0) == 0 || errno != ESRCH; }
+
 }  // namespace
 
 FutexWait read_futex_wait(int tid, std::span<const int> tids) {
@@ -113,14 +118,18 @@ FutexWait read_futex_wait(int tid, std::span<const int> tids) {
   const auto word = static_cast<unsigned>(words[0]);
   const int in_word = static_cast<int>(word & FUTEX_TID_MASK);
   const bool is_shared = (call.second & FUTEX_PRIVATE_FLAG) == 0;
+  const auto owned_by = [&](int owner) {
+    return FutexWait{.mutex_owner = owner, .owner_is_gone = !is_there(owner)};
+  };
   // Robust mutexes and those that inherit priorities have their owner in the word.
   if ((word & FUTEX_WAITERS) != 0 && in_word != tid && (is_shared || is_thread(in_word))) {
-    return {.mutex_owner = in_word};
+    return owned_by(in_word);
   }
   if (is_thread(words[0]) && words[0] != tid) return {.joins = words[0]};
   constexpr int kLockedWithWaiters = 2;
-  if (words[0] == kLockedWithWaiters && words[2] > 0 && (is_shared || is_thread(words[2]))) {
-    return {.mutex_owner = words[2]};
+  if (words[0] == kLockedWithWaiters && words[2] > 0 &&
+      (is_shared || is_thread(words[2]) || !is_there(words[2]))) {
+    return owned_by(words[2]);
   }
   return {};
 }

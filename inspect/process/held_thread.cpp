@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -62,6 +63,24 @@ void copy_stack(HeldThread& thread, int pid) {
 void copy_stack(HeldThread&, int) {}
 #endif
 
+/// A thread in an uninterruptible wait, for a disk or for a child of vfork(), can't be held, and
+/// doesn't move: /proc says what it has called, where, and its stack pointer. Registers that it
+/// doesn't say stay 0, which few frames need.
+bool read_sleeping(HeldThread& thread) {
+#ifdef __x86_64__
+  std::ifstream file(fmt::format("/proc/{}/syscall", thread.tid));
+  long call = 0;
+  user_regs_struct& r = thread.registers;
+  if (!(file >> call >> std::hex)) return false;  // "running"
+  // An instruction that waits for a page is no call, and has no arguments.
+  if (call != -1) file >> r.rdi >> r.rsi >> r.rdx >> r.r10 >> r.r8 >> r.r9;
+  return static_cast<bool>(file >> r.rsp >> r.rip);
+#else
+  (void)thread;
+  return false;
+#endif
+}
+
 std::string why_refused(int error) {
   if (error != EPERM) return std::strerror(error);
   return "not permitted: it belongs to another user or is held by a debugger, or the system "
@@ -76,7 +95,11 @@ HeldThread hold_thread(int pid, int tid) {
     return thread;
   }
   if (::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 || !wait_until_held(tid)) {
-    thread.why_not = fmt::format("it doesn't answer within {} ms", kWaitMs);
+    if (read_sleeping(thread)) {
+      copy_stack(thread, pid);
+    } else {
+      thread.why_not = fmt::format("it doesn't answer within {} ms", kWaitMs);
+    }
   } else {
     iovec registers{&thread.registers, sizeof thread.registers};
     if (::ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &registers) == 0) {

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -136,14 +137,9 @@ std::string last_part(const char* path) {
   return as_utf8(text.substr(text.rfind('/') + 1));
 }
 
-int add_frame(Dwfl_Frame* frame, void* result) {
+StackFrame frame_at(Dwfl* session, Dwarf_Addr address) {
   const LibDw& dw = LibDw::get();
-  auto& frames = *static_cast<std::vector<StackFrame>*>(result);
-  Dwarf_Addr address = 0;
-  bool exact = false;
-  if (!dw.frame_pc(frame, &address, &exact)) return DWARF_CB_ABORT;
-  if (!exact) --address;  // the call, not where it returns to
-  Dwfl_Module* module = dw.addrmodule(dw.thread_dwfl(dw.frame_thread(frame)), address);
+  Dwfl_Module* module = dw.addrmodule(session, address);
   StackFrame found{.function = "?"};
   if (module != nullptr) {
     const char* name = dw.module_addrname(module, address);
@@ -154,54 +150,93 @@ int add_frame(Dwfl_Frame* frame, void* result) {
       found.file = last_part(dw.lineinfo(line, nullptr, &found.line, nullptr, nullptr, nullptr));
     }
   }
-  frames.push_back(std::move(found));
+  return found;
+}
+
+int add_frame(Dwfl_Frame* frame, void* result) {
+  const LibDw& dw = LibDw::get();
+  auto& frames = *static_cast<std::vector<StackFrame>*>(result);
+  Dwarf_Addr address = 0;
+  bool exact = false;
+  if (!dw.frame_pc(frame, &address, &exact)) return DWARF_CB_ABORT;
+  if (!exact) --address;  // the call, not where it returns to
+  frames.push_back(frame_at(dw.thread_dwfl(dw.frame_thread(frame)), address));
   return frames.size() < kFrameCountMax ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
-/// Unwinds and names what was copied.
-class Unwinder {
+/// The files of a process, which libdw reads.
+class Session {
  public:
-  explicit Unwinder(Copied& copied) : dw_(LibDw::get()) {
+  Session() : dw_(LibDw::get()) {
     callbacks_.find_elf = dw_.linux_proc_find_elf;
     callbacks_.find_debuginfo = dw_.standard_find_debuginfo;
     session_ = dw_.begin(&callbacks_);
-    if (session_ == nullptr) return;
-    static const Dwfl_Thread_Callbacks thread_callbacks{next_thread,   get_thread, read_memory,
-                                                        set_registers, nullptr,    nullptr};
-    // A process that is gone needs some number, which libdw only hands back.
-    const int pid = copied.pid != 0 ? copied.pid : copied.threads.front().tid;
-    ready_ = report(copied) && dw_.report_end(session_, nullptr, nullptr) == 0 &&
-             dw_.attach_state(session_, nullptr, pid, &thread_callbacks, &copied);
   }
-  ~Unwinder() {
+  ~Session() {
     if (session_ != nullptr) dw_.end(session_);
   }
-  Unwinder(const Unwinder&) = delete;
-  Unwinder& operator=(const Unwinder&) = delete;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
-  std::vector<StackFrame> unwind(int tid) const {
-    std::vector<StackFrame> frames;
-    if (ready_) dw_.getthread_frames(session_, tid, add_frame, &frames);
-    return frames;
+  Dwfl* get() const { return session_; }
+
+  bool report(int pid) const { return ends(dw_.linux_proc_report(session_, pid)); }
+  bool report(std::string& maps) const {
+    std::FILE* const file = ::fmemopen(maps.data(), maps.size(), "r");
+    if (file == nullptr) return false;
+    const bool good = ends(dw_.linux_proc_maps_report(session_, file));
+    std::fclose(file);
+    return good;
   }
 
  private:
-  bool report(Copied& copied) const {
-    if (copied.pid != 0) return dw_.linux_proc_report(session_, copied.pid) == 0;
-    std::FILE* const maps = ::fmemopen(copied.maps.data(), copied.maps.size(), "r");
-    if (maps == nullptr) return false;
-    const bool good = dw_.linux_proc_maps_report(session_, maps) == 0;
-    std::fclose(maps);
-    return good;
+  bool ends(int error) const {
+    return error == 0 && dw_.report_end(session_, nullptr, nullptr) == 0;
   }
 
   const LibDw& dw_;
   Dwfl_Callbacks callbacks_{};
   Dwfl* session_ = nullptr;
+};
+
+/// Unwinds and names what was copied.
+class Unwinder {
+ public:
+  explicit Unwinder(Copied& copied) {
+    if (session_.get() == nullptr) return;
+    static const Dwfl_Thread_Callbacks thread_callbacks{next_thread,   get_thread, read_memory,
+                                                        set_registers, nullptr,    nullptr};
+    // A process that is gone needs some number, which libdw only hands back.
+    const int pid = copied.pid != 0 ? copied.pid : copied.threads.front().tid;
+    const bool reported =
+        copied.pid != 0 ? session_.report(copied.pid) : session_.report(copied.maps);
+    ready_ = reported && dw_.attach_state(session_.get(), nullptr, pid, &thread_callbacks, &copied);
+  }
+
+  std::vector<StackFrame> unwind(int tid) const {
+    std::vector<StackFrame> frames;
+    if (ready_) dw_.getthread_frames(session_.get(), tid, add_frame, &frames);
+    return frames;
+  }
+
+ private:
+  const LibDw& dw_ = LibDw::get();
+  Session session_;
   bool ready_ = false;
 };
 
 }  // namespace
+
+std::vector<StackFrame> name_calls(std::span<const std::uintptr_t> returns) {
+  std::vector<StackFrame> frames;
+  if (returns.empty() || !LibDw::get().loaded) return frames;
+  const Session session;
+  if (session.get() == nullptr || !session.report(::getpid())) return frames;
+  for (const std::uintptr_t address : returns) {
+    frames.push_back(frame_at(session.get(), address - 1));  // the call
+  }
+  return frames;
+}
 
 std::vector<ThreadStack> read_stacks(int pid, std::span<const int> tids) {
   std::vector<ThreadStack> stacks;
@@ -258,6 +293,8 @@ std::vector<ThreadStack> read_stacks(int, std::span<const int> tids) {
   }
   return stacks;
 }
+
+std::vector<StackFrame> name_calls(std::span<const std::uintptr_t>) { return {}; }
 
 ThreadStack read_kept_stack(const KeptThread& kept) {
   return {.tid = kept.tid, .why_not = "this weft was built without libdw (libdw-dev)"};

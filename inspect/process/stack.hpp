@@ -29,6 +29,9 @@ struct ThreadStack {
 /// system refuses: that is in `why_not`, with what would permit it.
 std::vector<ThreadStack> read_stacks(int pid, std::span<const int> tids);
 
+/// The calls of this process that return to these addresses, innermost first; none without libdw.
+std::vector<StackFrame> name_calls(std::span<const std::uintptr_t> returns);
+
 /// A thread that is no more, as it was copied.
 struct KeptThread {
   int tid = 0;

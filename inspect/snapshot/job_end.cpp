@@ -21,7 +21,8 @@ JobFailure to_failure(const Json& json) {
           .signal = json.at("signal"),
           .exit_code = json.at("exit_code"),
           .step = json.at("step"),
-          .collective = json.at("collective")};
+          .collective = json.at("collective"),
+          .thrown_at = json.value("thrown_at", "")};
 }
 
 }  // namespace

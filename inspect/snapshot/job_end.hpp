@@ -20,6 +20,7 @@ struct JobFailure {
   int exit_code = 0;
   std::uint64_t step = 0;
   std::string collective{};
+  std::string thrown_at{};  ///< empty in files of older versions
 };
 
 struct JobEnd {

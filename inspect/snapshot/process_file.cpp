@@ -17,7 +17,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ProcessState, pid, state, wchan,
                                                 threads)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StackFrame, function, file, line, object)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadStack, tid, frames, why_not)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FutexWait, mutex_owner, joins)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FutexWait, mutex_owner, owner_is_gone, joins)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FileLockWait, file, holder, holder_name)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ThreadSight, stack, futex, file_lock)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessSight, pid, threads)

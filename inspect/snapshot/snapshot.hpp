@@ -16,6 +16,7 @@
 #include "inspect/snapshot/job_end.hpp"
 #include "transport/blackbox/black_box.hpp"
 #include "transport/board/board.hpp"
+#include "transport/resume/rescue_note.hpp"
 
 namespace weft {
 
@@ -71,6 +72,7 @@ struct Snapshot {
   std::shared_ptr<const void> texts{};       ///< in which the texts of events and waits lie
   std::optional<JobEnd> end{};
   std::optional<Crash> crash{};  ///< of the worker that `end` names
+  std::optional<RescueNote> rescue{};
 
   /// Null where the row can't be read.
   const ActorRow* trainer() const;

@@ -233,12 +233,23 @@ Snapshot SnapshotReader::read(const SnapshotParts& parts) {
   if (parts.processes && is_live()) add_processes(snapshot);
   if (parts.events) add_events(snapshot);
   if (snapshot.over() || !is_live()) snapshot.end = read_job_end(run_dir_);
+  if (!snapshot.held) snapshot.rescue = read_rescue_note(rescue_note_in(run_dir_));
   if (snapshot.end && snapshot.end->error && snapshot.end->error->signal != 0) {
     const JobFailure& error = *snapshot.end->error;
     snapshot.crash = read_crash(run_dir_, error.worker, error.pid);
   }
   return snapshot;
 }
+
+namespace {
+
+bool is_in_lock(const ThreadStack& stack) {
+  return std::ranges::any_of(stack.frames, [](const StackFrame& frame) {
+    return frame.function.find("pthread_mutex_") != std::string::npos;
+  });
+}
+
+}  // namespace
 
 void add_sights(Snapshot& snapshot, std::span<const int> pids) {
   std::vector<int> all, known;
@@ -258,7 +269,12 @@ void add_sights(Snapshot& snapshot, std::span<const int> pids) {
           {.futex = read_futex_wait(tid, all), .file_lock = read_file_lock_wait(pid, tid, known)});
     }
     std::vector<ThreadStack> stacks = read_stacks(pid, tids);
-    for (std::size_t i = 0; i < tids.size(); ++i) sight.threads[i].stack = std::move(stacks[i]);
+    for (std::size_t i = 0; i < tids.size(); ++i) {
+      ThreadSight& thread = sight.threads[i];
+      thread.stack = std::move(stacks[i]);
+      // Any two words may look like a mutex whose owner is gone.
+      if (thread.futex.owner_is_gone && !is_in_lock(thread.stack)) thread.futex = {};
+    }
     snapshot.sights.push_back(std::move(sight));
   }
 }

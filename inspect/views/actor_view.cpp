@@ -69,6 +69,12 @@ std::vector<ActorView> view_actors(const Snapshot& snapshot) {
 
 JobView view_job(const Snapshot& snapshot) {
   JobView job{.state = std::string(to_string(snapshot.status)), .step = snapshot.step()};
+  const bool has_result = snapshot.end || !snapshot.live;
+  if (!snapshot.held && !has_result) return {.state = "dead", .step = job.step};
+  if (snapshot.live && snapshot.held && waits_for_callback(snapshot) &&
+      callback_s(snapshot) > patience_s(snapshot)) {
+    return {.state = "blocked", .for_s = callback_s(snapshot), .step = job.step};
+  }
   if (snapshot.over()) return job;
   if (!snapshot.held) return {.state = "dead", .step = job.step};
   const auto any = [&](bool (ProcessState::*is)() const) {

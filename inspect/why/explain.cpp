@@ -63,15 +63,6 @@ void add_broken(const Snapshot& now, Suspects& suspects) {
   if (trainer != nullptr && trainer->frozen() && !trainer->gone()) suspects.trainer = true;
 }
 
-/// The trainer's own thread is in a callback, and no loop runs any more, or none yet.
-bool waits_for_callback(const Snapshot& now) {
-  const ActorRow* trainer = now.trainer();
-  if (trainer == nullptr || trainer->inside_since_ns == 0) return false;
-  return std::ranges::all_of(now.rows, [](const ActorRow& row) {
-    return row.kind != ActorKind::worker || has_ended(row) || row.state == ActorState::idle;
-  });
-}
-
 Suspects find_suspects(const Snapshot& now, const WaitGraph& graph, bool still) {
   Suspects suspects;
   add_broken(now, suspects);

@@ -119,6 +119,23 @@ std::string doing_of(const RootView& view, const ActorRow& row) {
              : "in its own code or stopped, as far as can be seen from here,";
 }
 
+/// " of worker 1", by what the trainer has logged of a process that it lost; "" where that is no
+/// process of the job, or so long ago that the events are gone.
+std::string name_of_gone(const Snapshot& now, int pid) {
+  const std::string mark = fmt::format(" (pid {})", pid);
+  for (const EventRing& ring : now.rings) {
+    if (ring.worker != -1) continue;
+    for (const Event& event : ring.events) {
+      const auto at = event.text.find(mark);
+      const auto name = event.text.rfind("worker ", at);
+      if (event.kind != EventKind::log || at == event.text.npos || name == event.text.npos)
+        continue;
+      return fmt::format(" of {}", event.text.substr(name, at - name));
+    }
+  }
+  return {};
+}
+
 /// A thread that sleeps for what isn't weft's: cause and words of that.
 void explain_thread(Root& root, const RootView& view, std::string doing) {
   root.mutex_owner = holder_in_circle(view.now, root.pid, root.tid);
@@ -157,6 +174,17 @@ void explain_thread(Root& root, const RootView& view, std::string doing) {
     if (lock.holder > 0) {
       root.more += fmt::format(", which {} (pid {}) holds", lock.holder_name, lock.holder);
     }
+    return;
+  }
+  if (sight != nullptr && sight->futex.owner_is_gone) {
+    root.cause = Cause::deadlock;
+    root.mutex_owner = sight->futex.mutex_owner;
+    root.more =
+        fmt::format(": waits for a mutex whose owner, thread {}{}, is gone and left it locked",
+                    root.mutex_owner, name_of_gone(view.now, root.mutex_owner));
+    root.fix =
+        "unlock it before its owner ends; between processes, make it robust "
+        "(pthread_mutexattr_setrobust), and take it over at EOWNERDEAD";
     return;
   }
   if (sight != nullptr && sight->futex.mutex_owner != 0) {

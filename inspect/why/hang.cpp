@@ -130,6 +130,20 @@ Snapshot read_job(SnapshotReader& reader, SnapshotParts parts) {
   return reader.read(parts);
 }
 
+bool waits_for_callback(const Snapshot& snapshot) {
+  const ActorRow* trainer = snapshot.trainer();
+  if (trainer == nullptr || trainer->inside_since_ns == 0) return false;
+  return std::ranges::all_of(snapshot.rows, [](const ActorRow& row) {
+    return row.kind != ActorKind::worker || row.state == ActorState::ended ||
+           row.state == ActorState::absent || row.state == ActorState::idle;
+  });
+}
+
+double callback_s(const Snapshot& snapshot) {
+  const ActorRow* trainer = snapshot.trainer();
+  return trainer == nullptr ? 0 : seconds_after(snapshot, trainer->inside_since_ns);
+}
+
 bool has_moved(const Snapshot& before, const Snapshot& now) {
   if (before.status != now.status || before.rows.size() != now.rows.size()) return true;
   const Moves moves(now);

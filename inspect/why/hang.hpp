@@ -28,6 +28,12 @@ bool is_hung(const Snapshot& snapshot, double patience_s);
 /// Reads a job, with events where it would seem hung without them: its own steps may be long.
 Snapshot read_job(SnapshotReader& reader, SnapshotParts parts = {});
 
+/// The trainer's own thread is in a callback, and no loop runs any more, or none yet.
+bool waits_for_callback(const Snapshot& snapshot);
+
+/// How long it has been there; 0: it is in none.
+double callback_s(const Snapshot& snapshot);
+
 /// Whether anything has moved between two snapshots of a job: a step, a collective, a state, a
 /// commit. Not a time stamp: who waits renews it.
 bool has_moved(const Snapshot& before, const Snapshot& now);

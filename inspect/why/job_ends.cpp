@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -50,6 +51,7 @@ Root to_root(const JobFailure& failure) {
     root.headline += fmt::format(", step {}", root.step);
   }
   root.notes.push_back({"says", failure.message});
+  if (!failure.thrown_at.empty()) root.notes.push_back({"at", failure.thrown_at});
   if (!failure.collective.empty()) root.notes.push_back({"in", failure.collective});
   if (root.cause == Cause::no_space &&
       failure.message.find("/dev/shm/weft-") != std::string::npos) {
@@ -66,9 +68,9 @@ struct Place {
   std::uint64_t step = 0;  ///< of the one that is furthest
 };
 
-std::map<std::string, Place> places_of(const Snapshot& now) {
+std::map<std::string, Place> places_of(std::span<const ActorRow> rows) {
   std::map<std::string, Place> places;
-  for (const ActorRow& row : now.rows) {
+  for (const ActorRow& row : rows) {
     if (row.kind != ActorKind::worker || row.source.empty()) continue;
     Place& place = places[row.source];
     place.workers.push_back(row.worker);
@@ -77,15 +79,23 @@ std::map<std::string, Place> places_of(const Snapshot& now) {
   return places;
 }
 
-/// The failure names the worker that was seen first, which may be any: the fewest that were at
-/// another line than the rest are accused, if no other group is as small, and all lines are told
-/// beside each other.
+std::size_t size_of(const std::pair<const std::string, Place>& entry) {
+  return entry.second.workers.size();
+}
+
+/// The fewest that were at another line than the rest, if no other group is as small; else the end.
+auto find_apart(const std::map<std::string, Place>& places) {
+  if (places.size() < 2) return places.end();
+  const auto least = std::ranges::min_element(places, {}, size_of);
+  return std::ranges::count(places, size_of(*least), size_of) == 1 ? least : places.end();
+}
+
+/// Who was apart is accused, and all lines are told beside each other.
 void compare_places(Root& root, const Snapshot& now) {
-  const std::map<std::string, Place> places = places_of(now);
+  const std::map<std::string, Place> places = places_of(now.rows);
   if (places.size() < 2) return;
-  const auto size = [](const auto& entry) { return entry.second.workers.size(); };
-  const auto least = std::ranges::min_element(places, {}, size);
-  const bool is_alone = std::ranges::count(places, size(*least), size) == 1;
+  const auto least = find_apart(places);
+  const bool is_alone = least != places.end();
   const auto note = [&](const char* label, const auto& entry) {
     root.notes.push_back({label, fmt::format("{}: {}, step {}", workers_text(entry.second.workers),
                                              entry.first, entry.second.step)});
@@ -121,6 +131,17 @@ void add_crash(Root& root, const Snapshot& now, const ActorRow& row) {
   }
 }
 
+/// Adds the workers that threw too: the failure names the first only.
+void add_other_throws(Root& root, const Snapshot& now) {
+  for (const ActorRow& row : now.rows) {
+    if (row.kind != ActorKind::worker || std::ranges::count(root.workers, row.worker) != 0)
+      continue;
+    if (row.last_error.find(", thrown at ") == std::string::npos) continue;
+    root.notes.push_back(
+        {"also", fmt::format("worker {}, step {}: {}", row.worker, row.step, row.last_error)});
+  }
+}
+
 /// Adds the calls that actors were inside of when the job was lost.
 void add_insides(Root& root, const Snapshot& now) {
   for (const ActorRow& row : now.rows) {
@@ -137,6 +158,13 @@ void add_insides(Root& root, const Snapshot& now) {
 
 }  // namespace
 
+std::optional<int> find_worker_apart(std::span<const ActorRow> rows) {
+  const std::map<std::string, Place> places = places_of(rows);
+  const auto apart = find_apart(places);
+  if (apart == places.end() || size_of(*apart) != 1) return {};
+  return apart->second.workers.front();
+}
+
 void explain_end(const Snapshot& now, Why& why) {
   const JobEnd& end = *now.end;
   if (!end.error || end.error->code == "cancelled") {
@@ -152,7 +180,9 @@ void explain_end(const Snapshot& now, Why& why) {
   if (row != nullptr && root.cause == Cause::crashed) add_crash(root, now, *row);
   const std::size_t before = root.notes.size();
   if (root.cause == Cause::diverged) compare_places(root, now);
-  if (row != nullptr && !row->source.empty() && root.notes.size() == before) {
+  if (root.cause == Cause::failed) add_other_throws(root, now);
+  const bool is_placed = root.notes.size() != before || !end.error->thrown_at.empty();
+  if (row != nullptr && !row->source.empty() && !is_placed) {
     root.notes.push_back({"line", row->source + ", where it last called weft"});
   }
   why.roots.push_back(std::move(root));
@@ -174,7 +204,20 @@ Root lost_trainer(const Snapshot& now) {
     root.since_s = std::max(0.0, now.seconds_since(last));
     root.headline += fmt::format(", last seen {} ago", seconds_text(root.since_s));
   }
-  if (now.control && now.arenas_named) {
+  if (now.rescue) {
+    const RescueNote& note = *now.rescue;
+    root.notes.push_back({"kept", fmt::format("step {}, rescued to {}", note.step, note.path)});
+    if (!note.continued_by.empty()) {
+      root.notes.push_back({"job", fmt::format("{} continued at that step", note.continued_by)});
+    }
+    root.fix = note.continued_by.empty()
+                   ? fmt::format(
+                         "begin a job with run.resume = \"{}\", or "
+                         "weft launch --resume {}",
+                         note.path, note.path)
+                   : fmt::format("nothing: weft inspect why {} tells of the job that continued",
+                                 note.continued_by);
+  } else if (now.control && now.arenas_named) {
     root.notes.push_back(
         {"kept", fmt::format("step {}, complete on {} chips", now.control->common_step(),
                              now.control->chips.size())});

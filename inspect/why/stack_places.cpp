@@ -11,15 +11,16 @@ namespace {
 
 constexpr std::size_t kFrameCountMax = 3;
 
-/// Of the C library, the C++ library, the loader, or weft: whoever wrote a loop wants to see none.
+/// It is of the C library, the C++ library, the loader, weft, or what weft runs on: whoever wrote a
+/// loop wants to see none.
 bool is_library(const StackFrame& frame) {
-  static constexpr std::array<std::string_view, 9> kObjects{"libc.so",    "libc-",   "libstdc++.",
-                                                            "libgcc_s.",  "libm.so", "libpthread",
-                                                            "libweft.so", "ld-",     "[vdso"};
+  static constexpr std::array<std::string_view, 11> kObjects{
+      "libc.so",    "libc-", "libstdc++.", "libgcc_s.", "libm.so", "libpthread",
+      "libweft.so", "ld-",   "[vdso",      "libcaf_",   "libdnnl."};
   const auto is_in = [&](std::string_view object) { return frame.object.starts_with(object); };
   if (std::ranges::any_of(kObjects, is_in)) return true;
-  static constexpr std::array<std::string_view, 7> kPrefixes{
-      "std::", "__", "_start", "weft::", "non-virtual thunk", "main(", "operator new"};
+  static constexpr std::array<std::string_view, 8> kPrefixes{
+      "std::", "__", "_start", "weft::", "caf:", "non-virtual thunk", "main(", "operator new"};
   const std::string_view name = frame.function;
   return name == "?" || name == "main" ||
          std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
@@ -44,12 +45,17 @@ std::string short_name(std::string name) {
 
 }  // namespace
 
-std::vector<StackFrame> users_part(const std::vector<StackFrame>& frames) {
+std::vector<StackFrame> users_frames(const std::vector<StackFrame>& frames) {
   std::vector<StackFrame> part;
   for (const StackFrame& frame : frames) {
     if (part.size() == kFrameCountMax) break;
     if (!is_library(frame)) part.push_back(frame);
   }
+  return part;
+}
+
+std::vector<StackFrame> users_part(const std::vector<StackFrame>& frames) {
+  std::vector<StackFrame> part = users_frames(frames);
   if (part.empty()) {
     part.assign(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(
                                                      std::min(frames.size(), kFrameCountMax)));

@@ -8,8 +8,10 @@
 
 namespace weft {
 
-/// Without the C and C++ library and weft, above and below; the innermost three. All of it where
-/// nothing else is there: empty where there are no frames.
+/// Without the C and C++ library and weft, above and below; the innermost three.
+std::vector<StackFrame> users_frames(const std::vector<StackFrame>& frames);
+
+/// As users_frames(); where there are none, the innermost three of all.
 std::vector<StackFrame> users_part(const std::vector<StackFrame>& frames);
 
 /// "load_batch(int) train.cpp:9 < train train.cpp:12".

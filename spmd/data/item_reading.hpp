@@ -1,6 +1,7 @@
 #pragma once
 /// What Dataset::read() and Stream::next() check and add to errors.
 
+#include <exception>
 #include <string_view>
 #include <vector>
 
@@ -31,21 +32,23 @@ inline constexpr std::string_view kUnknownException =
     "an exception that isn't derived from std::exception; throw one that is, which says more";
 
 /// Calls the function; what it throws gets a place, such as a path, in front of its message. An
-/// Error keeps its code, any other exception is loop_failed.
+/// Error keeps its code, any other exception is loop_failed; the new one holds the exception.
 template <typename Function, typename Place>
 auto with_place(Function&& function, Place&& place) {
   try {
     return function();
   } catch (const Error& error) {
-    fail(error.code(), "{}: {}", place(), error.what());
+    std::throw_with_nested(Error(error.code(), fmt::format("{}: {}", place(), error.what())));
   } catch (const std::exception& error) {
-    fail(Errc::loop_failed, "{}: {}", place(), error.what());
+    std::throw_with_nested(Error(Errc::loop_failed, fmt::format("{}: {}", place(), error.what())));
   } catch (...) {
-    fail(Errc::loop_failed, "{}: {}", place(), kUnknownException);
+    std::throw_with_nested(
+        Error(Errc::loop_failed, fmt::format("{}: {}", place(), kUnknownException)));
   }
 }
 
-/// Calls the function; what it throws becomes an ItemError. `source` has a name().
+/// Calls the function; what it throws becomes an ItemError, which holds the exception.
+/// `source` has a name().
 template <typename Source, typename Function>
 auto read_named(const Source& source, const Item& item, Function function) {
   try {
@@ -53,11 +56,11 @@ auto read_named(const Source& source, const Item& item, Function function) {
   } catch (const ItemError&) {
     throw;
   } catch (const Error& error) {
-    throw ItemError(error.code(), source.name(), item, error.what());
+    std::throw_with_nested(ItemError(error.code(), source.name(), item, error.what()));
   } catch (const std::exception& error) {
-    throw ItemError(Errc::loop_failed, source.name(), item, error.what());
+    std::throw_with_nested(ItemError(Errc::loop_failed, source.name(), item, error.what()));
   } catch (...) {
-    throw ItemError(Errc::loop_failed, source.name(), item, kUnknownException);
+    std::throw_with_nested(ItemError(Errc::loop_failed, source.name(), item, kUnknownException));
   }
 }
 

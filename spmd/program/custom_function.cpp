@@ -90,14 +90,18 @@ void BoundCustomCall::run(std::span<const std::byte* const> operands, std::byte*
   const auto what = [&] {
     return fmt::format("custom_call '{}'{}", function_->target.name, at(loc_));
   };
+  // The new exception holds the kernel's, whose throw tells more than this one.
+  const auto fail_with = [&](Errc code, std::string_view how) {
+    std::throw_with_nested(Error(code, fmt::format("{}: {}", what(), how)));
+  };
   try {
     function_->kernel(CustomCall(types_, operands.first(types_.size() - 1), result));
   } catch (const Error& error) {
-    fail(error.code(), "{}: {}", what(), error.what());
+    fail_with(error.code(), error.what());
   } catch (const std::exception& error) {
-    fail(Errc::loop_failed, "{}: the kernel threw: {}", what(), error.what());
+    fail_with(Errc::loop_failed, fmt::format("the kernel threw: {}", error.what()));
   } catch (...) {
-    fail(Errc::loop_failed, "{}: the kernel threw what is no std::exception", what());
+    fail_with(Errc::loop_failed, "the kernel threw what is no std::exception");
   }
 }
 

@@ -20,6 +20,7 @@ struct Options {
   std::string file;
   int workers = 3;
   double hang_warning_s = 0.5;
+  double grace_s = 0;
 };
 
 void loop(weft::TrainContext& ctx, const weft::Config& config) { run_stage(ctx, config); }
@@ -48,15 +49,17 @@ class Announce : public weft::Callback {
 
 int run(const Options& options) {
   const int chips = std::max(options.workers, 1);
-  weft::Trainer trainer(loop, {.loop_config = {{"mode", options.mode}, {"file", options.file}},
-                               .scaling = {.num_workers = options.workers, .chips_per_worker = 1},
-                               .backend = {.spmd = {.mesh_shape = {chips}, .axis_names = {"data"}}},
-                               .run = {.name = "accident",
-                                       .storage_path = options.storage,
-                                       .failure = {.hang_warning_s = options.hang_warning_s},
-                                       .checkpoint = {.path = options.checkpoints},
-                                       .callbacks = {std::make_shared<Announce>(options.mode)},
-                                       .grace_s = 0}});
+  weft::Trainer trainer(
+      loop, {.loop_config = {{"mode", options.mode}, {"file", options.file}},
+             .scaling = {.num_workers = options.workers, .chips_per_worker = 1},
+             .backend = {.spmd = {.mesh_shape = {chips}, .axis_names = {"data"}}},
+             .run = {.name = "accident",
+                     .storage_path = options.storage,
+                     .failure = {.max_failures = options.mode == "mutex_of_the_dead" ? 1 : 0,
+                                 .hang_warning_s = options.hang_warning_s},
+                     .checkpoint = {.path = options.checkpoints},
+                     .callbacks = {std::make_shared<Announce>(options.mode)},
+                     .grace_s = options.grace_s}});
   return trainer.fit().ok() ? 0 : 1;
 }
 
@@ -71,6 +74,7 @@ int main(int argc, char** argv) {
   app.add_option("--file", options.file, "that workers share, for locks");
   app.add_option("--workers", options.workers);
   app.add_option("--hang-warning", options.hang_warning_s);
+  app.add_option("--grace", options.grace_s);
   CLI11_PARSE(app, argc, argv);
   return run(options);
 }

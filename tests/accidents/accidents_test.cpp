@@ -5,8 +5,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -16,10 +14,12 @@
 #include <fstream>
 #include <optional>
 #include <regex>
+#include <thread>
 
 #include "inspect/snapshot/snapshot_reader.hpp"
 #include "inspect/why/explain.hpp"
 #include "tests/accidents/accident_table.hpp"
+#include "tests/accidents/holds.hpp"
 #include "tests/support/app_process.hpp"
 #include "tests/support/sweep.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -29,6 +29,8 @@ namespace weft::accidents_test {
 namespace {
 
 using accidents::Accident;
+using accidents::Debugger;
+using accidents::FrozenGroup;
 using accidents::Hand;
 using accidents::Healthy;
 using testing::AppProcess;
@@ -121,60 +123,6 @@ class Job {
   bool has_ended_ = false;
 };
 
-/// Holds a process as a debugger does. Used by one thread.
-class Debugger {
- public:
-  explicit Debugger(pid_t pid) : pid_(pid) {
-    if (::ptrace(PTRACE_ATTACH, pid_, nullptr, nullptr) != 0) return;
-    ::waitpid(pid_, nullptr, __WALL);
-    holds_ = true;
-  }
-  ~Debugger() {
-    if (holds_) ::ptrace(PTRACE_DETACH, pid_, nullptr, nullptr);
-  }
-  bool holds() const { return holds_; }
-
- private:
-  pid_t pid_;
-  bool holds_ = false;
-};
-
-/// A group of version 2's hierarchy, or of version 1's freezer.
-class FrozenGroup {
- public:
-  explicit FrozenGroup(pid_t pid) {
-    for (const char* root :
-         {"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/freezer"}) {
-      const std::string group = fmt::format("{}/weft-accident-{}", root, pid);
-      if (::mkdir(group.c_str(), 0755) != 0) continue;
-      group_ = group;
-      const bool second = std::filesystem::exists(group + "/cgroup.freeze");
-      if (!second && !std::filesystem::exists(group + "/freezer.state")) {
-        ::rmdir(group.c_str());
-        group_.clear();
-        continue;
-      }
-      file_ = group + (second ? "/cgroup.freeze" : "/freezer.state");
-      thawed_ = second ? "0" : "THAWED";
-      std::ofstream(group + "/cgroup.procs") << pid;
-      std::ofstream(file_) << (second ? "1" : "FROZEN");
-      return;
-    }
-  }
-  ~FrozenGroup() {
-    if (group_.empty()) return;
-    thaw();
-    for (int i = 0; i < 1000 && ::rmdir(group_.c_str()) != 0; ++i) ::sched_yield();
-  }
-  bool is_there() const { return !group_.empty(); }
-  void thaw() const { std::ofstream(file_) << thawed_; }
-
- private:
-  std::string group_;
-  std::string file_;
-  std::string thawed_;
-};
-
 /// Whether a program can be run like this at all.
 bool can(const std::vector<std::string>& words) {
   AppProcess program(words);
@@ -217,11 +165,22 @@ void wait_for_kept_hang(const std::string& run) {
   }
 }
 
+/// "{line}" is the one that the answer's exception says it was thrown in.
+std::vector<std::string> with_line(std::vector<std::string> words, const std::string& answer) {
+  std::smatch line;
+  if (!std::regex_search(answer, line, std::regex("in line ([0-9]+)"))) return words;
+  for (std::string& word : words) {
+    word = std::regex_replace(word, std::regex(R"(\{line\})"), line[1].str());
+  }
+  return words;
+}
+
 void ask_dead(const Accident& accident, const Job& job, const std::vector<std::string>& says) {
   Answer answer = ask(job.id());
   // Another job that has begun meanwhile may have removed its memory.
   if (answer.code == 2) answer = ask(job.run());
-  expect_words(answer.text, accident.afterwards.empty() ? says : accident.afterwards);
+  expect_words(answer.text,
+               with_line(accident.afterwards.empty() ? says : accident.afterwards, answer.text));
   expect_none(answer.text, accident.never);
 }
 
@@ -288,6 +247,40 @@ TEST_P(Accidents, IsToldRightAndNobodyElseAccused) {
   debugger.reset();
   job.end(accident.is_killed ? SIGKILL : SIGTERM);
   ask_dead(accident, job, says);
+}
+
+TEST(ListOfJobs, SaysThatACallbackBlocksTheTrainer) {
+  Job job("on_report", 3);
+  ASSERT_NO_FATAL_FAILURE(job.wait_until_staged());
+  const auto deadline = Clock::now() + kPatience;
+  std::string text;
+  while (text.find("blocked") == std::string::npos && Clock::now() < deadline) {
+    AppProcess list({WEFT, "inspect", "ps"});
+    list.wait();
+    text = list.output();
+    const auto line = text.find(job.id());
+    text = line == std::string::npos ? "" : text.substr(line, text.find('\n', line) - line);
+  }
+  EXPECT_NE(text.find("blocked"), std::string::npos) << text;
+}
+
+/// They would have an hour to end.
+TEST(Launcher, TakesAStoppedWorkerWithItWhenItIsKilled) {
+  const TemporaryFolder folder;
+  std::vector<std::string> words{WEFT, "launch", "--"};
+  const std::vector<std::string> app = words_of_app("stop", 3, folder);
+  words.insert(words.end(), app.begin(), app.end());
+  words.insert(words.end(), {"--grace", "3600"});
+  AppProcess launcher(words);
+  const std::string job = launcher.job();
+  ASSERT_NE(launcher.wait_for_line("staged"), "") << launcher.output();
+  ::kill(launcher.pid(), SIGKILL);
+  launcher.wait();
+  const auto deadline = Clock::now() + kPatience;
+  while (!testing::processes_of(job).empty() && Clock::now() < deadline) ::sched_yield();
+  EXPECT_TRUE(testing::processes_of(job).empty());
+  for (const int pid : testing::processes_of(job)) ::kill(pid, SIGKILL);
+  testing::sweep(job);
 }
 
 const auto kNameOf = [](const auto& info) { return std::string(info.param.name); };

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -26,6 +27,8 @@
 #include <fmt/format.h>
 
 #include <weft/weft.hpp>
+
+#include "tests/accidents/throws.hpp"
 
 namespace {
 
@@ -94,6 +97,32 @@ void make_mutex(pthread_mutex_t* mutex, int robustness) {
   for (volatile bool forever = true;;) forever = !forever;
 }
 
+void wait_for_disk() { stay_here(); }
+
+/// 24 items, of which the victim can't have number 3: worker 1 reads it for the first batch.
+class Items : public weft::Dataset {
+ public:
+  explicit Items(std::function<void()> on_item_3) : on_item_3_(std::move(on_item_3)) {}
+  std::string name() const override { return "stuck"; }
+  std::int64_t size() const override { return 24; }
+  const std::vector<weft::Field>& fields() const override { return fields_; }
+
+ private:
+  void read_item(const weft::Item& item, weft::ItemMemory out) const override {
+    if (on_item_3_ && item.index == 3) on_item_3_();
+    std::ranges::fill(out[0], std::byte{});
+  }
+
+  std::vector<weft::Field> fields_{{.name = "x", .type = {weft::DType::f32, {1}}}};
+  std::function<void()> on_item_3_;
+};
+
+void read_items(const Stage& stage, const std::function<void()>& on_item_3) {
+  weft::DeviceLoader loader(std::make_shared<Items>(stage.is_victim ? on_item_3 : nullptr),
+                            {.batch_size = 6});
+  for (const weft::Batch& batch : loader) weft::sum(batch["x"]).item();
+}
+
 void crash_here(volatile int* place) { *place = 1; }
 
 /// Its child ends with it, though it hasn't called exec.
@@ -110,6 +139,29 @@ void lock_twice() {
   mutex.lock();
   say_staged();
   mutex.lock();
+}
+
+void lock_what_a_thread_held() {
+  std::mutex mutex;
+  std::thread([&] { mutex.lock(); }).join();
+  say_staged();
+  mutex.lock();
+}
+
+/// Worker 1's process dies with the mutex of all; worker 0 wants it when the job continues.
+void take_from_the_dead(Stage& stage) {
+  const std::uint64_t step = stage.ctx.step();
+  if (stage.rank == 1 && step == kStep && ::access(stage.file().c_str(), F_OK) != 0) {
+    pthread_mutex_t* const shared = shared_mutex(stage.file());
+    make_mutex(shared, PTHREAD_MUTEX_STALLED);
+    ::pthread_mutex_lock(shared);
+    std::raise(SIGKILL);
+  }
+  if (step == kStep + 1) stage.steps.sum().to_vector();
+  if (stage.rank == 0 && step == kStep + 1) {
+    say_staged();
+    ::pthread_mutex_lock(shared_mutex(stage.file()));
+  }
 }
 
 /// A chain of elementwise ops, which become one loop.
@@ -143,11 +195,16 @@ const std::map<std::string, Act>& accidents() {
       {"segv", [](Stage&) { crash_here(nullptr); }},
       {"abort", [](Stage&) { std::abort(); }},
       {"uncaught", [](Stage&) { std::thread([] { throw std::runtime_error("boom"); }).join(); }},
-      {"throw", [](Stage&) { throw std::runtime_error("boom"); }},
+      {"throw", [](Stage&) { throw_here(); }},
+      {"throw_again", [](Stage&) { throw_again(); }},
+      {"throw_in_thread", [](Stage&) { throw_in_thread(); }},
+      {"throw_other", [](Stage&) { throw_other(); }},
+      {"mistake", [](Stage&) { add_other_shapes(); }},
       {"exit", [](Stage&) { std::_Exit(3); }},
       {"kill", [](Stage&) { std::raise(SIGKILL); }},
       {"vfork", [](Stage&) { wait_for_child(); }},
       {"lock_twice", [](Stage&) { lock_twice(); }},
+      {"mutex_of_a_thread", [](Stage&) { lock_what_a_thread_held(); }},
       {"report",
        [](Stage& stage) {
          say_staged();
@@ -173,6 +230,16 @@ void hold_lock(Stage& stage, const std::function<void()>& lock) {
   }
 }
 
+/// What happens to all workers at step 3, or to the victim alone while the others do the same.
+const std::map<std::string, Act>& common_accidents() {
+  static const std::map<std::string, Act> all{
+      {"loader", [](Stage& stage) { read_items(stage, wait_for_disk); }},
+      {"throw_item", [](Stage& stage) { read_items(stage, throw_here); }},
+      {"throw_all", [](Stage&) { throw_here(); }},
+  };
+  return all;
+}
+
 /// At each step, of each worker.
 const std::map<std::string, Act>& habits() {
   static const auto pass_lock = [](Stage& stage) {
@@ -193,6 +260,7 @@ const std::map<std::string, Act>& habits() {
       {"mutex", pass_mutex(PTHREAD_MUTEX_STALLED)},
       {"mutex_held", pass_mutex(PTHREAD_MUTEX_STALLED)},
       {"robust_mutex", pass_mutex(PTHREAD_MUTEX_ROBUST)},
+      {"mutex_of_the_dead", take_from_the_dead},
       {"fill_progress",
        [](Stage& stage) {
          stage.ctx.report({{"text", std::string(50'000, 'x')}});
@@ -305,6 +373,7 @@ void run_stage(weft::TrainContext& ctx, const weft::Config& config) {
   const std::string mode = config["mode"];
   Stage stage{.ctx = ctx, .config = config, .steps = Steps(ctx)};
   const auto accident = accidents().find(mode);
+  const auto common = common_accidents().find(mode);
   const auto habit = habits().find(mode);
   begin(mode, stage);
   for (;;) {
@@ -313,8 +382,12 @@ void run_stage(weft::TrainContext& ctx, const weft::Config& config) {
     if (at && (mode == "on_report" || mode == "slow_end")) return ctx.report({{"step", step}});
     if (at && mode == "return" && stage.is_victim) return;
     if (at && accident != accidents().end() && stage.is_victim) accident->second(stage);
+    if (at && common != common_accidents().end()) common->second(stage);
     if (habit != habits().end()) habit->second(stage);
     stage.steps.step();
-    if (step == kStep + 1 && stage.rank == 0 && accident == accidents().end()) say_staged();
+    if (step == kStep + 1 && stage.rank == 0 && accident == accidents().end() &&
+        common == common_accidents().end()) {
+      say_staged();
+    }
   }
 }

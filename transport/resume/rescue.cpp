@@ -9,11 +9,13 @@
 #include <weft/error.hpp>
 
 #include "spmd/mesh/box.hpp"
+#include "transport/board/board.hpp"
 #include "transport/format/file_bytes.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/job/remains.hpp"
 #include "transport/remote/storages.hpp"
+#include "transport/resume/rescue_note.hpp"
 #include "transport/state/commits.hpp"
 #include "transport/state/kept_state.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
@@ -161,6 +163,8 @@ Rescued rescue(const DeadJob& dead, const std::string& folder) {
          dead.job, step, to, there.back().step);
   }
   rescued.path = write(std::move(part), to, dead.job);
+  const std::string run_dir = Board::open(dead.job, true).header().run_dir;
+  write_rescue_note(rescue_note_in(run_dir), {.step = step, .path = rescued.path});
   return rescued;
 }
 

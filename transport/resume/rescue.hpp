@@ -38,7 +38,8 @@ DeadJob find_dead_job(std::string_view job);
 /// Writes the state that the job's chips have of its step as a checkpoint to `folder`; "" for the
 /// job's own folder. It has what the job's runs had used. The job's memory stays. Throws not_found
 /// if the job has no steps, invalid_argument if the folder has a checkpoint of this step or a later
-/// one, unavailable if another process rescues the job, corrupt, and what writing throws.
+/// one, unavailable if another process rescues the job, corrupt, and what writing throws. The job's
+/// run folder notes it (rescue_note.hpp).
 Rescued rescue(const DeadJob& dead, const std::string& folder);
 
 }  // namespace weft

@@ -142,6 +142,7 @@ int launch(const LaunchOptions& options) {
     if (go_on->checkpoints.empty()) continue;
     const std::string from = fmt::format("{}:{}", go_on->fit_number, go_on->checkpoints);
     ::setenv("WEFT_LAUNCH_GO_ON", from.c_str(), 1);
+    ::setenv("WEFT_LAUNCH_RESCUED", go_on->note.c_str(), 1);
   }
 }
 

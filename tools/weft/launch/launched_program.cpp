@@ -61,7 +61,9 @@ void catch_signals() {
 /// caught are blocked.
 [[noreturn]] void become(char** words, const std::string& folder, const Replacements& replacements,
                          pid_t launcher, const sigset_t& mask) {
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // Workers end with their trainer at once, also those that are stopped. SIGTERM would give them
+  // run.grace_s for a checkpoint, of which nobody who killed the launcher alone would know.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launcher) ::_exit(kCannotStart);
   for (const int signal : kCaughtSignals) {
     if (!is_ignored(signal)) ::signal(signal, SIG_DFL);

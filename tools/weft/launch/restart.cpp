@@ -14,6 +14,7 @@
 #include "transport/job/remains.hpp"
 #include "transport/memory/utf8.hpp"
 #include "transport/resume/rescue.hpp"
+#include "transport/resume/rescue_note.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 
 namespace weft {
@@ -62,6 +63,17 @@ void keep_reports(const JobRemains& remains, std::uint64_t step) {
   }
 }
 
+/// The file of the note; "" where the job's board can't be read.
+std::string note_rescue(const std::string& job, const CheckpointEntry& saved) {
+  try {
+    const std::string note = rescue_note_in(Board::open(job, true).header().run_dir);
+    write_rescue_note(note, {.step = saved.step, .path = saved.path});
+    return note;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 }  // namespace
 
 std::optional<GoOn> save_job_of(pid_t trainer) {
@@ -82,7 +94,10 @@ std::optional<GoOn> save_job_of(pid_t trainer) {
                visible(e.what()));
   }
   const auto saved = list_checkpoints(go_on.checkpoints);
-  if (!saved.empty()) go_on.step = saved.back().step;
+  if (!saved.empty()) {
+    go_on.step = saved.back().step;
+    go_on.note = note_rescue(*job, saved.back());
+  }
   keep_reports(*remains, saved.empty() ? std::numeric_limits<std::uint64_t>::max() : go_on.step);
   (void)remove_remains(*remains, true);
   return saved.empty() ? std::nullopt : std::optional(go_on);

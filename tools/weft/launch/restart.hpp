@@ -15,6 +15,7 @@ struct GoOn {
   int fit_number = 1;         ///< the fit() call of the program that ran the job
   std::string checkpoints{};  ///< a folder with a checkpoint; "": it begins again
   std::uint64_t step = 0;     ///< of the newest one
+  std::string note{};         ///< the dead job's rescued.json
 };
 
 /// Saves the last step of the job that the dead process `trainer`, not reaped yet, has left, and
