@@ -123,13 +123,6 @@ bool is_hung(const Snapshot& snapshot, double patience_s) {
 
 bool is_hung(const Snapshot& snapshot) { return is_hung(snapshot, patience_s(snapshot)); }
 
-Snapshot read_job(SnapshotReader& reader, SnapshotParts parts) {
-  Snapshot job = reader.read(parts);
-  if (parts.events || !is_hung(job)) return job;
-  parts.events = true;
-  return reader.read(parts);
-}
-
 bool has_moved(const Snapshot& before, const Snapshot& now) {
   if (before.status != now.status || before.rows.size() != now.rows.size()) return true;
   const Moves moves(now);
