@@ -11,8 +11,10 @@
 #include "inspect/history/call_places.hpp"
 #include "inspect/history/own_time.hpp"
 #include "inspect/snapshot/json_text.hpp"
+#include "inspect/views/colours.hpp"
+#include "inspect/views/columns.hpp"
 #include "inspect/views/mesh_grid.hpp"
-#include "inspect/views/table.hpp"
+#include "inspect/why/words.hpp"
 
 namespace weft {
 namespace {
@@ -123,48 +125,33 @@ double reach_of_events(const Snapshot& job) {
   return reach;
 }
 
-std::string short_text(double seconds) {
-  if (seconds < 1e-5) return fmt::format("{:.1f} us", seconds * 1e6);
-  if (seconds < 1e-3) return fmt::format("{:.0f} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);
-  return fmt::format("{:.2f} s", seconds);
-}
-std::string short_text(const std::optional<double>& seconds) {
-  return seconds ? short_text(*seconds) : "-";
+std::string time_or_dash(const std::optional<double>& seconds) {
+  return seconds ? time_text(*seconds) : "-";
 }
 
-std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
+std::string came_last_text(const LateChip& chip) {
+  if (chip.collectives == 0) return "-";
+  return percent_text(static_cast<double>(chip.times_last) / static_cast<double>(chip.collectives));
+}
 
 std::string chips_text(const Late& late) {
-  Table table({{"chip", Align::right},
-               {"worker", Align::right},
-               {"came last", Align::right},
-               {"of", Align::right},
-               {"others waited", Align::right},
-               {"share", Align::right},
-               {"waited itself", Align::right},
-               {"own above median", Align::right}});
+  Table table({columns::kChip, columns::kWorker, columns::kCameLast, columns::kCollectives,
+               columns::kOthersWait, columns::kShare, columns::kWaits, columns::kOwnAbove});
   for (const LateChip& chip : late.chips) {
     table.add({std::to_string(chip.chip), chip.worker < 0 ? "-" : std::to_string(chip.worker),
-               std::to_string(chip.times_last), std::to_string(chip.collectives),
-               short_text(chip.awaited_s), percent(chip.share), short_text(chip.waited_s),
-               short_text(chip.own_above_s)});
+               came_last_text(chip), std::to_string(chip.collectives), time_text(chip.awaited_s),
+               percent_text(chip.share), time_text(chip.waited_s), time_or_dash(chip.own_above_s)});
   }
   return table.to_string();
 }
 
 std::string calls_text(const Late& late) {
-  Table table({{"collective"},
-               {"at"},
-               {"calls", Align::right},
-               {"waited", Align::right},
-               {"p50 <", Align::right},
-               {"p99 <", Align::right},
-               {"mostly last"}});
+  Table table({columns::kCollective, columns::kAt, columns::kCalls, columns::kWaits, columns::kP50,
+               columns::kP99, columns::kMostlyLast});
   for (const LateCall& call : late.calls) {
     table.add({call.text.empty() ? "others" : std::string(call.text), std::string(call.place),
-               std::to_string(call.calls), short_text(call.waited_s), short_text(call.p50_s),
-               short_text(call.p99_s),
+               std::to_string(call.calls), time_text(call.waited_s), time_or_dash(call.p50_s),
+               time_or_dash(call.p99_s),
                call.last_chip < 0
                    ? "-"
                    : fmt::format("chip {} ({} times)", call.last_chip, call.times_last)});
@@ -215,7 +202,7 @@ std::string late_text(const Snapshot& job) {
   if (late.events_s > 0) {
     text +=
         fmt::format("own above median: time of its own between collectives, in the last {} alone\n",
-                    short_text(late.events_s));
+                    time_text(late.events_s));
   }
   return text;
 }
@@ -229,7 +216,7 @@ std::string late_mesh_text(const Snapshot& job, bool colours) {
     if (chip.chip >= job.header.num_chips) continue;  // of a kept box that isn't the board's
     cells[static_cast<std::size_t>(chip.chip)] = {
         .text = fmt::format("{:.0f}", 100 * chip.share),
-        .colour = colours && chip.share >= kMuch ? colour_of('!') : ""};
+        .colour = colours && chip.share >= kMuch ? kRed : ""};
   }
   const std::vector<std::string> lines = mesh_grid(job, cells);
   if (lines.empty()) return "no mesh\n";

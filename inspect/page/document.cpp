@@ -43,8 +43,10 @@ std::string exported_page(const PageData& data) {
       fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                   "script-src 'unsafe-inline'; style-src 'unsafe-inline'\">\n<style>\n{}</style>",
                   kPageCss));
-  const std::string json = fmt::format(R"({{"at": {}, "state": {}, "timeline": {}, "curves": {}}})",
-                                       data.at_s, data.state, data.timeline, data.curves);
+  const std::string json = fmt::format(
+      R"({{"at": {}, "made_unix_s": {:.0f}, "state": {}, "timeline": {}, "curves": {}, )"
+      R"("stacks": {}}})",
+      data.at_s, data.at_unix_s, data.state, data.timeline, data.curves, data.stacks);
   replace(page, kScriptMark,
           fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n"
                       "<script>\n{}</script>",

@@ -14,13 +14,15 @@ extern const std::string_view kPageJs;
 /// As a server gives it: style and script are /page.css and /page.js, data comes by requests.
 std::string served_page();
 
-/// One file that needs nothing else. Its parts are JSON, see page_state(), timeline_json() and
-/// curves_json(); `at_s` is CLOCK_BOOTTIME.
+/// One file that needs nothing else. Its parts are JSON, see page_state(), timeline_json(),
+/// curves_json() and, by the actors' names, stack_json().
 struct PageData {
-  double at_s = 0;
+  double at_s = 0;       ///< CLOCK_BOOTTIME
+  double at_unix_s = 0;  ///< when the file was made: seconds since 1970
   std::string state{};
   std::string timeline{};
   std::string curves{};
+  std::string stacks = "{}";
 };
 std::string exported_page(const PageData& data);
 

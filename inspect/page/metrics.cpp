@@ -1,6 +1,7 @@
 #include "inspect/page/metrics.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,13 @@ std::string label_value(std::string_view value) {
     text += c;
   }
   return text + "\"";
+}
+
+/// A value of a sample, which may be NaN or infinite.
+std::string sample_value(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  return fmt::format("{}", value);
 }
 
 void begin(std::string& text, std::string_view name, std::string_view type, std::string_view help) {
@@ -70,6 +78,21 @@ void add_waits(const Snapshot& job, std::string& text) {
   text += last;
 }
 
+/// Names are the values of a label, so that any name that a loop gives is a valid one.
+void add_reported(const Snapshot& job, const JobView& view, std::string& text) {
+  if (view.loss) {
+    begin(text, "weft_loss", "gauge", "The loss that the loop has reported last.");
+    text += fmt::format("weft_loss {}\n", sample_value(*view.loss));
+  }
+  if (job.metrics.empty()) return;
+  begin(text, "weft_reported_value", "gauge",
+        "What the loop has reported last, by the name that it gave.");
+  for (const ReportedMetric& metric : job.metrics) {
+    text += fmt::format("weft_reported_value{{name={}}} {}\n", label_value(metric.name),
+                        sample_value(metric.value));
+  }
+}
+
 }  // namespace
 
 std::string metrics_text(const Snapshot& job) {
@@ -84,6 +107,12 @@ std::string metrics_text(const Snapshot& job) {
   text += fmt::format("weft_job_hung {}\n", stuck ? 1 : 0);
   begin(text, "weft_steps_total", "counter", "The step at which the job is.");
   text += fmt::format("weft_steps_total {}\n", view.step);
+  if (view.steps_per_s) {
+    begin(text, "weft_steps_per_second", "gauge",
+          "Steps a second, of the last 10 s, or as far as the black box reaches.");
+    text += fmt::format("weft_steps_per_second {}\n", sample_value(*view.steps_per_s));
+  }
+  add_reported(job, view, text);
   add_step_durations(job, text);
   add_waits(job, text);
   if (job.rows.empty()) return text;

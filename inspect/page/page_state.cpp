@@ -1,22 +1,26 @@
 #include "inspect/page/page_state.hpp"
 
-#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "inspect/views/actor_view.hpp"
+#include "inspect/why/stack_places.hpp"
+#include "inspect/why/wait_graph.hpp"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::json;
 
-/// Null where the chip has no ledger.
-const ChipWaits* waits_of(const Snapshot& job, int chip) {
-  const auto found = std::ranges::find(job.waits, chip, &ChipWaits::chip);
-  return found == job.waits.end() ? nullptr : &*found;
+Json or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
+
+/// To a hundredth, so that what is shown alike is the same text.
+Json rounded(const std::optional<double>& number) {
+  return number ? Json(std::round(*number * 100) / 100) : Json();
 }
 
 Json since(const Snapshot& job, std::int64_t since_ns) {
@@ -38,23 +42,46 @@ Json to_json(const Snapshot& job, const ActorView& actor, const ActorRow& row) {
           {"mailbox", actor.mailbox},
           {"message", actor.message},
           {"doing", actor.doing},
-          {"source", row.source}};
+          {"source", row.source},
+          {"cores", rounded(actor.cores)},
+          {"came_last", or_null(actor.came_last)},
+          {"waited_s", or_null(actor.waited_s)}};
 }
 
-Json actors_of(const Snapshot& job) {
-  const std::vector<ActorView> views = view_actors(job);
+Json actors_of(const Snapshot& job, const Snapshot* before) {
+  const std::vector<ActorView> views = view_actors(job, before);
   Json actors = Json::array();
   for (std::size_t i = 0; i < views.size(); ++i) {
-    Json actor = to_json(job, views[i], job.rows[i]);
-    if (const ChipWaits* waits = waits_of(job, views[i].chip)) {
-      const LedgerSums sums = sum_up(waits->calls);
-      actor["calls"] = sums.calls;
-      actor["last"] = sums.times_last;
-      actor["waited_s"] = static_cast<double>(sums.waited_ns) / 1e9;
-    }
-    actors.push_back(std::move(actor));
+    actors.push_back(to_json(job, views[i], job.rows[i]));
   }
   return actors;
+}
+
+Json frames_of(const std::vector<StackFrame>& stack) {
+  Json frames = Json::array();
+  for (const StackFrame& frame : stack) {
+    frames.push_back(
+        {{"function", short_name(frame.function)}, {"file", frame.file}, {"line", frame.line}});
+  }
+  return frames;
+}
+
+/// Null where it wasn't looked at.
+const ThreadStack* stack_of(const Snapshot& job, const ActorRow& row) {
+  const ProcessSight* sight = job.sight(row.pid);
+  if (sight == nullptr) return nullptr;
+  const int tid = row.inside_tid != 0 ? row.inside_tid : row.tid;
+  for (const ThreadSight& thread : sight->threads) {
+    if (thread.stack.tid == (tid != 0 ? tid : row.pid)) return &thread.stack;
+  }
+  return nullptr;
+}
+
+/// What the loop has reported last: numbers by their names. Those that aren't finite are null.
+Json metrics_of(const Snapshot& job) {
+  Json metrics = Json::object();
+  for (const ReportedMetric& metric : job.metrics) metrics[metric.name] = metric.value;
+  return metrics;
 }
 
 /// The chips by their place in the mesh; none where the board has no mesh that fits them.
@@ -72,7 +99,22 @@ Json mesh_of(const Snapshot& job) {
 
 }  // namespace
 
-std::string page_state(const Snapshot& job, const Why& why) {
+std::string stack_json(const Snapshot& job, const Why& why, const std::string& actor) {
+  Json json{{"frames", Json::array()}, {"why_not", "it wasn't looked at"}};
+  for (const ActorRow& row : job.rows) {
+    if (name_of_node(job, row.index) != actor) continue;
+    if (const ThreadStack* stack = stack_of(job, row)) {
+      json = {{"frames", frames_of(stack->frames)}, {"why_not", stack->why_not}};
+    }
+  }
+  for (const Root& root : why.roots) {
+    if (!json["frames"].empty() || root.actor != actor || root.stack.empty()) continue;
+    json = {{"frames", frames_of(root.stack)}, {"why_not", ""}};
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string page_state(const Snapshot& job, const Why& why, const Snapshot* before) {
   const JobView view = view_job(job);
   Json explanation = Json::parse(to_json(why));
   if (explanation["roots"].empty()) explanation.erase("idle_s");
@@ -83,6 +125,9 @@ std::string page_state(const Snapshot& job, const Why& why) {
             {"live", job.live},
             {"over", job.over() || !job.live},
             {"step", view.step},
+            {"steps_per_s", or_null(view.steps_per_s)},
+            {"loss", or_null(view.loss)},
+            {"metrics", metrics_of(job)},
             {"workers", job.header.num_workers},
             {"num_chips", job.header.num_chips},
             {"trainer_pid", job.header.trainer_pid},
@@ -93,7 +138,7 @@ std::string page_state(const Snapshot& job, const Why& why) {
             {"ended_by", job.end ? Json(job.end->ended_by) : Json()},
             {"why", std::move(explanation)},
             {"mesh", mesh_of(job)},
-            {"actors", actors_of(job)}};
+            {"actors", actors_of(job, before)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "inspect/snapshot/json_text.hpp"
-#include "inspect/views/table.hpp"
+#include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "spmd/ops/row.hpp"
 #include "transport/memory/utf8.hpp"
@@ -41,13 +41,6 @@ std::string type_text(const Program& program, const PlanStep& step) {
     return program.type(operands[0]).to_string() + " x " + program.type(operands[1]).to_string();
   }
   return program.type(program.result(step.first)).to_string();
-}
-
-/// "812 ns", "4.13 us", "21.0 ms".
-std::string time_text_of(double seconds) {
-  if (seconds < 1e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
-  if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
-  return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.2f} s", seconds);
 }
 
 std::string rate_text(double rate) { return rate > 0 ? fmt::format("{:.2f}", rate / 1e9) : ""; }
@@ -88,8 +81,8 @@ std::string head_text(const Snapshot& job, const PlanProfile& profile) {
       "limits of a chip: {}\n"
       "{}{}\n\n",
       visible(job.job), profile.program.number, visible(profile.program.site), times.runs,
-      times.chips, time_text_of(to_seconds(times.median_run_ns)), limits_text(limits, 1),
-      in_the_mean, limits.from);
+      times.chips, time_text(to_seconds(times.median_run_ns)), limits_text(limits, 1), in_the_mean,
+      limits.from);
 }
 
 Json step_json(const ProfiledStep& step, std::size_t number) {
@@ -176,17 +169,9 @@ PlanProfile profile_of(const ProgramEntry& program, const Plan& plan, const Plan
 }
 
 std::string profile_text(const Snapshot& job, const PlanProfile& profile) {
-  Table table({{"step", Align::right},
-               {"op"},
-               {"type"},
-               {"at"},
-               {"times", Align::right},
-               {"median", Align::right},
-               {"share", Align::right},
-               {"GFLOP/s", Align::right},
-               {"GB/s", Align::right},
-               {"of limit", Align::right},
-               {"bound"}});
+  Table table({columns::kStep, columns::kOp, columns::kType, columns::kAt, columns::kTimes,
+               columns::kMedian, columns::kShare, columns::kGflops, columns::kGbytes,
+               columns::kOfLimit, columns::kBound});
   for (std::size_t i = 0; i < profile.steps.size(); ++i) {
     const ProfiledStep& step = profile.steps[i];
     const StepTimes& times = step.times;
@@ -195,7 +180,7 @@ std::string profile_text(const Snapshot& job, const PlanProfile& profile) {
       continue;
     }
     table.add({std::to_string(i), step.op, step.type, step.place, std::to_string(times.count),
-               time_text_of(to_seconds(times.median_ns)), share_text(step.share),
+               time_text(to_seconds(times.median_ns)), share_text(step.share),
                rate_text(step.flops), rate_text(step.bytes), limit_text(step.of_limit),
                std::string(to_string(step.bound))});
   }
@@ -203,7 +188,7 @@ std::string profile_text(const Snapshot& job, const PlanProfile& profile) {
   table.add({"", "between steps", "", "", "", "",
              share_text(ratio(to_seconds(profile.times.other_ns), all)), "", "", "", ""});
   table.add({"", "a run, in the mean", "", "", std::to_string(profile.times.runs),
-             time_text_of(profile.run_s), share_text(1),
+             time_text(profile.run_s), share_text(1),
              rate_text(ratio(profile.run_flops, profile.run_s)),
              rate_text(ratio(profile.run_bytes, profile.run_s)), limit_text(profile.of_limit), ""});
   std::int64_t waited_ns = 0;

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "inspect/snapshot/json_text.hpp"
-#include "inspect/views/table.hpp"
+#include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "transport/memory/utf8.hpp"
 
@@ -47,7 +47,7 @@ std::string memory_text(const Snapshot& job, const JobProgram& program, const Pl
   const ChipMemory memory = memory_of(plan, entry.keeps_state);
   std::string text = fmt::format("job {}, program {}: {}\n\n", visible(job.job), entry.number,
                                  visible(entry.site));
-  Table sums({{"a chip's memory"}, {"size", Align::right}});
+  Table sums({{"a chip's memory"}, columns::kSize});
   sums.add({"tensors", bytes_text(memory.inputs)});
   sums.add({entry.keeps_state ? "second versions, to go on after a loss" : "outputs",
             bytes_text(memory.versions)});
@@ -62,7 +62,8 @@ std::string memory_text(const Snapshot& job, const JobProgram& program, const Pl
     text += fmt::format("\nThe job's {} chips have {} of /dev/shm now.\n", job.header.num_chips,
                         bytes_text(resident_bytes));
   }
-  Table table({{"tensor"}, {"kind"}, {"type"}, {"on a chip"}, {"size", Align::right}});
+  Table table(
+      {columns::kTensor, columns::kKind, columns::kType, columns::kOnAChip, columns::kSize});
   for (const ChipTensor& tensor : tensors_of(plan)) {
     table.add({tensor.name, std::string(to_string(tensor.kind)), tensor.global.to_string(),
                tensor.chip.to_string(), bytes_text(tensor.chip.bytes())});

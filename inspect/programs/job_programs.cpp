@@ -11,7 +11,7 @@
 #include <weft/error.hpp>
 
 #include "inspect/snapshot/json_text.hpp"
-#include "inspect/views/table.hpp"
+#include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "transport/format/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
@@ -19,8 +19,6 @@
 
 namespace weft {
 namespace {
-
-std::string milliseconds(double seconds) { return fmt::format("{:.1f} ms", 1e3 * seconds); }
 
 /// Of an empty list: a job without a mesh has programs of each worker alone, but no job has none.
 std::string no_programs(const Snapshot& job) {
@@ -50,23 +48,17 @@ std::vector<JobProgram> programs_of(std::span<const ProgramEntry> entries) {
 
 std::string programs_text(const Snapshot& job, std::span<const JobProgram> programs) {
   if (programs.empty()) return no_programs(job);
-  Table table({{"#", Align::right},
-               {"GENERATION", Align::right},
-               {"STEP", Align::right},
-               {"WORKERS"},
-               {"COMPILED", Align::right},
-               {"FROM"},
-               {"FINGERPRINT"},
-               {"FOR"}});
+  Table table({columns::kProgram, columns::kGeneration, columns::kStep, columns::kOfWorkers,
+               columns::kCompiled, columns::kFrom, columns::kFingerprint, columns::kAt});
   for (const auto& [entry, workers] : programs) {
     table.add({std::to_string(entry.number), std::to_string(entry.generation),
-               std::to_string(entry.step), workers_text(workers), milliseconds(entry.seconds),
+               std::to_string(entry.step), ranges_text(workers), time_text(entry.seconds),
                entry.stored ? "cache" : "new", entry.fingerprint.substr(0, 12), entry.site});
   }
   std::string text = table.to_string();
   for (const auto& [entry, workers] : programs) {
     if (entry.reason.empty()) continue;
-    text += fmt::format("\n#{} of {}: {}\n", entry.number, workers_text(workers),
+    text += fmt::format("\nprogram {} of {}: {}\n", entry.number, workers_text(workers),
                         visible(entry.reason));
   }
   return text;

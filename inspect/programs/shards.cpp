@@ -13,7 +13,7 @@
 #include <weft/error.hpp>
 
 #include "inspect/snapshot/json_text.hpp"
-#include "inspect/views/table.hpp"
+#include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "spmd/mesh/box.hpp"
 #include "spmd/program/element.hpp"
@@ -114,22 +114,14 @@ JobShards read_shards(const Snapshot& job, const std::string& names) {
 }
 
 std::string shards_text(const Snapshot& job, const JobShards& shards) {
-  Table table({{"tensor"},
-               {"kind"},
-               {"type"},
-               {"sharding"},
-               {"chips"},
-               {"bytes", Align::right},
-               {"min", Align::right},
-               {"max", Align::right},
-               {"NaN", Align::right},
-               {"inf", Align::right},
-               {"XXH3"}});
+  Table table({columns::kTensor, columns::kKind, columns::kType, columns::kSharding,
+               columns::kOfChips, columns::kSize, columns::kMin, columns::kMax, columns::kNan,
+               columns::kInf, columns::kXxh3});
   for (const TensorShards& tensor : shards.tensors) {
     for (const TensorShard& shard : tensor.shards) {
       const ShardValues& values = shard.values;
       table.add({tensor.name, std::string(to_string(tensor.kind)), tensor.type.to_string(),
-                 tensor.sharding, ranges_text(shard.chips), std::to_string(shard.bytes),
+                 tensor.sharding, ranges_text(shard.chips), bytes_text(shard.bytes),
                  number_text(values.min), number_text(values.max), std::to_string(values.nans),
                  std::to_string(values.infinities), fmt::format("{:016x}", values.digest)});
     }

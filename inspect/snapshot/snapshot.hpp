@@ -14,6 +14,7 @@
 #include "inspect/snapshot/control_state.hpp"
 #include "inspect/snapshot/crash.hpp"
 #include "inspect/snapshot/job_end.hpp"
+#include "inspect/snapshot/progress_file.hpp"
 #include "transport/blackbox/black_box.hpp"
 #include "transport/board/board.hpp"
 #include "transport/resume/rescue_note.hpp"
@@ -69,7 +70,9 @@ struct Snapshot {
   std::vector<EventRing> rings{};            ///< none where the job keeps no events
   std::vector<ChipWaits> waits{};            ///< by chip
   std::int64_t unix_minus_monotonic_ns = 0;  ///< added to an event's time: ns since 1970
+  std::int64_t events_at_ns = 0;             ///< as events' times: when they were read; 0: of files
   std::shared_ptr<const void> texts{};       ///< in which the texts of events and waits lie
+  std::vector<ReportedMetric> metrics{};     ///< that the loop has reported last
   std::optional<JobEnd> end{};
   std::optional<Crash> crash{};  ///< of the worker that `end` names
   std::optional<RescueNote> rescue{};

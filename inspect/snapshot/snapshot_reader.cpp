@@ -136,7 +136,7 @@ std::optional<Snapshot> SnapshotReader::read_hang(const std::string& run_dir) {
   hang.held = true;
   read_processes(folder + "/processes.json", hang);
   reader.add_control(hang);
-  reader.add_events(hang);
+  reader.add_events(hang, {.events = true});
   return hang;
 }
 
@@ -196,18 +196,26 @@ void SnapshotReader::add_processes(Snapshot& snapshot) const {
 }
 
 /// A job without a black box has no events.
-void SnapshotReader::add_events(Snapshot& snapshot) const {
+void SnapshotReader::add_events(Snapshot& snapshot, const SnapshotParts& parts) const {
   try {
     const auto box = std::make_shared<const BlackBox>(
         folder_.empty() ? BlackBox::open(job_) : BlackBox::open_file(folder_ + "/box.bin"));
-    for (const RingId id : box->rings()) snapshot.rings.push_back(read_ring(*box, id, snapshot));
-    for (const EventRing& ring : snapshot.rings) {
-      if (ring.kind != RingKind::chip) continue;
-      snapshot.waits.push_back({.chip = ring.chip,
-                                .calls = box->ledger(ring.chip),
-                                .waited_for_ns = box->waited_for_ns(ring.chip)});
+    bool wants_ring = parts.steps || parts.events;
+    for (const RingId id : box->rings()) {
+      const bool is_chip = id.kind == RingKind::chip;
+      if (wants_ring && (parts.events || is_chip)) {
+        snapshot.rings.push_back(read_ring(*box, id, snapshot));
+        wants_ring = parts.events;
+      }
+      if (!is_chip || !(parts.waits || parts.events)) continue;
+      snapshot.waits.push_back({.chip = id.owner,
+                                .calls = box->ledger(id.owner),
+                                .waited_for_ns = box->waited_for_ns(id.owner)});
     }
     snapshot.unix_minus_monotonic_ns = box->scale().realtime_ns(0);
+    if (is_live()) {
+      snapshot.events_at_ns = clock_ns(CLOCK_REALTIME) - snapshot.unix_minus_monotonic_ns;
+    }
     snapshot.texts = box;
   } catch (const Error& e) {
     if (e.code() != Errc::not_found && e.code() != Errc::io) throw;
@@ -216,6 +224,7 @@ void SnapshotReader::add_events(Snapshot& snapshot) const {
 
 Snapshot SnapshotReader::read(const SnapshotParts& parts) {
   Snapshot snapshot{.at_ns = boottime_ns(), .live = is_live()};
+  if (parts.metrics) snapshot.metrics = read_last_metrics(run_dir_);
   if (!board_) {
     snapshot.end = read_job_end(run_dir_);
     if (!snapshot.end) fail(Errc::not_found, "{}: there is no result.json", run_dir_);
@@ -231,7 +240,7 @@ Snapshot SnapshotReader::read(const SnapshotParts& parts) {
   if (is_live()) snapshot.at_ns += time_offset(snapshot.header);
   if (parts.control) add_control(snapshot);
   if (parts.processes && is_live()) add_processes(snapshot);
-  if (parts.events) add_events(snapshot);
+  if (parts.events || parts.steps || parts.waits) add_events(snapshot, parts);
   if (snapshot.over() || !is_live()) snapshot.end = read_job_end(run_dir_);
   if (!snapshot.held) snapshot.rescue = read_rescue_note(rescue_note_in(run_dir_));
   if (snapshot.end && snapshot.end->error && snapshot.end->error->signal != 0) {

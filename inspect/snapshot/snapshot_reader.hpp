@@ -16,7 +16,10 @@ namespace weft {
 struct SnapshotParts {
   bool control = true;
   bool processes = true;
-  bool events = false;  ///< rings, and who waited for whom
+  bool events = false;   ///< rings, and who waited for whom
+  bool steps = false;    ///< of rings only that of the first chip, which has the steps
+  bool waits = false;    ///< who waited for whom, without the rings
+  bool metrics = false;  ///< that the loop has reported last
 };
 
 class SnapshotReader {
@@ -44,7 +47,7 @@ class SnapshotReader {
   void add_board(Snapshot& snapshot) const;
   void add_control(Snapshot& snapshot);
   void add_processes(Snapshot& snapshot) const;
-  void add_events(Snapshot& snapshot) const;
+  void add_events(Snapshot& snapshot, const SnapshotParts& parts) const;
   bool is_live() const { return folder_.empty() && board_.has_value(); }
 
   std::string job_;             ///< empty: as the folder says

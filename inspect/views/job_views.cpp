@@ -1,6 +1,8 @@
 #include "inspect/views/job_views.hpp"
 
+#include <cmath>
 #include <ctime>
+#include <optional>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -9,8 +11,8 @@
 
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/actor_view.hpp"
+#include "inspect/views/columns.hpp"
 #include "inspect/views/mesh_grid.hpp"
-#include "inspect/views/table.hpp"
 #include "inspect/why/hang.hpp"
 #include "transport/memory/utf8.hpp"
 
@@ -20,6 +22,7 @@ namespace {
 using Json = nlohmann::json;
 
 Json or_null(double seconds) { return seconds < 0 ? Json() : Json(seconds); }
+Json or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
 
 Json to_json(const ActorView& actor) {
   return {{"name", actor.name},
@@ -32,6 +35,8 @@ Json to_json(const ActorView& actor) {
           {"mailbox", actor.mailbox},
           {"message", actor.message},
           {"doing", actor.doing},
+          {"came_last", or_null(actor.came_last)},
+          {"waited_s", or_null(actor.waited_s)},
           {"for_s", or_null(actor.for_s)}};
 }
 
@@ -42,6 +47,8 @@ Json head_json(const Snapshot& job) {
           {"state", view.state},
           {"for_s", or_null(view.for_s)},
           {"step", view.step},
+          {"steps_per_s", or_null(view.steps_per_s)},
+          {"loss", view.loss && std::isfinite(*view.loss) ? Json(*view.loss) : Json()},
           {"workers", job.header.num_workers},
           {"chips", job.header.num_chips},
           {"trainer_pid", job.header.trainer_pid},
@@ -66,21 +73,15 @@ std::string dash(int number) { return number < 0 ? "-" : std::to_string(number);
 
 std::string ps_text(std::span<const Snapshot> jobs) {
   if (jobs.empty()) return "no jobs\n";
-  Table table({{"job"},
-               {"name"},
-               {"state"},
-               {"for", Align::right},
-               {"step", Align::right},
-               {"workers", Align::right},
-               {"chips", Align::right},
-               {"pid", Align::right},
-               {"started"}});
+  Table table({columns::kJob, columns::kName, columns::kState, columns::kFor, columns::kStep,
+               columns::kRate, columns::kLoss, columns::kWorkers, columns::kChips, columns::kPid,
+               columns::kStarted});
   for (const Snapshot& job : jobs) {
     const JobView view = view_job(job);
     table.add({job.job, job.header.name, view.state, for_text(view.for_s),
-               std::to_string(view.step), std::to_string(job.header.num_workers),
-               std::to_string(job.header.num_chips), std::to_string(job.header.trainer_pid),
-               started_text(job.header)});
+               std::to_string(view.step), rate_text(view), loss_text(view),
+               std::to_string(job.header.num_workers), std::to_string(job.header.num_chips),
+               std::to_string(job.header.trainer_pid), started_text(job.header)});
   }
   return table.to_string();
 }
@@ -102,6 +103,8 @@ std::string show_text(const Snapshot& job) {
   std::string text =
       line("job", fmt::format("{}  {}", job.job, header.name)) + line("state", state);
   text += line("step", std::to_string(view.step));
+  if (view.steps_per_s) text += line("steps/s", rate_text(view));
+  if (view.loss) text += line("loss", loss_text(view));
   if (job.control) {
     text += line("committed", fmt::format("{}, by all chips", job.control->common_step()));
     text += line("generation", std::to_string(job.control->generation));
@@ -135,18 +138,13 @@ std::string show_json(const Snapshot& job) {
 }
 
 std::string actors_text(const Snapshot& job) {
-  Table table({{"actor"},
-               {"pid", Align::right},
-               {"state"},
-               {"for", Align::right},
-               {"step", Align::right},
-               {"box", Align::right},
-               {"message"},
-               {"doing"}});
+  Table table({columns::kActor, columns::kPid, columns::kState, columns::kFor, columns::kStep,
+               columns::kCameLast, columns::kWaits, columns::kUnread, columns::kMessage,
+               columns::kDoing});
   for (const ActorView& actor : view_actors(job)) {
     table.add({actor.name, dash(actor.pid), actor.state, for_text(actor.for_s),
-               std::to_string(actor.step), std::to_string(actor.mailbox), actor.message,
-               actor.doing});
+               std::to_string(actor.step), came_last_text(actor), waits_text(actor),
+               std::to_string(actor.mailbox), actor.message, actor.doing});
   }
   std::string text = table.to_string();
   for (const std::string& row : job.unreadable) text += visible(row) + "\n";

@@ -6,28 +6,17 @@
 #include <fmt/ranges.h>
 
 #include "inspect/views/actor_view.hpp"
+#include "inspect/views/colours.hpp"
 #include "transport/memory/utf8.hpp"
 
 namespace weft {
-
-std::string colour_of(char letter) {
-  switch (letter) {
-    case 'T':
-    case 'X':
-    case '!': return "\x1b[31m";
-    case 'D':
-    case 'w': return "\x1b[33m";
-    case 'r': return "\x1b[32m";
-    default: return "";
-  }
-}
 
 std::vector<MeshCell> state_cells(const Snapshot& job, bool colours) {
   std::vector<MeshCell> cells(static_cast<std::size_t>(job.header.num_chips));
   for (const ActorView& actor : view_actors(job)) {
     if (actor.chip < 0) continue;
     cells.at(static_cast<std::size_t>(actor.chip)) = {
-        .text = std::string(1, actor.letter), .colour = colours ? colour_of(actor.letter) : ""};
+        .text = std::string(1, actor.letter), .colour = colours ? colour_of(actor.state) : ""};
   }
   return cells;
 }
@@ -41,8 +30,7 @@ std::vector<MeshCell> step_cells(const Snapshot& job, bool colours) {
   for (const ActorRow& row : job.rows) {
     if (row.chip < 0) continue;
     cells.at(static_cast<std::size_t>(row.chip)) = {
-        .text = std::to_string(row.step),
-        .colour = colours && row.step < latest ? colour_of('w') : ""};
+        .text = std::to_string(row.step), .colour = colours && row.step < latest ? kYellow : ""};
   }
   return cells;
 }

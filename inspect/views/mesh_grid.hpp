@@ -2,6 +2,7 @@
 /// The chips of a job as they stand in its mesh.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "inspect/snapshot/snapshot.hpp"
@@ -11,7 +12,7 @@ namespace weft {
 /// What is shown of a chip.
 struct MeshCell {
   std::string text = "?";
-  std::string colour{};  ///< empty: none
+  std::string_view colour{};  ///< see colours.hpp; empty: none
 };
 
 /// A heading and a line for each row of the last axis: the other axes' coordinates, then the cell
@@ -22,9 +23,5 @@ std::vector<std::string> mesh_grid(const Snapshot& job, const std::vector<MeshCe
 std::vector<MeshCell> state_cells(const Snapshot& job, bool colours);
 /// By chip: its step. Chips behind the latest are coloured.
 std::vector<MeshCell> step_cells(const Snapshot& job, bool colours);
-
-/// ANSI's code that turns a state's colour on; empty: none. kPlain turns it off.
-std::string colour_of(char letter);
-inline constexpr const char* kPlain = "\x1b[0m";
 
 }  // namespace weft

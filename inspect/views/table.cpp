@@ -1,15 +1,13 @@
 #include "inspect/views/table.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <weft/error.hpp>
 
+#include "inspect/views/colours.hpp"
 #include "transport/memory/utf8.hpp"
 
 namespace weft {
@@ -49,7 +47,7 @@ std::string Table::line(const std::vector<std::string>& cells) const {
 
 std::string Table::to_string() const {
   std::vector<std::string> headings;
-  for (const Column& column : columns_) headings.push_back(column.heading);
+  for (const Column& column : columns_) headings.emplace_back(column.heading);
   std::string text = line(headings) + '\n';
   for (const auto& row : rows_) text += line(row) + '\n';
   return text;
@@ -57,9 +55,9 @@ std::string Table::to_string() const {
 
 void Table::print() const {
   std::string text = to_string();
-  if (::isatty(STDOUT_FILENO) != 0) {
-    text.insert(text.find('\n'), "\x1b[0m");
-    text.insert(0, "\x1b[1m");
+  if (wants_colours()) {
+    text.insert(text.find('\n'), kPlain);
+    text.insert(0, kBold);
   }
   fmt::print("{}", text);
 }

@@ -9,8 +9,9 @@ namespace weft {
 
 enum class Align { left, right };
 
+/// See columns.hpp for those that there are.
 struct Column {
-  std::string heading;
+  std::string_view heading;  ///< lives as long as the table
   Align align = Align::left;
 };
 
@@ -24,7 +25,7 @@ class Table {
   void add(const std::vector<std::string>& cells);
   /// A line each for the heading and the rows.
   std::string to_string() const;
-  /// To stdout, where that is a terminal with the heading in bold.
+  /// To stdout, with the heading in bold where wants_colours().
   void print() const;
 
  private:

@@ -6,7 +6,10 @@
 #include <fmt/format.h>
 
 #include "inspect/views/actor_view.hpp"
+#include "inspect/views/colours.hpp"
+#include "inspect/views/columns.hpp"
 #include "inspect/views/mesh_grid.hpp"
+#include "inspect/why/words.hpp"
 #include "transport/memory/utf8.hpp"
 
 namespace weft {
@@ -15,8 +18,6 @@ namespace {
 constexpr std::string_view kUp = "\x1b[A";
 constexpr std::string_view kDown = "\x1b[B";
 constexpr std::string_view kEscape = "\x1b";
-constexpr const char* kReversed = "\x1b[7m";
-constexpr const char* kBold = "\x1b[1m";
 
 /// Of a text without escape sequences, as many columns as there are.
 std::string cut(std::string_view text, int columns) {
@@ -42,20 +43,23 @@ bool fits(const ActorView& actor, const std::string& filter) {
 }
 
 /// Worst states first.
-int rank_of(char letter) {
-  const auto found = std::string_view("X!TDw-r.e").find(letter);
-  return found == std::string_view::npos ? 9 : static_cast<int>(found);
+int rank_of(const ActorView& actor) {
+  const std::string_view colour = colour_of(actor.state);
+  if (colour == kRed) return 0;
+  if (colour == kYellow) return 1;
+  return colour == kGreen ? 2 : 3;
 }
 
-std::vector<ActorView> chosen(const Snapshot& job, const TopUi& ui) {
-  std::vector<ActorView> actors = view_actors(job);
+std::vector<ActorView> chosen(const TopLook& look, const TopUi& ui) {
+  std::vector<ActorView> actors = view_actors(look.job, look.before);
   std::erase_if(actors, [&](const ActorView& actor) { return !fits(actor, ui.filter); });
   std::ranges::stable_sort(actors, [&](const ActorView& a, const ActorView& b) {
     switch (ui.sort) {
       case TopSort::board: return false;
-      case TopSort::state: return rank_of(a.letter) < rank_of(b.letter);
+      case TopSort::state: return rank_of(a) < rank_of(b);
       case TopSort::step: return a.step < b.step;
       case TopSort::since: return a.for_s > b.for_s;
+      case TopSort::came_last: return a.came_last.value_or(-1) > b.came_last.value_or(-1);
     }
     return false;
   });
@@ -64,64 +68,100 @@ std::vector<ActorView> chosen(const Snapshot& job, const TopUi& ui) {
 
 std::string_view name_of(TopSort sort) {
   switch (sort) {
-    case TopSort::board: return "board";
-    case TopSort::state: return "state";
-    case TopSort::step: return "step";
-    case TopSort::since: return "for";
+    case TopSort::board: return columns::kActor.heading;
+    case TopSort::state: return columns::kState.heading;
+    case TopSort::step: return columns::kStep.heading;
+    case TopSort::since: return columns::kFor.heading;
+    case TopSort::came_last: return columns::kCameLast.heading;
   }
   return "";
 }
 
-std::string head(const Snapshot& job) {
-  const JobView view = view_job(job);
+std::string head(const Snapshot& job, const JobView& view) {
   std::string text = fmt::format("{}  {}  {}", job.header.name, job.job.substr(0, 6), view.state);
   if (view.for_s >= 0) text += " " + for_text(view.for_s);
-  return visible(fmt::format("{}  step {}", text, view.step));
+  text += fmt::format("  step {}", view.step);
+  if (view.steps_per_s) text += fmt::format("  {} steps/s", rate_text(view));
+  if (view.loss) text += fmt::format("  loss {}", loss_text(view));
+  return visible(text);
 }
 
-std::string row_of(const ActorView& actor, bool selected) {
-  return visible(fmt::format("{}{:<10} {:<10} {:>7} {:>8} {:>5}  {}", selected ? '>' : ' ',
-                             actor.name, actor.state, for_text(actor.for_s), actor.step,
-                             actor.mailbox, actor.doing));
+/// The other numbers that the loop has reported; "": there are none.
+std::string reported(const Snapshot& job) {
+  std::string text;
+  for (const ReportedMetric& metric : job.metrics) {
+    if (metric.name == "step" || metric.name == "loss") continue;
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : "  ", metric.name, metric_text(metric.value));
+  }
+  return visible(text);
+}
+
+/// Who keeps the job from continuing.
+bool is_root(const Why& why, const ActorView& actor) {
+  if (why.verdict == Verdict::well || why.verdict == Verdict::waits) return false;
+  return std::ranges::any_of(why.roots, [&](const Root& root) {
+    const bool is_its_worker = actor.chip < 0 && std::ranges::count(root.workers, actor.worker);
+    return root.actor == actor.name || is_its_worker;
+  });
+}
+
+std::vector<std::string> actor_lines(const std::vector<ActorView>& actors) {
+  Table table({columns::kActor, columns::kState, columns::kFor, columns::kStep, columns::kCpu,
+               columns::kCameLast, columns::kWaits, columns::kUnread, columns::kDoing});
+  for (const ActorView& actor : actors) {
+    table.add({actor.name, actor.state, for_text(actor.for_s), std::to_string(actor.step),
+               cpu_text(actor), came_last_text(actor), waits_text(actor),
+               std::to_string(actor.mailbox), actor.doing});
+  }
+  std::istringstream text(table.to_string());
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(std::move(line));
+  return lines;
 }
 
 /// The list scrolls so that the selected row is on the screen.
-void add_actors(const Snapshot& job, const TopUi& ui, TopSize size,
+void add_actors(const TopLook& look, const TopUi& ui, TopSize size,
                 std::vector<std::string>& lines) {
-  const std::vector<ActorView> actors = chosen(job, ui);
+  const std::vector<ActorView> actors = chosen(look, ui);
+  const std::vector<std::string> rows = actor_lines(actors);
   const int count = static_cast<int>(actors.size());
-  const int room = std::max(1, size.lines - 3);
+  const int room = std::max(1, size.lines - 2 - static_cast<int>(lines.size()));
   const int selected = std::clamp(ui.selected, 0, std::max(0, count - 1));
   const int first = std::max(0, selected - room + 1);
-  lines.push_back(dressed(cut(fmt::format(" {:<10} {:<10} {:>7} {:>8} {:>5}  {}", "ACTOR", "STATE",
-                                          "FOR", "STEP", "BOX", "DOING"),
-                              size.columns),
-                          kBold, ui));
+  lines.push_back(dressed(cut(" " + rows.front(), size.columns), kBold, ui));
   for (int i = first; i < std::min(count, first + room); ++i) {
-    const ActorView& actor = actors[static_cast<std::size_t>(i)];
-    const bool is_selected = i == selected;
-    lines.push_back(dressed(cut(row_of(actor, is_selected), size.columns),
-                            is_selected ? kReversed : colour_of(actor.letter), ui));
+    const auto index = static_cast<std::size_t>(i);
+    const std::string text = cut((i == selected ? ">" : " ") + rows[index + 1], size.columns);
+    const std::string_view colour =
+        is_root(look.why, actors[index]) ? kRed : colour_of(actors[index].state);
+    lines.push_back(dressed(dressed(text, colour, ui), i == selected ? kReversed : "", ui));
   }
 }
 
-void add_detail(const Snapshot& job, const TopUi& ui, TopSize size,
+void add_detail(const TopLook& look, const TopUi& ui, TopSize size,
                 std::vector<std::string>& lines) {
-  const std::vector<ActorView> actors = chosen(job, ui);
+  const std::vector<ActorView> actors = chosen(look, ui);
   if (actors.empty()) return;
   const auto index = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(0, ui.selected)), 0,
                                              actors.size() - 1);
   const ActorView& actor = actors[index];
   const auto line = [&](std::string_view label, const std::string& text) {
-    lines.push_back(cut(visible(fmt::format("{:<10} {}", label, text)), size.columns));
+    lines.push_back(cut(visible(fmt::format("{:<12} {}", label, text)), size.columns));
   };
-  line("actor", actor.name);
-  line("pid", std::to_string(actor.pid));
-  line("state", fmt::format("{} {}", actor.state, for_text(actor.for_s)));
-  line("step", std::to_string(actor.step));
-  line("mailbox", fmt::format("{}, last message \"{}\"", actor.mailbox, actor.message));
-  line("doing", actor.doing);
-  if (const ProcessState* process = job.process(actor.pid)) {
+  line(columns::kActor.heading, actor.name);
+  line(columns::kPid.heading, std::to_string(actor.pid));
+  line(columns::kState.heading, fmt::format("{} {}", actor.state, for_text(actor.for_s)));
+  line(columns::kStep.heading, std::to_string(actor.step));
+  line(columns::kCpu.heading, cpu_text(actor));
+  if (actor.chip >= 0) {
+    line(columns::kCameLast.heading, came_last_text(actor));
+    line(columns::kWaits.heading, waits_text(actor));
+  }
+  line(columns::kUnread.heading, std::to_string(actor.mailbox));
+  line(columns::kMessage.heading, actor.message);
+  line(columns::kDoing.heading, actor.doing);
+  if (const ProcessState* process = look.job.process(actor.pid)) {
     line("process", fmt::format("{}, {} threads", describe(*process), process->threads.size()));
   }
 }
@@ -135,19 +175,24 @@ std::string foot(const TopUi& ui) {
   if (ui.edits_filter) return fmt::format("filter: {}_", visible(ui.filter));
   std::string keys = fmt::format("s sort ({})  / filter", name_of(ui.sort));
   if (!ui.filter.empty()) keys += fmt::format(" ({})", visible(ui.filter));
-  return keys + "  Enter descend  w why  m mesh  Esc back  q quit";
+  return keys + "  Enter details  w why  m mesh  Esc back  q quit";
 }
 
 }  // namespace
 
-std::vector<std::string> frame(const Snapshot& job, const Why& why, const TopUi& ui, TopSize size) {
-  std::vector<std::string> lines{dressed(cut(head(job), size.columns), kBold, ui)};
+std::vector<std::string> frame(const TopLook& look, const TopUi& ui, TopSize size) {
+  const JobView view = view_job(look.job);
+  std::vector<std::string> lines{dressed(
+      dressed(cut(head(look.job, view), size.columns), colour_of(view.state), ui), kBold, ui)};
+  if (const std::string metrics = reported(look.job); !metrics.empty()) {
+    lines.push_back(cut(metrics, size.columns));
+  }
   switch (ui.page) {
-    case TopPage::actors: add_actors(job, ui, size, lines); break;
-    case TopPage::detail: add_detail(job, ui, size, lines); break;
-    case TopPage::why: add_text(to_text(why), size, lines); break;
+    case TopPage::actors: add_actors(look, ui, size, lines); break;
+    case TopPage::detail: add_detail(look, ui, size, lines); break;
+    case TopPage::why: add_text(to_text(look.why), size, lines); break;
     case TopPage::mesh:
-      for (std::string& line : mesh_grid(job, state_cells(job, ui.colours)))
+      for (std::string& line : mesh_grid(look.job, state_cells(look.job, ui.colours)))
         lines.push_back(std::move(line));
       lines.push_back(cut(kStateLetters, size.columns));
       break;
@@ -175,7 +220,7 @@ void press(TopUi& ui, std::string_view key) {
   if (key == "q" || key == "\x03") ui.quit = true;
   if (key == "j" || key == kDown) ++ui.selected;
   if (key == "k" || key == kUp) ui.selected = std::max(0, ui.selected - 1);
-  if (key == "s") ui.sort = static_cast<TopSort>((static_cast<int>(ui.sort) + 1) % 4);
+  if (key == "s") ui.sort = static_cast<TopSort>((static_cast<int>(ui.sort) + 1) % 5);
   if (key == "/") ui.edits_filter = true;
   if (key == "w") ui.page = TopPage::why;
   if (key == "m") ui.page = TopPage::mesh;

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-enum class TopSort { board, state, step, since };
+enum class TopSort { board, state, step, since, came_last };
 enum class TopPage { actors, detail, why, mesh };
 
 /// What the user has chosen.
@@ -29,8 +29,15 @@ struct TopSize {
   int columns = 80;
 };
 
-/// Lines that fit the size; escape sequences only where `ui.colours`. `why` is shown on its page.
-std::vector<std::string> frame(const Snapshot& job, const Why& why, const TopUi& ui, TopSize size);
+/// What is shown: a job, and how it was a moment ago. Without that, the time of cores is unknown.
+struct TopLook {
+  const Snapshot& job;
+  const Snapshot* before = nullptr;
+  const Why& why;  ///< its actors are red on the list
+};
+
+/// Lines that fit the size; escape sequences only where `ui.colours`.
+std::vector<std::string> frame(const TopLook& look, const TopUi& ui, TopSize size);
 
 /// What a key does: a character, "\x1b[A" and "\x1b[B" for up and down, "\x1b" for back.
 void press(TopUi& ui, std::string_view key);

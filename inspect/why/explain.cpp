@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "inspect/snapshot/snapshot_reader.hpp"
+#include "inspect/snapshot/step_rate.hpp"
 #include "inspect/why/explain_root.hpp"
 #include "inspect/why/fixes.hpp"
 #include "inspect/why/hang.hpp"
@@ -125,13 +126,6 @@ Verdict verdict_of(const std::vector<Root>& roots, const Patience& patience) {
   return worst;
 }
 
-/// Steps a second between two looks; below 0: unknown.
-double rate(const Snapshot& before, const Snapshot& now) {
-  const double seconds = now.seconds_since(before.at_ns);
-  if (seconds <= 0 || now.step() <= before.step()) return -1;
-  return static_cast<double>(now.step() - before.step()) / seconds;
-}
-
 void add_waits(const Snapshot& now, const WaitGraph& graph, Why& why) {
   why.waits = graph.waits();
   for (int node = 0; node < graph.num_nodes(); ++node) {
@@ -194,11 +188,10 @@ void add_remarks(const Snapshot& now, Why& why) {
   }
 }
 
-std::string summary_of_well(const Snapshot& before, const Snapshot& now) {
-  std::string text = fmt::format("step {}", now.step());
-  const double steps_a_second = rate(before, now);
-  if (steps_a_second > 0) text += fmt::format(", {:.0f} steps/s", steps_a_second);
-  return text;
+std::string summary_of_well(const Snapshot& now) {
+  const std::optional<double> rate = steps_per_second(now);
+  return fmt::format("step {}{}", now.step(),
+                     rate ? fmt::format(", {} steps/s", per_second_text(*rate)) : "");
 }
 
 void explain_living(const Snapshot& before, const Snapshot& now, const WhyOptions& options,
@@ -229,7 +222,7 @@ void explain_living(const Snapshot& before, const Snapshot& now, const WhyOption
   why.summary = why.verdict == Verdict::unknown
                     ? fmt::format("nothing has moved for {}, and nobody is seen to be awaited",
                                   seconds_text(why.idle_s))
-                    : summary_of_well(before, now);
+                    : summary_of_well(now);
 }
 
 }  // namespace

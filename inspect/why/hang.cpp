@@ -123,13 +123,6 @@ bool is_hung(const Snapshot& snapshot, double patience_s) {
 
 bool is_hung(const Snapshot& snapshot) { return is_hung(snapshot, patience_s(snapshot)); }
 
-Snapshot read_job(SnapshotReader& reader, SnapshotParts parts) {
-  Snapshot job = reader.read(parts);
-  if (parts.events || !is_hung(job)) return job;
-  parts.events = true;
-  return reader.read(parts);
-}
-
 bool waits_for_callback(const Snapshot& snapshot) {
   const ActorRow* trainer = snapshot.trainer();
   if (trainer == nullptr || trainer->inside_since_ns == 0) return false;

@@ -2,7 +2,7 @@
 /// When a job that doesn't move is hung: a state that is derived from what the job shows, never
 /// stored.
 
-#include "inspect/snapshot/snapshot_reader.hpp"
+#include "inspect/snapshot/snapshot.hpp"
 
 namespace weft {
 
@@ -24,9 +24,6 @@ double idle_s(const Snapshot& snapshot, int worker);
 /// Its loops run, none is held by a debugger, and nothing has moved for longer than patience_s().
 bool is_hung(const Snapshot& snapshot);
 bool is_hung(const Snapshot& snapshot, double patience_s);
-
-/// Reads a job, with events where it would seem hung without them: its own steps may be long.
-Snapshot read_job(SnapshotReader& reader, SnapshotParts parts = {});
 
 /// The trainer's own thread is in a callback, and no loop runs any more, or none yet.
 bool waits_for_callback(const Snapshot& snapshot);

@@ -32,7 +32,8 @@ bool is_library(const StackFrame& frame) {
 
 constexpr std::size_t kNameLengthMax = 40;
 
-/// Without the namespace of its own file; a long name loses what its parameters are.
+}  // namespace
+
 std::string short_name(std::string name) {
   constexpr std::string_view kNameless = "(anonymous namespace)::";
   for (auto at = name.find(kNameless); at != std::string::npos; at = name.find(kNameless)) {
@@ -42,8 +43,6 @@ std::string short_name(std::string name) {
   const auto parameters = name.find('(');
   return parameters == std::string::npos ? name : name.substr(0, parameters) + "(...)";
 }
-
-}  // namespace
 
 std::vector<StackFrame> users_frames(const std::vector<StackFrame>& frames) {
   std::vector<StackFrame> part;

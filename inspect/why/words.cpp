@@ -9,9 +9,37 @@
 
 namespace weft {
 
-std::string seconds_text(double seconds) {
-  return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
+namespace {
+
+/// Of a number that isn't below 0.
+std::string three_digits(double number) {
+  if (number >= 99.95) return fmt::format("{:.0f}", number);
+  return number >= 9.995 ? fmt::format("{:.1f}", number) : fmt::format("{:.2f}", number);
 }
+
+}  // namespace
+
+std::string seconds_text(double seconds) {
+  if (seconds < 10) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
+  const auto whole = static_cast<std::int64_t>(seconds);
+  if (whole < 6000) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string time_text(double seconds) {
+  if (seconds == 0) return "0 s";
+  if (seconds < 1e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
+  if (seconds < 1e-3) return three_digits(seconds * 1e6) + " us";
+  if (seconds < 1) return three_digits(seconds * 1e3) + " ms";
+  return seconds < 100 ? three_digits(seconds) + " s" : seconds_text(seconds);
+}
+
+std::string per_second_text(double rate) { return rate == 0 ? "0" : three_digits(rate); }
+
+std::string percent_text(double share) { return fmt::format("{:.0f} %", share * 100); }
+
+std::string metric_text(double value) { return fmt::format("{:.4g}", value); }
 
 std::string ranges_text(std::vector<int> numbers) {
   std::ranges::sort(numbers);

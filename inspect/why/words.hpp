@@ -7,8 +7,16 @@
 
 namespace weft {
 
-/// "0.3 s", "41 s".
+/// How long something has lasted: "0.3 s", "41 s", "12 min 5 s", "3 h 20 min".
 std::string seconds_text(double seconds);
+/// A time that was measured: "812 ns", "262 us", "2.10 ms", "1.68 s".
+std::string time_text(double seconds);
+/// A rate: "348", "12.5", "0.25".
+std::string per_second_text(double rate);
+/// "93 %".
+std::string percent_text(double share);
+/// A metric: "0.1159", "nan".
+std::string metric_text(double value);
 /// "512 B", "12.3 KiB", "4.6 MiB".
 std::string bytes_text(std::int64_t bytes);
 /// "worker 2", "workers 0, 2-5".

@@ -433,7 +433,7 @@ TEST(InspectTop, ObeysKeysOnATerminal) {
   top.type("/chip 1");
   EXPECT_TRUE(top.shows_next("filter: chip 1_"));
   top.type("\r\r");
-  EXPECT_TRUE(top.shows_next("mailbox    0"));
+  EXPECT_TRUE(top.shows_next("unread       0"));
   top.type("m");
   EXPECT_TRUE(top.shows_next("model"));
   forged.board().device(1).step(4711);

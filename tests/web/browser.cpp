@@ -124,6 +124,13 @@ void Browser::press(const std::string& keys) {
   post(session_ + "/actions", {{"actions", Json::array({keyboard})}});
 }
 
+void Browser::resize(int width, int height) {
+  post(session_ + "/goog/cdp/execute",
+       {{"cmd", "Emulation.setDeviceMetricsOverride"},
+        {"params",
+         {{"width", width}, {"height", height}, {"deviceScaleFactor", 1}, {"mobile", false}}}});
+}
+
 void Browser::prefer_colours(const std::string& scheme) {
   const Json feature{{"name", "prefers-color-scheme"}, {"value", scheme}};
   post(session_ + "/goog/cdp/execute",

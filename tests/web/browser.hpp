@@ -29,6 +29,8 @@ class Browser {
   void click(const std::string& selector);
   /// To the element that has the focus.
   void press(const std::string& keys);
+  /// The inside of the window, in pixels.
+  void resize(int width, int height);
   /// As if the system had dark or light colours: "dark", "light".
   void prefer_colours(const std::string& scheme);
   /// A PNG.

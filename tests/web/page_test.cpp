@@ -109,6 +109,8 @@ std::unique_ptr<World> PageTest::world;
 TEST_F(PageTest, ShowsTheJobOnOneScreen) {
   EXPECT_EQ(run("return byId('name').textContent"), "digits");
   EXPECT_EQ(run("return [innerWidth, innerHeight]"), Json({1280, 720}));
+  EXPECT_EQ(run("const box = byId('actors-scroller'); return box.scrollHeight - box.clientHeight"),
+            0);
   EXPECT_LE(run("return document.documentElement.scrollHeight"), 720);
   EXPECT_EQ(run("return document.querySelectorAll('.cell').length"),
             run("return page.state.num_chips"));
@@ -117,6 +119,61 @@ TEST_F(PageTest, ShowsTheJobOnOneScreen) {
   wait_for(
       "document.querySelector('#loss path.line') && document.querySelector('#rate path.line')");
   EXPECT_EQ(run("return byId('column').value"), "loss");
+}
+
+/// Nothing of the page is cut, or beside the screen, or too small to read.
+const char* const kUnreadable = R"(
+  const found = [];
+  const room = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth > room) found.push('the page is wider than the screen');
+  for (const node of document.querySelectorAll('main *, .head *, .why *')) {
+    const box = node.getBoundingClientRect();
+    if (!box.width || node.closest('.mesh, .scroller')) continue;
+    if (box.right > room + 1) found.push(`${node.tagName} ${node.id} ends at ${box.right}`);
+  }
+  for (const node of document.querySelectorAll('text, td, th, span, dd, dt, button, p, h2')) {
+    if (!node.textContent.trim() || !node.getBoundingClientRect().width) continue;
+    const scale = node.getScreenCTM ? node.getScreenCTM().a : 1;
+    const px = parseFloat(getComputedStyle(node).fontSize) * scale;
+    if (px < 11) found.push(`${node.textContent} has ${px} px`);
+  }
+  if (timeline.view.rowPx < 14) found.push('rows of the timeline are low');
+  const lanes = byId('lanes'), rows = 18 + timeline.rows.length * timeline.view.rowPx;
+  if (lanes.clientHeight < Math.min(rows, innerHeight / 2)) found.push('the timeline is cut');
+  for (const node of document.querySelectorAll('.why dd, .why span')) {
+    if (node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== 'inline')
+      found.push(`cut: ${node.textContent}`);
+  }
+  return found;
+)";
+
+TEST_F(PageTest, CanBeReadOnScreensOfAnyWidth) {
+  for (const int width : {1280, 800, 500}) {
+    browser().resize(width, 720);
+    wait_for("innerWidth === " + std::to_string(width));
+    run("drawTimeline(); show()");
+    EXPECT_EQ(run(kUnreadable), Json::array()) << width;
+  }
+  browser().resize(1280, 720);
+}
+
+TEST_F(PageTest, HasOneNumberOfStepsASecond) {
+  wait_for("page.state.steps_per_s > 0");
+  const Json shown =
+      run("take({at: page.at, state: {...page.state, steps_per_s: 12.345}});"
+          "const fact = [...byId('facts').children].find((each) => each.firstChild.textContent === "
+          "'steps/s');"
+          "const {values} = curves.rate;"
+          "return [fact.lastChild.textContent, byId('rate-value').textContent]");
+  EXPECT_EQ(shown, Json({"12.3", "12.3"}));
+  EXPECT_FALSE(run("return byId('why').textContent").get<std::string>().find("steps/s") !=
+               std::string::npos);
+}
+
+TEST_F(PageTest, AJobThatHasMadeStepsIsNotSaidToHaveMadeNone) {
+  EXPECT_EQ(run("return noRateText({step: 37674, over: false})"), "measuring …");
+  EXPECT_NE(run("return noRateText({step: 37674, over: true})"),
+            run("return noRateText({step: 0, over: false})"));
 }
 
 TEST_F(PageTest, NothingComesFromOutside) {
@@ -143,15 +200,15 @@ TEST_F(PageTest, TheTableIsSortedByAClickAndByAKey) {
   const auto sorted = names.get<std::vector<std::string>>();
   EXPECT_EQ(run(rows_script("row.dataset.actor")),
             Json(std::vector<std::string>(sorted.rbegin(), sorted.rend())));
-  browser().click("th[data-key=waited] button");
-  EXPECT_EQ(run("return document.querySelector('th[data-key=waited]').ariaSort"), "ascending");
+  browser().click("th[data-key=waits] button");
+  EXPECT_EQ(run("return document.querySelector('th[data-key=waits]').ariaSort"), "ascending");
   EXPECT_EQ(run("const waited = table.shown.map((name) => table.state.actors.find((actor) => "
                 "actor.name === name).waited_s || 0);"
                 "return waited.every((value, i) => i === 0 || waited[i - 1] >= value)"),
             true);
   run("document.activeElement.blur()");
   browser().press("s");
-  EXPECT_EQ(run("return document.querySelector('th[data-key=mailbox]').ariaSort"), "ascending");
+  EXPECT_EQ(run("return document.querySelector('th[data-key=unread]').ariaSort"), "ascending");
   browser().click("th[data-key=name] button");
   EXPECT_EQ(run(rows_script("row.dataset.actor")), names);
 }
@@ -257,6 +314,16 @@ TEST_F(PageTest, AStoppedWorkerIsRed) {
   EXPECT_EQ(run("return " + row + ".querySelector('path').getAttribute('d') === SHAPES.bad"), true);
   wait_for(
       "byId('badge').dataset.state === 'stopped' && byId('why').textContent.startsWith('STOPPED')");
+  // Those that wait for it aren't shown as if they worked, and nothing is cut by the banner.
+  wait_for("document.querySelector('tr[data-actor=\"worker 0\"]').dataset.state === 'waiting'");
+  EXPECT_EQ(run("show(); drawTimeline(); return 0"), 0);
+  EXPECT_EQ(run(kUnreadable), Json::array());
+  EXPECT_EQ(run("return byId('rate-value').textContent"), "0");
+  run("openDetail('worker 1')");
+  wait_for(
+      "byId('stack').textContent.includes('digits.cpp') || "
+      "byId('stack').textContent.includes('libdw')");
+  browser().press(kEscape);
   EXPECT_EQ(run("return document.querySelectorAll('.cell.bad').length"),
             run("return page.state.num_chips / page.state.workers"));
   if (screenshots() != nullptr) {
@@ -279,6 +346,10 @@ TEST_F(PageTest, AnExportedPageShowsTheSame) {
             run("return page.state.num_chips"));
   EXPECT_EQ(
       run("return timeline.rows.length > 0 && timeline.rows.some((row) => row.runs.t.length > 0)"),
+      true);
+  const std::string date = R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)";
+  EXPECT_EQ(
+      run("return /started" + date + ".*exported" + date + "/.test(byId('facts').textContent)"),
       true);
   browser().press("+");
   EXPECT_EQ(run("return performance.getEntriesByType('resource').length"), 0);

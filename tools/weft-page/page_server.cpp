@@ -185,6 +185,9 @@ struct PageServer::Parts {
     server.Get("/curves", [this](const Request&, Response& response) {
       send(response, feed.curves(), "application/json");
     });
+    server.Get("/stack", [this](const Request& request, Response& response) {
+      send(response, feed.stack(request.get_param_value("actor")), "application/json");
+    });
     server.Get("/metrics", [this](const Request&, Response& response) {
       send(response, feed.metrics(), "text/plain; version=0.0.4; charset=utf-8");
     });

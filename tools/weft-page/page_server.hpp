@@ -6,6 +6,7 @@
 ///   GET /events        what changes, as server-sent events
 ///   GET /timeline      ?after=NS: what happened since then (CLOCK_MONOTONIC)
 ///   GET /curves        reports and steps a second
+///   GET /stack         ?actor=NAME: where its thread is
 ///   GET /metrics       Prometheus' text format
 ///
 /// Requests for another host's name are refused (421), so that no page of another site can have its

@@ -11,7 +11,7 @@
 #include <weft/error.hpp>
 
 #include "inspect/snapshot/json_text.hpp"
-#include "inspect/views/table.hpp"
+#include "inspect/views/columns.hpp"
 #include "transport/job/remains.hpp"
 #include "transport/memory/utf8.hpp"
 #include "transport/resume/rescue.hpp"
@@ -33,7 +33,7 @@ void print(const Json& json) { fmt::print("{}", json_text(json)); }
 
 int list(const RescueOptions& options) {
   Json json = Json::array();
-  Table table({{"job"}, {"step", Align::right}, {"checkpoints"}});
+  Table table({columns::kJob, columns::kStep, columns::kCheckpoints});
   for (const DeadJob& dead : list_dead_jobs()) {
     json.push_back(
         {{"job", dead.job}, {"step", dead.step}, {"checkpoints", dead.card.checkpoints}});

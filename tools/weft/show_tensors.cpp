@@ -10,7 +10,8 @@
 #include <weft/error.hpp>
 
 #include "inspect/snapshot/json_text.hpp"
-#include "inspect/views/table.hpp"
+#include "inspect/views/columns.hpp"
+#include "inspect/why/words.hpp"
 #include "transport/format/saved_notes.hpp"
 #include "transport/memory/utf8.hpp"
 #include "transport/remote/storages.hpp"
@@ -28,11 +29,6 @@ using Json = nlohmann::json;
 std::string layout(const FileTensor& tensor, const StateFile& file) {
   if (!tensor.sharding || !file.mesh()) return "";
   return tensor.sharding->to_string(*file.mesh(), tensor.shape.size());
-}
-
-std::string size_text(std::int64_t bytes) {
-  if (bytes < (1 << 20)) return fmt::format("{} bytes", bytes);
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
 std::int64_t total_bytes(const StateFile& file) {
@@ -66,7 +62,7 @@ Json to_json(const StoredLoader& loader) {
 
 void print(const std::vector<StoredLoader>& loaders) {
   Table table({{"loader of"},
-               {"at"},
+               columns::kAt,
                {"made at step", Align::right},
                {"pass", Align::right},
                {"batches", Align::right},
@@ -110,7 +106,7 @@ Json to_json(const StateFile& file) {
 void print(const StateFile& file) {
   const CheckpointManifest* manifest = file.checkpoint();
   fmt::print("{}  {} tensors  {}\n", visible(file.path()), file.tensors().size(),
-             size_text(total_bytes(file)));
+             bytes_text(total_bytes(file)));
   if (manifest != nullptr) {
     fmt::print("step {}  seed {}  mesh {}  {} part{}\n", manifest->step, manifest->seed,
                file.mesh() ? visible(file.mesh()->to_string()) : "none", manifest->files.size(),
@@ -121,11 +117,11 @@ void print(const StateFile& file) {
   }
   fmt::print("\n");
   if (manifest != nullptr && !manifest->loaders.empty()) print(manifest->loaders);
-  Table table({{"tensor"}, {"type"}, {"kind"}, {"sharding"}, {"bytes", Align::right}});
+  Table table(
+      {columns::kTensor, columns::kKind, columns::kType, columns::kSharding, columns::kSize});
   for (const FileTensor& tensor : file.tensors()) {
-    table.add({tensor.name, tensor.label(),
-               manifest != nullptr ? std::string(to_string(tensor.kind)) : "", layout(tensor, file),
-               std::to_string(tensor.bytes())});
+    table.add({tensor.name, manifest != nullptr ? std::string(to_string(tensor.kind)) : "",
+               tensor.label(), layout(tensor, file), bytes_text(tensor.bytes())});
   }
   table.print();
 }
@@ -159,7 +155,7 @@ int show_checkpoints(const std::string& folder, const std::vector<Listed>& all, 
   const auto best =
       last.best_by.empty() ? std::nullopt : find_best(folder, last.best_by, last.is_max_best);
   Json shown{{"path", folder}, {"best_by", last.best_by}, {"checkpoints", Json::array()}};
-  Table table({{"step", Align::right}, {"checkpoint"}, {"metrics"}, {"user"}, {""}});
+  Table table({columns::kStep, {"checkpoint"}, {"metrics"}, {"user"}, {""}});
   for (const Listed& listed : all) {
     const bool is_best = best && best->path == listed.entry.path;
     shown["checkpoints"].push_back({{"step", listed.entry.step},

@@ -10,7 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "inspect/snapshot/json_text.hpp"
-#include "inspect/views/table.hpp"
+#include "inspect/views/columns.hpp"
+#include "inspect/why/words.hpp"
 #include "transport/job/remains.hpp"
 #include "transport/memory/utf8.hpp"
 #include "transport/storage/output_file.hpp"
@@ -57,13 +58,13 @@ void print(const std::vector<Swept>& all, const SweepOptions& options) {
     fmt::print("{}", json_text(json));
     return;
   }
-  Table table({{"job"}, {"state"}, {"segments", Align::right}, {"MiB", Align::right}, {"outcome"}});
+  Table table(
+      {columns::kJob, columns::kState, columns::kSegments, columns::kSize, columns::kOutcome});
   for (const Swept& swept : all) {
     const JobRemains& remains = swept.remains;
-    table.add({remains.job, std::string(to_string(remains.life)),
-               std::to_string(remains.segments.size()),
-               fmt::format("{:.1f}", static_cast<double>(remains.bytes) / (1 << 20)),
-               outcome(swept, options.dry_run)});
+    table.add(
+        {remains.job, std::string(to_string(remains.life)), std::to_string(remains.segments.size()),
+         bytes_text(static_cast<std::int64_t>(remains.bytes)), outcome(swept, options.dry_run)});
   }
   if (table.empty()) {
     fmt::print("nothing is left of any job\n");

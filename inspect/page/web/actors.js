@@ -1,21 +1,32 @@
 // The table of actors: sorts by a click on a heading or a key, filters, has one selected row.
 
 const COLUMNS = [
-  {key: 'name', name: 'actor', order: (actor, index) => index},
-  {key: 'state', name: 'state', order: (actor) => rankOf(actor.state)},
-  {key: 'for', name: 'for', right: true, order: (actor) => (actor.since === null ? Infinity : actor.since)},
-  {key: 'step', name: 'step', right: true, order: (actor) => actor.step},
-  {key: 'late', name: 'last', right: true, title: 'Share of its collectives to which it came last', order: (actor) => -lateOf(actor)},
-  {key: 'waited', name: 'waited', right: true, title: 'Time that it has waited for others', order: (actor) => -(actor.waited_s || 0)},
-  {key: 'mailbox', name: 'box', right: true, title: 'Messages that it has not begun', order: (actor) => -actor.mailbox},
-  {key: 'doing', name: 'doing', order: (actor) => doingOf(actor)},
+  {key: 'name', name: 'actor', title: 'The trainer, its workers, and their chips', order: (actor, index) => index},
+  {key: 'state', name: 'state', title: 'What it is in', order: (actor) => rankOf(actor.state)},
+  {key: 'for', name: 'for', right: true, title: 'How long it has been in this state', order: (actor) => (actor.since === null ? Infinity : actor.since)},
+  {key: 'step', name: 'step', right: true, title: 'The step that it is at', order: (actor) => actor.step},
+  {key: 'cpu', name: 'CPU', right: true, title: 'Share of a core that a chip\'s thread, or all threads of a process, had just now', order: (actor) => -(actor.cores || 0)},
+  {key: 'late', name: 'came last', right: true, title: 'Share of its collectives to which it came last, so that the others waited for it', order: (actor) => -(actor.came_last || 0)},
+  {key: 'waits', name: 'waits', right: true, title: 'Time that it has waited for others in collectives, since the job began', order: (actor) => -(actor.waited_s || 0)},
+  {key: 'unread', name: 'unread', right: true, title: 'Messages that it has got and not begun', order: (actor) => -actor.mailbox},
+  {key: 'doing', name: 'doing', title: 'What it does, or did last', order: (actor) => doingOf(actor)},
 ];
 
-const lateOf = (actor) => (actor.calls ? actor.last / actor.calls : 0);
+// What the states mean that do not say it themselves.
+const STATE_TITLES = {
+  running: 'a loop: its chips work; a chip: it runs a program; the trainer: it watches its workers',
+  waiting: 'it waits for other chips',
+  idle: 'it has nothing to do until the loop gives it a program',
+  'user code': 'the loop is in the program\'s own code, outside weft',
+  admission: 'it waits until every worker has shown the same program',
+  lease: 'it waits for the trainer to grant the next steps',
+  lost: 'its process is gone', gone: 'its process is gone',
+  held: 'a debugger holds it', stopped: 'a signal has stopped its process',
+};
 
 function doingOf(actor) {
-  if (actor.doing) return actor.source ? `${actor.doing}  ${actor.source}` : actor.doing;
-  return actor.source ? `after ${actor.source}` : actor.message;
+  if (actor.doing) return actor.source ? `${actor.doing}, after ${actor.source}` : actor.doing;
+  return actor.source ? `after ${actor.source}` : '';
 }
 
 const table = {sort: 'name', down: false, filter: '', selected: null, rows: new Map(), shown: [], state: null};
@@ -64,7 +75,7 @@ function chosenActors(state) {
 function rowOf(name) {
   let row = table.rows.get(name);
   if (row) return row;
-  const cells = COLUMNS.map((column) => element('td', {class: column.right ? 'right' : column.key}));
+  const cells = COLUMNS.map((column) => element('td', {class: column.right ? `right ${column.key}` : column.key}));
   row = {line: element('tr', {'data-actor': name}, ...cells), cells, state: ''};
   row.line.addEventListener('click', () => { table.onSelect(name); byId('actors').tBodies[0].focus({preventScroll: true}); });
   row.line.addEventListener('dblclick', () => table.onOpen(name));
@@ -72,10 +83,21 @@ function rowOf(name) {
   return row;
 }
 
+const countText = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+// It keeps the job from continuing, as `why` says.
+function isRoot(actor, state = table.state) {
+  const {verdict, roots} = state.why;
+  if (['well', 'waits'].includes(verdict)) return false;
+  return roots.some((root) => root.actor === actor.name ||
+    (!root.actor.startsWith('chip') && root.workers.includes(actor.worker)));
+}
+
 function fillRow(row, actor, at) {
-  const [name, state, since, step, late, waited, mailbox, doing] = row.cells;
+  const [name, state, since, step, cpu, late, waits, unread, doing] = row.cells;
   if (row.state !== actor.state) {
     state.replaceChildren(mark(actor.state), actor.state);
+    state.title = STATE_TITLES[actor.state] || '';
     row.line.dataset.state = actor.state;
     row.line.dataset.changedMs = Date.now();
     row.state = actor.state;
@@ -83,14 +105,15 @@ function fillRow(row, actor, at) {
   // A state that changes many times a second is nothing to look at, and has no time of its own.
   const seconds = actor.since === null ? null : at - actor.since;
   const isBrief = seconds !== null && seconds < 1 && !['bad', 'held'].includes(classOf(actor.state));
-  row.line.className = `${classOf(actor.state)}${isBrief ? ' brief' : ''}${actor.name === table.selected ? ' selected' : ''}`;
+  row.line.className = `${isRoot(actor) ? 'bad' : classOf(actor.state)}${isBrief ? ' brief' : ''}${actor.name === table.selected ? ' selected' : ''}`;
   row.line.setAttribute('aria-selected', String(actor.name === table.selected));
   setText(name, actor.name);
   setText(since, seconds !== null && seconds >= 1 ? wholeText(seconds) : '');
   setText(step, actor.kind === 'trainer' ? '' : grouped(actor.step));
-  setText(late, actor.calls ? percent(lateOf(actor)) : '');
-  setText(waited, actor.waited_s === undefined ? '' : secondsText(actor.waited_s));
-  setText(mailbox, actor.mailbox ? grouped(actor.mailbox) : '');
+  setText(cpu, actor.cores === null ? '' : percent(actor.cores));
+  setText(late, actor.came_last === null ? '' : percent(actor.came_last));
+  setText(waits, actor.waited_s === null ? '' : secondsText(actor.waited_s));
+  setText(unread, actor.mailbox ? grouped(actor.mailbox) : '');
   setText(doing, doingOf(actor));
   doing.title = doingOf(actor);
 }
@@ -109,7 +132,8 @@ function showActors(state, at) {
   while (body.children.length > actors.length) body.lastChild.remove();
   table.shown = actors.map((actor) => actor.name);
   setText(byId('actors-count'), actors.length === state.actors.length
-    ? `${state.actors.length}` : `${actors.length} of ${state.actors.length}`);
+    ? `the trainer, ${countText(state.workers, 'worker')} and ${countText(state.num_chips, 'chip')}`
+    : `${actors.length} of ${state.actors.length}`);
 }
 
 // Up or down in the table.

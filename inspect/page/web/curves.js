@@ -2,7 +2,7 @@
 
 const CURVE_LEFT = 46, CURVE_BOTTOM = 18, CURVE_TOP = 6, CURVE_RIGHT = 10, RATES_MAX = 2000;
 
-const curves = {data: null, column: null, rate: {x: [], values: []}, now: null};
+const curves = {data: null, column: null, rate: {x: [], values: []}, state: null};
 
 function pointsOf(x, values) {
   const points = [];
@@ -48,7 +48,7 @@ function drawCurve(host, points, name) {
     root.append(shape('line', {x1: CURVE_LEFT, x2: right, y1: y(value), y2: y(value), class: 'grid'}),
                 shape('text', {x: CURVE_LEFT - 6, y: y(value) + 3.5, class: 'axis end', text: numberText(value)}));
   }
-  for (const at of ticks(first, last, 6)) {
+  for (const at of ticks(first, last, width < 360 ? 3 : 6)) {
     root.append(shape('text', {x: x(at), y: height - 4, class: 'axis middle', text: numberText(at)}));
   }
   const smooth = points.length > 60 ? smoothed(points) : points;
@@ -83,7 +83,7 @@ function firstColumn(columns) {
   return found.find((index) => index >= 0);
 }
 
-function addCurves(data, live) {
+function addCurves(data) {
   curves.data = data;
   const names = data.columns.map((column) => column.name);
   const select = byId('column');
@@ -93,20 +93,35 @@ function addCurves(data, live) {
     if (curves.column !== null) select.value = curves.column;
     select.hidden = names.length < 2;
   }
-  if (!live || !curves.rate.x.length) curves.rate = {x: [...data.rate.x], values: [...data.rate.values]};
+  addHistory(data.rate);
   showCurves();
 }
 
-// Once a second while a job is followed.
-function addRate(step, rate) {
+// What the events say of the steps before those that the page has seen.
+function addHistory(rate) {
   const {x, values} = curves.rate;
-  curves.now = rate;
-  if (x.length && step <= x[x.length - 1]) return showRate();
-  x.push(step);
-  values.push(rate);
-  if (x.length > RATES_MAX) {
-    x.splice(0, RATES_MAX / 2);
-    values.splice(0, RATES_MAX / 2);
+  const seen = x.length ? x[0] : Infinity;
+  const count = x.length > 1 ? 0 : lowerBound(rate.x, seen);
+  x.unshift(...rate.x.slice(0, count));
+  values.unshift(...rate.values.slice(0, count));
+}
+
+// The number of the moment, as the head has it.
+function addRate(state) {
+  const {x, values} = curves.rate;
+  curves.state = state;
+  if (state.steps_per_s !== null) {
+    if (x.length && state.step < x[x.length - 1]) x.length = values.length = 0;  // it began again
+    if (x.length && state.step === x[x.length - 1]) {
+      values[values.length - 1] = state.steps_per_s;
+    } else {
+      x.push(state.step);
+      values.push(state.steps_per_s);
+    }
+    if (x.length > RATES_MAX) {
+      x.splice(0, RATES_MAX / 2);
+      values.splice(0, RATES_MAX / 2);
+    }
   }
   showRate();
 }
@@ -116,17 +131,30 @@ const reported = () => curves.data && curves.data.columns.find((each) => each.na
 function showCurves() {
   const column = reported();
   const points = column ? pointsOf(curves.data.x, column.values) : [];
-  setText(byId('loss-title'), column && !column.name.endsWith('loss') ? 'Report' : 'Loss');
-  drawCurve(byId('loss'), points, 'no reports yet');
-  setText(byId('loss-value'), points.length ? numberText(points[points.length - 1][1]) : '');
+  setText(byId('loss-title'), column && !column.name.endsWith('loss') ? 'Reported' : 'Loss');
+  const {state} = curves;
+  drawCurve(byId('loss'), points, state && state.over ? 'the loop has reported no numbers' : 'the loop has reported no numbers yet');
+  showLast();
   showRate();
+}
+
+// The numbers of the moment, as the head has them.
+function showLast() {
+  const value = curves.state && curves.column !== null ? curves.state.metrics[curves.column] : null;
+  setText(byId('loss-value'), typeof value === 'number' ? numberText(value) : '');
+  setText(byId('rate-value'), rateText(curves.state));
+  byId('rate-now').hidden = rateText(curves.state) === '';
+}
+
+function noRateText(state) {
+  if (!state || (state.step === 0 && !state.over)) return 'no step has ended yet';
+  return state.over ? 'the job has ended, and has kept no times of its steps' : 'measuring …';
 }
 
 function showRate() {
   const points = pointsOf(curves.rate.x, curves.rate.values);
-  drawCurve(byId('rate'), points, 'no steps yet');
-  const last = curves.now !== null ? curves.now : points.length ? points[points.length - 1][1] : null;
-  setText(byId('rate-value'), last === null ? '' : numberText(Number(last.toPrecision(3))));
+  drawCurve(byId('rate'), points, noRateText(curves.state));
+  showLast();
 }
 
 function setUpCurves() {
@@ -136,4 +164,5 @@ function setUpCurves() {
   });
   byId('column').hidden = true;
   new ResizeObserver(() => { if (curves.data) showCurves(); }).observe(byId('loss'));
+  new ResizeObserver(() => { if (curves.state) showRate(); }).observe(byId('rate'));
 }

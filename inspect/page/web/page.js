@@ -5,7 +5,7 @@ const EVERY_MS = 1000, CURVES_EVERY = 3, RETRY_MS = 2000;
 
 const page = {
   state: null, at: 0, received: 0, selected: null, source: null, exported: false, connected: false,
-  marks: [], polls: 0, polling: false, settled: 0, retry: 0,
+  polls: 0, polling: false, settled: 0, retry: 0, rateAt: null, madeAt: null, stacks: {}, stackOf: null,
 };
 
 // CLOCK_BOOTTIME of the job's host, in seconds. It stands still where nothing tells it any more.
@@ -25,22 +25,16 @@ function take(message) {
   show();
 }
 
-// Of the last second or more.
+// A point of the curve a second; at once where nothing moves any more.
 function noteRate() {
-  const {state, marks, at} = page;
-  if (!state || state.over) return;
-  const last = marks[marks.length - 1];
-  if (last && at - last.at < 1) return;
-  marks.push({at, step: state.step});
-  if (marks.length > 4) marks.shift();
-  if (last) addRate(state.step, (state.step - last.step) / (at - last.at));
-}
-
-function rateText() {
-  const {marks} = page;
-  if (marks.length < 2) return '';
-  const first = marks[0], last = marks[marks.length - 1];
-  return numberText(Number(((last.step - first.step) / (last.at - first.at)).toPrecision(3)));
+  const {state, at, rateAt} = page;
+  if (!state) return;
+  curves.state = state;
+  showLast();
+  const isNews = state.steps_per_s === 0 || state.over || rateAt === null;
+  if (!isNews && at - rateAt < 1) return;
+  page.rateAt = at;
+  addRate(state);
 }
 
 function show() {
@@ -77,13 +71,16 @@ function showHead(state) {
   setText(byId('id'), state.job.slice(0, 6));
   byId('id').title = `${state.job}\n${state.run_dir}`;
   const facts = [['step', grouped(state.step)]];
-  if (!state.over && rateText()) facts.push(['steps/s', rateText()]);
-  if (state.committed !== null && state.committed > 0) facts.push(['committed', grouped(state.committed)]);
+  if (rateText(state)) facts.push(['steps/s', rateText(state), 'Of the last 10 s, or of the steps whose events are still there']);
+  if (state.loss !== null) facts.push(['loss', numberText(state.loss), 'Reported last']);
+  if (state.committed !== null && state.committed > 0) facts.push(['kept step', grouped(state.committed), 'All chips have it: the job continues from it after a loss']);
   if (state.workers) facts.push(['workers', state.workers]);
   if (state.num_chips) facts.push(['chips', state.num_chips]);
-  if (state.generation > 1) facts.push(['generation', state.generation]);
-  if (!state.over && !page.exported && state.started_unix_s) facts.push(['for', wholeText(Date.now() / 1000 - state.started_unix_s)]);
+  if (state.generation > 1) facts.push(['recoveries', state.generation - 1, 'How often its workers were started again after a loss']);
+  if (state.started_unix_s) facts.push(['started', timeText(state.started_unix_s)]);
+  if (!state.over && !page.exported && state.started_unix_s) facts.push(['running for', wholeText(Date.now() / 1000 - state.started_unix_s)]);
   if (state.ended_by) facts.push(['ended by', state.ended_by]);
+  if (page.madeAt) facts.push(['exported', timeText(page.madeAt)]);
   showFacts(byId('facts'), facts);
   document.title = `${SYMBOLS[classOf(shown)]} ${state.name} ${shown} · weft`;
 }
@@ -92,7 +89,8 @@ function showFacts(list, facts) {
   if (list.children.length !== facts.length) {
     list.replaceChildren(...facts.map(() => element('div', {}, element('dt'), element('dd'))));
   }
-  facts.forEach(([name, value], i) => {
+  facts.forEach(([name, value, title], i) => {
+    list.children[i].title = title || '';
     setText(list.children[i].firstChild, name);
     setText(list.children[i].lastChild, String(value));
   });
@@ -107,27 +105,32 @@ function showLive(text, kind) {
 
 function showWhy(why) {
   const host = byId('why');
-  const key = JSON.stringify([why.verdict, why.summary, why.roots.map((root) => [root.class, root.text, root.notes, root.fix])]);
+  const isOver = page.state.over;
+  const key = JSON.stringify([isOver, why.verdict, why.summary, why.roots.map((root) => [root.class, root.text, root.notes, root.fix])]);
   if (host.dataset.key === key) return;
   host.dataset.key = key;
   host.dataset.verdict = why.verdict;
   const root = why.roots[0];
   host.className = `why ${root ? whyClass(why.verdict) : classOf(why.verdict)}`;
   if (!root) {
-    host.replaceChildren(element('strong', {text: why.verdict}), element('span', {class: 'text', text: why.summary}));
+    const [word, text] = why.verdict !== 'well' ? [why.verdict, why.summary]
+      : isOver ? ['ended', why.summary] : ['all is well', 'the job makes steps, and nobody holds it up'];
+    host.replaceChildren(element('strong', {text: word}), element('span', {class: 'text', text}));
     return;
   }
   const line = element('div', {class: 'line'}, element('strong', {text: root.class}), element('span', {class: 'text', text: root.text}));
   if (why.roots.length > 1) line.append(element('span', {class: 'more', text: `and ${why.roots.length - 1} more`}));
-  line.append(element('button', {type: 'button', text: 'all of it', title: 'All of it (w)', onclick: openWhy}));
+  line.append(element('button', {type: 'button', text: 'details', title: 'All that is known of it (w)', onclick: openWhy}));
   const notes = element('dl', {class: 'notes'});
-  const shown = root.fix ? [...root.notes.slice(0, 5), {label: 'fix:', text: root.fix}] : root.notes.slice(0, 6);
-  for (const note of shown) {
-    notes.append(element('div', {class: note.label === 'fix:' ? 'fix' : null},
-                         element('dt', {text: note.label}), element('dd', {text: note.text, title: note.text})));
+  for (const note of root.notes.slice(0, 5)) {
+    notes.append(element('dt', {text: NOTE_WORDS[note.label] || note.label}), element('dd', {text: note.text}));
   }
+  if (root.fix) notes.append(element('dt', {text: 'fix'}), element('dd', {class: 'fix', text: root.fix}));
   host.replaceChildren(line, notes);
 }
+
+// Words for labels of `weft inspect why` that are too short for a page.
+const NOTE_WORDS = {at: 'it is at', line: 'line', after: 'it did last', waits: 'waiting for it', says: 'it says', threw: 'it threw'};
 
 const whyClass = (verdict) => ({held: 'held', slow: 'wait', waits: 'wait', unknown: 'wait'}[verdict] || 'bad');
 
@@ -163,6 +166,7 @@ function openDetail(name) {
   if (name) select(name);
   if (!page.selected) return;
   showDetail(true);
+  showStack(page.selected);
   open(byId('detail'));
 }
 
@@ -173,17 +177,32 @@ function showDetail(always = false) {
   setText(byId('detail-title'), actor.name);
   const facts = [['state', actor.state], ['for', actor.since === null ? '' : wholeText(present() - actor.since)],
                  ['step', grouped(actor.step)], ['pid', actor.pid], ['thread', actor.tid || '']];
+  if (actor.cores !== null) facts.push(['CPU', percent(actor.cores)]);
   if (actor.chip >= 0) facts.splice(0, 0, ['worker', actor.worker]);
   if (actor.doing) facts.push(['doing', actor.doing]);
   if (actor.source) facts.push(['last called weft at', actor.source]);
-  facts.push(['mailbox', `${actor.mailbox}${actor.message ? `, last message ${actor.message}` : ''}`]);
-  if (actor.calls) {
-    facts.push(['collectives', grouped(actor.calls)], ['came last', `${grouped(actor.last)} (${percent(lateOf(actor))})`],
-               ['waited', secondsText(actor.waited_s)]);
-  }
+  facts.push(['unread', `${countText(actor.mailbox, 'message')}${actor.message ? `; the last that it began is “${actor.message}”` : ''}`]);
+  if (actor.came_last !== null) facts.push(['came last', `${percent(actor.came_last)} of its collectives`], ['waits', secondsText(actor.waited_s)]);
   const waits = page.state.why.waits.filter((wait) => wait.from === actor.name);
   if (waits.length) facts.push(['waits for', waits.slice(0, 8).map((wait) => `${wait.to} (${wait.on})`).join('\n')]);
   showFacts(byId('detail-list'), facts);
+}
+
+// Where its thread is: the server looks when a reader asks.
+async function showStack(name) {
+  page.stackOf = name;
+  setText(byId('stack'), page.exported ? '' : 'looking …');
+  let stack = page.stacks[name] || null;
+  if (!page.exported) {
+    try { stack = await getJson(`/stack?actor=${encodeURIComponent(name)}`); } catch { stack = null; }
+  }
+  if (page.stackOf === name) setText(byId('stack'), stackText(stack));
+}
+
+function stackText(stack) {
+  if (!stack) return page.exported ? 'this file has the stacks of those alone who held the job up' : 'it can\'t be read now';
+  if (!stack.frames.length) return stack.why_not || 'it can\'t be read';
+  return stack.frames.map((frame) => `${frame.function}${frame.file ? `  ${frame.file}:${frame.line}` : ''}`).join('\n');
 }
 
 // --- Dialogs and keys
@@ -196,15 +215,15 @@ function open(dialog) {
 
 const KEYS = [
   ['↑ ↓', 'previous or next actor'],
-  ['Enter', 'all of the actor'],
+  ['Enter', 'details of the actor, and its stack'],
   ['/', 'filter the actors'],
   ['s', 'sort by the next column'],
   ['← →', 'move in the timeline'],
   ['+ −', 'zoom in the timeline; also the wheel'],
-  ['0', 'all of the timeline'],
-  ['f', 'follow the job'],
-  ['m', 'mesh: who comes last, who waits'],
-  ['w', 'why, all of it'],
+  ['0', 'the whole timeline'],
+  ['f', 'keep up with the job'],
+  ['m', 'mesh: who came last, who waits'],
+  ['w', 'why the job is as it is'],
   ['d', 'dark or light'],
   ['Esc', 'back'],
   ['?', 'these keys'],
@@ -280,7 +299,7 @@ async function poll() {
     // Rings are read one after the other.
     readUpTo = Math.max(0, Math.round(events.now - 1e8));
     addTimeline(events);
-    if (page.polls++ % CURVES_EVERY === 0 || over) addCurves(await getJson('/curves'), !over);
+    if (page.polls++ % CURVES_EVERY === 0 || over) addCurves(await getJson('/curves'));
     page.settled = over ? page.settled + 1 : 0;
   } catch { /* the stream of events says what is wrong */ }
   page.polling = false;
@@ -308,6 +327,8 @@ function connect() {
 
 function showExported(data) {
   page.exported = true;
+  page.madeAt = data.made_unix_s;
+  page.stacks = data.stacks;
   showLive('exported', 'off');
   take(data);
   timeline.follows = !data.state.over;
@@ -316,7 +337,7 @@ function showExported(data) {
   followNow();
   setFollow(false);
   byId('follow').hidden = true;
-  addCurves(data.curves, false);
+  addCurves(data.curves);
 }
 
 function setUp() {

@@ -28,7 +28,7 @@ function shape(name, attributes = {}, ...children) {
 
 // A state has a class, which gives its colour, and a shape, which says the same without colour.
 const STATES = {
-  stopped: 'bad', gone: 'bad', lost: 'bad', failed: 'bad', dead: 'bad', hung: 'bad',
+  stopped: 'bad', frozen: 'bad', gone: 'bad', lost: 'bad', failed: 'bad', dead: 'bad', hung: 'bad',
   held: 'held',
   waiting: 'wait', admission: 'wait', lease: 'wait', waits: 'wait', slow: 'wait',
   running: 'run', 'user code': 'run', compiling: 'run', loading: 'run', saving: 'run', reporting: 'run',
@@ -70,6 +70,19 @@ function secondsText(seconds) {
 // Of a time that goes on.
 function wholeText(seconds) {
   return seconds < 100 ? `${Math.floor(seconds)} s` : secondsText(seconds);
+}
+
+// Steps a second: one number for all places of the page.
+function rateText(state) {
+  if (!state || state.steps_per_s === null) return '';
+  return state.steps_per_s === 0 ? '0' : short(state.steps_per_s);
+}
+
+// "2026-11-28 06:51:18", as the reader's clock has it.
+function timeText(unixSeconds) {
+  const at = new Date(unixSeconds * 1000);
+  const two = (number) => String(number).padStart(2, '0');
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
 // Three digits.

@@ -5,20 +5,20 @@
 
 // By the numbers of SliceKind (inspect/page/timeline.hpp).
 const KINDS = [
-  {name: 'runs', colour: '--run-slice'},
-  {name: 'waits', colour: '--wait-slice', legend: true},
-  {name: 'exchanges', colour: '--exchange-slice', legend: true},
-  {name: 'commit', colour: '--commit-slice', legend: true},
+  {name: 'runs a program', colour: '--run-slice'},
+  {name: 'waits for other chips', colour: '--wait-slice', legend: true},
+  {name: 'exchanges data', colour: '--exchange-slice', legend: true},
+  {name: 'commits its state', colour: '--commit-slice', legend: true},
   {name: 'computes', colour: '--op-slice', legend: true},
   {name: 'compiles', colour: '--compile-slice'},
-  {name: 'admission', colour: '--commit-slice'},
-  {name: 'lease', colour: '--commit-slice'},
-  {name: 'loads', colour: '--load-slice', legend: true},
+  {name: 'waits until all have the same program', colour: '--commit-slice'},
+  {name: 'waits for the trainer', colour: '--commit-slice'},
+  {name: 'loads data', colour: '--load-slice', legend: true},
   {name: 'saves', colour: '--save-slice', legend: true},
   {name: 'mark', colour: '--bad'},
 ];
 const RUN = 0, WAIT = 1, MARK = 10;
-const LABELS_PX = 76, HEAD_PX = 18, SLICES_MAX = 120000, LEAST_NS = 2000;
+const LABELS_PX = 76, HEAD_PX = 18, ROW_PX = 16, ROW_PX_MAX = 26, SLICES_MAX = 120000, LEAST_NS = 2000;
 
 const timeline = {
   rows: [], byName: new Map(), base: null, now: 0, isRead: false,
@@ -193,13 +193,15 @@ function readColours() {
   redraw();
 }
 
+// A row is never too low for its name. Rows that do not fit the screen scroll.
 function rowHeight(height) {
   const fits = Math.floor((height - HEAD_PX) / Math.max(1, timeline.rows.length));
-  return Math.min(Math.max(fits, 9), 26);
+  return Math.min(Math.max(fits, ROW_PX), ROW_PX_MAX);
 }
 
 function drawTimeline() {
   const canvas = byId('timeline'), host = byId('lanes');
+  host.style.height = `${HEAD_PX + ROW_PX * Math.max(3, timeline.rows.length) + 4}px`;
   const width = host.clientWidth, height = host.clientHeight, ratio = window.devicePixelRatio || 1;
   if (!width || !height) return;
   if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -227,7 +229,7 @@ function drawTimeline() {
     if (y + rowPx > HEAD_PX - rowPx && y < height) drawRow(view, row, y);
   });
   drawHead(view);
-  setText(byId('range'), secondsText((timeline.to - timeline.from) / 1e9));
+  setText(byId('range'), `${secondsText((timeline.to - timeline.from) / 1e9)} are shown`);
 }
 
 function drawRow(view, row, y) {
@@ -248,7 +250,7 @@ function drawRow(view, row, y) {
   if (timeline.bad.has(row.name)) drawBad(view, row, y + pad, rowPx - 2 * pad);
   paint.restore();
   paint.fillStyle = timeline.colours[timeline.bad.has(row.name) ? '--bad' : isLoop ? '--ink' : '--muted'];
-  paint.font = `${isLoop ? '600 ' : ''}${Math.min(11, rowPx)}px system-ui, sans-serif`;
+  paint.font = `${isLoop ? '600 ' : ''}11px system-ui, sans-serif`;
   paint.textAlign = 'right';
   paint.textBaseline = 'middle';
   paint.fillText(row.name, view.left - 8, y + rowPx / 2 + 0.5);
@@ -341,14 +343,14 @@ function drawShares(view, lane, first, next, px, y, height) {
 const labelText = (kind, label) => timeline.labels[label] || KINDS[kind].name;
 
 function drawText(view, text, x, end, y, height) {
-  if (end - x < 34 || height < 9) return;
+  if (end - x < 34) return;
   const {paint} = view;
   paint.save();
   paint.beginPath();
   paint.rect(x, y, end - x - 2, height);
   paint.clip();
   paint.fillStyle = timeline.colours['--on-slice'];
-  paint.font = `${Math.min(11, height)}px system-ui, sans-serif`;
+  paint.font = '11px system-ui, sans-serif';
   paint.textAlign = 'left';
   paint.textBaseline = 'middle';
   paint.fillText(text, x + 4, y + height / 2 + 0.5);
@@ -362,7 +364,7 @@ function drawHead(view) {
   paint.fillRect(0, 0, view.width, HEAD_PX);
   const {t, n} = timeline.steps;
   const first = lowerBound(t, from), last = lowerBound(t, from + (view.width - left) / scale);
-  paint.font = '10px system-ui, sans-serif';
+  paint.font = '11px system-ui, sans-serif';
   paint.textAlign = 'left';
   paint.textBaseline = 'middle';
   const spacing = last - first > 1 ? (t[last - 1] - t[first]) * scale / (last - 1 - first) : Infinity;
@@ -376,7 +378,7 @@ function drawHead(view) {
       paint.lineTo(x, view.height);
       paint.stroke();
     }
-    if (x - labelled < 64) continue;
+    if (x - labelled < 72) continue;
     labelled = x;
     paint.fillStyle = timeline.colours['--muted'];
     paint.fillText(`step ${grouped(n[i])}`, x + 3, HEAD_PX / 2);
@@ -403,7 +405,7 @@ function sliceAt(x, y) {
 function describeSlice(slice) {
   if (slice.k === undefined) return slice.row.name;
   const step = timeline.steps.n[lowerBound(timeline.steps.t, slice.t + 1) - 1];
-  const lines = [`${slice.row.name}  ${KINDS[slice.k].name}${slice.open ? ' still' : ''}  ${slice.k === MARK ? '' : secondsText(slice.took / 1e9)}`];
+  const lines = [`${slice.row.name}  ${KINDS[slice.k].name}${slice.open ? ', still' : ''}  ${slice.k === MARK ? '' : secondsText(slice.took / 1e9)}`];
   if (timeline.labels[slice.l]) lines.push(timeline.labels[slice.l]);
   if (slice.k === WAIT && !slice.open) lines.push(slice.p >= 0 ? `chip ${slice.p} came last` : 'came last itself');
   if (step !== undefined) lines.push(`step ${grouped(step)}`);

@@ -1,8 +1,5 @@
 #include "tools/weft/inspect/job.hpp"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -50,11 +47,6 @@ std::optional<std::string> find_job_in(const std::string& run_dir) {
 void say_unreadable(const std::string& job, const std::exception& e) {
   fmt::print(stderr, "{}{}\n", job.empty() ? "" : fmt::format("job {}: ", visible(job)),
              visible(e.what()));
-}
-
-bool wants_colours() {
-  const char* no_colour = std::getenv("NO_COLOR");
-  return ::isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
 }
 
 std::optional<std::string> find_job(const std::string& asked) {

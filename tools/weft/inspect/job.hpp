@@ -13,6 +13,9 @@ inline constexpr int kUsage = 1;
 inline constexpr int kNoSuchJob = 2;
 inline constexpr int kUnreadable = 3;
 
+/// Of a job for people: its steps say how fast it is, and when it is hung.
+inline constexpr SnapshotParts kShownParts{.steps = true, .waits = true, .metrics = true};
+
 inline constexpr const char* kJobHelp =
     "a job's id, the beginning of it, or its name, also of one that has ended, if its run folder "
     "is "
@@ -33,9 +36,6 @@ template <typename Action>
 int with_job(const std::string& asked, Action action);
 
 void say_unreadable(const std::string& job, const std::exception& e);
-
-/// stdout is a terminal, and NO_COLOR isn't set.
-bool wants_colours();
 
 template <typename Action>
 int with_job(const std::string& asked, Action action) {

@@ -15,6 +15,7 @@
 #include <weft/error.hpp>
 
 #include "inspect/history/job_logs.hpp"
+#include "inspect/views/colours.hpp"
 #include "tools/weft/inspect/job.hpp"
 #include "transport/memory/utf8.hpp"
 

@@ -1,6 +1,7 @@
 #include "tools/weft/inspect/page_feed.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <filesystem>
 #include <span>
@@ -15,7 +16,7 @@
 #include "inspect/page/timeline.hpp"
 #include "inspect/why/explain.hpp"
 #include "inspect/why/hang.hpp"
-#include "tools/weft/progress_file.hpp"
+#include "inspect/why/wait_graph.hpp"
 #include "transport/job/job_record.hpp"
 
 namespace weft {
@@ -46,7 +47,7 @@ std::int64_t unix_ms() {
 }  // namespace
 
 PageFeed::PageFeed(SnapshotReader reader) : reader_(std::move(reader)) {
-  last_ = reader_.read();
+  last_ = reader_.read({.metrics = true});
   if (!is_over(last_)) std::this_thread::sleep_for(kFirstLooks);
   look(true);
   from_folder_ = !last_.live;
@@ -77,18 +78,20 @@ void PageFeed::run() {
 
 /// Where the job can't be read, what was seen last stays.
 void PageFeed::look(bool events) {
+  std::optional<Snapshot> before;
   if (!from_folder_) {
     try {
-      Snapshot now = reader_.read({.events = events});
+      Snapshot now = reader_.read({.events = events, .metrics = true});
       if (events) events_at_ = Clock::now();
-      if (now.live && is_over(now) && go_on_with_folder(now)) now = reader_.read({.events = true});
+      if (now.live && is_over(now) && go_on_with_folder(now))
+        now = reader_.read({.events = true, .metrics = true});
       keep_events(now);
-      const Snapshot before = std::exchange(last_, std::move(now));
-      explain_look(before);
+      before = std::exchange(last_, std::move(now));
+      explain_look(*before);
     } catch (const std::exception&) {
     }
   }
-  std::string state = page_state(last_, why_);
+  std::string state = page_state(last_, why_, before ? &*before : nullptr);
   if (state != state_) {
     state_ = std::move(state);
     ++state_number_;
@@ -116,6 +119,7 @@ void PageFeed::keep_events(Snapshot& now) {
   now.waits = std::move(last_.waits);
   now.texts = std::move(last_.texts);
   now.unix_minus_monotonic_ns = last_.unix_minus_monotonic_ns;
+  now.events_at_ns = last_.events_at_ns;
 }
 
 void PageFeed::explain_look(const Snapshot& before) {
@@ -166,14 +170,44 @@ std::string PageFeed::metrics() {
   return metrics_text(last_);
 }
 
+std::string PageFeed::stack(const std::string& actor) {
+  const std::lock_guard lock(mutex_);
+  const auto row = std::ranges::find_if(
+      last_.rows, [&](const ActorRow& each) { return name_of_node(last_, each.index) == actor; });
+  const bool is_living = row != last_.rows.end() && !is_over(last_);
+  if (!is_living || last_.sight(row->pid) != nullptr) return stack_json(last_, why_, actor);
+  if (Clock::now() - asked_at_ >= kBetweenSights) {
+    asked_ = last_;
+    asked_at_ = Clock::now();
+  }
+  add_sights(asked_, std::array{row->pid});
+  return stack_json(asked_, why_, actor);
+}
+
+/// Of actors that were looked at, by their names.
+std::string PageFeed::known_stacks() const {
+  std::string text;
+  for (const ActorRow& row : last_.rows) {
+    const std::string name = name_of_node(last_, row.index);
+    const auto is_it = [&](const Root& root) { return root.actor == name; };
+    const bool is_known = last_.sight(row.pid) != nullptr || std::ranges::any_of(why_.roots, is_it);
+    if (!is_known) continue;
+    text +=
+        fmt::format(R"({}"{}": {})", text.empty() ? "" : ", ", name, stack_json(last_, why_, name));
+  }
+  return "{" + text + "}";
+}
+
 PageData PageFeed::all() {
   const std::string curve_data = curves();
   const std::string slices = timeline(0);
   const std::lock_guard lock(mutex_);
   return {.at_s = static_cast<double>(last_.at_ns) / 1e9,
+          .at_unix_s = static_cast<double>(unix_ms()) / 1e3,
           .state = state_,
           .timeline = slices,
-          .curves = curve_data};
+          .curves = curve_data,
+          .stacks = known_stacks()};
 }
 
 PageFeed::Follower::Follower(PageFeed& feed) : feed_(feed) {

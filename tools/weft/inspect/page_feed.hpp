@@ -51,6 +51,8 @@ class PageFeed {
   std::string timeline(std::int64_t after_ns);
   std::string curves();
   std::string metrics();
+  /// Where an actor's thread is: see stack_json(). Looks at the threads of its process.
+  std::string stack(const std::string& actor);
   PageData all();
 
  private:
@@ -63,15 +65,18 @@ class PageFeed {
   void keep_events(Snapshot& now);
   void explain_look(const Snapshot& before);
   void add_known_sights(const Snapshot& before);
+  std::string known_stacks() const;
 
   std::mutex mutex_;  // guards all below but the thread
   std::condition_variable changed_;
   SnapshotReader reader_;
   bool from_folder_ = false;
   Snapshot last_;
+  Snapshot asked_;  // has the sights of stack(), by process
   Why why_;
   Clock::time_point events_at_{};
   Clock::time_point sights_at_{};
+  Clock::time_point asked_at_{};
   std::string state_;
   std::uint64_t state_number_ = 0;
   std::uint64_t message_number_ = 0;

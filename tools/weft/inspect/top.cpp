@@ -5,6 +5,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -12,19 +13,21 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "inspect/views/colours.hpp"
 #include "inspect/views/top_frame.hpp"
 #include "inspect/why/explain.hpp"
-#include "inspect/why/hang.hpp"
 #include "tools/weft/inspect/job.hpp"
 
 namespace weft {
 namespace {
 
 constexpr int kFrameMs = 200;
+constexpr int kPlainColumns = 160;
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -98,15 +101,14 @@ volatile std::sig_atomic_t ended_by = 0;
 int run_live(SnapshotReader& reader, TopUi ui) {
   Screen screen;
   for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, [](int by) { ended_by = by; });
-  Snapshot before = read_job(reader);
+  Snapshot before = reader.read(kShownParts);
   TopSize size = screen_size();
   while (!ui.quit && ended_by == 0) {
-    Snapshot now = read_job(reader);
+    Snapshot now = reader.read(kShownParts);
     const TopSize new_size = screen_size();
     if (new_size.lines != size.lines || new_size.columns != size.columns) screen.clear();
     size = new_size;
-    const Why why = ui.page == TopPage::why ? explain(before, now) : Why();
-    screen.show(frame(now, why, ui, size));
+    screen.show(frame({now, &before, explain(before, now)}, ui, size));
     const auto keys = read_keys();
     if (!keys) break;
     for (const std::string& key : *keys) press(ui, key);
@@ -123,9 +125,12 @@ int run_top(SnapshotReader& reader) {
                      terminal.empty() || terminal == "dumb";
   if (!plain) return run_live(reader, ui);
   ui.colours = false;
-  const Snapshot job = read_job(reader);
-  const int lines = static_cast<int>(job.rows.size()) + 3;
-  for (const std::string& line : frame(job, {}, ui, {.lines = lines, .columns = 160})) {
+  const Snapshot before = reader.read(kShownParts);
+  if (before.live) std::this_thread::sleep_for(std::chrono::milliseconds(kFrameMs));
+  const Snapshot job = reader.read(kShownParts);
+  const int lines = static_cast<int>(job.rows.size()) + 4;
+  const TopSize size{.lines = lines, .columns = kPlainColumns};
+  for (const std::string& line : frame({job, &before, explain(before, job)}, ui, size)) {
     fmt::print("{}\n", line);
   }
   return 0;

@@ -9,8 +9,8 @@
 #include <weft/error.hpp>
 
 #include "inspect/history/late.hpp"
+#include "inspect/views/colours.hpp"
 #include "inspect/views/job_views.hpp"
-#include "inspect/why/hang.hpp"
 #include "tools/weft/inspect/job.hpp"
 
 namespace weft {
@@ -25,7 +25,7 @@ using View = std::string (*)(const Snapshot&);
 
 int show(const std::string& job, View view) {
   return with_job(job, [view](SnapshotReader& reader) {
-    fmt::print("{}", view(reader.read({.events = true})));  // its steps say when it is hung
+    fmt::print("{}", view(reader.read(kShownParts)));
     return 0;
   });
 }
@@ -57,7 +57,7 @@ void add_mesh(CLI::App& inspect, int& code) {
   mesh->callback([options, &code] {
     const bool late = options->by == "late";
     code = with_job(options->job, [&](SnapshotReader& reader) {
-      const Snapshot job = read_job(reader, {.events = late});
+      const Snapshot job = reader.read(late ? SnapshotParts{.events = true} : kShownParts);
       const auto text = late ? late_mesh_text : options->by == "step" ? mesh_steps_text : mesh_text;
       fmt::print("{}", options->json ? mesh_json(job) : text(job, wants_colours()));
       return 0;
@@ -73,7 +73,7 @@ int list_jobs(bool json) {
   for (const std::string& job : Board::jobs()) {
     try {
       SnapshotReader reader = SnapshotReader::of_job(job);
-      jobs.push_back(read_job(reader, {.control = false}));
+      jobs.push_back(reader.read({.control = false, .steps = true, .metrics = true}));
     } catch (const Error& e) {
       // It has ended meanwhile, or is only starting.
       if (e.code() == Errc::not_found) continue;

@@ -1,21 +1,16 @@
 #include "tools/weft/launch/job_watch.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
-#include <string_view>
-#include <vector>
 
 #include <weft/error.hpp>
 
-#include "tools/weft/progress_file.hpp"
+#include "inspect/snapshot/progress_file.hpp"
 
 namespace weft {
 namespace {
 
-/// Enough for some rows of as many columns as a run folder has.
-constexpr std::streamoff kTailBytes = 16384;
 /// Shells and wrappers between the program and its trainer.
 constexpr int kParentsMax = 16;
 
@@ -41,41 +36,7 @@ bool is_in_tree(pid_t pid, pid_t root) {
   return false;
 }
 
-std::vector<std::string_view> fields_of(std::string_view row) {
-  std::vector<std::string_view> fields;
-  for (;;) {
-    const auto comma = row.find(',');
-    fields.push_back(row.substr(0, comma));
-    if (comma == row.npos) return fields;
-    row.remove_prefix(comma + 1);
-  }
-}
-
 }  // namespace
-
-std::optional<double> last_loss(const std::string& csv) {
-  std::string_view text(csv);
-  if (text.find('"') != text.npos) return {};  // commas and newlines may be anything
-  const auto head_end = text.find('\n');
-  const auto end = text.rfind('\n');
-  if (head_end == end) return {};
-  const auto names = fields_of(text.substr(0, head_end));
-  auto column = std::ranges::find(names, "loss");
-  if (column == names.end()) {
-    column =
-        std::ranges::find_if(names, [](std::string_view name) { return name.ends_with("loss"); });
-  }
-  if (column == names.end()) return {};
-  const auto index = static_cast<std::size_t>(column - names.begin());
-  const auto row_begin = text.rfind('\n', end - 1) + 1;
-  const auto fields = fields_of(text.substr(row_begin, end - row_begin));
-  if (index >= fields.size()) return {};
-  double value = 0;
-  const std::string_view field = fields[index];
-  const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc{} || field.empty()) return {};
-  return value;
-}
 
 bool JobWatch::find() {
   if (board_ && board_->status() <= JobStatus::running) return true;
@@ -101,7 +62,7 @@ std::optional<JobGlance> JobWatch::look() {
   for (const ActorRow& row : board_->readable_rows()) {
     if (row.kind == ActorKind::worker) glance.step = std::max(glance.step, row.step);
   }
-  glance.loss = last_loss(head_and_tail(header.run_dir + "/progress.csv", kTailBytes));
+  glance.loss = loss_of(read_last_metrics(header.run_dir));
   return glance;
 }
 

@@ -25,8 +25,4 @@ class JobWatch {
   std::optional<Board> board_;
 };
 
-/// The last number in the column "loss", or else in the first whose name ends with it, of a
-/// progress.csv.
-std::optional<double> last_loss(const std::string& csv);
-
 }  // namespace weft

@@ -7,7 +7,8 @@
 
 #include "inspect/programs/chip_memory.hpp"
 #include "inspect/snapshot/json_text.hpp"
-#include "inspect/views/table.hpp"
+#include "inspect/views/columns.hpp"
+#include "inspect/why/words.hpp"
 #include "spmd/plan/step_cost.hpp"
 #include "tools/weft/plan/first_step.hpp"
 #include "transport/memory/utf8.hpp"
@@ -62,35 +63,26 @@ std::vector<ChipTensor> largest(const Plan& plan) {
   return tensors;
 }
 
-std::string time_text(double seconds) {
-  return seconds < 1e-3 ? fmt::format("{:.1f} us", 1e6 * seconds)
-                        : fmt::format("{:.2f} ms", 1e3 * seconds);
-}
-
-std::string mib(std::int64_t bytes) {
-  return fmt::format("{:.2f}", static_cast<double>(bytes) / (1 << 20));
-}
-
 std::string memory_table(const FirstStep& step, const HostRoom& room) {
   const ChipMemory memory = memory_of(step.plan, step.keeps_state);
-  Table table({{"memory of a chip"}, {"MiB", Align::right}});
-  table.add({"inputs", mib(memory.inputs)});
+  Table table({{"memory of a chip"}, columns::kSize});
+  table.add({"inputs", bytes_text(memory.inputs)});
   table.add({step.keeps_state ? "second versions, to go on after a loss" : "outputs",
-             mib(memory.versions)});
-  table.add({"temporaries", mib(memory.temporaries)});
-  table.add({"needed", mib(memory.total())});
+             bytes_text(memory.versions)});
+  table.add({"temporaries", bytes_text(memory.temporaries)});
+  table.add({"needed", bytes_text(memory.total())});
   const int chips = step.num_workers * step.chips_per_worker;
   table.add({fmt::format("free (/dev/shm, for {} chips)", chips),
-             mib(static_cast<std::int64_t>(room.shm_free_bytes) / std::max(chips, 1))});
+             bytes_text(static_cast<std::int64_t>(room.shm_free_bytes) / std::max(chips, 1))});
   return table.to_string() + '\n';
 }
 
 std::string collectives_table(const FirstStep& step, const HostRoom& room) {
   Table table({{"collectives of a step"},
                {"axes"},
-               {"chips", Align::right},
-               {"times", Align::right},
-               {"bytes", Align::right},
+               columns::kChips,
+               columns::kTimes,
+               columns::kSize,
                {"predicted", Align::right},
                {"of"}});
   double seconds = 0;
@@ -98,7 +90,7 @@ std::string collectives_table(const FirstStep& step, const HostRoom& room) {
     seconds += row.seconds;
     table.add({std::string(to_string(row.first.kind)),
                fmt::format("{}", fmt::join(row.first.axes, ",")), std::to_string(row.group),
-               std::to_string(row.count), std::to_string(row.first.bytes), time_text(row.seconds),
+               std::to_string(row.count), bytes_text(row.first.bytes), time_text(row.seconds),
                row.first.value});
   }
   return table.to_string() +
@@ -133,10 +125,10 @@ std::string to_text(const FirstStep& step, const HostRoom& room) {
                       static_cast<double>(cost.written_bytes) / (1 << 20));
   text += memory_table(step, room);
   text += collectives_table(step, room);
-  Table table({{"largest tensors"}, {"type"}, {"on a chip"}, {"MiB", Align::right}});
+  Table table({{"largest tensors"}, columns::kType, columns::kOnAChip, columns::kSize});
   for (const ChipTensor& tensor : largest(step.plan)) {
     table.add({tensor.name, tensor.global.to_string(), tensor.chip.to_string(),
-               mib(tensor.chip.bytes())});
+               bytes_text(tensor.chip.bytes())});
   }
   text += table.to_string() + '\n';
   text += fmt::format(

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <regex>
 #include <sstream>
 
@@ -44,8 +45,7 @@ TEST(PageState, HasActorsMeshAndWhy) {
   EXPECT_EQ(state.at("actors")[2].at("state"), "stopped");
   const Json& chip = state.at("actors")[4];
   EXPECT_EQ(chip.at("name"), "chip 1");
-  EXPECT_EQ(chip.at("calls"), 4);
-  EXPECT_EQ(chip.at("last"), 2);
+  EXPECT_EQ(chip.at("came_last"), 0.5);
   EXPECT_DOUBLE_EQ(chip.at("waited_s").get<double>(), 1e-6);
   EXPECT_DOUBLE_EQ(chip.at("since").get<double>(), 59);
 }
@@ -132,10 +132,16 @@ void expect_grammar(const std::string& text) {
   const std::regex comment(R"(# (HELP|TYPE) [a-zA-Z_:][a-zA-Z0-9_:]* .+)");
   const std::string label = R"re([a-z_]+="([^"\\\n]|\\["\\n])*")re";
   const std::regex sample("[a-zA-Z_:][a-zA-Z0-9_:]*(\\{" + label + "(," + label +
-                          ")*\\})? [-+0-9.e]+");
+                          ")*\\})? ([-+0-9.e]+|NaN|[-+]Inf)");
   std::istringstream in(text);
+  std::string name;  // of the TYPE line: its samples come next
   for (std::string line; std::getline(in, line);) {
     EXPECT_TRUE(std::regex_match(line, comment) || std::regex_match(line, sample)) << line;
+    if (line.starts_with("# ")) {
+      name = line.substr(7, line.find(' ', 7) - 7);
+    } else {
+      EXPECT_EQ(line.substr(0, line.find_first_of("{ ")), name) << line;
+    }
   }
   EXPECT_TRUE(text.ends_with('\n'));
 }
@@ -157,11 +163,50 @@ TEST(Metrics, HaveTheNumbersOfTheJob) {
   }
 }
 
+/// Whatever a loop calls its metrics, the text keeps to Prometheus' grammar.
+TEST(Metrics, HaveWhatTheLoopReported) {
+  Snapshot job = with_steps(2'000'000);
+  job.metrics = {{"train_loss", 0.25},
+                 {"a \"b\"\\\nc-d é\xff", 1e-30},
+                 {"7", std::numeric_limits<double>::quiet_NaN()},
+                 {"", -std::numeric_limits<double>::infinity()}};
+  const std::string text = metrics_text(job);
+  expect_grammar(text);
+  for (const char* line :
+       {"# TYPE weft_loss gauge\nweft_loss 0.25\n", "# TYPE weft_reported_value gauge\n",
+        "# TYPE weft_steps_per_second gauge\n", "weft_reported_value{name=\"train_loss\"} 0.25\n",
+        "weft_reported_value{name=\"a \\\"b\\\"\\\\\\nc-d é", "} 1e-30\n",
+        "weft_reported_value{name=\"7\"} NaN\n", "weft_reported_value{name=\"\"} -Inf\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+}
+
 TEST(Metrics, OfAJobWithoutEventsHaveTheRest) {
   const std::string text = metrics_text(MadeJob(1, 1).snapshot);
   expect_grammar(text);
+  EXPECT_EQ(text.find("weft_loss"), std::string::npos);
   EXPECT_EQ(text.find("weft_step_duration"), std::string::npos);
   EXPECT_EQ(text.find("weft_chip_wait"), std::string::npos);
+}
+
+TEST(PageState, HasTheStackOfAnActorThatWasLookedAt) {
+  MadeJob job = stopped_job();
+  job.look_at(1, {{.function = "read_batch(int)", .file = "train.cpp", .line = 84}});
+  const Why why = explain(job.snapshot, job.snapshot);
+  const Json stack = Json::parse(stack_json(job.snapshot, why, "worker 1"));
+  EXPECT_EQ(stack.at("frames")[0].at("function"), "read_batch(int)");
+  EXPECT_EQ(stack.at("frames")[0].at("line"), 84);
+  for (const char* other : {"worker 0", "nobody"}) {
+    const Json none = Json::parse(stack_json(job.snapshot, why, other));
+    EXPECT_TRUE(none.at("frames").empty());
+    EXPECT_NE(none.at("why_not"), "");
+  }
+}
+
+TEST(Document, AnExportedPageHasItsDate) {
+  const std::string page =
+      exported_page({.at_unix_s = 1'795'848'619, .state = "{}", .timeline = "{}", .curves = "{}"});
+  EXPECT_NE(page.find("\"made_unix_s\": 1795848619,"), std::string::npos);
 }
 
 TEST(Document, AnExportedPageNeedsNothingElse) {

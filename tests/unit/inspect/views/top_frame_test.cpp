@@ -12,8 +12,10 @@ namespace {
 
 using testing::MadeJob;
 
+const Why kNoWhy{.verdict = Verdict::well};
+
 std::string text_of(const MadeJob& job, const TopUi& ui, TopSize size = {.lines = 9}) {
-  return fmt::format("{}", fmt::join(frame(job.snapshot, {}, ui, size), "\n"));
+  return fmt::format("{}", fmt::join(frame({job.snapshot, nullptr, kNoWhy}, ui, size), "\n"));
 }
 
 MadeJob stopped_job() {
@@ -25,17 +27,51 @@ MadeJob stopped_job() {
 }
 
 TEST(TopFrame, ShowsEveryActor) {
-  EXPECT_EQ(text_of(stopped_job(), {.colours = false}, {.lines = 10, .columns = 70}),
-            "made  012345  stopped 41 s  step 4\n"
-            " ACTOR      STATE          FOR     STEP   BOX  DOING\n"
-            ">trainer    running       41 s        4     0  \n"
-            " worker 0   running       41 s        4     0  \n"
-            " worker 1   stopped       41 s        4     0  \n"
-            " chip 0     waiting       41 s        5     0  in all_reduce #2 'b' ov\n"
-            " chip 1     waiting       41 s        5     0  in all_reduce #2 'b' ov\n"
-            " chip 2     stopped       41 s        5     0  after all_reduce #1 'a'\n"
-            " chip 3     stopped       41 s        5     0  after all_reduce #1 'a'\n"
-            "s sort (board)  / filter  Enter descend  w why  m mesh  Esc back  q qu");
+  EXPECT_EQ(text_of(stopped_job(), {.colours = false}, {.lines = 10, .columns = 76}),
+            "made  012345  stopped 41 s  step 4  0 steps/s\n"
+            " actor     state     for  step  CPU  came last  waits  unread  doing\n"
+            ">trainer   running  41 s     4                              0\n"
+            " worker 0  waiting  41 s     4                              0  waits for its\n"
+            " worker 1  stopped  41 s     4                              0\n"
+            " chip 0    waiting  41 s     5                              0  in all_reduce\n"
+            " chip 1    waiting  41 s     5                              0  in all_reduce\n"
+            " chip 2    stopped  41 s     5                              0  after all_red\n"
+            " chip 3    stopped  41 s     5                              0  after all_red\n"
+            "s sort (actor)  / filter  Enter details  w why  m mesh  Esc back  q quit");
+}
+
+TEST(TopFrame, HasWhatTheLoopReportedAndWhatAChipWaitsAndTakes) {
+  MadeJob before(1, 1);
+  before.chip(0).tid = 4712;
+  before.process(0).threads.push_back({.tid = 4712, .core_ns = 0});
+  before.snapshot.metrics = {{"step", 7}, {"loss", 0.31}, {"test_accuracy", 0.975}};
+  before.snapshot.waits.push_back(
+      {.chip = 0, .calls = {{.count = 4, .times_last = 1, .waited_ns = 2'500'000'000}}});
+  MadeJob now = before;
+  now.snapshot.at_ns += MadeJob::kSecond;
+  now.process(0).threads.back().core_ns = MadeJob::kSecond / 2;
+  now.process(0).core_ns = 2 * MadeJob::kSecond;
+  const auto lines =
+      frame({now.snapshot, &before.snapshot, kNoWhy}, {.colours = false}, {.columns = 90});
+  EXPECT_TRUE(lines[0].ends_with("loss 0.31")) << lines[0];
+  EXPECT_EQ(lines[1], "test_accuracy 0.975");
+  EXPECT_EQ(lines[2], " actor     state     for  step    CPU  came last   waits  unread  doing");
+  EXPECT_EQ(lines[4], " worker 0  running  42 s     4  200 %                          0");
+  EXPECT_EQ(lines[5], " chip 0    idle     42 s     4   50 %       25 %  2.50 s       0");
+}
+
+TEST(TopFrame, ColoursSayWhatStandsWaitsAndWorks) {
+  const MadeJob job = stopped_job();
+  const auto lines = frame({job.snapshot, nullptr, kNoWhy}, {.selected = 6}, {});
+  EXPECT_TRUE(lines[2].starts_with("\x1b[32m trainer")) << lines[2];
+  EXPECT_TRUE(lines[3].starts_with("\x1b[33m worker 0")) << lines[3];
+  EXPECT_TRUE(lines[4].starts_with("\x1b[31m worker 1")) << lines[4];
+  // Who keeps the job from continuing is red, though its state is none of the bad ones.
+  MadeJob busy(2, 1);
+  busy.worker(1).state = ActorState::user_code;
+  const Why why{.verdict = Verdict::hung, .roots = {{.actor = "worker 1", .workers = {1}}}};
+  const auto accused = frame({busy.snapshot, nullptr, why}, {}, {});
+  EXPECT_TRUE(accused[4].starts_with("\x1b[31m worker 1")) << accused[4];
 }
 
 TEST(TopFrame, KeepsTheSelectedRowOnASmallScreen) {
@@ -43,10 +79,10 @@ TEST(TopFrame, KeepsTheSelectedRowOnASmallScreen) {
       text_of(stopped_job(), {.selected = 6, .colours = false}, {.lines = 5, .columns = 12});
   EXPECT_EQ(text,
             "made  012345\n"
-            " ACTOR      \n"
-            " chip 2     \n"
-            ">chip 3     \n"
-            "s sort (boar");
+            " actor     s\n"
+            " chip 2    s\n"
+            ">chip 3    s\n"
+            "s sort (acto");
 }
 
 TEST(TopFrame, SortsAndFilters) {
@@ -57,7 +93,7 @@ TEST(TopFrame, SortsAndFilters) {
   EXPECT_LT(text.find("worker 1"), text.find("chip 0"));
   for (const char* key : {"/", "c", "h", "i", "p", "x", "\x7f", "\r"}) press(ui, key);
   EXPECT_EQ(ui.filter, "chip");
-  EXPECT_EQ(text_of(stopped_job(), ui).find("worker 0"), std::string::npos);
+  EXPECT_EQ(text_of(stopped_job(), ui).find("trainer"), std::string::npos);
   press(ui, "\x1b");
   EXPECT_EQ(ui.filter, "");
 }
@@ -66,7 +102,7 @@ TEST(TopFrame, DescendsIntoAnActorAndComesBack) {
   TopUi ui{.colours = false};
   for (const char* key : {"j", "\x1b[B", "k", "\r"}) press(ui, key);
   EXPECT_EQ(ui.page, TopPage::detail);
-  EXPECT_NE(text_of(stopped_job(), ui).find("actor      worker 0"), std::string::npos);
+  EXPECT_NE(text_of(stopped_job(), ui).find("actor        worker 0"), std::string::npos);
   press(ui, "\x1b");
   EXPECT_EQ(ui.page, TopPage::actors);
   press(ui, "m");
@@ -82,10 +118,11 @@ TEST(TopFrame, HasEscapeSequencesOnlyForColours) {
 }
 
 TEST(TopFrame, AnySizeAndSelectionIsAFrameOfThatSize) {
+  const MadeJob job = stopped_job();
   for (int lines = 1; lines < 15; ++lines) {
     for (const int selected : {-5, 0, 3, 1000}) {
-      const auto shown = frame(stopped_job().snapshot, {}, {.selected = selected, .colours = false},
-                               {lines, lines * 3});
+      const auto shown = frame({job.snapshot, nullptr, kNoWhy},
+                               {.selected = selected, .colours = false}, {lines, lines * 3});
       EXPECT_EQ(shown.size(), static_cast<std::size_t>(std::max(2, lines)));
     }
   }
@@ -101,6 +138,31 @@ TEST(JobViews, AStoppedJobIsStoppedAndAHungOneHung) {
   const MadeJob job(2, 1);
   EXPECT_NE(ps_text(std::span(&job.snapshot, 1)).find("hung   41 s"), std::string::npos)
       << ps_text(std::span(&job.snapshot, 1));
+}
+
+/// One heading for one thing, in every table: small letters, but for names that have large ones.
+TEST(JobViews, HeadingsAreThoseOfTheOneList) {
+  const MadeJob job = stopped_job();
+  EXPECT_TRUE(ps_text(std::span(&job.snapshot, 1)).starts_with("job  "));
+  const std::string heading = "for  step  ";
+  for (const std::string& text :
+       {ps_text(std::span(&job.snapshot, 1)), actors_text(job.snapshot), text_of(job, {})}) {
+    EXPECT_NE(text.find(heading), std::string::npos) << text;
+    EXPECT_EQ(text.find("BOX"), std::string::npos);
+    EXPECT_EQ(text.find(" box "), std::string::npos);
+  }
+  for (const std::string& text : {actors_text(job.snapshot), text_of(job, {}, {.columns = 120})}) {
+    EXPECT_NE(text.find("came last  waits  unread  "), std::string::npos) << text;
+  }
+}
+
+TEST(JobViews, AWorkerWhoseChipsWaitIsWaiting) {
+  const MadeJob job = stopped_job();
+  EXPECT_NE(actors_text(job.snapshot).find("worker 0  4711  waiting"), std::string::npos)
+      << actors_text(job.snapshot);
+  MadeJob busy = stopped_job();
+  busy.chip(1).state = ActorState::running;
+  EXPECT_NE(actors_text(busy.snapshot).find("worker 0  4711  running"), std::string::npos);
 }
 
 TEST(JobViews, TheMeshHasALetterForEachChip) {

@@ -232,7 +232,7 @@ TEST(Why, AJobThatMovesIsWell) {
   MadeJob now(2, 1);
   before.snapshot.at_ns -= MadeJob::kSecond / 10;
   now.worker(0).step = now.worker(1).step = 14;
-  expect_answer(weft::explain(before.snapshot, now.snapshot), 0, "well     step 14, 100 steps/s\n");
+  expect_answer(weft::explain(before.snapshot, now.snapshot), 0, "well     step 14\n");
 }
 
 TEST(Why, AChipThatComesLastByItsEventsIsSlow) {

@@ -53,19 +53,6 @@ TEST(Progress, BeginsAnewWhereTheProgramDoes) {
   EXPECT_EQ(progress.line(80), "a  step 10  1 chip");
 }
 
-TEST(LastLoss, IsThatOfTheLastWholeRow) {
-  EXPECT_EQ(last_loss("step,loss\n1,0.5\n2,0.25\n"), 0.25);
-  EXPECT_EQ(last_loss("step,loss\n1,0.5\n2,0.2"), 0.5);
-  EXPECT_EQ(last_loss("train_loss,step\n0.5,1\n"), 0.5);
-}
-
-TEST(LastLoss, IsNothingWhereThereIsNone) {
-  for (const char* csv : {"", "loss", "loss\n", "step\n1\n", "step,loss\n1\n", "step,loss\n1,\n",
-                          "step,loss\n1,high\n", "note,loss\n\"a,b\",0.5\n"}) {
-    EXPECT_EQ(last_loss(csv), std::nullopt) << csv;
-  }
-}
-
 TEST(ReportedEnd, HasCodeFolderAndMessage) {
   const ReportedEnd end = parse_reported_end("137\n/runs/a\nworker 1 was killed\n");
   EXPECT_EQ(end.code, 137);
