@@ -9,6 +9,7 @@
 #include <weft/error.hpp>
 #include <weft/packing.hpp>
 
+#include "actors/runtime/data_hashes.hpp"
 #include "transport/blackbox/box_clock.hpp"
 
 namespace weft {
@@ -21,6 +22,12 @@ constexpr std::chrono::seconds kBetweenLooks{1};
 std::size_t rows_at_once(std::size_t rows, int num_threads) {
   const auto threads = static_cast<std::size_t>(num_threads);
   return std::clamp<std::size_t>((rows + 2 * threads - 1) / (2 * threads), 1, 64);
+}
+
+std::vector<std::uint64_t> hashes_of(ItemMemory fields) {
+  std::vector<std::uint64_t> hashes;
+  for (const std::span<std::byte> field : fields) hashes.push_back(sampled_hash(field));
+  return hashes;
 }
 
 }  // namespace
@@ -44,11 +51,13 @@ BatchReader::BatchReader(DatasetPtr dataset, SamplerPtr sampler, std::vector<Bat
 
 BatchReader::~BatchReader() { drop(); }
 
-void BatchReader::begin(std::uint64_t batch, std::size_t shape, BatchMemory memory) {
+void BatchReader::begin(std::uint64_t batch, std::size_t shape, BatchMemory memory,
+                        bool is_compared) {
   auto filling = std::make_shared<Filling>();
   filling->batch = batch;
   filling->shape = &shapes_[shape];
   filling->memory = std::move(memory);
+  filling->is_compared = is_compared;
   {
     const std::lock_guard lock(mutex_);
     fillings_.push_back(std::move(filling));
@@ -148,6 +157,9 @@ void BatchReader::fill(const Claim& claim, ItemBuffer& scratch, Reading& reading
   try {
     const SampleOrderPtr order = order_of(filling.batch);
     if (claim.begin == 0) counts.num_items = count_items(filling);
+    if (claim.begin == 0 && filling.is_compared) {
+      hash_first(filling, *order, scratch, reading, counts);
+    }
     for (std::size_t i = claim.begin; i < claim.end; ++i) {
       row = filling.shape->layout.rows()[i];
       fill_row(filling, *order, row, scratch, reading, counts);
@@ -156,11 +168,33 @@ void BatchReader::fill(const Claim& claim, ItemBuffer& scratch, Reading& reading
     filling.counts.num_items += counts.num_items;
     filling.counts.elements += counts.elements;
     filling.counts.padding += counts.padding;
+    if (claim.begin == 0) filling.counts.first_hashes = std::move(counts.first_hashes);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     if (filling.failure && filling.failed_row <= row) return;
     filling.failed_row = row;
     filling.failure = std::current_exception();
+  }
+}
+
+void BatchReader::read_item(const Item& item, ItemMemory places, Reading& reading) {
+  reading.index.store(item.index, std::memory_order_relaxed);
+  reading.begun.fetch_add(1, std::memory_order_release);
+  dataset_->read(item, places);
+  reading.index.store(-1, std::memory_order_relaxed);
+}
+
+/// For a worker whose chips don't hold the first row of the batch. It comes before the worker's own
+/// rows, as a stream is read.
+void BatchReader::hash_first(const Filling& filling, const SampleOrder& order, ItemBuffer& scratch,
+                             Reading& reading, Finished& counts) {
+  const Item first = order.item(filling.batch, 0);
+  if (filling.shape->layout.rows().front() == 0 || first.index == kNoItem) return;
+  try {
+    read_item(first, scratch.memory(), reading);
+    counts.first_hashes = hashes_of(scratch.memory());
+  } catch (...) {  // comes out of the loop of the worker that needs the item
+    reading.index.store(-1, std::memory_order_relaxed);
   }
 }
 
@@ -190,10 +224,8 @@ void BatchReader::fill_row(Filling& filling, const SampleOrder& order, std::int6
       places[f] = {whole, places[f].size()};
     }
   }
-  reading.index.store(item.index, std::memory_order_relaxed);
-  reading.begun.fetch_add(1, std::memory_order_release);
-  dataset_->read(item, places);
-  reading.index.store(-1, std::memory_order_relaxed);
+  read_item(item, places, reading);
+  if (filling.is_compared && row == 0) counts.first_hashes = hashes_of(places);
   if (segment_ids_) {
     const auto ids = ItemView(dataset_->fields(), places).get<std::int32_t>(*segment_ids_);
     counts.elements += std::ssize(ids);

@@ -52,7 +52,8 @@ class BatchReader {
 
   /// The threads write to `memory` until the batch is finished or dropped. `shape`: of those that
   /// the constructor got.
-  void begin(std::uint64_t batch, std::size_t shape, BatchMemory memory);
+  /// If it `is_compared`, the first item of the global batch is read and hashed too.
+  void begin(std::uint64_t batch, std::size_t shape, BatchMemory memory, bool is_compared = false);
   /// Whether finish() would return at once.
   bool is_ready();
   struct Finished {
@@ -60,6 +61,7 @@ class BatchReader {
     /// The elements of the packed rows that this worker has read, and how many of them are padding.
     std::int64_t elements = 0;
     std::int64_t padding = 0;
+    std::vector<std::uint64_t> first_hashes{};  ///< of the first item, by field; if it is compared
   };
   /// Waits for the oldest batch, and each second says which item takes longest. Throws what the
   /// dataset threw for its first such row.
@@ -72,6 +74,7 @@ class BatchReader {
     std::uint64_t batch = 0;
     const BatchRows* shape = nullptr;
     BatchMemory memory{};
+    bool is_compared = false;
     std::size_t claimed = 0;  // rows that threads have taken
     int working = 0;          // threads
     Finished counts{};
@@ -100,6 +103,9 @@ class BatchReader {
   Claim claim();
   void work(const std::stop_token& stop, Reading& reading);
   void fill(const Claim& claim, ItemBuffer& scratch, Reading& reading);
+  void read_item(const Item& item, ItemMemory places, Reading& reading);
+  void hash_first(const Filling& filling, const SampleOrder& order, ItemBuffer& scratch,
+                  Reading& reading, Finished& counts);
   void fill_row(Filling& filling, const SampleOrder& order, std::int64_t row, ItemBuffer& scratch,
                 Reading& reading, Finished& counts);
   SampleOrderPtr order_of(std::uint64_t batch);

@@ -59,7 +59,7 @@ class BatchField : public RowOrigin {
 
 BatchSource::BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Recorder& recorder,
                          DatasetPtr dataset, DeviceLoaderOptions options, BatchShapes shapes,
-                         std::shared_ptr<LoaderProgress> progress)
+                         std::shared_ptr<LoaderProgress> progress, std::string place)
     : runtime_(&runtime),
       loaders_(&loaders),
       recorder_(recorder),
@@ -68,6 +68,7 @@ BatchSource::BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Reco
       options_(std::move(options)),
       shapes_(std::move(shapes)),
       progress_(std::move(progress)),
+      place_(std::move(place)),
       reader_(dataset_, options_.sampler, all_rows_of(runtime, shapes_),
               {.num_threads = options_.num_threads,
                .at_a_time = options_.loader_prefetch_size,
@@ -110,6 +111,7 @@ BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
     });
   }
   ready.num_items = finished.num_items;
+  compare(batch, finished.first_hashes);
   const std::chrono::duration<double> waited = Clock::now() - begin;
   runtime().metrics().sample("LoaderWait", MetricUnit::seconds, waited.count());
   if (shapes_.has_buckets()) {
@@ -153,7 +155,28 @@ void BatchSource::read_ahead(std::uint64_t end) {
       memory.push_back(inputs.back().shards);
     }
     begun_.push_back({.inputs = std::move(inputs), .padding = shape.padding});
-    reader_.begin(next_, shape.layout, std::move(memory));
+    reader_.begin(next_, shape.layout, std::move(memory), is_compared(next_));
+  }
+}
+
+/// Counted from the first batch of this loop, so that it is compared after a loss too.
+bool BatchSource::is_compared(std::uint64_t batch) {
+  if (!first_) first_ = batch;
+  return batch >= *first_ && is_due(runtime().check_data(), batch - *first_ + 1);
+}
+
+/// All workers have read the first item of the batch.
+void BatchSource::compare(std::uint64_t batch, const std::vector<std::uint64_t>& hashes) {
+  if (hashes.empty()) return;
+  const std::int64_t item = options_.sampler->order_at(batch)->item(batch, 0).index;
+  for (std::size_t f = 0; f < hashes.size(); ++f) {
+    const Field& field = dataset_->fields()[f];
+    runtime().note_data(
+        fmt::format("field '{}' {} of item {}, the first of batch {} of epoch {} of the "
+                    "DeviceLoader at {}{}{},",
+                    field.name, field.type.to_string(), item, batch % batches_per_epoch(),
+                    batch / batches_per_epoch(), place_, DataHashes::kOfDataset, dataset_->name()),
+        hashes[f]);
   }
 }
 

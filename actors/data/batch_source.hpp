@@ -5,6 +5,8 @@
 #include <deque>
 #include <exception>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <weft/device_loader.hpp>
@@ -21,10 +23,10 @@ class JobLoaders;
 /// Used by the loop's thread.
 class BatchSource {
  public:
-  /// With the options checked, and `options.sampler` set.
+  /// With the options checked, and `options.sampler` set. `place`: the line of the loader.
   BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Recorder& recorder,
               DatasetPtr dataset, DeviceLoaderOptions options, BatchShapes shapes,
-              std::shared_ptr<LoaderProgress> progress);
+              std::shared_ptr<LoaderProgress> progress, std::string place);
 
   const DatasetPtr& dataset() const { return dataset_; }
   const DeviceLoaderOptions& options() const { return options_; }
@@ -46,6 +48,8 @@ class BatchSource {
 
  private:
   void read_ahead(std::uint64_t end);
+  bool is_compared(std::uint64_t batch);
+  void compare(std::uint64_t batch, const std::vector<std::uint64_t>& hashes);
 
   WorkerRuntime* runtime_;  // null: closed
   JobLoaders* const loaders_;
@@ -55,7 +59,9 @@ class BatchSource {
   const DeviceLoaderOptions options_;
   BatchShapes shapes_;
   const std::shared_ptr<LoaderProgress> progress_;
-  std::uint64_t next_ = 0;  // batch to begin
+  const std::string place_;
+  std::optional<std::uint64_t> first_;  // batch that was begun
+  std::uint64_t next_ = 0;              // batch to begin
   struct Begun {
     std::vector<ChipInput> inputs{};  // memory of the reader's batch
     double padding = 0;

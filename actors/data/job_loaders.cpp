@@ -150,7 +150,8 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
                    {.function = "DeviceLoader", .loc = where});
   }
   auto source = std::make_shared<BatchSource>(runtime_, *this, recorder_, std::move(dataset),
-                                              std::move(options), std::move(shapes), progress);
+                                              std::move(options), std::move(shapes), progress,
+                                              file_line(where));
   made_.push_back(
       {.line = made, .taken_before = made.taken, .progress = progress, .source = source});
   return source;
@@ -274,6 +275,8 @@ std::vector<StoredLoader> JobLoaders::made() const {
 
 /// A loop that repeats finished passes must not end a step: it would be an extra one.
 void JobLoaders::step_ended() {
+  updates_.clear();
+  turns_ = 0;
   const RunSite& site = runtime_.last_site();
   if (is_repeating()) {
     fail(Errc::invalid_argument,

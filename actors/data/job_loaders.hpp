@@ -58,6 +58,12 @@ class JobLoaders : private LoopObserver {
   /// have been made.
   bool is_repeating() const;
 
+  /// A pass has given back the batch that it took, since nothing was recorded. Every worker warns
+  /// of a loop that turns so, because one of them may be alone in it.
+  void gave_back(const std::source_location& where);
+  /// The cause why there is no memory for a batch, if turns without a step have used it up.
+  std::optional<std::string> turns_in_vain() const;
+
   int num_open = 0;     ///< passes that end steps and have not ended
   int num_in_body = 0;  ///< of all passes, those whose batch the loop has
 
@@ -74,6 +80,7 @@ class JobLoaders : private LoopObserver {
   void step_ended() override;
   void state_changes(const StateChange& change) override;
   bool knows_epoch(const LoaderProgress& progress) const;
+  void ran(const Program& program, const RunSite& site) override;
   bool has_later_pass() const;
   void keep_lines();
   bool advance(Made& made, std::uint64_t step) const;
@@ -91,6 +98,21 @@ class JobLoaders : private LoopObserver {
   bool has_warned_ = false;
   std::set<std::string> whole_at_;  // where whole passes of loaders that are continued began
   std::string uncounted_at_;
+  /// What a loop has done when it leaves a pass. A turn that finds it unchanged has done nothing.
+  struct Doings {
+    std::uint64_t step = 0;
+    std::uint64_t work = 0;
+    std::uint64_t runs = 0;
+    std::uint64_t reads = 0;
+
+    friend bool operator==(const Doings&, const Doings&) = default;
+  };
+  std::string left_at_;  // the place of the pass that gave back its batch last
+  Doings done_;          // by then
+  std::uint64_t turns_ = 0;
+  std::set<std::string> updates_;  // of parameters in this step, by runs that don't end it
+  bool has_named_pass_ = false;
+  bool has_named_update_ = false;
   std::string changed_;  // the state that was first changed between two passes, and where
   std::shared_ptr<std::uint64_t> questions_ = std::make_shared<std::uint64_t>(0);
 };

@@ -78,7 +78,13 @@ const Batch& LoaderPass::batch() {
     work_ = recorded_work();
   }
   const bool reads_on = kind_ == PassKind::training && !is_limited_;
-  batch_ = loader_.fetch(next_, reads_on ? kNoEnd : end_, next_ - base_);
+  try {
+    batch_ = loader_.fetch(next_, reads_on ? kNoEnd : end_, next_ - base_);
+  } catch (const Error& error) {
+    const auto turns = loaders.turns_in_vain();
+    if (error.code() != Errc::no_space || !turns) throw;
+    fail(Errc::invalid_argument, "{}; it has used up the memory for batches", *turns);
+  }
   ++next_;
   has_batch_ = true;
   ++loaders.num_in_body;
@@ -159,6 +165,7 @@ void LoaderPass::leave() {
     sync(where_);
   } else if (kind_ != PassKind::evaluation && is_unused) {
     progress().give_back();
+    if (kind_ == PassKind::training && !is_thrown) source().loaders().gave_back(where_);
   }
   close();
 }

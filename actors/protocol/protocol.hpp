@@ -105,8 +105,10 @@ struct DataHashes {
   std::uint64_t step = 0;
   std::uint64_t run = 0;
   std::uint32_t num_states = 0;        ///< the first tensors: parameters, buffers, optimizer state
-  std::vector<std::string> tensors{};  ///< name, type and line of each
+  std::vector<std::string> tensors{};  ///< name, type and line of each, or an item's place
   std::vector<std::uint64_t> hashes{};
+  /// Stands in an item's place before the name of its dataset, which may differ between workers.
+  static constexpr const char* kOfDataset = " of dataset ";
 };
 
 /// To all workers, when all are there: their loops begin.

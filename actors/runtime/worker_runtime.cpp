@@ -115,6 +115,8 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   if (is_due(options_.check_data, executed.runs + 1) ||
       (is_compared && (!put_.tensors.empty() || sets_state(program, inputs)))) {
     tell_data(hash_data(program, inputs));
+  } else if (!noted_.tensors.empty()) {
+    tell_data({});
   }
   listing_.debug(2, [&] { return fmt::format("program {} runs for {}", number, to_string(site)); });
   holds_.drop_ended();
@@ -162,15 +164,24 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   for (const auto& device : devices_) device->run(request);
   note_outputs(executed, result);
   ++executed.runs;
+  if (observer_ != nullptr) observer_->ran(program, site);
   return result;
 }
 
-/// With the state that the host has set since the last run.
+void WorkerRuntime::note_data(std::string label, std::uint64_t hash) {
+  noted_.tensors.push_back(std::move(label));
+  noted_.hashes.push_back(hash);
+}
+
+/// With the state that the host has set, and the items that were read, since the last run.
 void WorkerRuntime::tell_data(DataHashes hashes) {
   hashes.num_states += static_cast<std::uint32_t>(put_.tensors.size());
   hashes.tensors.insert(hashes.tensors.begin(), put_.tensors.begin(), put_.tensors.end());
   hashes.hashes.insert(hashes.hashes.begin(), put_.hashes.begin(), put_.hashes.end());
   put_ = {};
+  hashes.tensors.insert(hashes.tensors.end(), noted_.tensors.begin(), noted_.tensors.end());
+  hashes.hashes.insert(hashes.hashes.end(), noted_.hashes.begin(), noted_.hashes.end());
+  noted_ = {};
   hashes.worker = options_.worker;
   hashes.generation = options_.generation;
   hashes.step = step_;

@@ -57,7 +57,6 @@ class WorkerRuntime : public Runtime {
   void collect_metrics() override;
   void warn(const std::string& text) override;  ///< by worker 0 alone
   LoopRecorder& recorder() { return recorder_; }
-
   /// See TrainContext.
   void call_on_chips(const std::function<void(Chip&)>& body, const std::source_location& where);
   ArenaPlace allocate(std::int64_t size, std::size_t element_bytes,
@@ -74,13 +73,14 @@ class WorkerRuntime : public Runtime {
   void deliver(const ChipInput& input, std::shared_ptr<const RowOrigin> rows);  ///< after writes
   const Mesh& program_mesh() const { return mesh_; }  ///< of one chip if the loop has no mesh
   void require_loop_thread(const char* what, const std::source_location& where) const;
-
   void set_observer(LoopObserver* observer) { observer_ = observer; }
   StateKeeper* state() { return state_ ? &*state_ : nullptr; }  ///< null where none is kept
   std::uint64_t reads() const { return reads_; }                ///< of values, by the host, so far
   void drain();  ///< waits for every run; throws the failure of a device
   void wait_for_run(std::uint64_t run) const;  ///< any thread
   std::uint64_t runs() const { return runs_; }
+  DataChecks check_data() const { return options_.check_data; }
+  void note_data(std::string label, std::uint64_t hash);  ///< is compared with the next run
   std::uint64_t generation() const { return options_.generation; }
   const RunSite& last_site() const { return last_site_; }  ///< of the last run
 
@@ -142,7 +142,7 @@ class WorkerRuntime : public Runtime {
   std::map<std::uint32_t, Executed> executed_;      // by program
   std::map<std::uint32_t, std::uint32_t> checked_;  // by program, that which detects anomalies
   std::uint64_t step_ = 0, runs_ = 0, reads_ = 0, commits_ = 0;  // commits by runs from here on
-  DataHashes put_;  // of state that the host has set since the last run
+  DataHashes put_, noted_;  // since the last run: of state that the host has set, and of items
   LoopObserver* observer_ = nullptr;
   RunSite last_site_;
 };

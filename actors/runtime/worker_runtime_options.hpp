@@ -7,6 +7,7 @@
 #include <string>
 
 #include "actors/runtime/data_hashes.hpp"
+#include "spmd/tensor/runtime.hpp"
 #include "spmd/tensor/tensor_source.hpp"
 #include "transport/resume/resumed_state.hpp"
 
@@ -38,7 +39,8 @@ class LoopObserver {
  public:
   virtual ~LoopObserver() = default;
   virtual void step_ended() = 0;  ///< before the next step is waited for
-  virtual void state_changes(const StateChange& change) = 0;  ///< before the change is made
+  virtual void state_changes(const StateChange& change) = 0;          ///< before the change is made
+  virtual void ran(const Program& program, const RunSite& site) = 0;  ///< once it was started
 };
 
 }  // namespace weft

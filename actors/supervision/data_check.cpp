@@ -19,6 +19,13 @@ constexpr const char* kAdvice =
     "shuffle by ctx.seed() and ctx.step()), let every worker set state and load it, or give each "
     "worker's own rows to to_device_local(); WEFT_CHECK_DATA=0 leaves this check out";
 
+constexpr const char* kDatasetAdvice =
+    "a dataset is global: each worker reads the items of its chips only, and the items must be the "
+    "same in every worker; open the same files in each worker, and let an item depend on its "
+    "index, epoch and seed alone; WEFT_CHECK_DATA=0 leaves this check out";
+
+bool is_item(const std::string& label) { return label.find(DataHashes::kOfDataset) != label.npos; }
+
 /// "worker 1", "workers 0, 2".
 std::string name(const Workers& workers) {
   return fmt::format("worker{} {}", workers.size() == 1 ? "" : "s", fmt::join(workers, ", "));
@@ -37,10 +44,12 @@ std::vector<Workers> sides_of(const Sides& hashes) {
   return sides;
 }
 
-/// State is known by its name and type, wherever each worker has made it.
+/// State is known by its name and type, wherever each worker has made it; an item by its place in
+/// the loader, whatever each worker's dataset is called.
 std::string key_of(const DataHashes& hashes, std::size_t i) {
   const std::string& label = hashes.tensors[i];
-  return i < hashes.num_states ? label.substr(0, label.rfind(" (")) : label;
+  return i < hashes.num_states ? label.substr(0, label.rfind(" ("))
+                               : label.substr(0, label.find(DataHashes::kOfDataset));
 }
 
 }  // namespace
@@ -124,7 +133,7 @@ std::optional<ReplicaFault> DataCheck::compare(const Told& told) const {
   if (others > 0) {
     fault->message += fmt::format(" ({} other input{} too)", others, others == 1 ? "" : "s");
   }
-  fault->message += fmt::format("; {}", kAdvice);
+  fault->message += fmt::format("; {}", is_item(fault->message) ? kDatasetAdvice : kAdvice);
   return fault;
 }
 

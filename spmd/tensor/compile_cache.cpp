@@ -16,6 +16,17 @@ namespace {
 /// Programs of each site kept for comparison: training, its last batch, evaluation, its last.
 constexpr std::size_t kHistoryLength = 4;
 
+/// Recompiles of a site that are all said; after them the 10th, the 100th, ... are.
+constexpr int kRecompilesSaid = 3;
+
+int next_said(int number) {
+  int next = 10;
+  while (next <= number) next *= 10;
+  return next;
+}
+
+bool is_said(int number) { return number <= kRecompilesSaid || next_said(number - 1) == number; }
+
 std::string join(const std::vector<std::string>& causes) {
   std::string text;
   for (const std::string& cause : causes) text += (text.empty() ? "" : "; ") + cause;
@@ -74,10 +85,17 @@ std::optional<std::string> CompileCache::explain(const Program& program, const R
     fail(Errc::invalid_argument, "{}: max_programs = {} and another program is needed: {}", place,
          site.max_programs, causes);
   }
-  std::string text = fmt::format("recompile #{} for the {}: {}", history.count, place, causes);
-  ++history.count;
+  const int number = history.count++;
   history.last.push_back(program);
   if (history.last.size() > kHistoryLength) history.last.pop_front();
+  if (!is_said(number)) return std::nullopt;
+  std::string text = fmt::format("recompile #{} for the {}: {}", number, place, causes);
+  if (number >= kRecompilesSaid) {
+    text += fmt::format(
+        "; the next that is said of this line is #{}: UncachedCompile in "
+        "metrics_report() counts all",
+        next_said(number));
+  }
   return text;
 }
 

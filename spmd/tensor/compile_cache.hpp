@@ -28,7 +28,8 @@ class CompileCache {
   /// after the first step, and other data kept on the chips.
   const Entry* find(const Program& program, const Fingerprint& key);
   /// Comes before a program that find() hasn't got is compiled: says why, if another one of the
-  /// same site is here already ("recompile #3 for the sync() at train.cpp:41: ..."). Throws
+  /// same site is here already ("recompile #2 for the sync() at train.cpp:41: ..."). Of many at a
+  /// site it says the first three, the 10th, the 100th, and so on. Throws
   /// invalid_argument, with that reason, where the site may have no more programs.
   std::optional<std::string> explain(const Program& program, const RunSite& site);
   const Entry& add(const Program& program, const Fingerprint& key, const Entry& entry);

@@ -12,6 +12,13 @@ namespace weft::testing {
 Result run_loop(const Loop& loop, int workers, const Config& config = Config::object(),
                 const std::function<void(TrainerOptions&)>& change = {});
 
+/// What the trainer and its workers have logged.
+struct LoggedRun {
+  Result result;
+  std::string log;
+};
+LoggedRun run_logged(const Loop& loop, int workers);
+
 /// What ran, or how it failed.
 const Result& expect_ok(const Result& result);
 

@@ -2,16 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "tests/jobs/run_loop.hpp"
 
 namespace weft::unrun_test {
 namespace {
 
 using testing::expect_ok;
-using testing::run_loop;
+using testing::run_logged;
 
 Parameter counter() { return make_parameter("count", std::vector<float>{0}, {1}); }
 
@@ -52,22 +49,9 @@ Loop all_has_run{"test.all_has_run", [](TrainContext& ctx) {
                    sum(count).item();
                  }};
 
-/// The log of a run, taken before its folder is gone.
 std::string said_in(const Loop& loop, int workers = 0) {
-  std::string log;
-  struct ReadLog : Callback {
-    explicit ReadLog(std::string& into) : log(into) {}
-    void on_end(const Result& result) override {
-      for (const char* name : {"/trainer.log", "/worker-0.log"}) {
-        std::ifstream file(result.path + name);
-        log.append(std::istreambuf_iterator<char>(file), {});
-      }
-    }
-    std::string& log;
-  };
-  expect_ok(run_loop(loop, workers, {}, [&](TrainerOptions& options) {
-    options.run.callbacks.push_back(std::make_shared<ReadLog>(log));
-  }));
+  const auto [result, log] = run_logged(loop, workers);
+  expect_ok(result);
   const auto first = log.find("the loop has returned at step");
   if (first == log.npos) return {};
   const std::string text = log.substr(first, log.find('\n', first) - first);

@@ -90,6 +90,25 @@ TEST(DataCheck, KnowsStateByItsNameWhereverItIsMade) {
   EXPECT_FALSE(check.add(state(1, 3, {"w f32[2] (b.cpp:2)"})));
 }
 
+TEST(DataCheck, ComparesItemsOfDatasetsWithOtherNames) {
+  DataCheck check(2);
+  const auto item = [](int worker, std::uint64_t hash) {
+    return DataHashes{.worker = worker,
+                      .step = 3,
+                      .run = 4,
+                      .tensors = {fmt::format("field 'x' f32 of item 7{}part-{}.npy,",
+                                              DataHashes::kOfDataset, worker)},
+                      .hashes = {hash}};
+  };
+  EXPECT_FALSE(check.add(item(0, 5)));
+  const auto fault = check.add(item(1, 6));
+  ASSERT_TRUE(fault);
+  EXPECT_TRUE(fault->message.starts_with(
+      "at step 3 field 'x' f32 of item 7 of dataset part-0.npy, isn't the same in every worker: "
+      "worker 0 against worker 1; a dataset is global"))
+      << fault->message;
+}
+
 TEST(DataCheck, RefusesAHashWithoutATensor) {
   DataCheck check(1);
   EXPECT_TRUE(check.add({.worker = 0, .run = 1, .hashes = {1}}));

@@ -137,6 +137,19 @@ TEST_F(Recompile, GrowingSequence) {
                         synced, made));
 }
 
+TEST_F(Recompile, AreSaidAFewTimesHoweverManyThereAre) {
+  for (int step = 0; step < 102; ++step) {
+    const Tensor y = w_ * (1.5 + step);
+    sync();
+  }
+  ASSERT_EQ(runtime_.recompiles.size(), 5U);
+  EXPECT_NE(runtime_.recompiles[2].find("the next that is said of this line is #10"),
+            std::string::npos)
+      << runtime_.recompiles[2];
+  EXPECT_TRUE(runtime_.recompiles[4].starts_with("recompile #100 for the sync at "))
+      << runtime_.recompiles[4];
+}
+
 TEST_F(Recompile, NothingIsSaidOfTheStepAfterTheFirst) {
   for (int step = 0; step < 3; ++step) {
     w_.assign(w_ - 0.1 * grad(sum(matmul(data(4, 2), w_)), std::vector{w_})[0]);

@@ -1,0 +1,74 @@
+// The part of JobLoaders that sees a loop that turns without a step.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <weft/error.hpp>
+
+#include "actors/data/job_loaders.hpp"
+#include "actors/process/log.hpp"
+#include "spmd/tensor/node.hpp"
+
+namespace weft {
+namespace {
+
+/// The update of a parameter by a run, or null. An exchange of two parameters computes nothing, and
+/// isn't one.
+const ProgramOutput* find_update(const Program& program) {
+  const auto updates = [&](const ProgramOutput& output) {
+    return output.updates >= 0 &&
+           program.inputs[static_cast<std::size_t>(output.updates)].kind == InputKind::param &&
+           program.defining_op(output.value) != kNoId;
+  };
+  const auto found = std::ranges::find_if(program.outputs, updates);
+  return found == program.outputs.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+/// A loop that trains by reads alone, as `optimizer.step(grads); loss.item();`, comes to the same
+/// update again before its step has ended. A pass ends the step of all that is in its body.
+void JobLoaders::ran(const Program& program, const RunSite& site) {
+  const bool is_call = is_read(site.function) || site.function.empty();  // an op of an eager loop
+  if (has_named_update_ || site.ends_step || !is_call || num_open > 0) return;
+  const ProgramOutput* const update = find_update(program);
+  if (update == nullptr) return;
+  const std::string& name = program.inputs[static_cast<std::size_t>(update->updates)].name;
+  const std::string& line = program.loc(program.defining_op(update->value));
+  const std::string place = file_line(site.loc);
+  if (updates_.insert(fmt::format("{} {} {}", name, line, place)).second) return;
+  has_named_update_ = true;
+  runtime_.warn(fmt::format(
+      "the parameter '{}' is updated at {} for the second time in step {}, for the {} at {}, which "
+      "ends no step: a loop that turns like this counts no steps and keeps none, so that a loss "
+      "takes all of its work; end a step after each update: call sync(), or make a function of the "
+      "update by weft::compile(); if a sync() after several updates ends their step, this is well",
+      name, line, runtime_.step(), is_read(site.function) ? "read" : "op", place));
+}
+
+void JobLoaders::gave_back(const std::source_location& where) {
+  const Doings done{.step = runtime_.step(),
+                    .work = recorded_work(),
+                    .runs = runtime_.runs(),
+                    .reads = runtime_.reads()};
+  std::string place = file_line(where);
+  const bool is_turn = turns_ > 0 && place == left_at_ && done == done_;
+  turns_ = is_turn ? turns_ + 1 : 1;
+  left_at_ = std::move(place);
+  done_ = done;
+  if (turns_ < 2 || std::exchange(has_named_pass_, true)) return;
+  logger("weft.worker")->warn("{}", *turns_in_vain());
+}
+
+std::optional<std::string> JobLoaders::turns_in_vain() const {
+  if (turns_ < 2) return {};
+  return fmt::format(
+      "the pass at {} has been left {} times in step {} before its body recorded anything: such a "
+      "turn ends no step, and each reads batches that aren't used, so that a loop over ctx.step() "
+      "never ends; leave the loop around the pass too, or end the step: by ops that the body "
+      "records before it leaves the pass, or by a sync()",
+      left_at_, turns_, runtime_.step());
+}
+
+}  // namespace weft
