@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -97,6 +98,17 @@ std::vector<Report> ReportLog::after(std::uint64_t count) const {
     if (i >= count) reports.push_back(decode(*record));
   }
   return reports;
+}
+
+std::optional<std::string> find_not_finite(const Metrics& metrics) {
+  if (!metrics.is_object()) return {};
+  for (const auto& [key, value] : metrics.items()) {
+    if (!value.is_number_float()) continue;
+    const double number = value.get<double>();
+    if (std::isfinite(number)) continue;
+    return fmt::format("{} = {}", key, std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
+  }
+  return {};
 }
 
 }  // namespace weft

@@ -3,8 +3,11 @@
 /// trainer.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include <weft/config.hpp>
 
 #include "actors/protocol/protocol.hpp"
 
@@ -29,5 +32,8 @@ class ReportLog {
   std::string path_;
   int file_ = -1;
 };
+
+/// "loss = nan": the first number of a report that isn't finite.
+std::optional<std::string> find_not_finite(const Metrics& metrics);
 
 }  // namespace weft

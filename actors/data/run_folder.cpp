@@ -271,6 +271,7 @@ void RunFolder::write_result(const Result& result, std::uint64_t step) const {
                {"loop_config_xxh3", result.config_digest},
                {"metrics", result.metrics},
                {"worker_metrics", result.worker_metrics},
+               {"returned", result.returned},
                {"metrics_history", result.metrics_history}};
   if (result.job.mesh) {
     json["mesh"] = {{"shape", result.job.mesh->shape()}, {"axes", result.job.mesh->axis_names()}};
@@ -326,6 +327,7 @@ Result Result::load(const std::string& path) {
     result.signal = json.at("signal");
     result.config_digest = json.at("loop_config_xxh3");
     result.worker_metrics = json.at("worker_metrics").get<std::vector<Metrics>>();
+    if (json.contains("returned")) result.returned = json["returned"].get<std::vector<Metrics>>();
     if (json.contains("checkpoint")) result.checkpoint = Checkpoint{json["checkpoint"]};
     if (json.contains("best_checkpoint")) {
       result.best_checkpoint = Checkpoint{json["best_checkpoint"]};

@@ -30,6 +30,7 @@
 #include "actors/supervision/job_outcome.hpp"
 #include "actors/trainer/callbacks.hpp"
 #include "actors/trainer/hang_reporter.hpp"
+#include "actors/trainer/result_of_events.hpp"
 #include "actors/trainer/trainer_link.hpp"
 #include "transport/memory/wait.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
@@ -62,16 +63,11 @@ class JobRun {
                            .console = request.logs_to_console})),
         log_scope_(log_),
         processes_(request.output ? lines_to(request.output) : nullptr,
-                   [this](int worker) { tell_stack(worker); }),
+                   [this](int worker) { warn_of_stack(worker, folder_.path()); }),
         outcome_(!request.handles_signals) {
     const WorkerPlace own{.job_id = place_.id(), .device = spec_.device.kind};
     if (request.sets_variables) set_variables(to_variables(own, spec_.mesh));
-    if (running_.crowd() > usable_cores()) {
-      logger("weft.trainer")
-          ->warn("the jobs of this program have {} chips on {} cores: they slow each other down",
-                 running_.crowd(), usable_cores());
-    }
-    say_resources(spec_, usable_cores());
+    say_resources(spec_, running_.crowd(), usable_cores());
     logger("weft.transport")
         ->info("chip arenas: {} of {} bytes each, reserved as they are used", spec_.num_chips(),
                memory_.arena_capacity());
@@ -130,13 +126,14 @@ class JobRun {
       link_->cancel(Errc::cancelled, "an exception in the trainer's process");
       throw;
     }
-    auto& history = result_.metrics_history;
-    if (history.size() > kHistoryMax) history.erase(history.begin(), history.end() - kHistoryMax);
     take_outcome();
-    on_disk([&] { folder_.write_result(result_, step_); });
+    or_fail(-1, [&] { folder_.write_result(result_, step_); });
     take_outcome();
     if (result_.error) leave_for_rescue(place_, spec_, assignment_, memory_);
     while (const int signal = signals_ ? signals_->take() : 0) result_.signal = signal;
+    if (result_.error && !result_.cancelled() && !thrown_) {
+      each_callback("on_failure", [&](Callback& callback) { callback.on_failure(*result_.error); });
+    }
     each_callback("on_end", [&](Callback& callback) { callback.on_end(result_); });
     if (thrown_) std::rethrow_exception(thrown_);
     return std::move(result_);
@@ -235,7 +232,11 @@ class JobRun {
               [&](const JobOutcome::Cancel& cancel) { link_->cancel(cancel.code, cancel.why); },
               [&](const JobOutcome::KillProcesses&) { processes_.kill_all(); },
               [&](const JobOutcome::DropOutput&) { processes_.drop_output(); },
-              [&](const JobOutcome::EndProgram& end) { end_program_by(end.signal); },
+              [&](const JobOutcome::EndProgram& end) {
+                if (!SignalSubscription::ends_the_program(end.signal)) return;
+                place_.remove();
+                SignalSubscription::end_the_program_by(end.signal);
+              },
               [&](const JobOutcome::WarnOfLoop&) {
                 logger("weft.trainer")
                     ->warn(
@@ -247,18 +248,17 @@ class JobRun {
     }
   }
 
-  void end_program_by(int signal) {
-    if (!SignalSubscription::ends_the_program(signal)) return;
-    place_.remove();
-    SignalSubscription::end_the_program_by(signal);
-  }
-
   void handle(const TrainerEvent& event) {
     std::visit(
         Overloaded{
-            [&](const trainer_event::Started&) {
+            [&](const trainer_event::Started& started) {
               times_.tell();
               control_.runs();
+              if (started.generation == 1) return;
+              call_back("on_recovered", &Callback::on_recovered, started.step);
+            },
+            [&](const trainer_event::Lost& lost) {
+              call_back("on_failure", &Callback::on_failure, lost.failure);
             },
             [&](const trainer_event::Reported& reported) { take_report(reported); },
             [&](const action::Kill& kill) { processes_.kill(kill.worker, kill.dumps_stack); },
@@ -270,64 +270,60 @@ class JobRun {
 
   void take_end(const trainer_event::Ended& ended) {
     outcome_.on_job_ended(ended.failure, Clock::now());
-    result_.failures = ended.survived;
     step_ = ended.step;
-    for (const std::string& metrics : ended.worker_metrics) {
-      result_.worker_metrics.push_back(metrics.empty() ? Metrics() : Metrics::from_cbor(metrics));
-    }
-    // Where all workers report or save checkpoints, the result names one that is whole.
-    if (!ended.whole_checkpoint.empty()) result_.checkpoint = Checkpoint{ended.whole_checkpoint};
+    add_to(result_, ended);
     result_.best_checkpoint = find_best_checkpoint(assignment_.checkpoint);
-  }
-
-  void tell_stack(int worker) const {
-    const std::string calls = last_stack(fmt::format("{}/worker-{}.log", folder_.path(), worker));
-    if (calls.empty()) return;
-    logger("weft.trainer")
-        ->warn("worker {}, which hangs, is here, innermost call first:\n{}", worker, calls);
   }
 
   void start_again(int worker) {
     if (!outcome_.goes_on()) return;
-    try {
+    or_fail(worker, [&] {
       folder_.require();
       start_process(worker);
+    });
+  }
+
+  void take_report(const trainer_event::Reported& reported) {
+    const Report& report = reported.report;
+    const Metrics metrics = Metrics::from_cbor(report.metrics);
+    if (report.worker == 0) take_report_of_run(reported, metrics);
+    call_back("on_worker_report", &Callback::on_worker_report, report.worker, metrics);
+    if (report.worker != 0 || !spec_.ends_on_nan) return;
+    if (auto failure = find_nan(report, metrics)) fail_here(std::move(*failure));
+  }
+
+  void take_report_of_run(const trainer_event::Reported& reported, const Metrics& metrics) {
+    const Report& report = reported.report;
+    add_to(result_, report, metrics);
+    control_.reported(metrics);
+    or_fail(-1, [&] {
+      folder_.add(metrics);
+      if (report.checkpoint.empty()) return;
+      folder_.keep_checkpoints(spec_.checkpoint.max_to_keep,
+                               reported.whole_step.value_or(report.step));
+    });
+    call_back("on_report", &Callback::on_report, metrics);
+  }
+
+  /// A failure to write to the run folder, or to start a worker, ends the job.
+  template <typename Call>
+  void or_fail(int worker, const Call& call) {
+    try {
+      call();
     } catch (const Error& e) {
       fail_here({.code = e.code(), .message = e.what(), .worker = worker});
     }
   }
 
-  void take_report(const trainer_event::Reported& reported) {
-    const Report& report = reported.report;
-    result_.metrics = Metrics::from_cbor(report.metrics);
-    auto& history = result_.metrics_history;
-    if (history.size() == 2 * kHistoryMax)
-      history.erase(history.begin(), history.begin() + kHistoryMax);
-    history.push_back(result_.metrics);
-    control_.reported(result_.metrics);
-    if (!report.checkpoint.empty()) result_.checkpoint = Checkpoint{report.checkpoint};
-    on_disk([&] {
-      folder_.add(result_.metrics);
-      if (report.checkpoint.empty()) return;
-      folder_.keep_checkpoints(spec_.checkpoint.max_to_keep,
-                               reported.whole_step.value_or(report.step));
-    });
-    if (!outcome_.may_call_back()) return;
-    each_callback("on_report", [&](Callback& callback) { callback.on_report(result_.metrics); });
-  }
-
-  /// A failure to write to the run folder ends the job.
-  template <typename Write>
-  void on_disk(const Write& write) {
-    try {
-      write();
-    } catch (const Error& e) {
-      fail_here({.code = e.code(), .message = e.what()});
-    }
-  }
-
   void fail_here(Failure failure) {
     carry_out(outcome_.on_own_failure(std::move(failure), Clock::now()));
+  }
+
+  /// While the job goes on.
+  template <typename... Args>
+  void call_back(const char* name, void (Callback::*function)(Args...), const auto&... args) {
+    if (!outcome_.may_call_back()) return;
+    each_callback(name, [&](Callback& callback) { (callback.*function)(args...); });
   }
 
   template <typename Call>

@@ -70,7 +70,7 @@ std::string demangled(const std::string& type) {
 }
 
 /// "fit() #2 at train.cpp:40 (loop of main::{lambda()#1}, config 8f3a...)".
-std::string describe(const LoopIdentity& identity, std::size_t number) {
+std::string identity_text(const LoopIdentity& identity, std::size_t number) {
   return fmt::format("fit() #{} at {} (loop of {}{}, config {:.8})", number, identity.site,
                      demangled(identity.type),
                      identity.offset == 0 ? "" : fmt::format(" at +{:#x}", identity.offset),
@@ -194,7 +194,7 @@ Result pass_or_become_worker(const WorkerEnvironment& environment, const TrainLo
   lock.unlock();
   if (are_same(identity, job)) {
     become_worker(environment, [&](const Assignment&) -> BoundLoop {
-      return [&](TrainContext& ctx) { loop(ctx, config); };
+      return [&](TrainContext& ctx) { return loop(ctx, config); };
     });
   }
   if (!is_main_thread()) std::this_thread::sleep_for(kParkedPatience);
@@ -203,7 +203,8 @@ Result pass_or_become_worker(const WorkerEnvironment& environment, const TrainLo
          "worker {} came to {}, its job is {}: main() runs again in each worker and has to come to "
          "the same call there; name the loop, `static weft::Loop train_loop{{\"train\", train}};` "
          "at namespace scope, and call weft::worker_main(argc, argv) first in main()",
-         environment.process_index, describe(identity, own_number), describe(job, number));
+         environment.process_index, identity_text(identity, own_number),
+         identity_text(job, number));
   });
 }
 

@@ -138,9 +138,11 @@ JobRequest request_of(What what) {
   if (options.scaling.num_workers == 0) {
     const Config& config = options.loop_config;
     if (const Loop* named = what.named) {
-      request.local = [named, config](TrainContext& ctx) { named->run(ctx, config); };
+      request.local = [named, config](TrainContext& ctx) { return named->run(ctx, config); };
     } else {
-      request.local = [loop = what.nameless, config](TrainContext& ctx) { loop(ctx, config); };
+      request.local = [loop = what.nameless, config](TrainContext& ctx) {
+        return loop(ctx, config);
+      };
     }
     return request;
   }

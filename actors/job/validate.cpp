@@ -380,6 +380,7 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
       (spec.recovery.recovers() || spec.check_replicas_every > 0 || spec.keep_for_rescue_s > 0);
   spec.tls = options.backend.tls;
   spec.is_eager = options.run.debug == "eager";
+  spec.ends_on_nan = options.run.failure.ends_on_nan;
   if (spec.is_eager) take_one_chip(spec);
   require_open_files(spec);
   return spec;

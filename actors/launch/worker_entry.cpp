@@ -101,7 +101,7 @@ BoundLoop resolve(const Assignment& assignment, int worker) {
   }
   if (loop.options().setup != nullptr) loop.options().setup();
   return [&loop, config = Config::from_cbor(assignment.loop_config)](TrainContext& ctx) {
-    loop.run(ctx, config);
+    return loop.run(ctx, config);
   };
 }
 

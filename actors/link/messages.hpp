@@ -73,8 +73,8 @@ typename Inspector::result_type inspect(Inspector& f, Start& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, LoopEnded& x) {
-  return f(caf::meta::type_name("weft::ended/5"), x.worker, x.generation, x.step, x.runs, x.error,
-           x.message, x.preempted, x.left, x.last, x.thrown_at);
+  return f(caf::meta::type_name("weft::ended/6"), x.worker, x.generation, x.step, x.runs, x.error,
+           x.message, x.preempted, x.left, x.last, x.thrown_at, x.returned);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ProcessEnded& x) {

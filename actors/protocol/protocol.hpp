@@ -96,9 +96,8 @@ struct StateHashes {
   std::vector<std::uint64_t> hashes{};
 };
 
-/// Hashes of what a worker's loop uploads to its chips for its `run`-th run. They must be the same
-/// in all workers. State must be uploaded by all of them or by none: by one alone it would be set
-/// on some chips only.
+/// Hashes of what a worker's loop uploads for its `run`-th run, the same in all workers. State is
+/// uploaded by all of them or by none: by one alone it would be set on some chips only.
 struct DataHashes {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -107,8 +106,7 @@ struct DataHashes {
   std::uint32_t num_states = 0;        ///< the first tensors: parameters, buffers, optimizer state
   std::vector<std::string> tensors{};  ///< name, type and line of each, or an item's place
   std::vector<std::uint64_t> hashes{};
-  /// Stands in an item's place before the name of its dataset, which may differ between workers.
-  static constexpr const char* kOfDataset = " of dataset ";
+  static constexpr const char* kOfDataset = " of dataset ";  ///< in an item's place, before a name
 };
 
 /// To all workers, when all are there: their loops begin.
@@ -136,6 +134,7 @@ struct LoopEnded {
   bool left = false;        ///< a Preempted was thrown to end it, as it didn't ask whether to end
   std::string last{};       ///< what the last of the programs ran for; "" for none
   std::string thrown_at{};  ///< the user's calls at the throw; "": unknown, or it returned
+  std::string returned{};   ///< as CBOR; "": nothing
 };
 
 /// The end of a worker's process, as its parent sees it.

@@ -14,7 +14,8 @@ JobState::JobState(const JobTerms& terms)
     : terms_(terms),
       workers_(static_cast<std::size_t>(terms.num_workers)),
       recovery_(terms.recovery),
-      checkpoints_(terms.num_workers, terms.keeps_state, terms.resume) {}
+      checkpoints_(terms.num_workers, terms.keeps_state, terms.resume),
+      reports_(workers_.size()) {}
 
 bool JobState::takes_part(int worker, std::uint64_t generation) const {
   return phase_ == JobPhase::running && generation == generation_ && worker >= 0 &&
@@ -79,8 +80,10 @@ Actions JobState::start_if_gathered(std::uint64_t committed) {
               .saved_step = checkpoints_.saved_step(),
               .asks = asks_};
   if (load) (load->is_saved ? start.resume : start.checkpoint) = load->path;
-  reports_.begin_generation(generation_, step, start.checkpoint);
-  start.reports = reports_.count();
+  for (ReportFilter& reports : reports_) {
+    reports.begin_generation(generation_, step, start.checkpoint);
+  }
+  start.reports = reports_.front().count();
   checkpoints_.begin_generation(generation_, step);
   recovery_.resumed(step);
   for (Worker& worker : workers_) {
@@ -238,7 +241,14 @@ Actions JobState::cancel(Errc code, std::string message, int worker, std::uint64
 
 bool JobState::reported(const Report& report) {
   checkpoints_.reported(report);
-  return report.worker == 0 && reports_.is_new(report);
+  return reports_.at(static_cast<std::size_t>(report.worker)).is_new(report);
+}
+
+std::vector<std::string> JobState::returned() const {
+  std::vector<std::string> returned;
+  if (phase_ != JobPhase::succeeded) return returned;
+  for (const Worker& worker : workers_) returned.push_back(worker.ended->returned);
+  return returned;
 }
 
 Actions JobState::fail_with(Failure failure) {

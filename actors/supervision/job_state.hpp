@@ -75,8 +75,8 @@ class JobState {
   /// The worker begins neither this step nor a later one.
   Actions paused(int worker, std::uint64_t generation, std::uint64_t step);
   Actions cancel(Errc code, std::string message, int worker = -1, std::uint64_t step = 0);
-  /// Whether the report is one of the run: those of worker 0 are, each once.
-  bool reported(const Report& report);
+  bool reported(const Report& report);        ///< false for one that an earlier generation has made
+  std::vector<std::string> returned() const;  ///< by each loop, as CBOR; empty: it ended not well
   CheckpointTally& checkpoints() { return checkpoints_; }
 
   std::vector<int> unwinding() const;
@@ -136,7 +136,7 @@ class JobState {
   std::set<int> ended_pids_;  ///< processes whose requests to join may still be on their way
   Recovery recovery_;
   CheckpointTally checkpoints_;
-  ReportFilter reports_;
+  std::vector<ReportFilter> reports_;  // by worker
   std::uint64_t granted_ = 0;
   std::uint64_t generation_ = 1;
   JobPhase phase_ = JobPhase::gathering;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include <weft/config.hpp>
+#include <weft/callback.hpp>
 
 #include "actors/process/failure.hpp"
 #include "transport/blackbox/recorder.hpp"

@@ -2,12 +2,22 @@
 
 #include <fmt/format.h>
 
+#include "actors/process/log.hpp"
+#include "actors/process/stack_dump.hpp"
+
 namespace weft {
 
 std::string describe(const Hang& hang, double seconds) {
   return hang.all ? fmt::format("no worker of the job has made a step, a run or a report for {} s",
                                 seconds)
                   : fmt::format("others have waited {} s for it", seconds);
+}
+
+void warn_of_stack(int worker, const std::string& run_dir) {
+  const std::string calls = last_stack(fmt::format("{}/worker-{}.log", run_dir, worker));
+  if (calls.empty()) return;
+  logger("weft.trainer")
+      ->warn("worker {}, which hangs, is here, innermost call first:\n{}", worker, calls);
 }
 
 Sighting with_stack(Sighting seen, const JobSpec& spec, const std::string& run_dir) {

@@ -10,7 +10,12 @@ constexpr int kChipsPerCoreMax = 16;
 
 }  // namespace
 
-void say_resources(const JobSpec& spec, int usable_cores) {
+void say_resources(const JobSpec& spec, int crowd, int usable_cores) {
+  if (crowd > usable_cores) {
+    logger("weft.trainer")
+        ->warn("the jobs of this program have {} chips on {} cores: they slow each other down",
+               crowd, usable_cores);
+  }
   logger("weft.trainer")
       ->log(spec.device.falls_back ? spdlog::level::warn : spdlog::level::info, "{}",
             spec.device.why);

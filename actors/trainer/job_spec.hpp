@@ -45,6 +45,7 @@ struct JobSpec {
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
   double keep_for_rescue_s = 0;            ///< 0: not
   bool is_eager = false;                   ///< each op runs when it is recorded
+  bool ends_on_nan = false;                ///< of a report
   TlsConfig tls;                           ///< not wanted: a Unix socket
 
   /// Workers that join: at least one.
@@ -65,8 +66,9 @@ struct JobSpec {
   }
 };
 
-/// Logs what the job runs on; a warning where that isn't what was asked for.
-void say_resources(const JobSpec& spec, int usable_cores);
+/// Logs what the job runs on, with warnings where that is not what was asked for, or where jobs of
+/// this program with a `crowd` of chips share its cores.
+void say_resources(const JobSpec& spec, int crowd, int usable_cores);
 
 /// What a worker of the job must know.
 Assignment assignment_of(const JobSpec& spec, const std::string& run_dir);

@@ -41,7 +41,8 @@ void begin_generation(Self self, const Start& start) {
   if (!spec.recovery.recovers() && !spec.is_rescuable()) state.memory->remove_arena_names();
   state.recorder.state(ActorState::running);
   state.board->set_status(JobStatus::running);
-  state.options.on_event(trainer_event::Started{});
+  state.options.on_event(
+      trainer_event::Started{.generation = start.generation, .step = start.step});
 }
 
 void unwind(Self self, const std::string& why) {
@@ -80,7 +81,8 @@ void finish(Self self) {
                            .step = step,
                            .survived = state.job->recovery().failures(),
                            .whole_checkpoint = state.job->checkpoints().last_path(),
-                           .worker_metrics = std::move(worker_metrics)});
+                           .worker_metrics = std::move(worker_metrics),
+                           .returned = state.job->returned()});
 }
 
 void carry_out(Self self, const Action& action) {
@@ -122,6 +124,11 @@ void carry_out(Self self, const Action& action) {
 }  // namespace
 
 void carry_out(Self self, const Actions& actions) {
+  auto& state = self->state;
+  const std::vector<Failure>& losses = state.job->recovery().failures();
+  for (; state.losses_told < losses.size(); ++state.losses_told) {
+    state.options.on_event(trainer_event::Lost{losses[state.losses_told]});
+  }
   for (const Action& action : actions) carry_out(self, action);
 }
 

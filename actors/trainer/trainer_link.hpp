@@ -24,8 +24,15 @@ namespace weft {
 namespace trainer_event {
 
 /// The loops begin, for the first time or again.
-struct Started {};
-/// A report of the run.
+struct Started {
+  std::uint64_t generation = 1;
+  std::uint64_t step = 0;
+};
+/// The job survives this loss.
+struct Lost {
+  Failure failure;
+};
+/// A report of the run: each of any worker's once.
 struct Reported {
   Report report;
   /// Of the last checkpoint in which every worker has its part.
@@ -38,13 +45,15 @@ struct Ended {
   std::vector<Failure> survived;
   std::string whole_checkpoint;  ///< the last one in which every worker has its part, or ""
   std::vector<std::string> worker_metrics;  ///< of each worker's last report, or ""
+  std::vector<std::string> returned;        ///< by each worker's loop, or ""; empty: it failed
 };
 
 }  // namespace trainer_event
 
 /// What fit() is told by the trainer actor. A Kill and a Launch are about a worker's process.
-using TrainerEvent = std::variant<trainer_event::Started, trainer_event::Reported, action::Kill,
-                                  action::Launch, trainer_event::Ended>;
+using TrainerEvent =
+    std::variant<trainer_event::Started, trainer_event::Lost, trainer_event::Reported, action::Kill,
+                 action::Launch, trainer_event::Ended>;
 
 /// The checkpoint from which a job goes on.
 struct ResumePoint {

@@ -30,6 +30,7 @@ struct TrainerState {
   std::map<int, std::string> last_metrics;  ///< by worker: of its last report
   std::optional<HangWatch> hangs;           ///< none where hangs are neither losses nor warned of
   std::uint64_t messages = 0;               ///< received so far
+  std::size_t losses_told = 0;              ///< of those that the job has survived
   std::optional<ReplicaCheck> replicas;
   const char* name = "weft.trainer";
 };

@@ -139,7 +139,7 @@ class WorkerSession {
                           checkpoints_, loaders_, reports, stages.take());
     const ContextScope context_scope(context);
     try {
-      loop(context);
+      returned_ = returned_bytes(loop(context));
     } catch (const Preempted&) {
       left_ = true;
     }
@@ -153,6 +153,7 @@ class WorkerSession {
   std::uint64_t steps() const { return runtime_.step(); }
   std::uint64_t runs() const { return runtime_.runs(); }
   bool left() const { return left_; }
+  const std::string& returned() const { return returned_; }
   bool has_mesh() const { return !assignment_.mesh_shape.empty(); }
   void leave_collectives(JobMemory& memory) { leave_loop(memory, mesh_, local_positions()); }
   std::string last_site() const { return to_string(runtime_.last_site()); }
@@ -208,6 +209,7 @@ class WorkerSession {
   JobLoaders loaders_;
   JobCheckpoints checkpoints_;
   bool left_ = false;
+  std::string returned_;
 };
 
 /// Runs the loop in one generation after the other, until the trainer says that that was all.
@@ -285,6 +287,7 @@ class WorkerLife {
     ended.runs = session.runs();
     ended.last = session.last_site();
     ended.left = session.left();
+    ended.returned = session.returned();
   }
 
   void meet_peers() {

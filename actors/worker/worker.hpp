@@ -17,7 +17,7 @@
 namespace weft {
 
 /// The user's loop with its config bound.
-using BoundLoop = std::function<void(TrainContext&)>;
+using BoundLoop = std::function<Metrics(TrainContext&)>;
 
 /// What a worker knows before it joins.
 struct WorkerIdentity {

@@ -1,7 +1,6 @@
 #include "actors/worker/worker_context.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -53,20 +52,16 @@ std::uint64_t WorkerContext::step() const {
 
 void WorkerContext::look_for_nan(const Metrics& metrics, const std::source_location& where) {
   // The reports of worker 0 are the run's.
-  if (worker_ != 0 || warned_of_nan_ || !metrics.is_object()) return;
-  for (const auto& [key, value] : metrics.items()) {
-    if (!value.is_number_float() || std::isfinite(value.get<double>())) continue;
-    warned_of_nan_ = true;
-    const double number = value.get<double>();
-    const char* what = std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf";
-    logger("weft.worker")
-        ->warn(
-            "worker {} reports {} = {} at step {} ({}): run the program again with "
-            "WEFT_DETECT_ANOMALY=1, or weft::detect_anomaly in the loop, and the first op that "
-            "gives such a number is named with its line",
-            worker_, key, what, runtime_.step(), file_line(where));
-    return;
-  }
+  if (worker_ != 0 || warned_of_nan_) return;
+  const auto number = find_not_finite(metrics);
+  if (!number) return;
+  warned_of_nan_ = true;
+  logger("weft.worker")
+      ->warn(
+          "worker {} reports {} at step {} ({}): run the program again with "
+          "WEFT_DETECT_ANOMALY=1, or weft::detect_anomaly in the loop, and the first op that "
+          "gives such a number is named with its line",
+          worker_, *number, runtime_.step(), file_line(where));
 }
 
 void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint,
@@ -119,6 +114,16 @@ JobCheckpoints& WorkerContext::checkpoints() {
          "has tensors of its own: use backend \"spmd\", or save() to a file of your own");
   }
   return checkpoints_;
+}
+
+std::string returned_bytes(const Metrics& returned) {
+  if (returned.is_null()) return "";
+  std::string bytes;
+  Metrics::to_cbor(returned, bytes);
+  if (bytes.size() <= kReportBytesMax) return bytes;
+  fail(Errc::invalid_argument,
+       "the loop has returned {} bytes as CBOR: expected at most {}; save more in a checkpoint",
+       bytes.size(), kReportBytesMax);
 }
 
 std::optional<std::string> site_of_this_threads_loop() {

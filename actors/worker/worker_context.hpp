@@ -88,6 +88,10 @@ class WorkerContext : public TrainContext {
   mutable std::uint64_t asked_ = 0;       // how often it has said that
 };
 
+/// What a loop returned, as CBOR; "" for null. Throws invalid_argument for more than a message may
+/// have.
+std::string returned_bytes(const Metrics& returned);
+
 /// Where the job of the loop that this thread runs was started, or its Loop is; nothing outside.
 std::optional<std::string> site_of_this_threads_loop();
 

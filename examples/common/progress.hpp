@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <weft/config.hpp>
+#include <weft/callback.hpp>
 
 namespace examples {
 

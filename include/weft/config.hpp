@@ -74,21 +74,12 @@ struct FailureConfig {
   /// (ctx.checkpoint()), or at step 0. A job that survives no loss has one version, unless its
   /// replicas are checked.
   int state_versions = 2;
+  /// Whether a NaN or an infinity in a report of worker 0 ends the job, as a failure (loop_failed)
+  /// that names it. No worker is started again for it. Otherwise the log warns of the first one.
+  bool ends_on_nan = false;
 };
 
-struct JobInfo;
-struct Result;
-
-/// Receives a run's progress, in the process and on the thread that called fit(), or on the job's
-/// own thread after start(). An exception of a callback cancels the job and is rethrown by fit() or
-/// result().
-class Callback {
- public:
-  virtual ~Callback() = default;
-  virtual void on_start(const JobInfo&) {}
-  virtual void on_report(const Metrics&) {}
-  virtual void on_end(const Result&) {}
-};
+class Callback;
 
 struct RunConfig {
   std::string name{};                        ///< default: from the program's name

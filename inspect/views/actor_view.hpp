@@ -39,7 +39,7 @@ extern const char* const kStateLetters;
 struct JobView {
   /// "running", "hung", "blocked" in a callback, "stopped", "held", "dead", or how it has ended.
   std::string state{};
-  double for_s = -1;    ///< how long nothing has moved; below 0: it moves, or is over
+  double for_s = -1;  ///< how long nothing has moved; below 0: it moves, or is over
   std::uint64_t step = 0;
   std::optional<double> steps_per_s{};  ///< 0 where nothing moves; absent: unknown, or it is over
   std::optional<double> loss{};         ///< reported last

@@ -1,4 +1,4 @@
-/// What a loop knows of its place, and what a program is told of a job.
+/// What a loop knows of its place.
 
 #include <gtest/gtest.h>
 
@@ -182,46 +182,11 @@ TEST(Context, DumpsItsProgramsWhereThatIsAskedFor) {
   EXPECT_NE(texts.find("multiply"), std::string::npos);
 }
 
-Loop reports{"test.reports", [](TrainContext& ctx) {
-               for (int i = 0; i < 3; ++i) ctx.report({{"i", i}});
-               if (ctx.world_rank() == 1) fail(Errc::invalid_argument, "worker 1 is done with it");
-               while (ctx.world_size() > 1) full({1}, 1).item();
-             }};
-
-class Notes : public Callback {
- public:
-  void on_start(const JobInfo& job) override { lines.push_back("start " + job.name); }
-  void on_report(const Metrics& metrics) override { lines.push_back(metrics.dump()); }
-  void on_end(const Result& result) override {
-    lines.push_back(fmt::format("end {} {}", result.metrics.dump(),
-                                result.error ? result.error->message : "well"));
-    folder_was_there = std::filesystem::exists(result.path + "/result.json");
-  }
-  std::vector<std::string> lines;
-  bool folder_was_there = false;
-};
-
-TEST(Callbacks, HearTheEndOnceAndLast) {
-  const auto notes = std::make_shared<Notes>();
-  expect_ok(
-      run_loop(reports, 1, {}, [&](TrainerOptions& options) { options.run.callbacks = {notes}; }));
-  EXPECT_EQ(notes->lines, (std::vector<std::string>{"start jobs", "{\"i\":0}", "{\"i\":1}",
-                                                    "{\"i\":2}", "end {\"i\":2} well"}));
-  EXPECT_TRUE(notes->folder_was_there);
-}
-
-TEST(Callbacks, HearOfAFailureAtTheEnd) {
-  const auto notes = std::make_shared<Notes>();
-  const Result result =
-      run_loop(reports, 2, {}, [&](TrainerOptions& options) { options.run.callbacks = {notes}; });
-  ASSERT_TRUE(result.error);
-  EXPECT_NE(notes->lines.back().find("worker 1 is done with it"), std::string::npos)
-      << notes->lines.back();
-}
+Loop alone{"test.alone", [](TrainContext&) {}};
 
 TEST(Devices, FallBackWithOneWarning) {
   const TemporaryFolder folder;
-  const Result result = run_loop(reports, 1, {}, [&](TrainerOptions& options) {
+  const Result result = run_loop(alone, 1, {}, [&](TrainerOptions& options) {
     options.scaling.use_gpu = true;
     options.run.storage_path = folder.path();
   });

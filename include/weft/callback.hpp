@@ -1,0 +1,31 @@
+#pragma once
+/// Callback: what a program is told of a job while it runs.
+
+#include <cstdint>
+
+#include <weft/config.hpp>
+#include <weft/result.hpp>
+
+namespace weft {
+
+/// Receives a run's progress, in the process and on the thread that called fit(), or on the job's
+/// own thread after start(). An exception of a callback cancels the job and is rethrown by fit() or
+/// result().
+class Callback {
+ public:
+  virtual ~Callback() = default;
+  virtual void on_start(const JobInfo&) {}
+  /// A report of worker 0, whose reports make the history.
+  virtual void on_report(const Metrics&) {}
+  /// A report of any worker, worker 0 too. Steps that are made again after a loss bring none twice;
+  /// the last reports of a worker that is killed may be lost, but for those of worker 0.
+  virtual void on_worker_report(int /*worker*/, const Metrics&) {}
+  /// A loss that the job survives, when it comes: each entry of Result::failures, and at last
+  /// Result::error, unless the job was told to end.
+  virtual void on_failure(const Failure&) {}
+  /// All workers are there again after failures, and their loops begin at this step.
+  virtual void on_recovered(std::uint64_t /*step*/) {}
+  virtual void on_end(const Result&) {}
+};
+
+}  // namespace weft
