@@ -257,6 +257,19 @@ void RunFolder::keep_checkpoints(int max_to_keep, std::uint64_t needed_step) con
   if (error) fail(Errc::io, "can't remove old checkpoints in {}: {}", path_, error.message());
 }
 
+Metrics to_json(const std::vector<Validation>& validations) {
+  Metrics json = Metrics::array();
+  for (const Validation& validation : validations) {
+    json.push_back({{"step", validation.step},
+                    {"checkpoint", validation.checkpoint.path},
+                    {"state", validation.state},
+                    {"metrics", validation.metrics},
+                    {"error", validation.error},
+                    {"seconds", validation.seconds}});
+  }
+  return json;
+}
+
 void RunFolder::write_result(const Result& result, std::uint64_t step) const {
   Metrics json{{"job", result.job.id},
                {"name", result.job.name},
@@ -272,6 +285,7 @@ void RunFolder::write_result(const Result& result, std::uint64_t step) const {
                {"metrics", result.metrics},
                {"worker_metrics", result.worker_metrics},
                {"returned", result.returned},
+               {"validations", to_json(result.validations)},
                {"metrics_history", result.metrics_history}};
   if (result.job.mesh) {
     json["mesh"] = {{"shape", result.job.mesh->shape()}, {"axes", result.job.mesh->axis_names()}};
@@ -328,6 +342,14 @@ Result Result::load(const std::string& path) {
     result.config_digest = json.at("loop_config_xxh3");
     result.worker_metrics = json.at("worker_metrics").get<std::vector<Metrics>>();
     if (json.contains("returned")) result.returned = json["returned"].get<std::vector<Metrics>>();
+    for (const Metrics& entry : json.value("validations", Metrics::array())) {
+      result.validations.push_back({.step = entry.at("step"),
+                                    .checkpoint = {entry.at("checkpoint")},
+                                    .state = entry.at("state"),
+                                    .metrics = entry.at("metrics"),
+                                    .error = entry.at("error"),
+                                    .seconds = entry.at("seconds")});
+    }
     if (json.contains("checkpoint")) result.checkpoint = Checkpoint{json["checkpoint"]};
     if (json.contains("best_checkpoint")) {
       result.best_checkpoint = Checkpoint{json["best_checkpoint"]};

@@ -48,6 +48,9 @@ class RunFolder {
   std::vector<std::string> columns_;
 };
 
+/// As in result.json and validation.json.
+Metrics to_json(const std::vector<Validation>& validations);
+
 /// Copies the files of a worker's checkpoint, its `number`-th of this step, into the folder of a
 /// run that is for all workers': "checkpoint_000640", or "checkpoint_000640-1"; returns its path. A
 /// file is there whole or not at all, whenever the worker is killed.

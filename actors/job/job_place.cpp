@@ -16,6 +16,7 @@
 
 #include <weft/error.hpp>
 
+#include "actors/link/environment.hpp"
 #include "transport/blackbox/box_clock.hpp"
 #include "transport/memory/namespaces.hpp"
 
@@ -114,6 +115,22 @@ JobPlace::JobPlace(bool outlives_exit)
     remove();
     throw;
   }
+}
+
+std::vector<std::string> JobPlace::variables_of(const JobSpec& spec, const LoopIdentity& loop,
+                                                const std::string& address, int worker) const {
+  return to_variables({.job_id = id_,
+                       .token = token_,
+                       .coordinator_address = address,
+                       .num_processes = spec.num_workers,
+                       .process_index = worker,
+                       .job_folder = folder(),
+                       .loop = loop.name,
+                       .loop_object = loop.object,
+                       .loop_build = loop.build,
+                       .cpus = spec.cpus_per_worker,
+                       .tls = spec.tls},
+                      spec.device.kind, spec.mesh);
 }
 
 void JobPlace::remove() { HeldJobs::all().remove(id_); }

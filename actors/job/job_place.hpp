@@ -4,6 +4,7 @@
 /// A forked child, which has a copy, removes nothing.
 
 #include <string>
+#include <vector>
 
 #include "actors/trainer/job_spec.hpp"
 #include "transport/blackbox/black_box_writer.hpp"
@@ -35,6 +36,10 @@ class JobPlace {
   /// Throws invalid_argument for a WEFT_TRACE that is none, too.
   BlackBoxWriter make_box(const JobSpec& spec) const;
   JobMemory make_memory(int num_chips) const;
+
+  /// The environment of a worker's process. `address`: where the trainer listens.
+  std::vector<std::string> variables_of(const JobSpec& spec, const LoopIdentity& loop,
+                                        const std::string& address, int worker) const;
 
   /// Ends what the job owns, before the time for that where the process must go at once. From any
   /// thread.

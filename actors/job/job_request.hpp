@@ -26,6 +26,7 @@ struct JobRequest {
   std::shared_ptr<const NamelessFit> nameless;
   std::shared_ptr<const WorkerCommand> command;  ///< null where there are no processes
   std::vector<std::shared_ptr<Callback>> callbacks;
+  ValidationConfig validation;
   std::function<void(int worker, bool err, std::string_view line)> output;
   bool sets_variables = false;  ///< WEFT_* of this process, whose thread the loop is
   bool handles_signals = true;

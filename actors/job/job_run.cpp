@@ -30,8 +30,10 @@
 #include "actors/supervision/job_outcome.hpp"
 #include "actors/trainer/callbacks.hpp"
 #include "actors/trainer/hang_reporter.hpp"
+#include "actors/trainer/hang_text.hpp"
 #include "actors/trainer/result_of_events.hpp"
 #include "actors/trainer/trainer_link.hpp"
+#include "actors/trainer/validations.hpp"
 #include "transport/memory/wait.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 
@@ -64,7 +66,8 @@ class JobRun {
         log_scope_(log_),
         processes_(request.output ? lines_to(request.output) : nullptr,
                    [this](int worker) { warn_of_stack(worker, folder_.path()); }),
-        outcome_(!request.handles_signals) {
+        outcome_(!request.handles_signals),
+        validations_(request.validation, folder_.path()) {
     const WorkerPlace own{.job_id = place_.id(), .device = spec_.device.kind};
     if (request.sets_variables) set_variables(to_variables(own, spec_.mesh));
     say_resources(spec_, running_.crowd(), usable_cores());
@@ -127,6 +130,7 @@ class JobRun {
       throw;
     }
     take_outcome();
+    result_.validations = validations_.all();
     or_fail(-1, [&] { folder_.write_result(result_, step_); });
     take_outcome();
     if (result_.error) leave_for_rescue(place_, spec_, assignment_, memory_);
@@ -157,28 +161,17 @@ class JobRun {
   }
 
   void start_process(int worker) {
-    const auto variables = to_variables({.job_id = place_.id(),
-                                         .token = place_.token(),
-                                         .coordinator_address = link_->address(),
-                                         .num_processes = spec_.num_workers,
-                                         .process_index = worker,
-                                         .job_folder = place_.folder(),
-                                         .loop = request_.loop.name,
-                                         .loop_object = request_.loop.object,
-                                         .loop_build = request_.loop.build,
-                                         .cpus = spec_.cpus_per_worker,
-                                         .tls = spec_.tls},
-                                        spec_.device.kind, spec_.mesh);
+    const auto variables = place_.variables_of(spec_, request_.loop, link_->address(), worker);
     link_->process_started(worker, processes_.start(worker, *request_.command, variables));
   }
 
-  bool over() const { return outcome_.is_over() && processes_.over(); }
+  bool over() const { return outcome_.is_over() && processes_.over() && validations_.over(); }
 
   /// Waits for whatever comes next, and deals with it.
   void turn() {
     std::vector<pollfd> waits;
     for (const int fd : {events_.fd(), control_.commands().fd(), signals_ ? signals_->fd() : -1,
-                         local_ended_.fd()}) {
+                         local_ended_.fd(), validations_.fd()}) {
       waits.push_back({.fd = fd, .events = POLLIN, .revents = 0});
     }
     const std::size_t first = waits.size();
@@ -193,6 +186,9 @@ class JobRun {
     while (const int signal = signals_ ? signals_->take() : 0) interrupted(signal);
     while (const auto command = control_.commands().pop()) obey(*command);
     if (const auto event = events_.pop()) handle(*event);  // one: signals come in between
+    while (const auto validation = validations_.pop()) {
+      call_back("on_validation", &Callback::on_validation, *validation);
+    }
     carry_out(outcome_.on_time(Clock::now()));
     if (times_.on_time(Clock::now()) && outcome_.goes_on()) hangs_.look();
   }
@@ -261,6 +257,7 @@ class JobRun {
               call_back("on_failure", &Callback::on_failure, lost.failure);
             },
             [&](const trainer_event::Reported& reported) { take_report(reported); },
+            [&](const trainer_event::Saved& saved) { validations_.add({saved.path}, saved.step); },
             [&](const action::Kill& kill) { processes_.kill(kill.worker, kill.dumps_stack); },
             [&](const action::Launch& launch) { start_again(launch.worker); },
             [&](const trainer_event::Ended& ended) { take_end(ended); },
@@ -270,6 +267,7 @@ class JobRun {
 
   void take_end(const trainer_event::Ended& ended) {
     outcome_.on_job_ended(ended.failure, Clock::now());
+    if (ended.failure) validations_.drop_waiting();
     step_ = ended.step;
     add_to(result_, ended);
     result_.best_checkpoint = find_best_checkpoint(assignment_.checkpoint);
@@ -375,6 +373,7 @@ class JobRun {
   std::uint64_t step_ = 0;  ///< the number of steps that had ended when the job did
   JobOutcome outcome_;
   std::exception_ptr thrown_;  ///< by a callback
+  Validations validations_;
 };
 
 }  // namespace

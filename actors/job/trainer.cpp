@@ -131,6 +131,7 @@ JobRequest request_of(What what) {
                      .nameless = nullptr,
                      .command = nullptr,
                      .callbacks = options.run.callbacks,
+                     .validation = options.run.validation,
                      .output = options.run.output};
   request.handles_signals = options.run.handle_signals.value_or(true);
   request.chains_signals = options.run.chain_signals;

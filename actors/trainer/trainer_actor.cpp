@@ -167,10 +167,21 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
   return state.options.assignment;
 }
 
+/// What is made again after a loss isn't told again.
+void tell_whole_checkpoint(Self self) {
+  auto& state = self->state;
+  const auto& whole = state.job->checkpoints().last();
+  if (!whole || whole->step <= state.saved_told) return;
+  state.saved_told = whole->step;
+  state.options.on_event(trainer_event::Saved{.step = whole->step, .path = whole->path});
+}
+
 void take_report(Self self, const Report& report) {
   auto& state = self->state;
   state.last_metrics[report.worker] = report.metrics;
-  if (!state.job->reported(report)) return;
+  const bool is_new = state.job->reported(report);
+  tell_whole_checkpoint(self);
+  if (!is_new) return;
   const auto& whole = state.job->checkpoints().last();
   state.options.on_event(trainer_event::Reported{
       .report = report, .whole_step = whole ? std::optional(whole->step) : std::nullopt});
@@ -182,6 +193,7 @@ void save_ended(Self self, const SaveEnded& ended) {
     logger("weft.trainer")->info("step {} is saved in {}", ended.step, ended.path);
   }
   carry_out(self, state.job->checkpoints().save_ended(ended));
+  tell_whole_checkpoint(self);
 }
 
 /// Nothing else counts that comes from a process that was refused or given up.
@@ -234,6 +246,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   static_cast<WatchedTrainer*>(self)->find_origins_by(
       [self](const caf::strong_actor_ptr& sender) { return self->state.workers.origin(sender); });
   state.job.emplace(terms_of(options));
+  if (options.resume) state.saved_told = options.resume->step;
   state.replicas.emplace(options.spec.num_joins(), options.spec.chips_per_worker);
   state.recorder.state(ActorState::joining);
   route_to_log(self, "weft.trainer");

@@ -38,6 +38,11 @@ struct Reported {
   /// Of the last checkpoint in which every worker has its part.
   std::optional<std::uint64_t> whole_step;
 };
+/// A checkpoint is whole: every worker has its part.
+struct Saved {
+  std::uint64_t step = 0;
+  std::string path;
+};
 /// All workers have ended, well or by a failure.
 struct Ended {
   std::optional<Failure> failure;
@@ -52,8 +57,8 @@ struct Ended {
 
 /// What fit() is told by the trainer actor. A Kill and a Launch are about a worker's process.
 using TrainerEvent =
-    std::variant<trainer_event::Started, trainer_event::Lost, trainer_event::Reported, action::Kill,
-                 action::Launch, trainer_event::Ended>;
+    std::variant<trainer_event::Started, trainer_event::Lost, trainer_event::Reported,
+                 trainer_event::Saved, action::Kill, action::Launch, trainer_event::Ended>;
 
 /// The checkpoint from which a job goes on.
 struct ResumePoint {

@@ -31,6 +31,7 @@ struct TrainerState {
   std::optional<HangWatch> hangs;           ///< none where hangs are neither losses nor warned of
   std::uint64_t messages = 0;               ///< received so far
   std::size_t losses_told = 0;              ///< of those that the job has survived
+  std::uint64_t saved_told = 0;             ///< the step of the last whole checkpoint
   std::optional<ReplicaCheck> replicas;
   const char* name = "weft.trainer";
 };

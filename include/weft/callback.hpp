@@ -25,6 +25,8 @@ class Callback {
   virtual void on_failure(const Failure&) {}
   /// All workers are there again after failures, and their loops begin at this step.
   virtual void on_recovered(std::uint64_t /*step*/) {}
+  /// A validation has ended, or was skipped.
+  virtual void on_validation(const Validation&) {}
   virtual void on_end(const Result&) {}
 };
 

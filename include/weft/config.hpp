@@ -81,11 +81,23 @@ struct FailureConfig {
 
 class Callback;
 
+/// Looks at checkpoints beside the training that makes them (Ray Train's validation): on a thread
+/// of the program that called fit(), while the loops go on.
+struct ValidationConfig {
+  /// Gets a checkpoint that all workers have saved or reported, and its step; returns metrics, a
+  /// JSON object. May run a job of a named loop, with run.resume = checkpoint.path. The checkpoint
+  /// stays until the call returns. One call runs at a time; then the newest checkpoint is next, and
+  /// older ones are skipped. fit() waits for the last one, unless the job fails or is told to end.
+  /// What it throws is logged and kept, and ends nothing.
+  std::function<Metrics(const Checkpoint&, std::uint64_t)> function{};
+};
+
 struct RunConfig {
   std::string name{};                        ///< default: from the program's name
   std::string storage_path = "~/weft_runs";  ///< the run's folder is storage_path/name-time-id
   FailureConfig failure{};
   CheckpointConfig checkpoint{};
+  ValidationConfig validation{};
   /// "never": the loop begins at step 0, and checkpoint.path must have no checkpoints. "auto": from
   /// the newest whole checkpoint in checkpoint.path, or at step 0 if there is none. Else: from this
   /// path of a checkpoint, or of a folder with checkpoints. ctx.step(), ctx.seed() and all
