@@ -124,6 +124,7 @@ class JobRun {
         start_processes();
       }
       while (!over()) turn();
+      tell_validations();
     } catch (...) {
       // Or the local worker never ends.
       link_->cancel(Errc::cancelled, "an exception in the trainer's process");
@@ -186,9 +187,7 @@ class JobRun {
     while (const int signal = signals_ ? signals_->take() : 0) interrupted(signal);
     while (const auto command = control_.commands().pop()) obey(*command);
     if (const auto event = events_.pop()) handle(*event);  // one: signals come in between
-    while (const auto validation = validations_.pop()) {
-      call_back("on_validation", &Callback::on_validation, *validation);
-    }
+    tell_validations();
     carry_out(outcome_.on_time(Clock::now()));
     if (times_.on_time(Clock::now()) && outcome_.goes_on()) hangs_.look();
   }
@@ -301,6 +300,12 @@ class JobRun {
                                reported.whole_step.value_or(report.step));
     });
     call_back("on_report", &Callback::on_report, metrics);
+  }
+
+  void tell_validations() {
+    while (const auto validation = validations_.pop()) {
+      call_back("on_validation", &Callback::on_validation, *validation);
+    }
   }
 
   /// A failure to write to the run folder, or to start a worker, ends the job.

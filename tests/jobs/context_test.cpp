@@ -201,7 +201,7 @@ TEST(Devices, FallBackWithOneWarning) {
 TEST(Devices, ThatAreRequiredAreAnError) {
   expect_error(Errc::unavailable,
                {"scaling.use_tpu = true", "looked for a TPU", "fit() at run_loop.cpp:"}, [] {
-                 run_loop(reports, 0, {}, [](TrainerOptions& options) {
+                 run_loop(alone, 0, {}, [](TrainerOptions& options) {
                    options.scaling.use_tpu = options.scaling.require_device = true;
                  });
                });
