@@ -61,6 +61,8 @@ class JobLoaders : private LoopObserver {
   /// A pass has given back the batch that it took, since nothing was recorded. Every worker warns
   /// of a loop that turns so, because one of them may be alone in it.
   void gave_back(const std::source_location& where);
+  /// Throws invalid_argument, with the cause, after so many such turns that the loop has no end.
+  void require_turns_end() const;
   /// The cause why there is no memory for a batch, if turns without a step have used it up.
   std::optional<std::string> turns_in_vain() const;
 

@@ -78,6 +78,7 @@ const Batch& LoaderPass::batch() {
     work_ = recorded_work();
   }
   const bool reads_on = kind_ == PassKind::training && !is_limited_;
+  loaders.require_turns_end();
   try {
     batch_ = loader_.fetch(next_, reads_on ? kNoEnd : end_, next_ - base_);
   } catch (const Error& error) {

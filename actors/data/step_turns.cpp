@@ -30,7 +30,8 @@ const ProgramOutput* find_update(const Program& program) {
 /// A loop that trains by reads alone, as `optimizer.step(grads); loss.item();`, comes to the same
 /// update again before its step has ended. A pass ends the step of all that is in its body.
 void JobLoaders::ran(const Program& program, const RunSite& site) {
-  const bool is_call = is_read(site.function) || site.function.empty();  // an op of an eager loop
+  const bool is_read = site.function == "read";
+  const bool is_call = is_read || site.function.empty();  // an op of an eager loop
   if (has_named_update_ || site.ends_step || !is_call || num_open > 0) return;
   const ProgramOutput* const update = find_update(program);
   if (update == nullptr) return;
@@ -44,7 +45,7 @@ void JobLoaders::ran(const Program& program, const RunSite& site) {
       "ends no step: a loop that turns like this counts no steps and keeps none, so that a loss "
       "takes all of its work; end a step after each update: call sync(), or make a function of the "
       "update by weft::compile(); if a sync() after several updates ends their step, this is well",
-      name, line, runtime_.step(), is_read(site.function) ? "read" : "op", place));
+      name, line, runtime_.step(), is_read ? "read" : "op", place));
 }
 
 void JobLoaders::gave_back(const std::source_location& where) {
@@ -59,6 +60,11 @@ void JobLoaders::gave_back(const std::source_location& where) {
   done_ = done;
   if (turns_ < 2 || std::exchange(has_named_pass_, true)) return;
   logger("weft.worker")->warn("{}", *turns_in_vain());
+}
+
+void JobLoaders::require_turns_end() const {
+  constexpr std::uint64_t kTurnsMax = 10'000;
+  if (turns_ >= kTurnsMax) fail(Errc::invalid_argument, "{}", *turns_in_vain());
 }
 
 std::optional<std::string> JobLoaders::turns_in_vain() const {

@@ -28,6 +28,7 @@ struct JobRequest {
   std::vector<std::shared_ptr<Callback>> callbacks;
   ValidationConfig validation;
   std::function<void(int worker, bool err, std::string_view line)> output;
+  std::function<void(int worker, const Metrics&)> on_worker_report;
   bool sets_variables = false;  ///< WEFT_* of this process, whose thread the loop is
   bool handles_signals = true;
   bool chains_signals = true;

@@ -76,11 +76,7 @@ class JobRun {
                memory_.arena_capacity());
     result_.path = folder_.path();
     result_.config_digest = request.loop.config_digest;
-    result_.job = {.id = place_.id(),
-                   .name = spec_.name,
-                   .path = folder_.path(),
-                   .num_workers = spec_.num_workers,
-                   .mesh = spec_.mesh};
+    result_.job = info_of(spec_, place_.id(), folder_.path());
     control_.begin(result_.job);
     board_.trainer().open(ActorKind::trainer, -1, -1, ::getpid());
     board_.trainer().state(ActorState::starting);
@@ -101,6 +97,7 @@ class JobRun {
          .resume = resume,
          .assignment = assignment_,
          .token = place_.token(),
+         .tells_all_reports = request.on_worker_report != nullptr,
          .any_process_joins = request.command && request.command->is_wrapped(),
          .socket_path = spec_.num_workers == 0 ? "" : place_.socket_path(),
          .on_event = [this](TrainerEvent event) { events_.push(std::move(event)); }},
@@ -115,13 +112,9 @@ class JobRun {
     each_callback("on_start", [&](Callback& callback) { callback.on_start(result_.job); });
     std::jthread local_worker;
     try {
-      const bool starts = !thrown_ && control_.phase() != Job::Phase::stopping;
-      if (starts && spec_.num_workers == 0) {
-        local_runs_ = true;
-        outcome_.on_local_loop(true);
-        local_worker = start_job_thread("loop", [this] { run_local(); });
-      } else if (starts) {
-        start_processes();
+      if (!thrown_ && control_.phase() != Job::Phase::stopping) {
+        if (spec_.num_workers > 0) start_processes();
+        if (spec_.num_workers == 0) local_worker = start_local();
       }
       while (!over()) turn();
       tell_validations();
@@ -145,6 +138,12 @@ class JobRun {
   }
 
  private:
+  std::jthread start_local() {
+    local_runs_ = true;
+    outcome_.on_local_loop(true);
+    return start_job_thread("loop", [this] { run_local(); });
+  }
+
   void run_local() {
     {
       const auto link = link_->local_worker(0, link_recorder(board_, box_, 0));
@@ -197,8 +196,8 @@ class JobRun {
     if (const auto due = outcome_.deadline()) next = std::min(*next, *due);
     if (const auto due = processes_.deadline()) next = std::min(next.value_or(*due), *due);
     if (!next) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
-    return static_cast<int>(std::max<decltype(left)>(left, 0));
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
+    return static_cast<int>(std::max(left, std::chrono::milliseconds(0)).count());
   }
 
   void obey(const JobControl::Command& command) {
@@ -281,12 +280,12 @@ class JobRun {
   }
 
   void take_report(const trainer_event::Reported& reported) {
-    const Report& report = reported.report;
-    const Metrics metrics = Metrics::from_cbor(report.metrics);
-    if (report.worker == 0) take_report_of_run(reported, metrics);
-    call_back("on_worker_report", &Callback::on_worker_report, report.worker, metrics);
-    if (report.worker != 0 || !spec_.ends_on_nan) return;
-    if (auto failure = find_nan(report, metrics)) fail_here(std::move(*failure));
+    const int worker = reported.report.worker;
+    const Metrics metrics = Metrics::from_cbor(reported.report.metrics);
+    if (worker == 0) take_report_of_run(reported, metrics);
+    if (!request_.on_worker_report || !outcome_.may_call_back()) return;
+    const InsideScope inside(board_.trainer(), "run.on_worker_report", ::gettid());
+    guarded([&] { request_.on_worker_report(worker, metrics); });
   }
 
   void take_report_of_run(const trainer_event::Reported& reported, const Metrics& metrics) {
@@ -300,6 +299,7 @@ class JobRun {
                                reported.whole_step.value_or(report.step));
     });
     call_back("on_report", &Callback::on_report, metrics);
+    if (spec_.ends_on_nan) or_fail(0, [&] { require_finite(report, metrics); });
   }
 
   void tell_validations() {

@@ -132,7 +132,8 @@ JobRequest request_of(What what) {
                      .command = nullptr,
                      .callbacks = options.run.callbacks,
                      .validation = options.run.validation,
-                     .output = options.run.output};
+                     .output = options.run.output,
+                     .on_worker_report = options.run.on_worker_report};
   request.handles_signals = options.run.handle_signals.value_or(true);
   request.chains_signals = options.run.chain_signals;
   Config::to_cbor(options.loop_config, request.loop_config);

@@ -42,6 +42,14 @@ void say_resources(const JobSpec& spec, int crowd, int usable_cores) {
           spec.cpus_per_worker, spec.num_joins(), cpus, usable_cores);
 }
 
+JobInfo info_of(const JobSpec& spec, const std::string& id, const std::string& run_dir) {
+  return {.id = id,
+          .name = spec.name,
+          .path = run_dir,
+          .num_workers = spec.num_workers,
+          .mesh = spec.mesh};
+}
+
 Assignment assignment_of(const JobSpec& spec, const std::string& run_dir) {
   Assignment assignment{.device = spec.device.kind,
                         .num_workers = spec.num_joins(),

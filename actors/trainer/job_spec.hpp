@@ -8,6 +8,7 @@
 
 #include <weft/config.hpp>
 #include <weft/mesh.hpp>
+#include <weft/result.hpp>
 #include <weft/tls.hpp>
 
 #include "actors/process/device_choice.hpp"
@@ -69,6 +70,8 @@ struct JobSpec {
 /// Logs what the job runs on, with warnings where that is not what was asked for, or where jobs of
 /// this program with a `crowd` of chips share its cores.
 void say_resources(const JobSpec& spec, int crowd, int usable_cores);
+
+JobInfo info_of(const JobSpec& spec, const std::string& id, const std::string& run_dir);
 
 /// What a worker of the job must know.
 Assignment assignment_of(const JobSpec& spec, const std::string& run_dir);

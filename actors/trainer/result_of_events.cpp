@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <weft/error.hpp>
 
 #include "actors/data/report_log.hpp"
 
@@ -38,16 +38,13 @@ void add_to(Result& result, const trainer_event::Ended& ended) {
   if (!ended.whole_checkpoint.empty()) result.checkpoint = Checkpoint{ended.whole_checkpoint};
 }
 
-std::optional<Failure> find_nan(const Report& report, const Metrics& metrics) {
+void require_finite(const Report& report, const Metrics& metrics) {
   const auto number = find_not_finite(metrics);
-  if (!number) return {};
-  return Failure{
-      .code = Errc::loop_failed,
-      .message = fmt::format("worker {} reports {} at step {}, and run.failure.ends_on_nan is set: "
-                             "WEFT_DETECT_ANOMALY=1 names the first op that gives such a number",
-                             report.worker, *number, report.step),
-      .worker = report.worker,
-      .step = report.step};
+  if (!number) return;
+  fail(Errc::loop_failed,
+       "worker {} reports {} at step {}, and run.failure.ends_on_nan is set: "
+       "WEFT_DETECT_ANOMALY=1 names the first op that gives such a number",
+       report.worker, *number, report.step);
 }
 
 }  // namespace weft

@@ -181,7 +181,7 @@ void take_report(Self self, const Report& report) {
   state.last_metrics[report.worker] = report.metrics;
   const bool is_new = state.job->reported(report);
   tell_whole_checkpoint(self);
-  if (!is_new) return;
+  if (!is_new || (report.worker != 0 && !state.options.tells_all_reports)) return;
   const auto& whole = state.job->checkpoints().last();
   state.options.on_event(trainer_event::Reported{
       .report = report, .whole_step = whole ? std::optional(whole->step) : std::nullopt});

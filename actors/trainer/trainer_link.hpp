@@ -32,7 +32,7 @@ struct Started {
 struct Lost {
   Failure failure;
 };
-/// A report of the run: each of any worker's once.
+/// A report of the run, each once.
 struct Reported {
   Report report;
   /// Of the last checkpoint in which every worker has its part.
@@ -72,6 +72,7 @@ struct TrainerLinkOptions {
   std::optional<ResumePoint> resume;
   Assignment assignment;  ///< of every worker
   std::string token;
+  bool tells_all_reports = false;  ///< not those of worker 0 alone
   bool any_process_joins = false;  ///< not only those that process_started() tells of
   std::string socket_path;         ///< "" where the only worker is in this process
   /// Called on the trainer actor's thread.

@@ -17,9 +17,6 @@ class Callback {
   virtual void on_start(const JobInfo&) {}
   /// A report of worker 0, whose reports make the history.
   virtual void on_report(const Metrics&) {}
-  /// A report of any worker, worker 0 too. Steps that are made again after a loss bring none twice;
-  /// the last reports of a worker that is killed may be lost, but for those of worker 0.
-  virtual void on_worker_report(int /*worker*/, const Metrics&) {}
   /// A loss that the job survives, when it comes: each entry of Result::failures, and at last
   /// Result::error, unless the job was told to end.
   virtual void on_failure(const Failure&) {}

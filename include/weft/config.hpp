@@ -15,6 +15,7 @@
 #include <weft/hybrid_mesh.hpp>
 #include <weft/scaling_config.hpp>
 #include <weft/tls.hpp>
+#include <weft/validation_config.hpp>
 
 namespace weft {
 
@@ -81,17 +82,6 @@ struct FailureConfig {
 
 class Callback;
 
-/// Looks at checkpoints beside the training that makes them (Ray Train's validation): on a thread
-/// of the program that called fit(), while the loops go on.
-struct ValidationConfig {
-  /// Gets a checkpoint that all workers have saved or reported, and its step; returns metrics, a
-  /// JSON object. May run a job of a named loop, with run.resume = checkpoint.path. The checkpoint
-  /// stays until the call returns. One call runs at a time; then the newest checkpoint is next, and
-  /// older ones are skipped. fit() waits for the last one, unless the job fails or is told to end.
-  /// What it throws is logged and kept, and ends nothing.
-  std::function<Metrics(const Checkpoint&, std::uint64_t)> function{};
-};
-
 struct RunConfig {
   std::string name{};                        ///< default: from the program's name
   std::string storage_path = "~/weft_runs";  ///< the run's folder is storage_path/name-time-id
@@ -137,6 +127,10 @@ struct RunConfig {
   /// Receives each line that a worker process prints, without its newline, instead of this
   /// program's streams. Runs on the thread of the callbacks; its exceptions act as theirs do.
   std::function<void(int worker, bool err, std::string_view line)> output{};
+  /// Receives each report of each worker, those of worker 0 too; otherwise as `output`. Steps that
+  /// are made again after a loss bring none twice. The last reports of a worker that is killed may
+  /// be lost, but for those of worker 0.
+  std::function<void(int worker, const Metrics&)> on_worker_report{};
 };
 
 struct TrainerOptions {

@@ -19,9 +19,13 @@ bool is_library(const StackFrame& frame) {
       "libweft.so", "ld-",   "[vdso",      "libcaf_",   "libdnnl."};
   const auto is_in = [&](std::string_view object) { return frame.object.starts_with(object); };
   if (std::ranges::any_of(kObjects, is_in)) return true;
-  static constexpr std::array<std::string_view, 8> kPrefixes{
-      "std::", "__", "_start", "weft::", "caf:", "non-virtual thunk", "main(", "operator new"};
+  static constexpr std::array<std::string_view, 9> kPrefixes{
+      "std::", "__",       "_start",      "weft::", "caf:", "non-virtual thunk",
+      "main(", "decltype", "operator new"};
   const std::string_view name = frame.function;
+  // A lambda of a template of weft's, whose name can't be made readable.
+  const std::string_view after = name.substr(std::min(name.find_first_not_of("_Z"), name.size()));
+  if (name.starts_with("_Z") && after.starts_with("N4weft")) return true;
   return name == "?" || name == "main" ||
          std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
            return name.starts_with(prefix) ||
@@ -41,7 +45,11 @@ std::string short_name(std::string name) {
   }
   if (name.size() <= kNameLengthMax) return name;
   const auto parameters = name.find('(');
-  return parameters == std::string::npos ? name : name.substr(0, parameters) + "(...)";
+  if (parameters != std::string::npos) name = name.substr(0, parameters) + "(...)";
+  const auto begin = name.find('<');
+  const auto end = name.rfind('>');
+  if (name.size() <= kNameLengthMax || begin == std::string::npos || end <= begin) return name;
+  return name.replace(begin + 1, end - begin - 1, "...");
 }
 
 std::vector<StackFrame> users_frames(const std::vector<StackFrame>& frames) {

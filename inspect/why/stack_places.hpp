@@ -14,7 +14,8 @@ std::vector<StackFrame> users_frames(const std::vector<StackFrame>& frames);
 /// As users_frames(); where there are none, the innermost three of all.
 std::vector<StackFrame> users_part(const std::vector<StackFrame>& frames);
 
-/// A function's name without the namespace of its own file; a long one without its parameters.
+/// A function's name without the namespace of its own file; a long one without its parameters
+/// and template arguments.
 std::string short_name(std::string name);
 
 /// "load_batch(int) train.cpp:9 < train train.cpp:12".

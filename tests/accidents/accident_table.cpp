@@ -172,7 +172,7 @@ const std::vector<Accident>& accidents() {
       {.name = "AnExceptionOfADataset",
        .mode = "throw_item",
        .hand = Hand::ends,
-       .says = {"FAILED   worker 1", "std::runtime_error: boom", "at     throw_here(",
+       .says = {"FAILED   worker 1", "item 3 of epoch 0: boom", "at     throw_here(",
                 "throws.cpp:{line}", "fix:"}},
       {.name = "ExceptionsOfAllWorkers",
        .mode = "throw_all",

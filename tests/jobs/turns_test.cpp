@@ -176,6 +176,7 @@ TEST(Turns, PassesThatAreLeftForEverEndWithTheirCause) {
   const auto [result, log] = run_logged(leaves_passes_for_ever, 0);
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error->message.find(kPass), std::string::npos) << result.error->message;
+  EXPECT_NE(result.error->message.find("left 10000 times"), std::string::npos);
 }
 
 TEST(Turns, NothingIsSaidOfALoopThatIsRight) {

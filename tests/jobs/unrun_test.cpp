@@ -66,21 +66,21 @@ void expect_said(const std::string& text, std::initializer_list<const char*> wor
 }
 
 TEST(Unrun, AssignsAreNamedWithTheirLine) {
-  expect_said(said_in(assigns), {"at step 0", "'count' f32[1]", "unrun_test.cpp:2", "sync()"});
+  expect_said(said_in(assigns), {"at step 0", "'count' f32[1]", "unrun_test.cpp:17", "sync()"});
 }
 
 TEST(Unrun, AssignsOfWorkersAreNamedOnce) { expect_said(said_in(assigns, 2), {"'count'"}); }
 
 TEST(Unrun, StepsOfAnOptimizerAreNamedWithTheirLine) {
-  expect_said(said_in(steps_of_an_optimizer), {"at step 0", "'count'", "unrun_test.cpp:2"});
+  expect_said(said_in(steps_of_an_optimizer), {"at step 0", "'count'", "unrun_test.cpp:24"});
 }
 
 TEST(Unrun, OpsAreNamedWithTheLineOfTheLast) {
-  expect_said(said_in(ops), {"at step 0", "unrun_test.cpp:3"});
+  expect_said(said_in(ops), {"at step 0", "unrun_test.cpp:29"});
 }
 
 TEST(Unrun, WorkAfterTheLastStepIsNamed) {
-  expect_said(said_in(assigns_after_steps), {"at step 3", "'count'", "unrun_test.cpp:4"});
+  expect_said(said_in(assigns_after_steps), {"at step 3", "'count'", "unrun_test.cpp:38"});
 }
 
 TEST(Unrun, NothingIsSaidWhereAllHasRun) { EXPECT_EQ(said_in(all_has_run), ""); }

@@ -73,11 +73,12 @@ TEST(JobState, SaysWhichCheckpointTheLoopsLoad) {
   EXPECT_EQ(reported.reports, 1U);
 }
 
-TEST(JobState, CountsTheReportsOfWorker0) {
+TEST(JobState, TakesEachReportOfEachWorkerOnce) {
   JobState job = joined(2);
-  EXPECT_FALSE(job.reported({.worker = 1, .step = 1}));
-  EXPECT_TRUE(job.reported({.worker = 0, .step = 1}));
-  EXPECT_FALSE(job.reported({.worker = 0, .step = 1})) << "the same again";
+  for (const int worker : {1, 0}) {
+    EXPECT_TRUE(job.reported({.worker = worker, .step = 1}));
+    EXPECT_FALSE(job.reported({.worker = worker, .step = 1})) << "the same again";
+  }
 }
 
 TEST(JobState, AWorkerThatCannotRunTheLoopFailsTheJobBeforeTheOthersJoin) {
