@@ -100,7 +100,7 @@ class JobLoaders : private LoopObserver {
   bool has_warned_ = false;
   std::set<std::string> whole_at_;  // where whole passes of loaders that are continued began
   std::string uncounted_at_;
-  /// What a loop has done when it leaves a pass. A turn that finds it unchanged has done nothing.
+  /// The state of the loop when it leaves a pass. A turn that finds it unchanged has done nothing.
   struct Doings {
     std::uint64_t step = 0;
     std::uint64_t work = 0;

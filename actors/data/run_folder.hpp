@@ -48,7 +48,7 @@ class RunFolder {
   std::vector<std::string> columns_;
 };
 
-/// As in result.json and validation.json.
+/// The array that result.json and validation.json have.
 Metrics to_json(const std::vector<Validation>& validations);
 
 /// Copies the files of a worker's checkpoint, its `number`-th of this step, into the folder of a

@@ -54,7 +54,8 @@ void forget_throw(const void* exception) {
   }
 }
 
-/// What this file replaces, in the library that is searched next; else in the C++ library.
+/// Finds the function that this file replaces in the library that is searched next, else in the C++
+/// library.
 template <typename Function>
 Function* find_next(const char* name) {
   void* found = ::dlsym(RTLD_NEXT, name);

@@ -1,5 +1,5 @@
 #pragma once
-/// Where exceptions were thrown. Who catches one finds the stack unwound, so `__cxa_throw`, which
+/// The places of throws. A catch finds the stack unwound, so `__cxa_throw`, which
 /// every `throw` calls, is replaced: it keeps the addresses of the calls and continues as before.
 /// `__cxa_allocate_exception`, which is replaced too, forgets what lay at its address before.
 

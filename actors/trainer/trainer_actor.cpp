@@ -167,7 +167,7 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
   return state.options.assignment;
 }
 
-/// What is made again after a loss isn't told again.
+/// A checkpoint that is made again after a loss isn't told again.
 void tell_whole_checkpoint(Self self) {
   auto& state = self->state;
   const auto& whole = state.job->checkpoints().last();

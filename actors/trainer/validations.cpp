@@ -133,7 +133,7 @@ void Validations::end(std::size_t number) {
   ended_.push(all_[number]);
 }
 
-/// What can't be written is in the Result all the same.
+/// An entry that can't be written is in the Result all the same.
 void Validations::write() const {
   const std::string file = run_dir_ + "/validation.json";
   const std::string text = to_json(all_).dump(1, ' ', false, Metrics::error_handler_t::replace);

@@ -64,7 +64,7 @@ bool is_on(const char* name) {
   return !value.empty() && value != "0";
 }
 
-/// Where it was thrown. To name that takes tens of milliseconds, so it isn't done for what weft
+/// The place of the throw. To name it takes tens of milliseconds, so it isn't done for what weft
 /// throws in all other workers when one is lost.
 std::string place_of(const std::exception_ptr& thrown, Errc code) {
   const bool is_of_others =

@@ -88,7 +88,7 @@ class WorkerContext : public TrainContext {
   mutable std::uint64_t asked_ = 0;       // how often it has said that
 };
 
-/// What a loop returned, as CBOR; "" for null. Throws invalid_argument for more than a message may
+/// Returns a loop's value as CBOR; "" for null. Throws invalid_argument for more than a message may
 /// have.
 std::string returned_bytes(const Metrics& returned);
 

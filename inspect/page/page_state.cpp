@@ -77,7 +77,7 @@ const ThreadStack* stack_of(const Snapshot& job, const ActorRow& row) {
   return nullptr;
 }
 
-/// What the loop has reported last: numbers by their names. Those that aren't finite are null.
+/// The numbers that the loop has reported last, by their names. Those not finite are null.
 Json metrics_of(const Snapshot& job) {
   Json metrics = Json::object();
   for (const ReportedMetric& metric : job.metrics) metrics[metric.name] = metric.value;

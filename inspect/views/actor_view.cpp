@@ -65,7 +65,7 @@ std::string doing(const Snapshot& snapshot, const ActorRow& row) {
   return (row.in_collective ? "in " : "after ") + call;
 }
 
-/// Of a chip's thread, or of all threads of a process.
+/// The time of a chip's thread, or of all threads of a process.
 std::optional<std::uint64_t> core_ns(const Snapshot& snapshot, const ActorRow& row) {
   const ProcessState* process = snapshot.process(row.pid);
   if (process == nullptr || process->gone()) return {};

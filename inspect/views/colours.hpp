@@ -14,7 +14,7 @@ inline constexpr std::string_view kBold = "\x1b[1m";
 inline constexpr std::string_view kReversed = "\x1b[7m";
 inline constexpr std::string_view kPlain = "\x1b[0m";  ///< turns all of them off
 
-/// Of a state of an actor or of a job; "": none, it is at rest.
+/// The colour of a state of an actor or of a job; "": none, it is at rest.
 std::string_view colour_of(std::string_view state) noexcept;
 
 /// stdout is a terminal, and NO_COLOR isn't set.

@@ -29,7 +29,7 @@ struct TopSize {
   int columns = 80;
 };
 
-/// What is shown: a job, and how it was a moment ago. Without that, the time of cores is unknown.
+/// A job, and how it was a moment ago. Without that, the time of cores is unknown.
 struct TopLook {
   const Snapshot& job;
   const Snapshot* before = nullptr;

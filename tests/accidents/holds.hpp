@@ -1,5 +1,5 @@
 #pragma once
-/// What the accidents' test does to a process of a job.
+/// The things that the accidents' test does to a process of a job.
 
 #include <sched.h>
 #include <sys/ptrace.h>

@@ -230,7 +230,7 @@ void hold_lock(Stage& stage, const std::function<void()>& lock) {
   }
 }
 
-/// What happens to all workers at step 3, or to the victim alone while the others do the same.
+/// The accident of all workers at step 3, or of the victim alone while the others do the same.
 const std::map<std::string, Act>& common_accidents() {
   static const std::map<std::string, Act> all{
       {"loader", [](Stage& stage) { read_items(stage, wait_for_disk); }},

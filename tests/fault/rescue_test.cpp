@@ -349,7 +349,7 @@ TEST_F(Rescue, LaunchSaysWhereTheLastStepIsWhenItStartsNoMore) {
   std::string job = app.job().substr(0, 32);
   std::uint64_t step = 0;
   for (int kills = 0; kills < 2; ++kills) {
-    ASSERT_TRUE(let_run(job, step, random));
+    ASSERT_TRUE(let_run(job, step, random)) << kills << " kills of " << job << "\n" << app.output();
     step = Board::open(job, true).read(1).step;
     ::kill(Board::open(job, true).header().trainer_pid, SIGKILL);
     if (kills > 0) break;

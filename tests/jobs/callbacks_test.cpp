@@ -1,4 +1,4 @@
-/// What a program is told of a job while it runs, and at its end.
+/// The callbacks of a job, and the values that its loops return.
 
 #include <gtest/gtest.h>
 
@@ -161,7 +161,7 @@ TEST(Nan, EndsAJobThatWantsSo) {
   EXPECT_TRUE(result.failures.empty());
 }
 
-// What loops return.
+// Values that loops return.
 
 struct Score {
   int rank = 0;

@@ -1,4 +1,4 @@
-/// What a loop knows of its place.
+/// The place in the job that a loop is told.
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@ namespace weft::testing {
 Result run_loop(const Loop& loop, int workers, const Config& config = Config::object(),
                 const std::function<void(TrainerOptions&)>& change = {});
 
-/// What the trainer and its workers have logged.
+/// The logs of the trainer and of its workers.
 struct LoggedRun {
   Result result;
   std::string log;

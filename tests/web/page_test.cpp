@@ -111,7 +111,11 @@ TEST_F(PageTest, ShowsTheJobOnOneScreen) {
   EXPECT_EQ(run("return [innerWidth, innerHeight]"), Json({1280, 720}));
   EXPECT_EQ(run("const box = byId('actors-scroller'); return box.scrollHeight - box.clientHeight"),
             0);
-  EXPECT_LE(run("return document.documentElement.scrollHeight"), 720);
+  for (const char* panel : {"mesh-panel", "loss-panel", "rate-panel", "actors-panel"}) {
+    EXPECT_LE(run(fmt::format("return byId('{}').getBoundingClientRect().bottom", panel)), 720)
+        << panel;
+  }
+  EXPECT_LT(run("return byId('timeline-panel').getBoundingClientRect().top"), 720);
   EXPECT_EQ(run("return document.querySelectorAll('.cell').length"),
             run("return page.state.num_chips"));
   EXPECT_EQ(run("return byId('actors').tBodies[0].rows.length"),

@@ -12,7 +12,7 @@ const COLUMNS = [
   {key: 'doing', name: 'doing', title: 'What it does, or did last', order: (actor) => doingOf(actor)},
 ];
 
-// What the states mean that do not say it themselves.
+// The meaning of states whose names do not say it.
 const STATE_TITLES = {
   running: 'a loop: its chips work; a chip: it runs a program; the trainer: it watches its workers',
   waiting: 'it waits for other chips',

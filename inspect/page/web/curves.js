@@ -97,7 +97,7 @@ function addCurves(data) {
   showCurves();
 }
 
-// What the events say of the steps before those that the page has seen.
+// The steps before those that the page has seen, from the events.
 function addHistory(rate) {
   const {x, values} = curves.rate;
   const seen = x.length ? x[0] : Infinity;

@@ -147,7 +147,7 @@ function showScale(measure, high, any) {
 
 const LETTERS = {T: 'stopped', D: 'in a debugger', X: 'gone', '!': 'failed', w: 'waits for others'};
 
-// What the letters mean that are there.
+// The meaning of the letters that are shown.
 function showLetters(chips, state, at) {
   const found = new Set(chips.map((actor) => letterOf(actor, at)).filter((letter) => letter));
   const words = Object.keys(LETTERS).filter((letter) => found.has(letter)).map((letter) => `${letter} ${LETTERS[letter]}`);

@@ -188,7 +188,7 @@ function showDetail(always = false) {
   showFacts(byId('detail-list'), facts);
 }
 
-// Where its thread is: the server looks when a reader asks.
+// The stack of its thread: the server looks when a reader asks.
 async function showStack(name) {
   page.stackOf = name;
   setText(byId('stack'), page.exported ? '' : 'looking …');

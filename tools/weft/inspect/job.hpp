@@ -13,7 +13,7 @@ inline constexpr int kUsage = 1;
 inline constexpr int kNoSuchJob = 2;
 inline constexpr int kUnreadable = 3;
 
-/// Of a job for people: its steps say how fast it is, and when it is hung.
+/// The steps of a job, for people: how fast it is, and when it is hung.
 inline constexpr SnapshotParts kShownParts{.steps = true, .waits = true, .metrics = true};
 
 inline constexpr const char* kJobHelp =

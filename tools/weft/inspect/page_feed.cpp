@@ -184,7 +184,7 @@ std::string PageFeed::stack(const std::string& actor) {
   return stack_json(asked_, why_, actor);
 }
 
-/// Of actors that were looked at, by their names.
+/// The actors that were looked at, by their names.
 std::string PageFeed::known_stacks() const {
   std::string text;
   for (const ActorRow& row : last_.rows) {

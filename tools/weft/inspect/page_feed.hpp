@@ -51,7 +51,7 @@ class PageFeed {
   std::string timeline(std::int64_t after_ns);
   std::string curves();
   std::string metrics();
-  /// Where an actor's thread is: see stack_json(). Looks at the threads of its process.
+  /// The stack of an actor's thread: see stack_json(). Looks at the threads of its process.
   std::string stack(const std::string& actor);
   PageData all();
 
