@@ -14,8 +14,23 @@ std::int64_t product(const std::vector<std::int64_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-std::string grid_of(const std::vector<std::int64_t>& shape) {
-  return Mesh(shape, default_axis_names(static_cast<int>(shape.size()))).grid();
+/// "2x4", or "data=2,model=4" where the axes have names that were asked for.
+std::string sizes_text(const std::vector<std::int64_t>& sizes,
+                       const std::vector<std::string>& names) {
+  if (names.size() != sizes.size()) return fmt::format("{}", fmt::join(sizes, "x"));
+  std::string text;
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+    text += fmt::format("{}{}={}", axis == 0 ? "" : ",", names[axis], sizes[axis]);
+  }
+  return text;
+}
+
+/// "": too large to be shown.
+std::string grid_of(const std::vector<std::int64_t>& sizes, const std::vector<std::string>& names) {
+  if (sizes.size() > 3 || product(sizes) > 256) return "";
+  const bool are_named = names.size() == sizes.size();
+  return ":\n" +
+         Mesh(sizes, are_named ? names : default_axis_names(static_cast<int>(sizes.size()))).grid();
 }
 
 std::string workers_text(const std::vector<int>& chips_per_worker) {
@@ -100,15 +115,15 @@ std::vector<std::int64_t> shape_of(const MeshRequest& request, std::int64_t chip
   return {static_cast<std::int64_t>(workers.size()), workers.front()};
 }
 
+/// `names`: of the axes, as far as the request has them.
 void check_product(std::string_view field, const std::vector<std::int64_t>& sizes,
-                   const MeshRequest& request, std::int64_t chips) {
+                   const std::vector<std::string>& names, const MeshRequest& request,
+                   std::int64_t chips) {
   if (sizes.empty() || product(sizes) == chips) return;
-  const std::string grid =
-      sizes.size() <= 3 && product(sizes) <= 256 ? ":\n" + grid_of(sizes) : std::string();
   fail(Errc::mesh_mismatch,
        "{} ({}) has {} chips but {} have {}; change num_workers, chips_per_worker or {}{}", field,
-       fmt::join(sizes, "x"), product(sizes), workers_text(request.chips_per_worker), chips, field,
-       grid);
+       sizes_text(sizes, names), product(sizes), workers_text(request.chips_per_worker), chips,
+       field, grid_of(sizes, names));
 }
 
 /// With a mesh_shape, the parallel sizes must be the sizes of its axes.
@@ -160,8 +175,8 @@ std::vector<std::string> default_axis_names(int num_axes) {
 Mesh make_mesh(const MeshRequest& request) {
   const std::int64_t chips = check_request(request);
   const std::vector<std::int64_t> shape = shape_of(request, chips);
-  check_product("mesh_shape", request.mesh_shape, request, chips);
-  check_product("topology", request.topology, request, chips);
+  check_product("mesh_shape", request.mesh_shape, request.axis_names, request, chips);
+  check_product("topology", request.topology, {}, request, chips);
 
   const std::vector<std::string> names = request.axis_names.empty()
                                              ? default_axis_names(static_cast<int>(shape.size()))

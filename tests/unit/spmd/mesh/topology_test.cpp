@@ -103,6 +103,15 @@ TEST(MakeMesh, RejectsAMeshShapeOfOtherSizeWithItsGrid) {
   });
 }
 
+TEST(MakeMesh, NamesTheAxesOfAMeshShapeOfOtherSize) {
+  expect_error(Errc::mesh_mismatch,
+               {"mesh_shape (foo=2,bar=2)", "4 chips", "8", "columns: bar", "foo=1"}, [] {
+                 make_mesh({.chips_per_worker = workers(1, 8),
+                            .mesh_shape = {2, 2},
+                            .axis_names = {"foo", "bar"}});
+               });
+}
+
 TEST(MakeMesh, RejectsATopologyThatContradictsTheMeshShape) {
   expect_error(Errc::mesh_mismatch, {"topology (4x4)", "16", "8"}, [] {
     make_mesh({.chips_per_worker = workers(2, 4), .topology = {4, 4}, .mesh_shape = {2, 4}});
