@@ -108,7 +108,7 @@ std::exception_ptr inner_of(const std::exception_ptr& thrown) {
 }  // namespace
 
 ThrowsKept::ThrowsKept() noexcept {
-  // Nobody has seen since when the exceptions of earlier keepers are no more.
+  // Without a keeper nobody has forgotten exceptions that have ended.
   if (keepers.load(std::memory_order_relaxed) == 0) {
     for (Throw& place : last_throws) place.exception.store(nullptr, std::memory_order_relaxed);
   }

@@ -1,7 +1,7 @@
 #pragma once
-/// The places of throws. A catch finds the stack unwound, so `__cxa_throw`, which
-/// every `throw` calls, is replaced: it keeps the addresses of the calls and continues as before.
-/// `__cxa_allocate_exception`, which is replaced too, forgets what lay at its address before.
+/// The places of throws. A catch finds the stack unwound, so `__cxa_throw`, which every `throw`
+/// calls, is replaced: it keeps the addresses of the calls and continues as before.
+/// `__cxa_allocate_exception`, which is replaced too, forgets the exception at its address before.
 
 #include <exception>
 #include <string>

@@ -17,7 +17,7 @@ struct ValidationConfig {
   /// JSON object. May run a job of a named loop, with run.resume = checkpoint.path. The checkpoint
   /// stays until the call returns. One call runs at a time; then the newest checkpoint is next, and
   /// older ones are skipped. fit() waits for the last one, unless the job fails or is told to end.
-  /// What it throws is logged and kept, and ends nothing.
+  /// An exception of the call is logged and kept, and ends nothing.
   std::function<nlohmann::json(const Checkpoint&, std::uint64_t)> function{};
 };
 

@@ -318,7 +318,7 @@ TEST_F(PageTest, AStoppedWorkerIsRed) {
   EXPECT_EQ(run("return " + row + ".querySelector('path').getAttribute('d') === SHAPES.bad"), true);
   wait_for(
       "byId('badge').dataset.state === 'stopped' && byId('why').textContent.startsWith('STOPPED')");
-  // Those that wait for it aren't shown as if they worked, and nothing is cut by the banner.
+  // Actors that wait for it are shown as waiting, and the banner cuts nothing.
   wait_for("document.querySelector('tr[data-actor=\"worker 0\"]').dataset.state === 'waiting'");
   EXPECT_EQ(run("show(); drawTimeline(); return 0"), 0);
   EXPECT_EQ(run(kUnreadable), Json::array());
