@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include <weft/config.hpp>
+#include <weft/callback.hpp>
 
 namespace weft::bench {
 
