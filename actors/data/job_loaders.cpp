@@ -159,7 +159,8 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
 
 /// A loop that is executed again makes its loaders in the same order. Those made at one line are
 /// told apart by that, and line and order of items tell them from loaders of the same data for
-/// other ends. A program that was changed since the checkpoint may make its loaders at other lines.
+/// other ends. A program that was changed since the checkpoint may make its loaders at other lines,
+/// or of data that lie elsewhere or are ordered by other options, which have another name.
 std::optional<StoredLoader> JobLoaders::claim(const StoredLoader& made) {
   const auto find = [&](bool by_site, bool by_order) {
     return std::ranges::find_if(stored_, [&](const StoredLoader& each) {
@@ -171,6 +172,13 @@ std::optional<StoredLoader> JobLoaders::claim(const StoredLoader& made) {
   if (found == stored_.end() && !sites_.contains(made.site)) found = find(false, true);
   if (found == stored_.end()) found = find(true, false);
   if (found == stored_.end() && !sites_.contains(made.site)) found = find(false, false);
+  if (found == stored_.end()) {
+    const auto is_of_line = [&](const StoredLoader& each) { return each.site == made.site; };
+    const bool is_alone = std::ranges::count_if(stored_, is_of_line) == 1;
+    found = std::ranges::find_if(stored_, [&](const StoredLoader& each) {
+      return is_of_line(each) && (is_alone || each.num_items == made.num_items);
+    });
+  }
   if (found == stored_.end()) return {};
   StoredLoader claimed = std::move(*found);
   stored_.erase(found);
@@ -180,21 +188,23 @@ std::optional<StoredLoader> JobLoaders::claim(const StoredLoader& made) {
 void JobLoaders::compare(const StoredLoader& made, const StoredLoader& before,
                          const std::source_location& where) const {
   const bool has_order = !before.site.empty();
-  if (made.batch_size == before.batch_size && made.num_items == before.num_items &&
-      made.batches_per_step == before.batches_per_step && made.seed == before.seed &&
-      (!has_order || made.order_xxh3 == before.order_xxh3)) {
+  if (made.dataset == before.dataset && made.batch_size == before.batch_size &&
+      made.num_items == before.num_items && made.batches_per_step == before.batches_per_step &&
+      made.seed == before.seed && (!has_order || made.order_xxh3 == before.order_xxh3)) {
     return;
   }
   const bool is_reordered = has_order && made.batch_size == before.batch_size &&
                             made.num_items == before.num_items && made.seed == before.seed &&
                             made.order_xxh3 != before.order_xxh3;
+  const auto described = [](const StoredLoader& loader) {
+    return fmt::format("{} items of '{}' in batches of {}, {} per step, with seed {}",
+                       loader.num_items, loader.dataset, loader.batch_size, loader.batches_per_step,
+                       loader.seed);
+  };
   runtime_.warn(fmt::format(
-      "the DeviceLoader at {} reads {} items in batches of {}, {} per step, with seed {}; when the "
-      "checkpoint was saved, {} items in batches of {}, {} per step, with seed {}{}: it continues "
-      "after as many items of its own order, so that items may come again, or be left out, in this "
-      "epoch",
-      file_line(where), made.num_items, made.batch_size, made.batches_per_step, made.seed,
-      before.num_items, before.batch_size, before.batches_per_step, before.seed,
+      "the DeviceLoader at {} reads {}; when the checkpoint was saved, {}{}: it continues after as "
+      "many items of its own order, so that items may come again, or be left out, in this epoch",
+      file_line(where), described(made), described(before),
       is_reordered ? ", in another order (shuffle, or another sampler)" : ""));
 }
 

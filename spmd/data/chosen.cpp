@@ -46,12 +46,22 @@ class Range : public Dataset {
   const std::int64_t end_;
 };
 
+/// Other indices have another name, so that a loader that continues over them is noticed.
+std::string name_of(std::string_view kind, const std::string& source,
+                    std::span<const std::int64_t> indices) {
+  const std::uint64_t digest = std::accumulate(
+      indices.begin(), indices.end(), std::uint64_t{0}, [](std::uint64_t sum, std::int64_t index) {
+        return inner_seed(sum, static_cast<std::uint64_t>(index));
+      });
+  return fmt::format("{}({}, {} items {:08x})", kind, source, indices.size(), low_word(digest));
+}
+
 class Chosen : public Dataset {
  public:
   Chosen(DatasetPtr source, std::vector<std::int64_t> indices, std::string_view kind)
       : source_(std::move(source)),
         indices_(std::move(indices)),
-        name_(name_of_parts(kind, {&source_, 1})) {
+        name_(name_of(kind, source_->name(), indices_)) {
     for (const std::int64_t index : indices_) {
       if (index >= 0 && index < source_->size()) continue;
       fail(Errc::invalid_argument, "{}: item {}: there are {} items", name_, index,

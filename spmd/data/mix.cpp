@@ -3,6 +3,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 #include <weft/data_transforms.hpp>
 #include <weft/error.hpp>
 
@@ -46,12 +48,19 @@ std::vector<std::uint64_t> block_counts(std::span<const double> weights,
   return counts;
 }
 
+/// With the options, so that a loader that continues over another mix is noticed.
+std::string name_of(std::span<const DatasetPtr> parts, std::span<const double> weights,
+                    const MixOptions& options) {
+  return fmt::format("{} by {:g}{}", name_of_parts("mix", parts), fmt::join(weights, ":"),
+                     options.shuffle ? "" : ", in order");
+}
+
 class Mix : public Dataset {
  public:
   Mix(std::vector<DatasetPtr> parts, std::span<const double> weights, const MixOptions& options)
       : parts_(std::move(parts)),
         counts_(block_counts(weights, parts_)),
-        name_(name_of_parts("mix", parts_)),
+        name_(name_of(parts_, weights, options)),
         size_(options.size),
         shuffle_(options.shuffle) {
     std::uint64_t end = 0;

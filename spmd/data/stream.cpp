@@ -18,7 +18,10 @@ class ShuffleBuffer : public Stream {
     rewind_items();
   }
 
-  std::string name() const override { return fmt::format("shuffle_buffer({})", source_->name()); }
+  std::string name() const override {
+    return fmt::format("shuffle_buffer({}, {}{})", source_->name(), size_,
+                       seed_ == 0 ? "" : fmt::format(", seed {}", seed_));
+  }
   const std::vector<Field>& fields() const override { return source_->fields(); }
 
  private:

@@ -15,11 +15,19 @@
 namespace weft {
 namespace {
 
+/// With the options that choose the rows, so that a loader that continues over others is noticed.
+std::string name_of(const std::string& source, const PackOptions& options) {
+  return fmt::format(
+      "pack_sequences({}, {}{}{})", source, options.length,
+      options.window == PackOptions{}.window ? "" : fmt::format(", window {}", options.window),
+      options.shuffle_seed ? fmt::format(", shuffle_seed {}", *options.shuffle_seed) : "");
+}
+
 class PackedDataset : public Dataset {
  public:
   PackedDataset(DatasetPtr source, const PackOptions& options)
       : source_(std::move(source)),
-        name_(name_of_parts("pack_sequences", {&source_, 1})),
+        name_(name_of(source_->name(), options)),
         packed_(name_, source_->fields(), options) {
     if (!options.lengths.empty() && std::ssize(options.lengths) != source_->size()) {
       fail(Errc::invalid_argument, "{}: lengths has {} numbers; the source has {} items", name_,
@@ -107,7 +115,7 @@ class PackedStream : public Stream {
  public:
   PackedStream(StreamPtr source, const PackOptions& options)
       : source_(std::move(source)),
-        name_(fmt::format("pack_sequences({})", source_->name())),
+        name_(name_of(source_->name(), options)),
         packed_(name_, source_->fields(), options),
         options_(options),
         packer_(options.length, options.window) {

@@ -303,14 +303,34 @@ SamplerPtr by_length(std::int64_t window_batches) {
   return std::make_shared<const LengthSampler>(std::move(options));
 }
 
+class InOrder : public Stream {
+ public:
+  explicit InOrder(DatasetPtr source) : source_(std::move(source)) {}
+
+  std::string name() const override { return source_->name(); }
+  const std::vector<Field>& fields() const override { return source_->fields(); }
+
+ private:
+  bool next_item(ItemMemory out) override {
+    if (!skip_item()) return false;
+    source_->read({index(), epoch(), 0}, out);
+    return true;
+  }
+  bool skip_item() override { return index() < source_->size(); }
+  void rewind_items() override {}
+
+  const DatasetPtr source_;
+};
+
 /// A loader that continues in another order than that of the checkpoint says so, once.
 TEST_F(Resume, AnotherOrderOfItemsIsSaidOnce) {
-  const auto train = [&](const DeviceLoaderOptions& order, const std::string& saved, bool resumes) {
+  const auto train = [&](const DatasetPtr& data, const DeviceLoaderOptions& order,
+                         const std::string& saved, bool resumes) {
     const Warnings warnings;
     const Result result = Trainer(
                               [&](TrainContext& ctx) {
                                 Parameter p = make_parameter("p", std::vector<float>{0}, {});
-                                DeviceLoader loader(augmented(), order);
+                                DeviceLoader loader(data, order);
                                 CheckpointManager checkpoints;
                                 while (loader.epoch() < 2) {
                                   for (const Batch& batch : loader) {
@@ -337,6 +357,18 @@ TEST_F(Resume, AnotherOrderOfItemsIsSaidOnce) {
     DeviceLoaderOptions before;
     DeviceLoaderOptions after;
     std::vector<std::string> words;  ///< of the one warning; none: there is no warning
+    DatasetPtr data_before = augmented();
+    DatasetPtr data_after = data_before;
+  };
+  const auto streamed = [](std::int64_t buffer, std::uint64_t seed) {
+    return stream_items(shuffle_buffer(std::make_unique<InOrder>(augmented()), buffer, seed),
+                        kItems);
+  };
+  const auto mixed = [](double share) {
+    return mix({augmented(), augmented()}, {share, 1 - share}, {.size = kItems});
+  };
+  const auto halved = [](std::uint64_t seed) {
+    return split(augmented(), {1, 1}, {.shuffle_seed = seed})[0];
   };
   const DeviceLoaderOptions in_order{.batch_size = kBatch};
   const DeviceLoaderOptions shuffled{.batch_size = kBatch, .shuffle = true};
@@ -354,11 +386,28 @@ TEST_F(Resume, AnotherOrderOfItemsIsSaidOnce) {
        shuffled,
        {.batch_size = 6, .shuffle = true},
        {"in batches of 6,", "in batches of 12,"}},
+      {"the same buffer", in_order, in_order, {}, streamed(4, 3)},
+      {"size of the buffer",
+       in_order,
+       in_order,
+       {", 8, seed 3)'", ", 4, seed 3)'"},
+       streamed(4, 3),
+       streamed(8, 3)},
+      {"seed of the buffer",
+       in_order,
+       in_order,
+       {", 4, seed 5)'", ", 4, seed 3)'"},
+       streamed(4, 3),
+       streamed(4, 5)},
+      {"weights", shuffled, shuffled, {"by 0.25:0.75", "by 0.5:0.5"}, mixed(0.5), mixed(0.25)},
+      {"seed of a split", shuffled, shuffled, {"split("}, halved(1), halved(2)},
+      {"fewer items", shuffled, shuffled, {"subset("}, augmented(), subset(augmented(), 0, 24)},
   };
   for (const Change& change : changes) {
     SCOPED_TRACE(change.what);
-    EXPECT_TRUE(train(change.before, change.what, false).empty());
-    const std::vector<std::string> warnings = train(change.after, change.what, true);
+    EXPECT_TRUE(train(change.data_before, change.before, change.what, false).empty());
+    const std::vector<std::string> warnings =
+        train(change.data_after, change.after, change.what, true);
     if (change.words.empty()) {
       EXPECT_TRUE(warnings.empty()) << warnings[0];
       continue;

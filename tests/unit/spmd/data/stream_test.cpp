@@ -84,7 +84,7 @@ TEST(ShuffleBuffer, HasEachItemOnce) {
 
 TEST(ShuffleBuffer, IsAFunctionOfSeedAndEpoch) {
   const StreamPtr stream = shuffled(100, 20, 1);
-  EXPECT_EQ(stream->name(), "shuffle_buffer(counting)");
+  EXPECT_EQ(stream->name(), "shuffle_buffer(counting, 20, seed 1)");
   const Numbers first = rest_of(*stream);
   stream->rewind(1);
   Numbers second = rest_of(*stream);

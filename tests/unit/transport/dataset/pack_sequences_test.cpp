@@ -117,7 +117,7 @@ std::vector<Numbers> rows_of(const Dataset& dataset) {
 TEST(PackSequences, PutThemSideBySide) {
   const DatasetPtr dataset =
       packed({3, 4, 2, 1}, {.length = 8, .fill = {{"targets", -100}, {"vector", 0.5}}});
-  EXPECT_EQ(dataset->name(), "pack_sequences(sequences)");
+  EXPECT_EQ(dataset->name(), "pack_sequences(sequences, 8)");
   ASSERT_EQ(dataset->size(), 2);
   EXPECT_EQ(dataset->fields(), (std::vector<Field>{{"tokens", {DType::i32, {8}}},
                                                    {"targets", {DType::i64, {8}}},
@@ -229,7 +229,8 @@ TEST(PackSequences, LongSequencesAreCutOrRefused) {
   const StreamPtr stream = pack_sequences(std::make_unique<Items>(sequences({3, 9})),
                                           of_tokens({.length = 8, .window = 1}));
   const ItemBuffer row(stream->fields());
-  expect_error(Errc::invalid_argument, {"pack_sequences(sequences): item 0", "item 1 of", advice},
+  expect_error(Errc::invalid_argument,
+               {"pack_sequences(sequences, 8, window 1): item 0", "item 1 of", advice},
                [&] { (void)stream->next(row.memory()); });
 }
 
@@ -253,7 +254,7 @@ TEST(PackSequences, OptionsThatDoNotFitAreRefused) {
   const auto refused = [](PackOptions options, std::initializer_list<std::string_view> words) {
     expect_error(Errc::invalid_argument, words, [&] { (void)packed({3, 4}, std::move(options)); });
   };
-  refused({}, {"pack_sequences(sequences): length = 0"});
+  refused({}, {"pack_sequences(sequences, 0): length = 0"});
   refused({.length = 8, .window = 0}, {"window = 0"});
   refused({.length = 8, .length_field = "masks"}, {"length_field = 'masks'", "there are: tokens"});
   refused({.length = 8, .length_field = "tokens"}, {"'tokens' is i32[12]: expected pred[T]"});
