@@ -91,7 +91,7 @@ class JobRun {
     if (resume) assignment_.seed = resume->seed;
     assignment_.loop = request.loop;
     assignment_.loop_config = request.loop_config;
-    write_run_card(place_, spec_, assignment_, resume ? resume->step : 0, request.fit_number);
+    write_run_card(place_, spec_, assignment_, resume, request.fit_number);
     link_ = TrainerLink::start(
         {.spec = spec_,
          .resume = resume,

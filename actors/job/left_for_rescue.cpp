@@ -9,20 +9,38 @@
 #include "actors/launch/launch_variables.hpp"
 #include "actors/process/log.hpp"
 #include "transport/format/run_card.hpp"
+#include "transport/resume/rescue_note.hpp"
 #include "transport/state/commits.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 
 namespace weft {
 
+namespace {
+
+void note_continuation(const std::string& job, const std::optional<ResumePoint>& resume,
+                       int fit_number) {
+  std::string file = note_of_launcher(fit_number);
+  if (file.empty() && resume && !resume->rescued_from.empty()) {
+    file = rescue_note_in(resume->rescued_from);
+  }
+  if (file.empty()) return;
+  if (auto note = read_rescue_note(file)) {
+    note->continued_by = job;
+    write_rescue_note(file, *note);
+  }
+}
+
+}  // namespace
+
 void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
-                    std::uint64_t begin_step, int fit_number) {
-  note_continuation(place.id(), fit_number);
+                    const std::optional<ResumePoint>& resume, int fit_number) {
+  note_continuation(place.id(), resume, fit_number);
   if (!spec.is_rescuable()) return;
   const std::vector<std::byte> bytes =
       encode_run_card({.mesh = *spec.mesh,
                        .num_workers = spec.num_joins(),
                        .seed = assignment.seed,
-                       .begin_step = begin_step,
+                       .begin_step = resume ? resume->step : 0,
                        .checkpoints = assignment.checkpoint.path,
                        .keep_for_rescue_s = std::max(spec.keep_for_rescue_s, launcher_keeps_s()),
                        .fit_number = fit_number});

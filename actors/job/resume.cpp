@@ -15,7 +15,10 @@ namespace {
 ResumePoint point_of(const std::string& path) {
   const CheckpointManifest manifest = read_manifest(path);
   require_files(path, manifest);
-  return {.path = path, .step = manifest.step, .seed = manifest.seed};
+  return {.path = path,
+          .step = manifest.step,
+          .seed = manifest.seed,
+          .rescued_from = manifest.rescued_from};
 }
 
 std::optional<ResumePoint> newest_readable(const std::vector<CheckpointEntry>& entries) {

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "actors/process/failure.hpp"
-#include "transport/resume/rescue_note.hpp"
 
 namespace weft {
 namespace {
@@ -43,15 +42,11 @@ void apply_launch_variables(ScalingConfig& scaling, RunConfig& run, int fit_numb
   }
 }
 
-void note_continuation(const std::string& job, int fit_number) {
+std::string note_of_launcher(int fit_number) {
   const char* const go_on = std::getenv("WEFT_LAUNCH_GO_ON");
   const char* const file = std::getenv("WEFT_LAUNCH_RESCUED");
-  if (go_on == nullptr || file == nullptr) return;
-  if (!std::string_view(go_on).starts_with(fmt::format("{}:", fit_number))) return;
-  if (auto note = read_rescue_note(file)) {
-    note->continued_by = job;
-    write_rescue_note(file, *note);
-  }
+  if (go_on == nullptr || file == nullptr) return {};
+  return std::string_view(go_on).starts_with(fmt::format("{}:", fit_number)) ? file : "";
 }
 
 double launcher_keeps_s() {

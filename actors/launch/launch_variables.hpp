@@ -17,9 +17,9 @@ void apply_launch_variables(ScalingConfig& scaling, RunConfig& run, int fit_numb
 /// kept, whatever the program asks for; 0: no such launcher started it. Throws invalid_argument.
 double launcher_keeps_s();
 
-/// Notes for `weft inspect why` that the job of the program's `fit_number`-th fit() continues the
-/// one before, where a launcher has started the program again for that.
-void note_continuation(const std::string& job, int fit_number);
+/// The rescued.json of the job that the program's `fit_number`-th fit() continues, where a launcher
+/// has started the program again for that; else "".
+std::string note_of_launcher(int fit_number);
 
 /// Writes the job's first cause to the file WEFT_LAUNCH_RESULT, if it is set and the job failed, in
 /// three lines: the exit code (128 + the signal that killed a worker or that asked this program to

@@ -65,6 +65,7 @@ struct ResumePoint {
   std::string path;
   std::uint64_t step = 0;
   std::uint64_t seed = 0;
+  std::string rescued_from{};  ///< the run folder of the job that left it; "" as a rule
 };
 
 struct TrainerLinkOptions {

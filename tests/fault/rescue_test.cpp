@@ -167,6 +167,24 @@ TEST_F(Rescue, GoesOnOnAnotherMesh) {
   }
 }
 
+TEST_F(Rescue, WhySaysWhichJobHasContinuedByHand) {
+  AppProcess app(digits({"--max-failures", "3"}), here());
+  const std::string job = app.job().substr(0, 32);
+  std::mt19937_64 random(3);
+  ASSERT_TRUE(let_run(job, 0, random));
+  const std::string run = Board::open(job, true).header().run_dir;
+  kill_trainer(app, job);
+  ASSERT_EQ(weft({"rescue", job}).first, 0);
+  const std::string before = weft({"inspect", "why", run}).second;
+  EXPECT_NE(before.find("begin a job with run.resume"), std::string::npos) << before;
+  AppProcess last(digits(), here());
+  const std::string next = last.job().substr(0, 32);
+  EXPECT_EQ(last.wait(), 0) << last.output();
+  const std::string after = weft({"inspect", "why", run}).second;
+  EXPECT_NE(after.find(next + " continued at that step"), std::string::npos) << after;
+  EXPECT_EQ(after.find("begin a job with run.resume"), std::string::npos) << after;
+}
+
 /// A job that fails, or is cancelled, and keeps its memory for later.
 class KeptJob : public Rescue {
  protected:

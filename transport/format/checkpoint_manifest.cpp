@@ -256,10 +256,12 @@ std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest, const
   flatbuffers::Offset<flatbuffers::String> user_json;
   if (!manifest.user_json.empty()) user_json = builder.CreateString(manifest.user_json);
   const auto loaders = write_loaders(builder, manifest.loaders);
+  flatbuffers::Offset<flatbuffers::String> rescued_from;
+  if (!manifest.rescued_from.empty()) rescued_from = builder.CreateString(manifest.rescued_from);
   fb::FinishManifestBuffer(
-      builder,
-      fb::CreateManifest(builder, manifest.step, mesh_shape, axis_names, files, tensor_list,
-                         device_ids, manifest.seed, user_json, loaders, manifest.partial));
+      builder, fb::CreateManifest(builder, manifest.step, mesh_shape, axis_names, files,
+                                  tensor_list, device_ids, manifest.seed, user_json, loaders,
+                                  manifest.partial, rescued_from));
   if (builder.GetSize() > kManifestBytesMax - kEnvelopePrefixBytes) {
     fail(Errc::invalid_argument,
          "{}: {} tensors in {} files take {} bytes: expected at most {}; store fewer tensors, or "
@@ -286,6 +288,7 @@ CheckpointManifest decode_manifest(std::span<const std::byte> bytes, const Forma
     manifest.device_ids = read_numbers(*stored.device_ids(), kManifestFormat.name);
   }
   if (stored.user_json() != nullptr) manifest.user_json = stored.user_json()->str();
+  if (stored.rescued_from() != nullptr) manifest.rescued_from = stored.rescued_from()->str();
   if (const Fault fault = mesh_fault(manifest)) {
     fail(Errc::corrupt, "{}: {}", kManifestFormat.name, *fault);
   }

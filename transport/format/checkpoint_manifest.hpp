@@ -70,6 +70,8 @@ struct CheckpointManifest {
   std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made them
   /// Some of the state of a loop that goes on from it may be missing: the loop makes that itself.
   bool partial = false;
+  /// The run folder of the dead job from whose memory it was saved; "" as a rule.
+  std::string rescued_from{};
 
   /// Absent where there was none.
   std::optional<Mesh> mesh() const;

@@ -140,6 +140,7 @@ Rescued rescue(const DeadJob& dead, const std::string& folder) {
   const JobLock lock = hold(dead);
   JobMemory memory = open_memory(dead.job, card);
   const std::uint64_t step = dead.step;
+  const std::string run_dir = Board::open(dead.job, true).header().run_dir;
   const KeptState state(memory, card.mesh, card.mesh.size() / card.num_workers, step);
   Part part{.manifest = {.step = step,
                          .mesh_shape = card.mesh.shape(),
@@ -147,7 +148,8 @@ Rescued rescue(const DeadJob& dead, const std::string& folder) {
                          .device_ids = card.mesh.device_ids(),
                          .seed = card.seed,
                          .loaders = state.loaders(0),
-                         .partial = true}};
+                         .partial = true,
+                         .rescued_from = run_dir}};
   Rescued rescued{.step = step, .num_tensors = state.tensors().size()};
   for (const KeptTensor& tensor : state.tensors()) {
     add(part, tensor, state, card.mesh);
@@ -163,7 +165,6 @@ Rescued rescue(const DeadJob& dead, const std::string& folder) {
          dead.job, step, to, there.back().step);
   }
   rescued.path = write(std::move(part), to, dead.job);
-  const std::string run_dir = Board::open(dead.job, true).header().run_dir;
   write_rescue_note(rescue_note_in(run_dir), {.step = step, .path = rescued.path});
   return rescued;
 }

@@ -12,7 +12,7 @@ namespace weft {
 struct RescueNote {
   std::uint64_t step = 0;
   std::string path{};          ///< of the checkpoint that `weft rescue`, or `weft launch`, has made
-  std::string continued_by{};  ///< the job that `weft launch` began with it; empty: none so far
+  std::string continued_by{};  ///< the last job that began with it; empty: none so far
 };
 
 std::string rescue_note_in(const std::string& run_dir);
