@@ -7,6 +7,11 @@
 
 namespace weft {
 
+/// Added to the error if only some workers read.
+inline constexpr const char* kReadsAreCollective =
+    "; reads are collective: every worker must call item(), to_vector() and to_bytes() of what "
+    "isn't computed yet or is sharded (as unmarked optimizer state of 64 KiB or more may be)";
+
 /// What to say of two workers, so named, that want different programs for one run.
 std::string describe_divergence(const ProgramSeen& first, const std::string& first_name,
                                 const ProgramSeen& second, const std::string& second_name);

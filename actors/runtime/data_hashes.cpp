@@ -66,7 +66,7 @@ bool sets_state(const Program& program, std::span<const Binding> inputs) {
   return false;
 }
 
-DataHashes hash_data(const Program& program, std::span<const Binding> inputs) {
+DataHashes hash_data(const Program& program, std::span<const Binding> inputs, std::size_t first) {
   DataHashes hashes;
   const auto add = [&](std::size_t i) {
     if (!is_uploaded(inputs[i])) return;
@@ -77,11 +77,11 @@ DataHashes hash_data(const Program& program, std::span<const Binding> inputs) {
     hashes.tensors.push_back(std::move(name));
     hashes.hashes.push_back(hash_of(inputs[i]));
   };
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
+  for (std::size_t i = first; i < inputs.size(); ++i) {
     if (is_state(program.inputs[i].kind)) add(i);
   }
   hashes.num_states = static_cast<std::uint32_t>(hashes.tensors.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
+  for (std::size_t i = first; i < inputs.size(); ++i) {
     if (!is_state(program.inputs[i].kind)) add(i);
   }
   return hashes;

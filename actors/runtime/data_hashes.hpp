@@ -33,7 +33,9 @@ std::uint64_t sampled_hash(std::span<const std::byte> bytes);
 /// Whether the host, or a file, sets state in this run.
 bool sets_state(const Program& program, std::span<const Binding> inputs);
 
-/// The inputs that come from the host or a file, each with name, type and source line; state first.
-DataHashes hash_data(const Program& program, std::span<const Binding> inputs);
+/// The inputs from `first` on that come from the host or a file, each with name, type and source
+/// line; state first.
+DataHashes hash_data(const Program& program, std::span<const Binding> inputs,
+                     std::size_t first = 0);
 
 }  // namespace weft

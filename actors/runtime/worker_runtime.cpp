@@ -115,6 +115,9 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   if (is_due(options_.check_data, executed.runs + 1) ||
       (is_compared && (!put_.tensors.empty() || sets_state(program, inputs)))) {
     tell_data(hash_data(program, inputs));
+  } else if (is_compared && site.num_numbers > 0) {
+    // Another number would make another program, which is compared whenever it runs.
+    tell_data(hash_data(program, inputs, inputs.size() - site.num_numbers));
   } else if (!noted_.tensors.empty()) {
     tell_data({});
   }

@@ -7,6 +7,8 @@
 
 #include <weft/error.hpp>
 
+#include "actors/protocol/divergence_text.hpp"
+
 namespace weft {
 namespace {
 

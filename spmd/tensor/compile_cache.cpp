@@ -33,13 +33,14 @@ std::string join(const std::vector<std::string>& causes) {
   return text;
 }
 
-/// The fingerprint without the layouts of the inputs and of the outputs that update them.
-Fingerprint graph_key(Program program) {
-  for (ProgramInput& input : program.inputs) input.sharding = {};
-  for (ProgramOutput& output : program.outputs) {
-    if (output.updates >= 0) output.sharding = {};
+std::vector<std::string> nearest_causes(const std::deque<Program>& befores,
+                                        const Program& program) {
+  std::optional<Differences> nearest;
+  for (const Program& before : befores) {
+    Differences found = differences(before, program);
+    if (!nearest || found.distance <= nearest->distance) nearest = std::move(found);
   }
-  return fingerprint(program);
+  return std::move(nearest->causes);
 }
 
 /// Whether a plan can run the program. `asked`: the layouts requested when the plan was made. Each
@@ -54,6 +55,14 @@ bool serves(std::span<const Sharding> asked, const Program& plan, const Program&
 }
 
 }  // namespace
+
+Fingerprint graph_key(Program program) {
+  for (ProgramInput& input : program.inputs) input.sharding = {};
+  for (ProgramOutput& output : program.outputs) {
+    if (output.updates >= 0) output.sharding = {};
+  }
+  return fingerprint(program);
+}
 
 const CompileCache::Entry* CompileCache::find(const Program& program, const Fingerprint& key) {
   if (const auto found = by_key_.find(key); found != by_key_.end()) return &found->second->entry;
@@ -75,18 +84,15 @@ std::optional<std::string> CompileCache::explain(const Program& program, const R
     history.last.push_back(program);
     return std::nullopt;
   }
-  std::optional<Differences> nearest;
-  for (const Program& before : history.last) {
-    Differences found = differences(before, program);
-    if (!nearest || found.distance <= nearest->distance) nearest = std::move(found);
-  }
-  const std::string causes = join(nearest->causes);
+  const std::string causes = site.numbers_changed.empty()
+                                 ? join(nearest_causes(history.last, program))
+                                 : site.numbers_changed;
   if (site.max_programs > 0 && history.count >= site.max_programs) {
     fail(Errc::invalid_argument, "{}: max_programs = {} and another program is needed: {}", place,
          site.max_programs, causes);
   }
   const int number = history.count++;
-  history.last.push_back(program);
+  if (site.num_numbers == 0) history.last.push_back(program);
   if (history.last.size() > kHistoryLength) history.last.pop_front();
   if (!is_said(number)) return std::nullopt;
   std::string text = fmt::format("recompile #{} for the {}: {}", number, place, causes);

@@ -1,12 +1,17 @@
 #pragma once
 /// CompileCache: a runtime's compiled programs, and the reasons for compiling another one.
+/// ChangingNumbers: how programs that differ by numbers alone become one.
 
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "spmd/ops/fingerprint.hpp"
@@ -14,6 +19,9 @@
 #include "spmd/tensor/runtime.hpp"
 
 namespace weft {
+
+/// The fingerprint without the layouts of the inputs and of the outputs that update them.
+Fingerprint graph_key(Program program);
 
 /// One per runtime; used by its loop's thread.
 class CompileCache {
@@ -47,6 +55,31 @@ class CompileCache {
   std::map<Fingerprint, const Compiled*> by_key_;
   std::multimap<Fingerprint, Compiled> by_graph_;
   std::map<std::string, History> sites_;
+};
+
+/// A number of the host's, such as a rate, is a constant of the program that reads it. Where a line
+/// requests programs that are alike but for such constants, those that have changed become inputs
+/// with the second of the programs, and it is the last that is compiled. (torch_xla makes inputs of
+/// all numbers.) One per trace, so that all workers of a loop see the same history.
+class ChangingNumbers {
+ public:
+  ChangingNumbers();
+  ~ChangingNumbers();
+  /// Runtime::run(), of the program or of the one that has inputs for numbers.
+  Runtime::RunResult run(Runtime& runtime, const Program& program, const Fingerprint& key,
+                         std::span<const Binding> bindings, RunSite site);
+
+ private:
+  struct Form;
+  struct Lifted;
+  std::optional<Lifted> lift(const Program& program, const Fingerprint& key, const RunSite& site);
+
+  struct Site {
+    std::set<Fingerprint> constant;  ///< programs that are run as they are
+    std::map<Fingerprint, std::unique_ptr<Form>> forms;
+    Form* last = nullptr;
+  };
+  std::map<std::tuple<std::string_view, std::string_view, unsigned>, Site> sites_;
 };
 
 }  // namespace weft

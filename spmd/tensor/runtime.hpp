@@ -67,14 +67,12 @@ struct RunSite {
   std::source_location loc;
   int max_programs = 0;  ///< maximum number of programs compiled for it; 0: no limit
   bool ends_step = false;
-  bool detects_anomaly = false;  ///< see detect_anomaly
+  bool detects_anomaly = false;      ///< see detect_anomaly
+  std::size_t num_numbers = 0;       ///< inputs behind the others, see ChangingNumbers
+  std::string numbers_changed = {};  ///< which of them have become inputs with this program
 };
 std::string to_string(const RunSite& site);  ///< "the sync at train.cpp:41"; "" without a place
 bool is_read(std::string_view site);         ///< as item()
-/// Added to the error if only some workers read.
-inline constexpr const char* kReadsAreCollective =
-    "; reads are collective: every worker must call item(), to_vector() and to_bytes() of what "
-    "isn't computed yet or is sharded (as unmarked optimizer state of 64 KiB or more may be)";
 
 /// Called by one thread, which runs the user's loop.
 class Runtime {

@@ -340,7 +340,7 @@ void Trace::execute(const Program& program, const Fingerprint& key,
   RunSite checked = site;
   checked.detects_anomaly = modes_.detects_anomaly;
   runtime_->metrics().count("CreateXlaTensor", std::exchange(tensor_count_, 0));
-  Runtime::RunResult result = runtime_->run(program, key, bindings, checked);
+  Runtime::RunResult result = numbers_.run(*runtime_, program, key, bindings, checked);
   ++run_count_;
   ++work_;
   if (!modes_.is_eager) watch_.ran(site);

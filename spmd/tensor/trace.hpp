@@ -14,6 +14,7 @@
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/philox.hpp"
+#include "spmd/tensor/compile_cache.hpp"
 #include "spmd/tensor/loc_table.hpp"
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/recording.hpp"
@@ -132,16 +133,15 @@ class Trace {
   std::size_t recorded_ = 0;
   std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
   Regions regions_;
-  std::uint64_t run_count_ = 0, work_ = 0;
+  std::uint64_t run_count_ = 0, work_ = 0, recording_count_ = 0;
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
   StepClosures closures_;
   Recordings recordings_;
-  std::uint64_t recording_count_ = 0;
+  ChangingNumbers numbers_;
   std::vector<std::weak_ptr<TensorNode>> taken_back_;  // tensors of this trace with stored values
-  NodePtr random_state_;            // an input of this trace; null before it is needed
-  std::uint32_t random_calls_ = 0;  // for random bits, in this trace
-  std::uint64_t random_step_ = 0;   // the step whose traces made `random_count_` of them before
-  std::uint32_t random_count_ = 0;
+  NodePtr random_state_;  // an input of this trace; null before it is needed
+  std::uint32_t random_calls_ = 0, random_count_ = 0;  // for random bits: in this trace, before
+  std::uint64_t random_step_ = 0;  // the step whose traces made `random_count_` of them
   int data_count_ = 0, scalar_count_ = 0;
   const int thread_;
   StepWatch watch_;

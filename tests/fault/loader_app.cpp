@@ -80,6 +80,17 @@ void epochs(Training& training) {
   }
 }
 
+/// The number becomes an input with the second step after the loop's entry.
+void epochs_with_a_number_of_the_step(Training& training) {
+  DeviceLoader train = training_data();
+  while (train.epoch() < 3) {
+    for (const Batch& batch : train) {
+      const double share = 1.0 / (1.0 + static_cast<double>(training.ctx().step()));
+      training.record(batch["x"] * share + 0.3);
+    }
+  }
+}
+
 void counted_epochs(Training& training) {
   DeviceLoader train = training_data();
   for (int epoch = 0; epoch < 3; ++epoch) {
@@ -402,6 +413,7 @@ void packed_stream(Training& training) {
 
 const std::map<std::string, std::function<void(Training&)>> kLoops{
     {"epochs", epochs},
+    {"epochs_with_a_number_of_the_step", epochs_with_a_number_of_the_step},
     {"counted_epochs", counted_epochs},
     {"limited_by_a_counter", limited_by_a_counter},
     {"limited_by_the_index", limited_by_the_index},

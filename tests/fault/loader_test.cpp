@@ -74,6 +74,7 @@ TEST_P(LoaderLoops, EndAlikeWhenResumed) {
 
 const Case kCases[] = {
     {"epochs", 18},
+    {"epochs_with_a_number_of_the_step", 18},
     {"counted_epochs", 18},
     {"limited_by_the_index", 12},
     {"limited_by_first", 12},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/compile.hpp>
+#include <weft/control_flow.hpp>
 #include <weft/module.hpp>
 
 #include "tests/support/simulate_runtime.hpp"
@@ -59,20 +60,97 @@ TEST_F(Recompile, LastBatch) {
                   synced, made));
 }
 
-TEST_F(Recompile, ConstantLearningRate) {
+TEST_F(Recompile, ALearningRateThatChangesIsAnInputFromTheSecondProgramOn) {
   int updated = 0;
   int synced = 0;
-  for (const double lr : {0.5, 0.25}) {
+  for (int step = 0; step < 20; ++step) {
+    const double lr = 0.5 / (1 + step);
     const Tensor g = grad(sum(matmul(data(4, 2), w_)), std::vector{w_})[0];
     updated = line() + 1;
     w_.assign(w_ - g * lr);
     synced = line() + 1;
     sync();
   }
+  EXPECT_EQ(runtime_.plans.size(), 2U);
+  EXPECT_EQ(message(),
+            fmt::format("recompile #1 for the sync at L{}: constant 0.5 -> 0.25 at L{}: an input "
+                        "from here on, as weft::scalar(v) is from the start",
+                        synced, updated));
+}
+
+/// What a program computes with numbers that change, beside the same with scalars.
+template <typename Step>
+void expect_as_with_scalars(SimulateRuntime& runtime, std::size_t programs, Step step) {
+  for (int i = 0; i < 12; ++i) {
+    const double number = 1.5 / (1 + i);
+    const Floats found = step(number).template to_vector<float>();
+    EXPECT_EQ(found, step(scalar(number)).template to_vector<float>()) << i;
+  }
+  EXPECT_EQ(runtime.plans.size(), programs);
+}
+
+TEST_F(Recompile, NumbersThatChangeInLoopsBranchesAndBeforeReads) {
+  const auto read = [&](const auto& number) { return w_ * number + 1; };
+  expect_as_with_scalars(runtime_, 3, read);  // one with the scalar, two with the number
+  const auto loop = [&](const auto& number) {
+    const Tensor steps = iota({3}, 0, DType::f32);
+    const auto body = [&](const Tensor& x, const Tensor& i) {
+      return std::pair(x * number + i, x);
+    };
+    return scan(body, w_, steps).carry;
+  };
+  runtime_.plans.clear();
+  expect_as_with_scalars(runtime_, 3, loop);
+  const auto branch = [&](const auto& number) {
+    return cond(
+        sum(w_) > 0, [&] { return w_ * number; }, [&] { return w_ - number; });
+  };
+  runtime_.plans.clear();
+  expect_as_with_scalars(runtime_, 3, branch);
+}
+
+TEST_F(Recompile, ANumberThatChangesLaterIsAnInputToo) {
+  for (int step = 0; step < 10; ++step) {
+    const double first = 0.5 + step;
+    const double second = step < 5 ? 3 : step;
+    w_.assign(w_ * first + second);
+    sync();
+  }
+  EXPECT_EQ(runtime_.plans.size(), 3U);
+  ASSERT_EQ(runtime_.recompiles.size(), 2U);
+  EXPECT_NE(runtime_.recompiles[1].find("recompile #2"), std::string::npos);
+  EXPECT_NE(runtime_.recompiles[1].find("constant 3 -> 5 at"), std::string::npos)
+      << runtime_.recompiles[1];
+}
+
+TEST_F(Recompile, TrainingEvaluationAndALastBatchHaveInputsForNumbersEach) {
+  const auto run = [&](bool train, std::int64_t rows, double number) {
+    const Tensor loss = sum(matmul(data(rows, 2), w_) * number);
+    if (train) w_.assign(w_ - grad(loss, std::vector{w_})[0]);
+    sync();
+  };
+  for (int step = 0; step < 8; ++step) {
+    run(true, step % 4 == 3 ? 2 : 4, step + 1);
+    run(false, 6, step + 1);
+  }
+  EXPECT_EQ(runtime_.plans.size(), 6U);
+}
+
+/// A product takes its constant as memory, so that each value is another program, as before.
+TEST_F(Recompile, ANumberOfAProductIsAConstant) {
+  int made = 0;
+  int synced = 0;
+  for (const double number : {0.5, 0.25}) {
+    made = line() + 1;
+    const Tensor ones = full({2, 2}, number);
+    const Tensor y = matmul(ones, w_);
+    synced = line() + 1;
+    sync();
+  }
   EXPECT_EQ(message(),
             fmt::format("recompile #1 for the sync at L{}: constant 0.5 -> 0.25 at L{}: pass a "
                         "number that changes as weft::scalar(v)",
-                        synced, updated));
+                        synced, made));
 }
 
 TEST_F(Recompile, KeptHandle) {
@@ -139,7 +217,7 @@ TEST_F(Recompile, GrowingSequence) {
 
 TEST_F(Recompile, AreSaidAFewTimesHoweverManyThereAre) {
   for (int step = 0; step < 102; ++step) {
-    const Tensor y = w_ * (1.5 + step);
+    const Tensor y = matmul(data(1 + step, 2), w_);
     sync();
   }
   ASSERT_EQ(runtime_.recompiles.size(), 5U);
