@@ -14,8 +14,8 @@ namespace weft {
 
 /// Writes the run card of a job whose state can be had once its processes are dead. Notes for
 /// `weft inspect why` which job it continues, if one has left a note: as the program's
-/// `fit_number`-th fit(), which a launcher has started again, or from a checkpoint of `weft rescue`.
-/// Throws io.
+/// `fit_number`-th fit(), which a launcher has started again, or from a checkpoint of
+/// `weft rescue`. Throws io.
 void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
                     const std::optional<ResumePoint>& resume, int fit_number);
 
