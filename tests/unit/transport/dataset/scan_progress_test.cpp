@@ -106,7 +106,7 @@ TEST_F(Scans, SayHowFarTheyAre) {
       {{"x", std::vector<std::int32_t>{1, 2, 3, 4}, {2}}, {"n", std::vector<std::int32_t>{1, 2}}});
   expect_line("filter(tensors): 1 of 2 items",
               [&] { (void)filter(numbers, [](const ItemView&) { return true; }); });
-  expect_line("pack_sequences(tensors): 1 of 2 items",
+  expect_line("pack_sequences(tensors, 4): 1 of 2 items",
               [&] { (void)pack_sequences(numbers, {.length = 4, .length_field = "n"}); });
 }
 
