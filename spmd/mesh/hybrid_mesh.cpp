@@ -21,23 +21,6 @@ void check_sizes(std::string_view field, const std::vector<std::int64_t>& sizes)
   }
 }
 
-/// The axis's major atoms, which number its hosts.
-AtomList leading_atoms(const Mesh& flat, const HybridMesh& hybrid, int axis) {
-  const AtomList atoms = flat.axis_atoms(axis);
-  const std::int64_t hosts = hybrid.dcn[static_cast<std::size_t>(axis)];
-  int count = 0;
-  while (flat.count(atoms.prefix(count)) < hosts) ++count;
-  if (flat.count(atoms.prefix(count)) == hosts) return atoms.prefix(count);
-  std::vector<std::int64_t> primes;
-  for (int i = 0; i < atoms.size(); ++i) primes.push_back(flat.atom_size(atoms[i]));
-  fail(Errc::unavailable,
-       "HybridMesh: axis \"{}\" has dcn {} and ici {}, but its prime factors are taken in the "
-       "order {} and none of their leading products is {}; choose sizes whose larger primes are "
-       "in dcn",
-       flat.axis_names()[static_cast<std::size_t>(axis)], hosts,
-       hybrid.ici[static_cast<std::size_t>(axis)], fmt::join(primes, ","), hosts);
-}
-
 }  // namespace
 
 void HybridMesh::validate() const {
@@ -92,11 +75,7 @@ Mesh HybridMesh::mesh() const {
     }
     device_ids.push_back(static_cast<int>(host * chips_per_host() + chip));
   }
-  AtomMask dcn_atoms = 0;
-  for (int axis = 0; axis < flat.num_axes(); ++axis) {
-    dcn_atoms = static_cast<AtomMask>(dcn_atoms | leading_atoms(flat, *this, axis).mask());
-  }
-  return Mesh(shape, axis_names, std::move(device_ids)).with_dcn_atoms(dcn_atoms);
+  return Mesh(shape, axis_names, std::move(device_ids), dcn);
 }
 
 std::vector<Tier> atom_tiers(const HybridMesh& hybrid) {

@@ -79,8 +79,7 @@ void check_devices(const std::vector<int>& ids, const std::vector<std::int64_t>&
   }
 }
 
-/// In descending order: odd primes of a number of hosts then come before the 2s of the chips per
-/// host, so that a hybrid axis can be divided between the tiers.
+/// In descending order.
 std::vector<std::int64_t> prime_factors(std::int64_t n) {
   std::vector<std::int64_t> primes;
   for (std::int64_t p = 2; p * p <= n; ++p) {
@@ -91,10 +90,24 @@ std::vector<std::int64_t> prime_factors(std::int64_t n) {
   return primes;
 }
 
+void check_hosts(const std::vector<std::int64_t>& hosts, const std::vector<std::int64_t>& shape) {
+  if (hosts.size() != shape.size()) {
+    fail(Errc::mesh_mismatch,
+         "Mesh: hosts ({}) has {} entries and shape ({}) has {}; give one per axis",
+         fmt::join(hosts, ","), hosts.size(), fmt::join(shape, ","), shape.size());
+  }
+  for (std::size_t axis = 0; axis < hosts.size(); ++axis) {
+    if (hosts[axis] >= 1 && shape[axis] % hosts[axis] == 0) continue;
+    fail(Errc::invalid_argument,
+         "Mesh: hosts[{}] is {}, and shape[{}] is {}: expected 1 or more, of equally many chips",
+         axis, hosts[axis], axis, shape[axis]);
+  }
+}
+
 }  // namespace
 
 Mesh::Mesh(std::vector<std::int64_t> shape, std::vector<std::string> axis_names,
-           std::vector<int> device_ids)
+           std::vector<int> device_ids, const std::vector<std::int64_t>& hosts)
     : shape_(std::move(shape)),
       axis_names_(std::move(axis_names)),
       device_ids_(std::move(device_ids)),
@@ -108,20 +121,25 @@ Mesh::Mesh(std::vector<std::int64_t> shape, std::vector<std::string> axis_names,
     std::iota(device_ids_.begin(), device_ids_.end(), 0);
   }
   check_devices(device_ids_, shape_, chips);
+  if (!hosts.empty()) check_hosts(hosts, shape_);
 
   std::int64_t stride = chips;
   std::vector<AtomList> axis_atoms(shape_.size());
   int atom_count = 0;
   for (int axis = 0; axis < num_axes(); ++axis) {
-    for (const std::int64_t prime : prime_factors(shape_[static_cast<std::size_t>(axis)])) {
+    const auto add = [&](std::int64_t prime, bool crosses_hosts) {
       stride /= prime;
       atom_size_.push_back(prime);
       atom_stride_.push_back(stride);
       atom_axis_.push_back(axis);
-      if (++atom_count <= kAtomCountMax) {
-        axis_atoms[static_cast<std::size_t>(axis)].push_back(static_cast<Atom>(atom_count));
-      }
-    }
+      if (++atom_count > kAtomCountMax) return;
+      axis_atoms[static_cast<std::size_t>(axis)].push_back(static_cast<Atom>(atom_count));
+      if (crosses_hosts) dcn_atoms_ = static_cast<AtomMask>(dcn_atoms_ | 1U << atom_count);
+    };
+    const std::int64_t size = shape_[static_cast<std::size_t>(axis)];
+    const std::int64_t parts = hosts.empty() ? 1 : hosts[static_cast<std::size_t>(axis)];
+    for (const std::int64_t prime : prime_factors(parts)) add(prime, true);
+    for (const std::int64_t prime : prime_factors(size / parts)) add(prime, false);
   }
   if (atom_count > kAtomCountMax) {
     fail(Errc::unavailable,

@@ -60,7 +60,8 @@ std::vector<Mesh> small_meshes() {
           Mesh({6}, {"a"}),
           Mesh({2, 4}, {"a", "b"}),
           Mesh({2, 2, 2}, {"a", "b", "c"}, {7, 6, 5, 4, 3, 2, 1, 0}),
-          HybridMesh{{2, 2}, {2, 1}, {"a", "b"}}.mesh()};
+          HybridMesh{{2, 2}, {2, 1}, {"a", "b"}}.mesh(),
+          HybridMesh{{3}, {2}, {"a"}}.mesh()};
 }
 
 std::unique_ptr<Engine> make_cpu_engine(EngineSetup setup) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "tests/support/expect_error.hpp"
 
@@ -22,21 +24,31 @@ TEST(HybridMesh, KeepsDevicesOfAHostTogether) {
   EXPECT_EQ(across.mesh().device_ids(), (std::vector<int>{0, 1, 4, 5, 2, 3, 6, 7}));
 }
 
-TEST(HybridMesh, AtomsOfOneTierStayOnOneHost) {
-  const HybridMesh hybrid{{2, 4}, {3, 2}, {"data", "model"}};
+/// Chips that differ along an atom of a host's chips are on one host, and along others not.
+void expect_tiers(const HybridMesh& hybrid) {
+  SCOPED_TRACE(hybrid.mesh().to_string());
   const Mesh mesh = hybrid.mesh();
   const std::vector<Tier> tiers = atom_tiers(hybrid);
   ASSERT_EQ(static_cast<int>(tiers.size()), mesh.num_atoms() + 1);
-  const auto host = [&](int position) {
-    return mesh.device_at(position) / hybrid.chips_per_host();
-  };
+  EXPECT_EQ(mesh.count(mesh.dcn_atoms()), hybrid.num_hosts());
   for (Atom atom = 1; atom <= mesh.num_atoms(); ++atom) {
     for (int position = 0; position < mesh.size(); ++position) {
-      for (const int member : mesh.group(position, {atom})) {
-        if (member == position) continue;
-        EXPECT_EQ(host(member) == host(position), tiers[atom] == Tier::ici) << int{atom};
-      }
+      const auto group = mesh.group(position, {atom});
+      const bool on_one_host = std::ranges::all_of(
+          group, [&](int member) { return host_of(mesh, member) == host_of(mesh, position); });
+      ASSERT_EQ(on_one_host, tiers[atom] == Tier::ici) << int{atom} << " at " << position;
     }
+  }
+}
+
+TEST(HybridMesh, AtomsOfOneTierStayOnOneHost) {
+  expect_tiers({{2, 4}, {3, 2}, {"data", "model"}});
+  expect_tiers({{12, 3}, {4, 2}, {"data", "model"}});
+}
+
+TEST(HybridMesh, TakesAnyNumberOfChipsOnAnyNumberOfHosts) {
+  for (std::int64_t hosts = 2; hosts <= 16; ++hosts) {
+    for (std::int64_t chips = 2; chips <= 32; ++chips) expect_tiers({{chips}, {hosts}, {"data"}});
   }
 }
 
@@ -65,10 +77,11 @@ TEST(HybridMesh, RejectsSizeBelowOne) {
   });
 }
 
-TEST(HybridMesh, RejectsAnAxisWhoseAtomsCrossTheTiers) {
-  // 6 = 3 * 2: the leading products are 3 and 6, never 2.
-  expect_error(Errc::unavailable, {"\"x\"", "dcn 2", "ici 3", "3,2"}, [] {
-    atom_tiers(HybridMesh{{3}, {2}, {"x"}});
+TEST(HybridMesh, OfHostsThatDoNotDivideAnAxisIsRefused) {
+  expect_error(Errc::invalid_argument, {"hosts[0] is 4", "shape[0] is 6"},
+               [] { (void)Mesh({6}, {"x"}, {}, {4}); });
+  expect_error(Errc::mesh_mismatch, {"hosts (2) has 1", "shape (2,2) has 2"}, [] {
+    (void)Mesh({2, 2}, {"x", "y"}, {}, {2});
   });
 }
 
