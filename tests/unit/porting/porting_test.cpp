@@ -53,7 +53,13 @@ TEST_F(Porting, Tensors) {
   const std::vector<float> data{1, 2, 3, 4, 5, 6};
   const std::vector<std::int64_t> labels{1, 2};
   const Tensor x = to_device(data, {2, 3});
-  const std::vector<Tensor> made{full({2, 3}, 0),     iota({6}, 0),     randint(0, 10, {4}),
+  const auto [no, one] = std::tuple{zeros({2, 3}), ones_like(x)};
+  const auto [range, line] = std::tuple{arange(6), linspace(0, 1, 5)};
+  EXPECT_EQ(no.to_vector(), std::vector<float>(6, 0));
+  EXPECT_EQ(one.to_vector(), std::vector<float>(6, 1));
+  EXPECT_EQ(range.to_vector<std::int32_t>(), (std::vector<std::int32_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(line.to_vector(), (std::vector<float>{0, 0.25, 0.5, 0.75, 1}));
+  const std::vector<Tensor> made{full({2, 3}, 0.5),   eye(3),           randint(0, 10, {4}),
                                  cast(x, DType::f64), stop_gradient(x), clone(x)};
   const std::vector<Tensor> random{rand({2, 3}), randn({2, 3})};
   const auto sizes = std::tuple(x.dim(0), x.shape().size(), x.num_elements());

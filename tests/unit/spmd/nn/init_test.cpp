@@ -21,7 +21,7 @@ using testing::expect_error;
 using Floats = std::vector<float>;
 using Init = testing::TensorTest;
 
-Parameter zeros(const Shape& shape, const std::string& name = "w") {
+Parameter zero_parameter(const Shape& shape, const std::string& name = "w") {
   return make_parameter(name, Floats(static_cast<std::size_t>(shape.num_elements())), shape);
 }
 
@@ -59,7 +59,7 @@ void expect_normal(const Parameter& parameter, double mean, double deviation) {
 }
 
 TEST_F(Init, SpreadsByFanInAndFanOutAsTorchDocuments) {
-  const Parameter w = zeros({100, 50, 2, 2});  // fan in 200, fan out 400
+  const Parameter w = zero_parameter({100, 50, 2, 2});  // fan in 200, fan out 400
   init::xavier_uniform(w, 2);
   expect_uniform(w, 2 * std::sqrt(6.0 / 600));
   init::xavier_normal(w);
@@ -84,7 +84,7 @@ TEST_F(Init, GainsAreTorchs) {
 }
 
 TEST_F(Init, SetsPlainDistributions) {
-  const Parameter w = zeros({20000});
+  const Parameter w = zero_parameter({20000});
   init::constant(w, 0.25);
   EXPECT_EQ(w.to_vector(), Floats(20000, 0.25F));
   init::normal(w, 3, 0.5);
@@ -99,7 +99,7 @@ TEST_F(Init, SetsPlainDistributions) {
 }
 
 TEST_F(Init, CutsTheNormalDistributionOff) {
-  const Parameter w = zeros({20000});
+  const Parameter w = zero_parameter({20000});
   init::trunc_normal(w);
   Moments m = moments(w);
   EXPECT_GE(m.low, -2);
@@ -119,7 +119,7 @@ TEST_F(Init, CutsTheNormalDistributionOff) {
 
 TEST_F(Init, OrthogonalRowsOrColumnsHaveTheLengthOfTheGain) {
   for (const Shape& shape : {Shape{12, 40}, Shape{40, 12}, Shape{12, 5, 8}, Shape{16, 16}}) {
-    const Parameter w = zeros(shape);
+    const Parameter w = zero_parameter(shape);
     init::orthogonal(w, 2);
     const Floats elements = w.to_vector();
     const auto rows = static_cast<std::size_t>(shape[0]);
@@ -140,9 +140,9 @@ TEST_F(Init, OrthogonalRowsOrColumnsHaveTheLengthOfTheGain) {
 }
 
 TEST_F(Init, DependsOnTheSeedAndTheNameAlone) {
-  const Parameter a = zeros({3, 4}, "a");
-  const Parameter again = zeros({3, 4}, "a");
-  const Parameter b = zeros({3, 4}, "b");
+  const Parameter a = zero_parameter({3, 4}, "a");
+  const Parameter again = zero_parameter({3, 4}, "a");
+  const Parameter b = zero_parameter({3, 4}, "b");
   for (const Parameter& w : {a, again, b}) init::kaiming_normal(w);
   EXPECT_EQ(a.to_vector(), again.to_vector());
   EXPECT_NE(a.to_vector(), b.to_vector());
@@ -238,7 +238,7 @@ TEST_F(Init, TellsOtherFirstValuesApart) {
 }
 
 TEST_F(Init, RefusesWhatDoesNotFit) {
-  const Parameter bias = zeros({4});
+  const Parameter bias = zero_parameter({4});
   expect_error(Errc::invalid_argument,
                {"init::xavier_uniform: 'w' f32[4] has no fan in", "init_test.cpp:"},
                [&] { init::xavier_uniform(bias); });
