@@ -11,8 +11,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "actors/device/cpu/loops/aligned_buffer.hpp"
-#include "actors/device/cpu/loops/kernel.hpp"
+#include "chips/cpu/loops/aligned_buffer.hpp"
+#include "chips/cpu/loops/kernel.hpp"
 #include "bench/planned.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/row.hpp"

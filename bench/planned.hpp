@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "actors/device/cpu/executor.hpp"
+#include "chips/cpu/executor.hpp"
 #include "spmd/plan/plan.hpp"
 
 namespace weft::bench {

@@ -19,7 +19,7 @@
 #include "actors/runtime/worker_link.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
 #include "transport/format/saved_notes.hpp"
-#include "transport/storage/file_system.hpp"
+#include "data/files/file_system.hpp"
 #include "transport/storage/part_writer.hpp"
 
 namespace weft {

@@ -18,9 +18,9 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 #include "transport/job/job_record.hpp"
-#include "transport/storage/file_system.hpp"
+#include "data/files/file_system.hpp"
 
 namespace weft {
 namespace {

@@ -13,9 +13,9 @@
 #include <weft/train_context.hpp>
 
 #include "spmd/tensor/node.hpp"
-#include "transport/foreign/safetensors.hpp"
-#include "transport/remote/storages.hpp"
-#include "transport/storage/output_file.hpp"
+#include "data/formats/safetensors.hpp"
+#include "data/remote/storages.hpp"
+#include "data/remote/output_file.hpp"
 
 namespace weft {
 namespace {

@@ -12,8 +12,8 @@
 
 #include <weft/metrics.hpp>
 
-#include "actors/device/engine.hpp"
-#include "actors/device/loaded_rows.hpp"
+#include "chips/engine/engine.hpp"
+#include "chips/engine/loaded_rows.hpp"
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "actors/device/state_hash.hpp"
+#include "chips/engine/state_hash.hpp"
 #include "actors/protocol/protocol.hpp"
 
 namespace weft {

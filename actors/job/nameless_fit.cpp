@@ -20,7 +20,7 @@
 #include "actors/launch/worker_entry.hpp"
 #include "actors/process/elf_object.hpp"
 #include "actors/worker/worker.hpp"
-#include "transport/format/envelope.hpp"
+#include "data/files/envelope.hpp"
 
 namespace weft {
 namespace {

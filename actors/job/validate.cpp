@@ -13,9 +13,9 @@
 #include <weft/mesh.hpp>
 
 #include "actors/job/validate_run.hpp"
-#include "transport/format/plain_file.hpp"
+#include "data/files/plain_file.hpp"
 #include "transport/memory/open_files.hpp"
-#include "transport/remote/storages.hpp"
+#include "data/remote/storages.hpp"
 
 namespace weft {
 namespace {

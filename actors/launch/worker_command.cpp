@@ -18,7 +18,7 @@
 #include "actors/launch/core_shares.hpp"
 #include "actors/launch/foreign_launch.hpp"
 #include "actors/link/environment.hpp"
-#include "transport/format/plain_file.hpp"
+#include "data/files/plain_file.hpp"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "actors/device/loaded_rows.hpp"
+#include "chips/engine/loaded_rows.hpp"
 #include "actors/runtime/buffer_pool.hpp"
 #include "spmd/tensor/runtime.hpp"
 

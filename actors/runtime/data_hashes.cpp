@@ -6,7 +6,7 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/envelope.hpp"
+#include "data/files/envelope.hpp"
 
 namespace weft {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "spmd/tensor/runtime.hpp"
 #include "transport/blackbox/recorder.hpp"
-#include "transport/memory/work_crew.hpp"
+#include "data/files/work_crew.hpp"
 
 namespace weft {
 

@@ -9,9 +9,9 @@
 
 #include "actors/process/log.hpp"
 #include "spmd/ops/fingerprint.hpp"
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
-#include "transport/storage/output_file.hpp"
+#include "data/remote/output_file.hpp"
 
 namespace weft {
 namespace {

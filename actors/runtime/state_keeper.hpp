@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/device/state_hash.hpp"
+#include "chips/engine/state_hash.hpp"
 #include "actors/runtime/arena_buffer.hpp"
 #include "transport/state/kept_state.hpp"
 #include "transport/state/state_directory.hpp"

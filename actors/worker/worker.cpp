@@ -11,7 +11,7 @@
 #include <weft/train_context.hpp>
 
 #include "actors/data/report_log.hpp"
-#include "actors/device/cpu/executor.hpp"
+#include "chips/cpu/executor.hpp"
 #include "actors/process/crash_dump.hpp"
 #include "actors/process/failure.hpp"
 #include "actors/process/job_thread.hpp"
@@ -26,7 +26,7 @@
 #include "spmd/tensor/step_watch.hpp"
 #include "transport/collectives/check_members.hpp"
 #include "transport/collectives/communicator.hpp"
-#include "transport/format/plain_file.hpp"
+#include "data/files/plain_file.hpp"
 #include "transport/job/crash_format.hpp"
 
 namespace weft {

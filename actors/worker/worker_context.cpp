@@ -9,7 +9,7 @@
 #include "actors/data/run_folder.hpp"
 #include "actors/process/log.hpp"
 #include "spmd/tensor/node.hpp"
-#include "transport/format/plain_file.hpp"
+#include "data/files/plain_file.hpp"
 
 namespace weft {
 namespace {

@@ -13,8 +13,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "actors/device/cpu/loops/aligned_buffer.hpp"
-#include "actors/device/cpu/loops/kernel.hpp"
+#include "chips/cpu/loops/aligned_buffer.hpp"
+#include "chips/cpu/loops/kernel.hpp"
 #include "bench/attention/masked.hpp"
 #include "bench/machine.hpp"
 #include "bench/table.hpp"

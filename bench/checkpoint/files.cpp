@@ -20,7 +20,7 @@
 
 #include "bench/machine.hpp"
 #include "bench/python_child.hpp"
-#include "transport/memory/work_crew.hpp"
+#include "data/files/work_crew.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 #include "transport/storage/part_writer.hpp"

@@ -13,7 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "actors/device/cpu/loops/vectorize.hpp"
+#include "chips/cpu/loops/vectorize.hpp"
 #include "bench/machine.hpp"
 #include "bench/planned.hpp"
 #include "bench/table.hpp"

@@ -12,7 +12,7 @@
 
 #include <weft/error.hpp>
 
-#include "transport/foreign/csv.hpp"
+#include "data/formats/csv.hpp"
 
 namespace weft {
 namespace {

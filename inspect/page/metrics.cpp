@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "inspect/views/actor_view.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

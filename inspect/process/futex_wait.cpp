@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "transport/blackbox/box_clock.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

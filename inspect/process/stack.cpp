@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "inspect/process/held_thread.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

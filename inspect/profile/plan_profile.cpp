@@ -10,7 +10,7 @@
 #include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "spmd/ops/row.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

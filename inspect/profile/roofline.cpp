@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "inspect/profile/plan_profile.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 

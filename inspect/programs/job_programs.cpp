@@ -13,9 +13,9 @@
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

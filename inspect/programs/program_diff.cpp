@@ -12,8 +12,8 @@
 #include "spmd/text/difference.hpp"
 #include "spmd/text/listing_difference.hpp"
 #include "spmd/text/text.hpp"
-#include "transport/format/file_bytes.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/file_bytes.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

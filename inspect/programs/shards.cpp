@@ -18,7 +18,7 @@
 #include "spmd/mesh/box.hpp"
 #include "spmd/program/element.hpp"
 #include "transport/job/job_memory.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 #include "transport/state/commits.hpp"
 #include "transport/state/kept_state.hpp"
 

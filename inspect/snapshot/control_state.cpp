@@ -9,7 +9,7 @@
 
 #include "transport/job/control_format.hpp"
 #include "transport/memory/text_words.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 #include "transport/job/crash_format.hpp"
 
 namespace weft {

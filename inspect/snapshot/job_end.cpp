@@ -4,7 +4,7 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 
 namespace weft {
 namespace {

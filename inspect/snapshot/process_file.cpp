@@ -7,7 +7,7 @@
 #include <weft/error.hpp>
 
 #include "inspect/snapshot/json_text.hpp"
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 
 #include <weft/error.hpp>
 
-#include "transport/foreign/csv.hpp"
+#include "data/formats/csv.hpp"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "inspect/views/actor_view.hpp"
 #include "inspect/views/colours.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 

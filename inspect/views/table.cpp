@@ -8,7 +8,7 @@
 #include <weft/error.hpp>
 
 #include "inspect/views/colours.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/why/why.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-// What every kind of chip has to do (actors/device/engine.hpp), asked of each engine:
+// What every kind of chip has to do (chips/engine/engine.hpp), asked of each engine:
 // the CPU's, and the reference interpreter as a chip.
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include <weft/chip.hpp>
 
-#include "actors/device/state_hash.hpp"
+#include "chips/engine/state_hash.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/custom_function.hpp"
 #include "spmd/program/element.hpp"

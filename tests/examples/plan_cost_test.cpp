@@ -17,7 +17,7 @@
 #include "tests/support/drawn_digits.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
 
 namespace weft::plan_cost_test {

@@ -25,7 +25,7 @@ say() {
 
 folders=()
 product=()  # all but the tests
-for folder in include schema spmd transport inspect actors tools examples bench tests; do
+for folder in include schema spmd data transport chips inspect actors tools examples bench tests; do
   [[ -e $folder ]] || continue
   folders+=("$folder")
   if [[ $folder != tests ]]; then product+=("$folder"); fi
@@ -54,14 +54,17 @@ readonly job_api='<weft/(callback|checkpoint_config|checkpoint_manager|chip|conf
 
 floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
 floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'
-floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann)/.*>' \
+floor data "$standard" "$posix" '<(fmt|nlohmann)/.*>' \
   '<(archive|archive_entry|jerror|jpeglib|png|xxhash|zlib)\.h>' \
-  '<(curl|libexif|unicode|webp)/[a-z0-9-]+\.h>' \
-  '<weft_schema/.*>' "$tensor_api" '"(spmd|transport)/.*"'
+  '<(curl|libexif|unicode|webp)/[a-z0-9-]+\.h>' "$tensor_api" '"(spmd|data)/.*"'
+floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann)/.*>' \
+  '<xxhash\.h>' '<weft_schema/.*>' "$tensor_api" '"(spmd|data|transport)/.*"'
+floor chips "$standard" "$posix" '<(fmt|nlohmann|oneapi|xbyak)/.*>' \
+  "$tensor_api" '<weft/(chip|device)\.hpp>' '"(spmd|data|transport|chips)/.*"'
 floor inspect "$standard" "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl|xxhash)\.h>' \
-  "$tensor_api" '"(spmd|transport|inspect)/.*"'
-floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|oneapi|openssl|xbyak)/.*>' \
-  "$tensor_api" "$job_api" '"(spmd|transport|inspect|actors)/.*"'
+  "$tensor_api" '"(spmd|data|transport|inspect)/.*"'
+floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|openssl)/.*>' \
+  "$tensor_api" "$job_api" '"(spmd|data|transport|chips|inspect|actors)/.*"'
 floor examples "$standard" "$posix" '<(fmt|spdlog|nlohmann|CLI)/.*>' '<(httplib|xxhash)\.h>' \
   "$tensor_api" "$job_api" '"examples/.*"'
 say 'a header of the tensor API knows nothing of jobs' < <(
@@ -91,18 +94,18 @@ say 'the headers include each other in a circle' < <(
 
 # Each room may include those before it.
 readonly rooms=(
-  spmd/{base,mesh,program,control,rules,ops,text,reference,passes,plan,tensor,functions,nn,data}
-  transport/{format,foreign,pytorch,image,memory,board,blackbox,job,reduce,collectives,state,channel,remote,storage,resume,dataset,text}
+  spmd/{base,mesh,program,control,rules,ops,text,reference,passes,plan,tensor,functions,nn}
+  data/{files,remote,items,formats,pytorch,images,datasets,text}
+  transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume}
+  chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu
   inspect/{process,snapshot,why,views,programs,history,profile,page}
-  actors/{process,protocol,supervision,link}
-  actors/device actors/device/cpu/{loops,jit,onednn,attention,kernels} actors/device/cpu
-  actors/{runtime,data,worker,trainer,launch,job}
+  actors/{process,protocol,supervision,link,device,runtime,data,worker,trainer,launch,job}
 )
 say 'this room is not in the list of rooms' < <(
-  sources spmd transport inspect actors | sed 's|/[^/]*$||' | sort -u |
+  sources spmd data transport chips inspect actors | sed 's|/[^/]*$||' | sort -u |
     grep -vxF "$(printf '%s\n' "${rooms[@]}")" | sed 's|$|:1|' || true)
 say 'the header is of a later room' < <(
-  includes spmd transport inspect actors | matching ':"' | tr -d '"' | awk -F: -v order="${rooms[*]}" '
+  includes spmd data transport chips inspect actors | matching ':"' | tr -d '"' | awk -F: -v order="${rooms[*]}" '
     function room(path) { sub("/[^/]*$", "", path); return at[path] }
     BEGIN { n = split(order, rooms, " "); for (i = 1; i <= n; ++i) at[rooms[i]] = i }
     room($3) > room($1)')
@@ -118,10 +121,10 @@ say 'another header has a type of this name' < <(
       place[space, name]
     }')
 say 'only actors/worker/worker.cpp, where engines are made, names a kind of chip' < <(
-  includes "${product[@]}" | but '^(bench/|actors/device/cpu/|actors/worker/worker\.cpp:)' |
-    matching ':"actors/device/cpu/')
+  includes "${product[@]}" | but '^(bench/|chips/cpu/|actors/worker/worker\.cpp:)' |
+    matching ':"chips/cpu/')
 say 'a room has at most 12 headers' < <(
-  sources spmd transport inspect actors | matching '\.hpp$' | xargs -r dirname | sort | uniq -c |
+  sources spmd data transport chips inspect actors | matching '\.hpp$' | xargs -r dirname | sort | uniq -c |
     awk '$1 > 12 {print $2 ":" $1}')
 
 say 'spmd/ holds values: no thread, clock, file or chance' < <(
@@ -131,13 +134,13 @@ say 'includes are written <weft/NAME.hpp> or "floor/room/NAME.hpp"' < <(
 say 'caf stands only in *_actor.*, messages.* and system.*' < <(
   sources "${product[@]}" | but '(_actor|/messages|/system)\.[a-z]+$' |
     xargs -r grep -HnP '\bcaf::|<caf/' /dev/null || true)
-say 'oneDNN stands only in actors/device/cpu/onednn/' < <(
-  sources "${product[@]}" | but '^actors/device/cpu/onednn/' |
+say 'oneDNN stands only in chips/cpu/onednn/' < <(
+  sources "${product[@]}" | but '^chips/cpu/onednn/' |
     xargs -r grep -HnP '\bdnnl::|<oneapi/' /dev/null || true)
-say 'libcurl stands only in transport/remote/' < <(
-  sources "${product[@]}" | but '^transport/remote/' | xargs -r grep -HnP '<curl/' /dev/null || true)
-say 'xbyak stands only in actors/device/cpu/jit/' < <(
-  sources "${product[@]}" | but '^actors/device/cpu/jit/' |
+say 'libcurl stands only in data/remote/' < <(
+  sources "${product[@]}" | but '^data/remote/' | xargs -r grep -HnP '<curl/' /dev/null || true)
+say 'xbyak stands only in chips/cpu/jit/' < <(
+  sources "${product[@]}" | but '^chips/cpu/jit/' |
     xargs -r grep -HnP '\bXbyak::|<xbyak/' /dev/null || true)
 
 say 'a header has at most 150 lines' < <(

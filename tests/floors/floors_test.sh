@@ -11,7 +11,7 @@ failed=0
 tree() {
   rm -rf "${work:?}/tree"
   mkdir -p "$work"/tree/{include/weft,spmd/mesh,spmd/tensor,transport/board}
-  mkdir -p "$work"/tree/actors/{device/cpu/onednn,worker}
+  mkdir -p "$work"/tree/{data,chips/cpu/onednn,actors/{device,worker}}
   mkdir -p "$work"/tree/{inspect,examples,tests}
   cd "$work/tree"
   printf '#include <vector>\n' >include/weft/mesh.hpp
@@ -21,9 +21,9 @@ tree() {
   printf '#include <fmt/format.h>\n#include <weft/mesh.hpp>\n#include "spmd/mesh/b.hpp"\n' >spmd/tensor/a.cpp
   printf '#include <unistd.h>\n#include <boost/interprocess/x.hpp>\n' >transport/board/a.cpp
   printf '#include <caf/all.hpp>\ncaf::actor x;\n' >actors/device/device_actor.cpp
-  printf '#include <oneapi/dnnl/dnnl.hpp>\n' >actors/device/cpu/onednn/dot.cpp
-  printf '#include "actors/device/engine.hpp"\n' >actors/device/cpu/executor.hpp
-  printf '#include "actors/device/cpu/executor.hpp"\n' >actors/worker/worker.cpp
+  printf '#include <oneapi/dnnl/dnnl.hpp>\n' >chips/cpu/onednn/dot.cpp
+  printf '#include "chips/engine/engine.hpp"\n' >chips/cpu/executor.hpp
+  printf '#include "chips/cpu/executor.hpp"\n' >actors/worker/worker.cpp
   printf 'int x;\n%.0s' {1..500} >tests/long_test.cpp
   printf 'namespace weft::mesh_test {\n}\n' >tests/mesh_test.cpp
   mkdir -p "$(dirname "$1")"
@@ -73,12 +73,12 @@ include/weft/tensor.hpp:2: the headers include each other in a circle
 include/weft/type.hpp:1: the headers include each other in a circle"
 refuses spmd/mesh/b.hpp 'namespace weft {\nstruct Box {\n};\nclass Box;\nclass Box : public Shape {\n};\n}\n' \
   '5: another header has a type of this name'
-refuses actors/device/c.cpp '#include "actors/device/cpu/executor.hpp"\n' \
+refuses chips/engine/c.cpp '#include "chips/cpu/executor.hpp"\n' \
   "1: the header is of a later room
-actors/device/c.cpp:1: only actors/worker/worker.cpp, where engines are made, names a kind of chip"
-refuses actors/worker/c.cpp '#include "actors/device/cpu/executor.hpp"\n' \
+chips/engine/c.cpp:1: only actors/worker/worker.cpp, where engines are made, names a kind of chip"
+refuses actors/worker/c.cpp '#include "chips/cpu/executor.hpp"\n' \
   '1: only actors/worker/worker.cpp, where engines are made, names a kind of chip'
-refuses tools/c.cpp '#include "actors/device/cpu/onednn/dot.hpp"\n' \
+refuses tools/c.cpp '#include "chips/cpu/onednn/dot.hpp"\n' \
   '1: only actors/worker/worker.cpp, where engines are made, names a kind of chip'
 refuses actors/job/c.cpp '#include "tools/weft/plan.hpp"\n' \
   '1: not to be included on the floor actors/'
@@ -87,12 +87,12 @@ refuses actors/device/device.cpp 'caf::actor x;\n' \
 refuses examples/c.cpp '#include <caf/all.hpp>\n' \
   "1: not to be included on the floor examples/
 examples/c.cpp:1: caf stands only in *_actor.*, messages.* and system.*"
-refuses actors/device/c.cpp '#include <oneapi/dnnl/dnnl.hpp>\n' \
-  '1: oneDNN stands only in actors/device/cpu/onednn/'
-refuses transport/board/c.cpp '#include <curl/curl.h>\n' \
-  '1: libcurl stands only in transport/remote/'
-refuses actors/device/cpu/c.cpp '#include <xbyak/xbyak.h>\n' \
-  '1: xbyak stands only in actors/device/cpu/jit/'
+refuses chips/engine/c.cpp '#include <oneapi/dnnl/dnnl.hpp>\n' \
+  '1: oneDNN stands only in chips/cpu/onednn/'
+refuses data/files/c.cpp '#include <curl/curl.h>\n' \
+  '1: libcurl stands only in data/remote/'
+refuses chips/cpu/c.cpp '#include <xbyak/xbyak.h>\n' \
+  '1: xbyak stands only in chips/cpu/jit/'
 refuses tests/c.cpp '#include "c.hpp"\n' \
   '1: includes are written <weft/NAME.hpp> or "floor/room/NAME.hpp"'
 refuses tests/c.cpp '#include <weft/mesh/mesh.hpp>\n' \

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/fuzz/fuzz.hpp"
-#include "transport/foreign/csv.hpp"
+#include "data/formats/csv.hpp"
 
 namespace weft {
 namespace {

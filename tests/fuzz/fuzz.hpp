@@ -10,7 +10,7 @@
 #include <weft/error.hpp>
 
 #include "tests/support/aligned_copy.hpp"
-#include "transport/format/envelope.hpp"
+#include "data/files/envelope.hpp"
 
 namespace weft {
 

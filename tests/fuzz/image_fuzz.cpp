@@ -3,8 +3,8 @@
 #include <weft/image_files.hpp>
 
 #include "tests/fuzz/fuzz.hpp"
-#include "transport/image/orientation.hpp"
-#include "transport/image/picture.hpp"
+#include "data/images/orientation.hpp"
+#include "data/images/picture.hpp"
 
 namespace weft {
 namespace {

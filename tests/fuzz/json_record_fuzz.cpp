@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "tests/fuzz/fuzz.hpp"
-#include "transport/dataset/json_record.hpp"
+#include "data/datasets/json_record.hpp"
 
 namespace weft {
 namespace {

@@ -1,8 +1,8 @@
 /// Bytes as a whole file, of which the directory is read, and each array with its header.
 
 #include "tests/fuzz/fuzz.hpp"
-#include "transport/foreign/npy.hpp"
-#include "transport/foreign/npz.hpp"
+#include "data/formats/npy.hpp"
+#include "data/formats/npz.hpp"
 
 namespace weft {
 namespace {

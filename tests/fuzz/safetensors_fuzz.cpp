@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tests/fuzz/fuzz.hpp"
-#include "transport/foreign/safetensors.hpp"
+#include "data/formats/safetensors.hpp"
 
 namespace weft {
 namespace {

@@ -11,9 +11,9 @@
 #include <limits>
 #include <span>
 
-#include "actors/device/cpu/executor.hpp"
-#include "actors/device/cpu/jit/executable_memory.hpp"
-#include "actors/device/cpu/loops/vectorize.hpp"
+#include "chips/cpu/executor.hpp"
+#include "chips/cpu/jit/executable_memory.hpp"
+#include "chips/cpu/loops/vectorize.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/element.hpp"
 #include "spmd/text/text.hpp"

@@ -11,7 +11,7 @@
 
 #include "tests/support/temporary_folder.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
-#include "transport/storage/file_system.hpp"
+#include "data/files/file_system.hpp"
 #include "transport/storage/shard_owners.hpp"
 
 namespace weft::testing {

@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-#include "actors/device/cpu/executor.hpp"
+#include "chips/cpu/executor.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/program/element.hpp"
 

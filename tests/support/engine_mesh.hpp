@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "actors/device/engine.hpp"
+#include "chips/engine/engine.hpp"
 #include "spmd/reference/interpret.hpp"
 #include "transport/board/board.hpp"
 #include "transport/collectives/tier.hpp"

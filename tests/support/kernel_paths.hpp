@@ -1,9 +1,9 @@
 #pragma once
-/// The paths of kernels that this processor has (actors/device/cpu/loops/vectorize.hpp).
+/// The paths of kernels that this processor has (chips/cpu/loops/vectorize.hpp).
 
 #include <vector>
 
-#include "actors/device/cpu/loops/vectorize.hpp"
+#include "chips/cpu/loops/vectorize.hpp"
 
 namespace weft::testing {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/support/checkpoint_world.hpp"
-#include "transport/storage/file_system.hpp"
+#include "data/files/file_system.hpp"
 
 namespace weft::testing {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "actors/device/chip_collectives.hpp"
-#include "actors/device/plan_calls.hpp"
-#include "actors/device/state_hash.hpp"
+#include "chips/engine/chip_collectives.hpp"
+#include "chips/engine/plan_calls.hpp"
+#include "chips/engine/state_hash.hpp"
 #include "spmd/control/loops.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/plan/shared.hpp"

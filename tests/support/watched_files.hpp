@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "transport/storage/file_system.hpp"
+#include "data/files/file_system.hpp"
 
 namespace weft::testing {
 

@@ -13,12 +13,12 @@
 #include <weft/error.hpp>
 
 #include "tools/weft/tensor_choice.hpp"
-#include "transport/foreign/npy.hpp"
-#include "transport/foreign/npz.hpp"
-#include "transport/foreign/safetensors.hpp"
-#include "transport/memory/utf8.hpp"
-#include "transport/remote/storages.hpp"
-#include "transport/storage/output_file.hpp"
+#include "data/formats/npy.hpp"
+#include "data/formats/npz.hpp"
+#include "data/formats/safetensors.hpp"
+#include "data/files/utf8.hpp"
+#include "data/remote/storages.hpp"
+#include "data/remote/output_file.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft {

@@ -18,7 +18,7 @@
 #include "tools/weft/rescue.hpp"
 #include "tools/weft/suggest.hpp"
 #include "tools/weft/sweep.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{"SPMD training for C++: launches jobs and looks into them.", "weft"};

@@ -24,7 +24,7 @@
 #include "spmd/plan/step_cost.hpp"
 #include "tools/weft/plan/first_step.hpp"
 #include "tools/weft/plan/profile.hpp"
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
 #include "transport/memory/wait.hpp"
 

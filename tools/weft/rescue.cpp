@@ -13,7 +13,7 @@
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/columns.hpp"
 #include "transport/job/remains.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 #include "transport/resume/rescue.hpp"
 
 namespace weft {

@@ -13,8 +13,8 @@
 #include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "transport/job/remains.hpp"
-#include "transport/memory/utf8.hpp"
-#include "transport/storage/output_file.hpp"
+#include "data/files/utf8.hpp"
+#include "data/remote/output_file.hpp"
 
 namespace weft {
 namespace {

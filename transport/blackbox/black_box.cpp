@@ -7,8 +7,8 @@
 #include <weft/error.hpp>
 
 #include "transport/blackbox/black_box_writer.hpp"
-#include "transport/format/file_bytes.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/file_bytes.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

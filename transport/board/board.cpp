@@ -8,7 +8,7 @@
 
 #include "transport/board/board_format.hpp"
 #include "transport/board/board_row.hpp"
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 
 namespace weft {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "transport/memory/namespaces.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -16,7 +16,7 @@
 #include <weft/type.hpp>
 
 #include "spmd/mesh/sharding.hpp"
-#include "transport/format/envelope.hpp"
+#include "data/files/envelope.hpp"
 #include "transport/format/state_kind.hpp"
 #include "transport/format/stored_loader.hpp"
 

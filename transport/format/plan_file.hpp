@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "spmd/plan/plan.hpp"
-#include "transport/format/envelope.hpp"
+#include "data/files/envelope.hpp"
 
 namespace weft {
 

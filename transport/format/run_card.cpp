@@ -6,7 +6,7 @@
 #include <weft_schema/run_card_generated.h>
 #include <weft/error.hpp>
 
-#include "transport/format/plain_file.hpp"
+#include "data/files/plain_file.hpp"
 #include "transport/format/tensor_fields.hpp"
 
 namespace weft {

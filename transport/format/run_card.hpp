@@ -12,7 +12,7 @@
 
 #include <weft/mesh.hpp>
 
-#include "transport/format/envelope.hpp"
+#include "data/files/envelope.hpp"
 
 namespace weft {
 

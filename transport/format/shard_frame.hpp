@@ -15,7 +15,7 @@
 
 #include <weft/type.hpp>
 
-#include "transport/format/envelope.hpp"
+#include "data/files/envelope.hpp"
 
 namespace weft {
 

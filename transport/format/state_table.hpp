@@ -13,7 +13,7 @@
 #include <weft/mesh.hpp>
 
 #include "spmd/program/program.hpp"
-#include "transport/format/envelope.hpp"
+#include "data/files/envelope.hpp"
 #include "transport/format/state_kind.hpp"
 #include "transport/format/stored_loader.hpp"
 

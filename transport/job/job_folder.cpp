@@ -15,7 +15,7 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 #include "transport/format/run_card.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/job/job_record.hpp"

@@ -14,7 +14,7 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
 
 namespace weft {

@@ -17,10 +17,10 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/file_bytes.hpp"
-#include "transport/format/plain_file.hpp"
-#include "transport/remote/object_cache.hpp"
-#include "transport/remote/storages.hpp"
+#include "data/files/file_bytes.hpp"
+#include "data/files/plain_file.hpp"
+#include "data/remote/object_cache.hpp"
+#include "data/remote/storages.hpp"
 #include "transport/storage/checkpoint_objects.hpp"
 
 namespace weft {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "transport/format/checkpoint_manifest.hpp"
-#include "transport/storage/file_system.hpp"
+#include "data/files/file_system.hpp"
 
 namespace weft {
 

@@ -9,10 +9,10 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/plain_file.hpp"
-#include "transport/memory/work_crew.hpp"
-#include "transport/remote/object_cache.hpp"
-#include "transport/remote/storages.hpp"
+#include "data/files/plain_file.hpp"
+#include "data/files/work_crew.hpp"
+#include "data/remote/object_cache.hpp"
+#include "data/remote/storages.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 
 namespace weft {

@@ -8,11 +8,11 @@
 #include <weft/error.hpp>
 
 #include "transport/format/shard_frame.hpp"
-#include "transport/memory/work_crew.hpp"
-#include "transport/remote/object_cache.hpp"
-#include "transport/remote/storages.hpp"
+#include "data/files/work_crew.hpp"
+#include "data/remote/object_cache.hpp"
+#include "data/remote/storages.hpp"
 #include "transport/storage/checkpoint_objects.hpp"
-#include "transport/storage/part_files.hpp"
+#include "data/files/part_files.hpp"
 
 namespace weft {
 namespace {

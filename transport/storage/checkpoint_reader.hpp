@@ -9,7 +9,7 @@
 
 #include "transport/format/checkpoint_manifest.hpp"
 #include "transport/storage/box_runs.hpp"
-#include "transport/storage/part_files.hpp"
+#include "data/files/part_files.hpp"
 
 namespace weft {
 

@@ -6,7 +6,7 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 
 namespace weft {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "transport/format/checkpoint_manifest.hpp"
-#include "transport/storage/file_system.hpp"
+#include "data/files/file_system.hpp"
 
 namespace weft {
 

@@ -13,9 +13,9 @@
 
 #include "transport/format/checkpoint_manifest.hpp"
 #include "transport/format/shard_frame.hpp"
-#include "transport/memory/work_crew.hpp"
+#include "data/files/work_crew.hpp"
 #include "transport/storage/box_runs.hpp"
-#include "transport/storage/file_system.hpp"
+#include "data/files/file_system.hpp"
 
 namespace weft {
 

@@ -16,7 +16,7 @@
 #include "spmd/tensor/tensor_source.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
-#include "transport/storage/part_files.hpp"
+#include "data/files/part_files.hpp"
 
 namespace weft {
 

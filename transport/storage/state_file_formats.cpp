@@ -8,12 +8,12 @@
 
 #include <weft/error.hpp>
 
-#include "transport/foreign/safetensors.hpp"
-#include "transport/format/envelope.hpp"
-#include "transport/format/file_bytes.hpp"
-#include "transport/pytorch/torch_file.hpp"
-#include "transport/remote/object_cache.hpp"
-#include "transport/remote/storages.hpp"
+#include "data/formats/safetensors.hpp"
+#include "data/files/envelope.hpp"
+#include "data/files/file_bytes.hpp"
+#include "data/pytorch/torch_file.hpp"
+#include "data/remote/object_cache.hpp"
+#include "data/remote/storages.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft {

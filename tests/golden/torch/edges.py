@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes edges.json: samples as those of samples.py, of numbers at which functions change: NaN,
 infinities, zeros of both signs, kinks, ties, the ends of integers, and means over many numbers of
-16 bits. See tests/unit/actors/device/cpu/edges_test.cpp and
+16 bits. See tests/unit/chips/cpu/edges_test.cpp and
 tests/unit/spmd/functions/samples_test.cpp.
 
 Elements that repeat with a period of one or two stand once."""

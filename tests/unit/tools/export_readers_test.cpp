@@ -12,8 +12,8 @@
 
 #include "tests/support/checkpoint_world.hpp"
 #include "tools/weft/export.hpp"
-#include "transport/format/envelope.hpp"
-#include "transport/format/file_bytes.hpp"
+#include "data/files/envelope.hpp"
+#include "data/files/file_bytes.hpp"
 
 namespace weft::export_readers_test {
 namespace {

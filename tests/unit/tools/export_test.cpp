@@ -9,9 +9,9 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
 #include "tools/weft/show_tensors.hpp"
-#include "transport/foreign/npy.hpp"
-#include "transport/foreign/npz.hpp"
-#include "transport/format/file_bytes.hpp"
+#include "data/formats/npy.hpp"
+#include "data/formats/npz.hpp"
+#include "data/files/file_bytes.hpp"
 #include "transport/format/saved_notes.hpp"
 #include "transport/storage/state_file.hpp"
 

@@ -12,7 +12,7 @@
 #include "inspect/history/trace.hpp"
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/trace_file.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -18,7 +18,7 @@
 #include "tools/weft/inspect/views.hpp"
 #include "tools/weft/inspect/why.hpp"
 #include "tools/weft/show_tensors.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

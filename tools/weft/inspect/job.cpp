@@ -8,7 +8,7 @@
 #include <weft/error.hpp>
 
 #include "tools/weft/inspect/past_run.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

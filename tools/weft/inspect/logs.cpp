@@ -17,7 +17,7 @@
 #include "inspect/history/job_logs.hpp"
 #include "inspect/views/colours.hpp"
 #include "tools/weft/inspect/job.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -16,7 +16,7 @@
 #include "inspect/page/document.hpp"
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/page_feed.hpp"
-#include "transport/storage/output_file.hpp"
+#include "data/remote/output_file.hpp"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <zlib.h>
 
-#include "transport/storage/output_file.hpp"
+#include "data/remote/output_file.hpp"
 
 namespace weft {
 

@@ -23,7 +23,7 @@
 #include "tools/weft/launch/result_file.hpp"
 #include "tools/weft/launch/shell_word.hpp"
 #include "tools/weft/launch/timeout.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

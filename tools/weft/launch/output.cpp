@@ -15,7 +15,7 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/plain_file.hpp"
+#include "data/files/plain_file.hpp"
 
 namespace weft {
 namespace {

@@ -12,7 +12,7 @@
 #include "transport/board/board.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/remains.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 #include "transport/resume/rescue.hpp"
 #include "transport/resume/rescue_note.hpp"
 #include "transport/storage/checkpoint_folder.hpp"

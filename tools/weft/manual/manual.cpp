@@ -13,7 +13,7 @@
 
 #include "tools/weft/manual/completions.hpp"
 #include "tools/weft/manual/man_page.hpp"
-#include "transport/format/plain_file.hpp"
+#include "data/files/plain_file.hpp"
 
 namespace weft {
 namespace {

@@ -19,7 +19,7 @@
 #include "inspect/programs/chip_memory.hpp"
 #include "inspect/views/table.hpp"
 #include "tools/weft/launch/launched_program.hpp"
-#include "transport/format/file_bytes.hpp"
+#include "data/files/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
 
 namespace weft {

@@ -11,7 +11,7 @@
 #include "inspect/why/words.hpp"
 #include "spmd/plan/step_cost.hpp"
 #include "tools/weft/plan/first_step.hpp"
-#include "transport/memory/utf8.hpp"
+#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

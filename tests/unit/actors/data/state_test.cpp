@@ -14,7 +14,7 @@
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
-#include "transport/foreign/safetensors.hpp"
+#include "data/formats/safetensors.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft::state_test {

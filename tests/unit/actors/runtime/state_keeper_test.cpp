@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "actors/device/cpu/executor.hpp"
+#include "chips/cpu/executor.hpp"
 #include "spmd/passes/partition.hpp"
 #include "tests/support/arena_pool.hpp"
 #include "tests/support/expect_error.hpp"

@@ -11,7 +11,7 @@
 
 #include "tests/support/aligned_copy.hpp"
 #include "tests/support/expect_error.hpp"
-#include "transport/format/envelope.hpp"
+#include "data/files/envelope.hpp"
 
 namespace weft {
 

@@ -14,11 +14,11 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/memory_storage.hpp"
-#include "transport/remote/object_cache.hpp"
-#include "transport/remote/storages.hpp"
+#include "data/remote/object_cache.hpp"
+#include "data/remote/storages.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
-#include "transport/storage/output_file.hpp"
+#include "data/remote/output_file.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft::checkpoint_objects_test {

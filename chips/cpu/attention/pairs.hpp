@@ -1,0 +1,71 @@
+#pragma once
+/// Pairs of bf16 numbers. AVX-512 BF16 adds the products of both to a sum in f32 with one
+/// instruction. What is declared here is for functions that are compiled for it. Vectors are passed
+/// by reference, as the calling convention of those of 64 bytes depends on the target (-Wpsabi).
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <cstdint>
+#include <type_traits>
+
+#include "chips/cpu/attention/lanes.hpp"
+
+namespace weft::kernels {
+
+/// Two numbers that follow each other along the depth of a product, the first in the lower half.
+using Bf16Pair = std::uint32_t;
+using PairLanes = Lanes<Bf16Pair, 64>;
+using SumLanes = Lanes<float, 64>;
+
+/// How many numbers along the depth of a product one element of its operands is.
+template <typename E>
+inline constexpr std::int64_t kDepthOf = std::is_same_v<E, Bf16Pair> ? 2 : 1;
+
+/// Whether the element is 0, of a pair both halves.
+template <typename E>
+bool is_zero(E element) {
+  if constexpr (std::is_same_v<E, Bf16Pair>) return (element & 0x7fff7fffU) == 0;
+  return element == 0;
+}
+/// Makes halves 0 by which the weight's own are 0. Whole numbers of 0 are passed over instead.
+template <typename C, int kBytes>
+void hide_unweighed(C, Lanes<C, kBytes>&) {}
+inline void hide_unweighed(Bf16Pair weight, PairLanes& rows) {
+  rows.v &=
+      ((weight & 0x7fffU) != 0 ? 0xffffU : 0U) | ((weight & 0x7fff0000U) != 0 ? 0xffff0000U : 0U);
+}
+
+/// sum += a * b.
+template <typename C, int kBytes>
+void add_products(Lanes<C, kBytes>& sum, const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b) {
+  sum = fused(a, b, sum);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx512f,avx512bf16")]] inline void add_products(SumLanes& sum, const PairLanes& a,
+                                                               const PairLanes& b) {
+  sum.v = _mm512_dpbf16_ps(sum.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v));
+}
+
+/// Rounds both: the pairs of `first`, each of two lanes side by side, and then those of `second`.
+[[gnu::target("avx512f,avx512bf16")]] inline void pair_lanes(const SumLanes& first,
+                                                             const SumLanes& second,
+                                                             PairLanes& pairs) {
+  pairs.v = reinterpret_cast<PairLanes::Vector>(_mm512_cvtne2ps_pbh(second.v, first.v));
+}
+
+/// Rounds both: a pair for each lane, with the number of `first` in its lower half.
+[[gnu::target("avx512f,avx512bw,avx512bf16")]] inline void pair_rows(const SumLanes& first,
+                                                                     const SumLanes& second,
+                                                                     PairLanes& pairs) {
+  PairLanes places;  // 16-bit lanes i and 16 + i
+  for (std::uint32_t i = 0; i < 16; ++i) places.v[i] = i | (16 + i) << 16;
+  const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second.v, first.v));
+  pairs.v = reinterpret_cast<PairLanes::Vector>(
+      _mm512_permutexvar_epi16(reinterpret_cast<__m512i>(places.v), both));
+}
+#endif
+
+}  // namespace weft::kernels

@@ -1,0 +1,145 @@
+#pragma once
+/// Rows of attention's operands and results, on the way to and from tiles.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "chips/cpu/attention/tiles.hpp"
+#include "chips/cpu/loops/element.hpp"
+
+namespace weft::kernels {
+
+/// Gives out 64-byte aligned parts of a kernel's scratch memory. From a null pointer it counts.
+class ScratchParts {
+ public:
+  explicit ScratchParts(std::byte* scratch) : next_(reinterpret_cast<std::uintptr_t>(scratch)) {}
+
+  template <typename C>
+  C* take(std::int64_t count) {
+    const std::uintptr_t part = next_;
+    next_ += (static_cast<std::size_t>(count) * sizeof(C) + 63) / 64 * 64;
+    return reinterpret_cast<C*>(part);
+  }
+  std::uintptr_t next() const { return next_; }
+
+ private:
+  std::uintptr_t next_;
+};
+
+/// Calls visit(std::type_identity<T>{}) with the type of elements that are computed in C.
+template <typename C, typename Visit>
+void visit_elements(DType dtype, Visit visit) {
+  if constexpr (std::is_same_v<C, double>) {
+    visit(std::type_identity<double>{});
+  } else {
+    switch (dtype) {
+      case DType::bf16: return visit(std::type_identity<Bf16>{});
+      case DType::f16: return visit(std::type_identity<F16>{});
+      default: return visit(std::type_identity<float>{});
+    }
+  }
+}
+
+/// Rows of `size` elements, with zeros behind them.
+template <typename C>
+void read_rows(DType dtype, const std::byte* rows, std::int64_t count, std::int64_t size,
+               VectorRows<C> to) {
+  visit_elements<C>(dtype, [&]<typename T>(std::type_identity<T>) {
+    const T* from = as<T>(rows);
+    for (std::int64_t r = 0; r < count; ++r, from += size, to.data += to.row) {
+      for (std::int64_t e = 0; e < size; ++e) to.data[e] = load(from[e]);
+      for (std::int64_t e = size; e < to.row; ++e) to.data[e] = C{0};
+    }
+  });
+}
+/// The reverse, times `factor(r)` for row r.
+template <typename C, typename Factor>
+void write_rows(DType dtype, VectorRows<const C> from, std::int64_t count, std::int64_t size,
+                Factor factor, std::byte* rows) {
+  visit_elements<C>(dtype, [&]<typename T>(std::type_identity<T>) {
+    T* to = as<T>(rows);
+    for (std::int64_t r = 0; r < count; ++r, from.data += from.row, to += size) {
+      const C times = factor(r);
+      for (std::int64_t e = 0; e < size; ++e) to[e] = store<T>(from.data[e] * times);
+    }
+  });
+}
+
+/// The rows of an operand as C: they themselves, or a copy for each head.
+template <typename V, typename C>
+class HeadRows {
+ public:
+  /// `right`: whether right() is called.
+  HeadRows(DType dtype, const std::byte* operand, std::int64_t count, std::int64_t size, bool right,
+           ScratchParts& parts)
+      : dtype_(dtype),
+        next_(operand),
+        count_(count),
+        size_(size),
+        row_(right ? AttentionTile<V, C>::padded(size) : size) {
+    if (is_half(dtype) || row_ != size) copy_ = parts.take<C>(count * row_);
+  }
+
+  /// Goes to the next head.
+  void next() {
+    rows_ = copy_ == nullptr ? as<C>(next_) : copy_;
+    if (copy_ != nullptr) read_rows(dtype_, next_, count_, size_, VectorRows<C>{copy_, row_});
+    next_ += count_ * size_ * static_cast<std::int64_t>(byte_size(dtype_));
+  }
+  /// From row j on, which begins a tile: as the left operand of a product along rows, and as the
+  /// right operand of one across them.
+  LeftMatrix<C> left(std::int64_t j) const { return {rows_ + j * row_, row_, 1}; }
+  VectorRows<const C> right(std::int64_t j) const { return {rows_ + j * row_, row_}; }
+
+ private:
+  DType dtype_;
+  const std::byte* next_;
+  std::int64_t count_;
+  std::int64_t size_;
+  std::int64_t row_;
+  C* copy_ = nullptr;
+  const C* rows_ = nullptr;
+};
+
+/// A tile of rows of queries, as rows and as columns.
+template <typename V, typename C>
+class TileRows {
+ public:
+  using Tile = AttentionTile<V, C>;
+
+  /// `with_rows`: whether rows() is called.
+  TileRows(std::int64_t size, [[maybe_unused]] bool with_rows, ScratchParts& parts)
+      : size_(size),
+        row_(Tile::padded(size)),
+        rows_(parts.take<C>(Tile::kQueries * row_)),
+        columns_(parts.take<C>(Tile::kQueries * row_)) {}
+
+  /// `operand`: its first row. Columns of further queries are zeros.
+  void read(DType dtype, const std::byte* operand, std::int64_t count) {
+    read_rows(dtype, operand, count, size_, VectorRows<C>{rows_, row_});
+    std::fill(rows_ + count * row_, rows_ + Tile::kQueries * row_, C{0});
+    transpose<V>(Tile::kQueries, row_, rows_, row_, columns_, Tile::kQueries);
+  }
+  VectorRows<const C> rows() const { return {rows_, row_}; }
+  /// [size, kQueries].
+  const C* columns() const { return columns_; }
+
+ private:
+  std::int64_t size_;
+  std::int64_t row_;
+  C* rows_;
+  C* columns_;
+};
+
+/// The weights of a tile as operands of a product along keys or along queries. What is returned
+/// holds until the next call.
+template <typename V, typename C>
+struct TileWeights {
+  explicit TileWeights(ScratchParts&) {}
+  const C* along_keys(const AttentionTile<V, C>&, const C* weights) const { return weights; }
+  const C* along_queries(const AttentionTile<V, C>&, const C* weights) const { return weights; }
+};
+
+}  // namespace weft::kernels

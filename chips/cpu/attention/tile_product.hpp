@@ -1,0 +1,99 @@
+#pragma once
+/// multiply_tiles: a product of small matrices whose sums stay in registers.
+
+#include <cstdint>
+
+#include "chips/cpu/attention/pairs.hpp"
+
+namespace weft::kernels {
+
+/// Element (i, k) lies at data[i * row + k * column]. It is spread over a vector.
+template <typename E>
+struct LeftMatrix {
+  const E* data;
+  std::int64_t row;
+  std::int64_t column;
+};
+
+/// Rows of whole vectors, `row` elements apart.
+template <typename C>
+struct VectorRows {
+  C* data;
+  std::int64_t row;
+};
+
+/// What becomes of a product.
+enum class Write : std::uint8_t {
+  overwrite,   ///< c = factor * a x b
+  accumulate,  ///< c += a x b; there is no factor
+};
+
+/// R rows and N vectors of multiply_tiles(). An element's sum goes over k in order, whatever R and
+/// N.
+template <Write write, typename V, int R, int N, typename C, typename E>
+void multiply_block(std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b, VectorRows<C> c,
+                    C factor) {
+  using X = Lanes<E, static_cast<int>(sizeof(V))>;
+  V sums[R][N];
+  if constexpr (write == Write::accumulate) {
+#pragma GCC unroll 8
+    for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 4
+      for (int j = 0; j < N; ++j) sums[i][j] = V::load(c.data + i * c.row + j * V::kCount);
+    }
+  }
+  for (std::int64_t k = 0; k < depth; ++k) {
+    X x[N];
+#pragma GCC unroll 4
+    for (int j = 0; j < N; ++j) x[j] = X::load(b.data + k * b.row + j * X::kCount);
+#pragma GCC unroll 8
+    for (int i = 0; i < R; ++i) {
+      const X element(a.data[i * a.row + k * a.column]);
+#pragma GCC unroll 4
+      for (int j = 0; j < N; ++j) add_products(sums[i][j], element, x[j]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < N; ++j) {
+      if constexpr (write == Write::overwrite) sums[i][j] = sums[i][j] * V(factor);
+      sums[i][j].store(c.data + i * c.row + j * V::kCount);
+    }
+  }
+}
+
+/// Rows in blocks of R, the rest in smaller ones.
+template <Write write, typename V, int R, int N, typename C, typename E>
+void multiply_columns(std::int64_t rows, std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b,
+                      VectorRows<C> c, C factor) {
+  while (rows >= R) {
+    multiply_block<write, V, R, N>(depth, a, b, c, factor);
+    a.data += R * a.row;
+    c.data += R * c.row;
+    rows -= R;
+  }
+  if constexpr (R > 1) multiply_columns<write, V, R / 2, N>(rows, depth, a, b, c, factor);
+}
+
+/// c[rows, vectors] from a[rows, depth] x b[depth, vectors]; elements of a and b may be pairs.
+template <Write write, typename V, typename C, typename E>
+void multiply_tiles(std::int64_t rows, std::int64_t vectors, std::int64_t depth, LeftMatrix<E> a,
+                    VectorRows<const E> b, VectorRows<C> c, C factor = 1) {
+  // Sums, vectors of b and an element of a in 32 registers of 64 bytes, or 16.
+  constexpr bool kHas32 = sizeof(V) == 64;
+  constexpr int kMost = kHas32 ? 4 : 2;
+  const auto step = [&]<int kRows, int kVectors>() {
+    multiply_columns<write, V, kRows, kVectors>(rows, depth, a, b, c, factor);
+    b.data += kVectors * V::kCount;
+    c.data += kVectors * V::kCount;
+    vectors -= kVectors;
+  };
+  while (vectors >= kMost) step.template operator()<4, kMost>();
+  if constexpr (kHas32) {
+    if (vectors >= 2) step.template operator()<8, 2>();
+  }
+  if (vectors > 0) step.template operator()<8, 1>();
+}
+
+}  // namespace weft::kernels

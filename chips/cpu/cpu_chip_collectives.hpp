@@ -1,0 +1,62 @@
+#pragma once
+/// CpuChipCollectives: the collectives of on_each_chip() bodies, in the arenas.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "chips/engine/chip_collectives.hpp"
+#include "transport/collectives/communicator.hpp"
+
+namespace weft {
+
+/// Arena memory into which operands and results from elsewhere are copied. More bytes are copied in
+/// pieces of this size, which stay in the caches until they are read.
+inline constexpr std::size_t kStagingBytes = std::size_t{512} << 10;
+
+class CpuChipCollectives final : public ChipCollectives {
+ public:
+  /// The communicator is shared with the executor's plans.
+  CpuChipCollectives(JobMemory& memory, const Mesh& mesh, int position, int local_index,
+                     Communicator& communicator);
+
+  /// Begins a body, by its number among the loop's programs, so that chips that run different
+  /// bodies don't match each other's calls.
+  Chip& chip_for(std::uint32_t body) {
+    body_ = body;
+    return chip();
+  }
+
+  void carry_out(const ChipCall& call) override;
+  std::byte* address(std::uint64_t offset) override { return memory_.arena(arena_) + offset; }
+
+ private:
+  /// A collective, identified by the source line that calls it.
+  struct CallSite {
+    CallWords words;
+    const char* file;
+    std::uint32_t line;
+    bool operator==(const CallSite&) const = default;
+  };
+  struct CallSiteHash {
+    std::size_t operator()(const CallSite& site) const noexcept {
+      return digest_of(site.words) ^ site.line;
+    }
+  };
+
+  /// `whole`: if the call is for a piece only, the number of elements of the whole; else 0.
+  void run(CollectiveCall& call, const ChipCall& of, std::int64_t whole = 0);
+  void carry_out_staged(const ChipCall& call);
+  std::optional<std::uint64_t> place_in_arena(const std::byte* data) const;
+
+  JobMemory& memory_;
+  const Mesh& mesh_;
+  const int position_;
+  const int arena_;  ///< the chip's number in the job's memory
+  Communicator& communicator_;
+  std::uint32_t body_ = 0;
+  std::unordered_map<CallSite, PreparedCall, CallSiteHash> prepared_;
+};
+
+}  // namespace weft

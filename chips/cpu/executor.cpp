@@ -1,0 +1,352 @@
+#include "chips/cpu/executor.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "chips/cpu/cpu_chip_collectives.hpp"
+#include "chips/cpu/cpu_plan.hpp"
+#include "chips/cpu/kernels/spread.hpp"
+#include "chips/cpu/loops/aligned_buffer.hpp"
+#include "chips/cpu/loops/vectorize.hpp"
+#include "chips/engine/state_hash.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
+#include "transport/reduce/reduce.hpp"
+#include "transport/state/commits.hpp"
+
+namespace weft {
+
+struct Executor::State {
+  JobMemory& memory;
+  kernels::ChipContext chip;
+  int local_index;
+  int arena;        ///< the chip's number in the job's memory
+  std::byte* base;  ///< of its arena
+  Recorder recorder;
+  Communicator communicator;
+  Commits commits;
+  CpuChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
+  kernels::AlignedBuffer scratch{};  ///< for the running kernel; large enough for every loaded plan
+  std::uint64_t temp_bytes = 0;      ///< the maximum over the loaded plans
+  std::uint64_t shared_bytes = 0;
+
+  // The run in progress; without a plan there is none.
+  std::shared_ptr<const CpuPlan> plan{};
+  RunBuffers buffers{};
+  RunCommit commit{};
+  std::vector<kernels::KernelArgs> loop_args{};  ///< of the running loop, at its current tile
+  std::vector<std::byte*> loop_streams{};        ///< of its chains, one behind the other
+  std::vector<std::byte*> addends{};             ///< of a tile that it adds
+  kernels::AlignedBuffer held{kHeldBytesMax};
+  bool holds = false;                 ///< some outputs are in `held` instead of their buffers
+  std::vector<std::byte*> outputs{};  ///< addresses at which this run writes them
+  std::size_t next = 0;               ///< index of the plan's next step
+  bool samples = false;               ///< its steps are events
+  std::vector<std::int64_t> done{};   ///< by range of the plan: iterations that have ended
+  bool in_collective = false;         ///< step `next` was started and must be waited for
+
+  std::byte* address(const CpuPlan::Operand& operand) {
+    switch (operand.place) {
+      case Place::input: return base + buffers.inputs[operand.offset] + operand.within;
+      case Place::output: return outputs[operand.offset] + operand.within;
+      case Place::tile: return scratch.data() + operand.offset;
+      case Place::temp:
+      case Place::shared:
+      case Place::part: break;
+    }
+    return memory.arena(operand.chip) + operand.offset;
+  }
+
+  kernels::KernelArgs args_of(const CpuPlan::Step& step) {
+    kernels::KernelArgs args;
+    for (int i = 0; i < step.num_operands; ++i) {
+      const auto operand = static_cast<std::size_t>(i);
+      args.operands[operand] = address(step.operands[operand]);
+    }
+    args.is_fill = step.is_fill;
+    args.result = address(step.result);
+    args.scratch = scratch.data();
+    return args;
+  }
+
+  void compute(const CpuPlan::Loop& loop) {
+    for (const CpuPlan::Step& fill : loop.fills) {
+      kernels::KernelArgs args = args_of(fill);
+      args.count_max = CpuPlan::kTileSize;
+      fill.kernel.run(args);
+    }
+    loop_args.clear();
+    for (const CpuPlan::Step& step : loop.steps) loop_args.push_back(args_of(step));
+    loop_streams.clear();
+    for (const CpuPlan::Chain& chain : loop.chains) {
+      for (const CpuPlan::Operand& stream : chain.streams) loop_streams.push_back(address(stream));
+    }
+    if (loop.columns > 0) {
+      const std::int64_t rows = loop.num_elements / loop.columns;
+      loop.chains[0].code->run(loop_streams.data(), rows, loop.columns);
+      return;
+    }
+    for (std::int64_t begin = 0; begin < loop.num_elements; begin += CpuPlan::kTileSize) {
+      const std::int64_t count = std::min(loop.num_elements - begin, CpuPlan::kTileSize);
+      for (const CpuPlan::SpreadTile& tile : loop.spreads) {
+        kernels::write_spread(tile.spread, tile.element_bytes, address(tile.from), begin, count,
+                              address(tile.to));
+      }
+      for (const CpuPlan::AddedTile& tile : loop.sums) add_tile(tile, begin, count);
+      compute_tile(loop, count);
+    }
+  }
+
+  void add_tile(const CpuPlan::AddedTile& tile, std::int64_t begin, std::int64_t count) {
+    addends.clear();
+    for (const CpuPlan::Operand& addend : tile.addends) addends.push_back(address(addend));
+    std::byte* const to = address(tile.to);
+    const auto offset = static_cast<std::size_t>(begin * byte_size(tile.dtype));
+    reduce(ReduceKind::add, tile.dtype, {addends, offset}, {std::span(&to, 1)}, count);
+  }
+
+  /// Runs the steps of a loop on a tile, and goes to the next.
+  void compute_tile(const CpuPlan::Loop& loop, std::int64_t count) {
+    std::byte** streams = loop_streams.data();
+    for (std::size_t i = 0; i < loop.steps.size(); ++i) {
+      const CpuPlan::Step& step = loop.steps[i];
+      if (step.chain >= 0) {
+        const CpuPlan::Chain& chain = loop.chains[static_cast<std::size_t>(step.chain)];
+        chain.code->run(streams, 1, count);
+        for (const CpuPlan::Operand& stream : chain.streams) *streams++ += stream.tile_bytes;
+        continue;
+      }
+      kernels::KernelArgs& args = loop_args[i];
+      args.count_max = count;
+      step.kernel.run(args);
+      for (int operand = 0; operand < step.num_operands; ++operand) {
+        const auto o = static_cast<std::size_t>(operand);
+        args.operands[o] += step.operands[o].tile_bytes;
+      }
+      args.result += step.result.tile_bytes;
+    }
+  }
+
+  void compute(const CpuPlan::Step& step) {
+    const kernels::KernelArgs args = args_of(step);
+    step.kernel.run(args);
+    const bool goes_on = step.unless_holds == CpuPlan::kNever || *args.result != std::byte{0};
+    if (!goes_on) next = step.unless_holds - 1;
+  }
+
+  /// Begins a loop, or ends an iteration of it and goes back if there is another.
+  void count(const CpuPlan::Step& step) {
+    const auto index = static_cast<std::size_t>(step.range);
+    const CpuPlan::Range& range = plan->ranges[index];
+    done[index] = step.repeats ? done[index] + 1 : 0;
+    if (range.length != 0 && done[index] == range.length) return;
+    const std::int64_t number = range.reversed ? range.length - 1 - done[index] : done[index];
+    const auto word = static_cast<std::int32_t>(number);
+    std::memcpy(address(range.number), &word, sizeof(word));
+    if (step.repeats) next = range.body - 1;
+  }
+
+  /// False if the collective isn't done and `wait` is false.
+  bool meet(const PreparedCall& call, bool wait) {
+    if (!std::exchange(in_collective, true)) communicator.start(call);
+    if (wait) {
+      communicator.wait();
+    } else if (!communicator.poll()) {
+      return false;
+    }
+    in_collective = false;
+    return true;
+  }
+
+  void place_outputs() {
+    outputs.clear();
+    for (const std::uint64_t offset : buffers.outputs) outputs.push_back(base + offset);
+    for (const CpuPlan::Held& output : plan->held) {
+      outputs[output.output] = held.data() + output.offset;
+    }
+    holds = !plan->held.empty();
+  }
+
+  void release_held() {
+    for (const CpuPlan::Held& output : plan->held) {
+      std::byte* place = base + buffers.outputs[output.output];
+      std::memcpy(place, std::exchange(outputs[output.output], place), output.bytes);
+    }
+    holds = false;
+  }
+
+  /// False if other chips still need versions that the plan is about to overwrite, and `wait` is
+  /// false.
+  bool may_update(bool wait) {
+    if (wait) {
+      commits.wait(commit.step);
+    } else if (!commits.reached(commit.step)) {
+      return false;
+    }
+    if (holds) release_held();
+    return true;
+  }
+
+  void note(const CpuPlan::Step& step) const {
+    const auto index = static_cast<std::uint32_t>(next);
+    recorder.events.position(step.text, index);
+    if (samples) recorder.events.put(EventKind::plan_step, {.number = index, .text = step.text});
+  }
+
+  /// The same for all chips of a step. A plan's first runs are told of, because they may be its
+  /// last.
+  bool is_sampled(std::uint64_t step) const {
+    const TraceLevel level = recorder.events.level();
+    return level == TraceLevel::full ||
+           (level == TraceLevel::sampled && (step % 16 == 0 || plan->runs < 3));
+  }
+
+  /// An exception ends the run.
+  bool advance(bool wait) try {
+    WEFT_CHECK(plan != nullptr);
+    for (; next < plan->steps.size(); ++next) {
+      const CpuPlan::Step& step = plan->steps[next];
+      if (next == plan->first_update && !may_update(wait)) return false;
+      if (!in_collective) note(step);
+      if (step.range >= 0) {
+        count(step);
+      } else if (step.loop >= 0) {
+        compute(plan->loops[static_cast<std::size_t>(step.loop)]);
+      } else if (step.call < 0) {
+        compute(step);
+      } else if (!meet(plan->calls[static_cast<std::size_t>(step.call)], wait)) {
+        return false;
+      }
+    }
+    const bool has_to_wait = next == plan->first_update || commit.is_awaited;
+    if (has_to_wait && !may_update(wait)) return false;
+    plan.reset();
+    return true;
+  } catch (...) {
+    plan.reset();
+    throw;
+  }
+};
+
+Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
+                   WaitPolicy policy, int local_index, std::unique_ptr<CollectiveTier> network) {
+  const int arena = chip_on_host(mesh, position);
+  state_.reset(new State{
+      .memory = memory,
+      .chip = {mesh, position, kernels::make_matmul_stream()},
+      .local_index = local_index,
+      .arena = arena,
+      .base = memory.arena(arena),
+      .recorder = recorder,
+      .communicator = Communicator(memory, mesh, position, recorder, policy, std::move(network)),
+      .commits = Commits(memory, mesh, position, recorder, policy),
+  });
+}
+
+Executor::~Executor() = default;
+
+std::string Executor::limitation() {
+  if (!kernels::kernel_path().compiles) return {};
+  const std::string refusal = jit::compile_refusal();
+  if (refusal.empty()) return {};
+  return fmt::format(
+      "this process may not execute memory that it has written ({}): loops over elementwise ops "
+      "run in tiles, which is slower; allow it (SELinux: execmem), or set WEFT_KERNELS=tiles",
+      refusal);
+}
+
+int Executor::local_index() const { return state_->local_index; }
+
+void Executor::settle() noexcept { state_->memory.prefer_this_node(state_->arena); }
+
+void Executor::reserve(std::uint64_t offset, std::size_t bytes) {
+  state_->memory.reserve(state_->arena, offset, bytes);
+}
+
+void Executor::upload(std::uint64_t offset, std::size_t,
+                      const std::function<void(std::byte*)>& fill) {
+  fill(state_->base + offset);
+}
+
+std::byte* Executor::host_address(std::uint64_t offset) { return state_->base + offset; }
+
+void Executor::copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) {
+  const Mesh& mesh = state_->chip.mesh;
+  if (host_of(mesh, position) != host_of(mesh, state_->chip.position)) {
+    fail(Errc::unavailable, "chip {} can't copy from chip {}, which is on another host",
+         mesh.device_at(state_->chip.position), mesh.device_at(position));
+  }
+  const std::byte* arena = state_->memory.arena(chip_on_host(mesh, position));
+  std::memcpy(state_->base + to, arena + from, bytes);
+}
+
+void Executor::download(std::uint64_t offset, std::span<std::byte> to) {
+  std::memcpy(to.data(), state_->base + offset, to.size());
+}
+
+std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) {
+  JobMemory& memory = state_->memory;
+  std::uint64_t temp_bytes = std::max(state_->temp_bytes, plan.temp_bytes);
+  const std::uint64_t shared_bytes = std::max(state_->shared_bytes, plan.shared_bytes);
+  const std::size_t room = memory.buffers_offset() - kArenaTempOffset;
+  if (shared_bytes > 0) temp_bytes = std::max<std::uint64_t>(temp_bytes, kStagingBytes);
+  if (temp_bytes + shared_bytes > room) {
+    fail(Errc::no_space,
+         "the plan has {} bytes of temporaries and {} of values that chips share, a chip's arena "
+         "of {} bytes has room for {}: use more chips, shard more tensors, or take smaller batches",
+         plan.temp_bytes, plan.shared_bytes, memory.arena_capacity(), room);
+  }
+  // Temporaries grow up and shared values down: other chips may store shared values here while this
+  // chip is still in an earlier plan or call, with its own layout of temporaries.
+  const std::uint64_t shared_begin = memory.buffers_offset() - plan.shared_bytes;
+  auto loaded = std::make_shared<const CpuPlan>(load_plan(
+      plan, state_->chip, state_->communicator, shared_begin, state_->recorder.events, checks));
+  memory.reserve(state_->arena, kArenaTempOffset, plan.temp_bytes);
+  for (const int chip : loaded->shared_in) memory.reserve(chip, shared_begin, plan.shared_bytes);
+  state_->temp_bytes = temp_bytes;
+  state_->shared_bytes = shared_bytes;
+  if (state_->scratch.size() < loaded->scratch_bytes) {
+    state_->scratch = kernels::AlignedBuffer(loaded->scratch_bytes);
+  }
+  return loaded;
+}
+
+void Executor::start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t step,
+                     const RunBuffers& buffers, RunCommit commit) {
+  WEFT_CHECK(state_->plan == nullptr, step);
+  auto plan = std::static_pointer_cast<const CpuPlan>(std::move(loaded));
+  if (buffers.inputs.size() != plan->num_inputs || buffers.outputs.size() != plan->num_outputs) {
+    fail(Errc::invalid_argument,
+         "step {}: the plan has {} inputs and {} outputs, but buffers were given for {} and {}",
+         step, plan->num_inputs, plan->num_outputs, buffers.inputs.size(), buffers.outputs.size());
+  }
+  state_->plan = std::move(plan);
+  state_->buffers = buffers;
+  state_->place_outputs();
+  state_->samples = state_->is_sampled(step);
+  ++state_->plan->runs;
+  state_->next = 0;
+  state_->done.assign(state_->plan->ranges.size(), 0);
+  state_->in_collective = false;
+  state_->communicator.set_step(step);
+  state_->recorder.board.step(step);
+  state_->commit = commit;
+  state_->commits.commit(commit.step);
+}
+
+bool Executor::poll() { return state_->advance(false); }
+
+void Executor::wait() { state_->advance(true); }
+
+void Executor::add_to(StateHash& hash) { hash.add(state_->local_index, state_->base); }
+
+void Executor::call(std::uint64_t step, std::uint32_t program,
+                    const std::function<void(Chip&)>& body) {
+  WEFT_CHECK(state_->plan == nullptr, step);
+  state_->communicator.set_step(step);
+  state_->recorder.board.step(step);
+  body(state_->collectives.chip_for(program));
+  state_->communicator.leave_body();
+}
+
+}  // namespace weft

@@ -1,0 +1,50 @@
+#pragma once
+/// Executor: the engine of a chip that is a CPU thread. Runs plans on an arena, resumable at every
+/// collective.
+
+#include <memory>
+#include <string>
+
+#include "chips/engine/engine.hpp"
+#include "transport/collectives/communicator.hpp"
+
+namespace weft {
+
+/// The chip's memory is its arena, which all processes of the host have mapped. CAF-free.
+class Executor final : public Engine {
+ public:
+  /// `memory`: of the chips of its host. `local_index`: the chip's index among its worker's chips.
+  /// `network`: the way to the chips of other hosts; null: the plans' collectives need none.
+  Executor(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
+           WaitPolicy policy, int local_index = 0,
+           std::unique_ptr<CollectiveTier> network = nullptr);
+  ~Executor() override;
+
+  /// Why kernels are slower here than they could be, for the log; "" if they aren't.
+  static std::string limitation();
+
+  int local_index() const override;
+  /// From now on the arena gets its memory from this thread's NUMA node, whichever thread reserves
+  /// it.
+  void settle() noexcept override;
+  void reserve(std::uint64_t offset, std::size_t bytes) override;
+  void upload(std::uint64_t offset, std::size_t bytes,
+              const std::function<void(std::byte*)>& fill) override;
+  std::byte* host_address(std::uint64_t offset) override;
+  void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) override;
+  void download(std::uint64_t offset, std::span<std::byte> to) override;
+  std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks = false) override;
+  void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const RunBuffers& buffers,
+             RunCommit commit = {}) override;
+  bool poll() override;
+  void wait() override;
+  void call(std::uint64_t step, std::uint32_t program,
+            const std::function<void(Chip&)>& body) override;
+  void add_to(StateHash& hash) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+#pragma once
+/// Assembler: a machine with AVX2 or AVX-512 and the memory of a compiled chain: streams, a frame
+/// on the stack, constants behind the code.
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include <xbyak/xbyak.h>
+
+#include "chips/cpu/jit/graph.hpp"
+
+namespace weft::jit {
+
+/// How many elements a pass over the nodes computes.
+enum class Part : std::uint8_t {
+  vector,  ///< as many as a vector has lanes
+  rest,    ///< AVX-512: as many lanes as k7 says; AVX2: one
+};
+
+class Assembler : protected Xbyak::CodeGenerator {
+ protected:
+  Assembler(const Graph& graph, std::vector<std::uint8_t>& buffer);
+
+  bool has_masks() const { return graph_.vectors == Vectors::avx512; }
+  int lanes() const { return has_masks() ? 16 : 8; }
+  int vector_bytes() const { return 4 * lanes(); }
+  int frame_bytes() const { return frame_bytes_; }
+  /// A vector register; of one lane where AVX2 computes the rest.
+  Xbyak::Xmm vec(int reg) const;
+  Xbyak::Opmask mask(int reg) const { return Xbyak::Opmask(reg); }
+
+  /// Sets pointers and indices, and copies single elements to their slots.
+  void enter();
+  void leave();
+  /// Copies the elements that a row has to their slots.
+  void begin_row();
+  /// After a pass over vectors.
+  void advance();
+  void write_constants();
+
+  /// The lanes of a uniform node, as an operand.
+  Xbyak::Address lanes_of(int node);
+  /// The same lane of all; 4 bytes.
+  Xbyak::Address lane_of(int node);
+  Xbyak::Address constant(std::uint32_t bits, bool is_lane = false);
+  Xbyak::Address spill_slot(int slot);
+  Xbyak::Address element(int stream);
+  /// `temporary`, `other`: registers that may be written.
+  void load(int stream, int to);
+  void store(int stream, int from, int temporary, int other);
+
+  const Xbyak::Reg64 column_ = rcx;
+  const Xbyak::Reg64 row_ = rsi;
+  const Xbyak::Reg64 columns_ = rdx;
+  const Graph& graph_;
+  Part part_ = Part::vector;
+
+ private:
+  void copy_to_slot(int node);
+  void load_narrow(int stream, int to);
+  void store_narrow(int stream, int from, int temporary, int other);
+  void store_one(int stream, int from);
+
+  std::vector<Xbyak::Reg64> pointers_;  ///< by stream; rdi: none
+  std::vector<int> slots_;              ///< by node, of uniforms: offset in the frame
+  int spills_begin_ = 0;
+  int frame_bytes_ = 0;
+  std::size_t frame_size_at_ = 0;  ///< in the code
+  bool has_rows_ = false;
+  Xbyak::Label constants_at_;
+  std::vector<std::uint32_t> constants_;
+  std::unordered_map<std::uint32_t, int> constant_numbers_;  ///< index in constants_
+};
+
+}  // namespace weft::jit

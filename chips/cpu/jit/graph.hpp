@@ -1,0 +1,117 @@
+#pragma once
+/// Graph: what one pass over elements computes, as steps of about an instruction each on vectors of
+/// 32-bit lanes.
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include <weft/type.hpp>
+
+#include "chips/cpu/loops/vectorize.hpp"
+
+namespace weft::jit {
+
+using kernels::Vectors;
+
+/// Operands are nodes a, b, c; `bits` is an immediate. Lanes are f32 unless the name says int. A
+/// mask is a lane that holds or doesn't.
+enum class Step : std::uint8_t {
+  load,      ///< the elements of stream `bits`, in a lane: bf16 as f32, pred as 0 or 1
+  uniform,   ///< the same element of stream `bits` in every lane
+  constant,  ///< `bits` in every lane
+  add,
+  subtract,
+  multiply,
+  divide,
+  fused,  ///< a * b + c, rounded once
+  square_root,
+  min,                 ///< a < b ? a : b
+  max,                 ///< a > b ? a : b
+  round,               ///< as x86 numbers the modes: 0 to nearest even, 1 down, 2 up
+  times_power_of_two,  ///< AVX-512
+  exponent,            ///< AVX-512
+  significand,         ///< AVX-512
+  bit_and,
+  bit_or,
+  bit_xor,
+  bits_where,  ///< (a & ~c) | (b & c); AVX-512
+  int_add,
+  int_subtract,
+  int_multiply,
+  int_min,
+  int_max,
+  shift_left,   ///< by `bits`
+  shift_right,  ///< zeros come in
+  shift_right_signed,
+  to_float,     ///< i32 to f32
+  to_int,       ///< f32 to i32, truncated; what has none gives the least
+  compare,      ///< a mask, by x86's predicate `bits`
+  int_equal,    ///< a mask
+  int_greater,  ///< a mask, signed
+  mask_and,
+  mask_or,
+  mask_xor,
+  mask_not,
+  blend,  ///< mask a: c where it holds, b elsewhere
+};
+
+struct Node {
+  Step step = Step::constant;
+  std::array<int, 3> operands{-1, -1, -1};
+  std::uint32_t bits = 0;
+  auto operator<=>(const Node&) const = default;
+};
+
+/// Memory that the pass reads or writes.
+struct Stream {
+  enum class Kind : std::uint8_t {
+    dense,   ///< an element for each of the pass
+    row,     ///< an element for each column, read again in every row
+    column,  ///< an element for each row
+    single,  ///< one element
+  };
+  DType dtype = DType::f32;
+  Kind kind = Kind::dense;
+  bool operator==(const Stream&) const = default;
+};
+
+struct Graph {
+  struct Store {
+    int node = 0;
+    int stream = 0;
+    int before = 0;  ///< the node before which the element is written
+    bool operator==(const Store&) const = default;
+  };
+  explicit Graph(Vectors of_processor) : vectors(of_processor) {}
+
+  /// Number of the node, which may be there already. Operands come before it.
+  int put(const Node& node) {
+    const auto [found, is_new] = numbers.try_emplace(node, static_cast<int>(nodes.size()));
+    if (is_new) nodes.push_back(node);
+    return found->second;
+  }
+  /// Writes the node's lanes to the stream, behind what the nodes so far read.
+  void store(int node, int stream) {
+    stores.push_back({node, stream, static_cast<int>(nodes.size())});
+  }
+  bool operator==(const Graph& other) const {
+    return vectors == other.vectors && nodes == other.nodes && streams == other.streams &&
+           stores == other.stores;
+  }
+
+  Vectors vectors;
+  std::vector<Node> nodes;
+  std::vector<Stream> streams;
+  std::vector<Store> stores;  ///< in their order
+  std::map<Node, int> numbers;
+};
+
+inline bool is_mask(Step step) { return step >= Step::compare && step <= Step::mask_not; }
+/// Of one element for all lanes, in the code's constants or in a slot of the stack.
+inline bool is_uniform(Step step) { return step == Step::uniform || step == Step::constant; }
+
+}  // namespace weft::jit

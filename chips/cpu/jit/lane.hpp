@@ -1,0 +1,128 @@
+#pragma once
+/// Lane: a node of a graph as a number with which C++ computes. The steps of float_steps.hpp on
+/// lanes append nodes, so that the functions of math.hpp append theirs.
+
+#include <bit>
+#include <cstdint>
+
+#include "chips/cpu/jit/graph.hpp"
+#include "chips/cpu/loops/float_steps.hpp"
+
+namespace weft::jit {
+
+class Lane {
+ public:
+  Lane() : Lane(0.0F) {}
+  /// A constant of the graph in which it meets other lanes.
+  explicit Lane(float value) : bits_(std::bit_cast<std::uint32_t>(value)) {}
+  static Lane of_bits(std::uint32_t bits) { return Lane(std::bit_cast<float>(bits)); }
+  Lane(Graph& graph, int number) : graph_(&graph), number_(number) {}
+
+  /// One operand at least is no constant.
+  static Lane make(Step step, Lane a, Lane b = {}, Lane c = {}, std::uint32_t bits = 0,
+                   int operands = 2) {
+    Graph& graph = *(a.graph_ != nullptr ? a.graph_ : b.graph_ != nullptr ? b.graph_ : c.graph_);
+    Node node{.step = step, .bits = bits};
+    const std::array<Lane, 3> given{a, b, c};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(operands); ++i) {
+      node.operands[i] = given[i].number_in(graph);
+    }
+    return {graph, graph.put(node)};
+  }
+  static Lane unary(Step step, Lane x, std::uint32_t bits = 0) {
+    return make(step, x, {}, {}, bits, 1);
+  }
+
+  int number_in(Graph& graph) const {
+    return graph_ != nullptr ? number_ : graph.put({.step = Step::constant, .bits = bits_});
+  }
+  bool uses_avx512() const { return graph_->vectors == Vectors::avx512; }
+  /// The bits of a constant.
+  bool is_constant() const {
+    return graph_ == nullptr ||
+           graph_->nodes[static_cast<std::size_t>(number_)].step == Step::constant;
+  }
+  std::uint32_t bits() const {
+    return graph_ == nullptr ? bits_ : graph_->nodes[static_cast<std::size_t>(number_)].bits;
+  }
+
+ private:
+  Graph* graph_ = nullptr;
+  int number_ = 0;
+  std::uint32_t bits_ = 0;
+};
+
+inline Lane operator+(Lane a, Lane b) { return Lane::make(Step::add, a, b); }
+inline Lane operator-(Lane a, Lane b) { return Lane::make(Step::subtract, a, b); }
+inline Lane operator*(Lane a, Lane b) { return Lane::make(Step::multiply, a, b); }
+inline Lane operator/(Lane a, Lane b) { return Lane::make(Step::divide, a, b); }
+inline Lane operator-(Lane x) { return Lane::make(Step::bit_xor, x, Lane::of_bits(0x80000000U)); }
+
+inline Lane fused(Lane a, Lane b, Lane c) { return Lane::make(Step::fused, a, b, c, 0, 3); }
+inline Lane at_most(Lane top, Lane x) { return Lane::make(Step::min, top, x); }
+inline Lane at_least(Lane bottom, Lane x) { return Lane::make(Step::max, bottom, x); }
+
+/// x86's numbers of comparisons that are false for NaN, but for not_equal.
+enum Predicate : std::uint32_t { equal = 0, less = 1, less_equal = 2, not_equal = 4 };
+inline Lane compared(Lane a, Lane b, Predicate predicate) {
+  return Lane::make(Step::compare, a, b, {}, predicate);
+}
+inline Lane blend(Lane mask, Lane then, Lane otherwise) {
+  return Lane::make(Step::blend, mask, otherwise, then, 0, 3);
+}
+inline Lane where_less(Lane a, Lane b, Lane then, Lane otherwise) {
+  return blend(compared(a, b, less), then, otherwise);
+}
+inline Lane where_equal(Lane a, Lane b, Lane then, Lane otherwise) {
+  return blend(compared(a, b, equal), then, otherwise);
+}
+
+inline Lane and_bits(Lane x, std::uint32_t bits) {
+  return Lane::make(Step::bit_and, x, Lane::of_bits(bits));
+}
+inline Lane or_bits(Lane x, std::uint32_t bits) {
+  return Lane::make(Step::bit_or, x, Lane::of_bits(bits));
+}
+inline Lane add_int(Lane x, std::uint32_t number) {
+  return Lane::make(Step::int_add, x, Lane::of_bits(number));
+}
+inline Lane shifted(Step step, Lane x, std::uint32_t by) { return Lane::unary(step, x, by); }
+
+inline Lane magnitude(Lane x) { return and_bits(x, 0x7fffffffU); }
+inline Lane with_sign_of(Lane sign, Lane x) {
+  constexpr std::uint32_t kSign = 0x80000000U;
+  if (sign.uses_avx512()) return Lane::make(Step::bits_where, x, sign, Lane::of_bits(kSign), 0, 3);
+  const Lane rest = x.is_constant() ? Lane::of_bits(x.bits() & ~kSign) : magnitude(x);
+  return Lane::make(Step::bit_or, and_bits(sign, kSign), rest);
+}
+
+// As in float_steps.hpp, where AVX-512 has no instruction for it.
+
+inline Lane times_power_of_two(Lane x, Lane n) {
+  if (n.uses_avx512()) return Lane::make(Step::times_power_of_two, x, n);
+  const Lane all =
+      add_int(n + Lane(kernels::kRound), 0U - std::bit_cast<std::uint32_t>(kernels::kRound));
+  const Lane half = shifted(Step::shift_right_signed, all, 1);
+  const auto power = [](Lane exponent) {
+    return shifted(Step::shift_left, add_int(exponent, 127), 23);
+  };
+  return x * power(half) * power(Lane::make(Step::int_subtract, all, half));
+}
+
+/// The bits of x, or of x 2^23 if it is subnormal.
+inline Lane normal(Lane x) {
+  return where_less(x, Lane::of_bits(0x00800000U), x * Lane(8388608.0F), x);
+}
+inline Lane exponent(Lane x) {
+  if (x.uses_avx512()) return Lane::unary(Step::exponent, x);
+  const Lane bias =
+      where_less(x, Lane::of_bits(0x00800000U), Lane::of_bits(127 + 23), Lane::of_bits(127));
+  const Lane biased = shifted(Step::shift_right, normal(x), 23);
+  return Lane::unary(Step::to_float, Lane::make(Step::int_subtract, biased, bias));
+}
+inline Lane significand(Lane x) {
+  if (x.uses_avx512()) return Lane::unary(Step::significand, x);
+  return or_bits(and_bits(normal(x), 0x7fffffU), 0x3f800000U);
+}
+
+}  // namespace weft::jit

@@ -1,0 +1,313 @@
+#include "chips/cpu/kernels/elementwise.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "chips/cpu/kernels/half.hpp"
+#include "chips/cpu/loops/arithmetic.hpp"
+#include "chips/cpu/loops/conversion.hpp"
+#include "chips/cpu/loops/element.hpp"
+#include "chips/cpu/loops/math.hpp"
+#include "chips/cpu/loops/prepares.hpp"
+#include "chips/cpu/loops/vectorize.hpp"
+
+namespace weft::kernels {
+namespace {
+
+struct Sine {
+  auto operator()(auto x) const { return std::sin(x); }
+};
+struct Cosine {
+  auto operator()(auto x) const { return std::cos(x); }
+};
+struct Tangent {
+  auto operator()(auto x) const { return std::tan(x); }
+};
+struct Atan2 {
+  auto operator()(auto a, auto b) const { return std::atan2(a, b); }
+};
+struct Floor {
+  auto operator()(auto x) const { return std::floor(x); }
+};
+struct Ceil {
+  auto operator()(auto x) const { return std::ceil(x); }
+};
+struct RoundNearestEven {
+  auto operator()(auto x) const { return std::nearbyint(x); }
+};
+struct Sqrt {
+  auto operator()(auto x) const { return std::sqrt(x); }
+};
+struct Rsqrt {
+  auto operator()(auto x) const { return 1 / std::sqrt(x); }
+};
+
+struct Log {
+  double operator()(double x) const { return std::log(x); }
+  float operator()(float x) const { return log(x); }
+};
+struct LogPlusOne {
+  double operator()(double x) const { return std::log1p(x); }
+  float operator()(float x) const { return log_plus_one(x); }
+};
+struct ExponentialMinusOne {
+  double operator()(double x) const { return std::expm1(x); }
+  float operator()(float x) const { return exponential_minus_one(x); }
+};
+struct Softplus {
+  double operator()(double x) const {
+    return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x)));
+  }
+  float operator()(float x) const { return softplus(x); }
+};
+struct Tanh {
+  double operator()(double x) const { return std::tanh(x); }
+  float operator()(float x) const { return tanh(x); }
+};
+struct Logistic {
+  double operator()(double x) const { return 1 / (1 + std::exp(-x)); }
+  float operator()(float x) const { return logistic(x); }
+};
+struct Erf {
+  double operator()(double x) const { return std::erf(x); }
+  float operator()(float x) const { return erf(x); }
+};
+
+/// Calls body(i) for each i.
+template <typename Body>
+void for_each_element(std::int64_t count, Body body) {
+#pragma GCC ivdep  // the result may lie where an operand does, element for element
+  for (std::int64_t i = 0; i < count; ++i) body(i);
+}
+
+/// Whether an op from T to R is done for f16 by that for f32.
+template <typename T, typename R>
+constexpr bool kIsOfHalf = std::is_same_v<T, F16> &&
+                           (std::is_same_v<R, F16> || std::is_same_v<R, Pred>);
+template <typename R>
+using Widened = std::conditional_t<std::is_same_v<R, F16>, float, R>;
+
+template <typename T, typename R, typename F>
+Kernel unary_loop(std::int64_t size, F f) {
+  if constexpr (kIsOfHalf<T, R>) {
+    Kernel kernel =
+        by_f32_blocks(size, 1, std::is_same_v<R, F16>, unary_loop<float, Widened<R>>(size, f));
+    if (kernel.run) return kernel;
+  }
+  return vectorized([size, f](const KernelArgs& args) {
+    const T* x = as<T>(args.operands[0]);
+    R* result = as<R>(args.result);
+    for_each_element(std::min(size, args.count_max),
+                     [=](std::int64_t i) { result[i] = store<R>(f(load(x[i]))); });
+  });
+}
+
+template <typename T, typename R, typename F>
+Kernel binary_loop(std::int64_t size, F f) {
+  if constexpr (kIsOfHalf<T, R>) {
+    Kernel kernel =
+        by_f32_blocks(size, 2, std::is_same_v<R, F16>, binary_loop<float, Widened<R>>(size, f));
+    if (kernel.run) return kernel;
+  }
+  return vectorized([size, f](const KernelArgs& args) {
+    const std::int64_t count = std::min(size, args.count_max);
+    const T* a = as<T>(args.operands[0]);
+    const T* b = as<T>(args.operands[1]);
+    R* result = as<R>(args.result);
+    if (args.is_fill[1]) {
+      const auto y = load(*b);
+      for_each_element(count, [=](std::int64_t i) { result[i] = store<R>(f(load(a[i]), y)); });
+    } else if (args.is_fill[0]) {
+      const auto x = load(*a);
+      for_each_element(count, [=](std::int64_t i) { result[i] = store<R>(f(x, load(b[i]))); });
+    } else {
+      for_each_element(count,
+                       [=](std::int64_t i) { result[i] = store<R>(f(load(a[i]), load(b[i]))); });
+    }
+  });
+}
+
+/// For floating dtypes only.
+template <typename F>
+Kernel floating(const TensorType& type, F f) {
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    if constexpr (!kIsFloating<T>) {
+      return {};
+    } else if constexpr (std::is_invocable_v<F, Compute<T>>) {
+      return unary_loop<T, T>(type.num_elements(), f);
+    } else {
+      return binary_loop<T, T>(type.num_elements(), f);
+    }
+  });
+}
+
+/// For floating dtypes only; the result is pred.
+Kernel is_finite(const TensorType& type) {
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    if constexpr (kIsFloating<T>) {
+      // x - x is 0, or NaN for infinities and NaN.
+      return unary_loop<T, Pred>(type.num_elements(), [](auto x) { return x - x == 0; });
+    } else {
+      return {};
+    }
+  });
+}
+
+/// For all dtypes but pred.
+template <typename F>
+Kernel numeric(const TensorType& type, F f) {
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
+    if constexpr (std::is_same_v<T, Pred>) {
+      return {};
+    } else if constexpr (std::is_invocable_v<F, Compute<T>>) {
+      return unary_loop<T, T>(type.num_elements(), f);
+    } else {
+      return binary_loop<T, T>(type.num_elements(), f);
+    }
+  });
+}
+
+/// For all dtypes; the result is pred.
+template <typename F>
+Kernel predicate(const TensorType& type, F f) {
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) {
+    return binary_loop<T, Pred>(type.num_elements(), f);
+  });
+}
+
+Kernel compare(const TensorType& type, CompareDirection direction) {
+  switch (direction) {
+    case CompareDirection::eq: return predicate(type, [](auto a, auto b) { return a == b; });
+    case CompareDirection::ne: return predicate(type, [](auto a, auto b) { return a != b; });
+    case CompareDirection::lt: return predicate(type, [](auto a, auto b) { return a < b; });
+    case CompareDirection::le: return predicate(type, [](auto a, auto b) { return a <= b; });
+    case CompareDirection::gt: return predicate(type, [](auto a, auto b) { return a > b; });
+    case CompareDirection::ge: return predicate(type, [](auto a, auto b) { return a >= b; });
+  }
+  return {};
+}
+
+Kernel select(const TensorType& type) {
+  return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) {
+    return vectorized([size = type.num_elements()](const KernelArgs& args) {
+      const std::int64_t count = std::min(size, args.count_max);
+      const Pred* predicate = as<Pred>(args.operands[0]);
+      const T* on_true = as<T>(args.operands[1]);
+      const T* on_false = as<T>(args.operands[2]);
+      T* result = as<T>(args.result);
+      // Both are read first: a conditional load would keep the loop from being vectorized.
+      const auto choose = [=](std::int64_t i, T yes, T no) {
+        result[i] = load(predicate[i]) ? yes : no;
+      };
+      if (args.is_fill[1]) {
+        const T yes = *on_true;
+        for_each_element(count, [=](std::int64_t i) { choose(i, yes, on_false[i]); });
+      } else if (args.is_fill[2]) {
+        const T no = *on_false;
+        for_each_element(count, [=](std::int64_t i) { choose(i, on_true[i], no); });
+      } else {
+        for_each_element(count, [=](std::int64_t i) { choose(i, on_true[i], on_false[i]); });
+      }
+    });
+  });
+}
+
+}  // namespace
+
+Kernel convert(const TensorType& from, DType to) {
+  if (Kernel kernel = convert_by_f16c(from.num_elements(), from.dtype, to); kernel.run) {
+    return kernel;
+  }
+  return visit_dtype(from.dtype, [&]<typename T>(std::type_identity<T>) {
+    return visit_dtype(to, [&]<typename R>(std::type_identity<R>) {
+      return unary_loop<T, R>(from.num_elements(),
+                              [](Compute<T> x) { return converted<Compute<R>>(x); });
+    });
+  });
+}
+
+namespace {
+
+// Kernels by op, for the type of the first operand.
+
+const TensorType& operand_of(const Program& program, OpId op) {
+  return program.type(program.op_operands(op)[0]);
+}
+
+template <typename F>
+Kernel floating_op(const Program& program, OpId op) {
+  return floating(operand_of(program, op), F{});
+}
+
+template <typename F>
+Kernel numeric_op(const Program& program, OpId op) {
+  return numeric(operand_of(program, op), F{});
+}
+
+Kernel finiteness(const Program& program, OpId op) { return is_finite(operand_of(program, op)); }
+
+Kernel conversion(const Program& program, OpId op) {
+  return convert(operand_of(program, op), program.type(program.result(op)).dtype);
+}
+
+Kernel comparison(const Program& program, OpId op) {
+  const auto direction = static_cast<CompareDirection>(program.op_attrs(op)[0]);
+  return compare(operand_of(program, op), direction);
+}
+
+/// For pred only.
+template <typename F>
+Kernel logical_op(const Program& program, OpId op) {
+  const TensorType& type = operand_of(program, op);
+  if (type.dtype != DType::pred) return {};
+  if constexpr (std::is_invocable_v<F, bool>) {
+    return unary_loop<Pred, Pred>(type.num_elements(), F{});
+  } else {
+    return binary_loop<Pred, Pred>(type.num_elements(), F{});
+  }
+}
+
+Kernel selection(const Program& program, OpId op) {
+  return select(program.type(program.result(op)));
+}
+
+}  // namespace
+
+constexpr Prepare prepares::negate = prepare_by<numeric_op<Negate>>;
+constexpr Prepare prepares::sign = prepare_by<numeric_op<Sign>>;
+constexpr Prepare prepares::abs = prepare_by<numeric_op<Abs>>;
+constexpr Prepare prepares::exponential = prepare_by<floating_op<Exponential>>;
+constexpr Prepare prepares::log = prepare_by<floating_op<Log>>;
+constexpr Prepare prepares::tanh = prepare_by<floating_op<Tanh>>;
+constexpr Prepare prepares::sine = prepare_by<floating_op<Sine>>;
+constexpr Prepare prepares::cosine = prepare_by<floating_op<Cosine>>;
+constexpr Prepare prepares::logistic = prepare_by<floating_op<Logistic>>;
+constexpr Prepare prepares::sqrt = prepare_by<floating_op<Sqrt>>;
+constexpr Prepare prepares::rsqrt = prepare_by<floating_op<Rsqrt>>;
+constexpr Prepare prepares::softplus = prepare_by<floating_op<Softplus>>;
+constexpr Prepare prepares::floor = prepare_by<floating_op<Floor>>;
+constexpr Prepare prepares::ceil = prepare_by<floating_op<Ceil>>;
+constexpr Prepare prepares::round_nearest_even = prepare_by<floating_op<RoundNearestEven>>;
+constexpr Prepare prepares::log_plus_one = prepare_by<floating_op<LogPlusOne>>;
+constexpr Prepare prepares::exponential_minus_one = prepare_by<floating_op<ExponentialMinusOne>>;
+constexpr Prepare prepares::erf = prepare_by<floating_op<Erf>>;
+constexpr Prepare prepares::tan = prepare_by<floating_op<Tangent>>;
+constexpr Prepare prepares::atan2 = prepare_by<floating_op<Atan2>>;
+constexpr Prepare prepares::remainder = prepare_by<numeric_op<Remainder>>;
+constexpr Prepare prepares::is_finite = prepare_by<finiteness>;
+constexpr Prepare prepares::convert = prepare_by<conversion>;
+constexpr Prepare prepares::add = prepare_by<numeric_op<Add>>;
+constexpr Prepare prepares::subtract = prepare_by<numeric_op<Subtract>>;
+constexpr Prepare prepares::multiply = prepare_by<numeric_op<Multiply>>;
+constexpr Prepare prepares::divide = prepare_by<numeric_op<Divide>>;
+constexpr Prepare prepares::maximum = prepare_by<numeric_op<Maximum>>;
+constexpr Prepare prepares::minimum = prepare_by<numeric_op<Minimum>>;
+constexpr Prepare prepares::power = prepare_by<numeric_op<Power>>;
+constexpr Prepare prepares::compare = prepare_by<comparison>;
+constexpr Prepare prepares::logical_and = prepare_by<logical_op<std::logical_and<bool>>>;
+constexpr Prepare prepares::logical_or = prepare_by<logical_op<std::logical_or<bool>>>;
+constexpr Prepare prepares::logical_xor = prepare_by<logical_op<std::not_equal_to<bool>>>;
+constexpr Prepare prepares::logical_not = prepare_by<logical_op<std::logical_not<bool>>>;
+constexpr Prepare prepares::select = prepare_by<selection>;
+
+}  // namespace weft::kernels

@@ -1,0 +1,91 @@
+#pragma once
+/// One loop, compiled for several generations of processors.
+
+#include <algorithm>
+#include <string_view>
+
+#include "chips/cpu/loops/kernel.hpp"
+
+namespace weft::kernels {
+
+/// The vectors that kernels use, each with fused multiply-add.
+enum class Vectors : std::uint8_t { portable, avx2, avx512 };
+
+/// How kernels run. The results are bitwise the same; the oracle of each is the one before it. Only
+/// attention of bf16 has bits of its own where AVX-512 multiplies bf16 as such (decision 0050).
+struct KernelPath {
+  Vectors vectors = Vectors::portable;
+  bool compiles = false;  ///< loops over elementwise ops are compiled when a plan is loaded
+  friend bool operator==(const KernelPath&, const KernelPath&) = default;
+};
+
+/// The best that this processor has, unless WEFT_KERNELS says otherwise: a list of `tiles` (compile
+/// no loops) and one of `portable`, `avx2`, `avx512`. Throws invalid_argument for other words and
+/// for vectors that this processor hasn't.
+KernelPath kernel_path();
+KernelPath parse_kernel_path(std::string_view words);
+/// For kernels that are prepared from now on, in the whole process.
+void set_kernel_path(const KernelPath& path);
+
+#if defined(__x86_64__)
+/// Everything that `body` calls is inlined and compiled for the processor. No multiplication and
+/// addition are contracted, so the results are bitwise those of every other processor.
+template <typename Body>
+[[gnu::target("avx2,fma"), gnu::flatten]] void run_avx2(const Body& body, const KernelArgs& args) {
+  body(args);
+}
+template <typename Body>
+[[gnu::target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"),
+  gnu::flatten]] void
+run_avx512(const Body& body, const KernelArgs& args) {
+  body(args);
+}
+/// For AVX-512 BF16, whose products round differently from those of f32.
+template <typename Body>
+[[gnu::target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512"),
+  gnu::flatten]] void
+run_avx512_bf16(const Body& body, const KernelArgs& args) {
+  body(args);
+}
+#endif
+
+/// The kernel that runs `body(args)`, in the version that kernel_path() names, but not with more
+/// than `most`. (AVX2 is faster for loops that skip elements, which the compiler gathers with
+/// AVX-512, and for sums of short runs.)
+template <Vectors most = Vectors::avx512, typename Body>
+Kernel vectorized(Body body) {
+#if defined(__x86_64__)
+  switch (std::min(kernel_path().vectors, most)) {
+    case Vectors::avx512:
+      if constexpr (most == Vectors::avx512) {
+        return {[body](const KernelArgs& args) { run_avx512(body, args); }};
+      }
+    case Vectors::avx2: return {[body](const KernelArgs& args) { run_avx2(body, args); }};
+    case Vectors::portable: break;
+  }
+#endif
+  return {body};
+}
+
+/// The same for a body that is written for vectors of a size: runs `body.run<bytes>(args)`.
+template <Vectors most = Vectors::avx512, typename Body>
+Kernel vectorized_by_size(Body body) {
+#if defined(__x86_64__)
+  switch (std::min(kernel_path().vectors, most)) {
+    case Vectors::avx512:
+      if constexpr (most == Vectors::avx512) {
+        return {[body](const KernelArgs& args) {
+          run_avx512([&body](const KernelArgs& each) { body.template run<64>(each); }, args);
+        }};
+      }
+    case Vectors::avx2:
+      return {[body](const KernelArgs& args) {
+        run_avx2([&body](const KernelArgs& each) { body.template run<32>(each); }, args);
+      }};
+    case Vectors::portable: break;
+  }
+#endif
+  return {[body](const KernelArgs& args) { body.template run<16>(args); }};
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,41 @@
+#pragma once
+/// Batched matrix multiplication: by oneDNN in f32 and bf16, by plain loops in other dtypes.
+
+#include <functional>
+#include <memory>
+
+#include "chips/cpu/loops/kernel.hpp"
+#include "chips/cpu/loops/strided.hpp"
+
+namespace weft::kernels {
+
+/// C[b.., m, n] = sum over k of A[b.., m, k] * B[b.., k, n]. C is dense. Every size is at least 1.
+struct Matmul {
+  /// The strides of an operand, in elements.
+  struct Operand {
+    Strides batch{};
+    std::int64_t row = 0;
+    std::int64_t column = 0;
+  };
+  Shape batch;
+  std::int64_t m = 1;
+  std::int64_t n = 1;
+  std::int64_t k = 1;
+  /// In each operand the rows or the columns have a stride of 1. In an operand of one row, the
+  /// columns must have it, because oneDNN 3 ignores the stride that it is given there.
+  Operand lhs;
+  Operand rhs;
+};
+
+using MatmulFunction =
+    std::function<void(const std::byte* lhs, const std::byte* rhs, std::byte* result)>;
+
+/// The dtype in which oneDNN multiplies operands of this one: bf16 stays, where the processor has
+/// instructions for it (avx512_bf16), which sum in f32, two products at a time. Else f32.
+DType multiplied_dtype(DType dtype);
+
+/// Runs on the calling thread alone, whatever OpenMP's thread count is. Null for f16 and pred. For
+/// bf16, multiplied_dtype() must be bf16.
+MatmulFunction prepare_matmul(const Matmul& matmul, DType dtype, const ChipContext& chip);
+
+}  // namespace weft::kernels

@@ -1,0 +1,121 @@
+#pragma once
+/// oneDNN on a chip's thread, for the kernels that it computes.
+
+#include <array>
+#include <initializer_list>
+#include <memory>
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <weft/error.hpp>
+
+#include "chips/cpu/loops/kernel.hpp"
+
+// From libgomp, on which Debian's oneDNN runs. Its header belongs to g++, and clang has none.
+extern "C" int omp_get_max_threads() noexcept;
+extern "C" void omp_set_num_threads(int) noexcept;
+
+namespace weft::kernels {
+
+class MatmulStream {
+ public:
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+};
+
+/// Limits OpenMP to one thread while it lives: Debian's oneDNN would start a thread per core for
+/// every chip. oneDNN reads the calling thread's limit when it makes and when it runs a primitive.
+/// The limit belongs to the program that embeds us, so it is restored.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+/// The caller gives scratch memory. Strict mode keeps f32, which an environment variable could turn
+/// into bf16.
+inline dnnl::primitive_attr strict_attributes() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attr.set_fpmath_mode(dnnl::fpmath_mode::strict);
+  return attr;
+}
+
+/// f32, or bf16.
+inline dnnl::memory::data_type data_type_of(DType dtype) {
+  return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+/// The primitive that oneDNN chooses for an operation. oneDNN 2 takes the operation's arguments as
+/// a descriptor of their own, which oneDNN 3 no longer has.
+template <typename Primitive, typename... Arguments>
+typename Primitive::primitive_desc choose_primitive(const dnnl::engine& engine,
+                                                    const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, arguments..., strict_attributes()};
+#else
+  return {typename Primitive::desc(arguments...), strict_attributes(), engine};
+#endif
+}
+
+/// The same for a gradient, for which oneDNN asks what it chose for the forward pass.
+template <typename Primitive, typename Forward, typename... Arguments>
+typename Primitive::primitive_desc choose_gradient(const dnnl::engine& engine,
+                                                   const Forward& forward,
+                                                   const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, arguments..., forward, strict_attributes()};
+#else
+  return {typename Primitive::desc(arguments...), strict_attributes(), engine, forward};
+#endif
+}
+
+/// A primitive with the memory objects that it is called with: two or three tensors and scratch
+/// memory. Only their addresses change.
+class OneDnnCall {
+ public:
+  struct Argument {
+    int name;  ///< DNNL_ARG_...
+    dnnl::memory::desc desc;
+  };
+
+  OneDnnCall(dnnl::primitive primitive, std::initializer_list<Argument> arguments,
+             std::shared_ptr<MatmulStream> stream)
+      : stream_(std::move(stream)), primitive_(std::move(primitive)) {
+    for (const Argument& argument : arguments) {
+      memories_[count_] = dnnl::memory(argument.desc, stream_->engine, nullptr);
+      arguments_[count_] = {argument.name, memories_[count_].get()};
+      ++count_;
+    }
+  }
+  OneDnnCall(const OneDnnCall&) = delete;
+  OneDnnCall& operator=(const OneDnnCall&) = delete;
+
+  /// Takes an address for each argument, in the constructor's order.
+  void run(std::initializer_list<const std::byte*> addresses) {
+    const OneThread one_thread;
+    std::size_t i = 0;
+    for (const std::byte* address : addresses) {
+      // oneDNN takes every address as writable; it reads the operands only.
+      memories_[i++].set_data_handle(const_cast<std::byte*>(address));
+    }
+    // The C function: its C++ wrapper makes a map and a vector in every call.
+    const dnnl_status_t status = dnnl_primitive_execute(
+        primitive_.get(), stream_->stream.get(), static_cast<int>(count_), arguments_.data());
+    WEFT_CHECK(status == dnnl_success, static_cast<int>(status));
+  }
+
+ private:
+  std::shared_ptr<MatmulStream> stream_;
+  dnnl::primitive primitive_;
+  std::array<dnnl::memory, 4> memories_;
+  std::array<dnnl_exec_arg_t, 4> arguments_{};
+  std::size_t count_ = 0;
+};
+
+}  // namespace weft::kernels

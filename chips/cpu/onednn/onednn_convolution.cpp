@@ -1,0 +1,304 @@
+#include "chips/cpu/onednn/onednn_convolution.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <type_traits>
+
+#include "chips/cpu/onednn/onednn.hpp"
+#include "spmd/program/window.hpp"
+
+namespace weft::kernels {
+namespace {
+
+using dnnl::memory;
+
+/// oneDNN's argument names of a primitive's tensors: the two operands, then the result.
+using Names = std::array<int, 3>;
+using Descs = std::array<memory::desc, 3>;
+
+memory::desc describe(const OneDnnConvolution::Tensor& tensor, DType dtype) {
+  return {tensor.sizes, data_type_of(dtype), tensor.strides};
+}
+
+memory::desc any_layout(const OneDnnConvolution::Tensor& tensor, DType dtype) {
+  return {tensor.sizes, data_type_of(dtype), memory::format_tag::any};
+}
+
+bool is_row_major(const OneDnnConvolution::Tensor& tensor) {
+  return std::ranges::is_sorted(tensor.strides, std::greater<>());
+}
+
+/// The tensor as an array in the order of its dims.
+memory::desc row_major(const OneDnnConvolution::Tensor& tensor, DType dtype) {
+  memory::dims strides(tensor.sizes.size());
+  std::int64_t stride = 1;
+  for (std::size_t dim = strides.size(); dim-- > 0; stride *= tensor.sizes[dim]) {
+    strides[dim] = stride;
+  }
+  return {tensor.sizes, data_type_of(dtype), strides};
+}
+
+/// The strides of the tensor [N, C, spatial..] as an array [N, spatial.., C].
+memory::dims channels_last_strides(const OneDnnConvolution::Tensor& tensor) {
+  memory::dims strides(tensor.sizes.size());
+  strides[1] = 1;
+  std::int64_t stride = tensor.sizes[1];
+  for (std::size_t dim = strides.size(); dim-- > 0;) {
+    if (dim == 1) continue;
+    strides[dim] = stride;
+    stride *= tensor.sizes[dim];
+  }
+  return strides;
+}
+
+memory::desc channels_last(const OneDnnConvolution::Tensor& tensor, DType dtype) {
+  return {tensor.sizes, data_type_of(dtype), channels_last_strides(tensor)};
+}
+
+/// Whether the tensor's elements lie so. A dim of size 1 lies everywhere.
+bool is_channels_last(const OneDnnConvolution::Tensor& tensor) {
+  const memory::dims strides = channels_last_strides(tensor);
+  for (std::size_t dim = 0; dim < tensor.sizes.size(); ++dim) {
+    if (tensor.sizes[dim] > 1 && tensor.strides[dim] != strides[dim]) return false;
+  }
+  return true;
+}
+
+/// In bf16 the gradients of a 1x1 kernel are right with features last only without strides and with
+/// even numbers of features: oneDNN reads pairs of features past the last one, and copies pixels
+/// that strides leave out beyond its buffer. In its own blocks it does neither.
+bool spoils_channels_last(const OneDnnConvolution& c) {
+  using Spatial = OneDnnConvolution::Spatial;
+  if (c.dtype != DType::bf16 || c.method == ConvolutionMethod::forward) return false;
+  if (!std::ranges::all_of(c.spatial, [](const Spatial& dim) { return dim.kernel == 1; })) {
+    return false;
+  }
+  return std::ranges::any_of(c.spatial, [](const Spatial& dim) { return dim.stride > 1; }) ||
+         c.source.sizes[1] % 2 != 0 || c.destination.sizes[1] % 2 != 0;
+}
+
+/// Whether along this dim each element of the kernel meets an element of the input in some window.
+bool kernel_meets_input(const OneDnnConvolution::Spatial& dim) {
+  for (std::int64_t k = 0; k < dim.kernel; ++k) {
+    const std::int64_t in_first_window = k * dim.dilation - dim.low;
+    const std::int64_t padded = std::max<std::int64_t>(-in_first_window, 0);
+    const std::int64_t window = (padded + dim.stride - 1) / dim.stride;  // the first past `low`
+    if (window >= dim.output || in_first_window + window * dim.stride >= dim.input) return false;
+  }
+  return true;
+}
+
+/// Whether the windows lie as they do in usual layers: there is padding of at most half of the
+/// kernel, each element of the kernel meets the input, and where there is only one window, the
+/// stride is 1.
+bool is_ordinary(const OneDnnConvolution::Spatial& dim) {
+  return std::max(dim.low, dim.high()) <= dilated(dim.kernel, dim.dilation) / 2 &&
+         (dim.output > 1 || dim.stride == 1) && kernel_meets_input(dim);
+}
+
+/// Whether the convolution must be computed in plain row-major layouts. In its other layouts oneDNN
+/// is wrong, also in f32: in three spatial dims and with unusual windows it leaves elements out of
+/// the gradient of weights, and 3.7.2 takes a wrong place where a single window has a stride.
+bool needs_row_major(const OneDnnConvolution& c) {
+  const auto has_needless_stride = [](const OneDnnConvolution::Spatial& dim) {
+    return dim.output == 1 && dim.stride > 1;
+  };
+  return std::ranges::any_of(c.spatial, has_needless_stride) ||
+         (c.method == ConvolutionMethod::backward_weights && c.spatial.size() == 3 &&
+          !std::ranges::all_of(c.spatial, is_ordinary));
+}
+
+/// The layouts in which the primitive takes its tensors.
+enum class Layout : std::uint8_t {
+  as_given,
+  row_major,
+  channels_last,  ///< weights as oneDNN chooses
+  chosen,         ///< by oneDNN: in blocks of features
+};
+/// With two input features or fewer, oneDNN's blocks of eight would be mostly empty, and reordering
+/// row-major tensors costs more than it gains (measured: 1 -> 32 features of 28x28, 3x3, batch 64,
+/// AVX2: 0.7 ms in place, 1.6 ms in blocks; 32 -> 64 of 14x14: backward data 11.4 ms in place, 7.4
+/// ms in blocks).
+Layout layout_of(const OneDnnConvolution& c) {
+  if (needs_row_major(c)) return Layout::row_major;
+  const bool grouped = c.weights.sizes.size() > c.source.sizes.size();
+  if (grouped) return Layout::chosen;
+  const auto is_moved = [](const OneDnnConvolution::Tensor& tensor) {
+    return is_channels_last(tensor) && !is_row_major(tensor);
+  };
+  if (is_moved(c.source) || is_moved(c.destination)) {
+    return spoils_channels_last(c) ? Layout::chosen : Layout::channels_last;
+  }
+  const bool in_place = c.source.sizes[1] <= 2 && is_row_major(c.source) &&
+                        is_row_major(c.weights) && is_row_major(c.destination);
+  return in_place ? Layout::as_given : Layout::chosen;
+}
+
+struct Chosen {
+  dnnl::primitive primitive;
+  Names names;
+  Descs user;  ///< layouts in the op's buffers
+  Descs own;   ///< layouts that the primitive wants
+  memory::desc scratchpad;
+};
+
+Chosen choose(const OneDnnConvolution& c, const dnnl::engine& engine) {
+  const Layout layout = layout_of(c);
+  const auto given = [&](const OneDnnConvolution::Tensor& tensor) {
+    return layout == Layout::channels_last && is_channels_last(tensor)
+               ? channels_last(tensor, c.dtype)
+               : describe(tensor, c.dtype);
+  };
+  const auto wanted_of = [&](const OneDnnConvolution::Tensor& tensor) {
+    return layout == Layout::as_given        ? describe(tensor, c.dtype)
+           : layout == Layout::row_major     ? row_major(tensor, c.dtype)
+           : layout == Layout::channels_last ? channels_last(tensor, c.dtype)
+                                             : any_layout(tensor, c.dtype);
+  };
+  const memory::desc source = given(c.source);
+  const memory::desc weights = describe(c.weights, c.dtype);
+  const memory::desc destination = given(c.destination);
+  const memory::desc wanted_source = wanted_of(c.source);
+  const memory::desc wanted_weights =
+      layout == Layout::channels_last ? any_layout(c.weights, c.dtype) : wanted_of(c.weights);
+  const memory::desc wanted_destination = wanted_of(c.destination);
+  memory::dims strides;
+  memory::dims dilations;
+  memory::dims low;
+  memory::dims high;
+  for (const OneDnnConvolution::Spatial& dim : c.spatial) {
+    strides.push_back(dim.stride);
+    dilations.push_back(dim.dilation - 1);
+    low.push_back(dim.low);
+    high.push_back(dim.high());
+  }
+  constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+  const auto forward = choose_primitive<dnnl::convolution_forward>(
+      engine, dnnl::prop_kind::forward, kDirect, wanted_source, wanted_weights, wanted_destination,
+      strides, dilations, low, high);
+  const auto gradient = [&]<typename Primitive>(std::type_identity<Primitive>) {
+    return choose_gradient<Primitive>(engine, forward, kDirect, wanted_source, wanted_weights,
+                                      wanted_destination, strides, dilations, low, high);
+  };
+  switch (c.method) {
+    case ConvolutionMethod::forward:
+      return {dnnl::convolution_forward(forward),
+              {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST},
+              {source, weights, destination},
+              {forward.src_desc(), forward.weights_desc(), forward.dst_desc()},
+              forward.scratchpad_desc()};
+    case ConvolutionMethod::backward_data: {
+      using Gradient = dnnl::convolution_backward_data;
+      const auto desc = gradient(std::type_identity<Gradient>());
+      return {Gradient(desc),
+              {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
+              {destination, weights, source},
+              {desc.diff_dst_desc(), desc.weights_desc(), desc.diff_src_desc()},
+              desc.scratchpad_desc()};
+    }
+    default: {
+      using Gradient = dnnl::convolution_backward_weights;
+      const auto desc = gradient(std::type_identity<Gradient>());
+      return {Gradient(desc),
+              {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS},
+              {source, destination, weights},
+              {desc.src_desc(), desc.diff_dst_desc(), desc.diff_weights_desc()},
+              desc.scratchpad_desc()};
+    }
+  }
+}
+
+/// A primitive, and the reorders between the op's layouts and the primitive's layouts.
+class Stages {
+ public:
+  Stages(const Chosen& chosen, const std::shared_ptr<MatmulStream>& stream)
+      : call_(chosen.primitive,
+              {{chosen.names[0], chosen.own[0]},
+               {chosen.names[1], chosen.own[1]},
+               {chosen.names[2], chosen.own[2]},
+               {DNNL_ARG_SCRATCHPAD, chosen.scratchpad}},
+              stream) {
+    std::size_t scratchpad = chosen.scratchpad.get_size();
+    for (std::size_t i = 0; i < moves_.size(); ++i) {
+      if (chosen.own[i] == chosen.user[i]) continue;
+      const bool is_result = i == 2;
+      const memory::desc& from = is_result ? chosen.own[i] : chosen.user[i];
+      const memory::desc& to = is_result ? chosen.user[i] : chosen.own[i];
+      const dnnl::reorder::primitive_desc move(stream->engine, from, stream->engine, to,
+                                               strict_attributes());
+      moves_[i].emplace(dnnl::reorder(move),
+                        std::initializer_list<OneDnnCall::Argument>{
+                            {DNNL_ARG_FROM, from},
+                            {DNNL_ARG_TO, to},
+                            {DNNL_ARG_SCRATCHPAD, move.scratchpad_desc()}},
+                        stream);
+      places_[i] = take(chosen.own[i].get_size());
+      scratchpad = std::max(scratchpad, move.scratchpad_desc().get_size());
+    }
+    scratchpad_ = take(scratchpad);
+  }
+
+  std::size_t scratch_bytes() const { return bytes_; }
+
+  void run(const KernelArgs& args) {
+    const std::byte* scratchpad = args.scratch + scratchpad_;
+    std::array<const std::byte*, 3> at{args.operands[0], args.operands[1], args.result};
+    for (std::size_t i = 0; i < moves_.size(); ++i) {
+      if (!moves_[i]) continue;
+      const std::byte* place = args.scratch + places_[i];
+      if (i < 2) moves_[i]->run({at[i], place, scratchpad});
+      at[i] = place;
+    }
+    call_.run({at[0], at[1], at[2], scratchpad});
+    if (moves_[2]) moves_[2]->run({at[2], args.result, scratchpad});
+  }
+
+ private:
+  std::size_t take(std::size_t bytes) {
+    const std::size_t place = bytes_;
+    bytes_ += (bytes + 63) / 64 * 64;
+    return place;
+  }
+
+  OneDnnCall call_;
+  std::array<std::optional<OneDnnCall>, 3> moves_;
+  std::array<std::size_t, 3> places_{};  // offsets in the scratch memory
+  std::size_t scratchpad_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace
+
+std::int64_t OneDnnConvolution::Spatial::high() const {
+  return (output - 1) * stride + dilated(kernel, dilation) - low - input;
+}
+
+// Derived from sweeps of random shapes with oneDNN 2.6.3 and 3.7.2 on a processor with avx512_bf16
+// (decision 0056). Outside of these conditions oneDNN reports no error, but gives wrong sums,
+// leaves elements of the result unwritten, or writes past the end of its buffers:
+// - with three spatial dims, or with dilation (gradient of weights);
+// - with more padding on a side than half of the kernel (forward in 2.6.3);
+// - where an element of the kernel meets nothing but padding (gradient of weights);
+// - where a dim with a stride has one window only (gradient of weights; in 3.7.2 forward, too).
+bool trusts_bf16(const OneDnnConvolution& convolution) {
+  return convolution.spatial.size() <= 2 &&
+         std::ranges::all_of(convolution.spatial, [](const OneDnnConvolution::Spatial& dim) {
+           return dim.dilation == 1 && is_ordinary(dim);
+         });
+}
+
+Kernel prepare_convolution(const OneDnnConvolution& convolution,
+                           const std::shared_ptr<MatmulStream>& stream) {
+  try {
+    const OneThread one_thread;
+    auto stages = std::make_shared<Stages>(choose(convolution, stream->engine), stream);
+    return {[stages](const KernelArgs& args) { stages->run(args); }, stages->scratch_bytes()};
+  } catch (const dnnl::error& error) {
+    fail(Errc::unavailable, "oneDNN has no convolution of [{}] with weights [{}]: {}",
+         fmt::join(convolution.source.sizes, ","), fmt::join(convolution.weights.sizes, ","),
+         error.what());
+  }
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,53 @@
+#pragma once
+/// Convolution and its two gradients in f32 and bf16 by oneDNN.
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "chips/cpu/loops/kernel.hpp"
+
+namespace weft::kernels {
+
+/// The oneDNN primitive that computes a convolution: a convolution that is a gradient of an
+/// ordinary one is a backward primitive. loops: plain loops, where oneDNN has no primitive.
+enum class ConvolutionMethod { forward, backward_data, backward_weights, loops };
+
+/// The three tensors of an ordinary convolution. `method` determines which one is computed from the
+/// other two.
+struct OneDnnConvolution {
+  struct Tensor {
+    std::vector<std::int64_t> sizes;
+    std::vector<std::int64_t> strides;  ///< in elements
+  };
+  /// One spatial dim. Sizes are at least 1.
+  struct Spatial {
+    std::int64_t input = 1;
+    std::int64_t kernel = 1;
+    std::int64_t output = 1;
+    std::int64_t stride = 1;
+    std::int64_t dilation = 1;
+    std::int64_t low = 0;  ///< padding before the input, at least 0
+
+    /// The padding after the input that follows from the sizes; it must be more than -stride.
+    std::int64_t high() const;
+  };
+
+  ConvolutionMethod method = ConvolutionMethod::forward;
+  Tensor source;       ///< [N, C, spatial..]
+  Tensor weights;      ///< [O, C, spatial..], or [groups, O / groups, C / groups, spatial..]
+  Tensor destination;  ///< [N, O, spatial..]
+  std::vector<Spatial> spatial;
+  DType dtype = DType::f32;  ///< or bf16, where multiplied_dtype() and trusts_bf16() say so
+};
+
+/// Whether oneDNN's bf16 kernels are trusted with this convolution; the others are computed in f32.
+bool trusts_bf16(const OneDnnConvolution& convolution);
+
+/// Operands and result by method. forward: (source, weights) -> destination; backward_data:
+/// (destination, weights) -> source; backward_weights: (source, destination) -> weights. Runs on
+/// the calling thread alone.
+Kernel prepare_convolution(const OneDnnConvolution& convolution,
+                           const std::shared_ptr<MatmulStream>& stream);
+
+}  // namespace weft::kernels

@@ -1,0 +1,31 @@
+#include "chips/engine/loaded_rows.hpp"
+
+#include <algorithm>
+
+#include "spmd/program/element.hpp"
+
+namespace weft {
+
+std::string faulty_item(std::span<const LoadedRows> loaded, const Mesh& mesh, int position,
+                        Engine& engine, const RunBuffers& buffers, const IndexFault& fault) {
+  const auto rows = std::ranges::find(loaded, fault.input(), &LoadedRows::input);
+  if (rows == loaded.end()) return "";
+  const std::byte* part = engine.host_address(buffers.inputs.at(fault.input()));
+  if (part == nullptr) return "";
+  const auto& [dtype, shape] = rows->type;
+  const auto sizes = rows->sharding.local_shape(mesh, shape);
+  const auto offsets = rows->sharding.offsets(mesh, position, shape);
+  std::int64_t row_elements = 1;
+  for (int dim = 1; dim < shape.size(); ++dim) {
+    row_elements *= sizes[static_cast<std::size_t>(dim)];
+  }
+  const std::int64_t num_rows = std::min(sizes[0], shape[0] - offsets[0]);
+  for (std::int64_t i = 0; i < num_rows * row_elements; ++i) {
+    const double element = load_element(dtype, part + i * byte_size(dtype));
+    if (element != static_cast<double>(fault.index())) continue;
+    return "; it is in " + rows->origin->describe(offsets[0] + i / row_elements);
+  }
+  return "";
+}
+
+}  // namespace weft

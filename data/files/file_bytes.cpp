@@ -1,0 +1,69 @@
+#include "data/files/file_bytes.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <weft/error.hpp>
+
+#include "data/files/plain_file.hpp"
+
+namespace weft {
+namespace {
+
+struct OpenFile {
+  int descriptor;
+  ~OpenFile() { ::close(descriptor); }
+};
+
+[[noreturn]] void fail_size(const std::string& path, std::size_t bytes_max) {
+  fail(Errc::invalid_argument, "{} has more than {} bytes, which is the most that is read", path,
+       bytes_max);
+}
+
+}  // namespace
+
+std::vector<std::byte> read_file_bytes(const std::string& path, std::size_t bytes_max) {
+  const OpenFile file{open_plain_file(path)};
+  struct stat status {};
+  if (::fstat(file.descriptor, &status) != 0) {
+    fail(Errc::io, "can't read {}: {}", path, std::strerror(errno));
+  }
+  const auto said_bytes = static_cast<std::size_t>(status.st_size);
+  if (said_bytes > bytes_max) fail_size(path, bytes_max);
+  std::vector<std::byte> bytes;
+  // Files of /proc report no size, and others may grow: the bytes read count.
+  std::size_t wanted = said_bytes + 1;
+  for (std::size_t size = 0;;) {
+    bytes.resize(wanted);
+    const ssize_t count = ::read(file.descriptor, bytes.data() + size, wanted - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(Errc::io, "can't read {}: {}", path, std::strerror(errno));
+    size += static_cast<std::size_t>(count);
+    if (size > bytes_max) fail_size(path, bytes_max);
+    if (count == 0) {
+      bytes.resize(size);
+      return bytes;
+    }
+    if (size == wanted) wanted = std::min(2 * wanted, bytes_max + 1);
+  }
+}
+
+std::string read_file_text(const std::string& path, std::size_t bytes_max) {
+  const std::vector<std::byte> bytes = read_file_bytes(path, bytes_max);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::optional<std::string> find_file_text(const std::string& path, std::size_t bytes_max) {
+  try {
+    return read_file_text(path, bytes_max);
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace weft

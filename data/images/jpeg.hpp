@@ -1,0 +1,15 @@
+#pragma once
+/// JPEG, by libjpeg-turbo.
+
+#include <cstddef>
+#include <span>
+
+#include "data/images/picture.hpp"
+
+namespace weft {
+
+PixelSize jpeg_size(std::span<const std::byte> file);
+/// See decode_picture().
+Picture decode_jpeg(std::span<const std::byte> file, bool gray, int shrink);
+
+}  // namespace weft

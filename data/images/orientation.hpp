@@ -1,0 +1,32 @@
+#pragma once
+/// EXIF's tag Orientation, and turning pictures as it says.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "data/images/picture.hpp"
+
+namespace weft {
+
+/// EXIF's numbers. Each names the change that makes the stored picture upright.
+enum class Orientation : std::uint8_t {
+  upright = 1,
+  mirror,  ///< left becomes right
+  rotate_180,
+  flip,          ///< top becomes bottom
+  transpose,     ///< mirrored at the diagonal from the upper left
+  rotate_right,  ///< by 90 degrees
+  transverse,    ///< mirrored at the other diagonal
+  rotate_left,
+};
+
+/// Reads a JPEG, a PNG or a WebP. The result is upright if the file doesn't say, or its EXIF data
+/// are damaged.
+Orientation picture_orientation(std::span<const std::byte> file);
+
+/// The size of a picture of this size when it is turned.
+PixelSize turned(PixelSize size, Orientation orientation);
+void turn(Picture& picture, Orientation orientation);
+
+}  // namespace weft

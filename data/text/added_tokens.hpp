@@ -1,0 +1,66 @@
+#pragma once
+/// AddedTokens: those that are found in a text before it is cut into words.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "data/text/json_view.hpp"
+#include "data/text/text_normalizer.hpp"
+#include "data/text/vocabulary.hpp"
+
+namespace weft {
+
+/// A part of a text: an added token, or what lies between two.
+struct TokenCut {
+  std::string_view text{};
+  std::int32_t id = -1;  ///< -1: not a token
+};
+
+class AddedTokens {
+ public:
+  /// Throws corrupt.
+  AddedTokens(const JsonView& json, const TextNormalizer& normalize);
+
+  /// id and content of each.
+  const std::unordered_map<std::int32_t, std::string>& contents() const { return contents_; }
+  bool is_special(const std::string& token) const { return special_.contains(token); }
+
+  /// The text as it is, cut at the tokens that are looked for before it is normalized.
+  std::vector<TokenCut> cut(std::string_view text) const { return plain_.cut(text); }
+  /// A normalized text, cut at the others.
+  std::vector<TokenCut> cut_normalized(std::string_view text) const {
+    return normalized_.cut(text);
+  }
+
+ private:
+  struct Added {
+    std::int32_t id = 0;
+    bool is_word = false;  ///< it isn't found within a word
+    bool takes_left = false;
+    bool takes_right = false;  ///< white space beside it
+  };
+  /// Finds the longest of its texts at each place.
+  class Finder {
+   public:
+    void add(std::string text, const Added& token);
+    std::vector<TokenCut> cut(std::string_view text) const;
+
+   private:
+    const std::pair<const std::string, Added>* longest_at(std::string_view text) const;
+
+    TextMap<Added> tokens_;
+    std::array<std::vector<std::size_t>, 256> lengths_;  // by the first byte, descending
+  };
+
+  std::unordered_map<std::int32_t, std::string> contents_;
+  std::unordered_set<std::string> special_;
+  Finder plain_;
+  Finder normalized_;
+};
+
+}  // namespace weft

@@ -1,0 +1,33 @@
+#pragma once
+/// TextNormalizer changes a text before it is cut (tokenizer.json's "normalizer").
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "data/text/json_view.hpp"
+#include "data/text/unicode.hpp"
+
+namespace weft {
+
+/// A part of a text, in UTF-8.
+struct Word {
+  std::string text{};
+  bool is_first = false;  ///< it begins where the whole text begins
+};
+
+/// Changes a word. If nothing remains of its beginning it isn't the first any more. For any thread.
+using TextNormalizer = std::function<void(Word& word)>;
+
+/// Null is read as one that changes nothing. Throws corrupt and version.
+TextNormalizer read_text_normalizer(const JsonView& json);
+
+/// "pattern": {"String": "a"} or {"Regex": "a+"}.
+TextPattern read_text_pattern(const JsonView& json);
+
+/// Each byte as the printable character that GPT-2 writes for it.
+std::string to_byte_letters(std::string_view bytes);
+/// Appends the byte that a character stands for, or returns false if it stands for none.
+bool append_byte_of_letter(std::string& bytes, char32_t letter);
+
+}  // namespace weft
