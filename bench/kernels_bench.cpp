@@ -11,9 +11,9 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/planned.hpp"
 #include "chips/cpu/loops/aligned_buffer.hpp"
 #include "chips/cpu/loops/kernel.hpp"
-#include "bench/planned.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/row.hpp"
 

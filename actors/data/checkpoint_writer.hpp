@@ -17,9 +17,9 @@
 
 #include "actors/runtime/held_buffers.hpp"
 #include "actors/runtime/worker_link.hpp"
+#include "data/files/file_system.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
 #include "transport/format/saved_notes.hpp"
-#include "data/files/file_system.hpp"
 #include "transport/storage/part_writer.hpp"
 
 namespace weft {

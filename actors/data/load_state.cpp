@@ -8,11 +8,11 @@
 #include <fmt/ranges.h>
 #include <weft/error.hpp>
 
+#include "data/formats/in_quotes.hpp"
+#include "data/remote/storages.hpp"
 #include "spmd/base/nearest.hpp"
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/trace.hpp"
-#include "data/formats/in_quotes.hpp"
-#include "data/remote/storages.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft {

@@ -19,8 +19,8 @@
 #include <weft/error.hpp>
 
 #include "data/files/file_bytes.hpp"
-#include "transport/job/job_record.hpp"
 #include "data/files/file_system.hpp"
+#include "transport/job/job_record.hpp"
 
 namespace weft {
 namespace {

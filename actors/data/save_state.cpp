@@ -12,10 +12,10 @@
 #include <weft/error.hpp>
 #include <weft/train_context.hpp>
 
-#include "spmd/tensor/node.hpp"
 #include "data/formats/safetensors.hpp"
-#include "data/remote/storages.hpp"
 #include "data/remote/output_file.hpp"
+#include "data/remote/storages.hpp"
+#include "spmd/tensor/node.hpp"
 
 namespace weft {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "chips/engine/state_hash.hpp"
 #include "actors/protocol/protocol.hpp"
+#include "chips/engine/state_hash.hpp"
 
 namespace weft {
 

@@ -14,8 +14,8 @@
 
 #include "actors/job/validate_run.hpp"
 #include "data/files/plain_file.hpp"
-#include "transport/memory/open_files.hpp"
 #include "data/remote/storages.hpp"
+#include "transport/memory/open_files.hpp"
 
 namespace weft {
 namespace {

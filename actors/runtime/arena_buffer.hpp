@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "chips/engine/loaded_rows.hpp"
 #include "actors/runtime/buffer_pool.hpp"
+#include "chips/engine/loaded_rows.hpp"
 #include "spmd/tensor/runtime.hpp"
 
 namespace weft {

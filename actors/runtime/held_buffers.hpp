@@ -10,9 +10,9 @@
 #include <memory>
 #include <vector>
 
+#include "data/files/work_crew.hpp"
 #include "spmd/tensor/runtime.hpp"
 #include "transport/blackbox/recorder.hpp"
-#include "data/files/work_crew.hpp"
 
 namespace weft {
 

@@ -8,10 +8,10 @@
 #include <weft/error.hpp>
 
 #include "actors/process/log.hpp"
-#include "spmd/ops/fingerprint.hpp"
 #include "data/files/file_bytes.hpp"
-#include "transport/format/plan_file.hpp"
 #include "data/remote/output_file.hpp"
+#include "spmd/ops/fingerprint.hpp"
+#include "transport/format/plan_file.hpp"
 
 namespace weft {
 namespace {

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "chips/engine/state_hash.hpp"
 #include "actors/runtime/arena_buffer.hpp"
+#include "chips/engine/state_hash.hpp"
 #include "transport/state/kept_state.hpp"
 #include "transport/state/state_directory.hpp"
 

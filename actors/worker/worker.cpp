@@ -11,7 +11,6 @@
 #include <weft/train_context.hpp>
 
 #include "actors/data/report_log.hpp"
-#include "chips/cpu/executor.hpp"
 #include "actors/process/crash_dump.hpp"
 #include "actors/process/failure.hpp"
 #include "actors/process/job_thread.hpp"
@@ -23,10 +22,11 @@
 #include "actors/worker/term_watch.hpp"
 #include "actors/worker/worker_context.hpp"
 #include "actors/worker/worker_places.hpp"
+#include "chips/cpu/executor.hpp"
+#include "data/files/plain_file.hpp"
 #include "spmd/tensor/step_watch.hpp"
 #include "transport/collectives/check_members.hpp"
 #include "transport/collectives/communicator.hpp"
-#include "data/files/plain_file.hpp"
 #include "transport/job/crash_format.hpp"
 
 namespace weft {

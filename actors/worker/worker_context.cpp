@@ -8,8 +8,8 @@
 
 #include "actors/data/run_folder.hpp"
 #include "actors/process/log.hpp"
-#include "spmd/tensor/node.hpp"
 #include "data/files/plain_file.hpp"
+#include "spmd/tensor/node.hpp"
 
 namespace weft {
 namespace {

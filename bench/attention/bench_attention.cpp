@@ -13,11 +13,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "chips/cpu/loops/aligned_buffer.hpp"
-#include "chips/cpu/loops/kernel.hpp"
 #include "bench/attention/masked.hpp"
 #include "bench/machine.hpp"
 #include "bench/table.hpp"
+#include "chips/cpu/loops/aligned_buffer.hpp"
+#include "chips/cpu/loops/kernel.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/element.hpp"
 

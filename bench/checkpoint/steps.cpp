@@ -12,8 +12,8 @@
 #include <weft/weft.hpp>
 
 #include "bench/machine.hpp"
-#include "data/files/work_crew.hpp"
 #include "data/files/file_system.hpp"
+#include "data/files/work_crew.hpp"
 
 namespace weft::bench {
 namespace {

@@ -13,10 +13,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "chips/cpu/loops/vectorize.hpp"
 #include "bench/machine.hpp"
 #include "bench/planned.hpp"
 #include "bench/table.hpp"
+#include "chips/cpu/loops/vectorize.hpp"
 #include "spmd/ops/builder.hpp"
 
 namespace {

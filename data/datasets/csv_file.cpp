@@ -10,14 +10,14 @@
 #include <weft/data_files.hpp>
 #include <weft/error.hpp>
 
-#include "data/items/fields.hpp"
-#include "spmd/program/element.hpp"
 #include "data/datasets/elements.hpp"
 #include "data/datasets/input_file.hpp"
 #include "data/datasets/number_text.hpp"
 #include "data/datasets/text_lines.hpp"
 #include "data/formats/csv.hpp"
 #include "data/formats/in_quotes.hpp"
+#include "data/items/fields.hpp"
+#include "spmd/program/element.hpp"
 
 namespace weft {
 namespace {

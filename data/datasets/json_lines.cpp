@@ -8,12 +8,12 @@
 #include <weft/error.hpp>
 #include <weft/text_files.hpp>
 
-#include "data/items/fields.hpp"
-#include "spmd/program/element.hpp"
 #include "data/datasets/elements.hpp"
 #include "data/datasets/json_record.hpp"
 #include "data/datasets/text_lines.hpp"
 #include "data/datasets/token_fields.hpp"
+#include "data/items/fields.hpp"
+#include "spmd/program/element.hpp"
 
 namespace weft {
 namespace {

@@ -5,12 +5,12 @@
 
 #include <weft/error.hpp>
 
+#include "data/datasets/packed_rows.hpp"
+#include "data/datasets/scan_progress.hpp"
 #include "data/items/fields.hpp"
 #include "data/items/item_reading.hpp"
 #include "data/items/permutation.hpp"
 #include "data/items/words.hpp"
-#include "data/datasets/packed_rows.hpp"
-#include "data/datasets/scan_progress.hpp"
 
 namespace weft {
 namespace {

@@ -13,9 +13,9 @@
 #include "data/datasets/input_file.hpp"
 #include "data/datasets/scan_progress.hpp"
 #include "data/datasets/tar_sample.hpp"
+#include "data/files/part_files.hpp"
 #include "data/formats/tar.hpp"
 #include "data/remote/object_cache.hpp"
-#include "data/files/part_files.hpp"
 
 namespace weft {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <weft/error.hpp>
 
-#include "data/items/fields.hpp"
 #include "data/datasets/elements.hpp"
 #include "data/datasets/number_text.hpp"
 #include "data/formats/in_quotes.hpp"
 #include "data/formats/npy.hpp"
+#include "data/items/fields.hpp"
 
 namespace weft {
 namespace {

@@ -1,8 +1,8 @@
 #include <weft/text_files.hpp>
 
-#include "data/items/fields.hpp"
 #include "data/datasets/text_lines.hpp"
 #include "data/datasets/token_fields.hpp"
+#include "data/items/fields.hpp"
 
 namespace weft {
 namespace {

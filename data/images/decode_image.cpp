@@ -10,9 +10,9 @@
 #include <weft/error.hpp>
 #include <weft/image_files.hpp>
 
-#include "spmd/program/element.hpp"
 #include "data/images/orientation.hpp"
 #include "data/images/picture.hpp"
+#include "spmd/program/element.hpp"
 
 namespace weft {
 namespace {

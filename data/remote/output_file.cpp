@@ -14,9 +14,9 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/file_system.hpp"
 #include "data/remote/object_cache.hpp"
 #include "data/remote/storages.hpp"
-#include "data/files/file_system.hpp"
 
 namespace weft {
 namespace {

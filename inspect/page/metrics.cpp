@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "inspect/views/actor_view.hpp"
 #include "data/files/utf8.hpp"
+#include "inspect/views/actor_view.hpp"
 
 namespace weft {
 namespace {

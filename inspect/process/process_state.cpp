@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "transport/blackbox/box_clock.hpp"
 #include "data/files/utf8.hpp"
+#include "transport/blackbox/box_clock.hpp"
 
 namespace weft {
 namespace {

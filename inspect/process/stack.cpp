@@ -14,8 +14,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "inspect/process/held_thread.hpp"
 #include "data/files/utf8.hpp"
+#include "inspect/process/held_thread.hpp"
 
 namespace weft {
 namespace {

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "data/files/utf8.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "spmd/ops/row.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "inspect/profile/plan_profile.hpp"
 #include "data/files/utf8.hpp"
+#include "inspect/profile/plan_profile.hpp"
 
 namespace weft {
 namespace {

@@ -10,12 +10,12 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/file_bytes.hpp"
+#include "data/files/utf8.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
-#include "data/files/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -8,12 +8,12 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/file_bytes.hpp"
+#include "data/files/utf8.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "spmd/text/difference.hpp"
 #include "spmd/text/listing_difference.hpp"
 #include "spmd/text/text.hpp"
-#include "data/files/file_bytes.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

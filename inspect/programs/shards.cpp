@@ -12,13 +12,13 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/utf8.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "spmd/mesh/box.hpp"
 #include "spmd/program/element.hpp"
 #include "transport/job/job_memory.hpp"
-#include "data/files/utf8.hpp"
 #include "transport/state/commits.hpp"
 #include "transport/state/kept_state.hpp"
 

@@ -7,9 +7,9 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/utf8.hpp"
 #include "transport/job/control_format.hpp"
 #include "transport/memory/text_words.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

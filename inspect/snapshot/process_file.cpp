@@ -6,8 +6,8 @@
 
 #include <weft/error.hpp>
 
-#include "inspect/snapshot/json_text.hpp"
 #include "data/files/file_bytes.hpp"
+#include "inspect/snapshot/json_text.hpp"
 
 namespace weft {
 

@@ -9,12 +9,12 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "data/files/utf8.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/actor_view.hpp"
 #include "inspect/views/columns.hpp"
 #include "inspect/views/mesh_grid.hpp"
 #include "inspect/why/hang.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

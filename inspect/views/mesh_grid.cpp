@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "data/files/utf8.hpp"
 #include "inspect/views/actor_view.hpp"
 #include "inspect/views/colours.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 

@@ -7,8 +7,8 @@
 
 #include <weft/error.hpp>
 
-#include "inspect/views/colours.hpp"
 #include "data/files/utf8.hpp"
+#include "inspect/views/colours.hpp"
 
 namespace weft {
 namespace {

@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "data/files/utf8.hpp"
 #include "inspect/views/actor_view.hpp"
 #include "inspect/views/colours.hpp"
 #include "inspect/views/columns.hpp"
 #include "inspect/views/mesh_grid.hpp"
 #include "inspect/why/words.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "data/files/utf8.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/why/why.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

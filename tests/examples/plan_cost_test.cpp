@@ -12,12 +12,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "data/files/file_bytes.hpp"
 #include "spmd/plan/step_cost.hpp"
 #include "tests/support/app_process.hpp"
 #include "tests/support/drawn_digits.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "data/files/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
 
 namespace weft::plan_cost_test {

@@ -6,12 +6,12 @@
 #include <csignal>
 #include <filesystem>
 
+#include "data/remote/object_cache.hpp"
+#include "data/remote/storages.hpp"
 #include "tests/support/app_process.hpp"
 #include "tests/support/moto_server.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "transport/board/board.hpp"
-#include "data/remote/object_cache.hpp"
-#include "data/remote/storages.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_objects.hpp"
 #include "transport/storage/checkpoint_reader.hpp"

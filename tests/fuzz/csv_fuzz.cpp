@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/fuzz.hpp"
 #include "data/formats/csv.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace weft {
 namespace {

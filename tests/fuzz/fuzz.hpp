@@ -9,8 +9,8 @@
 
 #include <weft/error.hpp>
 
-#include "tests/support/aligned_copy.hpp"
 #include "data/files/envelope.hpp"
+#include "tests/support/aligned_copy.hpp"
 
 namespace weft {
 

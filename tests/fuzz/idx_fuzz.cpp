@@ -1,7 +1,7 @@
 /// Bytes as a whole file, of which the header is read.
 
-#include "tests/fuzz/fuzz.hpp"
 #include "data/formats/idx.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace weft {
 namespace {

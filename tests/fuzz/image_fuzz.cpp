@@ -2,9 +2,9 @@
 
 #include <weft/image_files.hpp>
 
-#include "tests/fuzz/fuzz.hpp"
 #include "data/images/orientation.hpp"
 #include "data/images/picture.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace weft {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "tests/fuzz/fuzz.hpp"
 #include "data/datasets/json_record.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace weft {
 namespace {

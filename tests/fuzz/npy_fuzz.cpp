@@ -1,7 +1,7 @@
 /// Bytes as a whole file, of which the header is read and the data is reordered.
 
-#include "tests/fuzz/fuzz.hpp"
 #include "data/formats/npy.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace weft {
 namespace {

@@ -1,8 +1,8 @@
 /// Bytes as a whole file, of which the directory is read, and each array with its header.
 
-#include "tests/fuzz/fuzz.hpp"
 #include "data/formats/npy.hpp"
 #include "data/formats/npz.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace weft {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "tests/fuzz/fuzz.hpp"
 #include "data/formats/safetensors.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace weft {
 namespace {

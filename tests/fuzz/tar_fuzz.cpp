@@ -1,7 +1,7 @@
 /// Bytes as a whole archive, of which the headers are read.
 
-#include "tests/fuzz/fuzz.hpp"
 #include "data/formats/tar.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace weft {
 namespace {

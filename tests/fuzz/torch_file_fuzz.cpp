@@ -1,7 +1,7 @@
 /// Bytes as a whole file, and, since no mutation would hit upon a zip's checksums, as its pickle.
 
-#include "tests/fuzz/fuzz.hpp"
 #include "data/pytorch/torch_file.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace weft {
 namespace {

@@ -9,9 +9,9 @@
 
 #include <weft/mesh.hpp>
 
+#include "data/files/file_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
-#include "data/files/file_system.hpp"
 #include "transport/storage/shard_owners.hpp"
 
 namespace weft::testing {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/checkpoint_world.hpp"
 #include "data/files/file_system.hpp"
+#include "tests/support/checkpoint_world.hpp"
 
 namespace weft::testing {
 

@@ -12,13 +12,13 @@
 
 #include <weft/error.hpp>
 
-#include "tools/weft/tensor_choice.hpp"
+#include "data/files/utf8.hpp"
 #include "data/formats/npy.hpp"
 #include "data/formats/npz.hpp"
 #include "data/formats/safetensors.hpp"
-#include "data/files/utf8.hpp"
-#include "data/remote/storages.hpp"
 #include "data/remote/output_file.hpp"
+#include "data/remote/storages.hpp"
+#include "tools/weft/tensor_choice.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft {

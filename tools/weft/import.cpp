@@ -12,12 +12,12 @@
 
 #include <weft/error.hpp>
 
-#include "tools/weft/tensor_choice.hpp"
 #include "data/datasets/input_file.hpp"
+#include "data/files/utf8.hpp"
 #include "data/formats/npy.hpp"
 #include "data/formats/npz.hpp"
-#include "data/files/utf8.hpp"
 #include "data/remote/storages.hpp"
+#include "tools/weft/tensor_choice.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/part_writer.hpp"
 #include "transport/storage/state_file.hpp"

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "data/files/utf8.hpp"
 #include "tools/weft/doctor/doctor.hpp"
 #include "tools/weft/export.hpp"
 #include "tools/weft/import.hpp"
@@ -18,7 +19,6 @@
 #include "tools/weft/rescue.hpp"
 #include "tools/weft/suggest.hpp"
 #include "tools/weft/sweep.hpp"
-#include "data/files/utf8.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{"SPMD training for C++: launches jobs and looks into them.", "weft"};

@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "data/files/file_bytes.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/table.hpp"
 #include "spmd/ops/fingerprint.hpp"
@@ -24,7 +25,6 @@
 #include "spmd/plan/step_cost.hpp"
 #include "tools/weft/plan/first_step.hpp"
 #include "tools/weft/plan/profile.hpp"
-#include "data/files/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
 #include "transport/memory/wait.hpp"
 

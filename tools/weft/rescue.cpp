@@ -10,10 +10,10 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/utf8.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/columns.hpp"
 #include "transport/job/remains.hpp"
-#include "data/files/utf8.hpp"
 #include "transport/resume/rescue.hpp"
 
 namespace weft {

@@ -9,12 +9,12 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/utf8.hpp"
+#include "data/remote/storages.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "transport/format/saved_notes.hpp"
-#include "data/files/utf8.hpp"
-#include "data/remote/storages.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 #include "transport/storage/retention.hpp"

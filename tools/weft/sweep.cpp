@@ -9,12 +9,12 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "data/files/utf8.hpp"
+#include "data/remote/output_file.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "transport/job/remains.hpp"
-#include "data/files/utf8.hpp"
-#include "data/remote/output_file.hpp"
 
 namespace weft {
 namespace {

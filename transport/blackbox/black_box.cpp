@@ -6,9 +6,9 @@
 
 #include <weft/error.hpp>
 
-#include "transport/blackbox/black_box_writer.hpp"
 #include "data/files/file_bytes.hpp"
 #include "data/files/utf8.hpp"
+#include "transport/blackbox/black_box_writer.hpp"
 
 namespace weft {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/file_bytes.hpp"
 #include "transport/board/board_format.hpp"
 #include "transport/board/board_row.hpp"
-#include "data/files/file_bytes.hpp"
 
 namespace weft {
 namespace {

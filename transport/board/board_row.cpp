@@ -8,8 +8,8 @@
 #include <ctime>
 #include <utility>
 
-#include "transport/memory/namespaces.hpp"
 #include "data/files/utf8.hpp"
+#include "transport/memory/namespaces.hpp"
 
 namespace weft {
 namespace {

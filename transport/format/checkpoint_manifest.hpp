@@ -15,8 +15,8 @@
 #include <weft/mesh.hpp>
 #include <weft/type.hpp>
 
-#include "spmd/mesh/sharding.hpp"
 #include "data/files/envelope.hpp"
+#include "spmd/mesh/sharding.hpp"
 #include "transport/format/state_kind.hpp"
 #include "transport/format/stored_loader.hpp"
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "spmd/plan/plan.hpp"
 #include "data/files/envelope.hpp"
+#include "spmd/plan/plan.hpp"
 
 namespace weft {
 

@@ -12,8 +12,8 @@
 
 #include <weft/mesh.hpp>
 
-#include "spmd/program/program.hpp"
 #include "data/files/envelope.hpp"
+#include "spmd/program/program.hpp"
 #include "transport/format/state_kind.hpp"
 #include "transport/format/stored_loader.hpp"
 

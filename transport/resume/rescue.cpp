@@ -8,13 +8,13 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/file_bytes.hpp"
+#include "data/remote/storages.hpp"
 #include "spmd/mesh/box.hpp"
 #include "transport/board/board.hpp"
-#include "data/files/file_bytes.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/job/remains.hpp"
-#include "data/remote/storages.hpp"
 #include "transport/resume/rescue_note.hpp"
 #include "transport/state/commits.hpp"
 #include "transport/state/kept_state.hpp"

@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/format/checkpoint_manifest.hpp"
 #include "data/files/file_system.hpp"
+#include "transport/format/checkpoint_manifest.hpp"
 
 namespace weft {
 

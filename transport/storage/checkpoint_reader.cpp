@@ -7,12 +7,12 @@
 
 #include <weft/error.hpp>
 
-#include "transport/format/shard_frame.hpp"
+#include "data/files/part_files.hpp"
 #include "data/files/work_crew.hpp"
 #include "data/remote/object_cache.hpp"
 #include "data/remote/storages.hpp"
+#include "transport/format/shard_frame.hpp"
 #include "transport/storage/checkpoint_objects.hpp"
-#include "data/files/part_files.hpp"
 
 namespace weft {
 namespace {

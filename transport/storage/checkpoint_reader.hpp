@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "data/files/part_files.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
 #include "transport/storage/box_runs.hpp"
-#include "data/files/part_files.hpp"
 
 namespace weft {
 

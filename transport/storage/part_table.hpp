@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "transport/format/checkpoint_manifest.hpp"
 #include "data/files/file_system.hpp"
+#include "transport/format/checkpoint_manifest.hpp"
 
 namespace weft {
 

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "data/files/file_system.hpp"
+#include "data/files/work_crew.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
 #include "transport/format/shard_frame.hpp"
-#include "data/files/work_crew.hpp"
 #include "transport/storage/box_runs.hpp"
-#include "data/files/file_system.hpp"
 
 namespace weft {
 

@@ -9,10 +9,10 @@
 #include <fmt/ranges.h>
 #include <weft/error.hpp>
 
-#include "spmd/program/element.hpp"
 #include "data/files/envelope.hpp"
 #include "data/remote/object_cache.hpp"
 #include "data/remote/storages.hpp"
+#include "spmd/program/element.hpp"
 #include "transport/storage/box_runs.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
 

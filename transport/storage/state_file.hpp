@@ -13,10 +13,10 @@
 
 #include <weft/type.hpp>
 
+#include "data/files/part_files.hpp"
 #include "spmd/tensor/tensor_source.hpp"
 #include "transport/format/checkpoint_manifest.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
-#include "data/files/part_files.hpp"
 
 namespace weft {
 

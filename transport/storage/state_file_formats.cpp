@@ -8,9 +8,9 @@
 
 #include <weft/error.hpp>
 
-#include "data/formats/safetensors.hpp"
 #include "data/files/envelope.hpp"
 #include "data/files/file_bytes.hpp"
+#include "data/formats/safetensors.hpp"
 #include "data/pytorch/torch_file.hpp"
 #include "data/remote/object_cache.hpp"
 #include "data/remote/storages.hpp"

@@ -10,10 +10,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/checkpoint_world.hpp"
-#include "tools/weft/export.hpp"
 #include "data/files/envelope.hpp"
 #include "data/files/file_bytes.hpp"
+#include "tests/support/checkpoint_world.hpp"
+#include "tools/weft/export.hpp"
 
 namespace weft::export_readers_test {
 namespace {

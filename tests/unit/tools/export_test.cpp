@@ -5,13 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include "data/files/file_bytes.hpp"
+#include "data/formats/npy.hpp"
+#include "data/formats/npz.hpp"
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
 #include "tools/weft/show_tensors.hpp"
-#include "data/formats/npy.hpp"
-#include "data/formats/npz.hpp"
-#include "data/files/file_bytes.hpp"
 #include "transport/format/saved_notes.hpp"
 #include "transport/storage/state_file.hpp"
 

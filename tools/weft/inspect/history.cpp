@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "data/files/utf8.hpp"
 #include "inspect/history/late.hpp"
 #include "inspect/history/trace.hpp"
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/trace_file.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

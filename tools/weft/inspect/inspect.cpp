@@ -8,6 +8,7 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/utf8.hpp"
 #include "tools/weft/inspect/history.hpp"
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/logs.hpp"
@@ -18,7 +19,6 @@
 #include "tools/weft/inspect/views.hpp"
 #include "tools/weft/inspect/why.hpp"
 #include "tools/weft/show_tensors.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

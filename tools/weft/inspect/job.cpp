@@ -7,8 +7,8 @@
 
 #include <weft/error.hpp>
 
-#include "tools/weft/inspect/past_run.hpp"
 #include "data/files/utf8.hpp"
+#include "tools/weft/inspect/past_run.hpp"
 
 namespace weft {
 namespace {

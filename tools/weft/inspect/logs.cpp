@@ -14,10 +14,10 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/utf8.hpp"
 #include "inspect/history/job_logs.hpp"
 #include "inspect/views/colours.hpp"
 #include "tools/weft/inspect/job.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -13,10 +13,10 @@
 
 #include <fmt/format.h>
 
+#include "data/remote/output_file.hpp"
 #include "inspect/page/document.hpp"
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/page_feed.hpp"
-#include "data/remote/output_file.hpp"
 
 namespace weft {
 namespace {

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "data/files/utf8.hpp"
 #include "inspect/views/table.hpp"
 #include "tools/weft/launch/job_watch.hpp"
 #include "tools/weft/launch/launched_program.hpp"
@@ -23,7 +24,6 @@
 #include "tools/weft/launch/result_file.hpp"
 #include "tools/weft/launch/shell_word.hpp"
 #include "tools/weft/launch/timeout.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

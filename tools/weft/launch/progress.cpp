@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "inspect/views/table.hpp"
 #include "data/files/utf8.hpp"
+#include "inspect/views/table.hpp"
 
 namespace weft {
 namespace {

@@ -9,10 +9,10 @@
 #include <weft/error.hpp>
 
 #include "actors/data/late_reports.hpp"
+#include "data/files/utf8.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/remains.hpp"
-#include "data/files/utf8.hpp"
 #include "transport/resume/rescue.hpp"
 #include "transport/resume/rescue_note.hpp"
 #include "transport/storage/checkpoint_folder.hpp"

@@ -11,9 +11,9 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/plain_file.hpp"
 #include "tools/weft/manual/completions.hpp"
 #include "tools/weft/manual/man_page.hpp"
-#include "data/files/plain_file.hpp"
 
 namespace weft {
 namespace {

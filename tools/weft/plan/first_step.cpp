@@ -16,10 +16,10 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/file_bytes.hpp"
 #include "inspect/programs/chip_memory.hpp"
 #include "inspect/views/table.hpp"
 #include "tools/weft/launch/launched_program.hpp"
-#include "data/files/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"
 
 namespace weft {

@@ -5,13 +5,13 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "data/files/utf8.hpp"
 #include "inspect/programs/chip_memory.hpp"
 #include "inspect/snapshot/json_text.hpp"
 #include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "spmd/plan/step_cost.hpp"
 #include "tools/weft/plan/first_step.hpp"
-#include "data/files/utf8.hpp"
 
 namespace weft {
 namespace {

@@ -10,11 +10,11 @@
 #include <gtest/gtest.h>
 #include <weft/weft.hpp>
 
+#include "data/formats/safetensors.hpp"
 #include "spmd/tensor/node.hpp"
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
-#include "data/formats/safetensors.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft::state_test {

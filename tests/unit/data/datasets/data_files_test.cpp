@@ -15,9 +15,9 @@
 
 #include <weft/text_files.hpp>
 
+#include "data/formats/npy.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
-#include "data/formats/npy.hpp"
 
 namespace weft::data_files_test {
 namespace {

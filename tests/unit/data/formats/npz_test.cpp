@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "data/formats/npy.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/unit/transport/format/damage.hpp"
-#include "data/formats/npy.hpp"
 
 namespace weft::npz_test {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "data/images/picture.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
-#include "data/images/picture.hpp"
 
 namespace weft::decode_image_test {
 namespace {

@@ -9,10 +9,10 @@
 
 #include <weft/error.hpp>
 
+#include "data/remote/storages.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/memory_storage.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "data/remote/storages.hpp"
 
 namespace weft::object_cache_test {
 namespace {

@@ -9,9 +9,9 @@
 
 #include <weft/error.hpp>
 
+#include "data/files/envelope.hpp"
 #include "tests/support/aligned_copy.hpp"
 #include "tests/support/expect_error.hpp"
-#include "data/files/envelope.hpp"
 
 namespace weft {
 

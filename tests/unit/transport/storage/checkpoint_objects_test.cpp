@@ -10,15 +10,15 @@
 
 #include <weft/error.hpp>
 
+#include "data/remote/object_cache.hpp"
+#include "data/remote/output_file.hpp"
+#include "data/remote/storages.hpp"
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/memory_storage.hpp"
-#include "data/remote/object_cache.hpp"
-#include "data/remote/storages.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"
-#include "data/remote/output_file.hpp"
 #include "transport/storage/state_file.hpp"
 
 namespace weft::checkpoint_objects_test {
