@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# dump.sh BUILD OUT: writes what a change of the code's structure must leave as it is, so that
+# `diff -r` of two such folders shows what has changed: plans and costs of random programs, and of
+# each example its programs, plans (as bytes of plan files), losses and other reports without times.
+set -euo pipefail
+
+readonly build=$(realpath "$1") out=$2
+readonly root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+mkdir -p "$out"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$build/bin/plan_dump" >"$out/random_programs.txt"
+
+# example NAME ARGUMENTS...
+example() {
+  local name=$1 home=$work/$1 run
+  shift
+  mkdir -p "$home" "$out/$name"
+  HOME=$home WEFT_LOG=off "$build/bin/${name%%.*}" --workers 2 --chips 2 "$@" >"$home/output" 2>&1 ||
+    { cat "$home/output" >&2; echo "dump.sh: $name failed" >&2; return 1; }
+  run=$(echo "$home"/weft_runs/*)
+  cp "$run"/programs/*.txt "$out/$name"
+  (cd "$run/programs" && sha256sum -- *.weftplan) >"$out/$name/plans.sha256"
+  python3 - "$run/result.json" >"$out/$name/reports.txt" <<'PYTHON'
+import json, sys
+result = json.load(open(sys.argv[1]))
+for report in result['metrics_history'] + [result['metrics']]:
+    kept = {k: v for k, v in sorted(report.items()) if not k.startswith(('step_us', 'seconds', 'time'))
+            and 'per_second' not in k}
+    print(json.dumps(kept))
+PYTHON
+}
+
+text=(--text "$root/LICENSE" --batch 16)
+example digits --epochs 3
+example char_gpt --layers 2 --size 32 --heads 4 --length 16 "${text[@]}" --steps 6
+example char_gpt.fsdp --layers 2 --size 32 --heads 4 --length 16 "${text[@]}" --steps 6 --fsdp
+example char_gpt.tp --layers 2 --size 32 --heads 4 --length 16 "${text[@]}" --steps 6 --tp
+example gpt_gqa --size 16 --heads 2 --kv_heads 1 --layers 2 --length 8 "${text[@]}" --steps 6
+example lstm_lm --size 16 --length 8 "${text[@]}" --steps 6
+example moe --size 16 --heads 2 --length 8 --layers 2 --experts 4 "${text[@]}" --steps 6
+example pipeline --size 16 --heads 2 --length 8 --layers 4 "${text[@]}" --steps 6
+example gan --batch 12 --steps 6
+example resnet --batch 12 --width 4 --steps 6
+example vae --batch 12 --steps 6
+example vit --batch 12 --size 16 --heads 2 --layers 2 --steps 6
