@@ -27,11 +27,11 @@ int main(int argc, char** argv) {
     const Plan plan = compile(program, mesh);
     const std::string text = to_text(plan.program, mesh);
     const StepCost cost = run_cost(plan, mesh);
-    fmt::print("{} {} ops {} steps {} text {:016x} temporaries {} of {} shared {} flops {} read {} "
-               "written {} traffic {}\n",
-               seed, mesh.to_string(), plan.program.num_ops(), plan.steps.size(),
-               XXH3_64bits(text.data(), text.size()), plan.temp_bytes, plan.temp_bytes_bound,
-               plan.shared_bytes, cost.flops, cost.read_bytes, cost.written_bytes,
-               cost.traffic_bytes);
+    fmt::print(
+        "{} {} ops {} steps {} text {:016x} temporaries {} of {} shared {} flops {} read {} "
+        "written {} traffic {}\n",
+        seed, mesh.to_string(), plan.program.num_ops(), plan.steps.size(),
+        XXH3_64bits(text.data(), text.size()), plan.temp_bytes, plan.temp_bytes_bound,
+        plan.shared_bytes, cost.flops, cost.read_bytes, cost.written_bytes, cost.traffic_bytes);
   }
 }
