@@ -66,6 +66,7 @@ struct Stage {
   Steps steps;
   int rank = ctx.world_rank();
   bool is_victim = rank == 1 || ctx.world_size() == 1;
+  bool continues = ctx.step() > 0;  ///< the loop has been entered again after a loss
 
   std::string file() const { return config["file"]; }
 };
@@ -157,8 +158,7 @@ void take_from_the_dead(Stage& stage) {
     ::pthread_mutex_lock(shared);
     std::raise(SIGKILL);
   }
-  if (step == kStep + 1) stage.steps.sum().to_vector();
-  if (stage.rank == 0 && step == kStep + 1) {
+  if (stage.rank == 0 && stage.continues && step == kStep + 1) {
     say_staged();
     ::pthread_mutex_lock(shared_mutex(stage.file()));
   }

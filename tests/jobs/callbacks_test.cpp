@@ -127,9 +127,18 @@ TEST(Callbacks, HearEachReportOfEachWorkerOnce) {
   EXPECT_EQ(told[1].back(), kSteps);
 }
 
+Loop never_ends{"test.never_ends", [](TrainContext& ctx) {
+                  Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
+                  for (;;) {
+                    sum.assign(sum + 1.0);
+                    sync();
+                    ctx.report({{"i", ctx.step()}});
+                  }
+                }};
+
 TEST(Callbacks, AReportOfAnotherWorkerMayEndTheJobByAnException) {
   const auto fit = [] {
-    run_loop(loses_one, 2, {}, [](TrainerOptions& options) {
+    run_loop(never_ends, 2, {}, [](TrainerOptions& options) {
       options.run.on_worker_report = [](int worker, const Metrics&) {
         if (worker == 1) throw std::runtime_error("enough of it");
       };
