@@ -273,6 +273,7 @@ class WorkerLife {
   }
 
   void run_generation(const Start& start, LoopEnded& ended) {
+    recorder_.board.error({});  // of a loss that the job has survived
     ReportLog reports(assignment_.recovers && identity_.worker == 0 ? identity_.report_log : "");
     for (const Report& report : reports.after(start.reports)) link_.report(report);
     meet_peers();

@@ -66,7 +66,7 @@ struct Stage {
   Steps steps;
   int rank = ctx.world_rank();
   bool is_victim = rank == 1 || ctx.world_size() == 1;
-  bool continues = ctx.step() > 0;  ///< the loop has been entered again after a loss
+  bool has_file = ::access(file().c_str(), F_OK) == 0;  ///< when the loop was entered
 
   std::string file() const { return config["file"]; }
 };
@@ -158,7 +158,7 @@ void take_from_the_dead(Stage& stage) {
     ::pthread_mutex_lock(shared);
     std::raise(SIGKILL);
   }
-  if (stage.rank == 0 && stage.continues && step == kStep + 1) {
+  if (stage.rank == 0 && stage.has_file && step == kStep + 1) {
     say_staged();
     ::pthread_mutex_lock(shared_mutex(stage.file()));
   }
