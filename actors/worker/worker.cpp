@@ -273,7 +273,7 @@ class WorkerLife {
   }
 
   void run_generation(const Start& start, LoopEnded& ended) {
-    recorder_.board.error({});  // of a loss that the job has survived
+    recorder_.board.error({});  // the job has survived the loss that it told of
     ReportLog reports(assignment_.recovers && identity_.worker == 0 ? identity_.report_log : "");
     for (const Report& report : reports.after(start.reports)) link_.report(report);
     meet_peers();

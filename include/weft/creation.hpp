@@ -13,7 +13,7 @@ Tensor zeros(const Shape& shape, DType dtype = DType::f32,
              std::source_location loc = std::source_location::current());
 Tensor ones(const Shape& shape, DType dtype = DType::f32,
             std::source_location loc = std::source_location::current());
-/// Of x's shape and dtype.
+/// They have x's shape and dtype.
 Tensor zeros_like(const Tensor& x, std::source_location loc = std::source_location::current());
 Tensor ones_like(const Tensor& x, std::source_location loc = std::source_location::current());
 Tensor full_like(const Tensor& x, double value,

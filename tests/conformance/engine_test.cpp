@@ -1,4 +1,4 @@
-// What every kind of chip has to do (chips/engine/engine.hpp), asked of each engine:
+// Each engine is asked to do all that a kind of chip has to do (chips/engine/engine.hpp):
 // the CPU's, and the reference interpreter as a chip.
 
 #include <gtest/gtest.h>

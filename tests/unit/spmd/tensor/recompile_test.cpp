@@ -78,7 +78,7 @@ TEST_F(Recompile, ALearningRateThatChangesIsAnInputFromTheSecondProgramOn) {
                         synced, updated));
 }
 
-/// What a program computes with numbers that change, beside the same with scalars.
+/// A step with a number that changes gives what it gives with a scalar.
 template <typename Step>
 void expect_as_with_scalars(SimulateRuntime& runtime, std::size_t programs, Step step) {
   for (int i = 0; i < 12; ++i) {
