@@ -211,10 +211,11 @@ TEST_F(KeptJob, IsRescuedThoughLaterJobsCameAndWereSwept) {
   const auto [swept, printed] = weft({"sweep", "--json"});
   EXPECT_EQ(swept, 0) << printed;
   EXPECT_GT(segments(job), 2U);
-  const auto [listed, list] = weft({"rescue", "--list", "--json"});
-  ASSERT_EQ(Json::parse(list).size(), 1U) << list;
-  EXPECT_EQ(Json::parse(list)[0].at("job"), job);
-  const auto [code, rescued] = weft({"rescue", "--json"});
+  // Jobs of tests that run beside this one may be dead too, so the id's beginning chooses.
+  const Json list = Json::parse(weft({"rescue", "--list", "--json"}).second);
+  EXPECT_TRUE(std::ranges::any_of(list, [&](const Json& dead) { return dead.at("job") == job; }))
+      << list;
+  const auto [code, rescued] = weft({"rescue", "--json", job.substr(0, 12)});
   ASSERT_EQ(code, 0) << rescued;
   EXPECT_EQ(Json::parse(rescued).at("step"), 4) << "no chip had begun step 5, which commits 4";
   EXPECT_EQ(segments(job), 0U);
