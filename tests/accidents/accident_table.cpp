@@ -202,6 +202,22 @@ const std::vector<Accident>& accidents() {
        .hand = Hand::small_disk,
        .says = {"NO SPACE worker", "the file system", "are needed", "bytes free", "fix:"},
        .never = {"/dev/shm", "weft sweep"}},
+      {.name = "AFullSharedMemory",
+       .mode = "large_array",
+       .hand = Hand::small_shm,
+       .says = {"NO SPACE worker", "/dev/shm", "fix:   weft sweep"},
+       .never = {"checkpoints", "18446744073709551615"}},
+      {.name = "ASlowWorker",
+       .mode = "slow",
+       .code = 11,
+       .says = {"SLOW     chip 1 (worker 1)", "fix:"},
+       .never = {"SLOW     chip 0", "SLOW     chip 2", "BUSY"},
+       .afterwards = {"ended by signal"}},
+      {.name = "AKilledTrainer",
+       .mode = "plain",
+       .hand = Hand::no_trainer,
+       .says = {"LOST     trainer", "fix:"},
+       .never = {"LOST     worker", "KILLED   worker", "succeeded"}},
   };
   return table;
 }

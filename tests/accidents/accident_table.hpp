@@ -17,6 +17,8 @@ enum class Hand {
   other_pids,   ///< who asks is in another pid namespace
   other_clock,  ///< who asks is in another time namespace
   small_disk,   ///< the run folder, or the checkpoints, are on a small file system
+  small_shm,    ///< /dev/shm is a small file system
+  no_trainer,   ///< the trainer is killed, and its launcher isn't there to start it again
 };
 
 struct Accident {

@@ -184,19 +184,23 @@ void ask_dead(const Accident& accident, const Job& job, const std::vector<std::s
   expect_none(answer.text, accident.never);
 }
 
-/// In a mount namespace of its own, with a file system of 2 MiB.
+/// In a mount namespace of its own, with a file system that is too small where the accident says.
 void run_on_small_disk(const Accident& accident) {
   const TemporaryFolder folder;
   if (!can({"/usr/bin/unshare", "--mount", "/bin/true"})) GTEST_SKIP() << "no mount namespace";
+  const bool is_shm = accident.hand == Hand::small_shm;
   const bool is_checkpoint = std::string(accident.mode) == "save_all";
   const std::string small = folder.path() + "/small";
+  const std::string large = folder.path() + "/large";
   std::filesystem::create_directory(small);
   const std::string script = fmt::format(
-      "mount -t tmpfs -o size=2m tmpfs {0} && {{ {1} --mode {2} --storage {3} --checkpoints {4}; "
-      "{5} inspect why {3}/*/; }}",
-      small, ACCIDENT_APP, accident.mode, is_checkpoint ? folder.path() + "/runs" : small,
-      is_checkpoint ? small : folder.path() + "/checkpoints", WEFT);
-  AppProcess shell({"/usr/bin/unshare", "--mount", "/bin/sh", "-c", script});
+      "mount -t tmpfs -o size={0} tmpfs {1} && {{ {2} --mode {3} --storage {4} --checkpoints {5}; "
+      "{6} inspect why {4}/*/; }}",
+      is_shm ? "24m" : "2m", is_shm ? "/dev/shm" : small, ACCIDENT_APP, accident.mode,
+      is_shm || is_checkpoint ? large : small, is_checkpoint ? small : folder.path() + "/saved",
+      WEFT);
+  AppProcess shell({"/usr/bin/unshare", "--mount", "/bin/sh", "-c", script},
+                   {"XDG_RUNTIME_DIR=" + folder.path()});
   EXPECT_EQ(shell.wait(), accident.code) << shell.output();
   const auto answer = shell.output().find("NO SPACE");
   ASSERT_NE(answer, std::string::npos) << shell.output();
@@ -208,7 +212,9 @@ class Accidents : public ::testing::TestWithParam<Accident> {};
 
 TEST_P(Accidents, IsToldRightAndNobodyElseAccused) {
   const Accident& accident = GetParam();
-  if (accident.hand == Hand::small_disk) return run_on_small_disk(accident);
+  if (accident.hand == Hand::small_disk || accident.hand == Hand::small_shm) {
+    return run_on_small_disk(accident);
+  }
   const std::vector<std::string> prefix = prefix_of(accident.hand);
   if (!prefix.empty()) {
     std::vector<std::string> probe = prefix;
@@ -222,6 +228,10 @@ TEST_P(Accidents, IsToldRightAndNobodyElseAccused) {
     return ask_dead(accident, job, says);
   }
   ASSERT_NO_FATAL_FAILURE(job.wait_until_staged());
+  if (accident.hand == Hand::no_trainer) {
+    job.end(SIGKILL);
+    return ask_dead(accident, job, says);
+  }
   std::optional<Debugger> debugger;
   std::optional<FrozenGroup> group;
   if (accident.hand == Hand::hold) {

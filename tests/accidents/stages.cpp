@@ -236,6 +236,10 @@ const std::map<std::string, Act>& common_accidents() {
       {"loader", [](Stage& stage) { read_items(stage, wait_for_disk); }},
       {"throw_item", [](Stage& stage) { read_items(stage, throw_here); }},
       {"throw_all", [](Stage&) { throw_here(); }},
+      {"large_array",
+       [](Stage&) {
+         weft::sum(weft::to_device(std::vector<float>(16 << 20), {16 << 20})).to_vector();
+       }},
   };
   return all;
 }
@@ -271,6 +275,7 @@ const std::map<std::string, Act>& habits() {
              weft::make_parameter("large", std::vector<float>(1 << 20), {1 << 20});
          weft::CheckpointManager().save(std::vector{large, stage.steps.sum()}, {.force = true});
        }},
+      {"slow", [](Stage& stage) { ::poll(nullptr, 0, stage.is_victim ? 20 : 0); }},
       // Healthy ones.
       {"plain", [](Stage&) {}},
       {"fsync",
