@@ -91,6 +91,7 @@ Suspects find_suspects(const Snapshot& now, const WaitGraph& graph, bool still) 
 struct Patience {
   double wait_s = 0;
   double stop_s = 0;
+  double circle_s = 0;  ///< a circle of waits
   double idle_s = 0;  ///< how long nothing of the job has moved
 };
 
@@ -162,14 +163,19 @@ void sort_out(std::vector<Root>& roots) {
   std::erase_if(roots, [](const Root& root) { return is_at_work(root) && root.waiters.empty(); });
 }
 
-/// A process that stands still for a moment only isn't accused.
+/// Drops what was true for a moment only: a process that stood still, and waits in a circle. The
+/// looks at a job aren't atomic, so waits that followed each other may look like a circle.
 void drop_moments(std::vector<Root>& roots, const Patience& patience, Why& why) {
   std::erase_if(roots, [&](const Root& root) {
     const bool stands =
         root.cause == Cause::stopped || root.cause == Cause::frozen || root.cause == Cause::held;
-    if (!stands || root.since_s > patience.stop_s) return false;
-    why.remarks.push_back(fmt::format("{} {} now, for {} at most", root.actor, root.process,
-                                      seconds_text(root.since_s)));
+    const bool is_circle = root.cause == Cause::deadlock || root.cause == Cause::diverged;
+    const bool lasts = root.since_s > (is_circle ? patience.circle_s : patience.stop_s);
+    if (!(stands || is_circle) || lasts) return false;
+    if (stands) {
+      why.remarks.push_back(fmt::format("{} {} now, for {} at most", root.actor, root.process,
+                                        seconds_text(root.since_s)));
+    }
     return true;
   });
 }
@@ -200,7 +206,8 @@ void explain_living(const Snapshot& before, const Snapshot& now, const WhyOption
   const bool is_given = options.patience_s > 0;
   Patience patience{.wait_s = is_given ? options.patience_s : patience_s(now),
                     .idle_s = why.idle_s};
-  patience.stop_s = is_given ? options.patience_s : stop_patience_s(now, patience.wait_s);
+  patience.circle_s = stop_patience_s(now, patience.wait_s);
+  patience.stop_s = is_given ? options.patience_s : patience.circle_s;
   const WaitGraph graph = WaitGraph::of(now);
   const RootView view{before, now, graph, why.idle_s > patience.wait_s};
   why.roots = find_roots(view, still);

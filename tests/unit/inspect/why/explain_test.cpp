@@ -506,6 +506,24 @@ TEST(Why, WhoHoldsALockIsToBlameAndNotWhoWaitsForIt) {
             "for that itself");
 }
 
+/// Looks aren't atomic: waits that followed each other may look like a circle for a moment.
+TEST(Why, ACircleOfWaitsOfAMomentIsNoDeadlock) {
+  for (const double seconds : {0.0, 0.9, 1.1}) {
+    MadeJob job(2, 1);
+    job.wait_for(0, "a");
+    job.worker(1).state = ActorState::running;
+    job.look_at(0, {});
+    job.snapshot.sights[0].threads[0].file_lock = {.file = "/data/lock", .holder = 4712};
+    for (ActorRow& row : job.snapshot.rows) {
+      row.since_ns = job.snapshot.at_ns - static_cast<std::int64_t>(seconds * 1e9);
+      row.moved_ns = row.since_ns;
+    }
+    const Why why = explain(job);
+    EXPECT_EQ(why.roots.size(), seconds > 1 ? 1U : 0U) << seconds;
+    EXPECT_NE(why.verdict, Verdict::hung) << "less than the patience";
+  }
+}
+
 TEST(Why, OfWorkersThatDivergedTheFewestAreNamedBesideTheOthers) {
   MadeJob job(3, 1);
   job.snapshot.live = job.snapshot.held = false;
