@@ -80,6 +80,37 @@ void for_each_element(std::int64_t count, Body body) {
   for (std::int64_t i = 0; i < count; ++i) body(i);
 }
 
+/// The elements of an operand. An operand that has one element for all is repeated in a block, so
+/// that each op needs one loop, not one for every choice of such operands.
+template <typename T>
+class LoopOperand {
+ public:
+  static constexpr std::int64_t kBlock = 512;
+
+  LoopOperand(const KernelArgs& args, std::size_t number, std::int64_t count)
+      : elements_(as<T>(args.operands[number])), is_fill_(args.is_fill[number]) {
+    if (is_fill_) std::fill_n(block_, std::min(count, kBlock), *elements_);
+  }
+
+  bool is_fill() const { return is_fill_; }
+  /// At least kBlock elements, or all that remain.
+  const T* from(std::int64_t begin) const { return is_fill_ ? block_ : elements_ + begin; }
+
+ private:
+  const T* elements_;
+  bool is_fill_;
+  T block_[kBlock];
+};
+
+/// Calls body(begin, size) for all elements at once, or for a block at a time.
+template <typename Body>
+void for_each_piece(std::int64_t count, bool in_blocks, Body body) {
+  const std::int64_t most = in_blocks ? LoopOperand<float>::kBlock : count;
+  for (std::int64_t begin = 0; begin < count; begin += most) {
+    body(begin, std::min(most, count - begin));
+  }
+}
+
 /// Whether an op from T to R is done for f16 by that for f32.
 template <typename T, typename R>
 constexpr bool kIsOfHalf = std::is_same_v<T, F16> &&
@@ -87,14 +118,14 @@ constexpr bool kIsOfHalf = std::is_same_v<T, F16> &&
 template <typename R>
 using Widened = std::conditional_t<std::is_same_v<R, F16>, float, R>;
 
-template <typename T, typename R, typename F>
+template <typename T, typename R, Vectors most = Vectors::avx512, typename F>
 Kernel unary_loop(std::int64_t size, F f) {
   if constexpr (kIsOfHalf<T, R>) {
-    Kernel kernel =
-        by_f32_blocks(size, 1, std::is_same_v<R, F16>, unary_loop<float, Widened<R>>(size, f));
+    Kernel kernel = by_f32_blocks(size, 1, std::is_same_v<R, F16>,
+                                  unary_loop<float, Widened<R>, most>(size, f));
     if (kernel.run) return kernel;
   }
-  return vectorized([size, f](const KernelArgs& args) {
+  return vectorized<most>([size, f](const KernelArgs& args) {
     const T* x = as<T>(args.operands[0]);
     R* result = as<R>(args.result);
     for_each_element(std::min(size, args.count_max),
@@ -111,19 +142,16 @@ Kernel binary_loop(std::int64_t size, F f) {
   }
   return vectorized([size, f](const KernelArgs& args) {
     const std::int64_t count = std::min(size, args.count_max);
-    const T* a = as<T>(args.operands[0]);
-    const T* b = as<T>(args.operands[1]);
+    const LoopOperand<T> a(args, 0, count);
+    const LoopOperand<T> b(args, 1, count);
     R* result = as<R>(args.result);
-    if (args.is_fill[1]) {
-      const auto y = load(*b);
-      for_each_element(count, [=](std::int64_t i) { result[i] = store<R>(f(load(a[i]), y)); });
-    } else if (args.is_fill[0]) {
-      const auto x = load(*a);
-      for_each_element(count, [=](std::int64_t i) { result[i] = store<R>(f(x, load(b[i]))); });
-    } else {
-      for_each_element(count,
-                       [=](std::int64_t i) { result[i] = store<R>(f(load(a[i]), load(b[i]))); });
-    }
+    for_each_piece(count, a.is_fill() || b.is_fill(), [&](std::int64_t begin, std::int64_t length) {
+      const T* x = a.from(begin);
+      const T* y = b.from(begin);
+      R* to = result + begin;
+      for_each_element(length,
+                       [=](std::int64_t i) { to[i] = store<R>(f(load(x[i]), load(y[i]))); });
+    });
   });
 }
 
@@ -175,14 +203,24 @@ Kernel predicate(const TensorType& type, F f) {
   });
 }
 
+/// The kernel with its two operands exchanged.
+Kernel exchanged(Kernel kernel) {
+  return {[run = std::move(kernel.run)](const KernelArgs& args) {
+    KernelArgs other = args;
+    std::swap(other.operands[0], other.operands[1]);
+    std::swap(other.is_fill[0], other.is_fill[1]);
+    run(other);
+  }};
+}
+
 Kernel compare(const TensorType& type, CompareDirection direction) {
   switch (direction) {
     case CompareDirection::eq: return predicate(type, [](auto a, auto b) { return a == b; });
     case CompareDirection::ne: return predicate(type, [](auto a, auto b) { return a != b; });
     case CompareDirection::lt: return predicate(type, [](auto a, auto b) { return a < b; });
     case CompareDirection::le: return predicate(type, [](auto a, auto b) { return a <= b; });
-    case CompareDirection::gt: return predicate(type, [](auto a, auto b) { return a > b; });
-    case CompareDirection::ge: return predicate(type, [](auto a, auto b) { return a >= b; });
+    case CompareDirection::gt: return exchanged(compare(type, CompareDirection::lt));
+    case CompareDirection::ge: return exchanged(compare(type, CompareDirection::le));
   }
   return {};
 }
@@ -192,22 +230,19 @@ Kernel select(const TensorType& type) {
     return vectorized([size = type.num_elements()](const KernelArgs& args) {
       const std::int64_t count = std::min(size, args.count_max);
       const Pred* predicate = as<Pred>(args.operands[0]);
-      const T* on_true = as<T>(args.operands[1]);
-      const T* on_false = as<T>(args.operands[2]);
+      const LoopOperand<T> on_true(args, 1, count);
+      const LoopOperand<T> on_false(args, 2, count);
       T* result = as<T>(args.result);
-      // Both are read first: a conditional load would keep the loop from being vectorized.
-      const auto choose = [=](std::int64_t i, T yes, T no) {
-        result[i] = load(predicate[i]) ? yes : no;
-      };
-      if (args.is_fill[1]) {
-        const T yes = *on_true;
-        for_each_element(count, [=](std::int64_t i) { choose(i, yes, on_false[i]); });
-      } else if (args.is_fill[2]) {
-        const T no = *on_false;
-        for_each_element(count, [=](std::int64_t i) { choose(i, on_true[i], no); });
-      } else {
-        for_each_element(count, [=](std::int64_t i) { choose(i, on_true[i], on_false[i]); });
-      }
+      const bool has_fill = on_true.is_fill() || on_false.is_fill();
+      for_each_piece(count, has_fill, [&](std::int64_t begin, std::int64_t length) {
+        const Pred* chosen = predicate + begin;
+        const T* yes = on_true.from(begin);
+        const T* no = on_false.from(begin);
+        T* to = result + begin;
+        // Both are read first: a conditional load would keep the loop from being vectorized.
+        const auto choose = [=](std::int64_t i, T x, T y) { to[i] = load(chosen[i]) ? x : y; };
+        for_each_element(length, [=](std::int64_t i) { choose(i, yes[i], no[i]); });
+      });
     });
   });
 }
@@ -220,8 +255,11 @@ Kernel convert(const TensorType& from, DType to) {
   }
   return visit_dtype(from.dtype, [&]<typename T>(std::type_identity<T>) {
     return visit_dtype(to, [&]<typename R>(std::type_identity<R>) {
-      return unary_loop<T, R>(from.num_elements(),
-                              [](Compute<T> x) { return converted<Compute<R>>(x); });
+      // Of a hundred pairs, those without f32 are rare, and not worth the time to compile more.
+      constexpr bool is_usual = std::is_same_v<T, float> || std::is_same_v<R, float>;
+      constexpr Vectors most = is_usual ? Vectors::avx512 : Vectors::portable;
+      return unary_loop<T, R, most>(from.num_elements(),
+                                    [](Compute<T> x) { return converted<Compute<R>>(x); });
     });
   });
 }

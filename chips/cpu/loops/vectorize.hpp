@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "chips/cpu/loops/kernel.hpp"
 
@@ -54,17 +55,20 @@ run_avx512_bf16(const Body& body, const KernelArgs& args) {
 /// AVX-512, and for sums of short runs.)
 template <Vectors most = Vectors::avx512, typename Body>
 Kernel vectorized(Body body) {
+  // One function object for all versions, as each one takes the compiler longer than its loop.
+  void (*run)(const Body&, const KernelArgs&) = [](const Body& each, const KernelArgs& args) {
+    each(args);
+  };
 #if defined(__x86_64__)
-  switch (std::min(kernel_path().vectors, most)) {
-    case Vectors::avx512:
-      if constexpr (most == Vectors::avx512) {
-        return {[body](const KernelArgs& args) { run_avx512(body, args); }};
-      }
-    case Vectors::avx2: return {[body](const KernelArgs& args) { run_avx2(body, args); }};
-    case Vectors::portable: break;
+  const Vectors vectors = std::min(kernel_path().vectors, most);
+  if constexpr (most >= Vectors::avx2) {
+    if (vectors == Vectors::avx2) run = run_avx2<Body>;
+  }
+  if constexpr (most >= Vectors::avx512) {
+    if (vectors == Vectors::avx512) run = run_avx512<Body>;
   }
 #endif
-  return {body};
+  return {[body = std::move(body), run](const KernelArgs& args) { run(body, args); }};
 }
 
 /// The same for a body that is written for vectors of a size: runs `body.run<bytes>(args)`.
