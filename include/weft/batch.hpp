@@ -1,5 +1,5 @@
 #pragma once
-/// Batch: the tensors of some items of a dataset, which a DeviceLoader gives.
+/// Batch: the tensors of some items of a dataset. A DeviceLoader makes batches.
 
 #include <cstdint>
 #include <memory>
@@ -11,20 +11,22 @@
 
 namespace weft {
 
-/// A global batch; each chip has its rows. Copies share the tensors.
+/// A global batch; each chip has some of its rows. Copies share the tensors.
 class Batch {
  public:
-  /// The tensor [batch_size, ...] of a field, in the dataset's order too. Throws invalid_argument.
+  /// Returns the tensor [batch_size, ...] of a field, by name or by its number in the dataset.
+  /// Throws invalid_argument if there is no such field.
   const Tensor& operator[](std::string_view field) const;
   const Tensor& operator[](std::size_t field) const;
   const std::vector<Tensor>& tensors() const { return tensors_; }
-  /// With pad_last, f32[batch_size]: 1 for a row of data, 0 for one that fills up. Else undefined.
-  /// Losses take either as sample_weight.
+  /// With pad_last, returns f32[batch_size]: 1 for a row of data, 0 for a row of padding. Otherwise
+  /// it is undefined. Losses take both as sample_weight.
   const Tensor& weight() const { return weight_; }
-  /// Rows of data in the global batch: batch_size, or fewer in a batch that is filled up.
+  /// Returns the number of rows of data in the global batch: batch_size, or fewer in a padded
+  /// batch.
   std::int64_t num_items() const { return num_items_; }
-  /// Its number in the epoch, from 0. Unlike a counter of the loop's own, it is right in a loop
-  /// that continues an interrupted one.
+  /// Returns the number of the batch in its epoch, from 0. Unlike a counter in the loop, it is also
+  /// right in a loop that continues an interrupted one.
   std::uint64_t index() const;
 
  private:
@@ -34,7 +36,7 @@ class Batch {
   Tensor weight_;
   std::int64_t num_items_ = 0;
   std::uint64_t index_ = 0;
-  std::shared_ptr<std::uint64_t> questions_;  // the loop's, of where it is
+  std::shared_ptr<std::uint64_t> questions_;  // how often the loop has asked for its position
 };
 
 }  // namespace weft

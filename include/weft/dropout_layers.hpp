@@ -1,5 +1,5 @@
 #pragma once
-/// Layers that leave out elements or channels at random in training, as torch.nn's.
+/// Layers that drop elements or channels at random in training, as torch.nn's do.
 
 #include <source_location>
 #include <string>
@@ -25,36 +25,36 @@ class DropoutLayer : public Module {
   Function function_;
 };
 
-/// torch.nn.Dropout: in training mode each element becomes 0 with probability p, and the others are
-/// scaled by 1/(1-p).
+/// torch.nn.Dropout. In training mode each element becomes 0 with probability p; the other elements
+/// are scaled by 1/(1-p).
 class Dropout : public DropoutLayer {
  public:
   Dropout(Module& parent, std::string name, double p = 0.5)
       : DropoutLayer(parent, std::move(name), p, dropout) {}
 };
 
-/// torch.nn.Dropout1d: the same of whole channels of [N,C,L] or [C,L].
+/// torch.nn.Dropout1d. It drops whole channels of [N,C,L] or [C,L].
 class Dropout1d : public DropoutLayer {
  public:
   Dropout1d(Module& parent, std::string name, double p = 0.5)
       : DropoutLayer(parent, std::move(name), p, dropout1d) {}
 };
 
-/// torch.nn.Dropout2d: of whole channels of [N,C,H,W].
+/// torch.nn.Dropout2d. It drops whole channels of [N,C,H,W].
 class Dropout2d : public DropoutLayer {
  public:
   Dropout2d(Module& parent, std::string name, double p = 0.5)
       : DropoutLayer(parent, std::move(name), p, dropout2d) {}
 };
 
-/// torch.nn.Dropout3d: of whole channels of [N,C,D,H,W] or [C,D,H,W].
+/// torch.nn.Dropout3d. It drops whole channels of [N,C,D,H,W] or [C,D,H,W].
 class Dropout3d : public DropoutLayer {
  public:
   Dropout3d(Module& parent, std::string name, double p = 0.5)
       : DropoutLayer(parent, std::move(name), p, dropout3d) {}
 };
 
-/// torch.nn.AlphaDropout: keeps a mean of 0 and a variance of 1.
+/// torch.nn.AlphaDropout. It keeps a mean of 0 and a variance of 1.
 class AlphaDropout : public DropoutLayer {
  public:
   AlphaDropout(Module& parent, std::string name, double p = 0.5)

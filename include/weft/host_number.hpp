@@ -1,5 +1,5 @@
 #pragma once
-/// HostNumber: a number of the host that is state of the job.
+/// HostNumber: a number on the host that belongs to the state of the job.
 
 #include <source_location>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace weft {
 
-/// A number that the loop sets on the host, such as the best metric so far, for decisions that it
-/// takes there. It has its value again in a loop that begins again after a loss, at any step, and,
-/// passed to state_dict() beside the optimizer, in one that resumes from a checkpoint:
+/// A number that the loop sets and uses on the host, such as the best metric so far. A loop that
+/// begins again after a loss has the number's value of that step. A loop that resumes from a
+/// checkpoint has it too if you pass the number to state_dict() beside the optimizer:
 ///
 ///   HostNumber best("best_loss", std::numeric_limits<double>::infinity());
 ///   HostNumber bad("bad_evaluations", 0);
@@ -25,16 +25,17 @@ namespace weft {
 ///   }
 class HostNumber {
  public:
-  /// `name`: its own among all state of the loop.
+  /// `name` must differ from the names of all other state of the loop.
   HostNumber(std::string name, double first,
              std::source_location loc = std::source_location::current());
 
   double value(std::source_location loc = std::source_location::current()) const;
-  /// Sets the number at once; a program that uses state() has it from now on. All workers must set
-  /// the same: a metric that is read from the chips is. Call it between steps: a number that is set
-  /// after a step has already run a program that updates state may be lost with a worker.
+  /// Sets the number at once; a program that uses state() has the new value from now on. All
+  /// workers must set the same number, for example a metric that they read from the chips. Call it
+  /// between steps. If the present step has already run a program that updates state, a number that
+  /// is set later in that step may be lost with a worker.
   void set(double value, std::source_location loc = std::source_location::current());
-  /// One tensor f64[] of its name.
+  /// Returns one tensor, f64[], with this name.
   std::vector<Parameter> state() const { return {state_}; }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-/// Values of the host that all workers agree on, outside of traced programs: between loops, before
-/// and after training (ray.train.collective).
+/// Exchanges values of the host between all workers, outside of traced programs: between loops,
+/// before and after training (ray.train.collective).
 
 #include <source_location>
 
@@ -9,14 +9,14 @@
 
 namespace weft {
 
-// Both are collectives of the loops: every worker calls them in the same order, at the same line,
-// and the loop's thread only. They end no step. A loop that is entered again after a loss makes
-// them again. `weft inspect why` names the worker that others wait for, and a worker that has left
-// its loop fails the others at once. They throw unavailable where several workers have no mesh
-// (backend.backend = "none"), peer_lost, timeout, program_divergence.
+// Both functions are collectives of the loops: every worker must call them in the same order and at
+// the same line, from the loop's thread. They end no step. A loop that begins again after a loss
+// makes the calls again. `weft inspect why` names the worker that others wait for. If a worker has
+// left its loop, the call fails at once in the other workers. Throws unavailable if several workers
+// have no mesh (backend.backend = "none"), and peer_lost, timeout or program_divergence.
 
-/// Returns `value` of the worker `root`, in every worker; what the others give isn't used. A NaN
-/// stays one. Throws invalid_argument for a `root` that isn't a worker, or that differs between
+/// Returns, in every worker, the `value` that worker `root` passed; the values of other workers are
+/// ignored. A NaN stays a NaN. Throws invalid_argument if `root` isn't a worker or differs between
 /// workers.
 Config broadcast(TrainContext& ctx, const Config& value, int root = 0,
                  std::source_location where = std::source_location::current());

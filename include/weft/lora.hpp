@@ -1,5 +1,5 @@
 #pragma once
-/// LoRA: trains small adapters of a model's layers instead of the layers.
+/// LoRA: trains small adapters beside a model's layers instead of the layers themselves.
 
 #include <cstdint>
 #include <source_location>
@@ -10,9 +10,9 @@
 
 namespace weft {
 
-/// Low-rank adaptation (E. Hu et al., 2021), as PEFT's LoraModel: each chosen Linear of a module
-/// computes W x + b + alpha / rank * B (A dropout(x)) from then on. Its own parameters, and all
-/// others of the module, are frozen; A (as Linear's weight at first) and B (zeros) are trained.
+/// Low-rank adaptation (E. Hu et al., 2021), like PEFT's LoraModel. Each chosen Linear of a module
+/// computes W x + b + alpha / rank * B (A dropout(x)) from then on. All parameters of the module
+/// are frozen, and only A and B are trained. A begins as a Linear's weight does, B as zeros.
 ///
 ///   Gpt net(config);
 ///   weft::load(net, "gpt2");
@@ -22,36 +22,38 @@ namespace weft {
 ///   optimizer.step(weft::grad(loss, lora.parameters()));
 ///   weft::save(lora.parameters(), "adapter_model.safetensors");
 ///
-/// The module must outlive it; the layers lose their adapters with it.
+/// The module must outlive this object. The destructor removes the adapters from the layers.
 class LoRA {
  public:
   struct Options {
     std::int64_t rank = 8;
-    double alpha = 8;    ///< lora_alpha
-    double dropout = 0;  ///< lora_dropout, of the adapters' input in training mode
-    /// The layers whose path is one of these, or ends with one after a dot. Empty: every Linear.
+    double alpha = 8;    ///< PEFT's lora_alpha
+    double dropout = 0;  ///< PEFT's lora_dropout, applied to the adapters' input in training mode
+    /// A layer is chosen if its path is one of these, or ends with one after a dot. Empty means
+    /// every Linear.
     std::vector<std::string> target_modules{};
   };
   /// Throws invalid_argument for a rank below 1, a dropout outside 0 to 1, a target that is no
-  /// Linear of the module, and a layer that has an adapter.
+  /// Linear of the module, and a layer that already has an adapter.
   LoRA(Module& module, const Options& options,
        std::source_location loc = std::source_location::current());
   ~LoRA();
   LoRA(const LoRA&) = delete;
   LoRA& operator=(const LoRA&) = delete;
 
-  /// The adapters', with the names of PEFT's files: "base_model.model.PATH.lora_A.weight" [rank,
-  /// in_features] and "base_model.model.PATH.lora_B.weight" [out_features, rank].
+  /// Returns the adapters' parameters with the names of PEFT's files:
+  /// "base_model.model.PATH.lora_A.weight" [rank, in_features] and
+  /// "base_model.model.PATH.lora_B.weight" [out_features, rank].
   std::vector<Parameter> parameters() const;
-  /// The same, for state_dict() beside the module.
+  /// Returns the same, for state_dict() beside the module.
   std::vector<Parameter> state() const { return parameters(); }
 
-  /// Records W = W + alpha / rank * B A, so that the layers compute alone what they do with their
-  /// adapters: to save the whole, or for inference. To be called at the end of a loop, because one
-  /// that begins again after a loss doesn't know that it has merged. Throws invalid_argument if
-  /// they are merged.
+  /// Records W = W + alpha / rank * B A, so that the layers give the same results without their
+  /// adapters, for saving the whole model or for inference. Call it at the end of a loop, because a
+  /// loop that begins again after a loss doesn't know that it has merged. Throws invalid_argument
+  /// if the adapters are already merged.
   void merge(std::source_location loc = std::source_location::current());
-  /// Records the opposite, up to rounding. Throws invalid_argument if they aren't merged.
+  /// Records the opposite, up to rounding. Throws invalid_argument if the adapters aren't merged.
   void unmerge(std::source_location loc = std::source_location::current());
 
  private:

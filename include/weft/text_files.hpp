@@ -1,5 +1,5 @@
 #pragma once
-/// Datasets of text: lines, and JSON lines.
+/// Datasets of text: lines and JSON lines.
 
 #include <cstdint>
 #include <optional>
@@ -12,36 +12,37 @@
 
 namespace weft {
 
-/// A text becomes fields of one shape: its tokens are cut or filled up to `length`.
+/// A text as fields of one shape: its tokens are cut or padded to `length`.
 struct TokenField {
   TokenizerPtr tokenizer{};
   std::int64_t length = 512;
   std::string name = "tokens";  ///< i32[length]
-  /// Names of further fields. Default: there is no such field.
-  std::string mask{};      ///< pred[length]: true for tokens, false for what is filled up
-  std::string type_ids{};  ///< i32[length]: of a pair, which text each token is of
+  /// The names of more fields. By default there is no such field.
+  std::string mask{};      ///< pred[length]: true for tokens, false for padding
+  std::string type_ids{};  ///< i32[length]: for a pair, the number of the text that a token is from
   bool special_tokens = true;
-  /// The token that fills a short text up. Default: tokenizer.json's; an error if it has none.
+  /// The token that pads a short text. Default: that of tokenizer.json; it is an error if it has
+  /// none.
   std::optional<std::int32_t> pad_id{};
 };
 
-/// Each line of a text file is an item; an empty line, too. Opening reads the file once for where
-/// lines begin, 8 bytes for each; texts become tokens as items are read. Throws as <data_files.hpp>
-/// says, and invalid_argument for a field without tokenizer or pad_id. A line that isn't UTF-8 is
-/// corrupt when it is read.
+/// Each line of a text file is an item, and so is an empty line. Opening reads the file once to
+/// find where lines begin, and keeps 8 bytes for each; texts become tokens when items are read.
+/// Throws as <data_files.hpp> says, and throws invalid_argument for a field without tokenizer or
+/// pad_id. A line that isn't UTF-8 throws corrupt when it is read.
 DatasetPtr text_file(const std::string& path, const TokenField& tokens);
 
-/// Numbers of a JSON object. A key is a member's name, or, if it begins with a slash, a pointer
-/// (RFC 6901): "/meta/scores/0". Lists are nested as `shape` says.
+/// Numbers of a JSON object. A key is the name of a member; if it begins with a slash, it is a
+/// pointer (RFC 6901), such as "/meta/scores/0". Lists are nested as `shape` says.
 struct JsonNumbers {
   std::string key{};
   std::string name{};  ///< default: the key
   DType dtype = DType::f32;
   Shape shape{};     ///< default: one number
-  double scale = 1;  ///< as FileField's
+  double scale = 1;  ///< as in FileField
   double offset = 0;
-  /// Stands for every element where the value is null or missing; a number that the dtype has.
-  /// Default: that is an error.
+  /// Replaces every element if the value is null or missing; the dtype must have this number.
+  /// Default: such a value is an error.
   std::optional<double> missing{};
 };
 /// Text as tokens, or two texts as a pair.
@@ -50,7 +51,7 @@ struct JsonTokens {
   std::string second{};
   TokenField tokens{};
 };
-/// Text as bytes: u8[length], filled up with zeros. A longer one is an error.
+/// Text as bytes: u8[length], padded with zeros. A longer text is an error.
 struct JsonBytes {
   std::string key{};
   std::string name{};  ///< default: the key
@@ -58,15 +59,16 @@ struct JsonBytes {
 };
 using JsonField = std::variant<JsonNumbers, JsonTokens, JsonBytes>;
 
-/// Each line is a JSON object and an item; lines of white space alone are none. Opening reads the
-/// file once, as text_file() does. What an object doesn't have, or has with another type or shape,
-/// is corrupt, with line and key.
+/// Each line is a JSON object and an item; lines with only white space are skipped. Opening reads
+/// the file once, as text_file() does. A value that is missing, or has another type or shape,
+/// throws corrupt, with line and key.
 DatasetPtr json_lines(const std::string& path, std::vector<JsonField> fields);
 
 struct TokenFileOptions {
-  /// The token that ends each document, for token_file()'s `separator`: "<|endoftext|>".
+  /// The token that ends each document, such as "<|endoftext|>"; pass it to token_file() as
+  /// `separator`.
   std::string separator{};
-  /// The key of the text in files of JSON lines. Default: each file is plain text, one document.
+  /// The key of the text in files of JSON lines. Default: each file is plain text and one document.
   std::string json_key{};
 };
 struct TokenFileSummary {
@@ -74,10 +76,10 @@ struct TokenFileSummary {
   std::int64_t num_documents = 0;
   int token_bytes = 2;  ///< 4 if the vocabulary is larger than 65,536
 };
-/// Writes the tokens of texts, one behind the other without special ones, to a file from which
-/// token_file() makes windows for a language model. For a program that runs before a job. The file
-/// appears at `path` whole, or not at all. Throws invalid_argument for a separator that is no
-/// token.
+/// Writes the tokens of texts, one text after the other and without special tokens, to a file.
+/// token_file() makes windows of it for a language model. Call it in a program that runs before a
+/// job. The file appears at `path` whole, or not at all. Throws invalid_argument for a separator
+/// that is no token.
 TokenFileSummary write_token_file(const std::string& path, const std::vector<std::string>& texts,
                                   const Tokenizer& tokenizer, const TokenFileOptions& options = {});
 

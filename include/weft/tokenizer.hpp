@@ -1,5 +1,6 @@
 #pragma once
-/// Tokenizer: text to tokens and back, as Hugging Face's tokenizers does it, of its tokenizer.json.
+/// Tokenizer: turns text into tokens and back, as Hugging Face's tokenizers library does with the
+/// same tokenizer.json.
 
 #include <cstdint>
 #include <memory>
@@ -15,53 +16,56 @@ enum class TextSide : std::uint8_t { left, right };
 
 struct Truncation {
   enum class Strategy : std::uint8_t {
-    longest_first,  ///< of a pair, the longer text is cut, and then both alike
+    longest_first,  ///< cuts the longer text of a pair, and both once they are equal
     only_first,
     only_second,
   };
-  /// Tokens that remain, special ones counted.
+  /// The largest number of tokens, including special tokens.
   std::int64_t max_length = 512;
   Strategy strategy = Strategy::longest_first;
-  TextSide side = TextSide::right;  ///< where tokens are removed
+  TextSide side = TextSide::right;  ///< the side where tokens are removed
 };
 
 struct Padding {
-  /// Tokens there are at least. Default: as many as the text has.
+  /// The smallest number of tokens. Default: the number that the text has.
   std::int64_t length = 0;
   std::int64_t multiple_of = 1;
   std::int32_t id = 0;
   std::int32_t type_id = 0;
-  TextSide side = TextSide::right;  ///< where tokens are added
+  TextSide side = TextSide::right;  ///< the side where tokens are added
 };
 
 struct EncodeOptions {
   /// Adds special tokens, such as [CLS] and [SEP].
   bool special_tokens = true;
-  /// Default: the file's, which may have none.
+  /// Default: what the file says, which may be none.
   std::optional<Truncation> truncation{};
   std::optional<Padding> padding{};
 };
 
-/// The tokens of a text, or of a pair. All vectors have one size.
+/// The tokens of a text or a pair. All vectors have one size.
 struct Encoding {
   std::vector<std::int32_t> ids{};
-  std::vector<std::int32_t> type_ids{};        ///< of a pair, which text each token is of
-  std::vector<std::uint8_t> attention_mask{};  ///< 1, or 0 for padding
-  std::vector<std::uint8_t> special_mask{};    ///< 1 for tokens that are of no text
+  /// For a pair, the number of the text that a token is from.
+  std::vector<std::int32_t> type_ids{};
+  std::vector<std::uint8_t> attention_mask{};  ///< 1 for a token, 0 for padding
+  std::vector<std::uint8_t> special_mask{};    ///< 1 for tokens that belong to no text
 };
 
-/// Immutable: every call may come from any thread. Texts are UTF-8; others are invalid_argument.
+/// Immutable: every call may come from any thread. Texts must be UTF-8; otherwise calls throw
+/// invalid_argument.
 ///
-/// Models are BPE (of bytes, as GPT-2's, or with byte_fallback), WordPiece and WordLevel; most
-/// normalizers, pre-tokenizers, post-processors and decoders are read, and others are refused by
-/// name. Characters that Unicode got after ICU's version may be cut otherwise than by
-/// tokenizers, which has tables of its own.
+/// The models are BPE (of bytes, as in GPT-2, or with byte_fallback), WordPiece and WordLevel. Most
+/// normalizers, pre-tokenizers, post-processors and decoders work; others are refused by name.
+/// Characters that Unicode got after ICU's version may be split differently than by the tokenizers
+/// library, which has its own tables.
 class Tokenizer {
  public:
-  /// A tokenizer.json, or the folder that has it. Throws not_found or io with the path; corrupt for
-  /// a file that isn't of the format; version, naming it, for a component that weft doesn't read.
+  /// Loads a tokenizer.json, or the folder that has it. Throws not_found or io with the path;
+  /// corrupt for a file that isn't of the format; version, with the name of the component, for a
+  /// component that weft doesn't support.
   static std::shared_ptr<const Tokenizer> load(const std::string& path);
-  /// The text of a tokenizer.json.
+  /// Reads the text of a tokenizer.json.
   static std::shared_ptr<const Tokenizer> parse(std::string_view json);
 
   Tokenizer(const Tokenizer&) = delete;
@@ -70,7 +74,7 @@ class Tokenizer {
 
   /// Throws invalid_argument for options that a text can't have.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
-  /// A pair, such as a question and a passage.
+  /// Encodes a pair, such as a question and a passage.
   Encoding encode(std::string_view text, std::string_view second,
                   const EncodeOptions& options = {}) const;
   /// Throws invalid_argument for an id that no token has.
@@ -78,9 +82,9 @@ class Tokenizer {
 
   std::optional<std::int32_t> token_to_id(std::string_view token) const;
   std::optional<std::string> id_to_token(std::int32_t id) const;
-  /// One more than the largest id: the rows that an embedding needs.
+  /// Returns the largest id plus one: the number of rows that an embedding needs.
   std::int64_t vocab_size() const;
-  /// The file's own; none if it says nothing.
+  /// Returns the options of the file; none if it has none.
   const std::optional<Truncation>& truncation() const;
   const std::optional<Padding>& padding() const;
 
