@@ -1,6 +1,6 @@
-/// One channel between two threads, each on a core of its own: `stream` fills and reads every frame
-/// in place, `round_trip` sends one frame there and one back. The frames of `sealed` are shard
-/// frames, which the reader views; `checked` reads them, checksum and all.
+/// Measures one channel between two threads, each on its own core. `stream` fills and reads every
+/// frame in place; `round_trip` sends one frame there and one back. `sealed` uses shard frames that
+/// the reader views; `checked` reads them and verifies their checksums.
 
 #include <benchmark/benchmark.h>
 
@@ -23,19 +23,19 @@ using namespace weft;
 
 constexpr int kSlotCount = 3;
 
-/// First asked for before a thread is bound to a core.
+/// The first call must precede the binding of a thread to a core.
 WaitPolicy policy() {
   static const WaitPolicy chosen = WaitPolicy::for_threads(2, std::chrono::seconds(60));
   return chosen;
 }
 
-/// The n-th that this process may run on.
+/// Binds the thread to the n-th core that this process may use.
 void bind_to_core(int n) {
   static const cpu_set_t allowed = bench::allowed_cores();
   bench::bind_to_core(allowed, n);
 }
 
-/// Runs until the benchmark's side of its channels is gone.
+/// Runs the body on another core until the benchmark's side of its channels is gone.
 template <typename Body>
 std::thread on_other_core(Body body) {
   return std::thread([body] {

@@ -1,5 +1,5 @@
-/// Collectives between threads that are pinned to a core each: what a call costs back to back.
-/// Between processes, with peers: bench/collectives.
+/// Measures collectives between threads, each pinned to its own core: the cost of calls back to
+/// back. bench/collectives measures them between processes, beside peers.
 
 #include <array>
 #include <atomic>
@@ -30,7 +30,8 @@ void pin(int thread) {
   bench::bind_to_core(allowed, thread);
 }
 
-/// `ns`: per call. (The library's own figure is divided by the number of threads.)
+/// The counter `ns` is the time per call. (The library's own time is divided by the number of
+/// threads.)
 template <typename Body>
 void measure(benchmark::State& state, const Body& body) {
   const auto begin = std::chrono::steady_clock::now();
@@ -41,7 +42,7 @@ void measure(benchmark::State& state, const Body& body) {
                          benchmark::Counter::kAvgThreads);
 }
 
-/// The limit of a sync: each stores a word in a line of its own and spins on the other's.
+/// The limit of a sync: each thread stores a word in its own line and spins on the other's.
 void exchange(benchmark::State& state) {
   struct alignas(128) Line {
     std::atomic<std::uint32_t> epoch;
@@ -63,7 +64,8 @@ void run_collective(benchmark::State& state, CollectiveKind kind) {
   const int chip = state.thread_index();
   pin(chip);
   team.memory.reserve(chip, 0, kCapacity);
-  // Each core is a chip's own: the affinity just set must not let the policy think otherwise.
+  // The default policy assumes a core for each chip. A policy derived now would see only the core
+  // to which the thread was just bound.
   Communicator communicator(team.memory, team.mesh, chip, team.board.device(chip), WaitPolicy{});
   CollectiveCall call{.kind = kind,
                       .atoms = team.mesh.axis_atoms(0),

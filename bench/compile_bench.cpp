@@ -1,5 +1,5 @@
-/// The compiler's own time: to trace a training step of a GPT, to compile it, and to find it again.
-/// No chip runs anything here.
+/// Measures the compiler: the time to trace a training step of a GPT, to compile it, and to find it
+/// again. No chip runs anything here.
 
 #include <chrono>
 #include <memory>
@@ -32,7 +32,7 @@ struct NoBuffer : Buffer {
   NoBuffer(const TensorType& type, const Sharding& sharding) : Buffer(type, sharding) {}
 };
 
-/// Compiles what it hasn't compiled, and runs nothing: buffers without bytes stand for results.
+/// A runtime that compiles new programs and runs none. Buffers without bytes stand for results.
 class CompilingRuntime : public Runtime {
  public:
   explicit CompilingRuntime(const Mesh& mesh)
@@ -74,7 +74,8 @@ class CompilingRuntime : public Runtime {
   void end_step() override {}
 
   const Program& last_compiled() const { return last_; }
-  std::chrono::steady_clock::time_point ran() const { return ran_; }  ///< when run() last ended
+  /// Returns the time at which run() last ended.
+  std::chrono::steady_clock::time_point ran() const { return ran_; }
 
  private:
   Mesh mesh_;
@@ -115,7 +116,7 @@ struct Block : Module {
   }
 };
 
-/// A GPT that is trained with AdamW, tensor parallelism over "model" and FSDP over "data".
+/// A GPT that is trained by AdamW, with tensor parallelism over "model" and FSDP over "data".
 struct Gpt : Module {
   explicit Gpt(int num_layers) {
     for (int i = 0; i < num_layers; ++i) {
@@ -153,7 +154,7 @@ Tensor make_tokens(const Mesh& mesh) {
   return tokens;
 }
 
-/// What a loop has.
+/// The objects of a training loop.
 struct Training {
   explicit Training(const Mesh& mesh, int num_layers)
       : runtime(mesh), scope(runtime), net(num_layers), optimizer(net.parameters(), {}) {
@@ -165,7 +166,7 @@ struct Training {
     optimizer.step(grad(loss, net.parameters()));
     return loss;
   }
-  /// A step, so that parameters lie on the chips; the program that it compiled.
+  /// Makes a step, so that the parameters are on the chips. Returns the program that it compiled.
   const Program& first_step() {
     const Tensor loss = record();
     weft::sync();
@@ -189,10 +190,10 @@ void per_op(benchmark::State& state, double ops) {
       ops, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-/// Forgets what was recorded, as a sync would after a run.
+/// Discards the recorded ops, as a sync does after a run.
 void discard() { Trace::current(std::source_location::current()).discard(); }
 
-/// The tensor calls alone, on two small tensors.
+/// Measures the tensor calls alone, on two small tensors.
 void trace_add(benchmark::State& state) {
   constexpr int kOps = 1000;
   CompilingRuntime runtime(small_mesh());
@@ -207,7 +208,7 @@ void trace_add(benchmark::State& state) {
   per_op(state, kOps);
 }
 
-/// A step of the training, with the gradients and the update.
+/// Measures a step of the training, including the gradients and the update.
 void trace_step(benchmark::State& state) {
   Training training(small_mesh(), static_cast<int>(state.range(0)));
   const double ops = training.first_step().num_ops();
@@ -218,7 +219,7 @@ void trace_step(benchmark::State& state) {
   per_op(state, ops);
 }
 
-/// Of the first step's program, which has nothing on the chips yet.
+/// Compiles the program of the first step, which has nothing on the chips yet.
 void compile_cold(benchmark::State& state) {
   const auto side = state.range(1);
   const Mesh mesh({side, side}, {"data", "model"});
@@ -229,7 +230,7 @@ void compile_cold(benchmark::State& state) {
   state.counters["chips"] = mesh.size();
 }
 
-/// From sync() to the end of the runtime's run(): fingerprint, lookup, bindings.
+/// Measures from sync() to the end of the runtime's run(): fingerprint, lookup, bindings.
 void sync_hit(benchmark::State& state) {
   Training training(small_mesh(), static_cast<int>(state.range(0)));
   const double ops = training.first_step().num_ops();
@@ -242,7 +243,7 @@ void sync_hit(benchmark::State& state) {
   per_op(state, ops);
 }
 
-/// The same of a function that weft::compile has traced.
+/// Measures the same for a function that weft::compile has traced.
 void call_hit(benchmark::State& state) {
   Training training(small_mesh(), static_cast<int>(state.range(0)));
   auto step = weft::compile([&](const Tensor& tokens, const Tensor& labels) {
@@ -262,8 +263,8 @@ void call_hit(benchmark::State& state) {
   per_op(state, training.runtime.last_compiled().num_ops());
 }
 
-/// A recurrent net of so many steps with its gradients: traced, then compiled. The time doesn't
-/// depend on their number.
+/// Traces and then compiles a recurrent net of `steps` steps with its gradients. The time doesn't
+/// depend on the number of steps.
 void compile_scan(benchmark::State& state) {
   const std::int64_t steps = state.range(0);
   constexpr std::int64_t kRows = 32;
@@ -290,7 +291,7 @@ void compile_scan(benchmark::State& state) {
   per_op(state, program.num_ops());
 }
 
-// Numbers of layers that make programs of about 2,500 and 5,000 ops.
+// These numbers of layers make programs of about 2,500 and 5,000 ops.
 constexpr int kLayersOf2500 = 5;
 constexpr int kLayersOf5000 = 10;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Which cores a benchmark may run on, and a thread's own.
+/// The cores on which a benchmark may run, and binding a thread to one of them.
 
 #include <sched.h>
 
@@ -12,7 +12,8 @@ inline cpu_set_t allowed_cores() {
   return cores;
 }
 
-/// Binds the calling thread to the n-th of `cores`, counted from 0; no-op where there are fewer.
+/// Binds the calling thread to the n-th of `cores`, counted from 0. Does nothing if there are
+/// fewer.
 inline void bind_to_core(const cpu_set_t& cores, int n) {
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (!CPU_ISSET(core, &cores) || n-- != 0) continue;

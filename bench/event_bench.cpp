@@ -1,4 +1,4 @@
-/// What an event of the black box costs its writer.
+/// Measures what an event of the black box costs its writer.
 
 #include <benchmark/benchmark.h>
 
@@ -21,7 +21,7 @@ void BM_Event(benchmark::State& state, TickSource ticks, TraceLevel level) {
   std::uint64_t number = 0;
   for (auto _ : state) chip.put(EventKind::enter, {.number = ++number, .value = 4096, .text = 8});
 }
-/// The least that an event can cost: it says when.
+/// Reads the clock, which is the least that an event can cost.
 void BM_Clock(benchmark::State& state, TickSource ticks) {
   for (auto _ : state) benchmark::DoNotOptimize(read_ticks(ticks));
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// A job on some chips of this process.
+/// Runs a job on some chips of this process.
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 
 namespace weft::bench {
 
-/// The rows of batches are dealt out to the chips. Throws the loop's error.
+/// Runs the loop on `chips` chips, which share the rows of batches. Throws the loop's error.
 inline void run_job(int chips, const std::function<void(TrainContext&)>& loop) {
   const std::string folder =
       std::filesystem::temp_directory_path() / fmt::format("weft-bench-{}", ::getpid());

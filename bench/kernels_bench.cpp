@@ -1,6 +1,6 @@
-/// One op at a time, and an AdamW update as a plan, on one thread: at the digits example's shapes
-/// and at 1 MiB per operand.
-/// `bytes_per_second` counts what is read and written; `FLOP` of a dot_general is 2 m n k.
+/// Measures single ops, and an AdamW update as a plan, on one thread, at the digits example's
+/// shapes and at 1 MiB per operand. `bytes_per_second` counts bytes read and written; `FLOP` of a
+/// dot_general is 2 m n k.
 
 #include <array>
 #include <functional>
@@ -45,7 +45,7 @@ class OneOp {
   void run() const { kernel_.run(args_); }
 
  private:
-  /// Zeros: no kernel's time depends on the values.
+  /// Returns a buffer of zeros: no kernel's time depends on the values.
   std::byte* buffer(std::size_t bytes) { return buffers_.emplace_back(bytes).data(); }
 
   Program program_;
@@ -55,7 +55,7 @@ class OneOp {
   std::int64_t bytes_ = 0;
 };
 
-/// The ops of a program from one on, each with its buffers.
+/// The ops of a program from a given one on, each with its buffers.
 class AllOps {
  public:
   AllOps(const Program& program, OpId first) {
@@ -158,7 +158,7 @@ void add_reductions(const Shape& shape) {
   }
 }
 
-/// [m,k] x [k,n], each operand as it is or transposed.
+/// Adds [m,k] x [k,n], with each operand as it is or transposed.
 void add_matmul(std::int64_t m, std::int64_t k, std::int64_t n) {
   for (const bool lhs_transposed : {false, true}) {
     for (const bool rhs_transposed : {false, true}) {
@@ -174,7 +174,7 @@ void add_matmul(std::int64_t m, std::int64_t k, std::int64_t n) {
   }
 }
 
-/// [batch,from,size,size] with 3x3 windows to `to` features, and the two gradients.
+/// Adds [batch,from,size,size] with 3x3 windows to `to` features, and the two gradients.
 void add_convolution(std::int64_t batch, std::int64_t from, std::int64_t to, std::int64_t size) {
   const Shape x{batch, from, size, size};
   const Shape w{to, from, 3, 3};
@@ -205,7 +205,7 @@ void add_convolution(std::int64_t batch, std::int64_t from, std::int64_t to, std
   convolve("convolution_back_to_weights", x, y, of_weights);
 }
 
-/// Windows of 2x2, side by side, over dims `dim` and the next.
+/// Adds pools with adjacent windows of 2x2, over dims `dim` and the next.
 void add_pools(const Shape& shape, int dim) {
   const std::string at = "/" + shape.to_string() + (dim == 1 ? "/features_last" : "");
   const WindowDim pair{.size = 2, .stride = 2};
@@ -225,7 +225,8 @@ void add_pools(const Shape& shape, int dim) {
   });
 }
 
-/// Each composite, beside its decomposition op by op (`_decomposed`): the sum of what each takes.
+/// Adds a composite op, and its decomposition op by op (`_decomposed`), whose time is the sum of
+/// its ops' times.
 void add_composite(const std::string& name, const MakeOp& make) {
   add(name, make);
   benchmark::RegisterBenchmark((name + "_decomposed").c_str(), [make](benchmark::State& state) {
@@ -288,7 +289,7 @@ void add_attention(const Shape& shape) {
   }
 }
 
-/// A plan, whose elementwise ops are fused, beside its program op by op (`_decomposed`).
+/// Adds a plan, whose elementwise ops are fused, and its program op by op (`_decomposed`).
 void add_planned(const std::string& name, const Program& program) {
   const auto add_run = [](const std::string& as, const auto& make) {
     benchmark::RegisterBenchmark(as.c_str(), [make](benchmark::State& state) {

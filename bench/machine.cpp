@@ -37,7 +37,7 @@ std::string cpu_model() {
   return "unknown";
 }
 
-/// Of core 0: {"L1 Data": "32K", "L2 Unified": "512K", ...}.
+/// Returns the caches of core 0: {"L1 Data": "32K", "L2 Unified": "512K", ...}.
 json caches() {
   json sizes = json::object();
   std::error_code missing;
@@ -61,7 +61,8 @@ json machine() {
           {"load", first_line("/proc/loadavg")}};
 }
 
-/// Of the sources that this program was built from; "-dirty": not of a commit.
+/// Returns the commit from which this program was built; "-dirty" means that the sources differ
+/// from the commit.
 std::string commit() {
   constexpr char kCommand[] =
       "git -C " WEFT_SOURCE_DIR " describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null";
@@ -71,7 +72,8 @@ std::string commit() {
   return std::string(line, std::string_view(line).find('\n'));
 }
 
-/// The sample that a part `q` of the others doesn't exceed; `sorted` isn't empty.
+/// Returns the smallest sample that at least a part `q` of the samples doesn't exceed; `sorted`
+/// must not be empty.
 double quantile(const std::vector<double>& sorted, double q) {
   const auto rank = std::ceil(q * static_cast<double>(sorted.size()));
   return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];

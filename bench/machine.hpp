@@ -1,5 +1,5 @@
 #pragma once
-/// What a benchmark's figures depend on, to stand beside them.
+/// Describes the conditions of a benchmark's figures, to be reported with them.
 
 #include <string>
 #include <vector>
@@ -8,15 +8,16 @@
 
 namespace weft::bench {
 
-/// {commit, machine, command, date}. A commit with "-dirty": the sources are not of a commit.
+/// Returns {commit, machine, command, date}. A commit with "-dirty" means that the sources differ
+/// from the commit.
 nlohmann::json describe_run(const std::string& command);
-/// It in a line, to stand below a table.
+/// Returns the description as one line, for the end of a table.
 std::string machine_line(const nlohmann::json& run);
 
-/// Writes a report of --json or --svg; nothing without a path. Throws io.
+/// Writes a report of --json or --svg; does nothing without a path. Throws io.
 void write_report(const std::string& path, const std::string& text);
 
-/// {median, p90, min, max}, of samples that are in any order; null for none.
+/// Returns {median, p90, min, max} of samples in any order; null without samples.
 nlohmann::json summarize(std::vector<double> samples);
 double median(std::vector<double> samples);
 

@@ -12,7 +12,7 @@ std::uint64_t bytes_of(const TensorType& type) {
   return static_cast<std::uint64_t>(type.bytes() + 63) / 64 * 64;
 }
 
-/// Of all inputs and outputs, temporaries and what a segment begins with.
+/// Returns the memory for all inputs, outputs and temporaries, and for the beginning of a segment.
 std::size_t capacity_for(const Program& program) {
   constexpr std::size_t kSmall = std::size_t{1} << 29;
   std::uint64_t bytes = 0;

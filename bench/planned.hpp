@@ -1,5 +1,5 @@
 #pragma once
-/// A program as a chip runs it: as a plan, in its arena, on the calling thread.
+/// A program in the form that a chip runs: as a plan, in its arena, on the calling thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace weft::bench {
 
 class Planned {
  public:
-  /// Its inputs and outputs are zeros at first. `donates`: an output that may be written over the
-  /// input that it updates lies where that does.
+  /// Its inputs and outputs begin as zeros. If `donates`, an output that may overwrite the input
+  /// that it updates uses the input's memory.
   explicit Planned(const Program& program, bool donates = false);
 
   void run() { executor_.run(plan_, ++step_, buffers_); }
@@ -28,8 +28,8 @@ class Planned {
   std::uint64_t step_ = 0;
 };
 
-/// An AdamW update of one parameter. Inputs: it, its gradient, both moments, three scalars. Each
-/// output updates its input.
+/// Makes an AdamW update of one parameter. The inputs are the parameter, its gradient, both
+/// moments, and three scalars. Each output updates its input.
 Program adamw(const Shape& shape);
 
 }  // namespace weft::bench

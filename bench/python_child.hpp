@@ -1,5 +1,5 @@
 #pragma once
-/// PythonChild: a peer of weft in Python, which does what it is asked, as often as it is asked.
+/// PythonChild: a peer of weft in Python that answers requests.
 
 #include <sys/types.h>
 
@@ -10,13 +10,14 @@
 
 namespace weft::bench {
 
-/// A script that answers each line of its input by a line of JSON, and ends with its input.
+/// A script that answers each line of its input by a line of JSON, and ends when its input ends.
 class PythonChild {
  public:
-  /// Whether Debian's Python, which Debian's packages are for, can import all of "torch, PIL".
+  /// Returns whether Debian's Python, for which Debian's packages are made, can import all of the
+  /// modules, such as "torch, PIL".
   static bool has(const std::string& modules);
 
-  /// `script`: its path in the sources. Throws io.
+  /// `script` is its path in the sources. Throws io.
   PythonChild(const std::string& script, const std::vector<std::string>& arguments);
   PythonChild(const PythonChild&) = delete;
   PythonChild& operator=(const PythonChild&) = delete;

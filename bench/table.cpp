@@ -12,7 +12,7 @@
 namespace weft::bench {
 namespace {
 
-/// Four digits, or all before the point.
+/// Returns four digits, or all digits before the point if there are more.
 std::string text_of(double number) {
   const double magnitude = number == 0 ? 0 : std::floor(std::log10(std::abs(number)));
   return fmt::format("{:.{}f}", number, static_cast<int>(std::clamp(3 - magnitude, 0.0, 6.0)));

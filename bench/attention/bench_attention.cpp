@@ -1,6 +1,7 @@
-/// Causal attention and its gradient on one thread, beside a product of matrices in the same round.
-/// GF/s counts the products that are visible: of T x T scores T (T + 1) / 2, two products forward
-/// and five backward. With --masks, forms with a mask or a bias beside each other instead.
+/// Measures causal attention and its gradient on one thread, beside a matrix product in the same
+/// round. GF/s counts the products of visible scores: T (T + 1) / 2 of T x T scores, two products
+/// forward and five backward. With --masks it compares forms of attention with a mask or a bias
+/// instead.
 
 #include <array>
 #include <chrono>
@@ -29,12 +30,12 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   int rounds = 15;
-  std::int64_t rows = 16384;  ///< queries of all heads together
+  std::int64_t rows = 16384;  ///< number of queries of all heads together
   bool masks = false;
   std::string json_file;
 };
 
-/// The last op of a program, its kernel and its operands, uniform in [-2, 2].
+/// The last op of a program, its kernel, and operands that are uniform in [-2, 2].
 class TimedOp {
  public:
   TimedOp(std::string name, double flop, const Program& program)

@@ -1,5 +1,5 @@
 #pragma once
-/// Attention with masks and a bias, inside the tiles and composed of other ops.
+/// Measures attention with masks and a bias, both inside the tiles and composed of other ops.
 
 #include <cstdint>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace weft::bench {
 
-/// Milliseconds of each form on one thread, as plans; ratios are to causal attention by its flag.
-/// `num_rows`: queries of all heads together.
+/// Returns the milliseconds of each form on one thread, as plans. Ratios are to causal attention by
+/// its flag. `num_rows` is the number of queries of all heads together.
 std::vector<TableRow> masked_attention(int rounds, std::int64_t num_rows);
 
 }  // namespace weft::bench

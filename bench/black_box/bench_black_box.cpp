@@ -1,5 +1,5 @@
-/// What the black box costs a step: one job trains the digits example's network, and writes no
-/// events, the usual ones or all of them, in blocks of steps by turns.
+/// Measures what the black box costs a step. One job trains the digits example's network. Blocks of
+/// steps alternate between no events, the usual events and all events.
 
 #include <algorithm>
 #include <array>
@@ -27,16 +27,17 @@ constexpr std::int64_t kItems = 1792;
 constexpr std::int64_t kPixels = 64;
 constexpr std::int64_t kClasses = 10;
 constexpr std::int64_t kBatch = 32;
-/// Of a block, they don't count: the chips of other workers see the new level a step later.
+/// The first steps of a block don't count, because the chips of other workers see the new level a
+/// step later.
 constexpr int kWarmup = 4;
 constexpr std::array kLevels{TraceLevel::off, TraceLevel::sampled, TraceLevel::full};
 constexpr std::array kNames{"no events", "the usual events", "all events"};
 
 struct Options {
   int workers = 4;
-  int chips = 4;  ///< of a worker
+  int chips = 4;  ///< per worker
   int rounds = 40;
-  int steps = 100;  ///< of a block
+  int steps = 100;  ///< per block
   std::string json_file;
 };
 
@@ -55,8 +56,8 @@ DatasetPtr images() {
   return tensors({{"x", std::move(pixels), {kPixels}}, {"y", std::move(labels), {}}});
 }
 
-/// Worker 0 changes the level, which all writers of the job read, and measures: the median
-/// microseconds of a block's steps, of each round and level.
+/// Worker 0 changes the level, which all writers of the job read. It reports the median
+/// microseconds of the steps of each block, by round and level.
 void train(TrainContext& context, const Config& config) {
   const int rounds = config.at("rounds").get<int>();
   const int steps = kWarmup + config.at("steps").get<int>();
@@ -75,7 +76,7 @@ void train(TrainContext& context, const Config& config) {
   std::array<std::vector<double>, kLevels.size()> medians;
   std::vector<double> block;
   std::size_t number = 0;
-  // The first of a round is another level in turn.
+  // Each round begins with another level.
   const auto level_of = [](std::size_t n) { return (n + n / kLevels.size()) % kLevels.size(); };
   if (box) box->set_level(kLevels[level_of(0)]);
   for (int step = 0; number < blocks;) {

@@ -1,4 +1,5 @@
-/// Checkpoints: how long it takes to write and to read one, and what async saves cost the steps.
+/// Measures checkpoints: the time to write and to read one, and the cost of async saves for the
+/// steps.
 
 #include <algorithm>
 #include <thread>

@@ -44,7 +44,7 @@ void shell(const std::string& command) {
   if (std::system(command.c_str()) != 0) fail(Errc::io, "{} failed", command);
 }
 
-/// Parameters of 16 MiB, of which each of four chips has a quarter of the rows.
+/// Parameters of 16 MiB. Each of four chips has a quarter of their rows.
 class State {
  public:
   explicit State(std::size_t mib) : num_tensors_(mib / 16), elements_(mib * kMiB / sizeof(float)) {
@@ -55,7 +55,8 @@ class State {
 
   const std::vector<float>& elements() const { return elements_; }
 
-  /// A part for each chip, one behind the other: `threads` are all that one host has.
+  /// Writes a part for each chip, one after the other: `threads` is the number that one host has in
+  /// total.
   std::string save(const std::string& folder, std::uint64_t step, int threads) const {
     FileSystem& files = posix_file_system();
     CheckpointManifest manifest{.step = step, .mesh_shape = {kParts}, .axis_names = {"data"}};
@@ -107,7 +108,7 @@ class State {
   std::vector<float> elements_;
 };
 
-/// All of the files' bytes, to memory.
+/// Reads all bytes of the files into memory.
 void read_files(const std::string& checkpoint, std::vector<float>& to, int threads) {
   std::vector<std::pair<int, off_t>> pieces;
   for (int part = 0; part < kParts; ++part) {
@@ -140,7 +141,7 @@ void forget(const std::string& path) {
   ::close(file);
 }
 
-/// torch.save() and torch.load(), and those of safetensors, where they are installed.
+/// Measures torch.save() and torch.load(), and the functions of safetensors, if they are installed.
 class TorchFiles {
  public:
   TorchFiles(const FilesOptions& options, std::string path) : path_(std::move(path)) {
@@ -183,7 +184,8 @@ class TorchFiles {
 
   const std::string path_;
   std::optional<PythonChild> python_;
-  std::vector<std::pair<std::string, std::string>> formats_;  // and the suffix of their files
+  // names and file suffixes
+  std::vector<std::pair<std::string, std::string>> formats_;
 };
 
 void set_ratios(std::vector<TableRow>& rows) {

@@ -22,11 +22,12 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kBatch = 32;
-/// Of a block, they don't count: what the block before has begun ends meanwhile.
+/// The first steps of a block don't count, because work that the previous block began ends
+/// meanwhile.
 constexpr int kWarmup = 50;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-/// What goes on beside the steps of a block.
+/// The work that runs beside the steps of a block.
 enum class Beside { nothing, save, bytes };
 constexpr std::size_t kKinds = 3;
 
@@ -58,8 +59,9 @@ class SavingTraining {
     state_.insert(state_.end(), frozen_.begin(), frozen_.end());
   }
 
-  /// Microseconds of each step, with what a save takes of it. Between steps, where no clock runs,
-  /// it looks whether the last save has ended, for a save begins only then.
+  /// Returns the microseconds of each step, including the part that a save takes of it. Between
+  /// steps, where no clock runs, it checks whether the last save has ended, because only then can
+  /// another one begin.
   std::vector<double> block(Beside beside) {
     std::vector<double> took;
     checkpoints_.wait();
@@ -83,7 +85,7 @@ class SavingTraining {
   }
   int num_saves() const { return num_saves_; }
 
-  /// As many bytes as a save has, from one piece of memory to a file.
+  /// Writes as many bytes as a save does, from one piece of memory to a file.
   void write_bytes() const {
     FileSystem& files = posix_file_system();
     const std::string path = folder(options_) + "/bytes";
@@ -151,7 +153,7 @@ std::vector<TableRow> measure_steps(const StepsOptions& options, int chips) {
     SavingTraining training(context, options);
     for (std::size_t block = 0; block < kKinds * static_cast<std::size_t>(options.blocks);
          ++block) {
-      // The first of a round is another kind in turn.
+      // Each round begins with another kind.
       const std::size_t kind = (block + block / kKinds) % kKinds;
       const int before = training.num_saves();
       const std::vector<double> took = training.block(static_cast<Beside>(kind));

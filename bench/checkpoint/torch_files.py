@@ -1,6 +1,7 @@
-"""Saves and loads the tensors of bench_checkpoint by torch and, where it is there, safetensors: MIB.
-Each line of stdin, "save PATH" or "load PATH", is answered by the seconds that it took; a path that
-ends with .safetensors is of that format."""
+"""Saves and loads the tensors of bench_checkpoint by torch and, if it is installed, safetensors.
+
+The argument is the size in MiB. The script answers each line of stdin, "save PATH" or "load PATH", by the
+seconds that it took. A path that ends with .safetensors selects that format."""
 
 import json
 import os
@@ -18,7 +19,7 @@ ROWS = 2048
 
 
 def make_tensors(mib):
-    """The elements of bench/checkpoint/files.cpp."""
+    """Returns tensors with the elements of bench/checkpoint/files.cpp."""
     tensors = {}
     for layer in range(mib // 16):
         numbers = torch.arange(layer * ROWS * ROWS, (layer + 1) * ROWS * ROWS, dtype=torch.int64)

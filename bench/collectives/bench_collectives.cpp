@@ -1,5 +1,5 @@
-/// Collectives of weft and of others side by side: processes that live for the whole run, measured
-/// batch by batch in turn, next to what the machine allows.
+/// Measures collectives of weft and of peers. Their processes live for the whole run and are
+/// measured batch by batch in turn, beside the limit of the machine.
 
 #include <algorithm>
 #include <filesystem>
@@ -48,14 +48,15 @@ std::vector<Op> parse_ops(const std::vector<std::string>& names) {
   return ops;
 }
 
-/// Up to what the op can cut in equal parts.
+/// Rounds up to a size that the op can divide into equal parts.
 std::size_t round_bytes(Op op, std::size_t bytes, int ranks) {
   if (op == Op::barrier) return 0;
   const std::size_t unit = sizeof(float) * static_cast<std::size_t>(has_parts(op) ? ranks : 1);
   return std::max<std::size_t>(1, (bytes + unit - 1) / unit) * unit;
 }
 
-/// From 64 KiB up a loop flatters: it moves no data between the cores.
+/// From 64 KiB on, the metric `loop` gives too good results, because it moves no data between the
+/// cores.
 std::vector<Metric> metrics_of(const std::string& choice, Op op, std::size_t bytes) {
   if (choice == "loop") return {Metric::loop};
   if (choice == "cycle") return {Metric::cycle};

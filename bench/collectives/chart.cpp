@@ -13,9 +13,9 @@
 namespace weft::bench {
 namespace {
 
-constexpr double kWidth = 430;  // of a plot's area, in pixels
+constexpr double kWidth = 430;  // width of a plot's area, in pixels
 constexpr double kHeight = 250;
-constexpr double kLeft = 64;  // beside and above the area
+constexpr double kLeft = 64;  // margins on the left of the area and above it
 constexpr double kTop = 46;
 constexpr double kRowHeight = kTop + kHeight + 44;
 constexpr double kColumnWidth = kLeft + kWidth + 24;
@@ -41,10 +41,10 @@ std::string_view color_of(std::string_view name) {
   return style == kStyles.end() ? "#000000" : style->color;
 }
 
-/// By implementation, then by size.
+/// Rows by implementation, then by size.
 using Curves = std::map<std::string, std::map<std::size_t, Row>>;
 
-/// The most telling of the metrics that there are of an op at a size.
+/// Returns the most informative metric that exists for an op at a size.
 std::string_view headline_of(Op op, std::size_t bytes, std::span<const Row> rows) {
   const auto has = [&](std::string_view metric) {
     return std::ranges::any_of(rows, [&](const Row& row) {
@@ -56,7 +56,8 @@ std::string_view headline_of(Op op, std::size_t bytes, std::span<const Row> rows
   return has("loop") && (small || !has("cycle")) ? "loop" : "cycle";
 }
 
-/// Of each size the state in which weft (or whoever there is) was measured more often.
+/// Returns, for each size, the rows of the state in which weft was measured more often (any
+/// implementation, if weft is missing).
 Curves curves_of(Op op, std::span<const Row> rows) {
   std::map<std::size_t, std::map<std::string, int>> batches;
   for (const Row& row : rows) {
@@ -77,7 +78,7 @@ Curves curves_of(Op op, std::span<const Row> rows) {
   return curves;
 }
 
-/// From values to pixels, logarithmic or not.
+/// Maps values to pixels, on a linear or a logarithmic scale.
 struct Axis {
   double low;
   double high;
@@ -127,7 +128,7 @@ class Plot {
         left_, left_ + kWidth, y(value), y(value), left_ - 8, y(value) + 4, label);
   }
 
-  /// `value` of a row; rows that it has none of (0) are left out.
+  /// Draws `value` of each row. Rows whose value is 0 have none and are omitted.
   std::string curve(const std::string& name, const std::map<std::size_t, Row>& points,
                     const std::function<double(const Row&)>& value) const {
     const std::string_view color = color_of(name);

@@ -1,5 +1,5 @@
 #pragma once
-/// What was measured, as a picture.
+/// Draws results as a picture.
 
 #include <span>
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace weft::bench {
 
-/// An SVG document with two plots per op of several sizes: time against size, and how much of the
-/// limit each implementation reaches. Each in its best setting, by marginals from 64 KiB up, where
-/// there are any, and loops below; a point is hollow where the cores were far apart.
+/// Returns an SVG document. Each op measured at several sizes has two plots: time against size, and
+/// the share of the limit that each implementation reaches. Each implementation is shown in its
+/// best setting; from 64 KiB on by marginals if there are any, below that by loops. A point is
+/// hollow if the cores were far apart.
 std::string draw_chart(std::span<const Row> rows);
 
 }  // namespace weft::bench

@@ -1,4 +1,5 @@
-/// A rank of iceoryx: a publisher and a subscriber of untyped messages, filled and read in place.
+/// A rank of iceoryx: a publisher and a subscriber of untyped messages, which are filled and read
+/// in place.
 
 #include <sched.h>
 
@@ -26,7 +27,7 @@ iox::RuntimeName_t runtime_name(int rank) {
   return {iox::cxx::TruncateToCapacity, "weft-bench-" + std::to_string(rank)};
 }
 
-/// What a rank sends.
+/// Returns the topic on which a rank sends.
 iox::capro::ServiceDescription topic(int rank) {
   return {"weft", "bench", {iox::cxx::TruncateToCapacity, std::to_string(rank)}};
 }

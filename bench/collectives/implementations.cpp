@@ -22,21 +22,21 @@ const std::vector<Op> kCollectives = {Op::barrier,    Op::all_reduce, Op::reduce
 const std::vector<Op> kAllOps = {Op::barrier,    Op::all_reduce, Op::reduce_scatter, Op::all_gather,
                                  Op::all_to_all, Op::broadcast,  Op::channel};
 
-/// Large buffers in huge pages, and kept by the process when they are freed.
+/// With these, large buffers use huge pages, and the process keeps freed memory.
 const Process::Environment kKeepMemory = {{"MALLOC_MMAP_THRESHOLD_", "1073741824"},
                                           {"MALLOC_TRIM_THRESHOLD_", "2147483647"},
                                           {"MALLOC_TOP_PAD_", "67108864"},
                                           {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}};
 
-/// Small messages have many slots.
+/// The smallest size of a tensor's room. Small messages get many slots in it.
 constexpr std::size_t kTensorBytesMin = 65536;
 
-/// Beside this program.
+/// Returns the path of a program beside this one.
 std::string program(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }
 
-/// Room for a source and a destination, or for a channel's slots.
+/// Returns room for a source and a destination, or for a channel's slots.
 std::size_t arena_capacity(std::size_t bytes_max) {
   const std::size_t bytes = 3 * std::max(bytes_max, kTensorBytesMin) + 8 * kArenaTempOffset;
   return (bytes + kArenaCapacityUnit - 1) / kArenaCapacityUnit * kArenaCapacityUnit;
@@ -48,7 +48,7 @@ std::vector<T> operator+(std::vector<T> list, const std::vector<T>& more) {
   return list;
 }
 
-/// Ranks bind themselves to cores.
+/// The ranks of this launch bind themselves to cores.
 Launch open_mpi(int ranks, const Words& settings) {
   return {.name = "ompi",
           .command = Words{"mpirun.openmpi", "-n", fmt::to_string(ranks), "--allow-run-as-root",
@@ -105,8 +105,8 @@ Launch gloo(const std::string& way, const std::vector<Op>& ops) {
           .ops = ops};
 }
 
-/// Its reduce_scatter is one of the older algorithms: on sockets that a thread of Gloo's own polls
-/// its results of 16 MiB were wrong.
+/// reduce_scatter uses one of Gloo's older algorithms. On sockets that a thread of Gloo polls, its
+/// results of 16 MiB were wrong.
 std::vector<Launch> gloo_ways(int) {
   return {
       gloo("ring", {Op::barrier, Op::all_reduce, Op::all_gather, Op::all_to_all, Op::broadcast}),
@@ -144,7 +144,7 @@ struct Peer {
   std::vector<Launch> (*launches)(int ranks);
 };
 
-/// One setting is enough.
+/// Makes a list of a single setting.
 template <Launch (*kLaunch)(int)>
 std::vector<Launch> one(int ranks) {
   return {kLaunch(ranks)};

@@ -1,5 +1,5 @@
 #pragma once
-/// What bench_collectives can measure, and how each is started at its best.
+/// The implementations that bench_collectives can measure, and the best way to start each.
 
 #include <cstddef>
 #include <span>
@@ -10,16 +10,16 @@
 
 namespace weft::bench {
 
-/// Arenas hold a source and a destination of `bytes_max` each.
+/// Launches weft. Arenas hold a source and a destination of `bytes_max` each.
 Launch weft_launch(std::size_t bytes_max);
-/// The best that the machine allows.
+/// Launches the limit, the best result that the machine allows.
 Launch limit_launch(std::size_t bytes_max);
 
-/// Names that peer_launches() knows.
+/// Returns the names that peer_launches() accepts.
 std::vector<std::string> peer_names();
-/// Peers of these names, "ompi-tuned" and "mpich-tuned" in each setting that is best somewhere.
-/// Those that weren't built are named on stderr and left out. Throws invalid_argument for an
-/// unknown name.
+/// Returns launches of the named peers; "ompi-tuned" and "mpich-tuned" have one for each setting
+/// that is the best for some op. Peers that weren't built are reported on stderr and omitted.
+/// Throws invalid_argument for an unknown name.
 std::vector<Launch> peer_launches(std::span<const std::string> names, int ranks);
 
 }  // namespace weft::bench

@@ -14,7 +14,7 @@ void reduce_fixed(const Reduction& of) {
   for (std::size_t q = 0; q < kDestinations; ++q) {
     destinations[q] = of.destinations[q] + of.destination_begin;
   }
-  // A destination is one of the sources, or apart from all of them.
+  // A destination either is one of the sources or overlaps none of them.
 #pragma GCC ivdep
   for (std::size_t i = 0; i < of.count; ++i) {
     float sum = sources[0][i];
@@ -23,7 +23,7 @@ void reduce_fixed(const Reduction& of) {
   }
 }
 
-/// By blocks that stay in the first cache.
+/// Works by blocks that remain in the first cache.
 void reduce_any(const Reduction& of) {
   std::array<float, 1024> sum;
   for (std::size_t begin = 0; begin < of.count; begin += sum.size()) {

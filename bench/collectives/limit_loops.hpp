@@ -1,12 +1,12 @@
 #pragma once
-/// The loads and stores that an op can't do without, as fast as one core does them.
+/// The necessary loads and stores of an op, as fast as one core can do them.
 
 #include <cstddef>
 #include <span>
 
 namespace weft::bench {
 
-/// Sums `count` elements of all sources, from `begin` on, into all destinations.
+/// Sums `count` elements of all sources, beginning with `begin`, into all destinations.
 struct Reduction {
   std::span<float* const> sources;
   std::size_t source_begin = 0;

@@ -1,13 +1,13 @@
-/// What the machine allows: the loads and stores of an op without any synchronisation, and the
+/// The limit of the machine: the loads and stores of an op without any synchronisation, and the
 /// exchange of a cache line.
 ///
-/// An op of less than kExchangeBytes, and a barrier, is one exchange: every rank stores to its line
-/// and sees all others'. With more ranks than cores it is one sched_yield() per rank instead.
-/// Larger ones are the loads and stores alone. In a cycle they stand between two exchanges, since
-/// others must have written what is read; the baseline has the same two.
+/// A barrier, or an op of less than kExchangeBytes, is one exchange: every rank stores to its line
+/// and waits for all others' stores. With more ranks than cores it is one sched_yield() per rank
+/// instead. A larger op is its loads and stores alone. In a cycle they are between two exchanges,
+/// because other ranks must have written the data; the baseline has the same two exchanges.
 ///
-/// A channel is slots in the sender's arena and a word each way. A sender that finds all of them
-/// free takes the first, which is in the cache; otherwise the one after the last.
+/// A channel consists of slots in the sender's arena and a word in each direction. If all slots are
+/// free, the sender takes the first, which is in the cache; otherwise it takes the next one.
 
 #include <sched.h>
 
@@ -29,13 +29,13 @@ using namespace weft::bench;
 
 constexpr std::uint64_t kSlotsMin = 3;
 constexpr std::uint64_t kSlotsMax = 64;
-constexpr std::size_t kSlotsBytes = 65536;  ///< of all slots, where a message isn't larger
+constexpr std::size_t kSlotsBytes = 65536;  ///< total of all slots, unless a message is larger
 
-/// Written by one rank, each word in a line of its own.
+/// Words that one rank writes, each in its own cache line.
 struct Lines {
-  alignas(128) std::atomic<std::uint32_t> number;    ///< exchanges announced
+  alignas(128) std::atomic<std::uint32_t> number;    ///< number of announced exchanges
   alignas(128) std::atomic<std::uint64_t> sent;      ///< messages * kSlotsMax + the last one's slot
-  alignas(128) std::atomic<std::uint64_t> released;  ///< messages of the other rank
+  alignas(128) std::atomic<std::uint64_t> released;  ///< released messages of the other rank
 };
 
 class LimitRank : public Collectives {
@@ -96,7 +96,7 @@ class LimitRank : public Collectives {
     const std::atomic<std::uint64_t>& word = lines_[1 - rank_]->sent;
     std::uint64_t sent;
     while ((sent = word.load(std::memory_order_acquire)) / kSlotsMax == received_) relax();
-    // Messages that wait are in slots one after the other.
+    // Messages that wait are in consecutive slots.
     const std::uint64_t behind = sent / kSlotsMax - ++received_;
     return slot(1 - rank_, (sent % kSlotsMax + slots_ - behind) % slots_);
   }
@@ -125,7 +125,7 @@ class LimitRank : public Collectives {
   }
   std::size_t slot_stride() const { return (count_ + kLineFloats - 1) / kLineFloats * kLineFloats; }
 
-  /// By its owner, before anybody measures.
+  /// The owner touches its memory before measuring begins.
   void touch(std::size_t end) {
     if (end <= touched_) return;
     memory_.reserve(static_cast<int>(rank_), 0, end);
@@ -174,7 +174,7 @@ class LimitRank : public Collectives {
     }
   }
 
-  /// Of a rank. Slices begin on cache lines.
+  /// Returns the size of a rank's slice. Slices begin on cache lines.
   std::size_t slice() const {
     const std::size_t even = (count_ + ranks_ - 1) / ranks_;
     return (even + kLineFloats - 1) / kLineFloats * kLineFloats;
@@ -189,7 +189,7 @@ class LimitRank : public Collectives {
             .count = std::min(count_ - begin, slice())});
   }
 
-  /// By blocks that stay in the first cache.
+  /// Works by blocks that remain in the first cache.
   void copy_to_all(const float* from, std::size_t to, std::size_t count) const {
     constexpr std::size_t kBlock = 4096;
     for (std::size_t at = 0; at < count; at += kBlock) {
@@ -226,7 +226,7 @@ class LimitRank : public Collectives {
   std::vector<float*> destinations_;
   std::uint32_t number_ = 0;
   std::uint64_t slots_ = kSlotsMin;
-  std::uint64_t slot_ = 0;  ///< of the last message sent
+  std::uint64_t slot_ = 0;  ///< slot of the last message sent
   std::uint64_t sent_ = 0;
   std::uint64_t received_ = 0;
   std::size_t touched_ = 0;
@@ -235,7 +235,7 @@ class LimitRank : public Collectives {
   Metric metric_ = Metric::loop;
   bool exchanges_ = true;
   std::size_t count_ = 0;
-  std::size_t part_ = 0;  ///< of a rank
+  std::size_t part_ = 0;  ///< size of a rank's part
 };
 
 }  // namespace

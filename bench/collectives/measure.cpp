@@ -23,14 +23,14 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-/// A root that streams need not wait for an exchange. Where ranks take turns on a core, what an
-/// exchange costs within a cycle is up to the scheduler.
+/// Returns whether the limit is defined. A root that streams needn't wait for an exchange, so that
+/// it has none. If ranks share a core, the scheduler decides the cost of an exchange in a cycle.
 bool has_limit(Op op, std::size_t bytes, Metric metric, int ranks) {
   if (metric == Metric::cycle) return core_each(ranks);
   return op != Op::broadcast || bytes >= kExchangeBytes;
 }
 
-/// Times per call of the batches of one state.
+/// Times per call, from the batches measured in one state.
 struct Samples {
   std::vector<double> calls;
   std::vector<double> marginals;
@@ -38,13 +38,13 @@ struct Samples {
 
 }  // namespace
 
-/// What one team did with one op at one size.
+/// The measurement of one team for one op at one size.
 struct Measurement::Series {
   Team* team = nullptr;
   Request request = {};
-  double barrier_seconds = 0;  ///< cycle: of a barrier alone
+  double barrier_seconds = 0;  ///< cycle: time of a barrier alone
   std::optional<bool> verified = {};
-  std::array<Samples, 2> samples = {};  ///< far, near
+  std::array<Samples, 2> samples = {};  ///< by state: far, near
   bool failed = false;
 
   Reply run() {
@@ -54,7 +54,8 @@ struct Measurement::Series {
   }
 };
 
-/// The best of a few: a preempted probe says nothing.
+/// Returns whether the cores are near. It takes the best of a few probes, because a preempted probe
+/// is useless.
 bool Measurement::near() {
   constexpr Request kProbe{.op = Op::probe, .repetitions = 300};
   double best = INFINITY;
@@ -64,7 +65,7 @@ bool Measurement::near() {
   return best <= kNearSeconds;
 }
 
-/// Finds the repetitions that fill a batch.
+/// Finds the number of repetitions that fills a batch.
 void Measurement::calibrate(Series& series) {
   Request& request = series.request;
   for (const double share : {0.02, 0.2, 1.0}) {
@@ -135,7 +136,7 @@ std::vector<Row> Measurement::rows_of(const std::vector<Series>& all) const {
     }
     for (const Series& series : all) {
       const std::vector<double>& marginals = series.samples[near].marginals;
-      // What is left of a cycle is lost in the noise of a barrier that costs more.
+      // If a barrier costs more than the remaining part of a cycle, noise hides that part.
       if (marginals.empty() || median(marginals) <= series.barrier_seconds) continue;
       add_row(rows, series, "marginal", near, marginals);
     }
@@ -152,7 +153,7 @@ std::vector<Row> Measurement::rows_of(const std::vector<Series>& all) const {
 
 void Measurement::add_row(std::vector<Row>& rows, const Series& series, std::string metric,
                           bool near, const std::vector<double>& seconds) const {
-  constexpr std::size_t kShareMin = 5;  // a fifth; fewer batches say nothing
+  constexpr std::size_t kShareMin = 5;  // 1 / 5 of the rounds; fewer batches are not significant
   const auto rounds = static_cast<std::size_t>(options_.rounds);
   if (seconds.empty() || kShareMin * seconds.size() < rounds) return;
   const auto [min, max] = std::ranges::minmax(seconds);

@@ -1,5 +1,5 @@
 #pragma once
-/// Measures teams side by side: batch by batch, in alternating order, medians over rounds.
+/// Measures teams in turn: batch by batch, in alternating order, with medians over rounds.
 
 #include <cstddef>
 #include <memory>
@@ -12,25 +12,25 @@
 
 namespace weft::bench {
 
-/// One op at one size, as one implementation did it in one state of the machine.
+/// The result of one op at one size, for one implementation in one state of the machine.
 struct Row {
   Op op = Op::barrier;
   std::size_t bytes = 0;
   int ranks = 0;
   std::string implementation = {};
-  std::string setting = {};  ///< where an implementation runs in several
-  /// loop, cycle, or marginal: a cycle less the same cycle with only a barrier, where every rank
-  /// has a core and a barrier costs less than what is left.
+  std::string setting = {};  ///< set if an implementation runs in several settings
+  /// loop, cycle or marginal. A marginal is a cycle minus the same cycle with only a barrier. It
+  /// exists if every rank has a core and a barrier costs less than the difference.
   std::string metric = {};
-  /// near: a cache line goes from core to core and back within kNearSeconds; far: it doesn't.
-  /// Times of one state only may be compared.
+  /// near: a cache line goes from core to core and back within kNearSeconds; far: it takes longer.
+  /// Only times of the same state may be compared.
   std::string state = {};
   double median_us = 0;
   double min_us = 0;
   double max_us = 0;
   int batches = 0;
-  std::optional<double> limit_us = {};  ///< median of the limit in the same metric and state
-  std::optional<bool> verified = {};    ///< absent: the op has no result
+  std::optional<double> limit_us = {};  ///< the limit's median in the same metric and state
+  std::optional<bool> verified = {};    ///< absent if the op has no result
 };
 
 struct MeasureOptions {
@@ -41,8 +41,8 @@ struct MeasureOptions {
 
 class Measurement {
  public:
-  /// `probe`: two ranks of the limit. A team that fails is named on stderr and left out from then
-  /// on; where it is `weft`, the failure is thrown.
+  /// `probe` is a team of two ranks of the limit. A team that fails is reported on stderr and
+  /// omitted from then on. If it is `weft`, the failure is thrown.
   Measurement(MeasureOptions options, std::unique_ptr<Team> probe,
               std::vector<std::unique_ptr<Team>> teams)
       : options_(options), probe_(std::move(probe)), teams_(std::move(teams)) {}

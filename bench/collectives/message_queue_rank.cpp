@@ -1,4 +1,5 @@
-/// A rank of Boost.Interprocess message_queue, one queue each way: a message is copied in and out.
+/// A rank of Boost.Interprocess message_queue, with one queue in each direction. A message is
+/// copied in and out.
 
 #include <algorithm>
 #include <chrono>
@@ -16,7 +17,8 @@ namespace {
 using namespace weft::bench;
 namespace bip = boost::interprocess;
 
-/// The queues between ranks 0 and 1, made by rank 0. Their names are gone once both have them.
+/// The queues between ranks 0 and 1, which rank 0 makes. Their names are removed once both ranks
+/// have opened them.
 class QueuePair {
  public:
   QueuePair(const std::string& name, int rank, std::size_t bytes) : rank_(rank) {
@@ -39,7 +41,7 @@ class QueuePair {
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
-  /// Messages of `bytes`.
+  /// Sends a message of the channel's size.
   void send(std::span<const float> message) {
     queues_[rank_]->send(message.data(), message.size_bytes(), 0);
   }

@@ -1,4 +1,4 @@
-/// A rank of an MPI: Open MPI or MPICH, as it is compiled.
+/// A rank of an MPI: Open MPI or MPICH, depending on the compilation.
 
 #include <mpi.h>
 

@@ -27,7 +27,7 @@ std::uint32_t checksum(std::span<const float> tensor) {
   return sum;
 }
 
-/// Calls visit(begin, block) for all of the result, in order.
+/// Calls visit(begin, block) for all blocks of the result, in order.
 template <typename Visit>
 void Expected::visit_blocks(Visit&& visit) const {
   const bool gathers = op_ == Op::all_gather || op_ == Op::all_to_all;

@@ -1,6 +1,6 @@
 #pragma once
-/// What ranks write before an op and expect after it: small integers, so that a sum of floats is
-/// exact in any order.
+/// The values that ranks write before an op and expect after it. They are small integers, so that a
+/// sum of floats is exact in any order.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace weft::bench {
 
-/// Element i of a rank's tensor is (i + 5 * rank + seed) % 64.
+/// Fills a rank's tensor: element i is (i + 5 * rank + seed) % 64.
 void fill(std::span<float> tensor, int rank, int seed);
 
-/// Reads all of it: the sum of its elements' bits.
+/// Reads the whole tensor. Returns the sum of its elements' bits.
 std::uint32_t checksum(std::span<const float> tensor);
 
-/// A rank's result of an op, all tensors filled with one seed.
+/// The expected result of an op for one rank, if all tensors are filled with the same seed.
 class Expected {
  public:
   Expected(Op op, int rank, int ranks, std::size_t count, int seed)
       : op_(op), rank_(rank), ranks_(ranks), count_(count), seed_(seed) {}
 
-  /// Of the result's `count` elements.
+  /// Returns the checksum of the result's `count` elements.
   std::uint32_t checksum() const;
   bool equals(std::span<const float> result) const;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The processes of a run, and the place where they meet.
+/// The processes of a run, and the socket at which they meet.
 
 #include <sys/types.h>
 
@@ -13,11 +13,11 @@
 
 namespace weft::bench {
 
-/// From now on SIGINT, SIGTERM and SIGHUP end every wait for a rank with an error, so that what the
+/// Makes SIGINT, SIGTERM and SIGHUP end every wait for a rank with an error, so that everything the
 /// run has made is removed.
 void catch_signals();
 
-/// Two runs at a time would measure each other: waits until this is the only one.
+/// Waits until no other run exists, because two simultaneous runs would disturb each other.
 class OnlyRun {
  public:
   /// Throws io; cancelled after a signal.
@@ -30,7 +30,7 @@ class OnlyRun {
   int descriptor_;
 };
 
-/// A child that ends with this process. Its output goes to stderr.
+/// A child process that ends with this process. Its output goes to stderr.
 class Process {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
@@ -41,7 +41,8 @@ class Process {
   ~Process() { stop({}); }
 
   bool ended();
-  /// It has `grace` to end by itself, and two seconds after SIGTERM; then it is killed.
+  /// Waits `grace` for the child to end by itself, then sends SIGTERM, and kills it two seconds
+  /// later.
   void stop(std::chrono::milliseconds grace);
 
  private:
@@ -50,7 +51,7 @@ class Process {
   pid_t pid_;
 };
 
-/// A folder with the socket that all ranks connect to; removed at the end.
+/// A folder with the socket to which all ranks connect. The destructor removes it.
 class Meeting {
  public:
   /// Throws io.
@@ -60,9 +61,9 @@ class Meeting {
   Meeting& operator=(const Meeting&) = delete;
 
   std::string socket_path() const { return folder_ + "/socket"; }
-  /// A new folder in it.
+  /// Makes a new folder in it.
   std::string make_folder();
-  /// None: nobody came. Throws cancelled after a signal.
+  /// Returns nothing if no rank connects in time. Throws cancelled after a signal.
   std::optional<Connection> accept(std::chrono::milliseconds timeout);
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Median over the request's parts of the seconds that one repetition takes.
+/// Returns the seconds per repetition, as the median over the request's parts.
 template <typename Body>
 double time_repetitions(const Request& request, Body&& repetition) {
   const std::int64_t parts = std::min<std::int64_t>(request.parts, request.repetitions);
@@ -42,7 +42,7 @@ double time_repetitions(const Request& request, Body&& repetition) {
   return *middle;
 }
 
-/// Keeps the compiler from dropping what nobody looks at.
+/// Keeps the compiler from removing a computation whose result isn't used.
 void keep(std::uint32_t value) { asm volatile("" : : "r"(value) : "memory"); }
 
 std::string variable(const char* name) {
@@ -50,7 +50,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Times one request of a collective.
+/// Times one request for a collective.
 class Batch {
  public:
   Batch(int rank, int ranks, Collectives& collectives, const Request& request)
@@ -81,7 +81,8 @@ class Batch {
     return {request_.op, rank_, ranks_, buffers_.destination.size(), seed};
   }
 
-  /// One call on fresh values; what it touches is warm after it.
+  /// Makes one call with fresh values and verifies it. It also warms the memory that the call
+  /// touches.
   void verify(int seed) {
     fill(buffers_.source, rank_, seed);
     collectives_.barrier();
@@ -94,7 +95,8 @@ class Batch {
   double time(Body&& repetition) {
     collectives_.barrier();
     const double seconds = time_repetitions(request_, repetition);
-    // A reply wakes the bench: it must not get in the way of a rank that is still at it.
+    // A reply wakes the bench. The barrier keeps the bench from disturbing a rank that isn't
+    // finished.
     collectives_.barrier();
     return seconds;
   }
@@ -128,7 +130,7 @@ class Batch {
   bool correct_ = true;
 };
 
-/// Times one request of a channel.
+/// Times one request for a channel.
 class ChannelBatch {
  public:
   ChannelBatch(int rank, Collectives& collectives, const Request& request)

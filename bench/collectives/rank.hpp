@@ -1,5 +1,6 @@
 #pragma once
-/// The rank side of bench_collectives: an implementation fills in Collectives, serve() times it.
+/// The rank side of bench_collectives: an implementation derives from Collectives, and serve()
+/// times it.
 
 #include <cstddef>
 #include <functional>
@@ -11,31 +12,32 @@
 
 namespace weft::bench {
 
-/// Where an op finds its tensor and leaves its result; empty: it has none.
+/// The tensor that an op reads and the memory for its result; empty if the op has none.
 struct Buffers {
   std::span<float> source;
   std::span<float> destination;
 };
 
-/// Source and destination of `op`, whose larger one has `count` elements, in elements.
+/// Sizes of source and destination of `op`, in elements. The larger one has `count` elements.
 struct Counts {
   std::size_t source = 0;
   std::size_t destination = 0;
 };
 Counts counts_of(Op op, std::size_t count, int ranks);
 
-/// One rank of an implementation. What it can't do throws unavailable.
+/// One rank of an implementation. It throws unavailable for ops that it lacks.
 class Collectives {
  public:
   virtual ~Collectives() = default;
 
   virtual void barrier() = 0;
-  /// Says what run() will do, and how it will be measured. Not timed.
+  /// Prepares run(), with the op and the metric by which it will be measured. This isn't timed.
   virtual Buffers prepare(Op op, std::size_t bytes, Metric metric);
   virtual void run();
 
-  /// Op::channel, between ranks 0 and 1: messages of `bytes` in both directions. What loan() gave
-  /// is filled in place, then sent; what receive() gave is read, then released.
+  /// Opens channels for Op::channel between ranks 0 and 1: messages of `bytes` in both directions.
+  /// Memory from loan() is filled in place and then sent; memory from receive() is read and then
+  /// released.
   virtual void open_channel(std::size_t bytes);
   virtual std::span<float> loan();
   virtual void send();
@@ -43,7 +45,7 @@ class Collectives {
   virtual void release();
 };
 
-/// Who a rank process is: from its environment, for those that weren't numbered otherwise.
+/// The rank of a process, from its environment, for processes that aren't numbered otherwise.
 struct Place {
   int rank = 0;
   int ranks = 1;
@@ -53,15 +55,15 @@ struct Place {
   static Place from_environment();
 };
 
-/// True: a core for each of them.
+/// Returns whether each rank has its own core.
 bool core_each(int ranks);
-/// Binds the calling thread to core rank % cores, where there is a core for each rank.
+/// Binds the calling thread to core rank % cores, if each rank has its own core.
 void pin(int rank, int ranks);
 
-/// Answers the bench until it closes the socket.
+/// Answers the bench's requests until it closes the socket.
 void serve(int rank, int ranks, Collectives& collectives);
 
-/// Body of main(): what `body` throws goes to stderr. Returns the exit status.
+/// The body of main(): prints exceptions of `body` to stderr. Returns the exit status.
 int run_rank(const std::function<void()>& body);
 
 }  // namespace weft::bench

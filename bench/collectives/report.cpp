@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Of the rows in the same metric and state: weft's, and that of the fastest peer that was right.
-/// Null: there is none.
+/// The rows to compare with, in the same metric and state: weft's, and that of the fastest peer
+/// with correct results. Null if there is none.
 struct Rivals {
   const Row* weft = nullptr;
   const Row* best_peer = nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-/// What was measured, for people and for programs.
+/// Writes results for people and for programs.
 
 #include <span>
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace weft::bench {
 
-/// The rows of one Measurement::run() as a table: per row its times, how much of the limit it
-/// reaches and how many times as long as weft it takes. The fastest peer is starred.
+/// Prints the rows of one Measurement::run() as a table. Each row has its times, the share of the
+/// limit that it reaches, and its time relative to weft's. The fastest peer is starred.
 void print_rows(std::span<const Row> rows);
 
-/// {commit, machine, command, date, results: [row]}; times are null where there is none.
+/// Returns {commit, machine, command, date, results: [row]}; missing times are null.
 nlohmann::json report(std::span<const Row> rows, const std::string& command);
 
 }  // namespace weft::bench

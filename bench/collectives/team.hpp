@@ -1,5 +1,5 @@
 #pragma once
-/// Team: the rank processes of one implementation. They live for the whole run and sleep while
+/// Team: the rank processes of one implementation. They live for the whole run, and sleep while
 /// others are measured.
 
 #include <chrono>
@@ -13,24 +13,24 @@
 
 namespace weft::bench {
 
-/// How an implementation is started.
+/// The way to start an implementation.
 struct Launch {
   std::string name = {};     ///< "weft", "ompi-tuned"
-  std::string setting = {};  ///< where a name has several: "memory, ring"
+  std::string setting = {};  ///< set if a name has several settings: "memory, ring"
   std::vector<std::string> command = {};
   Process::Environment environment = {};
-  /// The command is one rank; otherwise it starts all of them.
+  /// true: the command starts one rank; false: it starts all ranks.
   bool rank_each = true;
-  /// Bytes of a rank's arena in a JobMemory; 0: it has none.
+  /// Bytes of a rank's arena in a JobMemory; 0 if it needs none.
   std::size_t arena_capacity = 0;
-  /// Has to run beside the ranks; empty: none.
+  /// A command that has to run beside the ranks; empty if none.
   std::vector<std::string> daemon = {};
   std::vector<Op> ops = {};
 };
 
 class Team {
  public:
-  /// Returns when all ranks have said hello. Throws unavailable, timeout, io, cancelled.
+  /// Returns when all ranks have sent Hello. Throws unavailable, timeout, io, cancelled.
   Team(const Launch& launch, int ranks, Meeting& meeting);
   ~Team();
   Team(const Team&) = delete;
@@ -38,12 +38,12 @@ class Team {
 
   const std::string& name() const { return name_; }
   const std::string& setting() const { return setting_; }
-  /// "ompi-tuned (memory, ring)".
+  /// Returns for example "ompi-tuned (memory, ring)".
   std::string label() const;
   bool offers(Op op) const;
 
-  /// The slowest rank's times; verified: by all that have a result. Throws unavailable with what a
-  /// rank said, io or timeout where one didn't answer.
+  /// Returns the times of the slowest rank. `verified` is true if all ranks with a result verified
+  /// it. Throws unavailable with a rank's error; io or timeout if a rank didn't answer.
   Reply run(const Request& request);
 
  private:
@@ -56,7 +56,7 @@ class Team {
   std::string setting_;
   std::vector<Op> ops_;
   int num_ranks_;
-  std::string job_;  ///< of its JobMemory; empty: none
+  std::string job_;  ///< id of its JobMemory; empty if none
   std::optional<Process> daemon_;
   std::vector<Process> processes_;
   std::vector<std::optional<Connection>> ranks_;

@@ -1,4 +1,4 @@
-"""A rank of torch.distributed with the gloo backend; the protocol is protocol.hpp's."""
+"""A rank of torch.distributed with the gloo backend. It uses the protocol of protocol.hpp."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def expected(op, count, seed):
 
 
 def prepare(op, count):
-    """(source, destination, call); source and destination are one tensor where op is in place."""
+    """Returns (source, destination, call). If op is in place, source and destination are the same tensor."""
     if op == "barrier":
         return None, None, dist.barrier
     if op == "all_reduce":
@@ -126,7 +126,7 @@ def main():
     for line in stream:
         try:
             reply = Batch(json.loads(line)).run()
-        except Exception as error:  # whatever it is, the bench has to hear of it
+        except Exception as error:  # the bench must be told of any error
             reply = {"error": str(error)}
         stream.write(json.dumps(reply) + "\n")
         stream.flush()

@@ -1,4 +1,4 @@
-/// A rank of weft: a Communicator per process, tensors in the arenas.
+/// A rank of weft: a Communicator per process, with tensors in the arenas.
 
 #include <cstring>
 #include <optional>
@@ -13,10 +13,10 @@ namespace {
 using namespace weft;
 using namespace weft::bench;
 
-/// Channels between ranks 0 and 1, one each way.
+/// The channels between ranks 0 and 1, one in each direction.
 class ChannelPair {
  public:
-  /// `barrier` of both ranks.
+  /// `barrier` must synchronise both ranks.
   template <typename Barrier>
   ChannelPair(const Place& place, const JobMemory& memory, WaitPolicy policy, std::size_t bytes,
               Barrier&& barrier)
@@ -117,7 +117,7 @@ class WeftRank : public Collectives {
     return reinterpret_cast<float*>(memory_.arena(place_.rank) + offset);
   }
 
-  /// By its owner, before anybody measures.
+  /// The owner touches its memory before measuring begins.
   void touch(std::size_t end) {
     memory_.reserve(place_.rank, 0, end);
     std::memset(memory_.arena(place_.rank) + kArenaTempOffset, 0, end - kArenaTempOffset);
@@ -150,7 +150,7 @@ class WeftRank : public Collectives {
   JobMemory memory_;
   WaitPolicy policy_;
   Mesh mesh_;
-  Board board_;  ///< a job's communicators write on one; who reads it is elsewhere
+  Board board_;  ///< the communicators of a job share a board, which is made elsewhere
   Communicator communicator_;
   PreparedCall barrier_;
   PreparedCall call_;

@@ -1,5 +1,5 @@
-/// What it costs to compare the data that workers upload: the same training runs without it, as it
-/// is by default, and in every run, by turns.
+/// Measures the cost of comparing the data that workers upload. The same training runs in turn
+/// without comparison, with the default, and with comparison in every run.
 
 #include <algorithm>
 #include <array>
@@ -27,14 +27,14 @@ constexpr int kWarmup = 20;
 
 struct Variant {
   const char* name;
-  const char* value;  ///< of WEFT_CHECK_DATA
+  const char* value;  ///< value of WEFT_CHECK_DATA
 };
 constexpr std::array kVariants{Variant{"never", "0"}, Variant{"by default", ""},
                                Variant{"every run", "all"}};
 
 struct Options {
   int workers = 4;
-  int chips = 4;  ///< of a worker
+  int chips = 4;  ///< per worker
   int rounds = 10;
   int steps = 400;
   std::int64_t rows = 32;
@@ -98,7 +98,7 @@ double measure_one(const Options& options, const Variant& variant, const std::st
   return result.metrics.at("us").get<double>();
 }
 
-/// A round has a job of each variant, the first one another in turn.
+/// Runs a job of each variant per round. Each round begins with another variant.
 std::vector<TableRow> measure(const Options& options) {
   const std::string folder =
       std::filesystem::temp_directory_path() / fmt::format("weft-bench-data-check-{}", ::getpid());

@@ -1,6 +1,6 @@
-/// Loops over elementwise ops, compiled and in tiles by turns, on one thread: an AdamW update
-/// beside its loads and stores alone, gelu of a biased sum, and functions of elements that lie in
-/// the second cache.
+/// Measures loops over elementwise ops on one thread, compiled and in tiles in turn: an AdamW
+/// update beside its loads and stores alone, gelu of a biased sum, and functions of elements that
+/// fit into the second cache.
 
 #include <array>
 #include <chrono>
@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   int rounds = 15;
-  int repeats = 200;  ///< of a case in the cache, within a round
+  int repeats = 200;  ///< repeats per round of a case that fits into the cache
   std::int64_t parameters = 100'000'000;
   std::string json_file;
 };
@@ -37,8 +37,8 @@ struct Way {
   std::function<void()> run;
 };
 
-/// A round runs each way once, the first one another in turn; `ratio` is the first way's time to
-/// that of each.
+/// Each round runs every way once, beginning with another one. `ratio` is the time of the first way
+/// divided by that of each way.
 std::vector<TableRow> race(const std::vector<Way>& ways, std::int64_t elements, int rounds,
                            int repeats) {
   std::vector<TableRow> rows;
@@ -69,7 +69,8 @@ std::vector<float> numbers(std::int64_t count, float low, float high) {
   return all;
 }
 
-/// The program, loaded for a path that WEFT_KERNELS would name, with these numbers as all inputs.
+/// Returns the program, loaded for a path of WEFT_KERNELS, with uniform numbers in [low, high] as
+/// all inputs.
 std::unique_ptr<Planned> planned(const Program& program, std::string_view path, float low,
                                  float high) {
   kernels::set_kernel_path(kernels::parse_kernel_path(path));
@@ -85,7 +86,8 @@ std::unique_ptr<Planned> planned(const Program& program, std::string_view path, 
   return made;
 }
 
-/// Both ways of a program, and more by `limit`, on the memory of the first.
+/// Compares both ways of a program, and further ways that `limit` makes, on the memory of the first
+/// way.
 std::vector<TableRow> compare(const Options& options, const Program& program, std::int64_t elements,
                               int repeats, float low, float high,
                               const std::function<Way(Planned&)>& limit = {}) {
@@ -98,9 +100,9 @@ std::vector<TableRow> compare(const Options& options, const Program& program, st
   return race(ways, elements, options.rounds, repeats);
 }
 
-/// Loads p, g, m and v, and stores p, m and v, as they were.
+/// Loads p, g, m and v, and stores p, m and v unchanged.
 Way loads_and_stores(Planned& update, std::int64_t count) {
-  volatile std::uint32_t none = 0;  // which the compiler doesn't know
+  volatile std::uint32_t none = 0;  // the compiler can't know its value
   const auto kernel = kernels::vectorized([count, bits = none](const kernels::KernelArgs& args) {
     auto* p = reinterpret_cast<std::uint32_t*>(args.result);
     const auto* g = reinterpret_cast<const std::uint32_t*>(args.operands[0]);
@@ -131,7 +133,7 @@ Program function_of(OpKind kind, std::int64_t count) {
   return program;
 }
 
-/// gelu(x + b) by tanh, where each row has the same bias.
+/// Makes gelu(x + b) by tanh; each row has the same bias.
 Program gelu_with_bias(std::int64_t rows, std::int64_t columns) {
   Program program;
   Builder build(program);

@@ -1,5 +1,5 @@
-/// From the start of a launcher to the moment in which all processes of its job have met: weft
-/// launch beside mpirun and torchrun, in turn. And how long weft inspect ps, show and why take.
+/// Measures the time from the start of a launcher until all processes of its job have met: weft
+/// launch, mpirun and torchrun in turn. It also measures weft inspect ps, show and why.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ namespace {
 using namespace weft;
 using namespace weft::bench;
 
-/// A job that does nothing is hung after a minute.
+/// The limit of rounds on one job. A job that does nothing counts as hung after a minute.
 constexpr int kLookRoundsMax = 40;
 
 struct Options {
@@ -50,7 +50,7 @@ std::int64_t now_ns() {
 
 using Pipe = std::unique_ptr<FILE, int (*)(FILE*)>;
 
-/// What a command prints; throws io unless it ends with 0.
+/// Returns the output of a command. Throws io unless its exit status is 0.
 std::string output_of(const std::string& command) {
   Pipe pipe(::popen(command.c_str(), "r"), ::pclose);
   if (!pipe) fail(Errc::io, "can't start {}", command);
@@ -62,7 +62,7 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-/// Milliseconds until the last process says "entered NS", of CLOCK_MONOTONIC.
+/// Returns the milliseconds until the last process prints "entered NS", a time of CLOCK_MONOTONIC.
 double ms_to_enter(const std::string& command, int processes) {
   const std::int64_t begin = now_ns();
   const std::string text = output_of(command);
@@ -112,7 +112,8 @@ std::vector<TableRow> measure(const Options& options) {
   for (int round = 0; round <= options.rounds; ++round) {
     for (const Launcher& launcher : all) {
       const double ms = ms_to_enter(launcher.command, options.processes);
-      if (round > 0) row_of(rows, launcher.name, "ms").samples.push_back(ms);  // files are cached
+      // Files are cached from the second round on.
+      if (round > 0) row_of(rows, launcher.name, "ms").samples.push_back(ms);
     }
   }
   const double weft = median(rows.front().samples);
@@ -120,7 +121,7 @@ std::vector<TableRow> measure(const Options& options) {
   return rows;
 }
 
-/// At a job that runs until its stdin ends.
+/// Measures the commands on a job that runs until its stdin ends.
 std::vector<TableRow> measure_looks(const Options& options) {
   constexpr int kTriesMax = 1000;
   const std::string name = fmt::format("bench-launch-{}", ::getpid());

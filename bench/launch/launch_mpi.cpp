@@ -1,4 +1,4 @@
-/// A program that says when each of its ranks has met the others.
+/// A program in which each rank reports when it has met the others.
 
 #include <cstdio>
 #include <ctime>

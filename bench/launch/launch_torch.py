@@ -1,4 +1,4 @@
-"""Says when each process of a job has met the others."""
+"""Reports when each process of a job has met the others."""
 
 import time
 

@@ -1,4 +1,4 @@
-/// A job that says when each of its loops is entered. With an argument, which is the job's name,
+/// A job that reports when each of its loops is entered. With an argument, which is the job's name,
 /// worker 0 then reads stdin to its end.
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// DeviceLoader: whether chips wait for it, whether slow data and computation overlap, how many
-/// pictures a core decodes, and how fast files of each format are read.
+/// Measures DeviceLoader: whether chips wait for it, whether slow data and computation overlap, how
+/// many pictures a core decodes, and how fast files of each format are read.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -31,7 +31,7 @@ constexpr unsigned kWidth = 500;
 constexpr unsigned kHeight = 375;
 constexpr int kClasses = 10;
 
-/// Waves and noise: files of about 100 KB, as photographs of this size have.
+/// Draws waves and noise. The files have about 100 KB, like photographs of this size.
 std::vector<unsigned char> draw_picture(unsigned seed) {
   std::minstd_rand random(seed + 1);
   std::vector<unsigned char> pixels;
@@ -74,7 +74,7 @@ void write_picture(const fs::path& path, unsigned seed) {
   std::fclose(file);
 }
 
-/// Removed at the end.
+/// A folder that the destructor removes.
 class PictureFolder {
  public:
   explicit PictureFolder(int pictures)
@@ -103,7 +103,7 @@ struct Pass {
   double cpu_s = 0;
 };
 
-/// Of all threads of this process.
+/// Returns the CPU time of all threads of this process.
 double cpu_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -187,7 +187,7 @@ std::vector<TableRow> measure_pictures(const PicturesOptions& options) {
   } else {
     fmt::print(stderr, "left out: torch: install Debian's python3-torch and python3-torchvision\n");
   }
-  (void)pass_of_decoder(folder.path());  // the files come to the page cache
+  (void)pass_of_decoder(folder.path());  // brings the files into the page cache
   std::vector<TableRow> rows;
   for (int round = 0; round < options.rounds; ++round) {
     add(rows, "weft", pass_of_weft(folder.path(), options));

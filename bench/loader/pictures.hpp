@@ -1,5 +1,6 @@
 #pragma once
-/// A folder of JPEGs as batches for training: images/s of one core, beside torch's DataLoader.
+/// Measures reading a folder of JPEGs as batches for training, in images/s of one core, beside
+/// torch's DataLoader.
 
 #include <vector>
 
@@ -9,15 +10,15 @@ namespace weft::bench {
 
 struct PicturesOptions {
   int rounds = 10;
-  int pictures = 500;  ///< of 500x375, as ImageNet's
+  int pictures = 500;  ///< number of 500x375 pictures, the size of ImageNet's
   int batch = 50;
 };
 
-/// Each picture is decoded, and a random part of it becomes 224x224, normalised: by weft with one
-/// reading thread, by torch's DataLoader in its own process with torchvision's transforms, if they
-/// are installed (Debian's Pillow has the decoder that weft has, libjpeg-turbo). The limit: files
-/// in the page cache are decoded, and nothing else. weft decodes at half the size what becomes
-/// smaller than that. The ratio is weft's to the row, of images per second of CPU time.
+/// Decodes each picture and turns a random part of it into normalised 224x224. weft uses one
+/// reading thread; torch's DataLoader, in its own process, uses torchvision's transforms, if they
+/// are installed (Debian's Pillow uses the same decoder as weft, libjpeg-turbo). The limit only
+/// decodes files from the page cache. weft decodes at half the size if the result is smaller than
+/// that. The ratio is weft's to the row, of images per second of CPU time.
 std::vector<TableRow> measure_pictures(const PicturesOptions& options);
 
 }  // namespace weft::bench

@@ -20,13 +20,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of an item: 12 KiB, as a picture of 3x32x32.
+/// An item has 12 KiB, as a picture of 3x32x32.
 constexpr std::int64_t kParts = 6;
 constexpr std::int64_t kWidth = 512;
 constexpr std::int64_t kElements = kParts * kWidth;
-constexpr int kWarmup = 10;  // steps, in which the batches that are ahead come to be used
+constexpr int kWarmup = 10;  // steps until the batches that were loaded ahead are used
 
-/// The same images again and again, so that an epoch is long enough.
+/// Repeats the same images, so that an epoch is long enough.
 DatasetPtr images_in_memory(std::int64_t num_items) {
   constexpr std::int64_t kImages = 8192;
   static const DatasetPtr images = [] {
@@ -37,7 +37,7 @@ DatasetPtr images_in_memory(std::int64_t num_items) {
   return concat(std::vector<DatasetPtr>(static_cast<std::size_t>(num_items / kImages + 1), images));
 }
 
-/// As if each batch came from afar: its first item takes all of the time.
+/// Simulates batches from a distant source: the first item of each takes all of the time.
 class SlowImages : public Dataset {
  public:
   SlowImages(std::int64_t size, std::int64_t batch, double batch_ms)
@@ -57,8 +57,8 @@ class SlowImages : public Dataset {
   const std::vector<Field> fields_{{"x", {DType::f32, {kParts, kWidth}}}};
 };
 
-/// A network of `depth` layers on the mean of an item's parts. Only its outputs are computed: what
-/// is measured is the loader.
+/// A network of `depth` layers on the mean of an item's parts. Only its outputs are computed,
+/// because the loader is measured.
 struct Net : Module {
   explicit Net(int depth) {
     for (int i = 0; i < depth; ++i) {
@@ -75,7 +75,7 @@ struct Net : Module {
   std::vector<std::unique_ptr<Linear>> layers;
 };
 
-/// Each chip has equally many rows.
+/// Returns a batch size that gives each chip equally many rows.
 std::int64_t batch_size(const StepsOptions& options, int chips) {
   return std::max(options.batch / chips, 1) * chips;
 }
@@ -85,7 +85,8 @@ struct StepTime {
   double waited_ms = 0;
 };
 
-/// The mean of the steps of a job. Without layers the batches are taken, and nothing is computed.
+/// Returns the mean time of a job's steps. Without layers the loop only takes the batches and
+/// computes nothing.
 StepTime time_steps(const StepsOptions& options, const DatasetPtr& dataset, int depth, int chips) {
   StepTime time;
   run_job(chips, [&](TrainContext& context) {
@@ -118,8 +119,8 @@ std::int64_t items_of(const StepsOptions& options, int chips) {
   return batch_size(options, chips) * (kWarmup + options.steps + 1);
 }
 
-/// The depth of a network that takes about `ms` on data in memory. The least of a few probes: what
-/// else the machine does only adds to it.
+/// Returns the depth of a network that takes about `ms` on data in memory. It uses the shortest of
+/// a few probes, because other load only adds to the time.
 int depth_for(const StepsOptions& options, double ms, int chips) {
   constexpr int kShallow = 2;
   constexpr int kDeep = 10;

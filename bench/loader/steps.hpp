@@ -1,5 +1,6 @@
 #pragma once
-/// How long chips wait for a DeviceLoader's batches, and what a step with slow data takes.
+/// Measures how long chips wait for a DeviceLoader's batches, and how long a step with slow data
+/// takes.
 
 #include <vector>
 
@@ -9,20 +10,20 @@ namespace weft::bench {
 
 struct StepsOptions {
   int rounds = 10;
-  int steps = 100;      ///< of a round, for each row
+  int steps = 100;      ///< steps of a round, for each row
   int batch = 256;      ///< rows of 12 KiB
-  double data_ms = 10;  ///< that slow data takes for a batch
-  double step_ms = 10;  ///< the computation beside data at memory speed, about
-  std::vector<double> compute_ms = {5, 10, 20};  ///< beside slow data, about
+  double data_ms = 10;  ///< time that slow data takes for a batch
+  double step_ms = 10;  ///< approximate computation time beside data in memory
+  std::vector<double> compute_ms = {5, 10, 20};  ///< approximate computation times beside slow data
 };
 
-/// Data at memory speed: milliseconds of a step, and the share of it in which the chips wait for
-/// data (LoaderWait; each step is read by the host, so that no later one is computed meanwhile).
-/// With as many chips as leave a core to the loader, and with one on every core.
+/// Measures data in memory. Returns milliseconds of a step, and the share of it in which the chips
+/// wait for data (LoaderWait; the host reads each step, so that no later one is computed
+/// meanwhile). It measures as many chips as leave a core to the loader, and one chip on every core.
 std::vector<TableRow> measure_waits(const StepsOptions& options);
 
-/// Data that takes data_ms for a batch: milliseconds of a step with each computation. The ratio is
-/// that to the longer one of data alone and computation alone.
+/// Measures data that take data_ms for a batch. Returns milliseconds of a step with each
+/// computation. The ratio is to the longer time of data alone and computation alone.
 std::vector<TableRow> measure_overlap(const StepsOptions& options);
 
 }  // namespace weft::bench

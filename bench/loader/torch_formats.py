@@ -1,9 +1,9 @@
 """torch's DataLoader over files of the formats that weft reads: TORCH FOLDER IDX TOKENIZER ITEMS BATCH.
 
-TORCH is the folder in which PyTorch and what it loads are. Writes ITEMS items of each format to FOLDER
-first, and prints {"formats": [{"name": ..., "bytes": ...}, ...]}. Each line of stdin, "NAME WORKERS", is
-answered by {"items": ..., "wall_s": ...} of one epoch; "NAME WORKERS sum" also by "sum", that of the first
-field of all items, so that readers can be compared."""
+TORCH is the folder of PyTorch and its dependencies. The script first writes ITEMS items of each format to
+FOLDER, and prints {"formats": [{"name": ..., "bytes": ...}, ...]}. It answers each line of stdin, "NAME
+WORKERS", by {"items": ..., "wall_s": ...} of one epoch; for "NAME WORKERS sum" it adds "sum", the sum over
+the first field of all items, so that readers can be compared."""
 
 import io
 import json
@@ -31,7 +31,7 @@ WORDS = ("the loader reads what a step needs before the step asks for it and a w
 
 
 def picture(number):
-    """Waves and noise, of which a file has about as many bytes as one of a photograph."""
+    """Draws waves and noise. Their files are about as large as those of photographs."""
     y, x = numpy.mgrid[0:SIDE, 0:SIDE]
     wave = numpy.sin(0.013 * x * (1 + number % 5)) * numpy.cos(0.017 * y)
     noise = numpy.random.default_rng(number).integers(0, 64, (SIDE, SIDE, 3))
@@ -94,7 +94,7 @@ def line_begins(path):
 
 
 class Idx(torch.utils.data.Dataset):
-    """As torchvision's MNIST: all bytes in memory."""
+    """A dataset that holds all bytes in memory, like torchvision's MNIST."""
 
     def __init__(self, images, labels):
         self.images = self.read(images)
@@ -126,7 +126,7 @@ class Npy(torch.utils.data.Dataset):
 
 
 class Pictures(torch.utils.data.Dataset):
-    """As torchvision's ImageFolder, with ToTensor."""
+    """A dataset like torchvision's ImageFolder with ToTensor."""
 
     def __init__(self, folder):
         names = sorted(path.name for path in folder.iterdir())
@@ -158,7 +158,7 @@ class Tar(torch.utils.data.Dataset):
 
     def __getitem__(self, i):
         path, image, label = self.places[i]
-        # Processes that were forked share the place at which a file is read next.
+        # Forked processes share the position at which a file is read next.
         if path not in self.files:
             self.files[path] = os.open(path, os.O_RDONLY)
         file = self.files[path]
@@ -177,7 +177,7 @@ class Lines(torch.utils.data.Dataset):
         return len(self.begins)
 
     def __getitem__(self, i):
-        # Processes that were forked share the place at which a file is read next.
+        # Forked processes share the position at which a file is read next.
         if self.process != os.getpid():
             self.process, self.file = os.getpid(), open(self.path, "rb")
         self.file.seek(self.begins[i])
@@ -253,7 +253,7 @@ def main():
         if name != of:
             loaders, of = {}, name
         if workers not in loaders:
-            # Workers stay from epoch to epoch, so that only the first one starts them.
+            # Workers persist from epoch to epoch, so that only the first epoch starts them.
             loaders[workers] = torch.utils.data.DataLoader(
                 formats[name][0], batch_size=batch, drop_last=True, num_workers=int(workers),
                 persistent_workers=workers != "0")

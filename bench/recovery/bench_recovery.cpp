@@ -1,4 +1,4 @@
-/// How long a job that has lost a worker takes to its next step; beside it, torchrun.
+/// Measures the time from the loss of a worker to the job's next step, beside torchrun.
 
 #include <unistd.h>
 
@@ -38,8 +38,8 @@ struct Setting {
   FailureConfig failure;
 };
 
-/// Every setting of weft that is measured. That a worker waits for backoff_s is only so where it is
-/// lost twice with no step in between.
+/// Returns all measured settings of weft. A worker waits for backoff_s only if it is lost twice
+/// without a step in between.
 std::vector<Setting> settings() {
   return {{"backoff_s = 0.1 (default)", {.max_failures = -1}},
           {"backoff_s = 0", {.max_failures = -1, .backoff_s = 0}},
@@ -104,7 +104,7 @@ void print_row(const json& row) {
   std::fflush(stdout);
 }
 
-/// In a worker, which is a copy of this process, nothing behind its own fit() is reached.
+/// Measures weft. A worker is a copy of this process and doesn't continue after its fit().
 std::vector<json> measure_weft(const Options& options, const std::string& folder) {
   std::vector<json> rows;
   std::vector<std::shared_ptr<LossMaker>> makers;
@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
   const std::string folder =
       std::filesystem::temp_directory_path() / fmt::format("weft-bench-recovery-{}", ::getpid());
   int code = 0;
-  ::setenv("WEFT_LOG", "error", 0);  // a warning per loss is expected
+  ::setenv("WEFT_LOG", "error", 0);  // each loss gives a warning, which is expected
   try {
     std::vector<json> rows = measure_weft(options, folder);
     if (options.torch) {

@@ -1,5 +1,5 @@
-/// What supervision costs a job that loses nothing: trainings that differ in a setting each, in
-/// turn, each compared to the plain one of its round.
+/// Measures what supervision costs a job without losses. Trainings that differ in one setting run
+/// in turn, and each is compared to the plain one of its round.
 
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ using namespace weft;
 using namespace weft::bench;
 using nlohmann::json;
 
-/// A run that takes longer is given up.
+/// The time after which a run is aborted.
 constexpr std::chrono::minutes kPatience{10};
 
 struct Options {
@@ -40,14 +40,14 @@ struct Variant {
   std::string program;
   std::vector<std::string> words = {};
   Process::Environment environment = {};
-  std::vector<double> step_us = {};  ///< of each round, the median
+  std::vector<double> step_us = {};  ///< median of each round
 };
 
 std::vector<Variant> variants(int workers) {
   const std::string program =
       std::filesystem::read_symlink("/proc/self/exe").replace_filename("bench_training");
   std::vector<Variant> all{{"plain", program}};
-  // To tell a difference from chance.
+  // This second plain variant shows which differences are due to chance.
   all.push_back({"plain, again", program});
   if (workers > 0) {
     all.push_back({"max_failures = 3", program, {"--max-failures", "3"}});
@@ -84,7 +84,8 @@ double run(const Variant& variant, const Options& options, int workers, int chip
   return median({step_us.begin() + options.warmup, step_us.end()});
 }
 
-/// Of the samples, the two between which the median of many more would lie with 95 %.
+/// Returns the two samples between which the median of many more samples would be with a
+/// probability of 95 %.
 json median_within(std::vector<double> samples) {
   std::ranges::sort(samples);
   const auto count = static_cast<double>(samples.size());
@@ -107,7 +108,7 @@ json row_of(const Variant& variant, const Variant& plain, const std::string& lay
           {"samples_us", variant.step_us}};
 }
 
-/// Rounds begin with another variant each, so that none always comes first.
+/// Each round begins with another variant, so that none is always first.
 std::vector<json> measure(const std::string& layout, const Options& options,
                           const std::string& file) {
   int workers = 0;

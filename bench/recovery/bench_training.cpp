@@ -1,4 +1,4 @@
-/// One training, its step times to a file: what bench_supervision compares.
+/// Runs one training and writes its step times to a file, for bench_supervision.
 
 #include <unistd.h>
 

@@ -19,10 +19,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// So fine is what is seen: a watcher that spins would take a core from the job.
+/// The interval of observations. A watcher that spins would take a core from the job.
 constexpr auto kLook = 50us;
 constexpr auto kPatience = 60s;
-/// Between a job's first step after a loss and the next kill.
+/// The numbers of steps between a job's first step after a loss and the next kill.
 constexpr int kStepsMin = 5;
 constexpr int kStepsMax = 25;
 
@@ -35,7 +35,7 @@ class Watcher {
         stop_(std::move(stop)),
         random_(seed) {}
 
-  /// One kill, of a worker or several, when the job has been left alone for a while.
+  /// Kills one or several workers after the job has run undisturbed for a while.
   Loss kill_one() {
     const std::uint64_t until = common_step(memory_) + draw(kStepsMin, kStepsMax);
     wait([&] { return common_step(memory_) >= until; }, "run undisturbed");
@@ -63,7 +63,7 @@ class Watcher {
     loss.started_ms = passed([&] { return board_.read(1 + loss.victim).pid != victim.pid; },
                              "start a worker again");
     loss.resumed_ms = passed(is_over, "begin again");
-    // A step that was begun at `resumed` may be on its way already, but no step takes so little.
+    // A step that began at `resumed` may be running already, but no step is so short.
     const std::uint64_t resumed = common_step(memory_);
     loss.steps_again = std::max(taken, resumed) - resumed;
     loss.stepped_ms = passed([&] { return common_step(memory_) > resumed; }, "take a step");

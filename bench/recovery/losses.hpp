@@ -1,5 +1,5 @@
 #pragma once
-/// Kills workers of a job that runs, and sees in its shared memory how it goes on.
+/// Kills workers of a running job, and observes in its shared memory how it continues.
 
 #include <cstdint>
 #include <memory>
@@ -11,29 +11,29 @@
 
 namespace weft::bench {
 
-/// A kill, and how many milliseconds after it what came next was to be seen.
+/// A kill, and the milliseconds until each following event was observed.
 struct Loss {
   int victim = -1;
-  double noticed_ms = 0;          ///< the others were told to leave their loops
+  double noticed_ms = 0;          ///< the other workers were told to leave their loops
   double started_ms = 0;          ///< the victim's successor had mapped the job's memory
-  double resumed_ms = 0;          ///< all were there, and the loops entered again
+  double resumed_ms = 0;          ///< all workers were there and had entered their loops again
   double stepped_ms = 0;          ///< every chip had completed a step
-  std::uint64_t steps_again = 0;  ///< that had been begun before the kill
+  std::uint64_t steps_again = 0;  ///< steps that had begun before the kill and were repeated
 };
 
-/// To be told of the job by fit(). Workers are picked at random, and killed at random instants, so
-/// many of them at once.
+/// A callback for fit(). It picks workers at random and kills them at random times, `at_once` of
+/// them together.
 class LossMaker : public Callback {
  public:
   LossMaker(int kills, std::uint64_t seed, int at_once = 1)
       : kills_(kills), seed_(seed), at_once_(at_once) {}
-  /// Enough for a job that loses workers so often.
+  /// Returns enough steps for a job that loses workers so often.
   static std::uint64_t steps_of_job(int kills);
 
   void on_start(const JobInfo& job) override;
   void on_end(const Result& result) override;
 
-  /// Once fit() has returned. What is missing of the kills says why().
+  /// Valid after fit() has returned. If kills are missing, why() has the reason.
   const std::vector<Loss>& losses() const { return losses_; }
   const std::string& why() const { return why_; }
 
@@ -43,7 +43,7 @@ class LossMaker : public Callback {
   int kills_;
   std::uint64_t seed_;
   int at_once_;
-  std::vector<Loss> losses_;  // written by the thread
+  std::vector<Loss> losses_;  // the thread writes it
   std::string why_;
   std::jthread thread_;
 };

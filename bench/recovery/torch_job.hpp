@@ -1,5 +1,5 @@
 #pragma once
-/// The same training under torchrun, whose ranks are killed.
+/// Runs the same training under torchrun and kills its ranks.
 
 #include <cstdint>
 #include <string>
@@ -12,18 +12,18 @@ struct TorchJob {
   int kills = 10;
   int save_every = 10;        ///< steps
   std::string interval = {};  ///< torchrun's --monitor_interval; "": its default
-  std::string folder = {};    ///< empty, for the job's files
+  std::string folder = {};    ///< an empty folder for the job's files
   std::uint64_t seed = 0;
 };
 
 struct TorchLoss {
-  double stepped_ms = 0;  ///< from the kill to the end of the first step after it
+  double stepped_ms = 0;  ///< time from the kill to the end of the next step
   std::uint64_t steps_lost = 0;
 };
 
-/// Whether python3 has torchrun.
+/// Returns whether python3 has torchrun.
 bool has_torch();
-/// Throws timeout, or io where the job can't be run.
+/// Throws timeout; io if the job can't be run.
 std::vector<TorchLoss> lose_torch_ranks(const TorchJob& job);
 
 }  // namespace weft::bench

@@ -1,6 +1,8 @@
-"""The same training under torchrun: FOLDER STEPS SAVE_EVERY. Every rank appends to FOLDER/log
-"start RANK PID RESTARTS STEP" and then "step RANK STEP NANOSECONDS" for each that has ended, by
-CLOCK_MONOTONIC. Rank 0 saves what they go on from after a restart."""
+"""The same training under torchrun. Arguments: FOLDER STEPS SAVE_EVERY.
+
+Every rank appends to FOLDER/log the line "start RANK PID RESTARTS STEP", and then "step RANK STEP
+NANOSECONDS" (CLOCK_MONOTONIC) for each ended step. Rank 0 saves the state from which all ranks continue
+after a restart."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
 #pragma once
-/// The job that is measured: the network of examples/digits, on images that are made up.
+/// The measured job: the network of examples/digits on generated images.
 
 #include <cstdint>
 #include <memory>
@@ -12,15 +12,15 @@ namespace weft::bench {
 
 struct Training {
   int workers = 4;
-  int chips = 4;  ///< of each worker
+  int chips = 4;  ///< per worker
   std::uint64_t steps = 200;
   FailureConfig failure = {};
   int check_replicas_every = 0;
   std::string storage_path = {};
 };
 
-/// Trains. The last report has the microseconds of worker 0's steps since its loop was entered,
-/// "step_us": each from its data to the end of its report.
+/// Trains. The last report has the microseconds of worker 0's steps since it entered its loop,
+/// "step_us". Each is measured from the step's data to the end of its report.
 Result train(const Training& training, std::vector<std::shared_ptr<Callback>> callbacks = {});
 
 }  // namespace weft::bench

@@ -1,5 +1,5 @@
-/// An LSTM over long sequences: weft's loop on one chip, and torch's nn.LSTM on one thread, by
-/// turns.
+/// Measures an LSTM over long sequences: weft's loop on one chip, and torch's nn.LSTM on one
+/// thread, in turn.
 
 #include <chrono>
 #include <cstdlib>
@@ -28,7 +28,7 @@ struct Options {
   std::int64_t input = 256;
   std::int64_t hidden = 256;
   int rounds = 9;
-  int steps = 3;  ///< of a round, for each row
+  int steps = 3;  ///< steps of a round, for each row
   std::string json_file;
 };
 
@@ -49,7 +49,7 @@ std::optional<PythonChild> torch_of(const Options& options) {
                   fmt::to_string(options.input), fmt::to_string(options.hidden)});
 }
 
-/// Calls `step` and waits for its result, `count` times; milliseconds.
+/// Calls `step` and waits for its result, `count` times. Returns milliseconds.
 template <typename Step>
 std::vector<double> times_of(int count, Step& step, const Tensor& x) {
   std::vector<double> times;
@@ -65,7 +65,8 @@ void append(TableRow& row, const std::vector<double>& times) {
   row.samples.insert(row.samples.end(), times.begin(), times.end());
 }
 
-/// `blas`: gets the name of the library with torch's matrix products, on which its times depend.
+/// Sets `blas` to the name of the library that torch uses for matrix products, because its times
+/// depend on it.
 std::vector<TableRow> measure(const Options& options, std::string& blas) {
   std::vector<TableRow> rows;
   for (const char* name : {"forward, weft", "forward, torch", "training, weft", "training, torch"})
@@ -89,7 +90,7 @@ std::vector<TableRow> measure(const Options& options, std::string& blas) {
     weft::sync();
     for (int round = 0; round <= options.rounds; ++round) {
       const auto add = [&](std::size_t row, const std::vector<double>& times) {
-        if (round > 0) append(rows[row], times);  // the first one compiles
+        if (round > 0) append(rows[row], times);  // the first round compiles
       };
       const auto ask = [&](const char* what) {
         return torch->ask(fmt::format("{} {}", what, options.steps))

@@ -1,6 +1,7 @@
-"""torch's nn.LSTM on one thread: TIME BATCH INPUT HIDDEN. A line of stdin, "forward COUNT" or
-"training COUNT", is answered by {"ms": [...]}, the milliseconds of each step; "blas" by {"blas":
-the library that multiplies its matrices}."""
+"""torch's nn.LSTM on one thread. Arguments: TIME BATCH INPUT HIDDEN.
+
+The script answers a line of stdin, "forward COUNT" or "training COUNT", by {"ms": [...]}, the
+milliseconds of each step, and "blas" by {"blas": the library that multiplies its matrices}."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-/// Training steps of a few models: weft's and PyTorch's, with the same data, initial parameters and
-/// cores, by turns.
+/// Measures training steps of a few models, of weft and PyTorch in turn, with the same data,
+/// initial parameters and cores.
 
 #include <unistd.h>
 
@@ -27,17 +27,17 @@ using namespace weft;
 using namespace weft::bench;
 using Clock = std::chrono::steady_clock;
 
-/// What one job trains, and beside what.
+/// The training of one job, and its comparison.
 struct Job {
   std::string model = "mlp";
   std::string dtype = "f32";
   int workers = 1;
-  int chips = 1;  ///< of each worker; torch gets as many threads
+  int chips = 1;  ///< per worker; torch gets the same number of threads
   int rounds = 7;
-  int steps = 5;  ///< of a round, for each of the two
+  int steps = 5;  ///< steps of a round, for each of the two
   bool tiny = false;
   bool torch = true;
-  bool keep = false;  ///< the run folder
+  bool keep = false;  ///< keeps the run folder
   std::string state = "unmarked";
   std::string folder{};
 };
@@ -67,7 +67,7 @@ void write_batches(const Job& job, const std::vector<HostBatch>& batches) {
                         {"ids", batches[0].numbers.empty()}};
 }
 
-/// Weft's side of a job.
+/// weft's part of a job.
 class Training {
  public:
   Training(const Job& job, const Mesh& mesh)
@@ -83,7 +83,7 @@ class Training {
 
   const std::vector<HostBatch>& batches() const { return batches_; }
 
-  /// Milliseconds of each step; appends to `losses`.
+  /// Returns the milliseconds of each step; appends to `losses`.
   std::vector<double> run(int count, std::vector<double>& losses) {
     std::vector<double> times;
     for (int i = 0; i < count; ++i) {
@@ -141,7 +141,7 @@ void run_job(TrainContext& ctx, const Job& job) {
   };
   for (int round = 0; round <= job.rounds; ++round) {
     const std::vector<double> round_times = training.run(job.steps, losses);
-    if (round > 0) append(times, round_times);  // the first one compiles
+    if (round > 0) append(times, round_times);  // the first round compiles
     if (!asks) continue;
     const nlohmann::json answer = torch->ask(fmt::format("train {}", job.steps));
     if (round > 0) append(torch_times, answer.at("ms"));
@@ -156,7 +156,8 @@ void run_job(TrainContext& ctx, const Job& job) {
 
 weft::Loop train_loop{"bench.models", run_job};
 
-/// Throws unless both have computed the same. Later steps part, as rounding does in training.
+/// Throws unless both have computed the same losses in the first steps. Later losses differ,
+/// because training amplifies rounding.
 void expect_equal_losses(const Job& job, const std::vector<double>& losses,
                          const std::vector<double>& of_torch) {
   const double limit = job.dtype == "bf16" ? 2e-2 : 2e-3;
@@ -167,7 +168,7 @@ void expect_equal_losses(const Job& job, const std::vector<double>& losses,
   }
 }
 
-/// `blas`: gets the name of the library that multiplies torch's f32 matrices.
+/// Sets `blas` to the name of the library that multiplies torch's f32 matrices.
 std::vector<TableRow> measure(Job job, std::string& blas) {
   job.folder = std::filesystem::temp_directory_path() / fmt::format("weft-bench-{}", ::getpid());
   std::filesystem::remove_all(job.folder);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kClasses = 10;
 
-/// Random words that follow from a number.
+/// Random words that a number determines.
 class Words {
  public:
   explicit Words(std::uint64_t number) : word_(number + 1) {}
@@ -23,7 +23,7 @@ class Words {
   std::uint64_t word_;
 };
 
-/// Numbers of -1 to 1, and labels of which each has its share.
+/// Returns numbers from -1 to 1, and labels that are equally frequent.
 HostBatch images_of(std::uint64_t number, const Shape& shape) {
   HostBatch batch{.x_shape = shape, .labels_shape = {shape[0]}};
   Words words(number);

@@ -1,5 +1,5 @@
 #pragma once
-/// The models that bench_models trains, as torch_models.py has them too.
+/// The models that bench_models trains. torch_models.py has the same ones.
 
 #include <cstdint>
 #include <memory>
@@ -22,11 +22,11 @@ struct HostBatch {
 class Model : public Module {
  public:
   virtual Tensor loss(const Tensor& x, const Tensor& labels) const = 0;
-  /// Batch `number` of the data that is made up for the model.
+  /// Returns batch `number` of the data that are generated for the model.
   virtual HostBatch batch(std::uint64_t number) const = 0;
 };
 
-/// "mlp", "cnn" or "gpt"; with `tiny`, sizes that only show that the benchmark works.
+/// Makes "mlp", "cnn" or "gpt". With `tiny`, the sizes only show that the benchmark works.
 std::unique_ptr<Model> make_model(const std::string& name, bool tiny);
 
 }  // namespace weft::bench

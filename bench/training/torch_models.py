@@ -1,7 +1,8 @@
-"""The models of models.cpp in torch: FOLDER MODEL DTYPE THREADS RANK RANKS. FOLDER has
-state.safetensors, the parameters to begin with, and batches: shapes in batches.json, elements in
-x.bin and labels.bin. Each rank takes its rows of them. A line of stdin, "train COUNT", is answered
-by {"ms": [...], "losses": [...]} of so many steps, and "blas" by {"blas": the library that
+"""The models of models.cpp in torch. Arguments: FOLDER MODEL DTYPE THREADS RANK RANKS.
+
+FOLDER has state.safetensors, the initial parameters, and batches: their shapes in batches.json, their
+elements in x.bin and labels.bin. Each rank uses its rows of them. The script answers a line of stdin,
+"train COUNT", by {"ms": [...], "losses": [...]} of COUNT steps, and "blas" by {"blas": the library that
 multiplies its f32 matrices}."""
 
 import json
@@ -12,8 +13,8 @@ import subprocess
 import sys
 import time
 
-# Debian's OpenBLAS doesn't know new cores, and has threads of its own. Threads that wait by
-# spinning would take the cores of the other side.
+# Debian's OpenBLAS doesn't know new cores, and has its own threads. Threads that spin while they wait
+# would take the cores of the other side.
 os.environ.update(OPENBLAS_CORETYPE="SkylakeX", OPENBLAS_NUM_THREADS=sys.argv[4],
                   OMP_WAIT_POLICY="passive")
 

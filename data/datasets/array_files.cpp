@@ -1,4 +1,4 @@
-/// npy_file(), npz_file() and idx_file().
+/// Implements npy_file(), npz_file() and idx_file().
 
 #include <algorithm>
 #include <iterator>

@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-/// Each slot is null until a thread has published an item in it; then it stays as it is.
+/// Each slot is null until a thread has published an item in it. After that the slot doesn't
+/// change.
 class Cached : public Dataset {
  public:
   Cached(DatasetPtr source, std::int64_t bytes_max)
@@ -54,13 +55,13 @@ class Cached : public Dataset {
     }
   }
 
-  /// False if another thread has kept the item meanwhile.
+  /// Keeps the item. Returns false if another thread has kept it meanwhile.
   bool keep(std::atomic<std::byte*>& slot, ItemMemory item) const {
     auto kept = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(item_bytes_));
     std::byte* to = kept.get();
     for (const std::span<std::byte> field : item) to = std::ranges::copy(field, to).out;
     std::byte* none = nullptr;
-    // Publishes the item's bytes.
+    // The exchange publishes the item's bytes.
     if (!slot.compare_exchange_strong(none, kept.get(), std::memory_order_release,
                                       std::memory_order_relaxed)) {
       return false;
@@ -72,7 +73,7 @@ class Cached : public Dataset {
   const DatasetPtr source_;
   const std::string name_;
   std::int64_t item_bytes_ = 0;
-  mutable std::atomic<std::int64_t> room_{0};  // items that may still be kept
+  mutable std::atomic<std::int64_t> room_{0};  // number of further items that may be kept
   mutable std::vector<std::atomic<std::byte*>> slots_;
 };
 

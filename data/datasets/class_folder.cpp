@@ -1,4 +1,4 @@
-/// class_folder() and image_classes().
+/// Implements class_folder() and image_classes().
 
 #include <algorithm>
 #include <cstring>
@@ -21,11 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The maximum depth of folders. Links may go round in a circle.
+/// The maximum depth of folders. It ends the search if links form a cycle.
 constexpr int kDepthMax = 32;
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 30;
 
-/// A text in lower case, if it is ASCII.
+/// Returns the text in lower case; only ASCII letters change.
 std::string lower(std::string text) {
   for (char& letter : text) {
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
@@ -42,10 +42,11 @@ bool has_extension(const std::string& name, const std::vector<std::string>& exte
 struct Listing {
   std::vector<std::string> folders{};  ///< names, sorted
   std::vector<std::string> files{};
-  std::vector<StoredObject> objects{};  ///< of a URL: the files
+  std::vector<StoredObject> objects{};  ///< the files, if the folder is a URL
 };
 
-/// An object store has folders only in the names of objects.
+/// Lists the objects of a remote folder. An object store has folders only as parts of objects'
+/// names.
 Listing list_objects(Storage& storage, const std::string& folder,
                      const std::vector<std::string>& extensions, ScanProgress& progress) {
   std::vector<StoredObject> objects = storage.list(folder + "/");
@@ -80,7 +81,7 @@ Listing list(const std::string& folder, const std::vector<std::string>& extensio
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
       std::string name = entry.path().filename().string();
-      std::error_code unreachable;  // a link to nowhere
+      std::error_code unreachable;  // set for a link without target
       if (entry.is_directory(unreachable)) {
         listing.folders.push_back(std::move(name));
       } else if (has_extension(name, extensions)) {
@@ -139,7 +140,7 @@ class ClassFolder : public Dataset {
 
  private:
   struct Entry {
-    std::uint64_t name_begin = 0;  ///< in names_, up to a 0
+    std::uint64_t name_begin = 0;  ///< offset in names_; the name ends with a 0
     std::uint32_t folder = 0;
     std::int32_t label = 0;
   };
@@ -187,7 +188,7 @@ class ClassFolder : public Dataset {
   std::vector<std::string> folders_;
   std::string names_;
   std::vector<Entry> files_;
-  std::vector<StoredObject> objects_;  // of a URL: the files; copied as items are read
+  std::vector<StoredObject> objects_;  // the files of a URL; copied as items are read
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ double value_of(T value) {
   }
 }
 
-/// The bytes of an element that doesn't have weft's order.
+/// Returns the value of an element that isn't in weft's byte order.
 template <typename T>
 T load(const std::byte* bytes, bool big_endian) {
   std::array<std::byte, sizeof(T)> copy;
@@ -69,7 +69,7 @@ void cast_from(const ElementCast& cast, std::span<const std::byte> stored,
   }
 }
 
-/// The dtype that a stored element has without an option.
+/// Returns the dtype that a stored element gets if no option sets one.
 DType default_dtype(const ForeignElement& from) {
   switch (from.kind) {
     case 'b': return DType::pred;

@@ -1,5 +1,5 @@
 #pragma once
-/// Converts numbers as files have them to elements of a field.
+/// Converts numbers from their form in files to elements of a field.
 
 #include <cstddef>
 #include <optional>
@@ -15,7 +15,7 @@ namespace weft {
 
 ForeignElement element_of(const NpyHeader& header);
 
-/// Element = stored * scale + offset.
+/// A conversion: element = stored * scale + offset.
 struct ElementCast {
   ForeignElement from{};
   DType to = DType::f32;
@@ -23,18 +23,18 @@ struct ElementCast {
   double offset = 0;
 
   bool is_scaled() const { return scale != 1 || offset != 0; }
-  /// The stored bytes are the element's.
+  /// Returns whether the stored bytes are those of the element.
   bool is_copy() const;
 };
 
-/// Throws invalid_argument for a conversion that FileField doesn't offer.
+/// Returns the conversion. Throws invalid_argument for one that FileField doesn't offer.
 ElementCast make_cast(const ForeignElement& from, const FileField& field);
 
-/// Throws invalid_argument unless scale and offset are finite, and 1 and 0 for integers.
+/// Throws invalid_argument unless scale and offset are finite; for integers they must be 1 and 0.
 void check_scale(DType dtype, double scale, double offset);
 
-/// `stored` has as many elements as `out`. Throws corrupt for a bool that is neither 0 nor 1, and
-/// for a number that i64 doesn't have.
+/// Converts as many elements as `out` has. Throws corrupt for a bool that is neither 0 nor 1, and
+/// for a number beyond the range of i64.
 void cast_elements(const ElementCast& cast, std::span<const std::byte> stored,
                    std::span<std::byte> out);
 

@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-/// The path, unless it is of a format that no package of Debian's reads.
+/// Returns the path. Refuses a format that none of Debian's packages can read.
 std::string checked_path(std::string path) {
   struct Columns {
     std::string_view extension;

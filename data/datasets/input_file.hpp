@@ -1,5 +1,5 @@
 #pragma once
-/// InputFile: a file of a dataset, for reading by any thread.
+/// InputFile: a file of a dataset. Any thread may read it.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,20 +17,22 @@ namespace weft {
 
 class InputFile {
  public:
-  /// Throws not_found or io with the path; invalid_argument for what is no plain file.
+  /// Opens the file. Throws not_found or io with the path; invalid_argument unless it is a plain
+  /// file.
   explicit InputFile(std::string path);
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile();
 
   const std::string& path() const { return path_; }
-  /// When it was opened.
+  /// Returns the size that the file had when it was opened.
   std::uint64_t bytes() const { return bytes_; }
-  /// Throws io, also where the file has become shorter.
+  /// Throws io, also if the file has become shorter.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
-  /// The first bytes: `count`, or all if there are fewer.
+  /// Returns the first `count` bytes, or all bytes if there are fewer.
   std::vector<std::byte> head(std::uint64_t count) const;
-  /// All bytes from `begin` on, in pieces of a multiple of 8 bytes but for the last.
+  /// Reads all bytes from `begin` on, in pieces. The size of each piece but the last is a multiple
+  /// of 8 bytes.
   void scan(std::uint64_t begin,
             const std::function<void(std::span<const std::byte> piece)>& take) const;
 
@@ -40,7 +42,7 @@ class InputFile {
   std::uint64_t bytes_ = 0;
 };
 
-/// Runs the function; what it throws gets the path in front, as with_place() does.
+/// Runs the function. Its exceptions get the path in front of their messages, as with_place() does.
 template <typename Function>
 auto of_file(const std::string& path, Function&& function) {
   return with_place(std::forward<Function>(function), [&] { return path; });

@@ -20,12 +20,12 @@ namespace {
 
 using nlohmann::json;
 
-/// Part of a record, as one field or several.
+/// Reads a part of a record as one or several fields.
 class JsonReader {
  public:
   virtual ~JsonReader() = default;
   const std::vector<Field>& fields() const { return fields_; }
-  /// Throws corrupt.
+  /// Throws corrupt if the record doesn't fit.
   virtual void read(const json& record, ItemMemory out) const = 0;
 
  protected:
@@ -52,7 +52,7 @@ bool store_whole(const json& value, std::byte* out) {
     if (!std::in_range<T>(value.get<std::int64_t>())) return false;
     element = static_cast<T>(value.get<std::int64_t>());
   } else if (value.is_number_float()) {
-    // 3.0 is an integer; below 2^53 they are exact.
+    // 3.0 is accepted as an integer. Integers below 2^53 are exact in a double.
     constexpr double kExactMax = 9007199254740992.0;
     const auto number = value.get<double>();
     if (std::trunc(number) != number || std::abs(number) > kExactMax ||
@@ -67,7 +67,7 @@ bool store_whole(const json& value, std::byte* out) {
   return true;
 }
 
-/// False if the value is no number of the dtype.
+/// Stores the value. Returns false if it is no number of the dtype.
 bool store_value(const JsonNumbers& form, const json& value, std::byte* out) {
   switch (form.dtype) {
     case DType::i32: return store_whole<std::int32_t>(value, out);

@@ -1,5 +1,5 @@
 #pragma once
-/// A line of JSON lines, and its values.
+/// A line of a JSON lines file, and its values.
 
 #include <string>
 #include <string_view>
@@ -8,14 +8,14 @@
 
 namespace weft {
 
-/// The place of a value in an object: a member's name, or a pointer that begins with a slash.
+/// The path to a value in an object: a member's name, or a JSON pointer, which begins with a slash.
 class JsonKey {
  public:
-  /// Throws invalid_argument for an empty key and for what is no pointer.
+  /// Throws invalid_argument for an empty key and for an invalid pointer.
   explicit JsonKey(const std::string& key);
 
   const std::string& text() const { return text_; }
-  /// Null if there is no such value.
+  /// Returns null if there is no such value.
   const nlohmann::json* find(const nlohmann::json& object) const;
 
  private:
@@ -23,10 +23,10 @@ class JsonKey {
   nlohmann::json::json_pointer pointer_;
 };
 
-/// As parse_json(). Throws corrupt, too, for a text that is no object.
+/// Acts as parse_json(). Also throws corrupt if the text is no object.
 nlohmann::json parse_json_record(std::string_view line);
 
-/// A value for the message of an error, cut where it is long.
+/// Returns a value's text for an error message, cut if it is long.
 std::string json_excerpt(const nlohmann::json& value);
 
 }  // namespace weft

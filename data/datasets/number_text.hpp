@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers as text, stored as elements.
+/// Converts numbers in text form to elements.
 
 #include <cstddef>
 #include <string_view>
@@ -10,15 +10,15 @@ namespace weft {
 
 struct NumberText {
   DType dtype = DType::f32;
-  double scale = 1;  ///< as FileField's
+  double scale = 1;  ///< same as FileField's
   double offset = 0;
 };
 
-/// Writes an element, or returns false unless the whole of the text is a number of the dtype, with
-/// or without spaces around it.
+/// Writes an element. Returns false unless the whole text is a number of the dtype; spaces around
+/// the number are allowed.
 bool store_number(const NumberText& form, std::string_view text, std::byte* out);
 
-/// Whether the text is a number.
+/// Returns whether the text is a number.
 bool is_number(std::string_view text);
 
 }  // namespace weft

@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-/// With the options that choose the rows, so that a loader that continues over others is noticed.
+/// The name includes the options that choose the rows. A loader that continues over other rows is
+/// thereby noticed.
 std::string name_of(const std::string& source, const PackOptions& options) {
   return fmt::format(
       "pack_sequences({}, {}{}{})", source, options.length,
@@ -107,7 +108,7 @@ class PackedDataset : public Dataset {
   const DatasetPtr source_;
   const std::string name_;
   const PackedFields packed_;
-  std::vector<PackedSequence> sequences_;  // of all rows, by their item's index
+  std::vector<PackedSequence> sequences_;  // sequences of all rows, by their item's index
   std::vector<std::size_t> row_begins_{0};
 };
 
@@ -179,8 +180,8 @@ class PackedStream : public Stream {
   const PackedFields packed_;
   const PackOptions options_;
   RowPacker packer_;
-  std::unordered_map<std::int64_t, ItemBuffer> held_;  // of open rows, by the item's index
-  bool is_ended_ = false;                              // the source
+  std::unordered_map<std::int64_t, ItemBuffer> held_;  // of open rows, by their item's index
+  bool is_ended_ = false;                              // whether the source has ended
 };
 
 }  // namespace

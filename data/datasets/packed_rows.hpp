@@ -1,5 +1,5 @@
 #pragma once
-/// Chooses the sequences of each packed row, and fills its fields.
+/// Chooses the sequences of each packed row, and fills the row's fields.
 
 #include <cstdint>
 #include <deque>
@@ -11,23 +11,23 @@
 
 namespace weft {
 
-/// A sequence of a row.
+/// A sequence in a row.
 struct PackedSequence {
-  std::int64_t number = 0;  ///< the caller's, for the sequence
+  std::int64_t number = 0;  ///< the caller's number for the sequence
   std::int64_t length = 0;
 };
 using PackedRow = std::vector<PackedSequence>;
 
-/// First fit within a bounded window of open rows.
+/// Packs by first fit within a bounded window of open rows.
 class RowPacker {
  public:
-  /// Both are at least 1.
+  /// `length` and `window` are at least 1.
   RowPacker(std::int64_t length, std::int64_t window) : length_(length), window_(window) {}
 
-  /// Adds a sequence of 1 to `length` tokens. Returns the row that is closed by it, if there is
-  /// one: a row that is full, or the oldest where no row has room and the window is full.
+  /// Adds a sequence of 1 to `length` tokens. Returns the row that this closes, if any: the row
+  /// itself if it is full, or the oldest row if no row has room and the window is full.
   std::optional<PackedRow> add(const PackedSequence& sequence);
-  /// Closes the oldest open row; nothing if there is none.
+  /// Closes the oldest open row and returns it; returns nothing if there is none.
   std::optional<PackedRow> close();
 
  private:
@@ -37,40 +37,40 @@ class RowPacker {
   };
   std::int64_t length_;
   std::int64_t window_;
-  std::deque<Open> open_;  // the oldest first
+  std::deque<Open> open_;  // the oldest comes first
 };
 
-/// The tokens of an item, which lie side by side.
+/// The contiguous tokens of an item that are packed.
 struct TokenRun {
   std::int64_t begin = 0;
   std::int64_t length = 0;
 };
 
-/// The fields of a source that are packed, and those of rows.
+/// The source's fields that are packed, and the fields of a packed row.
 class PackedFields {
  public:
-  /// `name` is the packed dataset's. Throws invalid_argument.
+  /// `name` is the packed dataset's. Throws invalid_argument for options that don't fit the source.
   PackedFields(const std::string& name, const std::vector<Field>& source,
                const PackOptions& options);
 
-  /// The packed fields, the segment ids and the positions.
+  /// Returns the packed fields, then the segment ids and the positions.
   const std::vector<Field>& fields() const { return fields_; }
-  /// The tokens of an item that are packed. Throws corrupt for a mask whose tokens don't lie side
-  /// by side and for an impossible number of them, and as packed_length().
+  /// Returns the tokens of an item that are packed. Throws corrupt for a mask whose tokens aren't
+  /// contiguous and for an impossible number of tokens. Also throws as packed_length().
   TokenRun run_of(ItemMemory item) const;
-  /// The tokens that are packed of so many. Throws invalid_argument if there are too many.
+  /// Returns how many of `length` tokens are packed. Throws invalid_argument if there are too many.
   std::int64_t packed_length(std::int64_t length) const;
-  /// The memory of a run in the packed fields of an item.
+  /// Returns the memory of the run in each packed field of an item.
   std::vector<std::span<std::byte>> run_memory(ItemMemory item, const TokenRun& run) const;
-  /// A copy of it.
+  /// Returns a copy of that memory.
   ItemBuffer copy_of_run(ItemMemory item, const TokenRun& run) const;
 
  private:
   friend class PackedRowWriter;
   struct Packed {
     std::size_t source = 0;         // number of the field in the source
-    std::size_t token_bytes = 0;    // of one token
-    std::vector<std::byte> fill{};  // an element
+    std::size_t token_bytes = 0;    // bytes of one token
+    std::vector<std::byte> fill{};  // one element
   };
   void add(const std::vector<Field>& source, std::size_t number, const PackOptions& options);
 
@@ -78,7 +78,7 @@ class PackedFields {
   std::int64_t length_;
   bool cut_long_;
   std::size_t length_field_ = 0;
-  std::int64_t source_length_ = 0;  // T of [T, ...]
+  std::int64_t source_length_ = 0;  // T of the shape [T, ...]
   bool has_mask_ = false;
   std::vector<Packed> packed_;
   std::vector<Field> fields_;
@@ -89,9 +89,9 @@ class PackedRowWriter {
  public:
   PackedRowWriter(const PackedFields& fields, ItemMemory out) : fields_(fields), out_(out) {}
 
-  /// `run` has the memory of a sequence of `length` tokens, for each packed field.
+  /// Appends a sequence of `length` tokens. `run` has its memory for each packed field.
   void append(ItemMemory run, std::int64_t length);
-  /// Fills up what is behind the last sequence.
+  /// Fills the rest of the row after the last sequence.
   void finish();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// ScanProgress: says how far a dataset is that reads all of something when it is opened.
+/// ScanProgress: reports the progress of a dataset that reads all its data when it is opened.
 
 #include <cstdint>
 #include <functional>
@@ -8,24 +8,25 @@
 
 namespace weft {
 
-/// How far a scan is.
+/// The progress of a scan.
 struct ScanPlace {
   std::string_view what{};  ///< a path, or a dataset's name
   std::string_view unit{};  ///< "bytes", "files" or "items"
   std::int64_t done = 0;
-  std::int64_t total = 0;  ///< 0: not known
-  double seconds = 0;      ///< since it began
+  std::int64_t total = 0;  ///< 0 if the total isn't known
+  double seconds = 0;      ///< time since the scan began
 };
-/// "reads books.jsonl: 1.2 of 40.0 GB after 12 s, 0.1 GB a second".
+/// Returns for example "reads books.jsonl: 1.2 of 40.0 GB after 12 s, 0.1 GB a second".
 std::string to_string(const ScanPlace& place);
 
-/// The receiver of scans' reports, and the clock that scans look at.
+/// The receiver of scans' reports, and the clock that scans use.
 struct ScanReports {
   std::function<double()> seconds{};
   std::function<void(const ScanPlace&)> say{};
-  std::function<void()> end{};  ///< of a scan that has reported
+  std::function<void()> end{};  ///< called at the end of a scan that has reported
 };
-/// For its lifetime, scans of this thread report there. Else they write lines to stderr.
+/// Redirects reports of this thread's scans during its lifetime. Without a scope, scans write lines
+/// to stderr.
 class ScanReportScope {
  public:
   explicit ScanReportScope(ScanReports reports);
@@ -38,8 +39,8 @@ class ScanReportScope {
   const ScanReports* before_;
 };
 
-/// A scan from its beginning to its end. It reports when it has taken kScanSilence, and then each
-/// kScanInterval, so that a short one says nothing. Used by one thread.
+/// A scan from its beginning to its end. It reports after kScanSilence and then every
+/// kScanInterval, so that a short scan reports nothing. One thread uses it.
 class ScanProgress {
  public:
   ScanProgress(std::string what, std::string_view unit, std::int64_t total);
@@ -47,7 +48,7 @@ class ScanProgress {
   ScanProgress& operator=(const ScanProgress&) = delete;
   ~ScanProgress();
 
-  /// So much more has been read.
+  /// Notes that `count` more units have been read.
   void advance(std::int64_t count);
 
  private:

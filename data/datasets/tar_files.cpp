@@ -1,4 +1,4 @@
-/// tar_files() and expand_braces().
+/// Implements tar_files() and expand_braces().
 
 #include <algorithm>
 #include <array>
@@ -20,9 +20,9 @@
 namespace weft {
 namespace {
 
-/// A file's data in its archive.
+/// The position of a file's data in its archive.
 struct Place {
-  std::uint64_t begin = 0;  ///< 0: there is no file; an archive begins with a header
+  std::uint64_t begin = 0;  ///< 0: there is no file, since an archive begins with a header
   std::uint64_t bytes = 0;
 };
 
@@ -81,7 +81,7 @@ class TarFiles : public Dataset {
     const auto after = std::ranges::upper_bound(first_samples_, index);
     return static_cast<std::uint32_t>(after - first_samples_.begin()) - 1;
   }
-  /// The places of the item's fields.
+  /// Returns the places of the item's fields.
   const Place* places_of(std::int64_t index) const {
     return &places_[static_cast<std::size_t>(index) * sample_.num_fields()];
   }
@@ -97,7 +97,7 @@ class TarFiles : public Dataset {
       progress.advance(static_cast<std::int64_t>(at - std::exchange(scanned, at)));
     };
     const std::size_t begin = places_.size();
-    std::unordered_map<std::string, std::size_t> first_places;  // by key
+    std::unordered_map<std::string, std::size_t> first_places;  // by sample key
     const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
       file.read(offset, out);
     };
@@ -143,7 +143,7 @@ class TarFiles : public Dataset {
     }
   }
 
-  /// Names aren't kept: the headers are read once more.
+  /// Reads the headers again to find the file's name, because names aren't kept.
   std::string file_name(std::uint32_t file, const Place& place) const {
     std::string name = fmt::format("the file at byte {}", place.begin);
     const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
@@ -153,7 +153,7 @@ class TarFiles : public Dataset {
       scan_tar(file_bytes_[file], read, [&](const TarEntry& entry) {
         if (entry.data_begin == place.begin) name = entry.name;
       });
-    } catch (const Error&) {  // its first error counts
+    } catch (const Error&) {  // the archive's first error counts
     }
     return name;
   }
@@ -162,11 +162,11 @@ class TarFiles : public Dataset {
   const TarSample sample_;
   const PartFiles files_;
   std::vector<std::uint64_t> file_bytes_;
-  std::vector<std::int64_t> first_samples_;  // of each file
-  std::vector<Place> places_;                // of each sample, its fields' files
+  std::vector<std::int64_t> first_samples_;  // number of each file's first sample
+  std::vector<Place> places_;                // the files of each sample's fields
 };
 
-/// What stands between braces: {a,b} or {0000..0146}.
+/// Returns the words that braces stand for: {a,b} or {0000..0146}.
 std::vector<std::string> alternatives(std::string_view inner, const std::string& pattern) {
   const auto refuse = [&] {
     fail(Errc::invalid_argument, "expand_braces: '{}' in '{}': expected FIRST..LAST or A,B,...",

@@ -1,5 +1,5 @@
 #pragma once
-/// Samples of tar files: which file becomes which field, and how.
+/// Samples of tar files: the field that each file becomes, and its conversion.
 
 #include <cstddef>
 #include <optional>
@@ -12,22 +12,23 @@
 
 namespace weft {
 
-/// The maximum of a file that becomes a field.
+/// The maximum size of a file that becomes a field.
 inline constexpr std::uint64_t kSampleFileBytesMax = std::uint64_t{1} << 30;
 
-/// "a/0001.seg.PNG" is the file "seg.png" of sample "a/0001".
+/// The parts of a file's name. For example, "a/0001.seg.PNG" is the file "seg.png" of sample
+/// "a/0001".
 struct SampleName {
   std::string_view key{};
   std::string extension{};
 };
-/// None for a name without extension, and for one that begins with a dot.
+/// Returns nothing for a name without extension, and for a name that begins with a dot.
 std::optional<SampleName> sample_name(std::string_view path);
 
-/// Calls a decoder of a user's for the one field.
+/// Calls a user's decoder for one field.
 void decode_file(const FileDecoder& decode, const Field& field, std::span<const std::byte> file,
                  ItemRandom& random, std::span<std::byte> out);
 
-/// "jpg;png" as words. Throws invalid_argument for one that no file has.
+/// Splits "jpg;png" into words. Throws invalid_argument for an extension that no file can have.
 std::vector<std::string> split_extensions(const std::string& extensions);
 
 class TarSample {
@@ -37,23 +38,24 @@ class TarSample {
 
   const std::vector<Field>& fields() const { return fields_; }
   std::size_t num_fields() const { return fields_.size(); }
-  /// The number of the field that files of the extension become.
+  /// Returns the number of the field that files of this extension become.
   std::optional<std::size_t> field_of_extension(std::string_view extension) const;
-  /// "jpg;jpeg;png"
+  /// Returns for example "jpg;jpeg;png".
   const std::string& extension(std::size_t field) const;
-  /// Throws corrupt for a file that isn't of the field's form.
+  /// Throws corrupt for a file that can't become the field.
   void decode(std::size_t field, std::span<const std::byte> file, ItemRandom& random,
               std::span<std::byte> out) const;
 
  private:
   std::vector<TarField> tar_fields_;
   std::vector<Field> fields_;
-  std::vector<std::vector<std::string>> extensions_;  // of each field
+  std::vector<std::vector<std::string>> extensions_;  // extensions of each field
 };
 
-/// Throws corrupt: the sample has the first field's file, say, and not the second's.
+/// Throws corrupt because a sample lacks a file, for example it has the first field's file but not
+/// the second's.
 [[noreturn]] void refuse_incomplete(std::string_view key, const std::string& extension);
-/// Throws corrupt: two files of the sample become one field.
+/// Throws corrupt because two files of the sample become the same field.
 [[noreturn]] void refuse_twice(std::string_view key, const std::string& extension);
 
 }  // namespace weft

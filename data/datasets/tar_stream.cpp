@@ -1,4 +1,4 @@
-/// tar_stream(), by libarchive.
+/// Implements tar_stream() by libarchive.
 
 #include <algorithm>
 #include <optional>
@@ -16,13 +16,13 @@
 namespace weft {
 namespace {
 
-/// An archive that is read from its beginning on.
+/// An archive that is read once, from beginning to end.
 class Archive {
  public:
   explicit Archive(const std::string& path) : archive_(archive_read_new()) {
     if (archive_ == nullptr) fail(Errc::no_space, "libarchive has no memory");
     const std::string copy = local_copy(path);
-    const InputFile opened(copy);  // for its errors
+    const InputFile opened(copy);  // gives the errors for files that can't be opened
     for (const auto support : {archive_read_support_filter_gzip, archive_read_support_filter_bzip2,
                                archive_read_support_filter_xz, archive_read_support_filter_zstd,
                                archive_read_support_filter_lz4, archive_read_support_format_tar}) {
@@ -32,7 +32,7 @@ class Archive {
     check(archive_read_open_filename(archive_.get(), copy.c_str(), kBlockBytes));
   }
 
-  /// The next plain file, or null at the end. Valid until the next call.
+  /// Returns the name of the next plain file, or null at the end. It is valid until the next call.
   const char* next_file() {
     for (;;) {
       const int result = archive_read_next_header(archive_.get(), &entry_);
@@ -41,14 +41,14 @@ class Archive {
       if (archive_entry_filetype(entry_) != AE_IFREG || archive_entry_hardlink(entry_) != nullptr) {
         continue;
       }
-      // pax has UTF-8, which the locale "C" doesn't.
+      // The pax format has UTF-8 names, which can't be converted in the locale "C".
       if (const char* const name = archive_entry_pathname(entry_)) return name;
       if (const char* const name = archive_entry_pathname_utf8(entry_)) return name;
       fail(Errc::corrupt, "has a file whose name is no text in UTF-8");
     }
   }
 
-  /// The data of that file.
+  /// Reads the data of that file.
   void read(std::uint64_t bytes_max, std::vector<std::byte>& out) {
     const auto bytes =
         static_cast<std::uint64_t>(std::max<la_int64_t>(archive_entry_size(entry_), 0));
@@ -77,7 +77,7 @@ class Archive {
   }
 
   std::unique_ptr<archive, Free> archive_;
-  archive_entry* entry_ = nullptr;  // libarchive's
+  archive_entry* entry_ = nullptr;  // owned by libarchive
 };
 
 class TarStream : public Stream {
@@ -101,7 +101,7 @@ class TarStream : public Stream {
   const std::vector<Field>& fields() const override { return sample_.fields(); }
 
  private:
-  /// A file of a field, of which the data come next in the archive.
+  /// A file of a field, whose data come next in the archive.
   struct Pending {
     std::size_t path = 0;
     std::string name{};
@@ -127,7 +127,8 @@ class TarStream : public Stream {
     is_begun_ = false;
   }
 
-  /// Goes through the files of a sample, which are wanted or not. False at the end.
+  /// Reads the files of a sample, or skips them if the sample isn't wanted. Returns false at the
+  /// end.
   bool read_sample(bool is_wanted) {
     if (!std::exchange(is_begun_, true)) find_next();
     if (!pending_) return false;
@@ -158,7 +159,7 @@ class TarStream : public Stream {
     });
   }
 
-  /// Goes to the next file that becomes a field.
+  /// Moves to the next file that becomes a field.
   void find_next() {
     pending_.reset();
     while (!pending_) {
@@ -186,12 +187,12 @@ class TarStream : public Stream {
   const TarSample sample_;
   const TarStreamOptions options_;
   bool is_begun_ = false;
-  std::size_t next_path_ = 0;  // behind that of archive_
+  std::size_t next_path_ = 0;  // the path after that of archive_
   std::optional<Archive> archive_;
   std::optional<Pending> pending_;
-  // The sample that was read.
+  // The members below describe the sample that was read.
   std::size_t path_ = 0;
-  std::vector<std::string> names_;  // of each field's file
+  std::vector<std::string> names_;  // names of the fields' files
   std::vector<std::vector<std::byte>> files_;
 };
 

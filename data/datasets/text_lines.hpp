@@ -1,5 +1,5 @@
 #pragma once
-/// TextLines: where the lines of a text file are.
+/// TextLines: the positions of a text file's lines.
 
 #include <cstdint>
 #include <string>
@@ -9,33 +9,33 @@
 
 namespace weft {
 
-/// The maximum of a line.
+/// The maximum size of a line.
 inline constexpr std::uint64_t kLineBytesMax = std::uint64_t{1} << 28;
 
 enum class EmptyLines : std::uint8_t { kept, left_out };
 
-/// Lines end with LF, or CR LF. A mark of UTF-8 at the beginning belongs to none.
+/// Lines end with LF or CR LF. A UTF-8 byte order mark at the beginning belongs to no line.
 class TextLines {
  public:
-  /// Reads the file once. `left_out` leaves out lines of white space alone. Throws corrupt for a
-  /// line beyond its maximum.
+  /// Reads the file once. `empty` says whether lines of only white space are omitted. Throws
+  /// corrupt for a line beyond the maximum.
   TextLines(const std::string& path, EmptyLines empty);
 
   const InputFile& file() const { return file_; }
   std::int64_t size() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
-  /// Without its end.
+  /// Returns the line without its end.
   std::string read(std::int64_t line) const;
-  /// Its number in the file, from 1 on. Reads the file up to it.
+  /// Returns the line's number in the file, counted from 1. Reads the file up to the line.
   std::size_t number(std::int64_t line) const;
 
  private:
   void find_lines(EmptyLines empty);
 
   const InputFile file_;
-  std::vector<std::uint64_t> begins_;  // and the end
+  std::vector<std::uint64_t> begins_;  // offsets of the lines, and the end
 };
 
-/// The number of the line, from 1 on, of a byte of the file.
+/// Returns the number, counted from 1, of the line that contains a byte of the file.
 std::size_t line_number(const InputFile& file, std::uint64_t offset);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// TokenFields: a TokenField's fields, and how they are filled.
+/// TokenFields: the fields of a TokenField, and the code that fills them.
 
 #include <span>
 #include <string_view>
@@ -11,12 +11,13 @@ namespace weft {
 
 class TokenFields {
  public:
-  /// Throws invalid_argument.
+  /// Throws invalid_argument for options that can't be used.
   explicit TokenFields(const TokenField& options);
 
-  /// The tokens, then the mask and the type ids if they have names.
+  /// Returns the tokens, then the mask and the type ids if they have names.
   const std::vector<Field>& fields() const { return fields_; }
-  /// Throws corrupt for a text that isn't UTF-8. `second`: null unless the texts are a pair.
+  /// Writes a text, or a pair of texts if `second` isn't null. Throws corrupt for a text that isn't
+  /// UTF-8.
   void write(std::string_view text, const std::string_view* second, ItemMemory out) const;
 
  private:

@@ -12,9 +12,9 @@
 namespace weft {
 namespace {
 
-/// A run of tokens that ends with the separator or the file, and has at least two.
+/// A run of at least two tokens that ends with the separator or with the file.
 struct Document {
-  std::int64_t begin = 0;  ///< its first token
+  std::int64_t begin = 0;  ///< number of its first token
   std::int64_t first_window = 0;
 };
 
@@ -78,7 +78,8 @@ class Tokens : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
 
  private:
-  /// Each token but the last has a next one: a document of n tokens has windows for n - 1.
+  /// Finds the documents. Only a token with a next token can be an input, so that the windows of a
+  /// document of n tokens cover n - 1 tokens.
   void find_documents() {
     std::int64_t at = 0;
     std::int64_t begin = 0;
@@ -135,7 +136,7 @@ class Tokens : public Dataset {
     std::copy(tokens + 1, tokens + 1 + count, targets);
   }
 
-  /// Reads tokens to the end of their place, and widens them from the front on.
+  /// Reads the stored tokens into the last part of `out`, and widens them to i32 from the front.
   void read_tokens(std::int64_t first, std::int64_t count, std::int32_t* out) const {
     const auto wanted = static_cast<std::size_t>(count);
     const auto bytes = std::as_writable_bytes(std::span(out, wanted)).last(wanted * token_bytes_);
@@ -157,9 +158,9 @@ class Tokens : public Dataset {
   const std::uint64_t skip_bytes_;
   const std::optional<std::uint32_t> separator_;
   std::vector<Field> fields_;
-  std::int64_t count_ = 0;  // tokens
+  std::int64_t count_ = 0;  // number of tokens
   std::int64_t size_ = 0;
-  std::vector<Document> documents_;  // with a separator; then one behind the last
+  std::vector<Document> documents_;  // used with a separator; the last entry marks the end
 };
 
 }  // namespace

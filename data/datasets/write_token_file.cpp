@@ -35,7 +35,8 @@ class TokenWriter {
     const auto token_bytes = static_cast<std::size_t>(summary_.token_bytes);
     std::vector<std::byte> bytes(encoding.ids.size() * token_bytes);
     for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
-      std::memcpy(&bytes[i * token_bytes], &encoding.ids[i], token_bytes);  // little-endian
+      // The file is little-endian, as weft's machines are.
+      std::memcpy(&bytes[i * token_bytes], &encoding.ids[i], token_bytes);
     }
     file_.write(bytes);
     summary_.num_tokens += std::ssize(encoding.ids);

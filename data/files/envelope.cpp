@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-// Inlined, so that users of the library need no libxxhash.
+// The hash is inlined, so that users of the library need no libxxhash.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

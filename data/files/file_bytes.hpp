@@ -8,12 +8,12 @@
 
 namespace weft {
 
-/// The bytes of a plain file, 8-byte aligned. Throws what open_plain_file() throws; io if it can't
-/// be read; invalid_argument for a file of more than `bytes_max`.
+/// Returns the bytes of a plain file, 8-byte aligned. Throws as open_plain_file() does; io if the
+/// file can't be read; invalid_argument for a file of more than `bytes_max`.
 std::vector<std::byte> read_file_bytes(const std::string& path, std::size_t bytes_max);
-/// The same bytes as text.
+/// Returns the same bytes as text.
 std::string read_file_text(const std::string& path, std::size_t bytes_max);
-/// Absent if there is no such file.
+/// Returns nothing if there is no such file.
 std::optional<std::string> find_file_text(const std::string& path, std::size_t bytes_max);
 
 }  // namespace weft

@@ -32,8 +32,8 @@ namespace {
        describe_room(path, needed));
 }
 
-/// "/data (ext4)", as proc(5) has it in mountinfo; empty: unknown. The last mount counts, because
-/// it hides the others.
+/// Returns for example "/data (ext4)", from proc(5)'s mountinfo; empty if unknown. The last mount
+/// counts, because it hides earlier ones.
 std::string mount_of(dev_t device) {
   const std::string wanted = fmt::format("{}:{}", major(device), minor(device));
   std::ifstream lines("/proc/self/mountinfo");
@@ -71,17 +71,18 @@ class PosixFile : public NewFile {
         direct_(cached_.number() < 0 ? -1
                                      : ::open(path_.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC)) {
     if (cached_.number() < 0) fail_call("open", path_, errno);
-    // Not all file systems can reserve; those that can't fail at the write.
+    // Some file systems can't reserve space. On these the write fails if the disk is full.
     if (bytes > 0 && ::fallocate(cached_.number(), 0, 0, static_cast<off_t>(bytes)) != 0 &&
         errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) {
       const int error = errno;
-      ::unlink(path_.c_str());  // or its first bytes would keep others from their room
+      ::unlink(path_.c_str());  // otherwise its first bytes would occupy space
       fail_call("fallocate", path_, error, bytes);
     }
   }
 
   void write(std::uint64_t offset, std::span<const std::byte> bytes) override {
-    // tmpfs and others know no O_DIRECT, and a block device may want more alignment than 4096.
+    // tmpfs and some other file systems don't support O_DIRECT, and a block device may require more
+    // alignment than 4096.
     const std::size_t whole = bytes.size() / kStorageAlignment * kStorageAlignment;
     std::size_t done = 0;
     if (direct_.number() >= 0) done = write_by(direct_, offset, bytes.first(whole));
@@ -93,8 +94,8 @@ class PosixFile : public NewFile {
   }
 
  private:
-  /// Returns how much of it was written; less than all only by a descriptor that bypasses the
-  /// cache.
+  /// Returns the number of bytes written. It is less than all of them only if the descriptor
+  /// bypasses the cache.
   std::size_t write_by(const Descriptor& file, std::uint64_t offset,
                        std::span<const std::byte> bytes) {
     std::size_t done = 0;
@@ -106,7 +107,7 @@ class PosixFile : public NewFile {
       if (count < 0) fail_call("write", path_, errno, bytes.size() - done);
       if (count == 0) fail_call("write", path_, EIO);
       done += static_cast<std::size_t>(count);
-      // The rest of a short write isn't aligned.
+      // After a short write the remaining bytes aren't aligned.
       if (&file == &direct_ && done % kStorageAlignment != 0) return done;
     }
     return done;
@@ -114,7 +115,7 @@ class PosixFile : public NewFile {
 
   const std::string path_;
   const Descriptor cached_;
-  const Descriptor direct_;  // -1 where the file system has no such writes
+  const Descriptor direct_;  // -1 if the file system has no direct writes
 };
 
 class PosixFileSystem : public FileSystem {
@@ -131,7 +132,8 @@ class PosixFileSystem : public FileSystem {
     }
     if (errno == EEXIST || errno == ENOTEMPTY) return false;
     if (errno != EINVAL) fail_call("rename", from, errno);
-    // On a file system without RENAME_NOREPLACE, as NFS, it replaces nothing but an empty folder.
+    // Some file systems, such as NFS, lack RENAME_NOREPLACE. There rename() of a folder replaces at
+    // most an empty folder.
     if (::rename(from.c_str(), to.c_str()) == 0) return true;
     if (errno == EEXIST || errno == ENOTEMPTY) return false;
     fail_call("rename", from, errno);
@@ -187,7 +189,7 @@ FileSystem& posix_file_system() {
 }
 
 void write_new_file(FileSystem& files, const std::string& path, std::span<const std::byte> bytes) {
-  // A write begins at an aligned address.
+  // The buffer is copied because a write must begin at an aligned address.
   std::vector<std::byte> room(bytes.size() + kStorageAlignment);
   void* aligned = room.data();
   std::size_t space = room.size();

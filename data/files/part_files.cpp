@@ -61,7 +61,7 @@ void PartFiles::open() const {
     try {
       with(file, [](int) {});
     } catch (const Error&) {
-      // Whoever needs it says so.
+      // The first use of the file reports the error.
     }
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// PartFiles: the files in which tensors lie, for reading by any thread.
+/// PartFiles: the files that contain tensors. Any thread may read them.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace weft {
 
-/// A file is opened at its first use, or by open(), and stays open, so that it can be replaced or
-/// removed meanwhile; beyond kOpenFilesMax files, one is opened for each use. Throws not_found, io,
-/// or corrupt for a file that is too short.
+/// A file is opened at its first use, or by open(). It stays open, so that it can be replaced or
+/// removed meanwhile; beyond kOpenFilesMax files, a file is opened for each use. Throws not_found,
+/// io, or corrupt for a file that is too short.
 class PartFiles {
  public:
   static constexpr std::size_t kOpenFilesMax = 256;
@@ -23,18 +23,18 @@ class PartFiles {
   PartFiles& operator=(const PartFiles&) = delete;
   ~PartFiles();
 
-  /// Opens as many as stay open. One that can't be opened fails at its first use.
+  /// Opens as many files as may stay open. A file that can't be opened fails at its first use.
   void open() const;
   const std::string& path(std::uint32_t file) const { return files_[file].path; }
   std::uint64_t bytes(std::uint32_t file) const;
-  /// Throws corrupt for a file without these bytes.
+  /// Throws corrupt if the file lacks these bytes.
   void require(std::uint32_t file, std::uint64_t offset, std::uint64_t bytes) const;
   void read(std::uint32_t file, std::uint64_t offset, std::span<std::byte> out) const;
 
  private:
   struct File {
     std::string path{};
-    int descriptor = -1;  // -1: not open
+    int descriptor = -1;  // -1 if the file isn't open
   };
   /// Calls `use` with an open descriptor.
   template <typename Use>

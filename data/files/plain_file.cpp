@@ -31,7 +31,7 @@ void require_plain(const std::string& path, const struct stat& status) {
 
 [[noreturn]] void fail_open(const std::string& path, int error) {
   struct stat status {};
-  // A socket, or a device without a driver, can't even be opened.
+  // open() fails with these errors for a socket, or a device without a driver.
   if (error == ENXIO || error == ENODEV) {
     if (::stat(path.c_str(), &status) == 0) require_plain(path, status);
   }

@@ -1,29 +1,30 @@
 #pragma once
-/// What a path from outside has to be before weft reads or writes there. Every reader and writer of
-/// such paths asks here.
+/// Checks of a path from outside before weft reads or writes there. Every reader and writer of such
+/// paths uses them.
 
 #include <string>
 #include <string_view>
 
 namespace weft {
 
-/// The scheme of paths of this machine, which are given without it.
+/// The scheme of local paths, which are given without a scheme.
 inline constexpr std::string_view kLocalScheme = "file";
 
-/// "s3" of "s3://bucket/x" (RFC 3986); "" of a path that begins with no scheme.
+/// Returns "s3" for "s3://bucket/x" (RFC 3986); "" for a path without a scheme.
 std::string_view url_scheme(std::string_view path);
 
-/// Throws unavailable for a URL ("s3://bucket/x"), which would become a folder "s3:" of this
-/// machine. `option` is what the error names with it, "run.storage_path"; "" for nothing.
+/// Throws unavailable for a URL ("s3://bucket/x"), which would otherwise become a local folder
+/// "s3:". The error names `option`, such as "run.storage_path", unless it is "".
 void require_local_path(std::string_view path, std::string_view option = "");
 
-/// The path that an environment variable holds; "" if it isn't set. Throws what
-/// require_local_path() throws, with the variable's name.
+/// Returns the path in an environment variable; "" if it isn't set. Throws as require_local_path()
+/// does, with the variable's name.
 std::string path_variable(const char* name);
 
-/// A descriptor for reading a plain file; opening never waits, as for the writer of a fifo. Throws
-/// not_found if there is none; io if it can't be opened, as for links in a circle; invalid_argument
-/// for a folder, a fifo, a socket or a device, which it names; what require_local_path() throws.
+/// Opens a plain file for reading and returns its descriptor. Opening never waits, for example for
+/// the writer of a fifo. Throws not_found if there is no such file; io if it can't be opened, for
+/// example because links form a cycle; invalid_argument, naming the kind, for a folder, a fifo, a
+/// socket or a device. Also throws as require_local_path() does.
 int open_plain_file(const std::string& path);
 
 }  // namespace weft

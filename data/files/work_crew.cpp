@@ -13,7 +13,7 @@ namespace {
 
 void take_idle_priority() {
   const sched_param none{};
-  (void)::sched_setscheduler(0, SCHED_IDLE, &none);  // a wish: without it the work is no less right
+  (void)::sched_setscheduler(0, SCHED_IDLE, &none);  // may fail, as only speed depends on it
 }
 
 }  // namespace
@@ -50,7 +50,8 @@ void WorkCrew::each(std::size_t count, const std::function<void(std::size_t)>& w
   {
     bool is_done = false;  // guarded by the urgency's mutex
     std::vector<std::jthread> helpers;
-    // A thread can't leave idle priority again. So where the rest has become urgent, others do it.
+    // A thread can't leave idle priority again. If the task becomes urgent, other threads do the
+    // remaining work.
     if (count > 0 && urgency_ != nullptr && !urgency_->is_urgent()) {
       helpers.emplace_back([&] {
         take_idle_priority();

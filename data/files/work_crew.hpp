@@ -8,11 +8,11 @@
 
 namespace weft {
 
-/// Of a task: whether other work goes before it. Thread-safe.
+/// Says whether a task must yield to other work or is urgent. Thread-safe.
 class Urgency {
  public:
   explicit Urgency(bool is_urgent) : is_urgent_(is_urgent) {}
-  /// From now on somebody waits for the task.
+  /// Makes the task urgent, because a caller now waits for it.
   void raise();
   bool is_urgent() const;
 
@@ -25,13 +25,13 @@ class Urgency {
 
 class WorkCrew {
  public:
-  /// The calling thread is one of `threads`. As long as `urgency` isn't urgent, a single thread
-  /// works in their place, at idle priority.
+  /// The calling thread is one of `threads`. While `urgency` isn't urgent, a single thread works
+  /// instead of them, at idle priority.
   explicit WorkCrew(int threads, Urgency* urgency = nullptr)
       : threads_(threads), urgency_(urgency) {}
 
-  /// Calls `work(i)` for each i < count, in ascending order of their beginnings, and returns when
-  /// all have ended. After an exception no further piece begins; the first one is rethrown.
+  /// Calls `work(i)` for each i < count and returns when all calls have ended. The calls begin in
+  /// ascending order. After an exception no further call begins; the first exception is rethrown.
   void each(std::size_t count, const std::function<void(std::size_t)>& work) const;
 
  private:

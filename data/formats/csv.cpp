@@ -71,7 +71,7 @@ std::vector<std::uint64_t> CsvScanner::finish() {
 void split_csv_record(std::span<char> text, char separator, std::vector<std::string_view>& cells) {
   cells.clear();
   std::size_t at = 0;
-  // Where the line ends, if it does at `at`: behind the record.
+  // Returns whether the record ends at `at`; if so, moves past the end of the line.
   const auto at_end = [&] {
     return at == text.size() || text[at] == '\n' ||
            (text[at] == '\r' && (at + 1 == text.size() || text[at + 1] == '\n'));

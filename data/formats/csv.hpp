@@ -1,12 +1,12 @@
 #pragma once
-/// CSV as RFC 4180 has it:
+/// CSV as RFC 4180 defines it:
 ///
 ///   file   = [UTF-8's mark] record*
 ///   record = cell (separator cell)* (LF | CR LF | end)
 ///   cell   = text without separator and line end | '"' (character | '""')* '"'
 ///
-/// Empty lines are no records. A quote within a cell that doesn't begin with one is a character
-/// like others.
+/// Empty lines are no records. If a cell doesn't begin with a quote, quotes in it are ordinary
+/// characters.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,23 +16,23 @@
 
 namespace weft {
 
-/// The maximum of a record.
+/// The maximum size of a record.
 inline constexpr std::uint64_t kCsvRecordBytesMax = std::uint64_t{1} << 20;
 
-/// Where the text begins in a file of these first bytes.
+/// Returns the offset of the text in a file that begins with these bytes.
 std::uint64_t csv_text_begin(std::string_view first);
 
-/// Finds where records begin in a file that comes in pieces.
+/// Finds the beginnings of records in a file that arrives in pieces.
 class CsvScanner {
  public:
   /// `begin` is the offset of the first piece.
   CsvScanner(char separator, std::uint64_t begin) : separator_(separator), at_(begin) {}
 
-  /// Throws corrupt for a record beyond its maximum, and for anything but a separator or a line's
-  /// end behind a closing quote.
+  /// Throws corrupt for a record beyond the maximum, and if a closing quote is followed by anything
+  /// but a separator or the end of the line.
   void add(std::string_view piece);
-  /// At the file's end. Throws corrupt within quotes. The beginnings of the records, in bytes, and
-  /// the end of the last one.
+  /// Called at the file's end. Returns the byte offsets of the records, and the end of the last
+  /// one. Throws corrupt if the file ends within quotes.
   std::vector<std::uint64_t> finish();
 
  private:
@@ -45,12 +45,13 @@ class CsvScanner {
   State state_ = State::line_begin;
   bool after_return_ = false;  // the last character was CR
   std::uint64_t at_;
-  std::uint64_t record_ = 0;  // where the current one begins
+  std::uint64_t record_ = 0;  // offset of the current record
   std::vector<std::uint64_t> begins_;
 };
 
-/// The cells of the record that `text` begins with, without quotes. `text` is changed, and the
-/// cells lie in it. `cells` is overwritten. Throws corrupt for what CsvScanner refuses.
+/// Writes to `cells` the cells, without quotes, of the record at the beginning of `text`. It
+/// modifies `text`, and the cells refer to it. Throws corrupt for everything that CsvScanner
+/// refuses.
 void split_csv_record(std::span<char> text, char separator, std::vector<std::string_view>& cells);
 
 }  // namespace weft

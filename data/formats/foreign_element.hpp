@@ -1,12 +1,12 @@
 #pragma once
-/// ForeignElement: how a number is stored in a file that another program wrote.
+/// ForeignElement: the form of a number in a file that another program wrote.
 
 #include <cstdint>
 
 namespace weft {
 
 struct ForeignElement {
-  char kind = 'f';  ///< as NumPy's: b bool, i signed, u unsigned, f floating
+  char kind = 'f';  ///< NumPy's letters: b bool, i signed, u unsigned, f floating
   int bytes = 4;    ///< 1, 2, 4 or 8
   bool big_endian = false;
 

@@ -69,7 +69,7 @@ IdxHeader read_idx_header(std::span<const std::byte> bytes, std::uint64_t file_b
   } catch (const Error& error) {
     fail(Errc::corrupt, "IDX: {}", error.what());
   }
-  // No overflow: a Shape has at most 2^53 elements.
+  // The product can't overflow, because a Shape has at most 2^53 elements.
   const auto data_bytes =
       static_cast<std::uint64_t>(header.shape.num_elements() * header.element.bytes);
   if (file_bytes - header.data_begin != data_bytes) {

@@ -20,14 +20,14 @@ inline constexpr std::uint64_t kIdxHeaderBytesMax = 4 + 4 * kDimCountMax;
 struct IdxHeader {
   ForeignElement element{};
   Shape shape{};
-  std::uint64_t data_begin = 0;  ///< in bytes from the file's beginning
+  std::uint64_t data_begin = 0;  ///< offset from the file's beginning, in bytes
 
   friend bool operator==(const IdxHeader&, const IdxHeader&) = default;
 };
 
-/// `bytes` has the first kIdxHeaderBytesMax bytes, or more, of a file of `file_bytes`; all of them
-/// if there are fewer. Throws corrupt for another form, for no dims, for a shape that a Shape can't
-/// have, and for a file that has more or fewer bytes than header and data.
+/// Reads the header of a file of `file_bytes`. `bytes` has at least its first kIdxHeaderBytesMax
+/// bytes, or all if there are fewer. Throws corrupt for another form, for no dims, for a shape that
+/// a Shape can't have, and for a file with more or fewer bytes than header and data.
 IdxHeader read_idx_header(std::span<const std::byte> bytes, std::uint64_t file_bytes);
 
 }  // namespace weft

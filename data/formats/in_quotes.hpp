@@ -1,5 +1,5 @@
 #pragma once
-/// Text of a file for the message of an error.
+/// Quotes text of a file in error messages.
 
 #include <cstddef>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// The text in quotes, its unprintable bytes escaped. What is longer than 80 bytes is cut there, so
-/// that a file can't make a message as long as itself.
+/// Returns the text in quotes, with unprintable bytes escaped. Cuts it after 80 bytes, so that a
+/// file can't make a message as long as itself.
 inline std::string in_quotes(std::string_view text) {
   constexpr std::size_t kBytesMax = 80;
   return fmt::format("{:?}{}", text.substr(0, kBytesMax), text.size() > kBytesMax ? "..." : "");

@@ -22,7 +22,7 @@ constexpr std::size_t kLengthOffset = 8;
 constexpr std::size_t kHeaderAlignment = 64;
 
 struct ElementType {
-  std::string_view code;  ///< the kind and the bytes of an element
+  std::string_view code;  ///< kind and size of an element
   std::optional<DType> dtype;
 
   std::int64_t bytes() const { return code[1] - '0'; }
@@ -40,7 +40,7 @@ constexpr std::array<ElementType, 12> kElementTypes{{{"b1", DType::pred},
                                                      {"u8", {}},
                                                      {"f8", DType::f64}}};
 
-/// For errors: "b1, i1, ...".
+/// Returns "b1, i1, ...", for errors.
 std::string type_codes() {
   std::string codes;
   for (const ElementType& known : kElementTypes) {
@@ -54,26 +54,26 @@ std::uint8_t byte_at(std::span<const std::byte> bytes, std::size_t i) {
   return std::to_integer<std::uint8_t>(bytes[i]);
 }
 
-/// The value of little-endian bytes.
+/// Returns the value of little-endian bytes.
 std::uint64_t read_number(std::span<const std::byte> bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8U | byte_at(bytes, i);
   return value;
 }
 
-/// Reads the parts of a Python literal, which may have spaces between them, from its beginning on.
+/// Reads the parts of a Python literal in order. Spaces may separate them.
 class LiteralReader {
  public:
-  /// `offset` of the text in the file is for errors.
+  /// `offset` is the position of the text in the file; errors have it.
   LiteralReader(std::string_view text, std::size_t offset) : text_(text), offset_(offset) {}
 
-  /// The next character that isn't a space; 0 at the end.
+  /// Returns the next character that isn't a space; 0 at the end.
   char peek() {
     at_ = std::min(text_.find_first_not_of(" \t\n\r\f", at_), text_.size());
     return at_ < text_.size() ? text_[at_] : '\0';
   }
   bool at_end() { return peek() == '\0' && at_ == text_.size(); }
-  /// Goes on behind the character if it is the next one.
+  /// Moves past the character if it comes next. Returns whether it did.
   bool take(char character) {
     if (at_end() || peek() != character) return false;
     ++at_;
@@ -82,7 +82,7 @@ class LiteralReader {
   void expect(char character, std::string_view expected) {
     if (!take(character)) refuse(expected);
   }
-  /// Of one line, without escapes.
+  /// Reads a string of one line, without escapes.
   std::string_view string(std::string_view expected) {
     const char quote = peek();
     if (quote != '\'' && quote != '"') refuse(expected);
@@ -143,7 +143,7 @@ Shape read_shape(LiteralReader& reader) {
   }
 }
 
-/// `descr` and what follows from it.
+/// Reads `descr` and sets the fields that depend on it.
 void read_descr(LiteralReader& reader, NpyHeader& header) {
   if (reader.peek() == '[' || reader.peek() == '(' || reader.peek() == '{') {
     fail(Errc::corrupt,
@@ -205,7 +205,7 @@ NpyHeader read_dict(LiteralReader reader) {
   return header;
 }
 
-/// The bytes of the field n.
+/// Returns the size of the field n in bytes.
 std::size_t length_bytes(std::span<const std::byte> bytes) {
   const std::string_view start(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (!start.starts_with(kMagic)) {
@@ -227,7 +227,7 @@ std::size_t length_bytes(std::span<const std::byte> bytes) {
 template <std::size_t kBytes>
 void reorder(const NpyHeader& header, std::span<const std::byte> data, std::byte* out) {
   const Shape& shape = header.shape;
-  std::array<std::size_t, kDimCountMax> strides{};  // in the data, in bytes
+  std::array<std::size_t, kDimCountMax> strides{};  // strides in the data, in bytes
   std::size_t stride = kBytes;
   for (int i = 0; i < shape.size(); ++i) {
     const int dim = header.fortran_order ? i : shape.size() - 1 - i;
@@ -279,7 +279,7 @@ NpyHeader read_npy_header(std::span<const std::byte> bytes, std::uint64_t file_b
   NpyHeader header = read_dict(
       LiteralReader({reinterpret_cast<const char*>(text.data()), text.size()}, data_offset));
   header.data_begin = data_begin;
-  // No overflow: a Shape has at most 2^53 elements, and an element at most 8 bytes.
+  // The product can't overflow: a Shape has at most 2^53 elements, and an element at most 8 bytes.
   const auto data_bytes =
       static_cast<std::uint64_t>(header.shape.num_elements() * header.element_bytes);
   if (file_bytes - data_begin != data_bytes) {

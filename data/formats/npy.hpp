@@ -24,18 +24,19 @@ inline constexpr std::uint64_t kNpyHeaderBytesMax = std::uint64_t{64} << 10;
 
 struct NpyHeader {
   std::string descr{};
-  bool fortran_order = false;  ///< the first index runs fastest
+  bool fortran_order = false;  ///< the first index varies fastest
   bool big_endian = false;
-  std::optional<DType> dtype{};  ///< empty where weft has none: i2, u2, u8
+  std::optional<DType> dtype{};  ///< empty if weft has no such dtype: i2, u2, u8
   std::int64_t element_bytes = 0;
   Shape shape{};
-  std::uint64_t data_begin = 0;  ///< in bytes from the file's beginning
+  std::uint64_t data_begin = 0;  ///< offset from the file's beginning, in bytes
 
   friend bool operator==(const NpyHeader&, const NpyHeader&) = default;
 };
 
-/// `bytes` has the first kNpyHeaderBytesMax bytes, or more, of a file of `file_bytes`; all of them
-/// if there are fewer. Throws version for another version than 1.0, 2.0 and 3.0; corrupt for
+/// Reads the header of a file of `file_bytes`. `bytes` has at least its first kNpyHeaderBytesMax
+/// bytes, or all if there are fewer. Throws version for a version other than 1.0, 2.0 and 3.0;
+/// corrupt for
 ///   - a header that is larger than its maximum, or isn't a dict of exactly the keys above;
 ///   - a type other than b1, i1, u1, i2, u2, f2, i4, u4, f4, i8, u8 and f8, such as objects, and
 ///     a shape that a Shape can't have;
@@ -43,11 +44,11 @@ struct NpyHeader {
 /// and invalid_argument if `bytes` ends within the header of a longer file.
 NpyHeader read_npy_header(std::span<const std::byte> bytes, std::uint64_t file_bytes);
 
-/// What comes before the data, row-major and little-endian, of a file of version 1.0; a multiple of
-/// 64 bytes. Throws invalid_argument for bf16, which NumPy doesn't have.
+/// Returns the bytes before the data of a row-major, little-endian file of version 1.0. Their
+/// number is a multiple of 64. Throws invalid_argument for bf16, which NumPy doesn't have.
 std::vector<std::byte> write_npy_header(const TensorType& type);
 
-/// The elements, row-major and little-endian, of data as the header describes it. Throws
+/// Converts data in the form that the header describes to row-major, little-endian elements. Throws
 /// invalid_argument for data of another size.
 std::vector<std::byte> to_row_major(const NpyHeader& header, std::span<const std::byte> data);
 

@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kSuffix = ".npy";
-constexpr std::uint16_t kVersionNeeded = 45;  // of zip64
+constexpr std::uint16_t kVersionNeeded = 45;  // the version that zip64 needs
 constexpr std::uint16_t kUtf8Name = 1 << 11;  // a flag
 constexpr std::uint16_t kFirstDay = 0x0021;   // 1980-01-01
 constexpr std::uint16_t kLocalExtraBytes = 2 * sizeof(std::uint64_t);
@@ -42,7 +42,7 @@ class RecordWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// The fields that a local header and the directory's entry have in common.
+/// Adds the fields that a local header and the directory's entry have in common.
 void add_common(RecordWriter& record, const ZipEntry& entry, std::uint16_t extra_bytes) {
   record.add(kUtf8Name, kZipStored, std::uint16_t{0}, kFirstDay, entry.crc32, kZip32Max, kZip32Max,
              static_cast<std::uint16_t>(entry.name.size()),
@@ -61,7 +61,7 @@ RecordWriter local_header(const ZipEntry& entry) {
 void add_central(RecordWriter& record, const ZipEntry& entry) {
   record.add(kZipCentralSignature, kVersionNeeded, kVersionNeeded);
   add_common(record, entry, kCentralExtraBytes);
-  constexpr std::uint16_t kNone = 0;  // comment, disk, attributes
+  constexpr std::uint16_t kNone = 0;  // comment, disk and attributes
   record.add(kNone, kNone, kNone, std::uint32_t{0}, kZip32Max);
   record.add_text(entry.name);
   record.add(kZip64ExtraId, kCentralExtraBytes, entry.bytes, entry.packed_bytes, entry.data_begin);

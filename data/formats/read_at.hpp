@@ -1,5 +1,5 @@
 #pragma once
-/// ReadAt: how a file is read by those who don't know where it lies.
+/// ReadAt: reads parts of a file for callers that don't know where it is stored.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// Fills `out` with the file's bytes from `offset` on; it is asked only for bytes that there are.
+/// Fills `out` with the file's bytes beginning at `offset`. Callers ask only for bytes that exist.
 using ReadAt = std::function<void(std::uint64_t offset, std::span<std::byte> out)>;
 
 }  // namespace weft

@@ -46,7 +46,7 @@ constexpr std::array<FileDType, 15> kFileDTypes{{{"BOOL", 1, DType::pred},
                                                  {"I64", 8, DType::i64},
                                                  {"U64", 8, {}}}};
 
-/// Null for an unknown name.
+/// Returns null for an unknown name.
 const FileDType* find_dtype(std::string_view name) {
   const auto* found = std::ranges::find(kFileDTypes, name, &FileDType::name);
   return found == kFileDTypes.end() ? nullptr : found;
@@ -56,7 +56,7 @@ std::string_view name_of(DType dtype) {
   return std::ranges::find(kFileDTypes, std::optional(dtype), &FileDType::dtype)->name;
 }
 
-/// Absent if no number of 64 bits has room for them.
+/// Returns nothing if 64 bits can't hold the size.
 std::optional<std::uint64_t> bytes_of(std::span<const std::int64_t> sizes,
                                       std::uint64_t element_bytes) {
   if (std::ranges::find(sizes, 0) != sizes.end()) return 0;
@@ -152,7 +152,7 @@ class HeaderReader final : public StrictJson {
   SafetensorsHeader header;
 
  private:
-  /// The object or array that the next value is in.
+  /// The object or array that contains the next value.
   enum class Inside { nothing, header, tensor, shape, offsets, metadata };
   static constexpr std::size_t kDTypeField = 0;
   static constexpr std::size_t kShapeField = 1;
@@ -214,9 +214,9 @@ class HeaderReader final : public StrictJson {
 
   std::uint64_t data_bytes_;
   Inside inside_ = Inside::nothing;
-  std::set<std::string> names_;  // no hashes: the file could be made to have equal ones
-  std::string name_;             ///< of the tensor
-  std::string key_;              ///< of the metadata
+  std::set<std::string> names_;  // no hash set: a file could provoke collisions
+  std::string name_;             ///< name of the tensor
+  std::string key_;              ///< key of the metadata
   std::size_t field_ = 0;
   std::array<bool, kFields.size()> seen_{};
   std::string dtype_;
@@ -257,7 +257,7 @@ std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// The text as a string of JSON.
+/// Returns the text as a JSON string.
 std::string json_string(const std::string& text) {
   try {
     return nlohmann::json(text).dump();

@@ -30,9 +30,9 @@ inline constexpr std::uint64_t kSafetensorsAlignment = 4096;
 
 struct SafetensorsEntry {
   std::string name{};
-  std::string dtype{};  ///< as in the file: "F32"
+  std::string dtype{};  ///< the file's own name for it: "F32"
   std::vector<std::int64_t> sizes{};
-  std::uint64_t begin = 0;  ///< in the file, in bytes from the file's beginning
+  std::uint64_t begin = 0;  ///< offset from the file's beginning, in bytes
   std::uint64_t end = 0;
 
   friend bool operator==(const SafetensorsEntry&, const SafetensorsEntry&) = default;
@@ -41,25 +41,25 @@ struct SafetensorsEntry {
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> tensors{};  ///< in order of `begin`
   std::map<std::string, std::string> metadata{};
-  std::uint64_t data_begin = 0;  ///< in bytes from the file's beginning
+  std::uint64_t data_begin = 0;  ///< offset from the file's beginning, in bytes
 
   friend bool operator==(const SafetensorsHeader&, const SafetensorsHeader&) = default;
 };
 
-/// The DType of "F32" and the like; empty for a dtype that weft doesn't have.
+/// Returns the DType for a name such as "F32"; empty for a dtype that weft doesn't have.
 std::optional<DType> dtype_of(std::string_view safetensors_dtype);
 
-/// The bytes that come before the data: 8 + n. `first8` has the first 8 bytes of a file of
-/// `file_bytes`, or all of them if there are fewer. Throws corrupt unless n is within its maximum
-/// and the file.
+/// Returns the number of bytes before the data: 8 + n. `first8` has the first 8 bytes of a file of
+/// `file_bytes`, or all if there are fewer. Throws corrupt unless n is within its maximum and the
+/// file.
 std::uint64_t safetensors_header_bytes(std::span<const std::byte> first8, std::uint64_t file_bytes);
 
-/// Reads the first safetensors_header_bytes() of a file of `file_bytes`. The header also has the
-/// tensors that weft can't read, which are of a dtype that it doesn't know or have more dims than a
+/// Reads the first safetensors_header_bytes() of a file of `file_bytes`. The result includes
+/// tensors that weft can't read, because their dtype is unknown or they have more dims than a
 /// Shape. Throws invalid_argument for another number of bytes; corrupt unless
-///   - the header is an object of the form above, without keys that are unknown or there twice;
+///   - the header is an object of the form above, without keys that are unknown or repeated;
 ///   - names and dtypes aren't empty, and a tensor has at most kSafetensorsDimsMax dims;
-///   - each tensor of a known dtype has as many bytes as its sizes say;
+///   - each tensor of a known dtype has as many bytes as its sizes require;
 ///   - the tensors cover the data.
 SafetensorsHeader read_safetensors_header(std::span<const std::byte> header,
                                           std::uint64_t file_bytes);
@@ -71,16 +71,17 @@ struct NamedType {
   friend bool operator==(const NamedType&, const NamedType&) = default;
 };
 
-/// A file that is to be written.
+/// The layout of a file that will be written.
 struct SafetensorsLayout {
-  std::vector<std::byte> header{};      ///< all that comes before the data
-  std::vector<std::uint64_t> begins{};  ///< of each tensor in the file, in the caller's order
+  std::vector<std::byte> header{};      ///< all bytes before the data
+  std::vector<std::uint64_t> begins{};  ///< each tensor's offset in the file, in the caller's order
   std::uint64_t file_bytes = 0;
 };
 
-/// Places the tensors by descending size of their elements, then by name, so that each is aligned
-/// to its elements. Throws invalid_argument for a name that is empty, there twice, "__metadata__",
-/// or not UTF-8; for metadata that isn't UTF-8; and for more than a header or a file can hold.
+/// Places the tensors by descending size of their elements, then by name, so that each tensor is
+/// aligned to its elements. Throws invalid_argument for a name that is empty, repeated,
+/// "__metadata__" or not UTF-8; for metadata that isn't UTF-8; and for more than a header or a file
+/// can hold.
 SafetensorsLayout write_safetensors_header(const std::vector<NamedType>& tensors,
                                            const std::map<std::string, std::string>& metadata);
 
@@ -88,10 +89,10 @@ SafetensorsLayout write_safetensors_header(const std::vector<NamedType>& tensors
 ///
 ///   {"metadata": {"KEY": VALUE, ...}, "weight_map": {"TENSOR": "FILE", ...}}
 ///
-/// The file of each tensor, a plain name in the index's own folder. The values of `metadata`, which
-/// may be absent, are strings, numbers and the like, and are dropped. Throws corrupt for another
-/// form, for a key that is there twice, for an empty tensor name, and for a file name that isn't
-/// plain. `json` is the whole file.
+/// Returns the file of each tensor, a plain name in the index's own folder. `metadata` may be
+/// absent; its values (strings, numbers and so on) are dropped. `json` is the whole file. Throws
+/// corrupt for another form, a repeated key, an empty tensor name, and a file name that isn't
+/// plain.
 std::map<std::string, std::string> read_safetensors_index(std::span<const std::byte> json);
 
 }  // namespace weft

@@ -76,7 +76,7 @@ class IndexReader final : public StrictJson {
   std::map<std::string, std::string> files;
 
  private:
-  /// The object that the next value is in.
+  /// The object that contains the next value.
   enum class Inside { nothing, index, metadata, weight_map };
 
   bool drop(std::string_view value) const {

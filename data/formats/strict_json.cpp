@@ -40,7 +40,7 @@ bool StrictJson::start_array(std::size_t) { refuse("an array"); }
 
 bool StrictJson::parse_error(std::size_t at, const std::string&,
                              const nlohmann::detail::exception& error) {
-  constexpr std::size_t kReasonBytesMax = 240;  // it quotes the text, which may be long
+  constexpr std::size_t kReasonBytesMax = 240;  // the reason quotes the text, which may be long
   const std::string_view reason = error.what();
   fail(Errc::corrupt, "{}: no JSON at byte {} of {}: {}", what_, at, json_bytes_,
        reason.substr(0, kReasonBytesMax));
@@ -48,7 +48,7 @@ bool StrictJson::parse_error(std::size_t at, const std::string&,
 
 void StrictJson::read(std::span<const std::byte> json) {
   json_bytes_ = json.size();
-  // The parser would take a zero for the end of the text.
+  // The parser would take a zero byte for the end of the text.
   const auto zero = std::ranges::find(json, std::byte{0});
   if (zero != json.end()) {
     fail(Errc::corrupt, "{}: byte {} of {} is zero, which JSON can't have; is the file damaged?",

@@ -1,5 +1,5 @@
 #pragma once
-/// JSON from outside: as a value, or by the parser's events.
+/// Reads JSON from outside, as a value or through the parser's events.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +11,13 @@
 
 namespace weft {
 
-/// Throws corrupt for what is no JSON, and for lists and objects of more than 64 levels.
+/// Throws corrupt for text that isn't JSON, and for lists and objects nested deeper than 64 levels.
 nlohmann::json parse_json(std::string_view text);
 
-/// Base of readers over the parser's events: nothing is held but what a reader keeps, and keys that
-/// are there twice can be seen. A handler of nlohmann's events that takes no value: what a format
-/// allows, its reader overrides. Handlers return true, to continue, or throw.
+/// The base of readers that use the parser's events. Such a reader holds only what it keeps, and
+/// can detect repeated keys. This base is a handler of nlohmann's events that accepts no value; a
+/// reader overrides the handlers of the values that its format allows. Handlers return true, to
+/// continue, or throw.
 class StrictJson : public nlohmann::json::json_sax_t {
  public:
   bool null() override;
@@ -32,23 +33,23 @@ class StrictJson : public nlohmann::json::json_sax_t {
   bool parse_error(std::size_t at, const std::string& token,
                    const nlohmann::detail::exception& error) override;
 
-  /// Gives all of the text to the handlers, without recursion, so that nesting costs no stack.
-  /// Throws corrupt if it isn't JSON.
+  /// Passes the whole text to the handlers. It doesn't recurse, so that nesting costs no stack.
+  /// Throws corrupt if the text isn't JSON.
   void read(std::span<const std::byte> json);
 
  protected:
-  /// `what` is for errors, "safetensors header", and isn't copied.
+  /// `what`, such as "safetensors header", appears in errors and isn't copied.
   explicit StrictJson(std::string_view what) : what_(what) {}
 
-  /// Where in the text the next value is: "tensor 'x'".
+  /// Returns the place of the next value in the text: "tensor 'x'".
   virtual std::string place() const = 0;
-  /// What it has to be there.
+  /// Returns the kind of value that is expected there.
   virtual std::string_view expected() const = 0;
 
   std::string_view what() const { return what_; }
-  /// Throws corrupt: the value found isn't what has to be there.
+  /// Throws corrupt because the value found isn't the expected one.
   [[noreturn]] void refuse(std::string_view found) const;
-  /// Throws corrupt: the object `owner` already has the key.
+  /// Throws corrupt because the object `owner` already has the key.
   [[noreturn]] void refuse_second(std::string_view owner, std::string_view key) const;
 
  private:

@@ -24,10 +24,10 @@ constexpr FieldPlace kName{0, 100};
 constexpr FieldPlace kSize{124, 12};
 constexpr FieldPlace kChecksum{148, 8};
 constexpr std::size_t kType = 156;
-constexpr FieldPlace kMagic{257, 8};  // with the version
+constexpr FieldPlace kMagic{257, 8};  // includes the version
 constexpr FieldPlace kPrefix{345, 155};
 
-/// What entries of types x and L say of the next one.
+/// Fields for the next entry, from entries of types x and L.
 struct Extension {
   std::optional<std::string> name{};
   std::optional<std::uint64_t> bytes{};
@@ -35,14 +35,15 @@ struct Extension {
 
 class Header {
  public:
-  /// `at` is the offset, for errors.
+  /// Errors have the offset `at`.
   Header(std::span<const std::byte, kBlockBytes> block, std::uint64_t at)
       : block_(block), at_(at) {}
 
   bool is_end() const {
     return std::ranges::all_of(block_, [](std::byte byte) { return byte == std::byte{}; });
   }
-  /// Signed bytes too: some old programs summed them.
+  /// Checks the checksum. Sums of signed bytes are also accepted, because some old programs made
+  /// them.
   void check_sum() const {
     std::uint64_t sum = 0;
     std::int64_t signed_sum = 0;
@@ -107,7 +108,7 @@ class Header {
   std::uint64_t at_;
 };
 
-/// Goes through records "LENGTH KEY=VALUE\n" and calls `take` with keys and values.
+/// Reads records "LENGTH KEY=VALUE\n" and calls `take` with keys and values.
 template <typename Take>
 void read_records(std::string_view records, Take take) {
   while (!records.empty()) {
@@ -115,7 +116,7 @@ void read_records(std::string_view records, Take take) {
     const auto [end, error] =
         std::from_chars(records.data(), records.data() + records.size(), length);
     const auto digits = static_cast<std::size_t>(end - records.data());
-    // At least a space, an equals sign and the line's end.
+    // A record has at least a space, an equals sign and the end of the line.
     if (error != std::errc() || length > records.size() || length < digits + 3 ||
         records[digits] != ' ' || records[length - 1] != '\n') {
       fail(Errc::corrupt, "tar: a pax record begins with {}: expected its length, KEY=VALUE",
@@ -197,19 +198,19 @@ class Scanner {
       default: break;
     }
     if (extension_.bytes) bytes = *extension_.bytes;
-    // Links, devices, folders and pipes have no data, whatever their size says.
+    // Links, devices, folders and pipes have no data, even if their headers have a size.
     if (type >= '1' && type <= '6') bytes = 0;
     const std::uint64_t begin = at_;
     pass(bytes);
     if (type == '0' || type == '\0' || type == '7') {
       const TarEntry entry{extension_.name.value_or(header.name()), begin, bytes};
-      // Before POSIX a folder was a file whose name ends so.
+      // Before POSIX, a file whose name ends with '/' was a folder.
       if (!entry.name.ends_with('/')) take_(entry);
     }
     extension_ = {};
   }
 
-  /// Goes behind the data.
+  /// Moves past the data.
   void pass(std::uint64_t bytes) {
     if (bytes > file_bytes_ - at_) {
       fail(Errc::corrupt, "tar: {} bytes of data at byte {} of a file of {}; was the file cut off?",

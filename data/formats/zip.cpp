@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// Reads numbers from the beginning of a record on.
+/// Reads the numbers of a record in order.
 class RecordReader {
  public:
   RecordReader(std::span<const std::byte> bytes, std::string_view record)
@@ -55,7 +55,7 @@ struct Directory {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
   std::uint64_t entries = 0;
-  std::uint64_t end = 0;  ///< where the records of the end begin
+  std::uint64_t end = 0;  ///< offset of the records that end the file
 };
 
 std::vector<std::byte> read_bytes(const ReadAt& read, std::uint64_t offset, std::uint64_t count) {
@@ -64,7 +64,7 @@ std::vector<std::byte> read_bytes(const ReadAt& read, std::uint64_t offset, std:
   return bytes;
 }
 
-/// The offset of the end's record: the last one whose comment ends with the file.
+/// Returns the offset of the end record, the last one whose comment ends with the file.
 std::uint64_t find_end(std::span<const std::byte> tail, std::uint64_t tail_begin) {
   for (std::size_t back = kZipEndBytes; back <= tail.size(); ++back) {
     const std::size_t at = tail.size() - back;
@@ -76,7 +76,7 @@ std::uint64_t find_end(std::span<const std::byte> tail, std::uint64_t tail_begin
   fail(Errc::corrupt, "zip: has no record of its end; is it a zip file, and whole?");
 }
 
-/// Replaces what the end's record has no room for.
+/// Reads the values that are too large for the end record.
 Directory read_zip64_end(const ReadAt& read, std::uint64_t end) {
   if (end < kZip64LocatorBytes) fail(Errc::corrupt, "zip: has no zip64 locator");
   const auto locator = read_bytes(read, end - kZip64LocatorBytes, kZip64LocatorBytes);
@@ -109,7 +109,8 @@ Directory read_zip64_end(const ReadAt& read, std::uint64_t end) {
   return directory;
 }
 
-/// Some writers, as torch.save(), add the zip64 end although the end's record has room for all.
+/// Some writers, such as torch.save(), add the zip64 end record although the values fit into the
+/// end record.
 bool has_zip64_locator(const ReadAt& read, std::uint64_t end) {
   if (end < kZip64LocatorBytes) return false;
   const auto bytes = read_bytes(read, end - kZip64LocatorBytes, kZip64LocatorBytes);
@@ -154,7 +155,7 @@ Directory find_directory(std::uint64_t file_bytes, const ReadAt& read) {
   return directory;
 }
 
-/// Sizes and place that didn't fit into the directory's fields.
+/// Reads sizes and an offset that didn't fit into the directory's fields.
 void read_zip64_extra(RecordReader extra, ZipEntry& entry, std::uint64_t& local_begin) {
   while (extra.left() > 0) {
     const auto id = extra.number<std::uint16_t>();
@@ -168,7 +169,7 @@ void read_zip64_extra(RecordReader extra, ZipEntry& entry, std::uint64_t& local_
   }
 }
 
-/// An entry of the directory; `data_begin` is where its local header is.
+/// Reads an entry of the directory; `data_begin` is the offset of its local header.
 ZipEntry read_central(RecordReader& reader) {
   reader.expect_signature(kZipCentralSignature);
   reader.skip(2 * sizeof(std::uint16_t));
@@ -199,7 +200,7 @@ ZipEntry read_central(RecordReader& reader) {
   return entry;
 }
 
-/// Goes from the local header to the data behind it.
+/// Replaces the offset of the local header by that of the data after it.
 void find_data(ZipEntry& entry, const Directory& directory, const ReadAt& read) {
   const auto refuse = [&](std::string_view what) {
     fail(Errc::corrupt, "zip: {}: {}", in_quotes(entry.name), what);
@@ -225,7 +226,7 @@ void find_data(ZipEntry& entry, const Directory& directory, const ReadAt& read) 
       directory.begin - entry.data_begin < entry.packed_bytes) {
     refuse("its data go beyond the file");
   }
-  constexpr std::uint64_t kRatioMax = 1032;  // of deflate
+  constexpr std::uint64_t kRatioMax = 1032;  // the highest ratio of deflate
   if (entry.deflated ? entry.bytes / kRatioMax > entry.packed_bytes
                      : entry.bytes != entry.packed_bytes) {
     fail(Errc::corrupt, "zip: {}: {} bytes packed to {} are impossible", in_quotes(entry.name),
@@ -242,7 +243,7 @@ void check_overlap(std::vector<ZipEntry> entries) {
   }
 }
 
-/// Unpacks a raw deflate stream that comes in pieces.
+/// Unpacks a raw deflate stream that arrives in pieces.
 class Inflater {
  public:
   explicit Inflater(const ZipEntry& entry) : entry_(entry) {
@@ -252,7 +253,7 @@ class Inflater {
   Inflater& operator=(const Inflater&) = delete;
   ~Inflater() { inflateEnd(&stream_); }
 
-  /// Unpacks the piece behind what `out` has, of which `done` bytes are there.
+  /// Unpacks the piece and appends it to the `done` bytes that `out` already has.
   void add(std::span<const std::byte> piece, std::span<std::byte> out, std::size_t& done) {
     stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(piece.data()));
     stream_.avail_in = static_cast<uInt>(piece.size());

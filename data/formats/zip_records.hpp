@@ -1,5 +1,6 @@
 #pragma once
-/// The records of a zip file: signatures and sizes without names and what follows them.
+/// The fixed parts of a zip file's records: signatures, and sizes without the names and extras that
+/// follow.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,7 @@ inline constexpr std::uint16_t kZipEncrypted = 1;  ///< a flag
 inline constexpr std::uint16_t kZipStored = 0;
 inline constexpr std::uint16_t kZipDeflated = 8;
 
-/// The extra field of what these, in place of a number, say is too large for it.
+/// The extra field that has a number if these maxima stand in the number's place.
 inline constexpr std::uint16_t kZip64ExtraId = 1;
 inline constexpr std::uint16_t kZip16Max = 0xffff;
 inline constexpr std::uint32_t kZip32Max = 0xffffffff;

@@ -1,4 +1,4 @@
-/// field_of() and decode_image().
+/// Implements field_of() and decode_image().
 
 #include <algorithm>
 #include <array>
@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::int64_t kSideMax = 1 << 16;
 
-/// What becomes which part of a field.
+/// Says which part of a picture is written to which part of a field.
 struct Placement {
   Resampling how{};
-  PixelSize size{};  ///< what is written, from (left, top) of the field on
+  PixelSize size{};  ///< the part that is written, at (left, top) in the field
   std::int64_t left = 0;
   std::int64_t top = 0;
 };
@@ -31,13 +31,13 @@ PixelRect whole(PixelSize picture) {
   return {0, 0, static_cast<double>(picture.width), static_cast<double>(picture.height)};
 }
 
-/// Half of what is left, rounded as Python does: to even.
+/// Returns half of the remaining size, rounded to even as Python does.
 std::int64_t half(std::int64_t size) { return size / 2 + (size % 4 == 3 ? 1 : 0); }
 
-/// The whole picture covers the field, and its middle is taken.
+/// Scales the whole picture to cover the field, and takes the middle.
 Placement cover(const ImageField& image, PixelSize picture) {
-  // The side that gets a given size is the shorter one, or the one that is too small if the other
-  // were given.
+  // With `short_side`, the shorter side gets that size. Otherwise the side gets the field's size
+  // for which the other side is large enough.
   const bool by_width = image.short_side > 0
                             ? picture.width <= picture.height
                             : image.width * picture.height >= image.height * picture.width;
@@ -56,7 +56,7 @@ Placement cover(const ImageField& image, PixelSize picture) {
           .size = {image.width, image.height}};
 }
 
-/// The whole picture lies in the field.
+/// Scales the whole picture to lie within the field.
 Placement contain(const ImageField& image, PixelSize picture) {
   const bool by_width = image.width * picture.height <= image.height * picture.width;
   PixelSize size{image.width, image.height};
@@ -85,7 +85,8 @@ Placement place(const ImageField& image, PixelSize picture, ItemRandom& random) 
   return {.how = {.rect = whole(picture), .scaled = size}, .size = size};
 }
 
-/// The most that a picture can be shrunk while `rect` has as many pixels as are wanted.
+/// Returns the largest factor by which the decoder can shrink the picture while `rect` still has as
+/// many pixels as needed.
 int shrink_for(const Resampling& how) {
   int shrink = 1;
   while (shrink < 8 && how.rect.width >= 2.0 * shrink * static_cast<double>(how.scaled.width) &&
@@ -95,14 +96,15 @@ int shrink_for(const Resampling& how) {
   return shrink;
 }
 
-/// The rectangle in the picture as it was decoded.
+/// Converts the rectangle to the size in which the picture was decoded.
 void shrink_rect(PixelRect& rect, PixelSize from, PixelSize to) {
   const double x = static_cast<double>(to.width) / static_cast<double>(from.width);
   const double y = static_cast<double>(to.height) / static_cast<double>(from.height);
   rect = {rect.left * x, rect.top * y, rect.width * x, rect.height * y};
 }
 
-/// element = value * scale + offset, of a channel whose values go up to `white`.
+/// Returns scale and offset (element = value * scale + offset) for a channel whose values go up to
+/// `white`.
 std::pair<float, float> scale_of(const ImageField& image, int channel, float white) {
   if (!is_floating(image.dtype)) return {1.0F, 0.0F};
   const auto number = [&](const std::vector<float>& numbers, float otherwise) {
@@ -138,7 +140,7 @@ void write_field(const ImageField& image, const Picture& picture, const Placemen
   }
   resample_picture(picture, placement, channels);
   if (image.channels == 3 && picture.channels == 1) {
-    // Gray as colours: other channels may have another scale.
+    // Gray is written to all three channels, because each may have its own scale.
     for (int c = 1; c < 3; ++c) {
       resample_picture(picture, placement,
                        std::span(channels).subspan(static_cast<std::size_t>(c)));

@@ -13,12 +13,14 @@
 namespace weft {
 namespace {
 
-/// A whole picture has at least one bit for each block of 64 pixels: the first coefficient's.
+/// A complete picture has at least one bit, of the first coefficient, for each block of 64 pixels.
 constexpr std::int64_t kPixelsPerByteMax = 8 * 64;
-/// Of a progressive picture; encoders make about ten. Each goes over the whole picture.
+/// The limit for a progressive picture. Each scan covers the whole picture; encoders make about
+/// ten.
 constexpr int kScansMax = 100;
 
-/// What libjpeg tells its caller's code; the first member, so that its address is cinfo.err.
+/// The state that libjpeg's callbacks share. `manager` is the first member, so that its address is
+/// cinfo.err.
 struct Diagnosis {
   jpeg_error_mgr manager{};
   std::jmp_buf jump{};
@@ -35,8 +37,8 @@ struct Diagnosis {
   std::longjmp(diagnosis->jump, 1);
 }
 
-/// A warning after which pixels are wrong is an error. Others, such as bytes between two markers,
-/// are found in files that show well.
+/// A warning after which pixels are wrong becomes an error. Other warnings, such as bytes between
+/// two markers, occur in files that display well.
 void warn(j_common_ptr cinfo, int level) {
   if (level >= 0) return;
   switch (cinfo->err->msg_code) {
@@ -88,13 +90,13 @@ class Decompressor {
 
   jpeg_decompress_struct& cinfo() { return cinfo_; }
 
-  /// Runs calls of libjpeg, which leaves them by longjmp: they may hold nothing that has a
+  /// Runs calls of libjpeg, which may leave them by longjmp. They must not hold objects with a
   /// destructor.
   template <typename Calls>
   void run(const Calls& calls) {
     if (try_run(calls)) return;
     const std::string message = diagnosis_.message.data();
-    jpeg_destroy_decompress(&cinfo_);  // may be called twice
+    jpeg_destroy_decompress(&cinfo_);  // a second call is allowed
     fail(diagnosis_.is_unsupported ? Errc::version : Errc::corrupt, "JPEG: {}", message);
   }
 
@@ -111,7 +113,7 @@ class Decompressor {
   jpeg_decompress_struct cinfo_{};
 };
 
-/// As printers have it; Adobe's files have the complements.
+/// Converts CMYK pixels, in which 0 means no ink, to RGB. Adobe's files have the complements.
 void make_rgb(const std::uint8_t* cmyk, std::int64_t count, bool is_complement, std::uint8_t* rgb) {
   for (std::int64_t i = 0; i < count; ++i, cmyk += 4, rgb += 3) {
     const unsigned flip = is_complement ? 0 : 255;
@@ -122,7 +124,7 @@ void make_rgb(const std::uint8_t* cmyk, std::int64_t count, bool is_complement, 
   }
 }
 
-/// What libjpeg converts to: CMYK has no way to others.
+/// Returns the colour space that libjpeg converts to. It can't convert CMYK to another one.
 J_COLOR_SPACE output_space(J_COLOR_SPACE stored, bool gray) {
   if (stored == JCS_CMYK || stored == JCS_YCCK) return JCS_CMYK;
   return gray || stored == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;

@@ -1,5 +1,5 @@
 #pragma once
-/// JPEG, by libjpeg-turbo.
+/// Decodes JPEG by libjpeg-turbo.
 
 #include <cstddef>
 #include <span>

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// Reads EXIF data with their mark in front, or a JPEG that has them.
+/// Reads EXIF data that begin with their mark, or a JPEG that contains such data.
 Orientation read_orientation(std::span<const std::byte> bytes) {
   const std::unique_ptr<ExifData, void (*)(ExifData*)> data(exif_data_new(), exif_data_unref);
   if (data == nullptr) return Orientation::upright;
@@ -32,7 +32,7 @@ Orientation read_orientation(std::span<const std::byte> bytes) {
   return number >= 1 && number <= kLast ? static_cast<Orientation>(number) : Orientation::upright;
 }
 
-/// PNG has EXIF data without their mark, WebP with or without it.
+/// Reads EXIF data with or without their mark. PNG has them without it, WebP in both forms.
 Orientation read_unmarked(std::span<const std::byte> exif) {
   using namespace std::literals;
   constexpr std::string_view kMark = "Exif\0\0"sv;
@@ -48,7 +48,7 @@ Orientation read_unmarked(std::span<const std::byte> exif) {
 
 bool is_sideways(Orientation orientation) { return orientation >= Orientation::transpose; }
 
-/// The place in the stored picture of a pixel of the turned one.
+/// Returns the position in the stored picture of the pixel (x, y) of the turned one.
 std::pair<std::int64_t, std::int64_t> stored_place(Orientation orientation, PixelSize stored,
                                                    std::int64_t x, std::int64_t y) {
   const std::int64_t right = stored.width - 1;

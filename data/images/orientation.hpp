@@ -1,5 +1,5 @@
 #pragma once
-/// EXIF's tag Orientation, and turning pictures as it says.
+/// EXIF's Orientation tag, and turning pictures by it.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,17 +15,17 @@ enum class Orientation : std::uint8_t {
   mirror,  ///< left becomes right
   rotate_180,
   flip,          ///< top becomes bottom
-  transpose,     ///< mirrored at the diagonal from the upper left
+  transpose,     ///< mirrored at the diagonal from the upper left corner
   rotate_right,  ///< by 90 degrees
   transverse,    ///< mirrored at the other diagonal
   rotate_left,
 };
 
-/// Reads a JPEG, a PNG or a WebP. The result is upright if the file doesn't say, or its EXIF data
-/// are damaged.
+/// Reads the tag of a JPEG, a PNG or a WebP. The result is upright if the file has no tag, or if
+/// its EXIF data are damaged.
 Orientation picture_orientation(std::span<const std::byte> file);
 
-/// The size of a picture of this size when it is turned.
+/// Returns the size of a picture after it is turned.
 PixelSize turned(PixelSize size, Orientation orientation);
 void turn(Picture& picture, Orientation orientation);
 

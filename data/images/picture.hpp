@@ -1,5 +1,5 @@
 #pragma once
-/// Pictures in files, decoded: what JPEG, PNG and WebP have in common.
+/// Decodes pictures in files; the common interface of JPEG, PNG and WebP.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// Decoded pixels, with channels one behind the other.
+/// Decoded pixels. The channels of a pixel are adjacent.
 struct Picture {
   PixelSize size{};
   int channels = 0;                          ///< 1 or 3
@@ -21,29 +21,30 @@ struct Picture {
   Pixels<std::uint16_t> deep_pixels() const { return {words.get(), size, channels}; }
 };
 
-/// JPEG, PNG or WebP, by the first bytes. Throws corrupt for others, naming what they are if that
-/// is known.
+/// Determines the format by the file's first bytes. Throws corrupt for other formats, naming the
+/// format if it is known.
 enum class PictureFormat : std::uint8_t { jpeg, png, webp };
 PictureFormat picture_format(std::span<const std::byte> file);
 
-/// The size that the file's header gives. Throws as decode_picture().
+/// Returns the size in the file's header. Throws as decode_picture().
 PixelSize picture_size(std::span<const std::byte> file);
 
-/// `shrink`: 1, 2, 4 or 8; a JPEG has its sizes divided by it, rounded up, and others don't.
-/// Channels are the file's or, if it is gray or to be gray, 1. A PNG of 16 bits has words if
-/// `keeps_16_bits`; else they are rounded to 8. EXIF's orientation isn't regarded. Throws corrupt
-/// for a picture that is damaged, cut off, or larger than kImagePixelsMax or than a file of these
-/// bytes can be; version for one that the decoders don't know.
+/// Decodes a file. `shrink` is 1, 2, 4 or 8; the sides of a JPEG are divided by it, rounded up, and
+/// other formats ignore it. A gray file, or `gray`, gives 1 channel; else the channels are the
+/// file's. A PNG of 16 bits has words if `keeps_16_bits`, else values are rounded to 8 bits. EXIF's
+/// orientation is ignored. Throws corrupt for a picture that is damaged, cut off, larger than
+/// kImagePixelsMax, or larger than a file of this size can be; version for one that the decoders
+/// don't know.
 Picture decode_picture(std::span<const std::byte> file, bool gray, int shrink,
                        bool keeps_16_bits = false);
 
-/// Throws corrupt unless the picture has pixels, and as few as `pixels_per_byte` allows. A file of
-/// few bytes can't ask for much memory.
+/// Throws corrupt unless the picture has pixels, and at most `pixels_per_byte` of them for each
+/// byte of the file. So a small file can't demand much memory.
 void check_picture_size(std::int64_t width, std::int64_t height, std::size_t file_bytes,
                         std::int64_t pixels_per_byte);
 
-/// Luma (ITU-R BT.601) of red, green, blue, in place of the first pixels, if there are three
-/// channels.
+/// Replaces red, green and blue by luma (ITU-R BT.601), if there are three channels. The result
+/// occupies the first part of the memory.
 void make_gray(Picture& picture);
 
 }  // namespace weft

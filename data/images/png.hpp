@@ -1,5 +1,5 @@
 #pragma once
-/// PNG, by libpng.
+/// Decodes PNG by libpng.
 
 #include <cstddef>
 #include <span>
@@ -9,9 +9,9 @@
 namespace weft {
 
 PixelSize png_size(std::span<const std::byte> file);
-/// See decode_picture(); 1 channel if the file is gray.
+/// See decode_picture(). A gray file has 1 channel.
 Picture decode_png(std::span<const std::byte> file, bool keeps_16_bits);
-/// EXIF's data, which lie in `file`; none if it has none.
+/// Returns the EXIF data, as a part of `file`; empty if there are none.
 std::span<const std::byte> png_exif(std::span<const std::byte> file);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// WebP, by libwebp.
+/// Decodes WebP by libwebp.
 
 #include <cstddef>
 #include <span>
@@ -9,9 +9,9 @@
 namespace weft {
 
 PixelSize webp_size(std::span<const std::byte> file);
-/// See decode_picture(); 3 channels.
+/// See decode_picture(). The result has 3 channels.
 Picture decode_webp(std::span<const std::byte> file);
-/// EXIF's data, which lie in `file`; none if it has none.
+/// Returns the EXIF data, as a part of `file`; empty if there are none.
 std::span<const std::byte> webp_exif(std::span<const std::byte> file);
 
 }  // namespace weft

@@ -18,11 +18,11 @@ AliasTable::AliasTable(const std::vector<double>& weights) {
     fail(Errc::invalid_argument, "WeightedSampler: all of {} weights are 0: nothing can be drawn",
          weights.size());
   }
-  double sum = 0;  // of the weights as parts of the largest, so that it is finite
+  double sum = 0;  // sum of weight / largest weight, which is finite
   for (const double weight : weights) sum += weight / *largest;
   const double mean = sum / static_cast<double>(weights.size());
   columns_.resize(weights.size());
-  std::vector<std::size_t> below;  // columns with less than their share of the draws
+  std::vector<std::size_t> below;  // columns whose own number needs less than a column's draws
   std::vector<std::size_t> above;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     columns_[i] = {weights[i] / *largest / mean, largest - weights.begin()};
@@ -38,7 +38,8 @@ AliasTable::AliasTable(const std::vector<double>& weights) {
     above.pop_back();
     below.push_back(from);
   }
-  // Of what is left, shares are 1 but for rounding; a weight of 0 must not get one.
+  // The shares of the remaining columns are 1 except for rounding. A weight of 0 must not get a
+  // share.
   for (const std::vector<std::size_t>& left : {below, above}) {
     for (const std::size_t i : left) columns_[i].share = weights[i] == 0 ? 0 : 1;
   }

@@ -1,6 +1,6 @@
 #pragma once
-/// AliasTable: draws numbers with given likelihoods in constant time (A. J. Walker, 1977; the table
-/// is made as by M. D. Vose, 1991).
+/// AliasTable: draws numbers with given probabilities in constant time (A. J. Walker, 1977; the
+/// table is built by the method of M. D. Vose, 1991).
 
 #include <cstdint>
 #include <vector>
@@ -11,7 +11,7 @@ namespace weft {
 
 class AliasTable {
  public:
-  /// Throws invalid_argument for weights that are negative, not finite, or all 0.
+  /// Throws invalid_argument for weights that are negative or not finite, and if all are 0.
   explicit AliasTable(const std::vector<double>& weights);
 
   std::int64_t draw(WordSequence& words) const {
@@ -22,7 +22,8 @@ class AliasTable {
   }
 
  private:
-  /// Of all draws that hit upon the column, this share is the column's own number.
+  /// A column of the table. Of the draws that hit a column, `share` give the column's own number
+  /// and the rest give `other`.
   struct Column {
     double share = 0;
     std::int64_t other = 0;

@@ -1,4 +1,4 @@
-/// subset() and split().
+/// Implements subset() and split().
 
 #include "data/items/chosen.hpp"
 
@@ -46,7 +46,7 @@ class Range : public Dataset {
   const std::int64_t end_;
 };
 
-/// Other indices have another name, so that a loader that continues over them is noticed.
+/// The name includes the indices. A loader that continues over other indices is thereby noticed.
 std::string name_of(std::string_view kind, const std::string& source,
                     std::span<const std::int64_t> indices) {
   const std::uint64_t digest = std::accumulate(

@@ -1,5 +1,5 @@
 #pragma once
-/// Some of the items of a dataset.
+/// A dataset of some of the items of another one.
 
 #include <cstdint>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// As subset(), with a name "kind(source)".
+/// Acts as subset(); the result's name is "kind(source)".
 DatasetPtr chosen_items(DatasetPtr source, std::vector<std::int64_t> indices,
                         std::string_view kind);
 

@@ -112,7 +112,7 @@ std::size_t detail::check_field(const std::vector<Field>& fields, std::size_t nu
 }
 
 ItemBuffer::ItemBuffer(std::vector<Field> fields) : fields_(std::move(fields)) {
-  constexpr std::size_t kAlignment = 8;  // of the largest element
+  constexpr std::size_t kAlignment = 8;  // alignment of the largest element
   std::size_t size = 0;
   for (const Field& field : fields_) {
     size += (bytes_of(field) + kAlignment - 1) / kAlignment * kAlignment;

@@ -35,7 +35,7 @@ constexpr std::array<KnownType, kDTypeCount> kTypes{
      {data_type(TypeCode::floating, 32), DType::f32},
      {data_type(TypeCode::floating, 64), DType::f64}}};
 
-/// Offsets and strides beyond that are nobody's.
+/// The limit for offsets and strides. Real tensors have no larger ones.
 constexpr std::int64_t kReachMax = std::int64_t{1} << 48;
 
 DType dtype_of_theirs(const DataType& type) {
@@ -79,7 +79,8 @@ Strides row_major(const Shape& shape) {
   return strides;
 }
 
-/// Those of dims that have one index don't count, and are as row_major() has them.
+/// Returns the tensor's strides. Strides of dims of size 1 have no effect and are replaced by those
+/// of row_major().
 Strides strides_of(const dlpack::Tensor& tensor, const Shape& shape) {
   Strides strides = row_major(shape);
   if (!tensor.strides) return strides;
@@ -98,7 +99,7 @@ Strides strides_of(const dlpack::Tensor& tensor, const Shape& shape) {
   return strides;
 }
 
-/// Row-major.
+/// Copies the elements to `out` in row-major order.
 void gather(const std::byte* from, const Shape& shape, const Strides& strides,
             std::size_t element_bytes, std::byte* out) {
   std::array<std::int64_t, kDimCountMax> index{};
@@ -152,7 +153,7 @@ HostTensor take(const dlpack::Tensor& tensor, std::shared_ptr<const void> owner)
   return {ConstElementSpan(dtype, copy.get(), count), shape, copy};
 }
 
-/// Calls the deleter when nobody has the tensor any more.
+/// Calls the deleter when the last owner releases the tensor.
 template <typename Managed>
 std::shared_ptr<Managed> own(Managed* tensor) {
   if (!tensor) fail(Errc::invalid_argument, "from_dlpack: the tensor is null");
@@ -161,7 +162,7 @@ std::shared_ptr<Managed> own(Managed* tensor) {
           }};
 }
 
-/// What to_dlpack() gives away.
+/// The object that to_dlpack() gives away.
 struct Lent {
   dlpack::ManagedTensorVersioned managed{};
   HostTensor tensor;
@@ -199,7 +200,7 @@ Tensor to_device(const HostTensor& tensor, std::source_location loc) {
 HostTensor to_host(const Tensor& tensor, std::source_location loc) {
   const TensorNode& node = *node_of(tensor, loc);
   const auto* on_host = std::get_if<HostData>(&node.storage);
-  // A parameter's may be older than its value.
+  // The host's copy of a parameter may be older than its value.
   HostData bytes = on_host != nullptr && !node.is_state()
                        ? *on_host
                        : std::make_shared<const std::vector<std::byte>>(tensor.to_bytes(loc));
@@ -238,7 +239,7 @@ DLManagedTensorVersioned* to_dlpack(HostTensor tensor) {
           },
       .flags = dlpack::kReadOnly,
       .tensor = {
-          // The flag forbids to write there.
+          // The read-only flag forbids writing there.
           .data = const_cast<std::byte*>(lent->tensor.elements.data()),
           .device = {dlpack::DeviceType::cpu, 0},
           .ndim = shape.size(),

@@ -1,6 +1,6 @@
 #pragma once
-/// The binary interface of DLPack 1.x, as dmlc/dlpack specifies it. The structs have another
-/// namespace than <dlpack/dlpack.h>, so that a program may include both.
+/// The binary interface of DLPack 1.x, as dmlc/dlpack specifies it. The structs are in another
+/// namespace than those of <dlpack/dlpack.h>, so that a program may include both.
 
 #include <cstdint>
 
@@ -27,7 +27,7 @@ struct Device {
 };
 
 struct DataType {
-  std::uint8_t code = 0;  ///< a TypeCode, or another one
+  std::uint8_t code = 0;  ///< a TypeCode, or an unknown code
   std::uint8_t bits = 0;
   std::uint16_t lanes = 1;
 
@@ -41,7 +41,7 @@ struct Tensor {
   DataType dtype{};
   std::int64_t* shape = nullptr;
   std::int64_t* strides = nullptr;  ///< in elements; null: row-major
-  std::uint64_t byte_offset = 0;    ///< of the first element, from `data` on
+  std::uint64_t byte_offset = 0;    ///< offset of the first element from `data`
 };
 
 struct Version {
@@ -49,7 +49,7 @@ struct Version {
   std::uint32_t minor = kMinorVersion;
 };
 
-/// Of another major version, only the first three members are as here.
+/// In another major version only the first three members are guaranteed to be as here.
 struct ManagedTensorVersioned {
   Version version{};
   void* manager_ctx = nullptr;
@@ -58,7 +58,7 @@ struct ManagedTensorVersioned {
   Tensor tensor{};
 };
 
-/// From before version 1.
+/// The struct that DLPack used before version 1.
 struct ManagedTensor {
   Tensor tensor{};
   void* manager_ctx = nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-/// Checks that datasets make of fields.
+/// Checks of the fields of datasets.
 
 #include <span>
 #include <string>
@@ -10,25 +10,25 @@
 
 namespace weft {
 
-/// "x f32[28,28], y i32[]".
+/// Returns for example "x f32[28,28], y i32[]".
 std::string fields_text(const std::vector<Field>& fields);
 
-/// Throws invalid_argument, naming the dataset, unless there are fields, and their names aren't
-/// empty and there once.
+/// Throws invalid_argument, naming the dataset, unless there are fields, and their names are unique
+/// and not empty.
 void check_fields(std::string_view dataset, const std::vector<Field>& fields);
 
-/// "zip(a, b)"; of many parts, the first ones.
+/// Returns for example "zip(a, b)"; of many parts it names only the first ones.
 std::string name_of_parts(std::string_view kind, std::span<const DatasetPtr> parts);
 
 /// Throws invalid_argument unless there are parts, none of them null.
 void check_parts(std::string_view kind, std::span<const DatasetPtr> parts);
-/// And unless all have the fields of the first.
+/// Also throws invalid_argument unless all parts have the fields of the first part.
 void check_alike(std::string_view kind, std::span<const DatasetPtr> parts);
 
 /// See Dataset::is_sequential().
 bool is_any_sequential(std::span<const DatasetPtr> parts);
-/// Throws invalid_argument for a sequential part: `kind` reads items in another order. `advice`
-/// says what to do.
+/// Throws invalid_argument for a sequential part, because `kind` reads items in another order. The
+/// message ends with `advice`.
 void check_any_order(std::string_view kind, std::span<const DatasetPtr> parts,
                      std::string_view advice);
 

@@ -24,7 +24,7 @@ T luma(double red, double green, double blue) {
   return static_cast<T>(0.2989 * red + 0.587 * green + 0.114 * blue);
 }
 
-/// Calls `change(red, green, blue)` for each pixel of three channels.
+/// Calls `change(red, green, blue)` for each pixel of a picture with three channels.
 template <typename T, typename Change>
 void change_colours(const Image<T>& image, Change change) {
   const std::int64_t plane = image.height * image.width;
@@ -86,15 +86,15 @@ std::array<double, 3> to_rgb(const Hsv& hsv) {
   }
 }
 
-/// A number from 0 to 1 as a pixel.
+/// Converts a number from 0 to 1 to a pixel value.
 template <typename T>
 T from_unit(double value) {
-  // So that each of 256 integers stands for an equal part.
+  // With this factor, each of the 256 integers stands for an equal part of [0, 1].
   constexpr double kSteps = 255 + 1 - 1e-3;
   return std::is_floating_point_v<T> ? static_cast<T>(value) : static_cast<T>(value * kSteps);
 }
 
-/// The pixel at a place, or `fill` beyond the picture.
+/// Returns the pixel at a position, or `fill` outside of the picture.
 template <typename T>
 double pixel_at(const Image<const T>& image, std::int64_t channel, std::int64_t y, std::int64_t x,
                 double fill) {

@@ -1,5 +1,6 @@
 #pragma once
-/// Functions that change the colours of a picture [channels, height, width], and move its pixels.
+/// Functions that change the colours of a picture [channels, height, width], and that move its
+/// pixels.
 
 #include <cstdint>
 #include <span>
@@ -8,8 +9,8 @@
 
 namespace weft {
 
-/// A picture between two steps. `T`: float, with values from 0 to 1; std::uint8_t or std::int32_t,
-/// with values from 0 to 255.
+/// A picture between two steps. `T` is float, with values from 0 to 1, or std::uint8_t or
+/// std::int32_t, with values from 0 to 255.
 template <typename T>
 struct Image {
   std::span<T> pixels;
@@ -26,8 +27,8 @@ Image<T> as_image(std::span<T> pixels, const Shape& shape) {
   return {pixels, shape[0], shape[1], shape[2]};
 }
 
-// torchvision's functions of these names, in place. Integers are cut off, as there. Saturation and
-// hue change nothing of a picture that doesn't have three channels.
+// These are torchvision's functions of the same names, in place. As in torchvision, they truncate
+// integers. Saturation and hue leave a picture unchanged unless it has three channels.
 
 template <typename T>
 void adjust_brightness(const Image<T>& image, double factor);
@@ -35,12 +36,12 @@ template <typename T>
 void adjust_contrast(const Image<T>& image, double factor);
 template <typename T>
 void adjust_saturation(const Image<T>& image, double factor);
-/// `shift`: -0.5 to 0.5, a part of the circle of hues.
+/// `shift` is a part of the hue circle, -0.5 to 0.5.
 template <typename T>
 void adjust_hue(const Image<T>& image, double shift);
 
-/// The pixel at (x, y) of a picture comes from (a x + b y + c, d x + e y + f) of another; both are
-/// measured from the middles of the pictures.
+/// Maps pixels: the pixel at (x, y) of the result comes from (a x + b y + c, d x + e y + f) of the
+/// source. Both positions are relative to the middle of their picture.
 struct PixelMap {
   double a = 1;
   double b = 0;
@@ -49,10 +50,11 @@ struct PixelMap {
   double e = 1;
   double f = 0;
 };
-/// Counterclockwise, in degrees.
+/// Returns a counterclockwise rotation by an angle in degrees.
 PixelMap rotation(double degrees);
 
-/// `out` has the size of `in`. Pixels from beyond the picture are `fill`.
+/// Moves the pixels of `in` to `out`, which has the same size. Pixels from outside of the picture
+/// become `fill`.
 template <typename T>
 void warp(const Image<const T>& in, const Image<T>& out, const PixelMap& map, bool is_bilinear,
           double fill);

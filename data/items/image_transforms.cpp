@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSideMax = std::int64_t{1} << 20;
 
-/// Throws invalid_argument unless the part lies in the picture.
+/// Throws invalid_argument unless the part lies within the picture.
 void check_part(std::string_view step, std::int64_t height, std::int64_t width,
                 std::int64_t height_max, std::int64_t width_max) {
   if (height >= 1 && height <= height_max && width >= 1 && width <= width_max) return;
@@ -37,14 +37,14 @@ float of_channel(const std::vector<float>& numbers, std::int64_t channel) {
   return numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(channel)];
 }
 
-// Of each step: the shape that it makes, and what it does.
+// The functions for each step: one returns the shape that the step makes, another applies it.
 
 Shape shape_after(const RandomCrop& step, const TensorType& type) {
   if (step.padding < 0 || step.padding > kSideMax) {
     fail(Errc::invalid_argument, "RandomCrop: padding = {}: expected 0 to {}", step.padding,
          kSideMax);
   }
-  constexpr float kFillMax = 1e9F;  // i32 has it
+  constexpr float kFillMax = 1e9F;  // i32 can hold this value
   if (!(std::abs(step.fill) <= kFillMax)) {
     fail(Errc::invalid_argument, "RandomCrop: fill = {}: expected -{} to {}", step.fill, kFillMax,
          kFillMax);
@@ -54,7 +54,7 @@ Shape shape_after(const RandomCrop& step, const TensorType& type) {
   return {type.shape[0], step.height, step.width};
 }
 
-/// The part of `in` from (top, left) on, which may lie beyond it.
+/// Copies the part of `in` that begins at (top, left). It may extend beyond the picture.
 template <typename T>
 void copy_part(const Image<const T>& in, const Image<T>& out, std::int64_t top, std::int64_t left,
                T fill = 0) {
@@ -90,7 +90,7 @@ Shape shape_after(const CenterCrop& step, const TensorType& type) {
 
 template <typename T>
 void apply(const CenterCrop&, const Image<const T>& in, const Image<T>& out, ItemRandom&) {
-  // Halves to even, as Python rounds.
+  // Halves are rounded to even, as Python does.
   const auto half = [](std::int64_t size) { return size / 2 + (size % 4 == 3 ? 1 : 0); };
   copy_part(in, out, half(in.height - out.height), half(in.width - out.width));
 }
@@ -201,7 +201,7 @@ Shape shape_after(const RandomRotation& step, const TensorType& type) {
     fail(Errc::invalid_argument, "RandomRotation: degrees = {}: expected 0 to {}", step.degrees,
          kDegreesMax);
   }
-  constexpr float kFillMax = 1e9F;  // i32 has it
+  constexpr float kFillMax = 1e9F;  // i32 can hold this value
   const float most = type.dtype == DType::u8 ? 255.0F : kFillMax;
   if (!(std::abs(step.fill) <= most) || (type.dtype == DType::u8 && step.fill < 0)) {
     fail(Errc::invalid_argument, "RandomRotation: fill = {}: expected a pixel of {}", step.fill,
@@ -231,7 +231,7 @@ void apply(const RandAugment& step, const Image<const T>& in, const Image<T>& ou
   }
 }
 
-/// Steps with the shapes between them.
+/// The steps and the shapes between them.
 struct Pipeline {
   std::string field;
   std::vector<ImageStep> steps;

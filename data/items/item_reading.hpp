@@ -1,5 +1,5 @@
 #pragma once
-/// What Dataset::read() and Stream::next() check and add to errors.
+/// Checks that Dataset::read() and Stream::next() make, and the names that they add to errors.
 
 #include <exception>
 #include <string_view>
@@ -19,7 +19,7 @@ void check_memory(const Source& source, ItemMemory out) {
   if (!fits(source.fields(), out)) refuse_memory(source.name(), source.fields(), out);
 }
 
-/// An Error that has the name and the index already: what is around lets it pass.
+/// An Error that already has the name and the index. Enclosing datasets rethrow it unchanged.
 class ItemError : public Error {
  public:
   ItemError(Errc code, std::string_view name, const Item& item, std::string_view what)
@@ -27,12 +27,13 @@ class ItemError : public Error {
               fmt::format("{}: item {} of epoch {}: {}", name, item.index, item.epoch, what)) {}
 };
 
-/// Stands for the message of an exception that has none.
+/// The message for an exception that has none.
 inline constexpr std::string_view kUnknownException =
     "an exception that isn't derived from std::exception; throw one that is, which says more";
 
-/// Calls the function; what it throws gets a place, such as a path, in front of its message. An
-/// Error keeps its code, any other exception is loop_failed; the new one holds the exception.
+/// Calls the function. If it throws, a place such as a path is put in front of the message. An
+/// Error keeps its code; any other exception becomes loop_failed. The new exception nests the old
+/// one.
 template <typename Function, typename Place>
 auto with_place(Function&& function, Place&& place) {
   try {
@@ -47,8 +48,8 @@ auto with_place(Function&& function, Place&& place) {
   }
 }
 
-/// Calls the function; what it throws becomes an ItemError, which holds the exception.
-/// `source` has a name().
+/// Calls the function. If it throws, the exception becomes an ItemError that nests it. `source` has
+/// a name().
 template <typename Source, typename Function>
 auto read_named(const Source& source, const Item& item, Function function) {
   try {

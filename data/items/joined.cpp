@@ -1,4 +1,4 @@
-/// zip() and concat().
+/// Implements zip() and concat().
 
 #include <algorithm>
 #include <utility>
@@ -68,7 +68,7 @@ class Concat : public Dataset {
   }
 
  private:
-  /// The number of the part that has the item, and where it begins.
+  /// Returns the number of the part that has the item, and the index of the part's first item.
   std::pair<std::size_t, std::int64_t> part_of(std::int64_t index) const {
     const auto part =
         static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
@@ -82,7 +82,7 @@ class Concat : public Dataset {
 
   const std::vector<DatasetPtr> parts_;
   const std::string name_;
-  std::vector<std::int64_t> ends_;  // of each part, in items
+  std::vector<std::int64_t> ends_;  // end of each part, in items
 };
 
 }  // namespace

@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-/// The items of each part in a block: shares of kMixBlock, rounded so that they add up to it, up
-/// where most is lost.
+/// Returns the number of items of each part in a block. Shares of kMixBlock are rounded down; the
+/// parts that lose most get one more until the numbers add up to kMixBlock.
 std::vector<std::uint64_t> block_counts(std::span<const double> weights,
                                         std::span<const DatasetPtr> parts) {
   if (weights.size() != parts.size()) {
@@ -48,7 +48,7 @@ std::vector<std::uint64_t> block_counts(std::span<const double> weights,
   return counts;
 }
 
-/// With the options, so that a loader that continues over another mix is noticed.
+/// The name includes the options. A loader that continues over another mix is thereby noticed.
 std::string name_of(std::span<const DatasetPtr> parts, std::span<const double> weights,
                     const MixOptions& options) {
   return fmt::format("{} by {:g}{}", name_of_parts("mix", parts), fmt::join(weights, ":"),
@@ -80,8 +80,8 @@ class Mix : public Dataset {
   bool is_sequential() const override { return is_any_sequential(parts_); }
 
  private:
-  /// The mix is one row of blocks, without end; epochs are pieces of it. A block is a permutation
-  /// of places, and each part has a range of them.
+  /// The mix is an endless sequence of blocks; epochs are pieces of it. A block is a permutation of
+  /// places, in which each part has a range.
   void read_item(const Item& item, ItemMemory out) const override {
     const std::uint64_t at =
         item.epoch * static_cast<std::uint64_t>(size_) + static_cast<std::uint64_t>(item.index);
@@ -104,11 +104,11 @@ class Mix : public Dataset {
   }
 
   const std::vector<DatasetPtr> parts_;
-  const std::vector<std::uint64_t> counts_;  // of each part in a block
+  const std::vector<std::uint64_t> counts_;  // number of each part's items in a block
   const std::string name_;
   std::int64_t size_;
   const bool shuffle_;
-  std::vector<std::uint64_t> ends_;  // of each part's places
+  std::vector<std::uint64_t> ends_;  // end of each part's range of places
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// mix_up() and cut_mix().
+/// Implements mix_up() and cut_mix().
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-/// In (0, 1).
+/// Returns a uniform number between 0 and 1, both excluded.
 double open_uniform(ItemRandom& random) {
   constexpr double kWords = 4294967296.0;
   return (static_cast<double>(random()) + 0.5) / kWords;
@@ -26,7 +26,8 @@ double normal(ItemRandom& random) {
   return radius * std::cos(2 * std::numbers::pi * open_uniform(random));
 }
 
-/// G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables" (2000).
+/// Returns the logarithm of a gamma variable (G. Marsaglia, W. W. Tsang, "A simple method for
+/// generating gamma variables", 2000).
 double log_gamma(double shape, ItemRandom& random) {
   if (shape < 1) {
     return log_gamma(shape + 1, random) + std::log(open_uniform(random)) / shape;
@@ -52,7 +53,7 @@ double beta(double alpha, ItemRandom& random) {
 
 using Pixels2 = std::pair<std::span<float>, std::span<const float>>;
 
-/// Changes the first picture by the second, and returns the share of the first that remains.
+/// Mixes the second picture into the first. Returns the share of the first that remains.
 using MixPictures = double (*)(const Shape& shape, Pixels2 pictures, double share,
                                ItemRandom& random);
 
@@ -136,7 +137,7 @@ class MixedImages : public Dataset {
     ItemRandom random(item);
     const double share = beta(options_.alpha, random);
     const Item partner{random.below(size()), item.epoch, inner_seed(item.seed, 1)};
-    // The item itself is read to its place, but for the class.
+    // All fields of the item itself, except the class, are read directly into their places.
     std::int32_t own_class = 0;
     std::vector<std::span<std::byte>> places(out.begin(), out.end());
     places[label_] = std::as_writable_bytes(std::span(&own_class, 1));

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// The least number whose square is at least `size`.
+/// Returns the smallest number whose square is at least `size`.
 std::uint64_t root_above(std::uint64_t size) {
   auto root = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(size)));
   while (root * root >= size) --root;
@@ -15,7 +15,7 @@ std::uint64_t root_above(std::uint64_t size) {
   return root;
 }
 
-/// A number below `count`, which is at most 2^32, that depends on every bit of `word`.
+/// Returns a number below `count` (at most 2^32) that depends on every bit of `word`.
 std::uint64_t scatter(std::uint64_t word, std::uint64_t count) {
   word = (word ^ word >> 32) * 0xd6e8feb86659fd93U;
   word = (word ^ word >> 29) * 0x9fb21c651e98df25U;

@@ -1,5 +1,5 @@
 #pragma once
-/// Random orders of 0..size-1 in which any place can be asked for.
+/// Random permutations of 0..size-1. The element at any place can be computed directly.
 
 #include <array>
 #include <cstdint>
@@ -9,12 +9,11 @@
 
 namespace weft {
 
-/// A permutation worked out place by place, without memory. A number below a * b is a pair of a
-/// number of Z_a and one of Z_b; each round adds to one of them a function of the other, which has
-/// an inverse whatever the function is. As a * b may be more than `size`, what lands there goes
-/// through again until it is below `size`; since a * b - size < a, that is rare. It is a Feistel
-/// network (M. Luby, C. Rackoff, 1988) without powers of two. Of few items it doesn't reach every
-/// order.
+/// A permutation that computes each place without a table. A number below a * b is a pair of a
+/// number of Z_a and one of Z_b. Each round adds to one of them a function of the other, which can
+/// be inverted whatever the function is. a * b may be more than `size`, so numbers not below `size`
+/// pass through again; this is rare because a * b - size < a. It is a Feistel network (M. Luby, C.
+/// Rackoff, 1988) without powers of two. For few items it doesn't reach every order.
 class KeyedPermutation {
  public:
   /// `size` is at least 1.
@@ -33,11 +32,11 @@ class KeyedPermutation {
   std::array<std::uint64_t, kRounds> keys_{};
 };
 
-/// A permutation of which every one is as likely as the other, as far as the key allows: a table
-/// (R. Durstenfeld, 1964) of fewer than 65,536 items, else a KeyedPermutation.
+/// A permutation, chosen uniformly as far as the key allows. For fewer than 65,536 items it is a
+/// table (R. Durstenfeld, 1964), else a KeyedPermutation.
 class Shuffle {
  public:
-  /// Sizes from here on have no table.
+  /// Permutations of at least this size have no table.
   static constexpr std::int64_t kTableEnd = 65'536;
 
   /// `size` is at least 1.

@@ -1,5 +1,6 @@
 #pragma once
-/// RandAugment, and functions on pictures of bytes that it needs beside those of image_steps.hpp.
+/// RandAugment, and the functions on pictures of bytes that it needs in addition to
+/// image_steps.hpp.
 
 #include <cstdint>
 
@@ -12,20 +13,20 @@ namespace weft {
 
 using ByteImage = Image<std::uint8_t>;
 
-// Pillow's ImageOps of these names, in place.
+// These are the functions of the same names in Pillow's ImageOps, in place.
 
-/// Keeps the upper bits of each pixel.
+/// Keeps the upper `bits` bits of each pixel.
 void posterize(const ByteImage& image, int bits);
-/// Complements the pixels from a threshold on.
+/// Replaces pixels that are at least `threshold` by their complements.
 void solarize(const ByteImage& image, double threshold);
-/// Each channel gets the values 0 and 255.
+/// Stretches the values of each channel to the range 0 to 255.
 void auto_contrast(const ByteImage& image);
-/// Each channel gets its values about equally often.
+/// Spreads the values of each channel so that they occur about equally often.
 void equalize(const ByteImage& image);
-/// ImageEnhance's Sharpness.
+/// Changes the sharpness as Pillow's ImageEnhance.Sharpness does.
 void adjust_sharpness(const ByteImage& image, double factor);
 
-/// Throws invalid_argument for options that can't be, and for other fields than u8.
+/// Throws invalid_argument for invalid options, and for a field that isn't u8.
 void check_augment(const RandAugment& step, const TensorType& type);
 void apply_augment(const RandAugment& step, const ByteImage& image, ItemRandom& random);
 

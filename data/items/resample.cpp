@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// The pixels below an output pixel and their weights, which sum to 1.
+/// The input pixels that contribute to an output pixel. Their weights sum to 1.
 struct Taps {
   std::int64_t first = 0;
   std::size_t weights_begin = 0;
@@ -19,12 +19,12 @@ struct Taps {
 
 class Axis {
  public:
-  /// Outputs first..first+count-1 of `out_size` into which begin..begin+length is divided, of a
-  /// line of `in_size` pixels.
+  /// Computes the taps of outputs first..first+count-1. The range begin..begin+length of a line of
+  /// `in_size` pixels is divided into `out_size` outputs.
   Axis(double begin, double length, std::int64_t in_size, std::int64_t out_size, std::int64_t first,
        std::int64_t count) {
     const double step = length / static_cast<double>(out_size);
-    // The filter is as wide as an output pixel, but where that is less than a pixel.
+    // The filter is as wide as an output pixel, but at least as wide as an input pixel.
     const double reach = std::max(step, 1.0);
     const auto least = static_cast<std::int64_t>(std::floor(begin));
     const std::int64_t most =
@@ -54,7 +54,7 @@ class Axis {
       weights_.push_back(static_cast<float>(weight));
       sum += weight;
     }
-    if (sum == 0) {  // by rounding
+    if (sum == 0) {  // possible by rounding
       weights_[begin] = 1;
       sum = 1;
     }
@@ -71,7 +71,7 @@ class Axis {
 template <int kChannels, typename T>
 void resample_channels(const Pixels<T>& from, const Axis& columns, const Axis& rows,
                        std::span<const ChannelOut> out) {
-  // Only the columns that an output needs.
+  // Only the columns that some output needs are read.
   const Taps& last = columns.taps().back();
   const auto begin = static_cast<std::size_t>(columns.taps().front().first);
   const std::size_t end = static_cast<std::size_t>(last.first) + last.count;

@@ -1,5 +1,5 @@
 #pragma once
-/// Changes the size of pictures by a triangle filter.
+/// Resizes pictures by a triangle filter.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// A rectangle in a picture, in pixels that may have fractions.
+/// A rectangle in a picture, in pixels; fractions are allowed.
 struct PixelRect {
   double left = 0;
   double top = 0;
@@ -26,8 +26,8 @@ struct PixelSize {
   friend bool operator==(const PixelSize&, const PixelSize&) = default;
 };
 
-/// Pixels with channels one behind the other, row-major. `T`: std::uint8_t, std::uint16_t, or
-/// float of one channel.
+/// Row-major pixels; the channels of a pixel are adjacent. `T` is std::uint8_t, std::uint16_t, or
+/// float for one channel.
 template <typename T>
 struct Pixels {
   const T* data = nullptr;
@@ -35,8 +35,8 @@ struct Pixels {
   int channels = 1;
 };
 
-/// What is made of a picture: `rect` of it gets the size `scaled`, of which the part from
-/// (left, top) on is written.
+/// A resizing: `rect` of a picture is scaled to `scaled`, and the part of the result that begins at
+/// (left, top) is written.
 struct Resampling {
   PixelRect rect{};
   PixelSize scaled{};
@@ -44,7 +44,7 @@ struct Resampling {
   std::int64_t top = 0;
 };
 
-/// Where a channel goes: element = value * scale + offset. `row_stride` in elements.
+/// The destination of a channel: element = value * scale + offset. `row_stride` is in elements.
 struct ChannelOut {
   float* data = nullptr;
   std::int64_t row_stride = 0;
@@ -52,19 +52,20 @@ struct ChannelOut {
   float offset = 0;
 };
 
-/// Writes `size` pixels of each channel. `rect` lies in the picture; pixels beyond it are left out
-/// of the means.
+/// Writes `size` pixels of each channel. `rect` must lie within the picture; pixels beyond the
+/// picture don't count in the means.
 template <typename T>
 void resample(const Pixels<T>& from, const Resampling& how, PixelSize size,
               std::span<const ChannelOut> out);
 
-/// See RandomArea. In whole pixels.
+/// Draws a rectangle in whole pixels; see RandomArea.
 PixelRect random_rect(const RandomArea& area, PixelSize picture, ItemRandom& random);
 
-/// Throws invalid_argument, naming what has the area, for bounds that no area can have.
+/// Throws invalid_argument for bounds that no area can satisfy. The message names `what`, which has
+/// the area.
 void check_area(const RandomArea& area, std::string_view what);
 
-/// Throws invalid_argument unless there is a finite number for each channel, or one for all.
+/// Throws invalid_argument unless there is one finite number for each channel, or one for all.
 void check_channel_numbers(std::string_view what, std::span<const float> numbers,
                            std::int64_t channels);
 /// Throws invalid_argument for a number that isn't positive.

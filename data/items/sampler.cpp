@@ -15,7 +15,7 @@ namespace {
 
 std::uint64_t as_unsigned(std::int64_t number) { return static_cast<std::uint64_t>(number); }
 
-/// Batches of an epoch of `size` items.
+/// Returns the number of batches in an epoch of `size` items.
 std::uint64_t count_steps(std::string_view sampler, std::int64_t size, std::int64_t batch_size,
                           bool drop_last) {
   if (size < 1) fail(Errc::invalid_argument, "{}: size = {}: expected 1 or more", sampler, size);
@@ -80,7 +80,8 @@ class WeightedOrder : public SampleOrder {
   const std::uint64_t seed_;
 };
 
-/// A window: `items` in the order of rows, of whole batches but for the epoch's last.
+/// The order of a window. `items` are in the order of rows and form whole batches, except at the
+/// end of the epoch.
 class WindowOrder : public SampleOrder {
  public:
   WindowOrder(std::uint64_t begin_step, std::uint64_t end_step, std::uint64_t epoch,
@@ -105,7 +106,7 @@ class WindowOrder : public SampleOrder {
   const std::vector<std::int64_t> items_;
 };
 
-/// Sorts whole batches by length, and gives them random order if there is a key.
+/// Sorts the items of whole batches by length; with `shuffle`, puts the batches into random order.
 std::vector<std::int64_t> sort_batches(std::vector<std::int64_t> items,
                                        const LengthSamplerOptions& options, PhiloxKey key) {
   std::ranges::stable_sort(items, {},
@@ -128,7 +129,7 @@ std::vector<Item> Sampler::batch(std::uint64_t step, std::int64_t replica,
   if (num_replicas < 1 || replica < 0 || replica >= num_replicas) {
     fail(Errc::invalid_argument, "replica = {} of num_replicas = {}", replica, num_replicas);
   }
-  // The first rows of the batch are one more where it can't be divided.
+  // If the batch can't be divided evenly, the first replicas get one more row.
   const std::int64_t least = batch_size() / num_replicas;
   const std::int64_t more = batch_size() % num_replicas;
   const std::int64_t begin = replica * least + std::min(replica, more);

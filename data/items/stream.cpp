@@ -54,7 +54,7 @@ class ShuffleBuffer : public Stream {
     if (is_ended_ || !fill(drawn, held_)) std::swap(slots_[drawn], slots_[--held_]);
     return true;
   }
-  /// Reads an item to the slot, after which `held` are held.
+  /// Reads an item into the slot. If there is one, `held` items are then held.
   bool fill(std::size_t slot, std::size_t held) {
     is_ended_ = !source_->next(slots_[slot].memory());
     if (!is_ended_) held_ = held;
@@ -65,9 +65,9 @@ class ShuffleBuffer : public Stream {
   const std::size_t size_;
   const std::uint64_t seed_;
   WordSequence words_;
-  std::vector<ItemBuffer> slots_;  // the first held_ have an item
+  std::vector<ItemBuffer> slots_;  // the first held_ slots have an item
   std::size_t held_ = 0;
-  bool is_ended_ = false;  // the source
+  bool is_ended_ = false;  // whether the source has ended
 };
 
 }  // namespace

@@ -7,19 +7,19 @@
 
 namespace weft {
 
-/// The epochs of a stream one behind the other, numbered from 0 on. Any row
-/// can be reached, so that a loop can go on at any step; only forward in little time.
+/// The rows of a stream's epochs in sequence, numbered from 0. Any row can be reached, so that a
+/// loop can continue at any step. Only moving forward is fast.
 class StreamRows {
  public:
   explicit StreamRows(StreamPtr stream);
 
   const Stream& stream() const { return *stream_; }
-  /// The number of the row that read() will give.
+  /// Returns the number of the row that read() will return next.
   std::uint64_t row() const { return row_; }
-  /// Skips items, or begins anew. Throws as Stream::skip(), and invalid_argument for an epoch
-  /// without items.
+  /// Moves to a row: skips items, or restarts the stream to move back. Throws as Stream::skip(),
+  /// and invalid_argument for an epoch without items.
   void seek(std::uint64_t row);
-  /// Throws as Stream::next(), and as seek(). After an error of read() row() is what it was.
+  /// Throws as Stream::next(), and as seek(). If read() fails, row() remains unchanged.
   void read(ItemMemory out);
 
  private:
@@ -28,7 +28,7 @@ class StreamRows {
 
   StreamPtr stream_;
   std::uint64_t row_ = 0;
-  bool is_lost_ = false;  // an error has left the stream somewhere
+  bool is_lost_ = false;  // after an error the stream's position is unknown
 };
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// Random words for data: which stream they are of, and numbers made of them.
+/// Random words for data: the streams to which they belong, and numbers made of them.
 
 #include <array>
 #include <bit>
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// What the words of a seed are for, so that no two uses have the same. Values are stable: the
-/// order of a training that is resumed depends on them.
+/// The purpose of a seed's words, so that no two purposes use the same words. Values never change,
+/// because the order of a resumed training depends on them.
 enum class DataStream : std::uint32_t {
   item = 0x64617461,
   shuffle,
@@ -29,7 +29,7 @@ constexpr std::uint32_t high_word(std::uint64_t word) {
   return static_cast<std::uint32_t>(word >> 32);
 }
 
-/// The key of a stream's `number`, such as an epoch.
+/// Returns the key of a stream's `number`, such as an epoch.
 constexpr PhiloxKey data_key(std::uint64_t seed, DataStream stream, std::uint64_t number,
                              std::uint32_t part = 0) {
   const PhiloxBlock block =
@@ -38,17 +38,17 @@ constexpr PhiloxKey data_key(std::uint64_t seed, DataStream stream, std::uint64_
   return {block[0], block[1]};
 }
 
-/// A seed for what lies within a dataset, other than the seed of the whole.
+/// Returns a seed for a part within a dataset. It differs from the seed of the whole dataset.
 constexpr std::uint64_t inner_seed(std::uint64_t seed, std::uint64_t number) {
   const PhiloxKey key = data_key(seed, DataStream::inner_seed, number);
   return std::uint64_t{key[1]} << 32 | key[0];
 }
 
-/// In 0..count-1, each as likely as the other; count >= 1. `words` gives uniform 32-bit words.
+/// Returns a uniform number in 0..count-1; count >= 1. `words` gives uniform 32-bit words.
 template <typename Words>
 std::uint64_t number_below(Words& words, std::uint64_t count) {
   if (high_word(count) == 0) {
-    // D. Lemire, "Fast random integer generation in an interval" (2019).
+    // This is the method of D. Lemire, "Fast random integer generation in an interval" (2019).
     const std::uint32_t divisor = low_word(count);
     const std::uint32_t surplus = (0U - divisor) % divisor;
     for (;;) {
@@ -64,8 +64,8 @@ std::uint64_t number_below(Words& words, std::uint64_t count) {
   }
 }
 
-/// Word `drawn` of a key, which is counted on; `place` tells apart sequences of one key. `block`
-/// has the words of the last call.
+/// Returns word number `drawn` of a key and increments `drawn`. `place` distinguishes the sequences
+/// of one key. `block` keeps words between calls.
 constexpr std::uint32_t draw_word(PhiloxKey key, std::uint64_t place, std::uint64_t& drawn,
                                   PhiloxBlock& block) {
   const std::uint64_t number = drawn / 4;

@@ -17,7 +17,8 @@ using Kind = PickleValue::Kind;
 
 constexpr std::size_t kNameBytesMax = 4096;
 constexpr std::size_t kDimsMax = 64;
-/// One value may be in many places, so that few bytes could describe a tree without end.
+/// The limit of visited containers. One value may be in many places, so that a small file could
+/// describe an endless tree.
 constexpr std::size_t kContainersMax = std::size_t{1} << 18;
 
 /// Finds the tensors within a value, and their names.
@@ -65,7 +66,7 @@ class Flattening {
     const PickleValue& key = values_.at(id);
     if (key.kind == Kind::text) return std::string(key.text);
     if (key.kind == Kind::integer) return fmt::format("{}", key.number);
-    return "?";  // a tuple and the like
+    return "?";  // for a tuple or another unnamed key
   }
   std::vector<std::int64_t> numbers_of(PickleId id, const std::string& name) const {
     std::vector<std::int64_t> numbers;
@@ -126,8 +127,8 @@ class Flattening {
   std::vector<PickledTensor> tensors_;
   std::set<std::string> names_;
   std::size_t name_bytes_ = 0;
-  std::size_t visits_ = 0;      // of values in containers
-  std::size_t containers_ = 0;  // that were visited
+  std::size_t visits_ = 0;      // number of visited values in containers
+  std::size_t containers_ = 0;  // number of visited containers
 };
 
 }  // namespace

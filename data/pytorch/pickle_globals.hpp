@@ -25,17 +25,17 @@ enum class PickleGlobal : std::uint8_t {
 /// The element type of a torch dtype or a typed storage.
 struct TorchElement {
   std::string_view torch{};    ///< "float32"
-  std::string_view storage{};  ///< "FloatStorage"; "" where storages are untyped
+  std::string_view storage{};  ///< "FloatStorage"; "" if storages are untyped
   std::string_view dtype{};    ///< "F32"
   int bytes = 0;
 };
 
 struct KnownGlobal {
   PickleGlobal global = PickleGlobal::ordered_dict;
-  const TorchElement* element = nullptr;  ///< of a dtype or a typed storage
+  const TorchElement* element = nullptr;  ///< element of a dtype or a typed storage
 };
 
-/// Absent for all others.
+/// Returns nothing for an unknown global.
 std::optional<KnownGlobal> find_pickle_global(std::string_view module, std::string_view name);
 
 }  // namespace weft

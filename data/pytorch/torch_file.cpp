@@ -13,12 +13,12 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kPickle = "/data.pkl";
-/// The pickle of a number that PyTorch took for it.
+/// The pickle of the number that identifies a file of PyTorch's old format.
 constexpr std::string_view kOldHead = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19";
 
 using Entries = std::map<std::string, ZipEntry>;
 
-/// The folder within the zip that has all entries.
+/// Returns the folder within the zip that contains all entries.
 std::string find_root(const Entries& entries) {
   std::string root;
   for (const auto& [name, entry] : entries) {
@@ -44,7 +44,7 @@ void require_little_endian(const Entries& entries, const std::string& root, cons
   fail(Errc::version, "torch: its byte order is {}; expected little", in_quotes(order));
 }
 
-/// Where the tensor's first element is.
+/// Returns the offset of the tensor's first element in the file.
 std::uint64_t place(const PickledTensor& tensor, const Entries& entries, const std::string& root) {
   const auto found = entries.find(root + "/data/" + tensor.storage);
   if (found == entries.end()) {

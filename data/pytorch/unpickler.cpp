@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// What a function of tensors or a storage has at most.
+/// The largest number of arguments of a function that rebuilds a tensor or a storage.
 constexpr std::size_t kArgumentsMax = 16;
 constexpr std::int64_t kStorageElementsMax = std::int64_t{1} << 56;
 
@@ -80,7 +80,7 @@ bool Unpickler::push_again(PickleId id) {
   return true;
 }
 
-/// A value that can't hold tensors, of which no more is known.
+/// Pushes a value that can't hold tensors. No more is known of it.
 bool Unpickler::push_other(std::uint64_t skipped) {
   bytes_.take(skipped);
   return push({});
@@ -88,7 +88,7 @@ bool Unpickler::push_other(std::uint64_t skipped) {
 
 bool Unpickler::push_long(std::size_t size) {
   const std::string_view digits = bytes_.take(size);
-  if (size > sizeof(std::int64_t)) return push({});  // no size or offset of a tensor
+  if (size > sizeof(std::int64_t)) return push({});  // too large for a size or offset of a tensor
   std::uint64_t value = size > 0 && (digits.back() & '\x80') != 0 ? ~std::uint64_t{0} : 0;
   for (std::size_t i = size; i-- > 0;) value = value << 8 | static_cast<unsigned char>(digits[i]);
   return push_integer(static_cast<std::int64_t>(value));
@@ -146,7 +146,7 @@ const PickleValue& Unpickler::argument(const Ids& arguments, std::size_t i, Kind
   return values_[arguments[i]];
 }
 
-/// Numbers, texts and what has no parts.
+/// Runs an opcode of a number, a text or another value without parts.
 bool Unpickler::run_atom(char opcode) {
   switch (opcode) {
     case '\x80':  // PROTO
@@ -218,7 +218,7 @@ bool Unpickler::remember(std::uint64_t number) {
   if (above_mark() == 0) {
     refuse_pickle("remembers a value at byte {} where there is none", bytes_.at());
   }
-  // Python numbers them in order.
+  // Python numbers memo entries in order.
   if (number > memo_.size()) {
     refuse_pickle("remembers value {} after {} values", number, memo_.size());
   }
@@ -260,7 +260,7 @@ bool Unpickler::run_object(char opcode) {
     }
     case 'Q': return push_storage();  // BINPERSID
     case 'R': return call();          // REDUCE
-    case 'b': {                       // BUILD: attributes, as the versions of a state_dict's parts
+    case 'b': {                       // BUILD: attributes, such as a state_dict's versions
       (void)pop();
       if (above_mark() == 0) refuse_pickle("sets attributes of nothing at byte {}", bytes_.at());
       const Kind kind = values_[stack_.back()].kind;
@@ -279,8 +279,8 @@ bool Unpickler::push_global(std::string_view module, std::string_view name) {
   return push({.kind = Kind::global, .global = known->global, .element = known->element});
 }
 
-/// Its parts are "storage", its class, its key, its device and the number of its elements, or of
-/// its bytes if it is untyped.
+/// The parts of a storage's id are "storage", its class, its key, its device and the number of its
+/// elements (of its bytes if it is untyped).
 bool Unpickler::push_storage() {
   const Ids parts = arguments_of(pop());
   const PickleValue& of = argument(parts, 1, Kind::global);
@@ -295,8 +295,8 @@ bool Unpickler::push_storage() {
                .text = argument(parts, 2, Kind::text).text});
 }
 
-/// Arguments are the storage, the offset of the first element in it, the sizes and the strides; the
-/// seventh is the dtype if the storage is untyped.
+/// The arguments are the storage, the offset of the first element in it, the sizes and the strides.
+/// The seventh is the dtype if the storage is untyped.
 bool Unpickler::call_tensor(const Ids& arguments, bool has_dtype) {
   const PickleValue& storage = argument(arguments, 0, Kind::storage);
   const TorchElement* element =

@@ -1,7 +1,7 @@
 #pragma once
-/// Unpickler: the machine of pickle's opcodes (Python's module pickletools lists them), which makes
-/// values in one table. They refer to each other by number, so that cycles and deep nesting cost no
-/// stack.
+/// Unpickler: runs pickle's opcodes (Python's module pickletools lists them). It stores all values
+/// in one table, in which they refer to each other by number, so that cycles and deep nesting cost
+/// no stack.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,31 +21,31 @@ using PickleId = std::uint32_t;
 struct PickleValue {
   enum class Kind : std::uint8_t { other, integer, text, list, dict, global, storage, tensor };
   Kind kind = Kind::other;
-  PickleGlobal global = PickleGlobal::ordered_dict;  ///< of a global
-  const TorchElement* element = nullptr;             ///< of a global, a storage, a tensor
-  std::int64_t number = 0;  ///< integer; storage: its bytes; tensor: its offset
-  std::string_view text{};  ///< in the pickle; storage: its key
-  /// list: its items, as of tuples and sets; dict: key, value, key, value, ...; tensor: its
-  /// storage, the list of sizes, the list of strides.
+  PickleGlobal global = PickleGlobal::ordered_dict;  ///< for a global
+  const TorchElement* element = nullptr;             ///< for a global, a storage or a tensor
+  std::int64_t number = 0;  ///< an integer's value; a storage's bytes; a tensor's offset
+  std::string_view text{};  ///< a part of the pickle; for a storage its key
+  /// list (also tuples and sets): its items. dict: key, value, key, value, ... tensor: its storage,
+  /// the list of sizes, the list of strides.
   std::vector<PickleId> items{};
 };
 
-/// Throws corrupt.
+/// Throws corrupt with this message.
 template <typename... Args>
 [[noreturn]] void refuse_pickle(fmt::format_string<Args...> format, Args&&... args) {
   fail(Errc::corrupt, "pickle: {}", fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Reads a pickle from its beginning on.
+/// Reads the bytes of a pickle in order.
 class PickleBytes {
  public:
   explicit PickleBytes(std::span<const std::byte> bytes)
       : bytes_(reinterpret_cast<const char*>(bytes.data()), bytes.size()) {}
 
   std::string_view take(std::uint64_t count);
-  /// Little-endian.
+  /// Reads a little-endian number.
   std::uint64_t number(std::size_t count);
-  /// Up to a newline, which is taken too.
+  /// Reads up to a newline, and consumes the newline too.
   std::string_view line();
   bool is_at_end() const { return at_ == bytes_.size(); }
   std::size_t at() const { return at_; }
@@ -55,12 +55,12 @@ class PickleBytes {
   std::size_t at_ = 0;
 };
 
-/// Throws as read_torch_pickle(). The pickle must live as long as the values.
+/// Throws as read_torch_pickle(). The pickle must outlive the values.
 class Unpickler {
  public:
   explicit Unpickler(std::span<const std::byte> pickle) : bytes_(pickle) {}
 
-  /// The value that the pickle holds.
+  /// Returns the value that the pickle holds.
   PickleId run();
   const PickleValue& at(PickleId id) const { return values_[id]; }
 
@@ -81,7 +81,7 @@ class Unpickler {
   bool push_global(std::string_view module, std::string_view name);
   bool push_storage();
 
-  /// The values above the last mark, below which none is taken.
+  /// Returns the number of values above the last mark. Values below the mark can't be popped.
   std::size_t above_mark() const { return stack_.size() - (marks_.empty() ? 0 : marks_.back()); }
   PickleId pop();
   Ids pop_items(std::size_t count);

@@ -19,8 +19,8 @@ namespace {
 constexpr const char* kLibrary = "libcurl.so.4";
 constexpr std::size_t kHeadersMax = 200;
 constexpr long kBufferBytes = 512L << 10;
-/// libcurl asks with "Expect: 100-continue" whether it may send a body. A header against that would
-/// be signed, and isn't sent, so it doesn't wait for the answer instead.
+/// Before a body, libcurl asks with "Expect: 100-continue" whether it may send it. A header that
+/// disables this would be signed but not sent, so weft only shortens the wait for the answer.
 constexpr long kExpectTimeoutMs = 1;
 
 struct LibCurl {
@@ -34,7 +34,7 @@ struct LibCurl {
   decltype(&::curl_slist_append) slist_append;
   decltype(&::curl_slist_free_all) slist_free_all;
 
-  /// Throws unavailable if it can't be loaded.
+  /// Throws unavailable if libcurl can't be loaded.
   static const LibCurl& get() {
     static const LibCurl functions;
     return functions;
@@ -68,20 +68,20 @@ struct LibCurl {
   }
 };
 
-/// A request while it is sent and answered.
+/// The state of a request until its answer is complete.
 struct Exchange {
   const HttpRequest* request = nullptr;
   HttpAnswer answer{};
   std::size_t sent = 0;
-  std::string refused{};  ///< why the answer isn't read to its end
+  std::string refused{};  ///< reason why the rest of the answer isn't read
 };
 
-/// For libcurl: a header's line.
+/// A callback of libcurl: takes one line of the headers.
 std::size_t take_header(char* data, std::size_t, std::size_t size, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   HttpAnswer& answer = exchange.answer;
   const std::string_view line(data, size);
-  if (line.starts_with("HTTP/")) {  // the first line of an answer, also of "100 Continue"
+  if (line.starts_with("HTTP/")) {  // the first line of an answer, or of "100 Continue"
     const std::size_t space = line.find(' ');
     answer.status = space == std::string_view::npos
                         ? 0
@@ -104,7 +104,7 @@ std::size_t take_header(char* data, std::size_t, std::size_t size, void* user) {
   return size;
 }
 
-/// For libcurl: a piece of the body.
+/// A callback of libcurl: takes a piece of the body.
 std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   HttpAnswer& answer = exchange.answer;
@@ -128,7 +128,7 @@ std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) {
   return size;
 }
 
-/// For libcurl: the next piece of the request's body.
+/// A callback of libcurl: gives the next piece of the request's body.
 std::size_t give_body(char* data, std::size_t, std::size_t size, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   const std::span<const std::byte> body = exchange.request->body;
@@ -138,20 +138,20 @@ std::size_t give_body(char* data, std::size_t, std::size_t size, void* user) {
   return count;
 }
 
-/// For libcurl: where a connection broke, it begins again.
+/// A callback of libcurl: rewinds the body after a broken connection.
 int seek_body(void* user, curl_off_t offset, int origin) {
   if (origin != SEEK_SET) return CURL_SEEKFUNC_CANTSEEK;
   static_cast<Exchange*>(user)->sent = static_cast<std::size_t>(offset);
   return CURL_SEEKFUNC_OK;
 }
 
-/// For libcurl: processes that this one starts have no use for its connections.
+/// A callback of libcurl: closes connections in processes that this one starts.
 int close_on_exec(void*, curl_socket_t descriptor, curlsocktype) {
   (void)::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return CURL_SOCKOPT_OK;
 }
 
-/// The headers of a request, as libcurl takes them.
+/// The headers of a request in libcurl's form.
 class HeaderList {
  public:
   explicit HeaderList(const std::vector<std::string>& lines) {
@@ -171,10 +171,10 @@ class HeaderList {
 
 }  // namespace
 
-/// Handles of libcurl that nobody uses; each keeps its connections open.
+/// Unused handles of libcurl. Each keeps its connections open.
 class HttpClient::Connections {
  public:
-  /// A handle while a request needs it.
+  /// Holds a handle during a request.
   class Lease {
    public:
     explicit Lease(Connections& all) : all_(all), handle_(all.take()) {}

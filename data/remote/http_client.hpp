@@ -1,6 +1,6 @@
 #pragma once
-/// HttpClient: HTTP requests by libcurl, which is loaded at the first of them: programs that need
-/// no object store don't load it.
+/// HttpClient: HTTP requests by libcurl. The first request loads it, so that programs without an
+/// object store don't need it.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,30 +12,30 @@
 
 namespace weft {
 
-/// How requests are signed (AWS Signature Version 4), and how long they may take.
+/// The signature of requests (AWS Signature Version 4), and their time limits.
 struct HttpOptions {
   std::string region{};
   std::string access_key{};
   std::string secret_key{};
   std::string ca_bundle{};  ///< a file of certificates; "": the system's
   int connect_timeout_s = 10;
-  int stall_timeout_s = 30;  ///< without a byte in either direction
+  int stall_timeout_s = 30;  ///< longest time without a byte in either direction
 };
 
 struct HttpRequest {
   std::string method{};
-  /// As it is sent: encoded, without "." and ".." in its path, the query sorted by names, each with
-  /// a '='.
+  /// The URL in the form that is sent: encoded, without "." and ".." in its path, with query
+  /// parameters sorted by name and each with a '='.
   std::string url{};
   std::vector<std::string> headers{};  ///< "name: value"; all are signed
   std::span<const std::byte> body{};
-  /// Takes the body of an answer with a status of 200 to 299, unless it is empty.
+  /// Receives the body of an answer with a status of 200 to 299, unless it is empty.
   std::span<std::byte> into{};
-  std::size_t text_bytes_max = std::size_t{1} << 20;  ///< of other bodies
+  std::size_t text_bytes_max = std::size_t{1} << 20;  ///< the largest size of other bodies
 };
 
 struct HttpAnswer {
-  std::string fault{};  ///< why there is no whole answer; "" if there is
+  std::string fault{};  ///< reason why the answer is incomplete; "" if it is complete
   int status = 0;
   std::map<std::string, std::string> headers{};  ///< names in lower case
   std::string text{};
@@ -48,7 +48,7 @@ struct HttpAnswer {
   }
 };
 
-/// Used by any thread. Redirections are answers like others.
+/// Any thread may use it. It doesn't follow redirections but returns them as answers.
 class HttpClient {
  public:
   explicit HttpClient(HttpOptions options);

@@ -50,7 +50,7 @@ std::string hash_of(const std::string& url) {
   return fmt::format("{:016x}", xxh3(std::as_bytes(std::span(url))));
 }
 
-/// The local folder for copies of a remote folder's objects.
+/// Returns the local folder for copies of a remote folder's objects.
 std::string copies_of(const std::string& folder_url) {
   return cache_folder() + "/copies/" + hash_of(folder_url);
 }
@@ -61,7 +61,7 @@ void make_folder(const std::string& path) {
   if (error) fail_call("mkdir", path, error.value());
 }
 
-/// A file that is open, and locked by this process alone if `how` says so.
+/// An open file. lock() locks it against other processes.
 class OpenFile {
  public:
   OpenFile(const std::string& path, int flags) : path_(path) {
@@ -73,7 +73,7 @@ class OpenFile {
   ~OpenFile() { ::close(descriptor_); }
 
   int descriptor() const { return descriptor_; }
-  /// Waits until nobody else has the lock. File systems without locks have none to respect.
+  /// Waits until no other process has the lock. Does nothing on file systems without locks.
   void lock() const {
     while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) continue;
   }
@@ -89,7 +89,7 @@ class OpenFile {
   void sync() const {
     if (::fsync(descriptor_) != 0) fail_call("fsync", path_, errno);
   }
-  /// Notes are short texts.
+  /// Returns the file's note, a short text.
   std::string note() const {
     std::array<char, kNoteBytesMax> text{};
     const ssize_t count = ::pread(descriptor_, text.data(), text.size(), 0);
@@ -146,7 +146,7 @@ std::string local_copy(const StoredObject& object) {
   if (version.note() == wanted && has_bytes(copy, object.bytes)) return copy;
   const std::string unfinished = folder + "/new/" + name;
   copy_object(*find_storage(object.url), object, unfinished);
-  // Whoever is killed in between leaves a copy of no known version.
+  // If the process is killed between these calls, the copy has no known version.
   version.set_note("");
   if (::rename(unfinished.c_str(), copy.c_str()) != 0) fail_call("rename", unfinished, errno);
   version.set_note(wanted);

@@ -24,27 +24,29 @@ namespace {
 constexpr std::string_view kMark = ".weft-";
 constexpr std::string_view kUnique = "XXXXXX";
 constexpr std::string_view kSuffix = ".tmp";
-/// A sweep may take a new file before its writer has locked it.
+/// The number of names that are tried. A sweep may remove a new file before its writer has locked
+/// it.
 constexpr int kNamesTried = 100;
 
-/// The folder of this machine in which a file is written.
+/// Returns the local folder in which a file is written.
 std::string writing_folder_of(const std::string& path) {
   if (find_storage(path) != nullptr) return staging_folder(parent_url(path));
   const auto folder = std::filesystem::path(path).parent_path();
   return folder.empty() ? "." : folder.string();
 }
 
-/// Whether OutputFile gives unfinished files such names.
+/// Returns whether the name is one that OutputFile gives to unfinished files.
 bool is_unfinished_name(std::string_view name) {
   const std::size_t tail = kMark.size() + kUnique.size() + kSuffix.size();
   return name.size() > tail && name.ends_with(kSuffix) &&
          name.substr(name.size() - tail).starts_with(kMark);
 }
 
-/// unknown: the file system has no locks.
+/// `unknown` means that the file system has no locks.
 enum class FileLock { ours, others, unknown };
 
-/// Of a file without a name nobody has any use.
+/// Locks the file. A file that has lost its name counts as locked by another process, because it
+/// can't be used.
 FileLock lock_file(int descriptor) {
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     return errno == EWOULDBLOCK ? FileLock::others : FileLock::unknown;
@@ -54,7 +56,7 @@ FileLock lock_file(int descriptor) {
   return has_name ? FileLock::ours : FileLock::others;
 }
 
-/// A new file, whose name this completes. Null where there can't be one.
+/// Creates a file and completes its name. Returns null if no file can be created.
 std::FILE* open_unfinished(std::string& name) {
   const std::string pattern = name;
   for (int attempt = 0;; ++attempt) {
@@ -69,7 +71,7 @@ std::FILE* open_unfinished(std::string& name) {
   }
 }
 
-/// Whether its writer is dead; removes it then, unless `dry_run`.
+/// Returns whether the file's writer is dead. If so, removes the file unless `dry_run`.
 bool sweep_file(const std::string& path, bool dry_run) {
   const int descriptor =
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
@@ -94,7 +96,7 @@ OutputFile::OutputFile(std::string path)
   try {
     (void)sweep_unfinished(folder_);
   } catch (const Error&) {
-    // A folder that may be written but not listed.
+    // The folder may be writable but not readable.
   }
 }
 

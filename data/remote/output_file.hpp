@@ -1,8 +1,8 @@
 #pragma once
-/// OutputFile: a file for other programs, which gets its name once all of it is durable. Until then
-/// it is PATH.weft-XXXXXX.tmp, which its writer holds locked: the kernel drops the lock with the
-/// process, so that such a file without a lock is known to be left by a killed one. An object of a
-/// store is written to a file of this machine, and put at the end.
+/// OutputFile: a file for other programs. It gets its name only when all its bytes are durable.
+/// Until then its name is PATH.weft-XXXXXX.tmp, and its writer holds a lock on it. The kernel drops
+/// the lock when the process ends, so that such a file without a lock must be from a killed writer.
+/// An object of a store is written to a local file first, and put at the end.
 
 #include <cstddef>
 #include <cstdio>
@@ -15,32 +15,32 @@ namespace weft {
 /// All calls throw io or no_space with the path.
 class OutputFile {
  public:
-  /// Creates a file beside `path`, under another name, and removes what killed writers have left in
+  /// Creates a file beside `path` under another name, and removes files that killed writers left in
   /// that folder. Throws unavailable for a URL that has no storage.
   explicit OutputFile(std::string path);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
-  /// Removes what was not finished.
+  /// Removes the file if it isn't finished.
   ~OutputFile();
 
   void write(std::span<const std::byte> bytes);
-  /// For writers of another kind, instead of write().
+  /// Returns the descriptor, for writers that don't use write().
   int descriptor() const { return ::fileno(file_); }
-  /// Gives the file its name, or puts the object; it replaces one that has it.
+  /// Gives the file its name, or puts the object. An existing file or object is replaced.
   void finish();
 
  private:
   [[noreturn]] void fail_call(const char* what) const;
 
   const std::string path_;
-  const std::string folder_;  // of this machine, in which it is written
+  const std::string folder_;  // local folder in which the file is written
   std::string unfinished_;
   std::FILE* file_;
 };
 
-/// The unfinished files of a folder whose writers are dead, by name; removed unless `dry_run`.
-/// Where locks can't be asked for, nobody is known to be dead. Throws io if the folder can't be
-/// listed.
+/// Returns, by name, the unfinished files of a folder whose writers are dead; removes them unless
+/// `dry_run`. On a file system without locks no writer is known to be dead. Throws io if the folder
+/// can't be listed.
 std::vector<std::string> sweep_unfinished(const std::string& folder, bool dry_run = false);
 
 }  // namespace weft

@@ -27,8 +27,8 @@ bool is_unreserved(char c) {
 
 std::string said(std::string_view text) { return visible(text.substr(0, kSaidBytesMax)); }
 
-/// Takes S3's code and message from an answer, where it has some. A request that takes long has the
-/// status 200 before S3 knows whether it is well.
+/// Reads S3's code and message from an answer, if it has them. A request that takes long may have
+/// the status 200 although it failed, because S3 sends the status early.
 void read_error(const S3Request& request, S3Answer& answer) {
   const std::string& text = answer.http.text;
   if (!answer.http.fault.empty() || text.empty()) return;
@@ -40,7 +40,7 @@ void read_error(const S3Request& request, S3Answer& answer) {
     answer.message = said(root.text_of("Message"));
     if (answer.code.empty()) answer.code = "Error";
   } catch (const Error&) {
-    // Another server, such as a proxy, has answered. The status says enough.
+    // Another server, such as a proxy, sent the answer. Its status must suffice.
   }
 }
 
@@ -54,13 +54,14 @@ bool is_transient(const S3Answer& answer) {
          std::ranges::find(kCodes, answer.code) != kCodes.end();
 }
 
-/// Whether a key has a part that libcurl would take for a folder, and remove.
+/// Returns whether a key has a part "." or "..", which libcurl would remove.
 bool has_dots(std::string_view key) {
   const std::string whole = fmt::format("/{}/", key);
   return whole.find("/./") != std::string::npos || whole.find("/../") != std::string::npos;
 }
 
-/// Waits between the doubled time and half of it, so that workers don't come back together.
+/// Waits a random time between half and all of the doubled time, so that workers don't retry
+/// together.
 void wait_before(int attempt, int first_wait_ms) {
   thread_local std::minstd_rand random(std::random_device{}());
   const int most = std::min(first_wait_ms << std::min(attempt - 2, 16), kWaitMsMax);
@@ -112,8 +113,8 @@ void S3Requests::require_keys(const S3Name& name) const {
        name.url, settings_.origin);
 }
 
-/// A server of its own has the bucket in the path; Amazon's in the host's name, unless the
-/// certificate doesn't hold for that.
+/// Returns the URL of a request. With a custom server, the bucket is in the path. With Amazon's, it
+/// is in the host's name, unless the certificate doesn't cover that name.
 std::string S3Requests::url_of(const S3Request& request) const {
   const S3Name& name = request.name;
   const bool is_amazon = settings_.endpoint.empty();
@@ -142,7 +143,7 @@ S3Answer S3Requests::send(const S3Request& request) {
                    .body = request.body,
                    .into = request.into,
                    .text_bytes_max = request.text_bytes_max};
-  // The body has a CRC, which S3 compares; a second pass over it for a hash tells no more.
+  // The body has a CRC that S3 compares, so that a second pass for a hash isn't needed.
   http.headers.emplace_back("x-amz-content-sha256: UNSIGNED-PAYLOAD");
   if (!settings_.session_token.empty()) {
     http.headers.push_back("x-amz-security-token: " + settings_.session_token);

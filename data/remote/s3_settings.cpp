@@ -32,7 +32,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
-/// The keys of one section, "[name]". Lines that begin with spaces belong to a key of their own.
+/// Reads the keys of one section, "[name]". Indented lines belong to the key above them.
 Section read_section(const std::string& text, const std::string& name) {
   Section section;
   bool is_in = false;
@@ -53,7 +53,7 @@ Section read_section(const std::string& text, const std::string& name) {
   return section;
 }
 
-/// A file of the tools of AWS, which needn't be there.
+/// A configuration file of the AWS tools. It may be missing.
 struct AwsFile {
   std::string path{};
   Section section{};

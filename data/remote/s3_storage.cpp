@@ -15,17 +15,18 @@ namespace weft {
 namespace {
 
 constexpr int kPartsAtATime = 4;
-constexpr std::uint64_t kPartsMax = 10'000;  // S3's
+constexpr std::uint64_t kPartsMax = 10'000;  // S3's limit
 constexpr std::size_t kListBytesMax = std::size_t{16} << 20;
 constexpr std::size_t kObjectsMax = 50'000'000;
-/// Pages of a listing that have no objects; S3 has some where many were removed.
+/// The limit for pages of a listing without objects. S3 returns some where many objects were
+/// removed.
 constexpr int kEmptyPagesMax = 1000;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
-/// The CRC-32 as S3 takes it: of its four bytes, the highest first, in base64.
+/// Returns the CRC-32 in S3's form: base64 of its four bytes, the highest byte first.
 std::string checksum_of(std::span<const std::byte> bytes) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -59,7 +60,7 @@ class S3Storage : public Storage {
                           .bytes = parse_size(answer.http.header("content-length"), head.name),
                           .version = answer.http.header("etag")};
     }
-    // An answer to HEAD has no text that says what is wrong.
+    // An answer to HEAD has no text that describes the error.
     S3Request get = head;
     get.method = "GET";
     get.headers = {"range: bytes=0-0"};
@@ -158,11 +159,11 @@ class S3Storage : public Storage {
     }
   }
 
-  /// Whether an object has been stored by this request; false if another one was there before.
+  /// Returns whether this request has stored the object; false if another object was there before.
   bool require_put(const S3Request& request, const S3Answer& answer, std::uint64_t bytes,
                    const ByteSource& source) {
     if (answer.http.status == 412) {
-      // An earlier attempt may have stored it, whose answer was lost.
+      // An earlier attempt may have stored the object although its answer was lost.
       return answer.attempts > 1 && has(request.name.url, bytes, source);
     }
     requests_.require_ok(request, answer);
@@ -196,7 +197,7 @@ class S3Storage : public Storage {
       end.body = bytes_of(parts);
       add_condition(end, mode);
       const S3Answer answer = requests_.send(end);
-      // An earlier attempt may have ended it, whose answer was lost.
+      // An earlier attempt may have completed the upload although its answer was lost.
       const bool is_gone = answer.code == "NoSuchUpload" && answer.attempts > 1;
       if (is_gone && has(name.url, bytes, source)) return true;
       if (require_put(end, answer, bytes, source)) return true;
@@ -208,7 +209,7 @@ class S3Storage : public Storage {
     return false;
   }
 
-  /// Returns the text that names all parts.
+  /// Puts all parts. Returns the text that lists them.
   std::string put_parts(const S3Name& name, const std::string& upload, std::uint64_t bytes,
                         const ByteSource& source) {
     const std::uint64_t part_bytes = std::max<std::uint64_t>(requests_.settings().part_bytes,
@@ -235,7 +236,7 @@ class S3Storage : public Storage {
     return all + "</CompleteMultipartUpload>";
   }
 
-  /// Escapes a text of the server's that is sent back to it.
+  /// Escapes a text that the server sent, for sending it back.
   static std::string as_xml(const std::string& text) {
     std::string out;
     for (const char c : text) {
@@ -248,13 +249,13 @@ class S3Storage : public Storage {
     return out;
   }
 
-  /// Parts that no object has become cost storage.
+  /// Aborts an upload, because parts that don't become an object cost storage.
   void abort(const S3Name& name, const std::string& upload) {
     S3Request request{.method = "DELETE", .name = name, .query = {{"uploadId", upload}}};
     try {
       (void)requests_.send(request);
     } catch (const Error&) {
-      // The error that led here says more.
+      // The error that caused the abort is more informative than this one.
     }
   }
 

@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
 
 struct Registered {
   std::mutex mutex{};
-  std::map<std::string, StoragePtr> by_scheme{{kS3, nullptr}};  // S3 is made when it is asked for
+  std::map<std::string, StoragePtr> by_scheme{{kS3, nullptr}};  // S3 is created at its first use
 };
 Registered& registered() {
   static Registered all;

@@ -39,7 +39,7 @@ class XmlParser {
     at_ = found + mark.size();
   }
 
-  /// Spaces, comments and instructions.
+  /// Skips spaces, comments and instructions.
   void skip_misc() {
     for (;;) {
       while (at_ < text_.size() && is_space(text_[at_])) ++at_;
@@ -57,7 +57,7 @@ class XmlParser {
     return true;
   }
 
-  /// From its '<' to the '>' of its end.
+  /// Reads an element from its '<' to the '>' of its end tag.
   XmlElement read_element(int depth) {
     if (!has("<") || has("</") || has("<!")) fail_here("expected an element");
     if (depth == kDepthMax) fail_here("elements lie too deep");
@@ -79,7 +79,7 @@ class XmlParser {
     return element;
   }
 
-  /// Up to the '>'; true if the element has ended with it.
+  /// Skips attributes up to the '>'. Returns true if the element ends there ("/>").
   bool skip_attributes() {
     char quote = '\0';
     for (; at_ < text_.size(); ++at_) {
@@ -98,7 +98,7 @@ class XmlParser {
     fail_here("the text ends too early");
   }
 
-  /// Up to the name in the element's end.
+  /// Reads the content and the end tag up to the element's name.
   void read_content(XmlElement& element, int depth) {
     for (;;) {
       const std::size_t next = text_.find('<', at_);
@@ -147,7 +147,7 @@ class XmlParser {
     add_character(to, code);
   }
 
-  /// In UTF-8.
+  /// Appends a character in UTF-8.
   static void add_character(std::string& to, std::uint32_t code) {
     constexpr std::uint32_t kLow = 0x3F;
     const auto add = [&](std::uint32_t byte) { to += static_cast<char>(byte); };

@@ -1,5 +1,5 @@
 #pragma once
-/// The XML that S3 answers with: elements and their texts, of bounded depth and number.
+/// Reads the XML of S3's answers: elements and their texts, of bounded depth and number.
 
 #include <cstddef>
 #include <string>
@@ -9,18 +9,18 @@
 namespace weft {
 
 struct XmlElement {
-  std::string name{};  ///< without the prefix of a namespace
+  std::string name{};  ///< without namespace prefix
   std::string text{};  ///< the texts between its children are joined
   std::vector<XmlElement> children{};
 
-  /// The first child of that name; null if there is none.
+  /// Returns the first child of that name; null if there is none.
   const XmlElement* find(std::string_view child) const;
-  /// The text of that child; "" if there is none.
+  /// Returns the text of that child; "" if there is none.
   std::string text_of(std::string_view child) const;
 };
 
-/// The root element. Attributes, comments and instructions are passed over. Throws corrupt for what
-/// is no such text: other declarations ("<!DOCTYPE") and entities than XML's own five aren't read.
+/// Returns the root element. Skips attributes, comments and instructions. Throws corrupt for text
+/// that isn't such XML; declarations ("<!DOCTYPE") and entities other than XML's five are refused.
 XmlElement parse_xml(std::string_view text);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// AddedTokens: those that are found in a text before it is cut into words.
+/// AddedTokens: the tokens that are found in a text before it is cut into words.
 
 #include <array>
 #include <cstdint>
@@ -15,24 +15,24 @@
 
 namespace weft {
 
-/// A part of a text: an added token, or what lies between two.
+/// A part of a text: an added token, or the text between two of them.
 struct TokenCut {
   std::string_view text{};
-  std::int32_t id = -1;  ///< -1: not a token
+  std::int32_t id = -1;  ///< -1 if the part isn't a token
 };
 
 class AddedTokens {
  public:
-  /// Throws corrupt.
+  /// Throws corrupt for an invalid description.
   AddedTokens(const JsonView& json, const TextNormalizer& normalize);
 
-  /// id and content of each.
+  /// Returns the content of each token, by id.
   const std::unordered_map<std::int32_t, std::string>& contents() const { return contents_; }
   bool is_special(const std::string& token) const { return special_.contains(token); }
 
-  /// The text as it is, cut at the tokens that are looked for before it is normalized.
+  /// Cuts the original text at the tokens that are matched before normalization.
   std::vector<TokenCut> cut(std::string_view text) const { return plain_.cut(text); }
-  /// A normalized text, cut at the others.
+  /// Cuts a normalized text at the remaining tokens.
   std::vector<TokenCut> cut_normalized(std::string_view text) const {
     return normalized_.cut(text);
   }
@@ -40,11 +40,11 @@ class AddedTokens {
  private:
   struct Added {
     std::int32_t id = 0;
-    bool is_word = false;  ///< it isn't found within a word
+    bool is_word = false;  ///< whether it matches only whole words
     bool takes_left = false;
-    bool takes_right = false;  ///< white space beside it
+    bool takes_right = false;  ///< whether it includes white space beside it
   };
-  /// Finds the longest of its texts at each place.
+  /// Finds the longest matching text at each position.
   class Finder {
    public:
     void add(std::string text, const Added& token);
@@ -54,7 +54,7 @@ class AddedTokens {
     const std::pair<const std::string, Added>* longest_at(std::string_view text) const;
 
     TextMap<Added> tokens_;
-    std::array<std::vector<std::size_t>, 256> lengths_;  // by the first byte, descending
+    std::array<std::vector<std::size_t>, 256> lengths_;  // lengths by the first byte, descending
   };
 
   std::unordered_map<std::int32_t, std::string> contents_;

@@ -1,4 +1,4 @@
-/// read_bpe().
+/// Implements read_bpe().
 
 #include <algorithm>
 #include <functional>
@@ -24,7 +24,7 @@ struct TokenPairHash {
 
 /// A token of the word that is being encoded, with its neighbours.
 struct Symbol {
-  std::int32_t id = kNone;  ///< kNone: it was joined to the one before
+  std::int32_t id = kNone;  ///< kNone if it was joined to the one before
   std::int32_t before = kNone;
   std::int32_t next = kNone;
 };
@@ -64,7 +64,7 @@ class BytePairEncoding : public TokenModel {
     std::int32_t rank;
     std::int32_t joined;
   };
-  /// A pair that may be joined; the least comes first.
+  /// A pair that may be joined. The pair of the lowest rank is joined first.
   struct Candidate {
     std::int32_t rank;
     std::int32_t place;
@@ -104,7 +104,7 @@ class BytePairEncoding : public TokenModel {
       left = both.substr(0, space);
       right = both.substr(space + 1);
     }
-    // Within a word the right one has the prefix, which the joined one has once.
+    // Within a word the right token has the prefix; the joined token has it only once.
     const auto joined =
         vocabulary().find(left + right.substr(std::min(prefix_.size(), right.size())));
     const auto left_id = vocabulary().find(left);
@@ -115,7 +115,7 @@ class BytePairEncoding : public TokenModel {
     merges_.insert_or_assign(pair_of(*left_id, *right_id), Merge{rank, *joined});
   }
 
-  /// Appends the tokens of a character's bytes, or returns false if one byte has none.
+  /// Appends the tokens of a character's bytes. Returns false if a byte has no token.
   bool split_bytes(std::string_view bytes, std::vector<Symbol>& symbols) const {
     const auto token_of = [&](char byte) { return byte_tokens_[static_cast<unsigned char>(byte)]; };
     if (byte_tokens_.empty() ||
@@ -126,8 +126,8 @@ class BytePairEncoding : public TokenModel {
     return true;
   }
 
-  /// The tokens of the characters. An unknown character's token comes before that of the next
-  /// known character, behind those of bytes.
+  /// Returns the tokens of the characters. The token for unknown characters is added before the
+  /// next known character, after the tokens of bytes.
   std::vector<Symbol> split(std::string_view word) const {
     std::vector<Symbol> symbols;
     symbols.reserve(word.size());
@@ -171,7 +171,7 @@ class BytePairEncoding : public TokenModel {
     while (!candidates.empty()) {
       const Candidate candidate = candidates.top();
       candidates.pop();
-      // Its symbols may have been joined to others meanwhile.
+      // The pair's symbols may have been joined to others meanwhile.
       const Merge* const merge = merge_at(symbols, candidate.place);
       if (merge == nullptr || merge->joined != candidate.joined) continue;
       Symbol& left = symbols[static_cast<std::size_t>(candidate.place)];

@@ -1,5 +1,5 @@
 #pragma once
-/// JsonView: a value in a JSON file from outside, with its place for errors.
+/// JsonView: a value in a JSON file from outside. It knows its place for errors.
 
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace weft {
 
-/// Refers to the value. What asks for another kind of value than there is throws corrupt with the
+/// It refers to the value. Asking for another kind of value than it is throws corrupt with the
 /// place, "pre_tokenizer.pretokenizers.1.pattern".
 class JsonView {
  public:
@@ -38,7 +38,7 @@ class JsonView {
   const std::string& text() const;
   bool flag() const;
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
-  /// These are for keys that a file may leave out.
+  /// These are for keys that a file may omit.
   std::string text_or(std::string_view otherwise) const;
   bool flag_or(bool otherwise) const;
 
@@ -49,7 +49,8 @@ class JsonView {
   std::string place_;
 };
 
-/// A component that a file names by "type", and what makes it of its object.
+/// A kind of component, named by "type" in the file, and the function that makes it from its
+/// object.
 template <typename Made>
 struct JsonKind {
   std::string_view type;

@@ -1,5 +1,6 @@
 #pragma once
-/// PostTemplate: the special tokens around those of a text (tokenizer.json's "post_processor").
+/// PostTemplate: the special tokens that surround a text's tokens (tokenizer.json's
+/// "post_processor").
 
 #include <cstdint>
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace weft {
 
-/// A text's tokens, or special ones.
+/// A text's tokens, or special tokens.
 struct TemplatePart {
   int sequence = -1;  ///< 0: the first text, 1: the second; -1: `special`
   std::vector<std::int32_t> special{};
@@ -20,7 +21,7 @@ struct PostTemplate {
   std::vector<TemplatePart> pair{{.sequence = 0}, {.sequence = 1, .type_id = 1}};
 };
 
-/// Null stands for the texts alone. Throws corrupt and version.
+/// Reads a template; null means the texts without special tokens. Throws corrupt and version.
 PostTemplate read_post_template(const JsonView& json);
 
 }  // namespace weft

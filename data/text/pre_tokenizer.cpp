@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// A word is cut at the matches of a pattern. The behavior decides where the matches stay.
+/// A word is cut at the matches of a pattern. The behavior decides what happens to the matches.
 enum class CutBehavior : std::uint8_t { removed, isolated, with_previous, with_next, contiguous };
 
 CutBehavior read_behavior(const JsonView& json) {
@@ -23,7 +23,7 @@ CutBehavior read_behavior(const JsonView& json) {
   json.refuse("Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
 }
 
-/// True if the part stays in one word with the part before it.
+/// Returns whether the part belongs to the same word as the part before it.
 bool joins(CutBehavior behavior, const CutPart& before, const CutPart& part) {
   switch (behavior) {
     case CutBehavior::removed:
@@ -35,7 +35,8 @@ bool joins(CutBehavior behavior, const CutPart& before, const CutPart& part) {
   return false;
 }
 
-/// The words that `cut(text, take)` makes of each word, by CutParts that together are the word.
+/// Replaces each word by the words that `cut(text, take)` makes of it. The CutParts passed to
+/// `take` together are the word.
 template <typename Cut>
 void cut_words(std::vector<Word>& words, CutBehavior behavior, Cut cut) {
   std::vector<Word> made;
@@ -143,7 +144,7 @@ PreTokenizer read_steps_in_turn(const JsonView& json) {
   return in_turn(std::move(steps));
 }
 
-/// Runs of word characters, and runs of others that aren't white space.
+/// Cuts into runs of word characters and runs of other characters that aren't white space.
 PreTokenizer cut_whitespace() {
   return [](std::vector<Word>& words) {
     cut_words(words, CutBehavior::removed, [](std::string_view text, auto take) {

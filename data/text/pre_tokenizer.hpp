@@ -1,5 +1,5 @@
 #pragma once
-/// PreTokenizer cuts a text into words, of which a model makes tokens (tokenizer.json's
+/// PreTokenizer: cuts a text into words, which a model turns into tokens (tokenizer.json's
 /// "pre_tokenizer").
 
 #include <functional>
@@ -11,13 +11,14 @@
 
 namespace weft {
 
-/// Cuts words into others, none of them empty. For any thread.
+/// Cuts words into smaller ones, none of them empty. Any thread may call it.
 using PreTokenizer = std::function<void(std::vector<Word>& words)>;
 
-/// Null is read as one that changes nothing. Throws corrupt and version.
+/// Reads a pre-tokenizer; null gives one that changes nothing. Throws corrupt and version.
 PreTokenizer read_pre_tokenizer(const JsonView& json);
 
-/// Metaspace puts its letter in front of no word, of the first one of a text, or of all.
+/// The words before which Metaspace puts its letter: no word, the first word of a text, or all
+/// words.
 enum class PrependScheme : std::uint8_t { never, first, always };
 PrependScheme read_prepend_scheme(const JsonView& metaspace);
 

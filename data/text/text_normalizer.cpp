@@ -14,7 +14,8 @@ struct PointRange {
   char32_t last;
 };
 
-/// BERT puts spaces around these. The seventh range begins where tokenizers has it.
+/// BERT puts spaces around these characters. The seventh range begins at the value that the library
+/// tokenizers uses.
 constexpr std::array<PointRange, 8> kIdeographs{{{0x3400, 0x4dbf},
                                                  {0x4e00, 0x9fff},
                                                  {0xf900, 0xfaff},
@@ -30,7 +31,7 @@ bool is_ideograph(char32_t point) {
   });
 }
 
-/// Replaces each character by what `change(out, point, bytes)` appends.
+/// Replaces each character by the text that `change(out, point, bytes)` appends.
 template <typename Change>
 void change_points(Word& word, Change change) {
   std::string changed;
@@ -137,7 +138,7 @@ TextNormalizer read_steps(const JsonView& json) {
   };
 }
 
-/// Letters of bytes 0 to 255: Latin ones that can be printed stand for themselves.
+/// The letters for bytes 0 to 255. Printable Latin characters stand for themselves.
 struct ByteLetters {
   std::array<char32_t, 256> letter_of{};
   std::array<std::int16_t, 512> byte_of{};

@@ -1,5 +1,5 @@
 #pragma once
-/// TextNormalizer changes a text before it is cut (tokenizer.json's "normalizer").
+/// TextNormalizer: changes a text before it is cut (tokenizer.json's "normalizer").
 
 #include <functional>
 #include <string>
@@ -13,21 +13,21 @@ namespace weft {
 /// A part of a text, in UTF-8.
 struct Word {
   std::string text{};
-  bool is_first = false;  ///< it begins where the whole text begins
+  bool is_first = false;  ///< whether it begins at the beginning of the whole text
 };
 
-/// Changes a word. If nothing remains of its beginning it isn't the first any more. For any thread.
+/// Changes a word. If its beginning is removed, `is_first` becomes false. Any thread may call it.
 using TextNormalizer = std::function<void(Word& word)>;
 
-/// Null is read as one that changes nothing. Throws corrupt and version.
+/// Reads a normalizer; null gives one that changes nothing. Throws corrupt and version.
 TextNormalizer read_text_normalizer(const JsonView& json);
 
-/// "pattern": {"String": "a"} or {"Regex": "a+"}.
+/// Reads "pattern": {"String": "a"} or {"Regex": "a+"}.
 TextPattern read_text_pattern(const JsonView& json);
 
-/// Each byte as the printable character that GPT-2 writes for it.
+/// Returns each byte as the printable character that GPT-2 uses for it.
 std::string to_byte_letters(std::string_view bytes);
-/// Appends the byte that a character stands for, or returns false if it stands for none.
+/// Appends the byte that a character stands for. Returns false if it stands for none.
 bool append_byte_of_letter(std::string& bytes, char32_t letter);
 
 }  // namespace weft

@@ -53,7 +53,7 @@ std::optional<char> byte_of_token(std::string_view token) {
   return static_cast<char>(byte);
 }
 
-/// Runs of bytes become the text that they are, or, if they are none, U+FFFD for each byte.
+/// Turns runs of bytes into text. If they are no valid UTF-8, each byte becomes U+FFFD.
 void join_bytes(Pieces& pieces) {
   Pieces made;
   std::string bytes;
@@ -79,7 +79,7 @@ void join_bytes(Pieces& pieces) {
   pieces = std::move(made);
 }
 
-/// English as it is written: no space before a full stop.
+/// Restores the usual spacing of English, for example no space before a full stop.
 std::string clean_up(std::string text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kReplaced{
       {{" .", "."},

@@ -1,5 +1,5 @@
 #pragma once
-/// TokenDecoder makes text of tokens (tokenizer.json's "decoder").
+/// TokenDecoder: turns tokens into text (tokenizer.json's "decoder").
 
 #include <functional>
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace weft {
 
-/// Changes tokens to pieces of the text. For any thread.
+/// Turns tokens into pieces of the text. Any thread may call it.
 using TokenDecoder = std::function<void(std::vector<std::string>& pieces)>;
 
-/// Null is read as one that puts spaces between tokens. Throws corrupt and version.
+/// Reads a decoder; null gives one that puts spaces between tokens. Throws corrupt and version.
 TokenDecoder read_token_decoder(const JsonView& json);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-/// WordPiece and WordLevel.
+/// Implements WordPiece and WordLevel.
 
 #include "data/text/token_model.hpp"
 
@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// The longest token that the word begins with, then the longest of the remaining text, which has a
-/// prefix: "##ing".
+/// Takes the longest token at the beginning of the word, then repeatedly the longest one at the
+/// beginning of the rest, with a prefix: "##ing".
 class WordPiece : public TokenModel {
  public:
   explicit WordPiece(const JsonView& json)
@@ -58,7 +58,7 @@ class WordPiece : public TokenModel {
   const std::size_t points_max_;
 };
 
-/// Words are tokens.
+/// Every word is one token.
 class WordLevel : public TokenModel {
  public:
   explicit WordLevel(const JsonView& json)

@@ -1,5 +1,5 @@
 #pragma once
-/// TokenModel makes tokens of a word (tokenizer.json's "model").
+/// TokenModel: turns a word into tokens (tokenizer.json's "model").
 
 #include <cstdint>
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace weft {
 
-/// Immutable, for any thread.
+/// It is immutable. Any thread may use it.
 class TokenModel {
  public:
   virtual ~TokenModel() = default;
 
-  /// Appends the tokens of a word that isn't empty.
+  /// Appends the tokens of a word, which must not be empty.
   virtual void encode(std::string_view word, std::vector<std::int32_t>& ids) const = 0;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -24,7 +24,8 @@ class TokenModel {
  protected:
   explicit TokenModel(const JsonView& json) : vocabulary_(json["vocab"]) {}
 
-  /// The id of the token that the key of `json` names. Throws corrupt for one that isn't there.
+  /// Returns the id of the token that the key of `json` names. Throws corrupt if there is no such
+  /// token.
   std::int32_t find_named(const JsonView& json, std::string_view key) const;
 
  private:
@@ -33,10 +34,10 @@ class TokenModel {
 
 using TokenModelPtr = std::unique_ptr<const TokenModel>;
 
-/// Byte pair encoding: the pair of the least rank is joined first.
+/// Reads a byte pair encoding, which joins the pair of the lowest rank first.
 TokenModelPtr read_bpe(const JsonView& json);
 
-/// Throws corrupt, and version for another kind of model than BPE, WordPiece and WordLevel.
+/// Throws corrupt; throws version for a model other than BPE, WordPiece and WordLevel.
 TokenModelPtr read_token_model(const JsonView& json);
 
 }  // namespace weft

@@ -24,11 +24,11 @@
 namespace weft {
 namespace {
 
-/// The limit of a text: ICU counts in 32 bits.
+/// The largest size of a text, because ICU counts in 32 bits.
 constexpr std::size_t kTextBytesMax = std::size_t{1} << 30;
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 28;
 
-/// Removes all tokens but `count`.
+/// Removes tokens until `count` remain.
 void shorten(std::vector<std::int32_t>& ids, std::size_t count, TextSide side) {
   if (ids.size() <= count) return;
   if (side == TextSide::left) {
@@ -132,7 +132,8 @@ struct Tokenizer::Parts {
 
 namespace {
 
-/// Shortens the texts' tokens so that they and `num_special` others are no more than allowed.
+/// Shortens the texts' tokens so that together with `num_special` other tokens they don't exceed
+/// the limit.
 void truncate(const Truncation& truncation, std::int64_t num_special,
               std::span<std::vector<std::int32_t>> texts) {
   using Strategy = Truncation::Strategy;
@@ -146,7 +147,7 @@ void truncate(const Truncation& truncation, std::int64_t num_special,
   if (total <= most) return;
   if (truncation.strategy == Strategy::longest_first) {
     if (texts.size() == 1) return shorten(texts[0], most, truncation.side);
-    // The shorter text stays whole, if it has no more than half.
+    // The shorter text stays whole if it has at most half of the tokens.
     const bool is_first_shorter = texts[0].size() <= texts[1].size();
     auto& shorter = texts[is_first_shorter ? 0 : 1];
     auto& longer = texts[is_first_shorter ? 1 : 0];

@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kLengthMax = std::int64_t{1} << 30;
-/// A file of few bytes can't ask for much memory.
+/// The limit prevents a small file from demanding much memory.
 constexpr std::int64_t kFilePaddingMax = std::int64_t{1} << 24;
 
 TextSide read_side(const JsonView& json) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Reads and checks the options by which a tokenizer cuts and fills up texts.
+/// Reads and checks the options by which a tokenizer truncates and pads texts.
 
 #include <optional>
 
@@ -9,11 +9,11 @@
 
 namespace weft {
 
-/// Null is read as none. Throws corrupt.
+/// Reads the option; null means none. Throws corrupt.
 std::optional<Truncation> read_truncation(const JsonView& json);
 std::optional<Padding> read_padding(const JsonView& json);
 
-/// Throws invalid_argument.
+/// Throws invalid_argument for options that can't be used.
 void check_truncation(const Truncation& truncation);
 void check_padding(const Padding& padding);
 

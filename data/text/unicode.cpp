@@ -30,7 +30,7 @@ const icu::Normalizer2& normalizer_of(NormalForm form) {
   return *found;
 }
 
-/// Oniguruma's expression as ICU's: what \s, \S and \h mean there.
+/// Converts an expression of Oniguruma to ICU's syntax, which gives \s, \S and \h another meaning.
 std::string to_icu(std::string_view expression) {
   std::string icu;
   for (std::size_t i = 0; i < expression.size(); ++i) {
@@ -49,7 +49,8 @@ std::string to_icu(std::string_view expression) {
   return icu;
 }
 
-/// Between UTF-16, in which ICU matches, and UTF-8: places are asked for in ascending order.
+/// Converts positions from UTF-16, in which ICU matches, to UTF-8. Positions must be asked for in
+/// ascending order.
 class Utf8Place {
  public:
   explicit Utf8Place(const icu::UnicodeString& text) : text_(text) {}
@@ -117,7 +118,7 @@ bool is_other(char32_t point) {
 }
 
 void append_lower(std::string& text, char32_t point) {
-  constexpr char32_t kCapitalDottedI = 0x130;  // the only one whose lower case is two characters
+  constexpr char32_t kCapitalDottedI = 0x130;  // the only one whose lower case has two characters
   constexpr char32_t kDotAbove = 0x307;
   if (point == kCapitalDottedI) {
     append_point(text, U'i');
@@ -182,7 +183,7 @@ void TextPattern::cut(std::string_view text,
     const icu::UnicodeString units = icu::UnicodeString::fromUTF8(
         icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())));
     const std::unique_ptr<icu::RegexMatcher> matcher(regex_->compiled->matcher(units, status));
-    // A match may take this many of ICU's steps, each of about 10,000 operations.
+    // A match may take this many of ICU's steps. Each step is about 10,000 operations.
     constexpr std::int32_t kStepsMax = 1'000;
     if (matcher != nullptr) matcher->setTimeLimit(kStepsMax, status);
     Utf8Place place(units);

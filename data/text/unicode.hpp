@@ -16,12 +16,12 @@ namespace weft {
 
 /// Throws invalid_argument with the place of the first byte that isn't UTF-8.
 void check_utf8(std::string_view text);
-/// Every part that isn't UTF-8 becomes U+FFFD.
+/// Replaces every part that isn't UTF-8 by U+FFFD.
 std::string replace_invalid_utf8(std::string_view text);
 
 void append_point(std::string& text, char32_t point);
 
-/// Calls `take(point, bytes)` for each character; `bytes` is its place in the text.
+/// Calls `take(point, bytes)` for each character; `bytes` is the character's part of the text.
 template <typename Take>
 void for_each_point(std::string_view text, Take take) {
   for (std::size_t at = 0; at < text.size();) {
@@ -33,13 +33,13 @@ void for_each_point(std::string_view text, Take take) {
 }
 
 bool is_white_space(char32_t point);  ///< property White_Space
-bool is_word_point(char32_t point);   ///< what \w matches
+bool is_word_point(char32_t point);   ///< a character that \w matches
 bool is_mark(char32_t point);         ///< general category M
 bool is_nonspacing_mark(char32_t point);
 bool is_punctuation(char32_t point);  ///< general category P
 bool is_numeric(char32_t point);      ///< general category N
 bool is_other(char32_t point);        ///< control, format, private use, surrogate
-/// The lower case of one character, of whatever stands beside it.
+/// Appends the lower case of one character, without regard to its neighbours.
 void append_lower(std::string& text, char32_t point);
 
 enum class NormalForm : std::uint8_t { nfc, nfd, nfkc, nfkd };
@@ -51,22 +51,24 @@ struct CutPart {
   bool is_match = false;
 };
 
-/// A regular expression, or a text that is looked for as it is. Immutable, for any thread.
+/// A regular expression, or a text that is matched literally. It is immutable; any thread may use
+/// it.
 class TextPattern {
  public:
   static TextPattern literal(std::string text);
-  /// Reads it as Oniguruma does by default: ^ and $ are of lines, . doesn't match a line feed, and
-  /// \s is property White_Space. Throws corrupt for one that ICU doesn't take.
+  /// Reads the expression as Oniguruma does by default: ^ and $ match at lines, . doesn't match a
+  /// line feed, and \s is the property White_Space. Throws corrupt for an expression that ICU
+  /// refuses.
   static TextPattern regex(std::string_view expression);
 
-  /// Calls `take` for the matches and what lies between them, which together are the text. Throws
-  /// corrupt for an expression that takes too many tries.
+  /// Calls `take` for the matches and for the parts between them, which together are the text.
+  /// Throws corrupt for an expression that takes too many steps.
   void cut(std::string_view text, const std::function<void(const CutPart&)>& take) const;
 
  private:
   struct Regex;
   std::string literal_;
-  std::shared_ptr<const Regex> regex_;  // null: the literal
+  std::shared_ptr<const Regex> regex_;  // null for a literal
 };
 
 }  // namespace weft

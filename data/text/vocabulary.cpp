@@ -7,7 +7,7 @@ namespace weft {
 
 Vocabulary::Vocabulary(const JsonView& json) {
   const auto members = json.members();
-  // A file of few bytes can't ask for much memory.
+  // The limit prevents a small file from demanding much memory.
   constexpr std::int64_t kIdsPerTokenMax = 64;
   const std::int64_t ids_max =
       std::min(kTokenIdMax, kIdsPerTokenMax * (std::ssize(members) + kIdsPerTokenMax));

@@ -1,5 +1,5 @@
 #pragma once
-/// Vocabulary: tokens and their numbers.
+/// Vocabulary: tokens and their ids.
 
 #include <cstdint>
 #include <optional>
@@ -12,10 +12,10 @@
 
 namespace weft {
 
-/// Tokens and ids from 0 to this.
+/// The largest id. Ids begin at 0.
 inline constexpr std::int64_t kTokenIdMax = std::int64_t{1} << 26;
 
-/// For maps of texts that are asked for views.
+/// Lets maps keyed by std::string be searched by std::string_view.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const {
@@ -27,13 +27,13 @@ using TextMap = std::unordered_map<std::string, Value, TextHash, std::equal_to<>
 
 class Vocabulary {
  public:
-  /// {"token": id}. Throws corrupt for ids that are no such numbers, or that two tokens have.
+  /// Reads {"token": id}. Throws corrupt for invalid ids, and if two tokens have the same id.
   explicit Vocabulary(const JsonView& json);
 
-  /// One more than the largest id.
+  /// Returns the largest id plus 1.
   std::int32_t end() const { return static_cast<std::int32_t>(tokens_.size()); }
   std::optional<std::int32_t> find(std::string_view token) const;
-  /// Null for an id that no token has.
+  /// Returns null for an id that no token has.
   const std::string* token(std::int32_t id) const;
 
  private:

@@ -1,5 +1,5 @@
-/// Data parallelism by hand, for code that weft doesn't trace: a least-squares fit, where every
-/// chip has samples of its own and sums its gradient with the others'.
+/// Data parallelism by hand, for code that weft doesn't trace: a least-squares fit. Every chip has
+/// its own samples and sums its gradient with those of the other chips.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// What the samples follow: y = 1 x0 + 2 x1 + 3 x2 + ...
+/// Returns a weight of the function from which the samples are made: y = 1 x0 + 2 x1 + 3 x2 + ...
 float true_weight(std::size_t feature) { return static_cast<float>(feature + 1); }
 
 struct Sample {
@@ -36,7 +36,7 @@ std::vector<Sample> draw_samples(std::size_t count, std::size_t features, int se
   return samples;
 }
 
-/// Of half the squared error, summed over the samples.
+/// Computes the gradient of half the squared error, summed over the samples.
 void find_gradient(const std::vector<Sample>& samples, const std::vector<float>& weights,
                    std::span<float> gradient) {
   std::fill(gradient.begin(), gradient.end(), 0.0F);
@@ -61,7 +61,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
     const std::span<float> gradient = gradients.on(chip);
     for (int step = 0; step < steps; ++step) {
       find_gradient(samples, weights, gradient);
-      chip.all_reduce(gradient);  // shared memory: summed where it lies
+      chip.all_reduce(gradient);  // in shared memory, which is summed in place
       for (std::size_t j = 0; j < features; ++j) {
         weights[j] -= 0.5F * gradient[j] / count;
       }

@@ -1,5 +1,5 @@
-/// A GPT that learns to write a text, letter by letter: its kind of parallelism is a choice of
-/// annotations, and every choice gives the same losses.
+/// A GPT that learns to write a text, letter by letter. Annotations choose its kind of parallelism,
+/// and every choice gives the same losses.
 
 #include <cmath>
 #include <fstream>
@@ -41,7 +41,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Options, text, layers, heads, size, length, b
                                    dropout, sample, tensor_parallel, sequence_parallel, fsdp, zero1,
                                    bf16)
 
-/// Pre-norm, as GPT-2.
+/// A pre-norm block, as in GPT-2.
 struct Block : weft::Module {
   std::int64_t heads;
   weft::LayerNorm ln1;
@@ -49,7 +49,7 @@ struct Block : weft::Module {
   weft::LayerNorm ln2;
   weft::Linear up, down;
   weft::Dropout dropout;
-  std::function<Tensor(const Tensor&)> residual;  ///< how the stream between layers lies
+  std::function<Tensor(const Tensor&)> residual;  ///< sets the layout of the stream between layers
 
   Block(Module& parent, const std::string& name, const Options& options)
       : Module(parent, name),
@@ -104,7 +104,7 @@ struct Gpt : weft::Module {
     }
   }
 
-  /// i32[batch, length] to logits [batch, length, vocabulary].
+  /// Maps i32[batch, length] to logits [batch, length, vocabulary].
   Tensor operator()(const Tensor& ids) const {
     Tensor x = tokens(ids) + positions(weft::iota({ids.dim(1)}, 0));
     for (const auto& block : blocks) x = (*block)(x);
@@ -121,7 +121,8 @@ void annotate(Gpt& net, const weft::AdamW& optimizer, const weft::Mesh& mesh,
     };
   }
   if (options.tensor_parallel) {
-    // Vocabularies are seldom a multiple of the chips: tokens and head are padded then.
+    // The size of a vocabulary is seldom a multiple of the number of chips. Tokens and head are
+    // then padded.
     weft::tensor_parallel(net, mesh,
                           {{"tokens", Style::columns},
                            {"head", Style::columns},
@@ -136,15 +137,16 @@ void annotate(Gpt& net, const weft::AdamW& optimizer, const weft::Mesh& mesh,
   if (options.zero1) weft::zero1(optimizer, mesh);
 }
 
-/// Writes on from `prompt`: the most likely letter is the likeliest to be taken.
+/// Writes a text that begins with the first letter of `text`. It draws each further letter by the
+/// model's probabilities, at temperature 0.8.
 template <typename Logits>
 std::string write_on(const letters::Text& text, Logits& logits, const Options& options,
                      std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<std::int32_t> ids(text.ids.begin(), text.ids.begin() + 1);
   while (static_cast<std::int64_t>(ids.size()) <= options.sample) {
-    // The window keeps its length, so that one program serves; what is behind `seen` isn't looked
-    // at.
+    // The window keeps its length, so that one program serves all letters. The part after `seen`
+    // isn't used.
     const std::size_t seen = std::min(ids.size(), static_cast<std::size_t>(options.length));
     std::vector<std::int32_t> window(ids.end() - static_cast<std::ptrdiff_t>(seen), ids.end());
     window.resize(static_cast<std::size_t>(options.length));
@@ -205,7 +207,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   ctx.report(last);
 }
 
-/// A line every so many steps, and what the model has written at the end.
+/// Prints a line at regular numbers of steps, and the model's text at the end.
 class Show : public weft::Callback {
  public:
   explicit Show(std::uint64_t steps) : steps_(steps) {}

@@ -1,5 +1,5 @@
 #pragma once
-/// How well a classifier names the items of a dataset.
+/// The accuracy of a classifier on a dataset.
 
 #include <functional>
 
@@ -7,8 +7,8 @@
 
 namespace examples {
 
-/// Share of the loader's items whose row of logits has its largest entry at the label, field "y".
-/// `logits` takes field "x". Ends no step.
+/// Returns the share of the loader's items whose row of logits has its largest entry at the label
+/// (field "y"). `logits` takes field "x". Ends no step.
 double accuracy(weft::DeviceLoader& loader,
                 const std::function<weft::Tensor(const weft::Tensor&)>& logits);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The options by which an example saves checkpoints and goes on from them.
+/// The options by which an example saves checkpoints and continues from them.
 
 #include <string>
 
@@ -14,7 +14,7 @@ struct Checkpointing {
   std::string dir;
   std::string resume = "never";
 
-  /// --checkpoint-every, --checkpoint-dir and --resume.
+  /// Adds --checkpoint-every, --checkpoint-dir and --resume.
   void add_to(CLI::App& app);
   weft::CheckpointConfig config() const;
 };

@@ -7,7 +7,7 @@
 namespace digits {
 namespace {
 
-/// An 8x8 image at a point between its pixels; 0 outside.
+/// Returns the value of an 8x8 image at a point between its pixels; 0 outside.
 float sample(std::span<const float> image, float x, float y) {
   const auto pixel = [&](int column, int row) {
     const bool inside = column >= 0 && column < 8 && row >= 0 && row < 8;

@@ -1,5 +1,5 @@
 #pragma once
-/// The options by which an example is laid out on workers and chips.
+/// The options that lay an example out on workers and chips.
 
 #include <string>
 #include <vector>
@@ -15,11 +15,12 @@ struct Layout {
   int chips = 4;
   std::string topology;
 
-  /// --workers, --chips and --topology; `weft launch` decides over them.
+  /// Adds --workers, --chips and --topology. `weft launch` overrides them.
   void add_to(CLI::App& app);
   weft::ScalingConfig scaling() const;
-  /// Several workers get a grid by themselves, with the axes ("data", "model") unless `axes` names
-  /// two others; one process would get a single axis, so it is given the squarest grid.
+  /// Returns the mesh's configuration. Several workers get a grid by default, with the axes
+  /// ("data", "model") unless `axes` names two others. One process would get a single axis by
+  /// default, so this function requests the squarest grid.
   weft::SpmdConfig spmd(const std::vector<std::string>& axes = {}) const;
 };
 

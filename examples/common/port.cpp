@@ -14,7 +14,7 @@
 namespace examples {
 namespace {
 
-/// A line every so many steps.
+/// Prints a line at regular numbers of steps.
 class Lines : public weft::Callback {
  public:
   explicit Lines(std::uint64_t steps) : steps_(steps) {}

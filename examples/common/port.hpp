@@ -1,5 +1,6 @@
 #pragma once
-/// The frame of an example that trains for a number of steps: its options, the trainer, the result.
+/// The frame of an example that trains for a number of steps: its options, the trainer and the
+/// result.
 
 #include <functional>
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace examples {
 
-/// An option --NAME whose value is in the loop's config; it has the type of `value`, its default.
+/// An option --NAME whose value the loop's config has. It has the type of `value`, its default.
 struct Setting {
   std::string name;
   weft::Config value;
@@ -19,24 +20,25 @@ struct Setting {
 struct Port {
   std::string name;
   std::string about;
-  /// It may report a text as "sample", which is shown.
+  /// The training loop. It may report a text as "sample", which is printed.
   weft::TrainLoop loop;
   std::vector<Setting> settings;
   std::vector<std::string> axes = {};  ///< two names of the mesh's axes; default: data, model
 };
-/// Runs the program: besides its settings it has --workers, --chips, --topology, --steps (config
-/// "steps"), --seed, --max-failures and --json. Returns main's exit code.
+/// Runs the program. Besides its settings it has the options --workers, --chips, --topology,
+/// --steps (config "steps"), --seed, --max-failures and --json. Returns main's exit code.
 int run(const Port& port, int argc, char** argv);
 
-/// Calls `step` with the batches of one epoch after another until as many steps have been made as
-/// config "steps" says. What it returns is reported; it ends the step.
+/// Calls `step` with the batches of one epoch after another, config "steps" times. Reports the
+/// metrics that it returns, which ends the step.
 void for_steps(weft::TrainContext& ctx, const weft::Config& config, weft::DeviceLoader& batches,
                const std::function<weft::Metrics(const weft::Batch&)>& step);
 
-/// The digits' training images in batches of config "batch", field "x" f32[64]: shuffled, and
-/// redrawn in each epoch, unless config "plain" says otherwise. Every chip has its own images.
+/// Returns the digits' training images in batches of config "batch", with field "x" f32[64]. They
+/// are shuffled, and redrawn in each epoch unless config "plain" is true. Every chip has its own
+/// images.
 weft::DeviceLoader digit_batches(const weft::Config& config);
-/// --batch and --plain, which that reads.
+/// Returns --batch and --plain, which digit_batches() reads.
 std::vector<Setting> digit_settings();
 
 }  // namespace examples

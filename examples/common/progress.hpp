@@ -1,5 +1,5 @@
 #pragma once
-/// What a person sees of a training run: the mesh, a line per epoch, the end.
+/// The output of a training run for a person: the mesh, a line per epoch, and the end.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace examples {
 
-/// On a terminal a bar grows within each epoch; elsewhere only whole lines are written.
+/// On a terminal a bar grows within each epoch. Elsewhere only whole lines are written.
 class Progress : public weft::Callback {
  public:
   explicit Progress(std::uint64_t epochs);

@@ -1,5 +1,5 @@
 #pragma once
-/// What a run says of itself when it has ended: numbers for people and for comparison.
+/// The summary of a run that has ended: numbers for people and for comparison.
 
 #include <chrono>
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace examples {
 
-/// xxh3 of the names and elements of all parameters, in hex: equal for equal runs.
+/// Returns the xxh3 of the names and elements of all parameters, in hex. Equal runs have equal
+/// digests.
 std::string digest(const weft::Module& net);
 
-/// How long the steps of a loop take, the wait for their data included.
+/// Measures the steps of a loop, including the wait for their data.
 class StepTimes {
  public:
   void begin() { begin_ = Clock::now(); }
   void step_ended();
-  /// Median and 99th percentile, in microseconds.
+  /// Returns the median and the 99th percentile, in microseconds.
   weft::Metrics summary() const;
 
  private:
@@ -26,7 +27,7 @@ class StepTimes {
   std::vector<double> step_us_;
 };
 
-/// What the file that --json names holds.
+/// Returns the content of the file that --json names.
 std::string to_json(const weft::Result& result);
 
 }  // namespace examples

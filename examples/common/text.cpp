@@ -13,7 +13,7 @@ namespace letters {
 
 namespace {
 
-/// The windows of one step.
+/// The order of the windows that are drawn for one step.
 class Drawn : public weft::SampleOrder {
  public:
   Drawn(std::uint64_t step, std::vector<std::int64_t> places)

@@ -21,9 +21,10 @@ namespace {
 constexpr double kLearningRate = 8e-3;
 constexpr double kWeightDecay = 0.1;
 
-/// Layouts sum in different orders, and AdamW divides by the gradient: with its usual 1e-8, what
-/// rounding leaves of a gradient near 0 moves a parameter as far as a true one, and the curves of
-/// two layouts part.
+/// AdamW's epsilon is larger than its usual 1e-8. Layouts sum in different orders, so that a
+/// gradient near 0 may consist of rounding errors. AdamW divides by the gradient's size, and with
+/// 1e-8 such errors would move a parameter as far as a true gradient: the curves of two layouts
+/// would diverge.
 constexpr double kEps = 1e-5;
 
 struct Mlp : weft::Module {
@@ -31,7 +32,8 @@ struct Mlp : weft::Module {
   weft::Linear fc2{*this, "fc2", {.in_features = 128, .out_features = 64}};
   weft::Linear fc3{*this, "fc3", {.in_features = 64, .out_features = digits::kClasses}};
 
-  /// tanh, not relu: rounding that carries a relu over its kink sets the layouts apart as well.
+  /// tanh is used instead of relu. Rounding that moves a value across relu's kink would also make
+  /// the layouts diverge.
   weft::Tensor operator()(const weft::Tensor& x) const {
     return fc3(weft::tanh(fc2(weft::tanh(fc1(x)))));
   }
@@ -57,7 +59,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   const std::uint64_t steps = epochs * batches.steps_per_epoch();
   weft::CheckpointManager checkpoints;
   examples::StepTimes times;
-  // All that a step needs follows from its number: after a loss the loop goes on at any.
+  // A step depends only on its number, so that after a loss the loop can continue at any step.
   while (batches.epoch() < epochs) {
     const std::uint64_t epoch = batches.epoch();
     for (const weft::Batch& batch : batches) {

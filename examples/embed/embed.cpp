@@ -1,5 +1,5 @@
-/// An application with a main loop of its own that runs an SPMD function on a mesh: first on chips
-/// in its own process, then on worker processes.
+/// An application with its own main loop that runs an SPMD function on a mesh: first on chips in
+/// its own process, then on worker processes.
 
 #include <numeric>
 
@@ -7,7 +7,7 @@
 
 #include <weft/weft.hpp>
 
-/// The norm of a vector whose parts lie on all chips.
+/// Computes the norm of a vector whose parts are on all chips.
 void norm(weft::TrainContext& ctx, const weft::Config& config) {
   std::vector<float> elements(config.at("size").get<std::size_t>());
   std::iota(elements.begin(), elements.end(), 1.0F);

@@ -1,5 +1,5 @@
-/// A generative adversarial net (I. Goodfellow et al., 2014): two nets, two optimizers, one program
-/// a step.
+/// A generative adversarial net (I. Goodfellow et al., 2014) with two nets, two optimizers and one
+/// program per step.
 
 #include "examples/common/digits_data.hpp"
 #include "examples/common/port.hpp"
@@ -19,7 +19,7 @@ struct Generator : weft::Module {
         fc2(*this, "fc2", {.in_features = hidden, .out_features = hidden}),
         pixels(*this, "pixels", {.in_features = hidden, .out_features = digits::kPixels}) {}
 
-  /// Images [count,64] of noise.
+  /// Makes images [count,64] from noise.
   Tensor operator()(std::int64_t count) const {
     const Tensor x = weft::leaky_relu(fc1(weft::randn({count, noise})), 0.2);
     return weft::sigmoid(pixels(weft::leaky_relu(fc2(x), 0.2)));
@@ -35,14 +35,14 @@ struct Discriminator : weft::Module {
         fc2(*this, "fc2", {.in_features = hidden, .out_features = hidden}),
         logit(*this, "logit", {.in_features = hidden, .out_features = 1}) {}
 
-  /// How likely each image is a real one, as a logit [N,1].
+  /// Returns the likelihood that each image is real, as a logit [N,1].
   Tensor operator()(const Tensor& images) const {
     const Tensor x = weft::leaky_relu(fc1(images), 0.2);
     return logit(weft::leaky_relu(fc2(x), 0.2));
   }
 };
 
-/// The loss of logits that should all say `real`.
+/// Returns the loss of logits that should all equal `real`.
 Tensor judged(const Tensor& logits, bool real) {
   return weft::binary_cross_entropy_with_logits(logits, weft::full(logits.shape(), real ? 1 : 0));
 }
@@ -57,7 +57,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
 
   auto step = weft::compile([&](const Tensor& real) {
     const Tensor fake = generator(real.dim(0));
-    // Both gradients are of the parameters before the step.
+    // Both gradients use the parameters before the step.
     const Tensor loss_d =
         judged(discriminator(real), true) + judged(discriminator(weft::stop_gradient(fake)), false);
     const Tensor loss_g = judged(discriminator(fake), true);

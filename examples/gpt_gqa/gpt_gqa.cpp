@@ -1,6 +1,6 @@
-/// A small language model of today's kind: RMSNorm, rotary positions, grouped-query attention (J.
-/// Ainslie et al., 2023), SwiGLU, tied embeddings. It writes with a cache of keys and values: each
-/// letter takes the work of one.
+/// A small modern language model: RMSNorm, rotary positions, grouped-query attention (J. Ainslie et
+/// al., 2023), SwiGLU, tied embeddings. When it writes, a cache of keys and values keeps the work
+/// per letter constant.
 
 #include <cmath>
 #include <deque>
@@ -79,8 +79,8 @@ struct Gpt : weft::Module {
     head.tie(head.weight, tokens.weight);
   }
 
-  /// i32[batch, length] to logits [batch, length, vocabulary]. `caches` (may be null): one for each
-  /// block.
+  /// Maps i32[batch, length] to logits [batch, length, vocabulary]. `caches` (may be null) has one
+  /// entry for each block.
   Tensor operator()(const Tensor& ids, std::deque<weft::KeyValueCache>* caches = nullptr) const {
     Tensor x = tokens(ids);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -90,7 +90,8 @@ struct Gpt : weft::Module {
   }
 };
 
-/// So many letters, begun with that of number 0; the likeliest is the likeliest to be taken.
+/// Writes `count` letters, beginning with letter number 0. It draws each further letter by
+/// the model's probabilities.
 std::string write(const Gpt& net, const letters::Text& text, std::int64_t count,
                   std::uint64_t seed) {
   std::deque<weft::KeyValueCache> caches;

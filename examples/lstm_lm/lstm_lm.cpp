@@ -1,5 +1,5 @@
-/// A language model of letters with LSTM layers, as torch's word_language_model: the steps of time
-/// are one scan in the program, however long the windows are.
+/// A language model of letters with LSTM layers, as torch's word_language_model. The time steps are
+/// a single scan in the program, whatever the length of the windows.
 
 #include <cmath>
 
@@ -27,7 +27,7 @@ struct Model : weft::Module {
               .dropout = config.at("dropout")}),
         head(*this, "head", {.in_features = config.at("size"), .out_features = vocabulary}) {}
 
-  /// i32[batch, length] to logits [batch, length, vocabulary].
+  /// Maps i32[batch, length] to logits [batch, length, vocabulary].
   Tensor operator()(const Tensor& ids) const {
     return head(dropout(lstm(dropout(tokens(ids))).output));
   }

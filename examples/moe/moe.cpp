@@ -1,6 +1,6 @@
 /// A language model with a mixture of experts in each layer (GShard: D. Lepikhin et al., 2021).
-/// Experts lie over the mesh's axis "expert": chips send each other the letters that their experts
-/// are to work on. Windows of text lie over both axes, "data" and "expert".
+/// Experts are sharded over the mesh's axis "expert": chips send each other the letters for their
+/// experts. Windows of text are sharded over both axes, "data" and "expert".
 ///
 ///   moe --workers 2 --chips 2 --topology 1x4    # each chip has a quarter of the experts
 ///   moe --workers 2 --chips 2 --topology 2x2    # each half of the experts is on two chips
@@ -16,16 +16,16 @@ using weft::Parameter;
 using weft::Tensor;
 using P = weft::PartitionSpec;
 
-/// Which letters go to which places of experts.
+/// The assignment of letters to the places of experts.
 struct Routes {
   Tensor dispatch;  ///< [windows, letters, experts, places], 1 for a letter that has the place
-  Tensor combine;   ///< its share in the letter's result instead of 1
-  Tensor balance;   ///< the loss that is least, 1, where all experts have equally many letters
+  Tensor combine;   ///< as dispatch, with the letter's share in its result instead of 1
+  Tensor balance;   ///< a loss with minimum 1, reached if all experts get equally many letters
 };
 
-/// Each letter goes to its `choices` likeliest experts, who have `places` for each window: first
-/// choices of all letters come before second choices, and those of earlier letters before later
-/// ones. A choice beyond the last place is dropped.
+/// Sends each letter to its `choices` likeliest experts, each of which has `places` for each
+/// window. First choices of all letters come before second choices, and choices of earlier letters
+/// before those of later ones. A choice beyond the last place is dropped.
 Routes route(const Tensor& probability, std::int64_t choices, std::int64_t places) {
   const std::int64_t windows = probability.dim(0);
   const std::int64_t letters = probability.dim(1);
@@ -33,7 +33,7 @@ Routes route(const Tensor& probability, std::int64_t choices, std::int64_t place
   const auto [likeliest, index] = weft::topk(probability, choices);  // [windows, letters, choices]
   const Tensor share = likeliest / weft::sum(likeliest, {-1}, true);
   const Tensor chosen = weft::one_hot(weft::transpose(index, 1, 2), experts);
-  // How many choices of the same expert come before each.
+  // This counts, for each choice, the earlier choices of the same expert.
   const Tensor queue = weft::reshape(chosen, {windows, choices * letters, experts});
   const Tensor before = weft::sum((weft::cumsum(queue, 1) - 1.0) * queue, {-1});
   const Tensor place = weft::cast(weft::equal(weft::reshape(before, {windows, choices, letters, 1}),
@@ -75,10 +75,11 @@ struct Experts : weft::Module {
   }
 
  private:
-  /// Of letters [windows, experts, places, size]: what the experts make of them.
+  /// Returns the experts' results for letters [windows, experts, places, size].
   Tensor computed(const Tensor& letters, const weft::Mesh& mesh) const {
     const auto run = [](const Tensor& own, const Tensor& own_up, const Tensor& own_down) {
-      // For the chip's experts: letters of its windows, and behind them those of other chips'.
+      // A chip's experts get the letters of its own windows, and then those of other chips'
+      // windows.
       const Tensor x = weft::all_to_all(own, "expert", 1, 2);
       const Tensor hidden = weft::gelu(weft::einsum("wepd,efd->wepf", {x, own_up}));
       const Tensor y = weft::einsum("wepf,edf->wepd", {hidden, own_down});
@@ -87,7 +88,7 @@ struct Experts : weft::Module {
     const P first{"expert"};
     return weft::shard_map(run, mesh, {first, first, first}, first)(letters, up, down);
   }
-  /// Its weights are [experts, out, in], with these multiples of the embedding's size.
+  /// Adds weights [experts, out, in], where `out` and `in` are multiples of the embedding's size.
   Parameter add(const std::string& name, const weft::Config& config, int out, int in) {
     const auto size = config.at("size").get<std::int64_t>();
     const weft::Shape shape{config.at("experts").get<std::int64_t>(), out * size, in * size};
@@ -138,9 +139,9 @@ struct Gpt : weft::Module {
 
   struct Result {
     Tensor logits;
-    Tensor balance;  ///< the sum of all layers'
+    Tensor balance;  ///< sum over all layers
   };
-  /// i32[windows, length] to logits [windows, length, vocabulary].
+  /// Maps i32[windows, length] to logits [windows, length, vocabulary].
   Result operator()(const Tensor& ids, const weft::Mesh& mesh) const {
     Tensor x = tokens(ids) + positions.weight;
     Tensor balance = weft::full({}, 0);

@@ -1,5 +1,6 @@
-/// A language model whose layers lie over the mesh's axis "stage" as a pipeline (GPipe: Y. Huang et
-/// al., 2019). The rows of a batch lie over its axis "data", as in any other model.
+/// A language model whose layers are sharded over the mesh's axis "stage" as a pipeline (GPipe: Y.
+/// Huang et al., 2019). The rows of a batch are sharded over the axis "data", as in any other
+/// model.
 ///
 ///   pipeline --workers 2 --chips 2 --topology 1x4    # four stages
 ///   pipeline --workers 2 --chips 2 --topology 2x2    # two stages, each on two chips
@@ -15,7 +16,7 @@ using weft::Parameter;
 using weft::Tensor;
 using P = weft::PartitionSpec;
 
-/// The weights of all layers, or of those of one stage, one behind the other along dim 0.
+/// The weights of all layers, or of those of one stage, stacked along dim 0.
 struct Layers {
   Tensor norm1, query, key, value, out, norm2, up, down;
 };
@@ -32,7 +33,7 @@ Tensor through_layer(const Layers& own, const Tensor& x, std::int64_t heads) {
                           own.down, {});
 }
 
-/// One layer after the other.
+/// Applies one layer after the other.
 Tensor through_layers(const Layers& own, const Tensor& x, std::int64_t heads) {
   const auto step = [&](const Tensor& y, const Layers& layer) {
     return std::pair(through_layer(layer, y, heads), std::tuple<>());
@@ -40,8 +41,8 @@ Tensor through_layers(const Layers& own, const Tensor& x, std::int64_t heads) {
   return weft::scan(step, x, own).carry;
 }
 
-/// Of a batch's rows: micro-batches [count, rows / count, ...]. Each has every count-th row, so
-/// that a chip has a part of each, of the rows that lie on it.
+/// Divides a batch's rows into micro-batches [count, rows / count, ...]. Each has every count-th
+/// row, so that each chip has a part of every micro-batch among its own rows.
 Tensor micro_batches(const Tensor& x, std::int64_t count) {
   weft::Shape shape = x.shape();
   std::vector<std::int64_t> sizes{shape[0] / count, count};
@@ -49,9 +50,9 @@ Tensor micro_batches(const Tensor& x, std::int64_t count) {
   return weft::transpose(weft::reshape(x, weft::Shape(sizes)), 0, 1);
 }
 
-/// Stage s computes micro-batch t - s at tick t, and gives it to stage s + 1. The gradient is this
-/// pipeline backwards. Each stage ends with its share of the results, so that all of them work on
-/// the loss; their number must be a multiple of the stages.
+/// Stage s computes micro-batch t - s at tick t, and passes it to stage s + 1. The gradient runs
+/// this pipeline backwards. At the end each stage has its share of the results, so that all stages
+/// work on the loss. The number of micro-batches must be a multiple of the number of stages.
 Tensor through_pipeline(const Layers& layers, const Tensor& x, std::int64_t heads, bool recompute,
                         const weft::Mesh& mesh) {
   const auto stages = static_cast<int>(mesh.axis_size("stage"));
@@ -63,7 +64,7 @@ Tensor through_pipeline(const Layers& layers, const Tensor& x, std::int64_t head
       const Tensor y = recompute ? weft::checkpoint(compute) : compute();
       return std::pair(weft::ring_shift(y, "stage"), y);
     };
-    // The last micro-batch leaves the last stage so many ticks after it entered the first.
+    // A micro-batch leaves the last stage this many ticks after it entered the first.
     const int delay = stages - 1;
     const Tensor entering = weft::pad(batches, {{0, delay}, {0, 0}, {0, 0}, {0, 0}});
     const Tensor nothing = weft::full({batches.dim(1), batches.dim(2), batches.dim(3)}, 0);
@@ -95,7 +96,7 @@ struct Gpt : weft::Module {
         head(*this, "head",
              {.in_features = config.at("size"), .out_features = vocabulary, .bias = false}) {}
 
-  /// i32[batch, length] to logits [micro-batches, rows, length, vocabulary].
+  /// Maps i32[batch, length] to logits [micro-batches, rows, length, vocabulary].
   Tensor operator()(const Tensor& ids, const weft::Mesh& mesh) const {
     const Tensor x = tokens(micro_batches(ids, num_batches));
     return head(norm(through_pipeline(layers, x, heads, checkpoint, mesh)));

@@ -1,5 +1,5 @@
-/// ResNet-18 (K. He et al., 2015) on small images, as torchvision's: the names of parameters and
-/// buffers are its own. Every chip has its own images; batch norms see the global batch.
+/// ResNet-18 (K. He et al., 2015) on small images. Names of parameters and buffers are
+/// torchvision's. Every chip has its own images; batch norms see the global batch.
 
 #include "examples/common/digits_data.hpp"
 #include "examples/common/port.hpp"
@@ -51,8 +51,8 @@ struct ResNet : weft::Module {
   Layer layer3{*this, "layer3"}, layer4{*this, "layer4"};
   weft::Linear fc;
 
-  /// `width` channels in the first layer; ResNet-18 has 64. The first convolution doesn't stride,
-  /// because the images are small already.
+  /// `width` is the number of channels in the first layer; ResNet-18 has 64. The first convolution
+  /// has stride 1, because the images are already small.
   explicit ResNet(std::int64_t width)
       : conv1(*this, "conv1", conv(1, width, 3, 1)),
         bn1(*this, "bn1", {.num_features = width}),
@@ -67,7 +67,7 @@ struct ResNet : weft::Module {
     }
   }
 
-  /// Of images [N,64]: logits [N,10].
+  /// Maps images [N,64] to logits [N,10].
   Tensor operator()(const Tensor& images) const {
     Tensor x = weft::relu(bn1(conv1(weft::reshape(images, {images.dim(0), 1, 8, 8}))));
     for (const Layer* layer : {&layer1, &layer2, &layer3, &layer4}) {

@@ -1,5 +1,5 @@
-/// A service with training jobs in it: it starts, lists, watches and stops them on request, several
-/// at once, answers while they train, and ends them cleanly when it is told to end (SIGTERM).
+/// A service that contains training jobs. It starts, lists, watches and stops them on request,
+/// several at once, answers while they train, and stops them cleanly when it ends (SIGTERM).
 ///
 ///   curl -X POST localhost:8080/jobs -d '{"steps": 2000}'   {"job":"93ef4a..."}
 ///   curl localhost:8080/jobs                                all of them
@@ -20,7 +20,7 @@
 
 #include <weft/weft.hpp>
 
-/// What a request may say; a key that isn't here is refused.
+/// The fields of a request. A request with any other key is refused.
 struct FitConfig {
   int steps = 200;
   int workers = 2;
@@ -57,7 +57,7 @@ void fit_line(weft::TrainContext& ctx, const FitConfig& config) {
 
 static weft::Loop fit_loop{"fit_line", fit_line};
 
-/// The jobs of this service, by id; those that have ended too. Thread-safe.
+/// The jobs of this service by id, including jobs that have ended. Thread-safe.
 class Jobs {
  public:
   std::string start(const weft::Config& config, const std::string& storage) {
@@ -81,7 +81,7 @@ class Jobs {
     for (const auto& [id, job] : jobs_) all.push_back(describe(job));
     return all;
   }
-  /// Null for a job that isn't there.
+  /// Returns null for an unknown job.
   weft::Config show(const std::string& id) const {
     const std::lock_guard lock(mutex_);
     const auto job = jobs_.find(id);
@@ -94,7 +94,7 @@ class Jobs {
     job->second.stop();
     return true;
   }
-  /// All of them at once.
+  /// Stops all jobs at once.
   void end() {
     const std::lock_guard lock(mutex_);
     for (auto& [id, job] : jobs_) job.stop();
@@ -148,7 +148,7 @@ void add_routes(httplib::Server& server, Jobs& jobs, const std::string& storage)
 }
 
 int main(int argc, char** argv) {
-  weft::worker_main(argc, argv);  // a worker of a job goes no further: the port is opened once
+  weft::worker_main(argc, argv);  // a worker doesn't return, so the port is opened once
   int port = 8080;
   std::string storage = "~/weft_runs";
   CLI::App app{"Trains on request."};
@@ -156,7 +156,7 @@ int main(int argc, char** argv) {
   app.add_option("--storage", storage, "where the runs' folders are made");
   CLI11_PARSE(app, argc, argv);
 
-  // Signals are this program's: start() leaves them alone. One thread waits for them.
+  // This program handles signals itself: start() leaves them alone. One thread waits for them.
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);

@@ -1,5 +1,5 @@
-/// A variational autoencoder (D. Kingma, M. Welling, 2014) of small images. The noise comes from
-/// weft's generator: it is the same on every layout.
+/// A variational autoencoder (D. Kingma, M. Welling, 2014) for small images. The noise comes from
+/// weft's generator, which gives the same numbers on every layout.
 
 #include "examples/common/digits_data.hpp"
 #include "examples/common/port.hpp"
@@ -20,7 +20,7 @@ struct Vae : weft::Module {
         pixels(*this, "pixels", {.in_features = hidden, .out_features = digits::kPixels}) {}
 
   struct Losses {
-    Tensor reconstruction;  ///< of an image, in nats
+    Tensor reconstruction;  ///< loss per image, in nats
     Tensor divergence;
   };
   Losses operator()(const Tensor& x) const {

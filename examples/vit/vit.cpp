@@ -1,4 +1,4 @@
-/// A vision transformer (A. Dosovitskiy et al., 2021): patches of the image are its tokens.
+/// A vision transformer (A. Dosovitskiy et al., 2021), whose tokens are patches of the image.
 
 #include "examples/common/digits_data.hpp"
 #include "examples/common/port.hpp"
@@ -14,7 +14,7 @@ struct Options {
   std::int64_t patch;
 };
 
-/// Pre-norm, as in the paper.
+/// A pre-norm block, as in the paper.
 struct Block : weft::Module {
   weft::LayerNorm ln1;
   weft::MultiHeadAttention attention;
@@ -65,7 +65,7 @@ struct VisionTransformer : weft::Module {
     return (kSide / options.patch) * (kSide / options.patch);
   }
 
-  /// Of images [N,64]: logits [N,10].
+  /// Maps images [N,64] to logits [N,10].
   Tensor operator()(const Tensor& images) const {
     const std::int64_t batch = images.dim(0);
     const Tensor grid = patches(weft::reshape(images, {batch, 1, kSide, kSide}));

@@ -2,7 +2,7 @@
 
 namespace weft {
 
-/// A name in quotes may have a place, too.
+/// A quoted name may contain " at ". If the text ends with a quote, it has no place.
 StepText split_step_text(std::string_view text) {
   constexpr std::string_view kAt = " at ";
   const std::size_t at = text.rfind(kAt);

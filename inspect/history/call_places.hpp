@@ -1,5 +1,5 @@
 #pragma once
-/// Where in the program the steps of plans come from.
+/// The lines of the user's program from which the steps of plans come.
 
 #include <map>
 #include <string>
@@ -11,14 +11,14 @@ namespace weft {
 
 struct StepText {
   std::string_view op{};     ///< "dot_general", "all_reduce 'fc1.weight.grad'"
-  std::string_view place{};  ///< "digits.cpp:36"; "": unknown
+  std::string_view place{};  ///< "digits.cpp:36"; "" if unknown
 };
 
-/// Of the text of a `plan_step`.
+/// Splits the text of a `plan_step` event.
 StepText split_step_text(std::string_view text);
 
-/// The places of collectives, by the text of `enter`: of those that follow a step of a plan in any
-/// chip's events.
+/// Returns the place of each collective, by the text of its `enter` event. A collective has a place
+/// if its event follows a step of a plan in the events of some chip.
 std::map<std::string_view, std::string_view> places_of_calls(const Snapshot& job);
 
 }  // namespace weft

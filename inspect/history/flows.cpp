@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-/// Sender, receiver (a worker; -1: the trainer), and the number among the messages between them.
+/// The sender and the receiver (a worker; -1: the trainer), and the message's number among the
+/// messages between them.
 using MessageKey = std::tuple<int, int, std::uint64_t>;
 
 class FlowFinder {
@@ -45,10 +46,11 @@ class FlowFinder {
         {track, i, out.begin_ns});
   }
 
-  /// A worker that takes the place of another counts from the beginning again.
+  /// Finds the sender of a received message. Several sent messages may have its number, because a
+  /// worker that replaces another one counts from the beginning again.
   void receive(std::size_t track, std::size_t i) {
     const Slice& in = slice(track, i);
-    if (in.begin->number == 0) return;  // of nobody whose messages are counted
+    if (in.begin->number == 0) return;  // the sender doesn't count its messages
     auto& ends = sent_[{in.begin->peer, tracks_[track].ring->worker, in.begin->number}];
     auto last = ends.end();
     for (auto end = ends.begin(); end != ends.end(); ++end) {
@@ -95,7 +97,7 @@ class FlowFinder {
 
 Flows find_flows(std::vector<Track>& tracks, const TimeWindow& window) {
   Flows flows = FlowFinder(tracks, window).find();
-  // A later waiter may have moved the beginning.
+  // The search for a later waiter may have moved the beginning of the slice.
   for (Flow& flow : flows.found) {
     FlowEnd& from = flow.from;
     if (!flow.is_message) from.at_ns = tracks[from.track].slices[from.slice].begin_ns;

@@ -1,5 +1,6 @@
 #pragma once
-/// What leads from one actor to another: messages, and the chip for which others waited.
+/// Flows from one actor to another: messages, and waits for the chip that came last to a
+/// collective.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,16 +11,16 @@
 
 namespace weft {
 
-/// A place in a slice of a track, by their numbers.
+/// A time in a slice of a track; track and slice are given by their numbers.
 struct FlowEnd {
   std::size_t track = 0;
   std::size_t slice = 0;
   std::int64_t at_ns = 0;
 };
 
-/// `from` isn't later than `to`.
+/// A flow; `from` isn't later than `to`.
 struct Flow {
-  bool is_message = false;  ///< else from the chip that came last to one that waited for it
+  bool is_message = false;  ///< else it leads from the last chip to one that waited for it
   std::string_view name{};
   FlowEnd from{};
   FlowEnd to{};
@@ -27,11 +28,12 @@ struct Flow {
 
 struct Flows {
   std::vector<Flow> found{};
-  std::size_t dropped = 0;  ///< the other end of which isn't there
+  std::size_t dropped = 0;  ///< flows of which the other end is missing
 };
 
-/// Of the slices in the window. A chip announces a collective before it notes that: a collective of
-/// which another has already seen the announcement is made to begin there.
+/// Returns the flows between slices in the window. A chip announces a collective before it records
+/// the event. If another chip saw the announcement earlier, the recorded slice is made to begin at
+/// that time.
 Flows find_flows(std::vector<Track>& tracks, const TimeWindow& window);
 
 }  // namespace weft

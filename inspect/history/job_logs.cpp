@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// -1: the trainer; absent: it is no log of a process.
+/// Returns the worker of a log file; -1 for the trainer; nothing if the file is no process's log.
 std::optional<int> worker_of_file(std::string_view name) {
   if (name == "trainer.log") return -1;
   constexpr std::string_view kBegin = "worker-";

@@ -13,48 +13,48 @@
 
 namespace weft {
 
-/// Of a run folder: trainer.log, and worker-N.log by number. Files of which the name is known.
+/// Returns the log files of a run folder: trainer.log, then worker-N.log by number.
 std::vector<LogFile> find_log_files(const std::string& run_dir);
 
-/// Log records and errors that the black box keeps of processes (-1: the trainer) that have no
-/// file, by time.
+/// Returns log records and errors from the black box, sorted by time, of processes without a log
+/// file (-1: the trainer).
 std::vector<LogEntry> find_logged_events(const Snapshot& job, const std::vector<LogFile>& files);
 
-/// Which records are wanted.
+/// Selects log records.
 struct LogFilter {
-  std::vector<int> workers{};      ///< empty: all, and the trainer
-  int level = 0;                   ///< and above
-  std::int64_t since_unix_ns = 0;  ///< not before
+  std::vector<int> workers{};      ///< empty selects all workers and the trainer
+  int level = 0;                   ///< the lowest level
+  std::int64_t since_unix_ns = 0;  ///< the earliest time
 
   bool has(const LogEntry& entry) const;
 };
 
-/// Records of one file keep their order, even where their times don't; of equal times, the file
-/// that comes first.
+/// Records of one file keep their order, even if their times don't ascend. Of records with equal
+/// times, the one of the earlier file comes first.
 class JobLogs {
  public:
-  /// `events` are in order.
+  /// `events` must be sorted by time.
   JobLogs(std::vector<LogFile> files, std::vector<LogEntry> events);
 
-  /// The next of all that are there, in files and events; absent: there is none. Keeps one record
-  /// of each file. `goes_on`: a line that isn't whole is left for news(). Throws io.
+  /// Returns the next record of all files and events; nothing if there is none. It keeps one record
+  /// of each file in memory. If `goes_on`, an incomplete line is left for news(). Throws io.
   std::optional<LogEntry> next(bool goes_on = false);
-  /// After next(true) has given none: what has come since, in the order of time. The last record of
-  /// a file, of which more may come, and what is later than that is given when the file hasn't
-  /// grown between two calls, or where the job doesn't go on.
+  /// Returns the records that were added after next(true) returned nothing, sorted by time. The
+  /// last record of a file may still grow. So it, and all later records, are returned only when the
+  /// file hasn't grown between two calls, or when the job has ended (`goes_on` is false).
   std::vector<LogEntry> news(const std::string& run_dir, bool goes_on);
 
  private:
   struct Source {
     LogFile file;
     std::optional<LogEntry> next{};
-    std::int64_t latest_ns = 0;  ///< the time that its next record is taken to have, at least
+    std::int64_t latest_ns = 0;  ///< lower bound for the time of its next record
   };
   static void read_next(Source& source, bool goes_on);
   void add_new_files(const std::string& run_dir);
 
   std::vector<Source> sources_;
-  std::vector<LogEntry> held_;  ///< news that are later than what isn't given yet
+  std::vector<LogEntry> held_;  ///< news that are later than a record not yet returned
   std::deque<LogEntry> events_;
 };
 

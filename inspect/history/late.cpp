@@ -63,7 +63,7 @@ std::vector<LateChip> chips_of(const Snapshot& job) {
   return chips;
 }
 
-/// What all chips say of one call.
+/// The sums of all chips' entries for one call.
 struct CallSum {
   LateCall call{};
   std::vector<LedgerEntry::Bucket> waits{};
@@ -84,7 +84,8 @@ void add_entry(CallSum& sum, const LedgerEntry& entry, int chip) {
   }
 }
 
-/// The beginning of the bucket after that in which the quantile lies. The last has no end.
+/// Returns the upper bound of the bucket that contains the quantile, which is the beginning of the
+/// next bucket. The last bucket has no upper bound.
 std::optional<double> upper_bound_of(const std::vector<LedgerEntry::Bucket>& waits,
                                      double quantile) {
   double all = 0;
@@ -213,7 +214,7 @@ std::string late_mesh_text(const Snapshot& job, bool colours) {
   if (!late.remark.empty()) return late.remark + "\n";
   std::vector<MeshCell> cells(static_cast<std::size_t>(job.header.num_chips));
   for (const LateChip& chip : late.chips) {
-    if (chip.chip >= job.header.num_chips) continue;  // of a kept box that isn't the board's
+    if (chip.chip >= job.header.num_chips) continue;  // the kept box may be another job's
     cells[static_cast<std::size_t>(chip.chip)] = {
         .text = fmt::format("{:.0f}", 100 * chip.share),
         .colour = colours && chip.share >= kMuch ? kRed : ""};

@@ -1,5 +1,5 @@
 #pragma once
-/// Who makes the others wait in collectives: `weft inspect late`.
+/// Finds the chips that make others wait in collectives, for `weft inspect late`.
 
 #include <cstdint>
 #include <optional>
@@ -11,47 +11,48 @@
 
 namespace weft {
 
-/// Of one chip, since the job began, as the ledgers of all chips say.
+/// The waits of one chip since the job began, from the ledgers of all chips.
 struct LateChip {
   int chip = -1;
   int worker = -1;
   std::uint64_t collectives = 0;
   std::uint64_t times_last = 0;
-  double awaited_s = 0;  ///< how long the others waited for it, summed up over them
-  double waited_s = 0;   ///< how long it waited for the others
-  double share = 0;      ///< of all that was waited
-  /// Its own time between collectives above the median of the chips that took part in the same
-  /// ones, as far as events reach; absent: there are none to compare. A chip that was late because
-  /// it had waited itself has little.
+  double awaited_s = 0;  ///< time that the other chips waited for it, summed over them
+  double waited_s = 0;   ///< time that it waited for other chips
+  double share = 0;      ///< its part of all waiting time
+  /// The chip's own time between collectives minus the median of the chips in the same collectives,
+  /// as far as events reach. Absent if there are no chips to compare. A chip that was late because
+  /// it had waited itself has a small number.
   std::optional<double> own_above_s{};
 };
 
-/// Of one collective call of a plan, over all chips.
+/// One collective call of a plan, over all chips.
 struct LateCall {
-  std::string_view text{};   ///< "" for calls that found no entry of their own
-  std::string_view place{};  ///< in the program; "": unknown
-  std::uint64_t calls = 0;   ///< by all chips
+  std::string_view text{};   ///< "" for calls that got no ledger entry of their own
+  std::string_view place{};  ///< place in the program; "" if unknown
+  std::uint64_t calls = 0;   ///< number of calls by all chips
   double waited_s = 0;
-  /// Of the waits, the upper bound of the histogram's bucket; absent: it has none.
+  /// Quantiles of the waits, as upper bounds of the histogram's buckets; absent if the bucket has
+  /// none.
   std::optional<double> p50_s{};
   std::optional<double> p99_s{};
-  int last_chip = -1;  ///< that came last most often; -1: no chip ever found all others there
-  std::uint64_t times_last = 0;  ///< of that chip
+  int last_chip = -1;            ///< the chip that came last most often; -1: no chip came last
+  std::uint64_t times_last = 0;  ///< number of times that chip came last
 };
 
 struct Late {
-  std::vector<LateChip> chips{};  ///< for whom the others waited longest first
-  std::vector<LateCall> calls{};  ///< in which was waited longest first
-  double events_s = 0;            ///< how far back the events reach; 0: there are none
-  std::string remark{};           ///< why there is nothing; "": there is
+  std::vector<LateChip> chips{};  ///< the chip that was awaited longest comes first
+  std::vector<LateCall> calls{};  ///< the call with the longest waits comes first
+  double events_s = 0;            ///< time that the events cover; 0 without events
+  std::string remark{};           ///< reason why there are no results; "" if there are
 };
 
-/// Texts live as long as the snapshot's.
+/// The texts in the result are valid as long as the snapshot's.
 Late find_late(const Snapshot& job);
 
 std::string late_text(const Snapshot& job);
-/// The chips as they stand in the mesh: for which share of all waits, in percent, each was waited
-/// for. `colours`: ANSI's, for half of it and more.
+/// Returns a grid of the chips in the mesh. Each cell is the chip's share, in percent, of all
+/// waits. `colours` marks shares of half and more by ANSI colours.
 std::string late_mesh_text(const Snapshot& job, bool colours);
 std::string late_json(const Snapshot& job);  ///< weft.late/1
 

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 6> kLevelNames = {"trace", "debug", "info
 constexpr std::array<const char*, 6> kLevelColours = {"2", "2", "", "33", "31", "1;31"};
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
-/// The whole text.
+/// Parses the whole text as a number.
 template <typename Number>
 bool to_number(std::string_view text, Number& number) {
   const char* const end = text.data() + text.size();
@@ -27,7 +27,7 @@ bool to_number(std::string_view text, Number& number) {
   return error == std::errc() && at == end;
 }
 
-/// The text up to a blank, which is removed from it with the blank.
+/// Removes the text up to a blank, and the blank, from `text`, and returns it.
 std::string_view take_word(std::string_view& text) {
   const std::size_t end = std::min(text.find(' '), text.size());
   const std::string_view word = text.substr(0, end);
@@ -35,7 +35,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-/// Seconds east of Greenwich, of "+02:00".
+/// Parses a zone such as "+02:00". Returns seconds east of Greenwich.
 std::optional<int> parse_zone(std::string_view text) {
   int hours = 0;
   int minutes = 0;
@@ -47,7 +47,7 @@ std::optional<int> parse_zone(std::string_view text) {
   return text[0] == '-' ? -seconds : seconds;
 }
 
-/// Of "2026-11-24T23:57:58.138178+00:00".
+/// Parses a time such as "2026-11-24T23:57:58.138178+00:00".
 std::optional<std::int64_t> parse_time(std::string_view text) {
   constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd.dddddd";
   if (text.size() < kForm.size()) return {};
@@ -69,12 +69,12 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
   time.tm_hour = number(11, 2);
   time.tm_min = number(14, 2);
   time.tm_sec = number(17, 2);
-  // Years that 64 bits of nanoseconds have.
+  // Only these years fit into 64 bits of nanoseconds.
   if (time.tm_year < 70 || time.tm_year > 300) return {};
   return (std::int64_t{::timegm(&time)} - *zone) * kSecondNs + std::int64_t{number(20, 6)} * 1000;
 }
 
-/// "[worker 3 step 204] " is removed from the text, and its step returned.
+/// Removes a prefix such as "[worker 3 step 204] " from the text, and returns its step.
 std::optional<std::uint64_t> take_step(std::string_view& text) {
   constexpr std::string_view kStep = " step ";
   const std::size_t end = text.find("] ");

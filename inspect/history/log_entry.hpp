@@ -9,28 +9,29 @@
 namespace weft {
 
 struct LogEntry {
-  std::int64_t unix_ns = 0;  ///< 0: unknown
-  int worker = -1;           ///< whose file or ring it is of; -1: the trainer
-  int level = 2;             ///< as spdlog numbers it: 0 trace ... 5 critical
-  std::string logger{};      ///< "weft.worker"; "": unknown
-  std::uint64_t step = 0;    ///< low 16 bits, if it is an event
+  std::int64_t unix_ns = 0;  ///< 0 if unknown
+  int worker = -1;           ///< the process that wrote it; -1: the trainer
+  int level = 2;             ///< spdlog's number: 0 trace ... 5 critical
+  std::string logger{};      ///< "weft.worker"; "" if unknown
+  std::uint64_t step = 0;    ///< for an event, only the low 16 bits
   std::string text{};        ///< may have several lines
-  bool is_event = false;     ///< of the black box: no file has it, and the text may be cut
+  bool is_event = false;     ///< from the black box: in no file, and the text may be cut
 };
 
-/// "warn" for 3; "unknown" beyond them.
+/// Returns for example "warn" for 3; "unknown" for other numbers than spdlog's.
 std::string_view log_level_name(int level) noexcept;
-/// Of a name, also of "warning".
+/// Returns the level of a name; "warning" is accepted too.
 std::optional<int> find_log_level(std::string_view name) noexcept;
 
-/// Of a line as actors/process/log.cpp writes it; absent: it doesn't begin with a time. What else
-/// can't be read is text.
+/// Parses a line that actors/process/log.cpp wrote. Returns nothing if the line doesn't begin with
+/// a time. Parts that can't be parsed remain in the text.
 std::optional<LogEntry> parse_log_line(std::string_view line, int worker);
 
-/// The record with its newline: local time, level, worker, step, text. Further lines of the text
-/// are indented, so that none looks like a record. `colours`: ANSI's, by level.
+/// Returns the record with its newline: local time, level, worker, step, text. Further lines of the
+/// text are indented, so that none of them looks like a record. `colours` shows the level by ANSI
+/// colours.
 std::string log_text(const LogEntry& entry, bool colours);
-/// One line, weft.logs/1, with its newline.
+/// Returns one line of weft.logs/1 with its newline.
 std::string log_json(const LogEntry& entry);
 
 }  // namespace weft

@@ -31,7 +31,7 @@ void LogFile::close() {
   if (file_ >= 0) ::close(std::exchange(file_, -1));
 }
 
-/// False: it isn't there, or isn't a file.
+/// Opens the file. Returns false if the path doesn't exist or isn't a file.
 bool LogFile::open() {
   if (file_ >= 0) return true;
   const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -78,7 +78,7 @@ void LogFile::renew() {
   skips_line_ = false;
 }
 
-/// Without its newline.
+/// Returns the next line without its newline.
 std::optional<std::string> LogFile::take_line() {
   for (;;) {
     const std::size_t end = buffer_.find('\n');

@@ -1,5 +1,5 @@
 #pragma once
-/// LogFile: reads the log of one process, also while it grows.
+/// LogFile: reads the log of one process, even while it grows.
 
 #include <sys/types.h>
 
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// Keeps one record and one line in memory, both bounded; what is longer is cut.
+/// It keeps one record and one line in memory. Both are bounded, and longer ones are cut.
 class LogFile {
  public:
   static constexpr std::size_t kLineBytesMax = 64 * 1024;
@@ -24,19 +24,20 @@ class LogFile {
   const std::string& path() const { return path_; }
   int worker() const { return worker_; }
 
-  /// The next record of which the end is there, because another begins; absent: there is none now.
-  /// Throws io.
+  /// Returns the next complete record. A record is complete when the next one begins. Returns
+  /// nothing if there is none now. Throws io.
   std::optional<LogEntry> next();
-  /// The last record as it is, when no more of it is expected. If more comes, that is a record of
-  /// its own, with the same time.
+  /// Returns the last record as it is, when no more of it is expected. If more lines follow after
+  /// all, they become another record with the same time.
   std::optional<LogEntry> take_last();
-  /// When that is; absent: it has been taken.
+  /// Returns the time of the last record; nothing if it was already taken.
   std::optional<std::int64_t> last_ns() const;
-  /// The file has ended: what comes after its last newline is a line, too.
+  /// Notes that the file has ended: text after its last newline becomes a line, too.
   void end_line();
-  /// Whether anything was read since this was last called.
+  /// Returns whether anything was read since the last call of this function.
   bool has_grown();
-  /// Begins anew where the path has become another file, or the file shorter.
+  /// Restarts from the beginning if the path has become another file, or if the file has become
+  /// shorter.
   void renew();
 
  private:
@@ -51,11 +52,11 @@ class LogFile {
   int file_ = -1;
   ino_t inode_ = 0;
   off_t read_ = 0;
-  std::string buffer_;       ///< read, and not yet taken
-  bool skips_line_ = false;  ///< the rest of a line that was too long
+  std::string buffer_;       ///< bytes that were read and not yet taken
+  bool skips_line_ = false;  ///< skips the rest of a line that is too long
   bool has_grown_ = false;
   std::optional<LogEntry> last_;
-  std::int64_t latest_ns_ = 0;  ///< of the record before
+  std::int64_t latest_ns_ = 0;  ///< time of the previous record
 };
 
 }  // namespace weft

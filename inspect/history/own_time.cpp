@@ -14,7 +14,7 @@ struct OwnTime {
   double seconds;
 };
 
-/// By the collective that it comes to.
+/// The chips' own times, by the collective that ends them.
 using OwnTimes = std::map<std::pair<std::uint64_t, std::string_view>, std::vector<OwnTime>>;
 
 double seconds_between(std::int64_t from, std::int64_t to) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What chips do between their collectives.
+/// The time that chips spend between their collectives.
 
 #include <map>
 
@@ -7,9 +7,9 @@
 
 namespace weft {
 
-/// By chip: its own time above the median of the chips in the same collective, in seconds, summed
-/// up over the collectives of which at least two chips' events are there. Own time is from the
-/// `leave` of one collective to the `enter` of the next, without waits for commits.
+/// Returns, by chip, its own time minus the median of the chips in the same collective, in seconds.
+/// The times are summed over the collectives for which events of at least two chips exist. Own time
+/// is from the `leave` of one collective to the `enter` of the next, without waits for commits.
 std::map<int, double> own_time_above_median(const Snapshot& job);
 
 }  // namespace weft

@@ -5,13 +5,15 @@
 namespace weft {
 namespace {
 
-/// Messages are events that take no time, but an arrow needs a slice to begin and to end in.
+/// The duration that messages are given. A message takes no time, but an arrow needs a slice at
+/// each end.
 constexpr std::int64_t kMessageNs = 1000;
-/// So that no sum of a time and a few thousand overflows, whatever a record says.
+/// The latest accepted time. Sums of it and a few thousand can't overflow, whatever a record
+/// contains.
 constexpr std::int64_t kLatestNs = std::int64_t{1} << 62;
 
-/// What a chip does is nested: a step has runs, a run has steps of a plan, which may be a
-/// collective. What waits can be in any of them.
+/// The nesting of a chip's events: a step contains runs, and a run contains steps of a plan, which
+/// may contain a collective. Waits can be inside any of them.
 int rank_of(EventKind kind) {
   switch (kind) {
     case EventKind::step: return 0;
@@ -26,7 +28,8 @@ bool is_message(EventKind kind) {
   return kind == EventKind::message_in || kind == EventKind::message_out;
 }
 
-/// A text of a checkpoint says what happens; without one it is a wait.
+/// Returns whether the event has a duration. A checkpoint event with a text is an instant; without
+/// a text it is a wait.
 bool has_duration(const Event& event) {
   switch (event.kind) {
     case EventKind::step:
@@ -61,7 +64,7 @@ class TrackBuilder {
       track_.slices.push_back(slice(event));
       in_message_ = true;
     } else if (event.kind == EventKind::state) {
-      // What an actor does is told by the others, too.
+      // Other events also show what an actor does.
     } else if (!has_duration(event)) {
       track_.marks.push_back({&event, now_});
     } else if (is_end(event)) {
@@ -101,7 +104,7 @@ class TrackBuilder {
     open_.pop_back();
     ended_now_ = true;
   }
-  /// Steps end where the next thing of their rank or above does anything.
+  /// Closes the innermost slice. A step ends when the next event of its rank or above begins.
   void close_top() {
     const EventKind kind = top().begin->kind;
     close_top(kind != EventKind::step && kind != EventKind::plan_step);
@@ -132,9 +135,9 @@ class TrackBuilder {
   }
 
   Track track_;
-  std::vector<std::size_t> open_;  ///< slices, from the outermost
-  bool in_message_ = false;        ///< the last slice is one
-  bool ended_now_ = false;         ///< a slice has ended with this event
+  std::vector<std::size_t> open_;  ///< open slices, the outermost first
+  bool in_message_ = false;        ///< the last slice is a message
+  bool ended_now_ = false;         ///< a slice has ended at this event
   std::int64_t now_ = -1;
   std::int64_t before_ = -1;
 };

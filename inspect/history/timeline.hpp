@@ -1,5 +1,5 @@
 #pragma once
-/// The events of a ring as spans of time.
+/// Converts the events of a ring to spans of time.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,35 +10,35 @@
 
 namespace weft {
 
-/// What an event began. `begin_ns` < `end_ns`; CLOCK_MONOTONIC.
+/// A span that an event began. `begin_ns` < `end_ns`; both are CLOCK_MONOTONIC.
 struct Slice {
   const Event* begin = nullptr;
-  const Event* end = nullptr;  ///< absent: it ended with the next event, or is unfinished
+  const Event* end = nullptr;  ///< null if the next event ended it, or if it is unfinished
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  std::int64_t earliest_ns = 0;  ///< it began after the event before
-  bool unfinished = false;       ///< its end isn't there: it goes on until the next that is
+  std::int64_t earliest_ns = 0;  ///< it began after the previous event
+  bool unfinished = false;       ///< its end is missing; it extends to the next known event
 };
 
-/// An event that takes no time.
+/// An event without duration.
 struct Mark {
   const Event* event = nullptr;
   std::int64_t at_ns = 0;
 };
 
-/// What a ring says. Slices are in the order of their beginning; of any two, one contains the
-/// other, or they don't overlap. The ring must outlive it.
+/// The slices and marks of a ring. Slices are in the order of their beginnings; two slices are
+/// either nested or disjoint. The ring must outlive the track.
 struct Track {
   const EventRing* ring = nullptr;
   std::vector<Slice> slices{};
   std::vector<Mark> marks{};
-  std::size_t lost_begins = 0;  ///< ends of what the ring no longer has the beginning of
+  std::size_t lost_begins = 0;  ///< ends whose beginning the ring no longer has
 };
 
-/// Events at one time are put 1 ns apart.
+/// Converts a ring. Events at the same time are put 1 ns apart.
 Track to_track(const EventRing& ring);
 
-/// CLOCK_MONOTONIC.
+/// A range of time, in CLOCK_MONOTONIC.
 struct TimeWindow {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = INT64_MAX;
@@ -47,9 +47,9 @@ struct TimeWindow {
   bool has(const Mark& mark) const { return mark.at_ns >= from_ns && mark.at_ns <= to_ns; }
 };
 
-/// From the first to the last of the tracks' times; absent: they have none.
+/// Returns the range from the first to the last time of the tracks; nothing if they have no times.
 std::optional<TimeWindow> window_of(const std::vector<Track>& tracks);
-/// In which the chips were in these steps; absent: in none of them.
+/// Returns the range of time in which chips were in these steps; nothing if no chip was.
 std::optional<TimeWindow> window_of_steps(const std::vector<Track>& tracks, std::uint64_t first,
                                           std::uint64_t last);
 

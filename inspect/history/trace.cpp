@@ -19,10 +19,10 @@
 namespace weft {
 namespace {
 
-/// Numbers of processes and threads in the trace; Perfetto takes 0 for the kernel's.
+/// The numbers of processes and threads in the trace. Perfetto takes 0 for the kernel's.
 constexpr int kTrainerProcess = 1000;
 constexpr int kFirstChipThread = 10;
-/// Written at once.
+/// The number of bytes that are written at once.
 constexpr std::size_t kPieceBytes = 1 << 16;
 
 int process_of(int worker) { return worker < 0 ? kTrainerProcess : worker + 1; }
@@ -269,7 +269,7 @@ class TraceWriter {
     }
   }
 
-  /// Without a name where the trace doesn't show it.
+  /// Returns the text of a mark, without a name if the trace doesn't show it.
   SliceText text_of(const Mark& mark) const {
     const Event& event = *mark.event;
     SliceText text{.category = to_string(event.kind)};
@@ -308,7 +308,8 @@ class TraceWriter {
     write_end(R"("f","bp":"e")", flow.to);
   }
 
-  /// How many messages are sent and not begun, of those of which both are known.
+  /// Writes the number of messages that are sent but whose handling hasn't begun. It counts only
+  /// messages with both ends known.
   void write_mailboxes(const Flows& flows) {
     struct Change {
       std::int64_t at_ns;

@@ -1,5 +1,5 @@
 #pragma once
-/// The events of a job as a trace in Chrome's format, which Perfetto opens.
+/// Writes the events of a job as a trace in Chrome's format, which Perfetto opens.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,15 +11,16 @@
 
 namespace weft {
 
-/// Inclusive.
+/// A range of steps that includes both ends.
 struct StepRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
 };
 
-/// What of the events belongs to a trace; by default all. Slices that reach into a time are whole.
+/// Selects the events of a trace; the default is all. Slices that overlap the selected time are
+/// whole.
 struct TraceOptions {
-  double last_s = 0;                 ///< of the job's last seconds; 0: all
+  double last_s = 0;                 ///< the last seconds of the job; 0: all
   std::optional<StepRange> steps{};  ///< the time in which any chip was in one of these steps
 };
 
@@ -27,13 +28,13 @@ struct TraceCounts {
   std::size_t slices = 0;
   std::size_t marks = 0;
   std::size_t flows = 0;
-  std::size_t dropped_flows = 0;  ///< the other end of which isn't there
-  std::size_t unfinished = 0;     ///< slices whose end isn't there
-  std::size_t lost_begins = 0;    ///< ends whose beginning isn't there; they are left out
+  std::size_t dropped_flows = 0;  ///< flows of which the other end is missing
+  std::size_t unfinished = 0;     ///< slices whose end is missing
+  std::size_t lost_begins = 0;    ///< ends without a beginning, which are omitted
 };
 
-/// Calls `write` with one piece of the document after another. Throws not_found where there are no
-/// events, or none of the steps.
+/// Calls `write` with the pieces of the document in order. Throws not_found if there are no events,
+/// or none of these steps.
 TraceCounts write_trace(const Snapshot& job, const TraceOptions& options,
                         const std::function<void(std::string_view)>& write);
 

@@ -33,13 +33,13 @@ double number_in(std::string_view cell) {
 
 struct ProgressColumn {
   std::string name;
-  std::vector<double> values;  ///< NaN: there is no number
+  std::vector<double> values;  ///< NaN if there is no number
 };
 
-/// The cells of a file, of whose rows only so many are taken that all fit. The last may be half
-/// written. Throws corrupt.
+/// Returns the cells of a file. Skips rows regularly, so that the rest fits the page. Ignores a
+/// last row that is incompletely written. Throws corrupt.
 std::vector<ProgressColumn> read_columns(std::string& csv) {
-  csv.resize(csv.rfind('\n') + 1);  // npos + 1 == 0
+  csv.resize(csv.rfind('\n') + 1);  // npos + 1 is 0
   CsvScanner scanner(',', 0);
   scanner.add(csv);
   const std::vector<std::uint64_t> begins = scanner.finish();
@@ -74,7 +74,7 @@ Json with_nulls(const std::vector<double>& values) {
   return json;
 }
 
-/// Over the column "step", or else over the rows.
+/// Adds the reported numbers, over the column "step" if there is one, else over the rows' numbers.
 void add_reports(std::string& csv, Json& json) {
   json["x"] = Json::array();
   json["columns"] = Json::array();
@@ -96,7 +96,8 @@ void add_reports(std::string& csv, Json& json) {
   }
 }
 
-/// Steps a second, of the first chip that has steps: each over as many steps as make all fit.
+/// Returns steps per second of the first chip that has steps. Each point covers several steps if
+/// needed for all to fit.
 Json rates_of(const Snapshot& job) {
   Json rate{{"x", Json::array()}, {"values", Json::array()}};
   for (const EventRing& ring : job.rings) {

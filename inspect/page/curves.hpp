@@ -1,5 +1,5 @@
 #pragma once
-/// The curves of the page of `weft inspect serve`, over the steps of a job.
+/// The curves of `weft inspect serve`'s page, over the steps of a job.
 
 #include <string>
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// As JSON: the columns of numbers of `progress_csv`, the text of the run folder's progress.csv,
-/// and steps a second from the events of the snapshot. Of long ones as many points as a screen
-/// shows. Text that isn't CSV gives no columns.
+/// Returns JSON: the number columns of `progress_csv` (the text of the run folder's progress.csv),
+/// and steps per second from the snapshot's events. Long curves are reduced to as many points as a
+/// screen shows. Text that isn't CSV gives no columns.
 std::string curves_json(const Snapshot& job, std::string progress_csv);
 
 }  // namespace weft

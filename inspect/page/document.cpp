@@ -8,12 +8,13 @@ namespace {
 constexpr std::string_view kStyleMark = "<!--style-->";
 constexpr std::string_view kScriptMark = "<!--script-->";
 
-/// Instead of the mark, which kPageHtml has once.
+/// Replaces the mark, which kPageHtml has once, by the text.
 void replace(std::string& page, std::string_view mark, std::string_view text) {
   page.replace(page.find(mark), mark.size(), text);
 }
 
-/// JSON in which nothing ends a script: "<" is as good as \u003c in its strings, and nowhere else.
+/// Makes JSON safe within a script element. "<" occurs only in its strings, where \u003c means the
+/// same.
 std::string in_script(std::string_view json) {
   std::string text;
   text.reserve(json.size());

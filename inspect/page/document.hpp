@@ -6,19 +6,20 @@
 
 namespace weft {
 
-/// Its files, which stand in inspect/page/web/; scripts one after the other.
+/// The page's files, from inspect/page/web/. The scripts are concatenated.
 extern const std::string_view kPageHtml;
 extern const std::string_view kPageCss;
 extern const std::string_view kPageJs;
 
-/// As a server gives it: style and script are /page.css and /page.js, data comes by requests.
+/// Returns the page as a server delivers it: style and script are /page.css and /page.js, and
+/// requests fetch the data.
 std::string served_page();
 
-/// One file that needs nothing else. Its parts are JSON, see page_state(), timeline_json(),
+/// The data of a page in a single file. The parts are JSON: see page_state(), timeline_json(),
 /// curves_json() and, by the actors' names, stack_json().
 struct PageData {
   double at_s = 0;       ///< CLOCK_BOOTTIME
-  double at_unix_s = 0;  ///< when the file was made: seconds since 1970
+  double at_unix_s = 0;  ///< time at which the file was made: seconds since 1970
   std::string state{};
   std::string timeline{};
   std::string curves{};

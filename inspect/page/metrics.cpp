@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// A value of a label, in quotes.
+/// Returns a label's value in quotes.
 std::string label_value(std::string_view value) {
   std::string text = "\"";
   for (const char c : as_utf8(value)) {
@@ -27,7 +27,7 @@ std::string label_value(std::string_view value) {
   return text + "\"";
 }
 
-/// A value of a sample, which may be NaN or infinite.
+/// Returns a sample's value, which may be NaN or infinite.
 std::string sample_value(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -38,7 +38,7 @@ void begin(std::string& text, std::string_view name, std::string_view type, std:
   text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
-/// Of the first chip that has any; sorted.
+/// Returns the sorted step durations of the first chip that has any.
 std::vector<double> step_durations(const Snapshot& job) {
   for (const EventRing& ring : job.rings) {
     if (ring.kind != RingKind::chip) continue;
@@ -78,7 +78,8 @@ void add_waits(const Snapshot& job, std::string& text) {
   text += last;
 }
 
-/// Names are the values of a label, so that any name that a loop gives is a valid one.
+/// Adds the reported numbers. Their names become the values of a label, so that every name is
+/// valid.
 void add_reported(const Snapshot& job, const JobView& view, std::string& text) {
   if (view.loss) {
     begin(text, "weft_loss", "gauge", "The loss that the loop has reported last.");

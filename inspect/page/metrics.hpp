@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// In Prometheus' text format, version 0.0.4. Those that come from events are left out where the
+/// Returns Prometheus' text format, version 0.0.4. Metrics that come from events are omitted if the
 /// snapshot has none.
 std::string metrics_text(const Snapshot& job);
 

@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 Json or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
 
-/// To a hundredth, so that what is shown alike is the same text.
+/// Rounds to a hundredth, so that equal displays have equal texts.
 Json rounded(const std::optional<double>& number) {
   return number ? Json(std::round(*number * 100) / 100) : Json();
 }
@@ -66,7 +66,7 @@ Json frames_of(const std::vector<StackFrame>& stack) {
   return frames;
 }
 
-/// Null where it wasn't looked at.
+/// Returns null if the thread wasn't looked at.
 const ThreadStack* stack_of(const Snapshot& job, const ActorRow& row) {
   const ProcessSight* sight = job.sight(row.pid);
   if (sight == nullptr) return nullptr;
@@ -77,14 +77,15 @@ const ThreadStack* stack_of(const Snapshot& job, const ActorRow& row) {
   return nullptr;
 }
 
-/// The numbers that the loop has reported last, by their names. Those not finite are null.
+/// Returns the last numbers that the loop reported, by name. Numbers that aren't finite become
+/// null.
 Json metrics_of(const Snapshot& job) {
   Json metrics = Json::object();
   for (const ReportedMetric& metric : job.metrics) metrics[metric.name] = metric.value;
   return metrics;
 }
 
-/// The chips by their place in the mesh; none where the board has no mesh that fits them.
+/// Returns the chips by their positions in the mesh; none if the board has no mesh that fits them.
 Json mesh_of(const Snapshot& job) {
   Json json{{"shape", Json::array()}, {"axes", Json::array()}, {"chips", Json::array()}};
   const std::optional<Mesh> mesh = job.mesh();

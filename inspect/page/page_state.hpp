@@ -1,5 +1,5 @@
 #pragma once
-/// What the head, the mesh and the table of the page of `weft inspect serve` show of a job.
+/// The data for the head, the mesh and the table of `weft inspect serve`'s page.
 
 #include <string>
 
@@ -8,13 +8,13 @@
 
 namespace weft {
 
-/// Returns JSON. `before`: an earlier snapshot, since which cores are counted; null: they aren't
-/// known. Times are seconds of CLOCK_BOOTTIME, of which the page knows the present, so that the
-/// text of a job that doesn't change doesn't change either.
+/// Returns JSON. `before` is an earlier snapshot, from which use of cores is measured; if null, it
+/// is unknown. Times are seconds of CLOCK_BOOTTIME; the page knows the present time itself. So the
+/// text stays the same while the job doesn't change.
 std::string page_state(const Snapshot& job, const Why& why, const Snapshot* before = nullptr);
 
 /// Returns the stack of an actor's thread, {"frames": [{"function", "file", "line"}], "why_not"},
-/// from the snapshot's sights, or else from the roots of `why`.
+/// from the snapshot's sights, else from the roots of `why`.
 std::string stack_json(const Snapshot& job, const Why& why, const std::string& actor);
 
 }  // namespace weft

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-/// Absent: the page doesn't show it.
+/// Returns nothing for an event that the page doesn't show.
 std::optional<SliceKind> shown_as(EventKind kind) {
   switch (kind) {
     case EventKind::run: return SliceKind::run;
@@ -43,7 +43,7 @@ TimelineSlice to_slice(const Event& event, std::int64_t begin_ns, SliceKind kind
           .number = event.number};
 }
 
-/// What a track says, without its nesting: what begins inside of another cuts it off.
+/// Flattens a track: a slice that begins inside another one cuts it off.
 class RowMaker {
  public:
   explicit RowMaker(const Track& track) {
@@ -91,7 +91,7 @@ class RowMaker {
     slices.push_back(shown);
   }
 
-  /// First the wait, for as long as its end says; then the exchange.
+  /// Adds two slices: the wait, whose duration is in the end event, and then the exchange.
   void add_collective(const Slice& slice, TimelineSlice shown) {
     const std::int64_t took = slice.end_ns - slice.begin_ns;
     const auto waited =
@@ -105,10 +105,10 @@ class RowMaker {
   }
 
   TimelineRow row_;
-  std::int64_t last_ns_ = 0;  ///< what ends there hasn't ended
+  std::int64_t last_ns_ = 0;  ///< a slice that ends here hasn't ended
 };
 
-/// The texts of a document, each once.
+/// The texts of a document, without duplicates.
 class Labels {
  public:
   std::size_t of(std::string_view text) {
@@ -123,7 +123,7 @@ class Labels {
   std::vector<std::string_view> texts_;
 };
 
-/// A list of numbers in JSON. There may be a million of them, each second.
+/// A JSON list of numbers. It is made for a million numbers per second.
 class NumberList {
  public:
   template <typename T>
@@ -166,7 +166,7 @@ std::int64_t last_event_ns(const Snapshot& job) {
   return last;
 }
 
-/// Where steps begin: of the first chip that has any.
+/// Returns the beginnings of the steps of the first chip that has any.
 std::string step_marks(const Snapshot& job, std::int64_t after_ns) {
   NumberList t, n;
   for (const EventRing& ring : job.rings) {

@@ -1,4 +1,4 @@
-# cmake -DFOLDER=... -DOUTPUT=... -P web_files.cmake: writes the files of the page as a C++ source.
+# `cmake -DFOLDER=... -DOUTPUT=... -P web_files.cmake` writes the files of the page as a C++ source.
 
 set(scripts shapes mesh actors timeline curves page)
 

@@ -22,7 +22,7 @@
 namespace weft {
 namespace {
 
-/// The system call that a thread is in, and its first arguments.
+/// A thread's current system call and its first arguments.
 struct SystemCall {
   long number = -1;
   std::uint64_t first = 0;
@@ -36,8 +36,8 @@ SystemCall read_call(int tid) {
   return call;
 }
 
-/// A line of /proc/locks, "1: -> FLOCK  ADVISORY  WRITE 812 fe:00:4711 0 EOF", or of fdinfo, behind
-/// "lock:".
+/// A line of /proc/locks, "1: -> FLOCK  ADVISORY  WRITE 812 fe:00:4711 0 EOF", or the part after
+/// "lock:" of a line of fdinfo.
 struct LockLine {
   std::string id;
   bool waits = false;
@@ -63,8 +63,8 @@ std::string name_of_process(int pid) {
   return as_utf8(name);
 }
 
-/// The process that holds the lock for which this one waits; -1: an open file description does,
-/// 0: unknown.
+/// Returns the process that holds the lock for which `pid` waits; -1 if an open file description
+/// holds it; 0 if unknown.
 int find_holder(int pid, const std::string& inode) {
   std::ifstream lines("/proc/locks");
   LockLine held;
@@ -79,7 +79,7 @@ int find_holder(int pid, const std::string& inode) {
   return 0;
 }
 
-/// The process, of these, one of whose descriptors has a lock of the file.
+/// Returns that of the processes which has a descriptor with a lock of the file; 0 if none has.
 int find_owner(int waiter, const std::string& inode, std::span<const int> pids) {
   for (const int pid : pids) {
     if (pid == waiter) continue;
@@ -101,7 +101,7 @@ bool waits_for_lock(const SystemCall& call) {
   return call.number == SYS_fcntl && (call.second == F_SETLKW || call.second == F_OFD_SETLKW);
 }
 
-/// A process that another user hides is there, too.
+/// Returns whether the thread exists, even if another user's process hides it.
 bool is_there(int tid) { return ::kill(tid, 0) == 0 || errno != ESRCH; }
 
 }  // namespace
@@ -109,7 +109,7 @@ bool is_there(int tid) { return ::kill(tid, 0) == 0 || errno != ESRCH; }
 FutexWait read_futex_wait(int tid, std::span<const int> tids) {
   const SystemCall call = read_call(tid);
   if (call.number != SYS_futex) return {};
-  // struct __pthread_mutex_s: lock, count, owner, users.
+  // The words are the first members of struct __pthread_mutex_s: lock, count, owner, users.
   std::array<int, 4> words{};
   iovec to{words.data(), sizeof words};
   iovec from{reinterpret_cast<void*>(call.first), sizeof words};  // NOLINT: another process's
@@ -121,7 +121,7 @@ FutexWait read_futex_wait(int tid, std::span<const int> tids) {
   const auto owned_by = [&](int owner) {
     return FutexWait{.mutex_owner = owner, .owner_is_gone = !is_there(owner)};
   };
-  // Robust mutexes and those that inherit priorities have their owner in the word.
+  // Robust mutexes and mutexes with priority inheritance have their owner in the futex word.
   if ((word & FUTEX_WAITERS) != 0 && in_word != tid && (is_shared || is_thread(in_word))) {
     return owned_by(in_word);
   }

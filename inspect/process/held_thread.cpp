@@ -29,7 +29,7 @@ std::size_t copy_from(int pid, std::uint64_t address, void* to, std::size_t byte
   return count < 0 ? 0 : static_cast<std::size_t>(count);
 }
 
-/// Doesn't take the end of a child, for which its parent waits.
+/// Waits for the thread to stop. It doesn't consume the end of a child, for which the parent waits.
 bool wait_until_held(int tid) {
   for (int i = 0; i < kWaitMs * 10; ++i) {
     siginfo_t seen{};
@@ -44,7 +44,7 @@ bool wait_until_held(int tid) {
 }
 
 #ifdef __x86_64__
-/// Below the stack pointer lies the red zone.
+/// Copies the stack from the red zone on, which is below the stack pointer.
 void copy_stack(HeldThread& thread, int pid) {
   constexpr std::uint64_t kRedZone = 128;
   thread.stack_begin = thread.registers.rsp - kRedZone;
@@ -63,16 +63,16 @@ void copy_stack(HeldThread& thread, int pid) {
 void copy_stack(HeldThread&, int) {}
 #endif
 
-/// A thread in an uninterruptible wait, for a disk or for a child of vfork(), can't be held, and
-/// doesn't move: /proc says what it has called, where, and its stack pointer. Registers that it
-/// doesn't say stay 0, which few frames need.
+/// Reads a thread in an uninterruptible wait, for a disk or for a child of vfork(). It can't be
+/// held, but it doesn't move: /proc has its system call, its position and its stack pointer. Other
+/// registers stay 0; few frames need them.
 bool read_sleeping(HeldThread& thread) {
 #ifdef __x86_64__
   std::ifstream file(fmt::format("/proc/{}/syscall", thread.tid));
   long call = 0;
   user_regs_struct& r = thread.registers;
   if (!(file >> call >> std::hex)) return false;  // "running"
-  // An instruction that waits for a page is no call, and has no arguments.
+  // An instruction that waits for a page is no system call, and has no arguments.
   if (call != -1) file >> r.rdi >> r.rsi >> r.rdx >> r.r10 >> r.r8 >> r.r9;
   return static_cast<bool>(file >> r.rsp >> r.rip);
 #else

@@ -1,5 +1,5 @@
 #pragma once
-/// The registers of a thread of another process, and the top of its stack, copied while it is held.
+/// The registers of another process's thread and the top of its stack, copied while it is held.
 
 #include <sys/user.h>
 
@@ -16,15 +16,16 @@ struct HeldThread {
   user_regs_struct registers{};
   std::uint64_t stack_begin = 0;
   std::vector<std::byte> stack{};
-  std::string why_not{};  ///< why it couldn't be held; empty: it was
+  std::string why_not{};  ///< reason why it couldn't be held; empty if it was
 
-  /// The word at an address of the copied stack, or of the process as it is now.
+  /// Reads the word at an address from the copied stack, or else from the process as it is now.
   bool read(int pid, std::uint64_t address, std::uint64_t& word) const;
 };
 
-/// Holds the threads of a process, one after the other, and lets them go again. Each is given 20 ms
-/// to come; one in a device doesn't. This is done on a thread that ends then: the kernel lets go
-/// what a tracer that ends still has, a thread that comes later or has died meanwhile.
+/// Holds the threads of a process one after the other, and releases each. A thread gets 20 ms to
+/// stop; a thread in a device doesn't stop. A temporary thread does this work: when a tracer ends,
+/// the kernel releases threads that it still holds, such as one that stopped too late or died
+/// meanwhile.
 std::vector<HeldThread> hold_threads(int pid, std::span<const int> tids);
 
 }  // namespace weft

@@ -20,10 +20,11 @@
 namespace weft {
 namespace {
 
-/// A clock that counts in ticks may be behind by one.
+/// A clock that counts in ticks may be one tick behind.
 constexpr std::int64_t kTickNs = 10'000'000;
 
-/// "" if the process has ended, be it between opening and reading: an iterator would throw then.
+/// Returns "" if the process has ended, even between opening and reading, when an iterator would
+/// throw.
 std::string read_file(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
@@ -36,7 +37,8 @@ std::string read_word(const std::string& path) {
   return as_utf8(text);
 }
 
-/// "0" says that it isn't in the kernel, or that this isn't told.
+/// Reads the wait channel. "0" means that the thread isn't in the kernel, or that the system hides
+/// it.
 std::string read_wchan(const std::string& folder) {
   const std::string name = read_word(folder + "/wchan");
   return name == "0" ? "" : name;
@@ -48,7 +50,8 @@ struct Stat {
   std::int64_t started_ns = 0;  ///< CLOCK_BOOTTIME
 };
 
-/// The name may hold blanks and brackets: what follows begins behind the last one.
+/// The process's name may contain blanks and brackets, so that the fields begin after the last
+/// bracket.
 std::optional<Stat> read_stat(const std::string& folder) {
   const std::string text = read_file(folder + "/stat");
   const auto open = text.find('(');
@@ -67,7 +70,7 @@ std::optional<Stat> read_stat(const std::string& folder) {
   return stat;
 }
 
-/// Of one thread.
+/// Reads the core time of one thread.
 std::uint64_t read_core_ns(const std::string& folder) {
   std::istringstream fields(read_file(folder + "/schedstat"));
   std::uint64_t ns = 0;
@@ -101,8 +104,8 @@ int read_tracer(const std::string& folder) {
   return pid;
 }
 
-/// The group of the unified hierarchy that is frozen, or of version 1's freezer: the outermost,
-/// which is the one to thaw. Empty: none is.
+/// Returns the frozen cgroup of the unified hierarchy, or of version 1's freezer. If several are
+/// frozen, it is the outermost, which must be thawed first. Empty if none is frozen.
 std::string read_frozen_by(const std::string& cgroups) {
   std::istringstream lines(cgroups);
   for (std::string line; std::getline(lines, line);) {
@@ -128,7 +131,7 @@ std::string read_frozen_by(const std::string& cgroups) {
   return {};
 }
 
-/// The child for which a thread waits that has called vfork(), or posix_spawn(); 0: it hasn't.
+/// Returns the child for which a thread waits in vfork() or posix_spawn(); 0 if it doesn't.
 int read_awaited_child(const std::string& thread_folder) {
   long call = -1;
   std::istringstream(read_file(thread_folder + "/syscall")) >> call;
@@ -140,7 +143,7 @@ int read_awaited_child(const std::string& thread_folder) {
   return child;
 }
 
-/// Of the unified hierarchy, or of version 1's memory controller.
+/// Reads the count from the unified hierarchy, or from version 1's memory controller.
 std::uint64_t read_oom_kills(const std::string& cgroups) {
   std::istringstream lines(cgroups);
   for (std::string line; std::getline(lines, line);) {

@@ -22,7 +22,8 @@ namespace {
 
 constexpr std::size_t kFrameCountMax = 64;
 
-/// libdw, loaded when a stack is first read: programs that train don't load it.
+/// The functions of libdw. It is loaded when a stack is first read, so that programs that train
+/// don't load it.
 struct LibDw {
   decltype(&::dwfl_begin) begin;
   decltype(&::dwfl_end) end;
@@ -82,11 +83,11 @@ struct LibDw {
   }
 };
 
-/// The copied threads, as libdw asks for them.
+/// The copied threads, for libdw's callbacks.
 struct Copied {
-  int pid = 0;  ///< 0: the process is gone
+  int pid = 0;  ///< 0 if the process is gone
   std::vector<HeldThread> threads;
-  std::string maps{};  ///< of a process that is gone
+  std::string maps{};  ///< only for a process that is gone
 
   const HeldThread* find(pid_t tid) const {
     const auto found = std::ranges::find(threads, tid, &HeldThread::tid);
@@ -99,7 +100,7 @@ bool get_thread(Dwfl*, pid_t tid, void* copied, void** thread) {
   return *thread != nullptr;
 }
 
-/// It isn't asked which threads there are, only for those that are named.
+/// Returns no thread, because only threads given by number are unwound.
 pid_t next_thread(Dwfl*, void*, void**) { return 0; }
 
 bool read_memory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* copied) {
@@ -114,7 +115,7 @@ bool read_memory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* copied) {
 bool set_registers(Dwfl_Thread* thread, void* held) {
 #ifdef __x86_64__
   const user_regs_struct& r = static_cast<HeldThread*>(held)->registers;
-  // In DWARF's order.
+  // The registers are in DWARF's order.
   const std::array<Dwarf_Word, 17> words{r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi,
                                          r.rbp, r.rsp, r.r8,  r.r9,  r.r10, r.r11,
                                          r.r12, r.r13, r.r14, r.r15, r.rip};
@@ -159,12 +160,12 @@ int add_frame(Dwfl_Frame* frame, void* result) {
   Dwarf_Addr address = 0;
   bool exact = false;
   if (!dw.frame_pc(frame, &address, &exact)) return DWARF_CB_ABORT;
-  if (!exact) --address;  // the call, not where it returns to
+  if (!exact) --address;  // address of the call instead of the return address
   frames.push_back(frame_at(dw.thread_dwfl(dw.frame_thread(frame)), address));
   return frames.size() < kFrameCountMax ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
-/// The files of a process, which libdw reads.
+/// libdw's session with the files of a process.
 class Session {
  public:
   Session() : dw_(LibDw::get()) {
@@ -199,14 +200,14 @@ class Session {
   Dwfl* session_ = nullptr;
 };
 
-/// Unwinds and names what was copied.
+/// Unwinds copied stacks and names their frames.
 class Unwinder {
  public:
   explicit Unwinder(Copied& copied) {
     if (session_.get() == nullptr) return;
     static const Dwfl_Thread_Callbacks thread_callbacks{next_thread,   get_thread, read_memory,
                                                         set_registers, nullptr,    nullptr};
-    // A process that is gone needs some number, which libdw only hands back.
+    // libdw needs a number even for a process that is gone; it only passes the number back.
     const int pid = copied.pid != 0 ? copied.pid : copied.threads.front().tid;
     const bool reported =
         copied.pid != 0 ? session_.report(copied.pid) : session_.report(copied.maps);
@@ -233,7 +234,7 @@ std::vector<StackFrame> name_calls(std::span<const std::uintptr_t> returns) {
   const Session session;
   if (session.get() == nullptr || !session.report(::getpid())) return frames;
   for (const std::uintptr_t address : returns) {
-    frames.push_back(frame_at(session.get(), address - 1));  // the call
+    frames.push_back(frame_at(session.get(), address - 1));  // address of the call
   }
   return frames;
 }

@@ -1,4 +1,4 @@
-/// The roofline of a profile, as SVG. Both axes are logarithmic.
+/// Draws the roofline of a profile as SVG. Both axes are logarithmic.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ constexpr double kTop = 56;
 constexpr double kBottom = 56;
 constexpr double kLargestRadius = 18;
 constexpr double kSmallestRadius = 2.5;
-/// From the roof down; what is slower lies on the axis.
+/// The range of the y axis, from the roof down. Slower steps are drawn on the axis.
 constexpr double kRange = 1e4;
 constexpr double kLabelHeight = 14;
 constexpr std::size_t kLabelCount = 8;
@@ -40,11 +40,11 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-/// Of powers of ten, from `low` to `high`.
+/// An axis of powers of ten, from `low` to `high`.
 struct LogAxis {
   int low = 0;
   int high = 1;
-  double from = 0;  ///< where `low` lies
+  double from = 0;  ///< position of `low`
   double to = 1;
 
   double at(double value) const {
@@ -98,7 +98,7 @@ class Roofline {
     if (has_bf16_) most_y = std::max(most_y, limits.bf16_flops);
     x_ = axis(least_x, most_x, kLeft, kWidth - kRight);
     y_ = axis(std::max(least_y, most_y / kRange), most_y, kHeight - kBottom, kTop);
-    // What took longest lies lowest, so that no small point is covered.
+    // The steps that took longest are drawn first, so that they don't cover small points.
     std::ranges::stable_sort(shown_, std::ranges::greater(),
                              [&](std::size_t i) { return profile.steps[i].share; });
   }
@@ -161,14 +161,14 @@ class Roofline {
          kHeight / 2);
   }
 
-  /// Where arithmetic limits.
+  /// Draws the limit of arithmetic.
   void ceiling(const std::string& name, double flops) {
     const double ridge = flops / profile_.limits.memory.front().bytes_per_s;
     stroke(x_.at(ridge), y_.at(flops), kWidth - kRight, y_.at(flops), "#444", 1.5);
     text(x_.at(ridge) + 8, y_.at(flops) - 6, "start",
          fmt::format("{} {:.0f} GFLOP/s", name, flops / 1e9));
   }
-  /// Where memory does.
+  /// Draws the limit of memory.
   void slope(const MemoryRate& rate, double flops) {
     const double begin = std::max(std::pow(10, x_.low), std::pow(10, y_.low) / rate.bytes_per_s);
     const double ridge = flops / rate.bytes_per_s;
@@ -198,7 +198,7 @@ class Roofline {
                              static_cast<double>(step.times.median_ns) / 1e3, 100 * step.share,
                              step.flops / 1e9, step.bytes / 1e9, 100 * step.of_limit)));
   }
-  /// Unless it would lie on one of a step that took longer.
+  /// Adds a label unless it would overlap that of a step that took longer.
   void label(std::size_t i) {
     const ProfiledStep& step = profile_.steps[i];
     const auto [x, y] = place(step);
@@ -215,7 +215,7 @@ class Roofline {
   const Snapshot& job_;
   const PlanProfile& profile_;
   std::vector<std::size_t> shown_;
-  std::vector<double> labels_;  // where they lie
+  std::vector<double> labels_;  // their positions
   bool has_bf16_ = false;
   double largest_share_ = 0;
   std::size_t hidden_ = 0;

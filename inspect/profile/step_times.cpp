@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// By the number under which events know a chip's steps: the step of the plan.
+/// Returns the plan's steps by the numbers that a chip's events use for them.
 std::vector<std::size_t> numbered_steps(const Plan& plan) {
   std::vector<std::size_t> steps;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -20,7 +20,7 @@ std::vector<std::size_t> numbered_steps(const Plan& plan) {
     switch (step.kind) {
       case StepKind::update_wait:
       case StepKind::join: break;
-      // Its carries are steps of their own.
+      // Events number the loop's carries as separate steps.
       case StepKind::begin: steps.insert(steps.end(), step.count, i); break;
       default: steps.push_back(i); break;
     }
@@ -29,7 +29,7 @@ std::vector<std::size_t> numbered_steps(const Plan& plan) {
 }
 
 struct Execution {
-  std::size_t step = 0;  ///< of the plan
+  std::size_t step = 0;  ///< index in the plan
   std::int64_t ns = 0;
   std::int64_t waited_ns = 0;
 };
@@ -43,7 +43,7 @@ bool is_whole_run(const Slice& slice) {
   return slice.begin->kind == EventKind::run && slice.end != nullptr && !slice.unfinished;
 }
 
-/// Takes the slices of one chip, in the order of their beginning.
+/// Reads the slices of one chip, which must be in the order of their beginnings.
 class RunReader {
  public:
   RunReader(const Plan& plan, const std::vector<std::size_t>& numbered, std::uint64_t fingerprint)
@@ -89,7 +89,7 @@ class RunReader {
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  /// The carries of a loop that begins are one execution.
+  /// Begins an execution. The carries of a loop that begins form one execution.
   void begin_step(std::size_t step, std::int64_t ns) {
     const bool goes_on = plan_.steps[step].kind == StepKind::begin && last_ != kNone &&
                          run_.executions[last_].step == step;
@@ -101,14 +101,14 @@ class RunReader {
     run_.executions.push_back({step, ns});
   }
 
-  /// It is within the step before.
+  /// Adds a commit, which happens within the previous step.
   void add_commit(std::int64_t ns) {
     if (update_wait_ == kNone || last_ == kNone) return;
     run_.executions[last_].ns -= ns;
     run_.executions.push_back({update_wait_, ns, ns});
   }
 
-  /// A run without events of its steps doesn't count.
+  /// Ends a run. A run without events of its steps doesn't count.
   void close() {
     if (is_whole_) runs_.push_back(std::move(run_));
     run_ = {};
@@ -123,12 +123,12 @@ class RunReader {
   std::size_t update_wait_ = kNone;
   std::vector<SeenRun> runs_;
   SeenRun run_;
-  std::int64_t end_ns_ = 0;   // of the current run; 0: there is none
-  std::size_t last_ = kNone;  // in its executions: the step that began last
-  bool is_whole_ = false;     // its first step has been seen
+  std::int64_t end_ns_ = 0;   // end of the current run; 0: there is none
+  std::size_t last_ = kNone;  // index of the last begun step in its executions
+  bool is_whole_ = false;     // its first step was seen
 };
 
-/// 0 without any. The lower of the two in the middle.
+/// Returns 0 without times. Of two middle times it returns the lower one.
 std::int64_t median(std::vector<std::int64_t>& times) {
   if (times.empty()) return 0;
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);

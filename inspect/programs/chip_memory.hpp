@@ -1,5 +1,5 @@
 #pragma once
-/// `weft inspect memory`: what a chip's memory is for, by the plan that it runs.
+/// The data of `weft inspect memory`: the purposes of a chip's memory, from the plan that it runs.
 
 #include <cstdint>
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace weft {
 
-/// Bytes that a chip takes for a program.
+/// The bytes that a chip needs for a program.
 struct ChipMemory {
   std::int64_t inputs = 0;
-  std::int64_t versions = 0;  ///< second ones, of state and of outputs that aren't written in place
+  std::int64_t versions = 0;  ///< second versions of state and of outputs not written in place
   std::int64_t temporaries = 0;
   std::int64_t total() const { return inputs + versions + temporaries; }
 };
-/// `keeps_state`: in two versions, to go on after a loss.
+/// If `keeps_state`, state has two versions, so that the job can continue after a loss.
 ChipMemory memory_of(const Plan& plan, bool keeps_state);
 
 /// A tensor that a program takes.
@@ -27,11 +27,11 @@ struct ChipTensor {
   TensorType global{};
   TensorType chip{};  ///< the chip's shard
 };
-/// The largest on a chip first.
+/// Returns the tensors; the one that is largest on a chip comes first.
 std::vector<ChipTensor> tensors_of(const Plan& plan);
 
-/// A program's memory, tensor by tensor. `resident_bytes`: what the job's chips have of the host's
-/// memory now, all together; below 0: unknown.
+/// Returns a program's memory as text, tensor by tensor. `resident_bytes` is the host memory that
+/// all chips of the job have now; negative if unknown.
 std::string memory_text(const Snapshot& job, const JobProgram& program, const Plan& plan,
                         std::int64_t resident_bytes);
 std::string memory_json(const Snapshot& job, const JobProgram& program, const Plan& plan,

@@ -20,7 +20,8 @@
 namespace weft {
 namespace {
 
-/// Of an empty list: a job without a mesh has programs of each worker alone, but no job has none.
+/// Returns the text for an empty list. Even a job without a mesh has programs, one list for each
+/// worker.
 std::string no_programs(const Snapshot& job) {
   return fmt::format("no program of job {} is listed in {}/programs: none has run yet\n",
                      visible(job.job), visible(job.header.run_dir));

@@ -1,5 +1,6 @@
 #pragma once
-/// `weft inspect programs`: what the workers of a job have compiled, and why.
+/// The data of `weft inspect programs`: the programs that a job's workers have compiled, and the
+/// reasons.
 
 #include <cstdint>
 #include <optional>
@@ -12,23 +13,23 @@
 
 namespace weft {
 
-/// A program that workers have compiled as the same number of the same generation.
+/// A program that several workers compiled under the same number in the same generation.
 struct JobProgram {
   ProgramEntry entry{};        ///< of the first of these workers; `seconds`: the longest of all
   std::vector<int> workers{};  ///< sorted
 };
 
-/// By generation, number and fingerprint.
+/// Returns the programs, sorted by generation, number and fingerprint.
 std::vector<JobProgram> programs_of(std::span<const ProgramEntry> entries);
 
 std::string programs_text(const Snapshot& job, std::span<const JobProgram> programs);
 std::string programs_json(const Snapshot& job, std::span<const JobProgram> programs);
 
-/// Throws not_found: none of `programs`, which are all of the job, is what was asked for.
+/// Throws not_found because none of the job's `programs` is the requested one.
 [[noreturn]] void fail_without_program(const Snapshot& job, std::span<const JobProgram> programs,
                                        std::optional<std::uint32_t> number);
 
-/// The plan of a program. Throws not_found where it wasn't kept, io, version or corrupt.
+/// Reads the plan of a program. Throws not_found if it wasn't kept; io, version or corrupt.
 Plan read_plan(const Snapshot& job, const JobProgram& program);
 
 }  // namespace weft

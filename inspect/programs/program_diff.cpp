@@ -22,7 +22,7 @@ using Programs = std::vector<ProgramEntry>;
 
 constexpr std::size_t kListingBytesMax = std::size_t{256} << 20;
 
-/// By worker, of its last generation, in the order of their numbers.
+/// Returns the programs of the last generation by worker, in the order of their numbers.
 std::map<int, Programs> by_worker(std::span<const ProgramEntry> entries) {
   std::uint64_t generation = 0;
   for (const ProgramEntry& entry : entries) generation = std::max(generation, entry.generation);
@@ -53,7 +53,8 @@ std::string listing_of(const Snapshot& job, const ProgramEntry& entry) {
       .value_or("");
 }
 
-/// Listings that can't be parsed, since they come from anywhere, have no causes.
+/// Returns the causes of the difference. Listings come from outside; if one can't be parsed, there
+/// are none.
 std::vector<std::string> causes_of(const Snapshot& job, const std::string& first,
                                    const std::string& second) {
   const std::optional<Mesh> mesh = job.mesh();

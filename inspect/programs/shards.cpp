@@ -25,7 +25,7 @@
 namespace weft {
 namespace {
 
-/// A job that goes on overwrites what is read: it is read again so often.
+/// A running job may overwrite the data while they are read. Reading is tried this many times.
 constexpr int kTries = 3;
 
 ShardValues values_of(DType dtype, std::span<const std::byte> bytes) {
@@ -46,7 +46,7 @@ ShardValues values_of(DType dtype, std::span<const std::byte> bytes) {
   return values;
 }
 
-/// The chips of a tensor's shards, by the shard's place in the tensor.
+/// Reads a tensor. Chips with equal shards are joined, by the shard's position in the tensor.
 TensorShards read_tensor(const KeptTensor& tensor, const KeptState& state, const Mesh& mesh) {
   TensorShards shards{.name = tensor.name,
                       .kind = tensor.kind,

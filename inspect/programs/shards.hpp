@@ -1,5 +1,5 @@
 #pragma once
-/// `weft inspect shards`: the tensors that a job keeps from step to step, on its chips.
+/// The data of `weft inspect shards`: the tensors that a job keeps on its chips from step to step.
 
 #include <cstdint>
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace weft {
 
-/// What the elements of one shard come to. NaNs take no part in min and max.
+/// Statistics of the elements of one shard. NaNs don't count in min and max.
 struct ShardValues {
   double min = 0;
   double max = 0;
   std::uint64_t nans = 0;
   std::uint64_t infinities = 0;
-  std::uint64_t digest = 0;  ///< XXH3 of the shard's bytes, with its padding
+  std::uint64_t digest = 0;  ///< XXH3 of the shard's bytes, including padding
 };
 
-/// One shard, which all these chips hold.
+/// One shard, and all chips that hold it.
 struct TensorShard {
   std::vector<int> chips{};
   std::int64_t bytes = 0;
@@ -30,20 +30,20 @@ struct TensorShard {
 struct TensorShards {
   std::string name{};
   StateKind kind = StateKind::param;
-  TensorType type{};       ///< global
-  std::string sharding{};  ///< as Sharding::to_string() has it
+  TensorType type{};       ///< global type
+  std::string sharding{};  ///< text of Sharding::to_string()
   std::vector<TensorShard> shards{};
 };
 
 struct JobShards {
-  std::uint64_t step = 0;  ///< the version that was read
-  bool whole = true;       ///< false: the job went on meanwhile, and values may be of later steps
+  std::uint64_t step = 0;  ///< version that was read
+  bool whole = true;       ///< false: the job continued meanwhile, so values may be of later steps
   std::vector<TensorShards> tensors{};
 };
 
-/// Reads the state of a job, alive or dead, whose memory is still there. `names`: only tensors in
-/// whose name this is. Throws not_found, with the setting that keeps it, where the job keeps no
-/// state or its memory is gone; version or corrupt.
+/// Reads the state of a job, alive or dead, whose memory still exists. `names` selects the tensors
+/// whose names contain it. Throws not_found if the job keeps no state (the message has the setting
+/// that keeps it) or if its memory is gone; version or corrupt.
 JobShards read_shards(const Snapshot& job, const std::string& names);
 
 std::string shards_text(const Snapshot& job, const JobShards& shards);

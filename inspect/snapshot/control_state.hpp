@@ -1,5 +1,5 @@
 #pragma once
-/// What a job's control segment says at a moment; see transport/job/control_format.hpp.
+/// The contents of a job's control segment at one moment; see transport/job/control_format.hpp.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,39 +14,39 @@
 
 namespace weft {
 
-/// How far a chip is in the messages of a group; see GroupLine.
+/// The progress of a chip in the messages of a group; see GroupLine.
 struct ChipMessages {
   std::uint64_t last = 0;
-  int root = 0;  ///< the chip that posts it
+  int root = 0;  ///< the chip that posts the message
   bool operator==(const ChipMessages&) const = default;
 };
 
 struct ChipControl {
-  std::uint64_t committed = 0;           ///< the version of the state that it has committed
-  std::vector<std::uint64_t> announced;  ///< of each group: see GroupLine
-  std::vector<ChipMessages> messages;    ///< of each group
-  std::optional<RecordedCall> call;      ///< its last; absent: it was being written
+  std::uint64_t committed = 0;           ///< version of the state that it has committed
+  std::vector<std::uint64_t> announced;  ///< by group: see GroupLine
+  std::vector<ChipMessages> messages;    ///< by group
+  std::optional<RecordedCall> call;      ///< its last call; absent if it was being written
 };
 
 struct ControlState {
   std::uint32_t generation = 0;
-  std::string abort_reason;  ///< empty: the job isn't aborted
-  bool crowded = false;      ///< there are more chips than cores
+  std::string abort_reason;  ///< empty if the job isn't aborted
+  bool crowded = false;      ///< whether there are more chips than cores
   std::vector<ChipControl> chips;
 
-  /// How many syncs of the group of `atoms` the chip has announced.
+  /// Returns the number of syncs that the chip has announced in the group of `atoms`.
   std::uint32_t epoch(int chip, AtomMask atoms) const;
-  /// Whether chip `a` is at an earlier sync of the group than chip `b`.
+  /// Returns whether chip `a` is at an earlier sync of the group than chip `b`.
   bool is_behind(int a, int b, AtomMask atoms) const;
-  /// Whether chip `a`, at a message of the group, waits for chip `b`: a reader for the root, a root
-  /// for readers that leave it no room.
+  /// Returns whether chip `a`, at a message of the group, waits for chip `b`. A reader waits for
+  /// the root; a root waits for readers that leave it no room.
   bool awaits_message(int a, int b, AtomMask atoms) const;
   std::uint64_t common_step() const;
 };
 
-/// Of the bytes of a control segment, or of a file that has them. Throws version or corrupt; every
-/// size is checked against the number of bytes. The words of a live job are read while they change:
-/// each for itself is right.
+/// Reads the bytes of a control segment, or of a file with such bytes. Throws version or corrupt;
+/// every size is checked against the number of bytes. A live job changes the words while they are
+/// read, so that each word is right but they may be of different moments.
 ControlState read_control_state(std::span<const std::byte> bytes);
 
 }  // namespace weft

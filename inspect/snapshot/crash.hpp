@@ -1,5 +1,6 @@
 #pragma once
-/// The place of a worker's crash, which its signal handler kept (transport/job/crash_format.hpp).
+/// The place of a worker's crash, which its signal handler recorded
+/// (transport/job/crash_format.hpp).
 
 #include <optional>
 #include <string>
@@ -14,8 +15,8 @@ struct Crash {
   ThreadStack stack{};
 };
 
-/// Absent where there is no such file, or where it is of another process than `pid`. Throws
-/// nothing: a file that can't be used is as good as none.
+/// Returns nothing if there is no such file, or if it belongs to another process than `pid`. Throws
+/// nothing: a file that can't be used counts as missing.
 std::optional<Crash> read_crash(const std::string& run_dir, int worker, int pid);
 
 }  // namespace weft

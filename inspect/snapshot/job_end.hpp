@@ -1,5 +1,5 @@
 #pragma once
-/// How a job ended, as result.json in its run folder says it.
+/// The end of a job, as result.json in its run folder describes it.
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// One failure or loss; see Failure of <weft/result.hpp>.
+/// A failure or a loss; see Failure in <weft/result.hpp>.
 struct JobFailure {
   std::string code{};  ///< "peer_lost"
   std::string message{};
@@ -28,10 +28,10 @@ struct JobEnd {
   std::string name{};
   std::string ended_by{};
   int num_workers = 0;
-  std::optional<JobFailure> error{};  ///< absent: it ended well
-  std::vector<JobFailure> losses{};   ///< that it survived
-  std::string checkpoint{};           ///< the last that is whole; empty: none
-  std::uint64_t step = 0;             ///< the number of steps that had ended
+  std::optional<JobFailure> error{};  ///< absent if the job ended well
+  std::vector<JobFailure> losses{};   ///< losses that the job survived
+  std::string checkpoint{};           ///< the last complete checkpoint; empty: none
+  std::uint64_t step = 0;             ///< number of ended steps
 
   JobStatus status() const {
     if (!error) return JobStatus::succeeded;
@@ -39,7 +39,7 @@ struct JobEnd {
   }
 };
 
-/// Absent where there is no such file. Throws corrupt, naming the file.
+/// Returns nothing if there is no such file. Throws corrupt, naming the file.
 std::optional<JobEnd> read_job_end(const std::string& run_dir);
 
 }  // namespace weft

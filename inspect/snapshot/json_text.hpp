@@ -1,5 +1,5 @@
 #pragma once
-/// JSON as the weft command prints and stores it.
+/// JSON in the form that the weft command prints and stores.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// Indented by 1, with a newline at its end. Bytes that are no UTF-8 become U+FFFD.
+/// Returns JSON indented by 1, with a newline at its end. Bytes that aren't UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& json);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
-/// A job that hung, in its run folder: RUN/hang, with copies of its memory and what was seen of its
-/// processes. It tells why the job hung once they are gone.
+/// A record of a hung job in its run folder: RUN/hang, with copies of the job's memory and the
+/// observed state of its processes. It explains the hang after the processes are gone.
 
 #include <string>
 
@@ -8,10 +8,10 @@
 
 namespace weft {
 
-/// Replaces what was kept before. The folder appears as a whole. Throws io.
+/// Writes the record, which replaces an earlier one. The folder appears as a whole. Throws io.
 void keep_hang(const Snapshot& job);
 
-/// The job goes on. Throws nothing.
+/// Removes the record, because the job continues. Throws nothing.
 void forget_hang(const std::string& run_dir) noexcept;
 
 }  // namespace weft

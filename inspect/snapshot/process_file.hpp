@@ -1,5 +1,5 @@
 #pragma once
-/// What was seen of the processes of a job, in a file: processes.json of a job that hung.
+/// A file with the observed state of a job's processes: processes.json of a hung job.
 
 #include <string>
 
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// The time of the snapshot, its processes and its sights. Throws io.
+/// Writes the snapshot's time, processes and sights. Throws io.
 void write_processes(const std::string& path, const Snapshot& snapshot);
 
-/// Sets what write_processes() wrote. Throws io, or corrupt, naming the file.
+/// Sets in the snapshot what write_processes() wrote. Throws io, or corrupt, naming the file.
 void read_processes(const std::string& path, Snapshot& snapshot);
 
 }  // namespace weft

@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-/// Enough for some rows of as many columns as a run folder has.
+/// This is enough for some rows with as many columns as run folders have.
 constexpr std::streamoff kTailBytes = 65536;
 
 std::optional<double> number_in(std::string_view cell) {
@@ -25,7 +25,7 @@ std::optional<double> number_in(std::string_view cell) {
   return value;
 }
 
-/// Throws corrupt.
+/// Throws corrupt for text that isn't CSV.
 std::vector<ReportedMetric> metrics_in(const std::string& csv) {
   CsvScanner scanner(',', 0);
   scanner.add(csv);
@@ -40,7 +40,7 @@ std::vector<ReportedMetric> metrics_in(const std::string& csv) {
   split(0);
   const std::vector<std::string> names(cells.begin(), cells.end());
   std::vector<std::optional<double>> values(names.size());
-  // Back from the last row, until every column has a number.
+  // The search goes back from the last row until every column has a number.
   for (std::size_t record = begins.size() - 2; record > 0; --record) {
     split(record);
     for (std::size_t i = 0; i < std::min(names.size(), cells.size()); ++i) {
@@ -58,7 +58,7 @@ std::vector<ReportedMetric> metrics_in(const std::string& csv) {
 }  // namespace
 
 std::string head_and_tail(const std::string& path, std::streamoff bytes) {
-  // A fifo would wait for its writer.
+  // Opening a fifo would wait for its writer.
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};
   std::ifstream in(path, std::ios::binary);
@@ -77,7 +77,7 @@ std::string head_and_tail(const std::string& path, std::streamoff bytes) {
 }
 
 std::vector<ReportedMetric> last_metrics(std::string csv) {
-  csv.resize(csv.rfind('\n') + 1);  // npos + 1 == 0
+  csv.resize(csv.rfind('\n') + 1);  // npos + 1 is 0
   try {
     return metrics_in(csv);
   } catch (const Error&) {

@@ -1,5 +1,5 @@
 #pragma once
-/// progress.csv of a run folder, which grows: a row for each report of the loop.
+/// progress.csv of a run folder. It grows by a row for each report of the loop.
 
 #include <ios>
 #include <optional>
@@ -15,16 +15,17 @@ struct ReportedMetric {
   double value = 0;
 };
 
-/// The head, and the rows in the last `bytes` of the file; all of a shorter one. "": there is none.
+/// Returns the head, and the rows in the last `bytes` of the file; the whole file if it is shorter;
+/// "" if there is none.
 std::string head_and_tail(const std::string& path, std::streamoff bytes);
 
-/// The last number of each column that has one, in the order of the columns. A row that is being
-/// written doesn't count. Text that isn't CSV has none.
+/// Returns the last number of each column that has one, in the order of the columns. A row that is
+/// being written doesn't count. Text that isn't CSV has none.
 std::vector<ReportedMetric> last_metrics(std::string csv);
-/// The same of progress.csv in a run folder.
+/// Reads these numbers from progress.csv in a run folder.
 std::vector<ReportedMetric> read_last_metrics(const std::string& run_dir);
 
-/// "loss", or else the first whose name ends with it; absent: there is none.
+/// Returns the metric "loss", or else the first whose name ends with it; nothing if there is none.
 std::optional<double> loss_of(std::span<const ReportedMetric> metrics);
 
 }  // namespace weft

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file of this user; a descriptor below 0: there is none.
+/// Opens a file of this user. Returns a negative descriptor if there is none.
 int open_own(const std::string& path) {
   const int descriptor =
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -45,7 +45,7 @@ std::shared_ptr<const int> owned(int descriptor) {
           }};
 }
 
-/// At most as much as a control segment can have.
+/// Reads at most the maximum size of a control segment.
 std::vector<std::byte> read_all(int descriptor) {
   std::vector<std::byte> bytes(control_bytes(kLocalChipCountMax));
   std::size_t count = 0;
@@ -74,8 +74,8 @@ EventRing read_ring(const BlackBox& box, RingId id, const Snapshot& snapshot) {
   return ring;
 }
 
-/// Nanoseconds by which the board's CLOCK_BOOTTIME is ahead of this process's. They differ between
-/// time namespaces only.
+/// Returns the nanoseconds by which the board's CLOCK_BOOTTIME is ahead of this process's. It is 0
+/// unless the two are in different time namespaces.
 std::int64_t time_offset(const BoardHeader& header) {
   const std::uint64_t own = namespace_of_this_process("time");
   if (header.time_namespace == 0 || own == 0 || header.time_namespace == own) return 0;
@@ -96,7 +96,7 @@ bool is_named(const std::string& job, const std::string& name) {
   try {
     return Board::open(job, true).header().name == name;
   } catch (const std::exception&) {
-    return false;  // a board that can't be read can be asked for by its id only
+    return false;  // a board that can't be read is found only by its id
   }
 }
 
@@ -148,7 +148,7 @@ void SnapshotReader::open_copies(const std::string& folder) {
 
 void SnapshotReader::add_board(Snapshot& snapshot) const {
   snapshot.header = board_->header();
-  if (!is_live()) snapshot.header.run_dir = run_dir_;  // it may have been moved
+  if (!is_live()) snapshot.header.run_dir = run_dir_;  // the folder may have been moved
   snapshot.job = job_;
   snapshot.held = is_live() && board_->is_held();
   snapshot.status = board_->status();
@@ -189,13 +189,13 @@ void SnapshotReader::add_processes(Snapshot& snapshot) const {
       snapshot.hidden = own == 0 ? "there is no /proc" : "they are in another pid namespace";
       continue;
     }
-    // A trainer that holds its board is the one that made it.
+    // A trainer that holds its board must be the process that made it.
     if (pid == snapshot.header.trainer_pid && snapshot.held) alive_at = snapshot.at_ns;
     snapshot.processes.push_back(read_process(pid, alive_at - time_offset(snapshot.header)));
   }
 }
 
-/// A job without a black box has no events.
+/// Adds events, if the job has a black box.
 void SnapshotReader::add_events(Snapshot& snapshot, const SnapshotParts& parts) const {
   try {
     const auto box = std::make_shared<const BlackBox>(
@@ -272,7 +272,7 @@ void add_sights(Snapshot& snapshot, std::span<const int> pids) {
     std::vector<int> tids;
     for (const ThreadState& thread : process->threads) tids.push_back(thread.tid);
     ProcessSight sight{.pid = pid};
-    // A thread that is being held has left its futex.
+    // This must precede the stacks, because a thread that is held leaves its futex.
     for (const int tid : tids) {
       sight.threads.push_back(
           {.futex = read_futex_wait(tid, all), .file_lock = read_file_lock_wait(pid, tid, known)});
@@ -281,7 +281,7 @@ void add_sights(Snapshot& snapshot, std::span<const int> pids) {
     for (std::size_t i = 0; i < tids.size(); ++i) {
       ThreadSight& thread = sight.threads[i];
       thread.stack = std::move(stacks[i]);
-      // Any two words may look like a mutex whose owner is gone.
+      // Two arbitrary words may look like a mutex whose owner is gone.
       if (thread.futex.owner_is_gone && !is_in_lock(thread.stack)) thread.futex = {};
     }
     snapshot.sights.push_back(std::move(sight));

@@ -1,6 +1,6 @@
 #pragma once
-/// SnapshotReader: reads a job again and again, from its memory or from its run folder. It only
-/// reads: a job isn't disturbed, whatever becomes of the reader.
+/// SnapshotReader: reads a job repeatedly, from its memory or from its run folder. It only reads
+/// and never disturbs the job, even if the reader fails.
 
 #include <optional>
 #include <span>
@@ -12,32 +12,32 @@
 
 namespace weft {
 
-/// What belongs to a snapshot. A list of jobs needs no processes.
+/// Selects the parts of a snapshot. A list of jobs, for example, needs no processes.
 struct SnapshotParts {
   bool control = true;
   bool processes = true;
-  bool events = false;   ///< rings, and who waited for whom
-  bool steps = false;    ///< of rings only that of the first chip, which has the steps
-  bool waits = false;    ///< who waited for whom, without the rings
-  bool metrics = false;  ///< that the loop has reported last
+  bool events = false;   ///< rings and waits
+  bool steps = false;    ///< only the first chip's ring, which has the steps
+  bool waits = false;    ///< waits without the rings
+  bool metrics = false;  ///< last numbers that the loop reported
 };
 
 class SnapshotReader {
  public:
-  /// Of a job that has a board. Throws not_found, version or corrupt.
+  /// Returns a reader for a job with a board. Throws not_found, version or corrupt.
   static SnapshotReader of_job(const std::string& job);
-  /// Of a job that has ended, from its result.json and from its memory, where that was kept.
-  /// Throws not_found where the folder has nothing of a job, version or corrupt.
+  /// Returns a reader for a job that has ended. It reads result.json, and the job's memory if that
+  /// was kept. Throws not_found if the folder has nothing of a job; version or corrupt.
   static SnapshotReader of_folder(const std::string& run_dir);
 
-  /// The folder has what of_folder() reads.
+  /// Returns whether the folder has files that of_folder() reads.
   static bool is_run_folder(const std::string& path);
 
-  /// The job of a run folder as it was when it hung, if that was kept; see keep_hang().
-  /// Throws version, corrupt or io.
+  /// Reads the kept state of the job at the time when it hung, if the folder has one; see
+  /// keep_hang(). Throws version, corrupt or io.
   static std::optional<Snapshot> read_hang(const std::string& run_dir);
 
-  /// Throws corrupt or io.
+  /// Reads the job now. Throws corrupt or io.
   Snapshot read(const SnapshotParts& parts = {});
 
  private:
@@ -50,18 +50,19 @@ class SnapshotReader {
   void add_events(Snapshot& snapshot, const SnapshotParts& parts) const;
   bool is_live() const { return folder_.empty() && board_.has_value(); }
 
-  std::string job_;             ///< empty: as the folder says
-  std::optional<Board> board_;  ///< absent: the folder has none
+  std::string job_;             ///< empty: as in the folder
+  std::optional<Board> board_;  ///< absent if the folder has none
   std::string run_dir_;
-  std::string folder_;                  ///< of copies of the job's memory; empty: none, or it lives
-  std::shared_ptr<const int> control_;  ///< a descriptor, once it has been found
+  std::string folder_;                  ///< copies of the job's memory; empty: none, or live job
+  std::shared_ptr<const int> control_;  ///< descriptor, once it has been found
 };
 
-/// Looks closely at the threads of these processes: where they are, and for whom they wait.
+/// Looks closely at the threads of these processes: adds their stacks, and the holders for which
+/// they wait.
 void add_sights(Snapshot& snapshot, std::span<const int> pids);
 
-/// The jobs that have a board whose id begins with, or whose name is `asked`; sorted. Empty text:
-/// all.
+/// Returns, sorted, the jobs with a board whose id begins with `asked` or whose name is `asked`. An
+/// empty text selects all jobs.
 std::vector<std::string> find_jobs(const std::string& asked);
 
 }  // namespace weft

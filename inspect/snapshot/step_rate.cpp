@@ -12,7 +12,8 @@ double per_second(std::uint64_t steps, std::int64_t ns) {
   return static_cast<double>(steps) * 1e9 / static_cast<double>(std::max<std::int64_t>(ns, 1));
 }
 
-/// `at_ns`: when the ring was read; 0: long after its last event.
+/// Returns the rate of a ring. `at_ns` is the time at which the ring was read; 0 means long after
+/// its last event.
 std::optional<double> rate_of(const EventRing& ring, std::int64_t at_ns) {
   const Event* last = nullptr;
   const Event* first = nullptr;
@@ -22,7 +23,7 @@ std::optional<double> rate_of(const EventRing& ring, std::int64_t at_ns) {
       last = &*event;
       continue;
     }
-    // A job that was started again, or continued from an earlier step.
+    // The job was restarted here, or continued from an earlier step.
     if (event->number >= last->number || event->at_ns > last->at_ns) break;
     const std::int64_t now_ns = std::max(at_ns, last->at_ns);
     const bool is_recent = now_ns - event->at_ns <= kWindow_ns;

@@ -1,5 +1,5 @@
 #pragma once
-/// How fast a job makes steps: the one number that every view and `/metrics` show.
+/// The rate of a job's steps. Every view and `/metrics` show this number.
 
 #include <optional>
 
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// Steps a second, of the first chip that has any among its events: of those that began in the last
-/// 10 s, or of the last 5 where steps are longer. A chip keeps the events of some hundred steps, so
-/// that those of a fast job are of less time. A step that takes longer than the ones before it
-/// lowers the number while it lasts. Absent: there aren't two steps, or no events.
+/// Returns steps per second of the first chip that has steps among its events. It counts steps that
+/// began in the last 10 s, or the last 5 steps if steps are longer. A chip keeps the events of some
+/// hundred steps, which cover less time in a fast job. A step that takes longer than those before
+/// it lowers the number while it lasts. Returns nothing without two steps or without events.
 std::optional<double> steps_per_second(const Snapshot& job);
 
 }  // namespace weft

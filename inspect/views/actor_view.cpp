@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-/// What the system says of the process, where that overrules what the row says; empty: it doesn't.
+/// Returns the process's state according to the system, if it overrules the row's; empty if it
+/// doesn't.
 std::string overruled(const Snapshot& snapshot, const ActorRow& row) {
   const bool over = row.state == ActorState::ended || row.state == ActorState::absent;
   const ProcessState* process = snapshot.process(row.pid);
@@ -33,7 +34,7 @@ char letter_of(const std::string& state) {
   return state == "absent" ? '-' : '.';
 }
 
-/// A loop says that it runs while it waits for its chips.
+/// Returns whether a loop waits for its chips. The row of such a loop says that it runs.
 bool waits_for_chips(const Snapshot& snapshot, const ActorRow& row) {
   if (row.kind != ActorKind::worker || row.state != ActorState::running) return false;
   bool some_waits = false;
@@ -65,7 +66,7 @@ std::string doing(const Snapshot& snapshot, const ActorRow& row) {
   return (row.in_collective ? "in " : "after ") + call;
 }
 
-/// The time of a chip's thread, or of all threads of a process.
+/// Returns the core time of a chip's thread, or of all threads of another actor's process.
 std::optional<std::uint64_t> core_ns(const Snapshot& snapshot, const ActorRow& row) {
   const ProcessState* process = snapshot.process(row.pid);
   if (process == nullptr || process->gone()) return {};
@@ -93,7 +94,7 @@ void add_waits(const Snapshot& snapshot, ActorView& actor) {
   actor.waited_s = static_cast<double>(sums.waited_ns) / 1e9;
 }
 
-/// A callback of the trainer's hasn't returned for longer than a job's patience.
+/// Returns whether a callback of the trainer has lasted longer than the job's patience.
 bool is_blocked(const Snapshot& snapshot) {
   return snapshot.live && snapshot.held && waits_for_callback(snapshot) &&
          callback_s(snapshot) > patience_s(snapshot);

@@ -1,6 +1,6 @@
 #pragma once
-/// What the views show of an actor and of a job: what they say of themselves, and what the system
-/// says of their processes.
+/// The data that views show of an actor and of a job, from their own records and from the system's
+/// view of their processes.
 
 #include <optional>
 #include <string>
@@ -11,45 +11,47 @@
 namespace weft {
 
 struct ActorView {
-  int node = 0;  ///< row of the board
+  int node = 0;  ///< row in the board
   std::string name{};
   std::string kind{};
   int worker = -1;
   int chip = -1;
   int pid = 0;
-  /// As the board has it, or "stopped", "held", "gone"; a loop that waits for chips which wait for
-  /// others is "waiting", too.
+  /// The board's state, or "stopped", "held", "gone". A loop whose chips all wait for other chips
+  /// is "waiting", too.
   std::string state{};
-  char letter = '?';  ///< of the state, in a grid
-  double for_s = -1;  ///< since its row changed; below 0: unknown
+  char letter = '?';  ///< the state's letter in a grid
+  double for_s = -1;  ///< time since its row changed; negative if unknown
   std::uint64_t step = 0;
   std::uint64_t mailbox = 0;
   std::string message{};
-  std::string doing{};  ///< the collective it is in, the call of the program's, or its error
-  std::optional<double> cores{};      ///< that a chip's thread, or another's process, has had
-  std::optional<double> came_last{};  ///< a chip's share of its collectives to which it came last
-  std::optional<double> waited_s{};   ///< how long a chip has waited for others in collectives
+  std::string doing{};  ///< its collective, its present call of the program's code, or its error
+  std::optional<double> cores{};      ///< cores used by a chip's thread, or another's process
+  std::optional<double> came_last{};  ///< share of a chip's collectives to which it came last
+  std::optional<double> waited_s{};   ///< time that a chip has waited for others in collectives
 };
 
-/// `before`: an earlier snapshot, since which cores are counted; null: they aren't known.
+/// `before` is an earlier snapshot, from which use of cores is measured; if null, it is unknown.
 std::vector<ActorView> view_actors(const Snapshot& snapshot, const Snapshot* before = nullptr);
-/// What the letters of a grid mean.
+/// Explains the letters of a grid.
 extern const char* const kStateLetters;
 
 struct JobView {
-  /// "running", "hung", "blocked" in a callback, "stopped", "held", "dead", or how it has ended.
+  /// "running", "hung", "blocked" (in a callback), "stopped", "held", "dead", or the kind of its
+  /// end.
   std::string state{};
-  double for_s = -1;  ///< how long nothing has moved; below 0: it moves, or is over
+  double for_s = -1;  ///< time without movement; negative if it moves or is over
   std::uint64_t step = 0;
-  std::optional<double> steps_per_s{};  ///< 0 where nothing moves; absent: unknown, or it is over
-  std::optional<double> loss{};         ///< reported last
+  std::optional<double> steps_per_s{};  ///< 0 if nothing moves; absent if unknown or over
+  std::optional<double> loss{};         ///< the last reported loss
 };
 
 JobView view_job(const Snapshot& snapshot);
 
-/// "41 s", or "" below 0.
+/// Returns for example "41 s"; "" for negative numbers.
 std::string for_text(double seconds);
-/// "212 %" of a core, "18 %", "36.8 s", "348", "0.1159"; "" where it isn't known.
+/// These functions return texts such as "212 %" of a core, "18 %", "36.8 s", "348" and "0.1159"; ""
+/// if the number is unknown.
 std::string cpu_text(const ActorView& actor);
 std::string came_last_text(const ActorView& actor);
 std::string waits_text(const ActorView& actor);

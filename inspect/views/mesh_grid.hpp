@@ -1,5 +1,5 @@
 #pragma once
-/// The chips of a job as they stand in its mesh.
+/// A grid of a job's chips in its mesh.
 
 #include <string>
 #include <string_view>
@@ -9,19 +9,19 @@
 
 namespace weft {
 
-/// What is shown of a chip.
+/// The cell of one chip.
 struct MeshCell {
   std::string text = "?";
-  std::string_view colour{};  ///< see colours.hpp; empty: none
+  std::string_view colour{};  ///< see colours.hpp; empty: no colour
 };
 
-/// A heading and a line for each row of the last axis: the other axes' coordinates, then the cell
-/// of each chip. Empty where the board has no mesh that fits its chips.
+/// Returns a heading and a line for each row of the last axis: the coordinates of the other axes,
+/// then the cell of each chip. Empty if the board has no mesh that fits its chips.
 std::vector<std::string> mesh_grid(const Snapshot& job, const std::vector<MeshCell>& by_chip);
 
-/// By chip: a letter for its state.
+/// Returns, by chip, a letter for its state.
 std::vector<MeshCell> state_cells(const Snapshot& job, bool colours);
-/// By chip: its step. Chips behind the latest are coloured.
+/// Returns, by chip, its step. Chips behind the latest step are coloured.
 std::vector<MeshCell> step_cells(const Snapshot& job, bool colours);
 
 }  // namespace weft

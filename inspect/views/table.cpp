@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// Columns that a text without control characters takes.
+/// Returns the width in columns of a text without control characters.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));

@@ -9,23 +9,23 @@ namespace weft {
 
 enum class Align { left, right };
 
-/// See columns.hpp for those that there are.
+/// A column; columns.hpp lists all of them.
 struct Column {
-  std::string_view heading;  ///< lives as long as the table
+  std::string_view heading;  ///< must outlive the table
   Align align = Align::left;
 };
 
-/// Rows under a heading, every column as wide as its widest cell. Cells are shown visible().
+/// Rows under a heading. Every column is as wide as its widest cell. Cells are shown visible().
 class Table {
  public:
   explicit Table(std::vector<Column> columns);
 
   bool empty() const { return rows_.empty(); }
-  /// As many cells as there are columns.
+  /// Adds a row with as many cells as there are columns.
   void add(const std::vector<std::string>& cells);
-  /// A line each for the heading and the rows.
+  /// Returns one line for the heading and one for each row.
   std::string to_string() const;
-  /// To stdout, with the heading in bold where wants_colours().
+  /// Prints to stdout, with a bold heading if wants_colours().
   void print() const;
 
  private:

@@ -19,7 +19,7 @@ constexpr std::string_view kUp = "\x1b[A";
 constexpr std::string_view kDown = "\x1b[B";
 constexpr std::string_view kEscape = "\x1b";
 
-/// Of a text without escape sequences, as many columns as there are.
+/// Cuts a text without escape sequences to the number of columns.
 std::string cut(std::string_view text, int columns) {
   std::string kept;
   int width = 0;
@@ -42,7 +42,7 @@ bool fits(const ActorView& actor, const std::string& filter) {
          actor.doing.find(filter) != std::string::npos;
 }
 
-/// Worst states first.
+/// Ranks the worst states first.
 int rank_of(const ActorView& actor) {
   const std::string_view colour = colour_of(actor.state);
   if (colour == kRed) return 0;
@@ -86,7 +86,7 @@ std::string head(const Snapshot& job, const JobView& view) {
   return visible(text);
 }
 
-/// The other numbers that the loop has reported; "": there are none.
+/// Returns the other numbers that the loop reported; "" if there are none.
 std::string reported(const Snapshot& job) {
   std::string text;
   for (const ReportedMetric& metric : job.metrics) {
@@ -97,7 +97,7 @@ std::string reported(const Snapshot& job) {
   return visible(text);
 }
 
-/// Who keeps the job from continuing.
+/// Returns whether the actor keeps the job from continuing.
 bool is_root(const Why& why, const ActorView& actor) {
   if (why.verdict == Verdict::well || why.verdict == Verdict::waits) return false;
   return std::ranges::any_of(why.roots, [&](const Root& root) {
@@ -120,7 +120,7 @@ std::vector<std::string> actor_lines(const std::vector<ActorView>& actors) {
   return lines;
 }
 
-/// The list scrolls so that the selected row is on the screen.
+/// Adds the list, scrolled so that the selected row is on the screen.
 void add_actors(const TopLook& look, const TopUi& ui, TopSize size,
                 std::vector<std::string>& lines) {
   const std::vector<ActorView> actors = chosen(look, ui);

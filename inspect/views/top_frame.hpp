@@ -1,5 +1,5 @@
 #pragma once
-/// The screen of `weft inspect top`, as a pure function of a job and of what its user has chosen.
+/// The screen of `weft inspect top`, as a pure function of a job and of the user's choices.
 
 #include <string>
 #include <string_view>
@@ -13,13 +13,13 @@ namespace weft {
 enum class TopSort { board, state, step, since, came_last };
 enum class TopPage { actors, detail, why, mesh };
 
-/// What the user has chosen.
+/// The user's choices.
 struct TopUi {
   TopPage page = TopPage::actors;
   TopSort sort = TopSort::board;
-  std::string filter{};       ///< part of a name, a state or what is done
-  bool edits_filter = false;  ///< keys go to the filter
-  int selected = 0;           ///< row of the list
+  std::string filter{};       ///< part of a name, of a state or of an activity
+  bool edits_filter = false;  ///< keys edit the filter
+  int selected = 0;           ///< row in the list
   bool quit = false;
   bool colours = true;
 };
@@ -29,20 +29,20 @@ struct TopSize {
   int columns = 80;
 };
 
-/// A job, and how it was a moment ago. Without that, the time of cores is unknown.
+/// A job now, and a moment ago. Without the earlier snapshot, use of cores is unknown.
 struct TopLook {
   const Snapshot& job;
   const Snapshot* before = nullptr;
-  const Why& why;  ///< its actors are red on the list
+  const Why& why;  ///< the actors it names are red in the list
 };
 
-/// Lines that fit the size; escape sequences only where `ui.colours`.
+/// Returns lines that fit the size. They have escape sequences only if `ui.colours`.
 std::vector<std::string> frame(const TopLook& look, const TopUi& ui, TopSize size);
 
-/// What a key does: a character, "\x1b[A" and "\x1b[B" for up and down, "\x1b" for back.
+/// Applies a key: a character, "\x1b[A" and "\x1b[B" for up and down, "\x1b" for back.
 void press(TopUi& ui, std::string_view key);
 
-/// The keys in bytes that a terminal has sent.
+/// Splits the bytes that a terminal has sent into keys.
 std::vector<std::string> split_keys(std::string_view bytes);
 
 }  // namespace weft

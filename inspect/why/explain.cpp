@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-/// What the roots of a graph come to: nodes by worker, and circles.
+/// The suspects, from the roots of a wait graph: nodes by worker, and circles.
 struct Suspects {
   std::map<int, std::vector<int>> workers;  ///< a worker, and those of its chips that are roots
   std::vector<std::vector<int>> circles;
@@ -28,15 +28,16 @@ bool has_ended(const ActorRow& row) {
   return row.state == ActorState::ended || row.state == ActorState::absent;
 }
 
-/// A process that is seen stopped at a moment may have been let go and stopped again, as one is
-/// under strace or a limit of its time: such a one has had time of a core between the looks.
+/// Returns whether the process has run between the two snapshots. A process that is seen stopped
+/// may have been continued and stopped again, for example by strace or by a CPU quota. Then its
+/// core time has grown.
 bool has_run(const Snapshot& before, const ProcessState& now) {
   const ProcessState* then = before.process(now.pid);
   if (then == nullptr) return false;
   return !then->frozen() || then->core_ns != now.core_ns;
 }
 
-/// `now`, in which processes run that do so but for moments.
+/// Returns a copy of `now` in which processes that were frozen only for moments are running.
 Snapshot without_moments(const Snapshot& before, const Snapshot& now) {
   Snapshot steady = now;
   for (ProcessState& process : steady.processes) {
@@ -53,7 +54,7 @@ bool has_moments(const Snapshot& before, const Snapshot& now) {
   });
 }
 
-/// Also those for which nobody waits yet.
+/// Adds broken actors, even if no actor waits for them yet.
 void add_broken(const Snapshot& now, Suspects& suspects) {
   for (const ActorRow& row : now.rows) {
     if (row.kind != ActorKind::worker || row.worker < 0 || has_ended(row)) continue;
@@ -87,12 +88,12 @@ Suspects find_suspects(const Snapshot& now, const WaitGraph& graph, bool still) 
   return suspects;
 }
 
-/// How long each kind of root may last.
+/// The durations that each kind of root may have.
 struct Patience {
   double wait_s = 0;
   double stop_s = 0;
-  double circle_s = 0;  ///< a circle of waits
-  double idle_s = 0;  ///< how long nothing of the job has moved
+  double circle_s = 0;  ///< how long a circle of waits may last
+  double idle_s = 0;    ///< time since anything in the job has moved
 };
 
 Verdict verdict_of(const Root& root, const Patience& patience) {
@@ -109,14 +110,14 @@ Verdict verdict_of(const Root& root, const Patience& patience) {
     case Cause::held: return if_over(root.since_s > patience.stop_s, Verdict::held);
     case Cause::blocked: return if_over(root.since_s > patience.wait_s, Verdict::hung);
     case Cause::compiling:
-    case Cause::loading:  // as long as it gets on
+    case Cause::loading:  // no hang while the chip uses its core
       return if_over(root.core_percent <= 0 && patience.idle_s > patience.wait_s, Verdict::hung);
     case Cause::slow: return Verdict::slow;
     default: return if_over(patience.idle_s > patience.wait_s, Verdict::hung);
   }
 }
 
-/// The worst: what has failed tells more than who hangs because of it.
+/// Returns the worst verdict. A failure explains more than the hang that follows from it.
 Verdict verdict_of(const std::vector<Root>& roots, const Patience& patience) {
   Verdict worst = Verdict::waits;
   for (const Verdict verdict : {Verdict::held, Verdict::hung, Verdict::failed}) {
@@ -152,13 +153,13 @@ bool is_at_work(const Root& root) {
          root.cause == Cause::loading;
 }
 
-/// Those to tell, the first first.
+/// Sorts the roots, the most important first, and removes those that aren't to blame.
 void sort_out(std::vector<Root>& roots) {
   std::ranges::stable_sort(roots, [](const Root& a, const Root& b) {
     return std::tuple(a.cause, !a.workers.empty(), b.waiters.size()) <
            std::tuple(b.cause, !b.workers.empty(), a.waiters.size());
   });
-  // A loop that only its own chips wait for isn't to blame where something is broken.
+  // If something is broken, a loop that only its own chips await isn't to blame.
   if (roots.empty() || is_at_work(roots.front())) return;
   std::erase_if(roots, [](const Root& root) { return is_at_work(root) && root.waiters.empty(); });
 }
@@ -241,7 +242,7 @@ Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& optio
                           now.no_control);
   }
   if (now.control && now.arenas_named) why.kept_step = now.control->common_step();
-  // A trainer that lives may be in a callback after the end of all loops.
+  // A live trainer may be in a callback after all loops have ended.
   const bool lives = now.live && now.held && waits_for_callback(now);
   if (now.end && !lives) {
     explain_end(now, why);
@@ -262,9 +263,9 @@ Why explain_after_hang(const Snapshot& end, const Snapshot& hang) {
   if (ended.verdict == Verdict::failed || why.roots.empty()) {
     why.verdict = ended.verdict;
   } else if (why.verdict == Verdict::waits) {
-    why.verdict = Verdict::hung;  // the trainer has kept it, because its patience was over
+    why.verdict = Verdict::hung;  // the trainer kept the record because its patience was over
   }
-  for (Root& root : why.roots) {  // its processes are gone
+  for (Root& root : why.roots) {  // the processes are gone
     const bool acts_on_it = root.cause == Cause::stopped || root.cause == Cause::frozen ||
                             root.cause == Cause::held || root.cause == Cause::busy;
     if (acts_on_it) root.fix = "while it lasts: " + root.fix;
@@ -285,7 +286,7 @@ std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now) {
   for (const Root& root : explain(before, now).roots) {
     const bool dead = root.cause == Cause::killed || root.cause == Cause::lost;
     if (dead) continue;
-    std::vector<int> own = root.pids;  // of several workers that look alike so far
+    std::vector<int> own = root.pids;  // several workers may look alike so far
     own.push_back(root.pid);
     for (const int pid : own) {
       if (pid > 0 && !std::ranges::count(pids, pid)) pids.push_back(pid);

@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-/// Part of one core that a thread had between the looks, in percent; -1: unknown.
+/// Returns the part of one core that a thread used between the snapshots, in percent; -1 if
+/// unknown.
 int core_percent(const RootView& view, int pid, int tid) {
   const ProcessState* before = view.before.process(pid);
   const ProcessState* now = view.now.process(pid);
@@ -33,8 +34,8 @@ const ThreadSight* sight_of(const Snapshot& snapshot, int pid, int tid) {
   return found == process->threads.end() ? nullptr : &*found;
 }
 
-/// The thread whose mutex the loop's thread waits for, if that one waits for the loop's, directly
-/// or not; 0: there is no such circle.
+/// Returns the thread that holds the mutex for which the loop's thread waits, if that thread in
+/// turn waits for the loop's, directly or not. Returns 0 if there is no such circle.
 int holder_in_circle(const Snapshot& snapshot, int pid, int tid) {
   std::set<int> seen;
   int owner = 0;
@@ -56,7 +57,7 @@ std::uint64_t call_number(const Snapshot& snapshot, int chip) {
   return call ? call->number : 0;
 }
 
-/// The chip of the worker that has called the most; -1: none has called anything.
+/// Returns the worker's chip that has made the most calls; -1 if none has called.
 int furthest_chip(const Snapshot& snapshot, int worker) {
   int furthest = -1;
   for (const ActorRow& row : snapshot.rows) {
@@ -66,7 +67,7 @@ int furthest_chip(const Snapshot& snapshot, int worker) {
   return furthest;
 }
 
-/// The first chip of another worker that waits for this one, or for one of its chips.
+/// Returns the first wait of another worker's chip for this worker, or for one of its chips.
 const Wait* wait_from_outside(const RootView& view, int worker) {
   for (const Wait& wait : view.graph.waits()) {
     const int from = worker_of_node(view.now, wait.from);
@@ -92,7 +93,7 @@ void add_last_call(Root& root, const RootView& view, int worker, const Wait* out
   root.notes.push_back({row->in_collective ? "in" : "after", std::move(text)});
 }
 
-/// What a loop does that is in no code of its own.
+/// Returns the activity of a loop that isn't in its own code.
 std::string doing_of(const RootView& view, const ActorRow& row) {
   switch (row.state) {
     case ActorState::compiling: return "compiles a program";
@@ -108,7 +109,7 @@ std::string doing_of(const RootView& view, const ActorRow& row) {
     case ActorState::joining: return "hasn't joined yet";
     default: break;
   }
-  // Its state has changed since it last did anything else.
+  // A loop that only reports still changes its state long after its last other activity.
   constexpr std::int64_t kTurnNs = 1'000'000'000;
   const bool turns = row.moved_ns != 0 && row.since_ns - row.moved_ns > kTurnNs;
   if (turns || row.state == ActorState::reporting) {
@@ -119,8 +120,8 @@ std::string doing_of(const RootView& view, const ActorRow& row) {
              : "in its own code or stopped, as far as can be seen from here,";
 }
 
-/// " of worker 1", by what the trainer has logged of a process that it lost; "" where that is no
-/// process of the job, or so long ago that the events are gone.
+/// Returns for example " of worker 1", from the trainer's log record of the lost process. Returns
+/// "" if the process is none of the job's, or if the events are too old to exist.
 std::string name_of_gone(const Snapshot& now, int pid) {
   const std::string mark = fmt::format(" (pid {})", pid);
   for (const EventRing& ring : now.rings) {
@@ -136,7 +137,7 @@ std::string name_of_gone(const Snapshot& now, int pid) {
   return {};
 }
 
-/// A thread that sleeps for what isn't weft's: cause and words of that.
+/// Explains a thread that sleeps outside of weft: sets the cause and its words.
 void explain_thread(Root& root, const RootView& view, std::string doing) {
   root.mutex_owner = holder_in_circle(view.now, root.pid, root.tid);
   root.doing = std::move(doing);
@@ -159,7 +160,7 @@ void explain_thread(Root& root, const RootView& view, std::string doing) {
   if (in_device || (thread != nullptr && thread->state == 'D')) {
     const std::string& wchan = in_device ? process->wchan : thread->wchan;
     const std::string in = wchan.empty() ? "" : " in " + wchan;
-    if (!view.is_over) {  // all read and write: a moment of it is no cause
+    if (!view.is_over) {  // all threads read and write; only a long time is a cause
       root.more = ", waits for a disk or a device" + in;
       return;
     }
@@ -198,7 +199,7 @@ void explain_thread(Root& root, const RootView& view, std::string doing) {
   }
 }
 
-/// The first thread of the process's chips that runs; 0: none does.
+/// Returns the first thread of the process's chips that runs; 0 if none does.
 int running_chip_thread(const Snapshot& snapshot, int pid) {
   const ProcessState* process = snapshot.process(pid);
   if (process == nullptr) return 0;
@@ -209,7 +210,7 @@ int running_chip_thread(const Snapshot& snapshot, int pid) {
   return 0;
 }
 
-/// Compiling, by the loop or in the chips that load the plan; false: neither.
+/// Explains compiling, in the loop or in chips that load the plan. Returns false if it is neither.
 bool explain_compiling(Root& root, const RootView& view, const ActorRow& loop) {
   const ActorRow* row = root.chips.empty() ? &loop : view.now.chip(root.chips.front());
   if (row == nullptr || row->state != ActorState::compiling) return false;

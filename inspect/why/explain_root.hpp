@@ -1,5 +1,5 @@
 #pragma once
-/// One root of a hang in words.
+/// Puts one root of a hang into words.
 
 #include <optional>
 #include <string>
@@ -9,30 +9,31 @@
 
 namespace weft {
 
-/// What the roots are explained from.
+/// The input for the explanation of roots.
 struct RootView {
   const Snapshot& before;
   const Snapshot& now;
   const WaitGraph& graph;
-  bool is_over = true;  ///< nothing has moved for longer than is allowed
+  bool is_over = true;  ///< nothing has moved for longer than allowed
 };
 
-/// A loop that is frozen, has failed, or is awaited; `chips`: those of its chips that are awaited
-/// and don't wait themselves. Empty: the loop itself is.
+/// Explains a loop that is frozen, has failed, or is awaited. `chips` are those of its chips that
+/// are awaited and don't wait themselves; if empty, the loop itself is awaited.
 Root explain_worker(const RootView& view, int worker, const std::vector<int>& chips);
 Root explain_trainer(const RootView& view);
-/// Actors that wait for each other in a circle: who holds a lock that another waits for, or the
-/// fewest that are in another collective than the others, or all of them.
+/// Explains actors that wait for each other in a circle. To blame is the holder of a lock that
+/// another one awaits, or else the smallest group in another collective than the rest, or else all
+/// of them.
 Root explain_circle(const RootView& view, const std::vector<int>& nodes);
 
-/// Cause and words of a process that doesn't go on by itself; false: it does.
+/// Sets cause and words if the process can't continue by itself. Returns false if it can.
 bool explain_frozen(Root& root, const ProcessState* process, bool lost);
-/// The calls of its thread, with their source lines.
+/// Adds the calls of the root's thread, with their source lines.
 void add_stack(Root& root, const Snapshot& snapshot);
-/// Locks that it holds and others wait for.
+/// Adds locks that the root holds and others await.
 void add_locks(Root& root, const RootView& view);
 
-/// Roots of equal actors become one, and each gets its first line and who waits for it.
+/// Merges roots of similar actors, and gives each root its first line and its waiters.
 std::vector<Root> merged(const RootView& view, std::vector<Root> roots);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// The advice for each root, its `fix:` line.
+/// The advice for each root: its `fix:` line.
 
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// Sets the `fix` of those that have none. Of processes that are stopped, all are continued by one
-/// command, the trainer first: workers whose trainer stays stopped don't get far.
+/// Sets the `fix` of roots that have none. A single command continues all stopped processes, the
+/// trainer first, because workers can't do much while the trainer is stopped.
 void add_fixes(std::vector<Root>& roots, const Snapshot& now);
 
 }  // namespace weft

@@ -11,7 +11,7 @@ constexpr double kWorkPatience = 30;
 constexpr double kStartPatience = 60;
 constexpr double kStepsOfPatience = 10;
 
-/// 0 where the job keeps no events.
+/// Returns 0 if the job keeps no events.
 double p99_of_steps(const Snapshot& snapshot) {
   std::vector<double> took;
   for (const EventRing& ring : snapshot.rings) {
@@ -25,7 +25,8 @@ double p99_of_steps(const Snapshot& snapshot) {
   return *nth;
 }
 
-/// While chips wait, turns of a loop that give no chip anything to do count for so long.
+/// While chips wait, a loop's turns count as movement for this multiple of the patience, even if
+/// they give no chip work.
 constexpr double kTurnsOfPatience = 6;
 constexpr double kLeastStopPatience = 1;
 
@@ -41,7 +42,8 @@ double seconds_after(const Snapshot& snapshot, std::int64_t last) {
   return last == 0 ? 0 : std::max(0.0, snapshot.seconds_since(last));
 }
 
-/// Chips wait, and none has got anything to do for long: what loops do doesn't count.
+/// Returns whether chips wait and none has got work for a long time. The activity of loops then
+/// doesn't count as movement.
 bool turns_in_vain(const Snapshot& snapshot) {
   if (!some_chip_waits(snapshot)) return false;
   std::int64_t last = 0;
@@ -51,7 +53,7 @@ bool turns_in_vain(const Snapshot& snapshot) {
   return seconds_after(snapshot, last) > kTurnsOfPatience * patience_s(snapshot);
 }
 
-/// When a row has last moved.
+/// Finds the time at which a row last moved.
 class Moves {
  public:
   explicit Moves(const Snapshot& snapshot)
@@ -61,7 +63,7 @@ class Moves {
     if (row.kind == ActorKind::trainer || (in_vain_ && !is_device(row))) return 0;
     return some_wait_ && row.moved_ns != 0 && !is_device(row) ? row.moved_ns : row.since_ns;
   }
-  /// The state, as far as a change of it is a move.
+  /// Returns the state; two states whose difference isn't a movement give the same value.
   std::optional<ActorState> state(const ActorRow& row) const {
     if (in_vain_ && !is_device(row)) return {};
     if (row.state == ActorState::waiting) return ActorState::running;

@@ -1,38 +1,40 @@
 #pragma once
-/// When a job that doesn't move is hung: a state that is derived from what the job shows, never
+/// Decides when a job that doesn't move is hung. This state is derived from the snapshot and never
 /// stored.
 
 #include "inspect/snapshot/snapshot.hpp"
 
 namespace weft {
 
-/// How long nothing may move: 10 x the p99 of the job's own steps, at least 5 s; 30 s where a loop
-/// compiles, loads or saves; 60 s before the first step.
+/// Returns the seconds without movement that are allowed: 10 x the p99 of the job's steps, at least
+/// 5 s; at least 30 s while a loop compiles, loads or saves; 60 s before the first step.
 double patience_s(const Snapshot& snapshot);
 
-/// How long one that doesn't go on by itself may stand still, where waits for others may take
-/// `patience`: 10 x the p99 of its job's steps, at least 1 s, at most `patience`.
+/// Returns the seconds that a process which can't continue by itself may stand still, if waits for
+/// others may take `patience`: 10 x the p99 of the job's steps, at least 1 s, at most `patience`.
 double stop_patience_s(const Snapshot& snapshot, double patience);
 
-/// How long nothing of the job has moved; 0 where it can't be known. While a chip waits for others,
-/// a loop that only reports, or is in its own code, doesn't move; nor does one that does other
-/// things, but no chip's work, for 6 x the patience.
+/// Returns the seconds since anything in the job has moved; 0 if unknown. While a chip waits for
+/// others, a loop that only reports, or is in its own code, doesn't count as moving. A loop that
+/// does other things, but gives no chip work, counts for 6 x the patience.
 double idle_s(const Snapshot& snapshot);
-/// The same of one worker.
+/// Returns the same time for one worker.
 double idle_s(const Snapshot& snapshot, int worker);
 
-/// Its loops run, none is held by a debugger, and nothing has moved for longer than patience_s().
+/// Returns whether its loops run, no debugger holds a process, and nothing has moved for longer
+/// than patience_s().
 bool is_hung(const Snapshot& snapshot);
 bool is_hung(const Snapshot& snapshot, double patience_s);
 
-/// The trainer's own thread is in a callback, and no loop runs any more, or none yet.
+/// Returns whether the trainer's own thread is in a callback while no loop runs, because all have
+/// ended or none has begun.
 bool waits_for_callback(const Snapshot& snapshot);
 
-/// How long it has been there; 0: it is in none.
+/// Returns the seconds that the callback has lasted; 0 if the trainer is in none.
 double callback_s(const Snapshot& snapshot);
 
-/// Whether anything has moved between two snapshots of a job: a step, a collective, a state, a
-/// commit. Not a time stamp: who waits renews it.
+/// Returns whether anything has moved between two snapshots of a job: a step, a collective, a state
+/// or a commit. Time stamps don't count, because a waiting actor renews them.
 bool has_moved(const Snapshot& before, const Snapshot& now);
 
 }  // namespace weft

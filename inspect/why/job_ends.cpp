@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-/// Signals by which a process ends because of what it does itself.
+/// Returns whether a process gets this signal because of its own action.
 bool is_crash(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
          signal == SIGABRT;
@@ -65,7 +65,7 @@ Root to_root(const JobFailure& failure) {
 /// Workers whose loops were at the same line when the job ended.
 struct Place {
   std::vector<int> workers{};
-  std::uint64_t step = 0;  ///< of the one that is furthest
+  std::uint64_t step = 0;  ///< step of the furthest worker
 };
 
 std::map<std::string, Place> places_of(std::span<const ActorRow> rows) {
@@ -83,14 +83,15 @@ std::size_t size_of(const std::pair<const std::string, Place>& entry) {
   return entry.second.workers.size();
 }
 
-/// The fewest that were at another line than the rest, if no other group is as small; else the end.
+/// Returns the smallest group that was at another line than the rest, if no other group is as
+/// small; else the end.
 auto find_apart(const std::map<std::string, Place>& places) {
   if (places.size() < 2) return places.end();
   const auto least = std::ranges::min_element(places, {}, size_of);
   return std::ranges::count(places, size_of(*least), size_of) == 1 ? least : places.end();
 }
 
-/// Who was apart is accused, and all lines are told beside each other.
+/// Accuses the workers that were at another line, and lists all lines.
 void compare_places(Root& root, const Snapshot& now) {
   const std::map<std::string, Place> places = places_of(now.rows);
   if (places.size() < 2) return;
@@ -117,7 +118,7 @@ void compare_places(Root& root, const Snapshot& now) {
   }
 }
 
-/// Adds the place of the crash, and the last error of the worker before it.
+/// Adds the place of the crash, and the worker's last error before it.
 void add_crash(Root& root, const Snapshot& now, const ActorRow& row) {
   const bool has_said = !row.last_error.empty() && row.last_error.find("SIG") != 0;
   if (has_said) root.notes.push_back({"threw", row.last_error});
@@ -131,7 +132,7 @@ void add_crash(Root& root, const Snapshot& now, const ActorRow& row) {
   }
 }
 
-/// Adds the workers that threw too: the failure names the first only.
+/// Adds other workers that threw, because the failure names only the first one.
 void add_other_throws(Root& root, const Snapshot& now) {
   for (const ActorRow& row : now.rows) {
     if (row.kind != ActorKind::worker || std::ranges::count(root.workers, row.worker) != 0)
@@ -142,7 +143,7 @@ void add_other_throws(Root& root, const Snapshot& now) {
   }
 }
 
-/// Adds the calls that actors were inside of when the job was lost.
+/// Adds the calls in which actors were when the job was lost.
 void add_insides(Root& root, const Snapshot& now) {
   for (const ActorRow& row : now.rows) {
     if (row.inside_since_ns == 0) continue;
@@ -232,7 +233,8 @@ Root lost_trainer(const Snapshot& now) {
   return root;
 }
 
-/// The board has the end, but no file could be written: the disk may have been full.
+/// Explains an end that is only on the board. No file could be written, perhaps because the disk
+/// was full.
 Root failed_on_board(const Snapshot& now) {
   Root root{.cause = Cause::failed, .actor = "the job", .pid = 0, .step = now.step()};
   root.headline = fmt::format("the job, step {}", root.step);

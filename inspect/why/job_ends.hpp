@@ -11,11 +11,12 @@ namespace weft {
 /// Explains the end of a job that has a result.json.
 void explain_end(const Snapshot& now, Why& why);
 
-/// The worker whose loop was at another line than those of all others when its job diverged; absent
-/// where there is no such one. A failure names the worker that was seen first, which may be any.
+/// Returns the worker whose loop was at another line than all others when its job diverged; nothing
+/// if there is no such worker. The failure itself names the worker that was noticed first, which
+/// may be any.
 std::optional<int> find_worker_apart(std::span<const ActorRow> rows);
 
-/// The trainer is gone, and there is no result.json: what the board says.
+/// Explains the end of a job whose trainer is gone without a result.json, from the board.
 void explain_lost(const Snapshot& now, Why& why);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Puts roots together, and says who waits for them.
+// Merges roots, and adds the actors that wait for them.
 
 #include <algorithm>
 #include <tuple>
@@ -19,7 +19,7 @@ std::string line_of(const Root& root) {
   return {};
 }
 
-/// Equal but for numbers of actors, and for times.
+/// Returns whether two roots are equal except for actors' numbers and times.
 bool are_alike(const Root& a, const Root& b) {
   const auto told = [](const Root& root) {
     return std::tuple(root.cause, root.doing, root.more, root.chips.empty(), to_text(root.stack),
@@ -42,7 +42,7 @@ void merge(Root& into, const Root& root) {
   into.actor = into.chips.empty() ? workers_text(into.workers)
                                   : fmt::format("chips {} of {}", ranges_text(into.chips),
                                                 workers_text(into.workers));
-  // Only notes that are the same for all of them are told.
+  // Only notes that all merged roots share are kept.
   std::erase_if(into.notes, [&](const Note& note) {
     return std::ranges::none_of(root.notes, [&](const Note& other) {
       return note.label == other.label && note.text == other.text;
@@ -50,7 +50,7 @@ void merge(Root& into, const Root& root) {
   });
 }
 
-/// "workers 0-3, each in its own code for 41 s: waits for a mutex".
+/// Returns for example "workers 0-3, each in its own code for 41 s: waits for a mutex".
 std::string headline_of(const Root& root) {
   const bool are_many = root.pids.size() > 1;
   std::string text = root.actor;
@@ -67,7 +67,8 @@ std::string headline_of(const Root& root) {
   return text + root.more;
 }
 
-/// The first chip of another worker that waits for one of these workers, or for one of their chips.
+/// Returns the first wait of another worker's chip for one of these workers, or for one of their
+/// chips.
 const Wait* wait_from_outside(const RootView& view, const std::vector<int>& workers) {
   const auto is_one = [&](int node) {
     const int worker = worker_of_node(view.now, node);

@@ -11,22 +11,22 @@
 namespace weft {
 namespace {
 
-/// Fewer say nothing: any of several chips may be the last once or twice.
+/// With fewer, no verdict is possible, because any of several chips may come last once or twice.
 constexpr std::size_t kLooksMin = 10;
 constexpr std::uint64_t kCollectivesMin = 64;
-/// Of the looks or collectives in which anybody waits.
+/// The smallest share of the looks or collectives with waits.
 constexpr double kShareOfOne = 0.6;
-/// Below, waits are no more than what chips that take turns on a core have of each other.
+/// Waits below this share of the time are normal for chips that take turns on a core.
 constexpr double kShareOfTime = 0.1;
 
 struct Arrivals {
   std::uint64_t collectives = 0;
-  std::map<int, std::uint64_t> last;  ///< how often each chip came last
-  std::map<int, double> waited_s;     ///< by one chip for each, at most
+  std::map<int, std::uint64_t> last;  ///< number of times that each chip came last
+  std::map<int, double> waited_s;     ///< longest time that a single chip waited for each chip
   double span_s = 0;
 };
 
-/// From the events of one chip, which are the same collectives for all of its group.
+/// Counts the arrivals in the events of each chip. All chips of a group have the same collectives.
 Arrivals arrivals_of(const Snapshot& now) {
   Arrivals arrivals;
   for (const EventRing& ring : now.rings) {
@@ -77,8 +77,8 @@ std::optional<Root> slow_by_events(const Snapshot& now) {
   return root;
 }
 
-/// The chips that wait for nobody, of those for which others wait at this moment: by worker where
-/// all wait for the same worker's chips or loop.
+/// Returns the workers that are awaited at this moment and don't wait themselves, or whose chips
+/// are. The set has one worker if all waits lead to the same worker's chips or loop.
 std::set<int> awaited_workers(const Snapshot& look) {
   std::set<int> workers;
   for (const std::vector<int>& root : WaitGraph::of(look).roots()) {

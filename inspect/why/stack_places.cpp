@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kFrameCountMax = 3;
 
-/// It is of the C library, the C++ library, the loader, weft, or what weft runs on: whoever wrote a
-/// loop wants to see none.
+/// Returns whether the frame is in the C or C++ library, the loader, weft, or a library below weft.
+/// The author of a loop doesn't want to see such frames.
 bool is_library(const StackFrame& frame) {
   static constexpr std::array<std::string_view, 11> kObjects{
       "libc.so",    "libc-", "libstdc++.", "libgcc_s.", "libm.so", "libpthread",
@@ -23,13 +23,13 @@ bool is_library(const StackFrame& frame) {
       "std::", "__",       "_start",      "weft::", "caf:", "non-virtual thunk",
       "main(", "decltype", "operator new"};
   const std::string_view name = frame.function;
-  // A lambda of a template of weft's, whose name can't be made readable.
+  // This is a lambda of a template of weft's, whose name can't be demangled.
   const std::string_view after = name.substr(std::min(name.find_first_not_of("_Z"), name.size()));
   if (name.starts_with("_Z") && after.starts_with("N4weft")) return true;
   return name == "?" || name == "main" ||
          std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
            return name.starts_with(prefix) ||
-                  // A template function's name begins with what it returns.
+                  // The name of a template function begins with its return type.
                   name.find(fmt::format(" {}", prefix)) < name.find('(');
          });
 }

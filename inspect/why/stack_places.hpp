@@ -1,5 +1,5 @@
 #pragma once
-/// The part of a stack that its user wrote.
+/// Selects the part of a stack that the user wrote.
 
 #include <string>
 #include <vector>
@@ -8,17 +8,18 @@
 
 namespace weft {
 
-/// Without the C and C++ library and weft, above and below; the innermost three.
+/// Removes frames of the C and C++ libraries and of weft, above and below; returns the innermost
+/// three.
 std::vector<StackFrame> users_frames(const std::vector<StackFrame>& frames);
 
-/// As users_frames(); where there are none, the innermost three of all.
+/// Acts as users_frames(); if there are none, returns the innermost three of all frames.
 std::vector<StackFrame> users_part(const std::vector<StackFrame>& frames);
 
-/// A function's name without the namespace of its own file; a long one without its parameters
-/// and template arguments.
+/// Returns a function's name without the namespace of its own file; a long name also loses its
+/// parameters and template arguments.
 std::string short_name(std::string name);
 
-/// "load_batch(int) train.cpp:9 < train train.cpp:12".
+/// Returns for example "load_batch(int) train.cpp:9 < train train.cpp:12".
 std::string to_text(const std::vector<StackFrame>& frames);
 
 }  // namespace weft

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Distinct atoms of the mesh; what others wrote can be anything.
+/// Returns whether these are distinct atoms of the mesh. Data of other processes may be arbitrary.
 bool are_atoms(AtomList atoms, const Mesh& mesh) {
   AtomMask seen = 0;
   for (int i = 0; i < atoms.size(); ++i) {
@@ -23,7 +23,8 @@ bool are_atoms(AtomList atoms, const Mesh& mesh) {
   return !atoms.empty();
 }
 
-/// What others wrote can be anything: of a dtype that is none, or a negative size.
+/// Returns whether the call is a message. Data of other processes may be arbitrary, for example an
+/// invalid dtype or a negative size.
 bool is_message(const DecodedCall& call, int group_size) {
   if (call.count < 1 || call.count > 16 || call.dtype > DType::u8) return false;
   return is_in_slots(call.kind, static_cast<std::uint64_t>(call.count * byte_size(call.dtype)),
@@ -52,7 +53,7 @@ class Maker {
   }
 
  private:
-  /// The chip's node, or that of its worker where that is frozen.
+  /// Returns the chip's node, or its worker's node if the worker is frozen.
   int node_to(int chip) const {
     const ActorRow* row = snapshot_.chip(chip);
     if (row != nullptr && row->worker >= 0 && is_frozen(snapshot_, row->worker)) {
@@ -96,7 +97,7 @@ class Maker {
         is_known = true;
       }
     }
-    // A root that waits for room has yet to say in its line that it is one.
+    // A root that waits for room may not have written to its line yet that it is the root.
     if (in_slots && !is_known && row.waiting_for >= 0) {
       add(row, node_to(row.waiting_for), last_call(snapshot_, row.chip));
     }
@@ -113,7 +114,8 @@ class Maker {
     }
   }
 
-  /// A loop may be waiting for what its chips have begun; while they all are idle, it isn't.
+  /// Adds the waits of a loop. It may wait for work that its chips have begun, but not while all of
+  /// them are idle.
   void add_loop(const ActorRow& row) {
     if (row.state == ActorState::idle || row.state == ActorState::joining) {
       return add(row, 0, "the trainer");
@@ -129,7 +131,8 @@ class Maker {
     }
   }
 
-  /// For the process that holds what the actor's thread waits for, as far as it was looked at.
+  /// Adds waits for the process that holds what the actor's thread waits for, if the thread was
+  /// looked at.
   void add_locks(const ActorRow& row) {
     const ProcessSight* sight = snapshot_.sight(row.pid);
     if (sight == nullptr) return;
@@ -150,7 +153,7 @@ class Maker {
     if (waits_.size() > before) waits_.back().is_lock = true;
   }
 
-  /// What a loop asks the trainer for; null: nothing.
+  /// Returns what the loop requests of the trainer; null if nothing.
   static const char* asks_trainer(const ActorRow& loop) {
     switch (loop.state) {
       case ActorState::admission: return "the admission of its program";
@@ -159,8 +162,8 @@ class Maker {
     }
   }
 
-  /// It waits for those that haven't joined; when some ask it for something, or have ended, for
-  /// those that haven't come so far.
+  /// Adds the waits of the trainer. It waits for workers that haven't joined. If some workers
+  /// request something or have ended, it waits for the workers that haven't come as far.
   void add_trainer(const ActorRow& row) {
     const ProcessState* process = snapshot_.process(row.pid);
     if (process != nullptr && process->frozen()) return;
@@ -191,7 +194,7 @@ class Maker {
   std::set<std::pair<int, int>> known_;
 };
 
-/// Tarjan's strongly connected components.
+/// Finds Tarjan's strongly connected components.
 class Components {
  public:
   Components(int num_nodes, const std::vector<Wait>& waits)

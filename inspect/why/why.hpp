@@ -1,5 +1,5 @@
 #pragma once
-/// Why a job doesn't go on, or ended as it did: what `weft inspect why` answers.
+/// The answer of `weft inspect why`: the reason why a job doesn't continue, or ended as it did.
 
 #include <cstdint>
 #include <optional>
@@ -13,38 +13,40 @@ namespace weft {
 
 enum class Verdict : std::uint8_t {
   well,
-  waits,  ///< nothing has moved for a moment, which is no accident yet
-  slow,   ///< it goes on, but for one actor all others wait
+  waits,  ///< nothing has moved for a moment, which is no hang yet
+  slow,   ///< it continues, but all other actors wait for one
   hung,
   failed,
   held,     ///< in a debugger
-  unknown,  ///< it doesn't go on, and who is to blame can't be seen
+  unknown,  ///< it doesn't continue, and the culprit can't be seen
 };
 std::string_view to_string(Verdict verdict) noexcept;
-/// Of the command: 0 well or waits, 10 hung or failed, 11 slow, 12 held, 13 unknown.
+/// Returns the command's exit code: 0 well or waits, 10 hung or failed, 11 slow, 12 held, 13
+/// unknown.
 int exit_code(Verdict verdict) noexcept;
 
-/// In the order in which roots are told: what is dead first, then what needs no time to be sure of.
+/// Causes, in the order in which roots are listed: dead processes first, then causes that are
+/// certain at once.
 enum class Cause : std::uint8_t {
   killed,    ///< a process that a signal ended
-  crashed,   ///< a process that a signal of its own ended, such as SIGSEGV
-  lost,      ///< a process that is gone, nobody knows how
+  crashed,   ///< a process that got a signal by its own action, such as SIGSEGV
+  lost,      ///< a process that is gone for an unknown reason
   failed,    ///< an error
   no_space,  ///< a file system is full
-  uneven,    ///< a loop ended before the others'
+  uneven,    ///< a loop ended before the others
   diverged,  ///< chips wait for each other in different collectives
-  stopped,   ///< by SIGSTOP
-  frozen,    ///< by the freezer of its cgroup
+  stopped,   ///< stopped by SIGSTOP
+  frozen,    ///< frozen by the freezer of its cgroup
   held,      ///< in a debugger
-  device,    ///< in an uninterruptible wait, for a disk
-  deadlock,  ///< a loop waits for what its own threads hold, or actors wait in a circle
-  blocked,   ///< the trainer, in a callback
-  busy,      ///< in code of its own, or in a wait outside weft
+  device,    ///< in an uninterruptible wait, for example for a disk
+  deadlock,  ///< a loop waits for a lock of its own threads, or actors wait in a circle
+  blocked,   ///< the trainer is in a callback
+  busy,      ///< in its own code, or in a wait outside of weft
   compiling,
-  loading,  ///< the plan of a program
-  slow,     ///< comes last again and again
+  loading,  ///< loading the plan of a program
+  slow,     ///< repeatedly comes last
 };
-/// "NO SPACE".
+/// Returns for example "NO SPACE".
 std::string_view to_string(Cause cause) noexcept;
 
 /// A further line of an explanation: "waits", "4 chips of workers 0, 2 ...".
@@ -56,45 +58,46 @@ struct Note {
 struct Root {
   Cause cause = Cause::busy;
   std::string actor{};     ///< "worker 2", "workers 0-3", "chip 6", "trainer"
-  std::string doing{};     ///< "in its own code"; equal for actors that are told together
-  std::string more{};      ///< what the first line has behind the time
-  std::string headline{};  ///< all of the first line behind the cause
+  std::string doing{};     ///< "in its own code"; equal for actors that are merged
+  std::string more{};      ///< the rest of the first line, after the time
+  std::string headline{};  ///< the first line after the cause
   std::vector<int> workers{};
   std::vector<int> chips{};
-  std::vector<int> pids{};  ///< of all of them; the first is `pid`
+  std::vector<int> pids{};  ///< of all merged actors; the first is `pid`
   int pid = 0;
   int tid = 0;
-  int core_percent = -1;  ///< of a core that its thread had between the looks; -1: unknown
-  double since_s = -1;    ///< below 0: unknown
+  int core_percent = -1;  ///< core use of its thread between the snapshots; -1: unknown
+  double since_s = -1;    ///< negative if unknown
   std::uint64_t step = 0;
-  std::string collective{};  ///< the one that it is in, or was in last
-  std::string process{};     ///< describe() of it
+  std::string collective{};  ///< its current or last collective
+  std::string process{};     ///< its process as text, from describe()
   std::string wchan{};
   int tracer = 0;
   int signal = 0;
   int mutex_owner = 0;
-  std::vector<StackFrame> stack{};  ///< the user's part, innermost first
+  std::vector<StackFrame> stack{};  ///< the user's part, the innermost first
   std::vector<int> waiters{};       ///< chips of other workers that wait for it, directly or not
   std::vector<Note> notes{};
-  std::string fix{};  ///< what to do, as a command where there is one; never empty
+  std::string fix{};  ///< advice, as a command if there is one; never empty
 };
 
 struct Why {
   std::string job{};
   std::string name{};
   Verdict verdict = Verdict::unknown;
-  std::string summary{};  ///< a line for where there are no roots
+  std::string summary{};  ///< one line, used if there are no roots
   std::vector<Root> roots{};
   std::vector<Wait> waits{};
-  std::vector<std::string> names{};  ///< of the nodes that `waits` has
-  double idle_s = 0;                 ///< how long nothing has moved
+  std::vector<std::string> names{};  ///< names of the nodes in `waits`
+  double idle_s = 0;                 ///< time without movement
   std::optional<std::uint64_t> kept_step{};
-  std::vector<std::string> remarks{};  ///< what couldn't be read
+  std::vector<std::string> remarks{};  ///< parts that couldn't be read
 };
 
-/// For people: a block of lines for each root. What others wrote is made harmless.
+/// Returns text for people: a block of lines for each root. Text from other processes is made
+/// harmless.
 std::string to_text(const Why& why);
-/// Schema weft.why/2, see docs/inspect.md.
+/// Returns the schema weft.why/2, see docs/inspect.md.
 std::string to_json(const Why& why);
 
 }  // namespace weft

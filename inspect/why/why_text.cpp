@@ -48,7 +48,7 @@ std::string to_text(const Why& why) {
   if (!why.summary.empty()) {
     summary = fmt::format("{:<8} {}\n", to_string(why.verdict), visible(why.summary));
   }
-  // Nobody is accused yet: who reads one line shall not think so.
+  // Roots aren't accused yet. The summary comes first, so that a reader of one line knows that.
   const bool is_first = why.verdict == Verdict::waits;
   std::string text = is_first ? summary : "";
   for (const Root& root : why.roots) {

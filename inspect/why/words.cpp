@@ -11,7 +11,7 @@ namespace weft {
 
 namespace {
 
-/// For a number that isn't below 0.
+/// The number must not be negative.
 std::string three_digits(double number) {
   if (number >= 99.95) return fmt::format("{:.0f}", number);
   return number >= 9.995 ? fmt::format("{:.1f}", number) : fmt::format("{:.2f}", number);

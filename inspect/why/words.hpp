@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers as the views show them.
+/// Numbers in the form that the views show.
 
 #include <cstdint>
 #include <string>
@@ -7,21 +7,21 @@
 
 namespace weft {
 
-/// How long something has lasted: "0.3 s", "41 s", "12 min 5 s", "3 h 20 min".
+/// Returns how long something has lasted: "0.3 s", "41 s", "12 min 5 s", "3 h 20 min".
 std::string seconds_text(double seconds);
-/// A time that was measured: "812 ns", "262 us", "2.10 ms", "1.68 s".
+/// Returns a measured time: "812 ns", "262 us", "2.10 ms", "1.68 s".
 std::string time_text(double seconds);
-/// A rate: "348", "12.5", "0.25".
+/// Returns a rate: "348", "12.5", "0.25".
 std::string per_second_text(double rate);
-/// "93 %".
+/// Returns for example "93 %".
 std::string percent_text(double share);
-/// A metric: "0.1159", "nan".
+/// Returns a metric: "0.1159", "nan".
 std::string metric_text(double value);
-/// "512 B", "12.3 KiB", "4.6 MiB".
+/// Returns for example "512 B", "12.3 KiB", "4.6 MiB".
 std::string bytes_text(std::int64_t bytes);
-/// "worker 2", "workers 0, 2-5".
+/// Returns for example "worker 2", "workers 0, 2-5".
 std::string workers_text(const std::vector<int>& workers);
-/// "0-3, 5".
+/// Returns for example "0-3, 5".
 std::string ranges_text(std::vector<int> numbers);
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #pragma once
-/// InplaceVector: a vector of at most N elements that lie in it (C++26's std::inplace_vector).
+/// InplaceVector: a vector of at most N elements that are stored in the object itself (C++26's
+/// std::inplace_vector).
 
 #include <array>
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace weft {
 
-/// For plain values. Growing beyond N is an internal error.
+/// The elements must be plain values. Growing beyond N is an internal error.
 template <typename T, std::size_t N>
 class InplaceVector {
   static_assert(std::is_trivially_copyable_v<T> && N < 256);
@@ -50,7 +51,7 @@ class InplaceVector {
 
  private:
   std::uint8_t size_ = 0;
-  union {  // so that those from size_ on are never set
+  union {  // the union leaves elements from index size_ on uninitialised
     std::array<T, N> elements_;
   };
 };

@@ -9,9 +9,9 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kNearestMax = 3;
-/// Longer names are not compared.
+/// Names longer than this are not compared.
 constexpr std::size_t kComparedMax = 200;
-/// The number of characters to insert, remove or replace.
+/// Returns the number of characters to insert, remove or replace to turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

@@ -1,5 +1,5 @@
 #pragma once
-/// Names like a given one, for error messages.
+/// Finds names that resemble a given one, for error messages.
 
 #include <span>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// Up to three of the names that differ from `name` in at most half of its characters, the most
-/// alike first.
+/// Returns up to three of the `names` that differ from `name` in at most half of its characters.
+/// The most similar name comes first.
 std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> names);
 
 }  // namespace weft

@@ -26,7 +26,7 @@ Loops::Loops(const Program& program) : program_(program) {
   }
 }
 
-/// Notes an op of a border in its range.
+/// Records a border op in the range that it belongs to.
 void Loops::close(OpId op) {
   const OpKind kind = program_.kind(op);
   const bool is_of_cond = is_cond_border(kind);

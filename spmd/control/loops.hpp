@@ -1,9 +1,10 @@
 #pragma once
-/// Loops and branches of a Program. A loop is a range of the table: from its op `loop` to the last
-/// op of its border (`carry`, `item`, `test`, `stack`, `next`: they have the loop as their first
-/// operand). A branch is one too: the first from its op `cond` to `otherwise`, the second from
-/// there to the last `merge`; both have the cond as their first operand. There is no other record
-/// of them.
+/// Loops and branches of a Program. A loop is a range of the op table: it begins with the op `loop`
+/// and ends with the last op of its border (`carry`, `item`, `test`, `stack` and `next`, which have
+/// the loop as their first operand). The two branches of a cond are ranges too: the first runs from
+/// the op `cond` to `otherwise`, the second from there to the last `merge`; `otherwise` and `merge`
+/// have the cond as their first operand. The ops alone define these ranges; a program stores no
+/// other record.
 
 #include <cstdint>
 #include <vector>
@@ -12,20 +13,21 @@
 
 namespace weft {
 
-/// Whether the op stands at the border of the loop that is its first operand.
+/// Returns whether the op stands at the border of the loop that is its first operand.
 constexpr bool is_border(OpKind kind) {
   return kind == OpKind::carry || kind == OpKind::item || kind == OpKind::test ||
          kind == OpKind::stack || kind == OpKind::next;
 }
-/// Whether the op stands at the border of the cond that is its first operand.
+/// Returns whether the op stands at the border of the cond that is its first operand.
 constexpr bool is_cond_border(OpKind kind) {
   return kind == OpKind::otherwise || kind == OpKind::merge;
 }
-/// Whether the op begins a loop or a branch.
+/// Returns whether the op begins a loop or a branch.
 constexpr bool begins_range(OpKind kind) {
   return kind == OpKind::loop || kind == OpKind::cond || kind == OpKind::otherwise;
 }
-/// Whether the op stands in a loop or a branch, but its result is a value outside of that.
+/// Returns whether the op stands in a loop or a branch but its result is a value outside of that
+/// range.
 constexpr bool leaves_loop(OpKind kind) {
   return kind == OpKind::stack || kind == OpKind::next || kind == OpKind::merge;
 }
@@ -34,20 +36,20 @@ constexpr bool leaves_loop(OpKind kind) {
 struct LoopRange {
   OpId begin = 0;               ///< the op `loop`, `cond` or `otherwise`
   OpId end = 0;                 ///< past the last op of the border
-  std::uint32_t outer = kNoId;  ///< number of the range around it
+  std::uint32_t outer = kNoId;  ///< number of the enclosing range
   std::uint32_t depth = 1;      ///< how many ranges contain its ops
   std::vector<OpId> carries{};  ///< in the order of the program
-  std::vector<OpId> nexts{};    ///< as well; of a second branch, the merges
-  OpId test = kNoId;            ///< of a loop without length
-  std::uint32_t other = kNoId;  ///< of a branch: the number of the other one
+  std::vector<OpId> nexts{};    ///< in the order of the program; merges in a second branch
+  OpId test = kNoId;            ///< the test of a loop without length
+  std::uint32_t other = kNoId;  ///< number of the other branch of the same cond
 
-  /// Past the last op that a branch runs.
+  /// Returns the id past the last op that a branch runs.
   OpId body_end() const { return nexts.empty() ? end : nexts.front(); }
 };
 
-/// The loops and branches of a program, in the order of their begins. Of a program that isn't
-/// verified, ranges may overlap without nesting. A cond that is still being made has no branches:
-/// its ops are of the range around it.
+/// The loops and branches of a program, in the order in which they begin. If a program isn't
+/// verified, ranges may overlap without nesting. A cond that is still being recorded has no
+/// branches: its ops belong to the enclosing range.
 class Loops {
  public:
   explicit Loops(const Program& program);
@@ -56,25 +58,25 @@ class Loops {
   const std::vector<LoopRange>& ranges() const { return ranges_; }
   const LoopRange& operator[](std::uint32_t loop) const { return ranges_[loop]; }
 
-  /// Number of the innermost range that contains the op, whose own op and border are of it too;
-  /// kNoId: none.
+  /// Returns the number of the innermost range that contains the op; a range contains its first op
+  /// and its border. Returns kNoId if no range contains the op.
   std::uint32_t of_op(OpId op) const { return ranges_.empty() ? kNoId : of_op_[op]; }
-  /// Number of the innermost range whose ops may read the value and outside of which none may, but
-  /// those of its border.
+  /// Returns the number of the innermost range whose ops may read the value. Outside of that range
+  /// only its border ops may read it.
   std::uint32_t of_value(ValueId value) const;
-  /// How many ranges contain the op.
+  /// Returns the number of ranges that contain the op.
   std::uint32_t depth(OpId op) const { return depth_of(of_op(op)); }
   std::uint32_t depth_of(std::uint32_t loop) const {
     return loop == kNoId ? 0 : ranges_[loop].depth;
   }
-  /// Whether `inner` is the range `outer` or lies in it; every range lies in kNoId.
+  /// Returns whether `inner` is the range `outer` or lies in it; every range lies in kNoId.
   bool contains(std::uint32_t outer, std::uint32_t inner) const;
-  /// The range that begins with `op`.
+  /// Returns the number of the range that begins with `op`.
   std::uint32_t at(OpId op) const;
   bool is_branch(std::uint32_t range) const {
     return program_.kind(ranges_[range].begin) != OpKind::loop;
   }
-  /// Whether the op runs whatever predicates are.
+  /// Returns whether the op runs regardless of the values of predicates.
   bool always_runs(OpId op) const;
 
  private:
@@ -85,7 +87,8 @@ class Loops {
   std::vector<std::uint32_t> of_op_;
 };
 
-/// The number of iterations of the loop whose op is `op`; 0: as long as its test holds.
+/// Returns the number of iterations of the loop that begins with `op`; 0 means that the loop runs
+/// as long as its test holds.
 inline std::int64_t length_of_loop(const Program& program, OpId op) {
   return program.op_attrs(op)[0];
 }

@@ -19,7 +19,7 @@ ManualAtoms joined(const ManualAtoms& a, const ManualAtoms& b) {
 
 AtomMask without(AtomMask atoms, AtomMask gone) { return static_cast<AtomMask>(atoms & ~gone); }
 
-/// `{"data"}`
+/// Returns for example `{"data"}`.
 std::string names(const Mesh& mesh, AtomMask atoms) {
   Sharding sharding;
   sharding.dims[0] = mesh.list(atoms);
@@ -70,9 +70,9 @@ void ManualAxes::add(const Program& program, OpId op) {
   } else if (kind == OpKind::all_reduce) {
     atoms.varies = without(atoms.varies, own);
   } else if (kind == OpKind::cond || kind == OpKind::otherwise) {
-    atoms = {.anywhere = true};  // the merges may be of values of any atoms
+    atoms = {.anywhere = true};  // the merges may take values with any manual atoms
   } else if (kind == OpKind::carry) {
-    // What it becomes may be of inputs.
+    // The next value of the carry may depend on inputs.
     atoms = joined(atoms, values_[program.result(op)]);
     atoms.anywhere = false;
   } else {
@@ -81,7 +81,7 @@ void ManualAxes::add(const Program& program, OpId op) {
   values_[program.result(op)] = atoms;
 }
 
-/// What is made of no input takes the atoms of its readers.
+/// Gives the atoms of its readers to each value that depends on no input.
 void ManualAxes::hold(const Program& program) {
   for (const ManualAtoms& atoms : values_) held_.push_back(atoms.manual);
   for (OpId op = program.num_ops(); op-- > 0;) {

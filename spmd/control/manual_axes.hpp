@@ -1,6 +1,7 @@
 #pragma once
-/// What a program's values are to the functions of shard_map. It follows from the ops `enter`,
-/// `leave` and `vary`, and from collectives; a program doesn't store it.
+/// ManualAxes: the atoms of the mesh along which a program's values belong to functions of
+/// shard_map. They follow from the ops `enter`, `leave` and `vary` and from collectives; a program
+/// doesn't store them.
 
 #include <cstdint>
 #include <span>
@@ -13,26 +14,28 @@
 
 namespace weft {
 
-/// Atoms along which a value is a chip's own, and those of them in which chips may have different
-/// ones. The rest of the mesh's atoms are automatic: propagation may shard the value over them.
+/// `manual` holds the atoms along which each chip has its own value. `varies` holds those of the
+/// manual atoms along which chips may have different values. The other atoms of the mesh are
+/// automatic: propagation may shard the value over them.
 struct ManualAtoms {
   AtomMask manual = 0;
   AtomMask varies = 0;
-  bool anywhere = false;  ///< made of no input: it may be read in every function and outside
+  bool anywhere = false;  ///< depends on no input: every function and the code outside may read it
 
   friend bool operator==(const ManualAtoms&, const ManualAtoms&) = default;
 };
 
 class ManualAxes {
  public:
-  /// Of all values; the next value of a loop's carry counts for the carry.
+  /// Computes the atoms of all values. A carry's atoms include those of its next value.
   explicit ManualAxes(const Program& program);
 
   static bool has_any(const Program& program);
-  /// Goes on with what has been appended to the program since. Carries are as they begin.
+  /// Continues with the ops that were appended to the program since the last call. A carry has the
+  /// atoms of its first value only.
   void follow(const Program& program);
   const ManualAtoms& operator[](ValueId value) const { return values_[value]; }
-  /// Atoms that can't shard the value outside of functions of shard_map.
+  /// Returns the atoms that can't shard the value outside of functions of shard_map.
   AtomMask held(ValueId value) const { return held_[value]; }
 
  private:
@@ -44,14 +47,15 @@ class ManualAxes {
   OpId done_ = 0;
 };
 
-/// The atoms that the op's `manual` or `atoms` attribute has, if it is one of a shard_map.
+/// Returns the atoms in the `manual` or `atoms` attribute of an op of shard_map; empty for other
+/// ops.
 AtomMask atoms_of_manual_op(const Program& program, OpId op);
-/// Atoms of the dims of an `enter` or `leave`.
+/// Returns the atoms in the dims of an `enter` or `leave`.
 AtomMask atoms_of_dims(std::span<const std::int64_t> attrs);
-/// Throws corrupt, naming the atoms, unless the op's operands are manual along the same atoms, and
-/// a `leave` has values that don't vary over manual atoms that no dim has.
+/// Throws corrupt, naming the atoms, unless all operands of the op are manual along the same atoms.
+/// The value of a `leave` must not vary over a manual atom that none of its dims has.
 void check_manual(const Program& program, const ManualAxes& axes, const Mesh& mesh, OpId op);
-/// The same for all ops, and outputs aren't manual.
+/// Checks all ops in this way, and that no output is manual.
 void check_manual(const Program& program, const Mesh& mesh);
 
 }  // namespace weft

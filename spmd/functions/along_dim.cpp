@@ -7,30 +7,32 @@
 namespace weft {
 namespace {
 
-/// The dim's number, of a tensor with dims.
+/// Returns the dim's index from 0; refuses a tensor without dims.
 int axis_of(const Call& call, const Operand& x, int dim) {
   const int num_dims = call.type(x).shape.size();
   if (num_dims == 0) call.refuse("{} has no dims", call.node(x)->label());
   return call.dim_of(dim, num_dims);
 }
 
-/// As torch has it, a scalar takes the dims of a tensor with one.
+/// Returns whether x is a scalar and `dim` is valid for it. As in torch, a scalar accepts the same
+/// dims as a tensor with one dim.
 bool is_scalar_of(const Call& call, const Operand& x, int dim) {
   return call.type(x).shape.size() == 0 && (dim == 0 || dim == -1);
 }
 
 Tensor as_scalar(const Tensor& x) { return reshape(x, Shape()); }
 
-/// x with the dim and the last dim exchanged.
+/// Returns x with `axis` and the last dim exchanged.
 Tensor turned(const Operand& x, int axis) {
   return axis + 1 == x.tensor().shape().size() ? x.tensor() : transpose(x, axis, -1);
 }
 
-/// A row of at least this many elements is sorted by the chips of a host together. For a shorter
-/// one, all_gather and what each chip has to look through cost as much.
+/// The chips of a host together sort a row of at least this many elements. For a shorter row,
+/// all_gather and the comparisons of each chip take as long as sorting it on every chip.
 constexpr std::int64_t kSortedTogetherMin = 1 << 16;
 
-/// The axes whose chips sort parts of the only row there is: all those within a host.
+/// Returns the axes whose chips each sort a part of the row if x has only one: all axes within a
+/// host. Returns none if each chip sorts its own rows.
 AtomList sorting_atoms(Call& call, const Shape& shape) {
   const Mesh* mesh = call.trace().runtime().mesh();
   const std::int64_t size = shape[shape.size() - 1];
@@ -57,12 +59,12 @@ Tensor order(Call& call, const Operand& x, int axis, bool descending) {
   return turned(call.result(whole), axis);
 }
 
-/// The index, for x's dim of this size.
+/// Returns the index, checked for a dim of x with this size.
 Tensor checked(Call& call, const Tensor& index, std::int64_t size) {
   return call.result(call->check_index(call.value(call.index(index)), size));
 }
 
-/// Without a check: for places that were made here.
+/// Takes elements without a check, because the index was computed here.
 Tensor take(Call& call, const Operand& x, int axis, const Tensor& index) {
   const Tensor rows = turned(x, axis);
   const Tensor places = turned(index, axis);
@@ -152,7 +154,7 @@ Tensor cumprod(Operand x, int dim) {
   if (is_scalar_of(call, x, dim)) return x.tensor();
   const int axis = axis_of(call, x, dim);
   const Tensor is_first = equal(iota(call.type(x).shape, axis, DType::i32, x.loc()), 0.0);
-  // The first factor multiplies a 0, which an infinity would make NaN.
+  // The first factor multiplies a 0. An infinite factor would turn it into NaN.
   return linear_recurrence(where(is_first, 1.0, x), where(is_first, x, 0.0), axis);
 }
 
@@ -187,7 +189,8 @@ Tensor multinomial(Operand weights, std::int64_t count, bool replacement) {
   }
   const Tensor chances = stop_gradient(cast(weights, DType::f32));
   if (!replacement) {
-    // The largest of log(weight) + Gumbel noise (E. Gumbel, 1954; W. Kool et al., 2019).
+    // The result is the index of the largest log(weight) + Gumbel noise (E. Gumbel, 1954; W. Kool
+    // et al., 2019).
     const Tensor noise =
         log(log(Operand(1.0, weights.loc()) - rand(type.shape, weights.loc())) * -1.0) * -1.0;
     return topk(log(chances) + noise, count).indices;
@@ -196,7 +199,8 @@ Tensor multinomial(Operand weights, std::int64_t count, bool replacement) {
   sizes.back() = count;
   const Tensor sums = cumsum(chances, -1);
   const Tensor total = slice(sums, -1, size - 1, size);
-  // Below the total, which a rounded product could reach: the last weight may be 0.
+  // The place stays below the total, which a rounded product could reach, because the last weight
+  // may be 0.
   const Tensor place = minimum(rand(Shape(sizes), weights.loc()) * total, total * (1 - 0x1p-23));
   const Tensor is_passed = less_equal(unsqueeze(sums, -2), unsqueeze(place, -1));
   const Tensor passed = sum(cast(is_passed, DType::i32), {-1});

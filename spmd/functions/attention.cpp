@@ -14,9 +14,10 @@
 namespace weft {
 namespace {
 
-/// A score of ring_attention that leaves nothing of its weight, without the NaN of infinities.
+/// The score that ring_attention gives a hidden key. Its weight is 0, and unlike an infinity it
+/// makes no NaN.
 constexpr double kUnseen = -1e30;
-/// The score of a key that is hidden.
+/// The score of a hidden key.
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
 void expect_attention(Call& call, const TensorType& query, const TensorType& key,
@@ -41,7 +42,7 @@ void expect_attention(Call& call, const TensorType& query, const TensorType& key
       query.to_string(), key.to_string(), value.to_string());
 }
 
-/// x[B,G,T,K] with each head so often in a row that there are `heads`.
+/// Repeats each head of x[B,G,T,K] so that there are `heads` heads.
 Tensor with_heads(const Tensor& x, std::int64_t heads) {
   const Shape shape = x.shape();
   if (shape[1] == heads) return x;
@@ -51,7 +52,7 @@ Tensor with_heads(const Tensor& x, std::int64_t heads) {
   return reshape(repeated, {shape[0], heads, shape[2], shape[3]});
 }
 
-/// Refuses what would broadcast the scores to another shape.
+/// Refuses a tensor that would broadcast the scores to another shape.
 void expect_of_scores(Call& call, const char* what, const Tensor& tensor,
                       const TensorType& scores) {
   const Shape& shape = call.type(tensor).shape;
@@ -66,7 +67,7 @@ void expect_of_scores(Call& call, const char* what, const Tensor& tensor,
               scores.to_string());
 }
 
-/// Marks the keys that are of a query's segment, pred[B,1,S,T]. Undefined without ids.
+/// Returns pred[B,1,S,T], true for the keys in a query's segment. Undefined without segment ids.
 Tensor mask_of_segments(Call& call, const AttentionOptions& options, const Shape& scores) {
   const auto expect_ids = [&](const char* what, const Tensor& ids, int dim) {
     const TensorType& type = call.type(ids);
@@ -90,8 +91,8 @@ Tensor mask_of_segments(Call& call, const AttentionOptions& options, const Shape
   return logical_and(equal(of_query, of_key), not_equal(of_query, 0));
 }
 
-/// The bias that the op takes, with -inf for each hidden key. It has four dims, which stay 1 where
-/// they are broadcast. Undefined if nothing is hidden and no bias is given.
+/// Returns the bias that the op takes, with -inf for each hidden key. It has four dims; a dim that
+/// is broadcast has size 1. Undefined if no key is hidden and no bias is given.
 Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& scores) {
   Tensor bias;
   if (options.bias.defined()) {
@@ -117,7 +118,8 @@ Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& sc
   return reshape(bias, Shape(std::span<const std::int64_t>(dims)));
 }
 
-/// For each batch and head, the product of a[B,H,S,K] and b, which contracts K and this dim of b.
+/// Returns, for each batch and head, the product of a[B,H,S,K] and b. It contracts K with the dim
+/// `b_dim` of b.
 Tensor product(Call& call, const Tensor& a, const Tensor& b, std::int64_t b_dim,
                SkipZeros skip_zeros) {
   const bool lowers = call.lowers(a, b);
@@ -129,17 +131,18 @@ Tensor product(Call& call, const Tensor& a, const Tensor& b, std::int64_t b_dim,
                                         .rhs_contracting = {b_dim},
                                         .skip_zeros = skip_zeros}));
 }
-/// A score whose cotangent is 0, that of an unseen key, has no part in gradients: the key may be
-/// infinite or NaN.
+/// Returns the scores. A score whose cotangent is 0, such as that of a hidden key, has no part in
+/// gradients, so that the key may be infinite or NaN.
 Tensor scores_of(Call& call, const Tensor& q, const Tensor& k) {
   return product(call, q, k, 3, SkipZeros::cotangent);
 }
-/// A value whose weight is 0 has no part in the sum, and may be infinite or NaN.
+/// Returns the weighted sum of values. A value whose weight is 0 has no part in the sum, and may be
+/// infinite or NaN.
 Tensor weighted(Call& call, const Tensor& weights, const Tensor& v) {
   return product(call, weights, v, 2, SkipZeros::lhs);
 }
 
-/// With dropout.
+/// Computes attention as separate ops, for dropout.
 Tensor composed(Call& call, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
                 const AttentionOptions& options, double scale) {
   Tensor scores = scores_of(call, q, k) * scale;
@@ -162,14 +165,14 @@ Tensor composed(Call& call, const Tensor& q, const Tensor& k, const Tensor& v, c
   return weighted(call, dropout(weights, options.dropout), v);
 }
 
-/// The softmax over keys of which only some have been seen, and its product with their values.
+/// The softmax over the keys seen so far, and its product with their values.
 struct Seen {
   Tensor most;   // [B,H,S,1], the largest score
   Tensor total;  // [B,H,S,1], the sum of exp(score - most)
-  Tensor sum;    // [B,H,S,E], that of exp(score - most) * value
+  Tensor sum;    // [B,H,S,E], the sum of exp(score - most) * value
 };
 
-/// A chip's queries, which see the keys of one chip after another.
+/// A chip's queries. They see the keys of one chip after another.
 class RingQueries {
  public:
   RingQueries(const Tensor& q, double scale, bool causal, const Tensor& chip,
@@ -189,8 +192,8 @@ class RingQueries {
             .sum = full({shape[0], shape[1], shape[2], value_size}, 0, sums_)};
   }
 
-  /// With the keys and values of chip `source`. Only they are kept for the gradient, to which
-  /// `most` is a constant: the result doesn't depend on it.
+  /// Adds the keys and values of chip `source`. The gradient keeps only these keys and values. It
+  /// treats `most` as a constant, because the result doesn't depend on it.
   Seen with(const Seen& before, const Tensor& k, const Tensor& v, const Tensor& source) const {
     return checkpoint([&] {
       Call call("ring_attention", loc_);
@@ -209,7 +212,7 @@ class RingQueries {
   }
 
  private:
-  /// Whether a query isn't before a key.
+  /// Returns whether a query may see a key, which must not come after it.
   Tensor sees(std::int64_t num_keys, const Tensor& source) const {
     const Shape places{q_.dim(2), num_keys};
     const Tensor query = iota(places, 0) + chip_ * static_cast<double>(places[0]);
@@ -225,7 +228,7 @@ class RingQueries {
   const DType sums_;
 };
 
-/// The positions of rope()'s x, f64, by the halves of its last dim; they broadcast to x's halves.
+/// Returns the positions of rope()'s x as f64. They broadcast to the halves of x's last dim.
 Tensor places_of(Call& call, const TensorType& x, std::int64_t half, const Tensor& positions) {
   const int last = x.shape.size() - 1;
   const std::int64_t length = x.shape[last - 1];

@@ -18,15 +18,16 @@ ValueId grouped(Call& call, ValueId x, int dim, std::int64_t groups) {
   return call->reshape(x, Shape(sizes));
 }
 
-/// Dims `first`, `second`, then `spatial` ones from `from` on.
+/// Returns the dims `first` and `second`, then `spatial` dims beginning with `from`.
 Dims sides(std::int64_t first, std::int64_t second, std::int64_t from, std::size_t spatial) {
   Dims dims{first, second};
   for (std::size_t i = 0; i < spatial; ++i) dims.push_back(from + static_cast<std::int64_t>(i));
   return dims;
 }
 
-/// x and the weight, of which dim `input` counts input channels and the other of 0 and 1 output
-/// channels, each in `groups` parts. `how` says window and reversed.
+/// Returns the convolution of x and the weight. Dim `input` of the weight, 0 or 1, has the input
+/// channels; the other one has the output channels. Both are divided into `groups` parts. `how` has
+/// the window and `reversed`.
 ValueId convolved(Call& call, const Tensor& x, const Tensor& weight, std::int64_t groups, int input,
                   Convolution how) {
   const std::size_t spatial = how.window.size();
@@ -104,7 +105,7 @@ Tensor conv(const char* name, const Operand& given, const Tensor& weight, const 
   return as_given(x, call.result(with_bias(call, result, bias)));
 }
 
-/// The windows that lead from the result of a convolution back to its x.
+/// Returns the windows that lead from the result of a convolution back to its x.
 template <int N>
 std::vector<WindowDim> transposed_windows(const Call& call, const Tensor& x, const Dims& kernel,
                                           const ConvTransposeOptions<N>& options) {

@@ -1,4 +1,4 @@
-/// vjp and jvp, by grad of a sum.
+/// Implements vjp and jvp by grad of a sum.
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// `given` are `count` floating tensors, each of the type of its partner.
+/// Refuses `given` unless it has `count` floating tensors, each with the type of its partner.
 void expect_partners(const Call& call, std::string_view name, std::span<const Tensor> given,
                      std::string_view partner, std::span<const Tensor> partners) {
   if (given.size() != partners.size()) {
@@ -42,7 +42,7 @@ void expect_outputs(Call& call, std::span<const Tensor> outputs, std::span<const
   }
 }
 
-/// The sum of all elements of x[i] * y[i].
+/// Returns the sum of all elements of x[i] * y[i].
 Tensor inner_product(std::span<const Tensor> x, std::span<const Tensor> y) {
   Tensor total = sum(x[0] * y[0]);
   for (std::size_t i = 1; i < x.size(); ++i) total = total + sum(x[i] * y[i]);
@@ -67,8 +67,8 @@ std::vector<Tensor> jvp(std::span<const Tensor> outputs, std::span<const Tensor>
   expect_outputs(call, outputs, wrt);
   if (wrt.empty()) call.refuse("needs one tensor in wrt at least");
   expect_partners(call, "tangents", tangents, "wrt", wrt);
-  // Cotangents are linear in u, with the transposed derivative: its gradient by u, at any u, is the
-  // derivative itself.
+  // Cotangents are linear in u and apply the transposed derivative. Their gradient with respect to
+  // u, at any u, is therefore the derivative itself.
   std::vector<Tensor> u;
   for (const Tensor& output : outputs) {
     u.push_back(full(output.shape(), 0, output.type().dtype, loc));

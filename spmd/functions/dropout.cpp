@@ -13,21 +13,22 @@ void expect_droppable(const Call& call, const Operand& x, double p) {
   call.refuse("{} isn't floating; cast it first", call.node(x)->label());
 }
 
-/// True with probability 1 - p, for 0 < p < 1.
+/// Returns true with probability 1 - p for each element; p must be between 0 and 1, both excluded.
 Tensor kept(Call& call, const Shape& shape, double p) {
   const ValueId words = call.trace().random_bits(shape, call.loc());
   const ValueId bound = call->constant(std::floor(p * 0x1p32), {DType::u32, shape});
   return call.result(call->compare(CompareDirection::ge, words, bound));
 }
 
-/// x / (1 - p) where an element of `shape`, which broadcasts to x, is kept; else 0.
+/// Returns x / (1 - p) where an element of `shape`, which broadcasts to x, is kept; else 0.
 Tensor dropped(Call& call, const Operand& x, const Shape& shape, double p) {
   if (p == 0) return call.result(call.value(x));
   if (p == 1) return call.result(call->constant(0, call.type(x)));
   return where(kept(call, shape, p), x * (1 / (1 - p)), 0.0);
 }
 
-/// Whole channels of [N,C,...] with `num_dims` dims behind C; without N where `may_lack_batch`.
+/// Drops whole channels of [N,C,...], which has `num_dims` dims after C. If `may_lack_batch`, x may
+/// lack N.
 Tensor dropped_channels(const char* name, const Operand& x, double p, int num_dims,
                         bool may_lack_batch) {
   Call call(name, x.loc());
@@ -52,7 +53,7 @@ Tensor dropout(Operand x, double p) {
 }
 
 Tensor dropout1d(Operand x, double p) { return dropped_channels("dropout1d", x, p, 1, true); }
-// torch reads three dims as [N,C,L] here, and those of two dims without N as four.
+// dropout2d refuses x without N, because torch reads three dims there as [N,C,L].
 Tensor dropout2d(Operand x, double p) { return dropped_channels("dropout2d", x, p, 2, false); }
 Tensor dropout3d(Operand x, double p) { return dropped_channels("dropout3d", x, p, 3, true); }
 
@@ -60,7 +61,7 @@ Tensor alpha_dropout(Operand x, double p) {
   Call call("alpha_dropout", x.loc());
   expect_droppable(call, x, p);
   if (p == 0 || p == 1) return dropped(call, x, call.type(x).shape, p);
-  constexpr double kAlpha = 1.7580993408473766;  // selu's value at -infinity, without its sign
+  constexpr double kAlpha = 1.7580993408473766;  // the absolute value of selu at -infinity
   const double scale = 1 / std::sqrt((1 - p) * (1 + p * kAlpha * kAlpha));
   const Tensor keeps = kept(call, call.type(x).shape, p);
   return where(keeps, x * scale, -kAlpha * scale) + kAlpha * scale * p;

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// Applies `rows` to x with `dim` moved to the end, where the op's rows are.
+/// Applies `rows` to x with `dim` moved to the end, because the op's rows are along the last dim.
 template <typename RowOp>
 Tensor along_dim(Call& call, const Operand& x, int dim, RowOp rows) {
   const int num_dims = call.type(x).shape.size();
@@ -20,13 +20,13 @@ Tensor along_dim(Call& call, const Operand& x, int dim, RowOp rows) {
   return transpose(call.result(rows(call.value(turned))), axis, -1);
 }
 
-/// x / 6 + 1/2, from 0 to 1; flat from -3 and from 3 on, with the ends.
+/// Returns x / 6 + 1/2, clamped to [0, 1]. The gradient at -3 and at 3 is 0.
 Tensor hard_slope(const Tensor& x) {
   const Tensor below = where(greater_equal(x, 3.0), 1.0, x * (1.0 / 6) + 0.5);
   return where(less_equal(x, -3.0), 0.0, below);
 }
 
-/// torch's general elu: scale * (e^(x rate) - 1) up to 0, and x beyond and where it is NaN.
+/// Computes torch's general elu: scale * (e^(x rate) - 1) for x <= 0, and x for larger x and NaN.
 Tensor exponential_below_zero(const Tensor& x, double scale, double rate) {
   const Tensor is_below = less_equal(x, 0.0);
   const Tensor below = where(is_below, x, 0.0);
@@ -65,7 +65,8 @@ Tensor gelu(Operand x, Gelu approximate) {
     if (approximate == Gelu::exact) {
       return wide * 0.5 * (erf(wide * (1 / std::numbers::sqrt2)) + 1);
     }
-    // (tanh(u) + 1) / 2 is sigmoid(2 u), which is fewer ops and loses no bits near tanh(u) = -1.
+    // (tanh(u) + 1) / 2 equals sigmoid(2 u), which takes fewer ops and loses no bits near tanh(u) =
+    // -1.
     const double slope = 2 * std::sqrt(2 / std::numbers::pi);
     return wide * sigmoid(wide * (wide * wide * (0.044715 * slope) + slope));
   });
@@ -116,7 +117,7 @@ Tensor hardsigmoid(Operand x) {
 
 Tensor hardswish(Operand x) {
   Call call("hardswish", x.loc());
-  // The factor's gradient is 0 beyond its kinks, so no infinity is multiplied by a 0 in x's.
+  // The factor's gradient is 0 beyond -3 and 3, so x's gradient multiplies no infinity by 0.
   return call.rounded_once(x, [](const Tensor& wide) { return wide * hard_slope(wide); });
 }
 
@@ -230,7 +231,7 @@ Tensor embedding(Operand weight, const Tensor& index, std::optional<std::int64_t
                 call.node(weight)->label(), -rows, rows - 1);
   }
   const std::int64_t padding = *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
-  // As many dims as the result has, so that a row's mark broadcasts along the row.
+  // The index gets as many dims as the result, so that a row's mark broadcasts along the row.
   const Shape& places = call.type(index).shape;
   Dims sizes(places.begin(), places.end());
   sizes.resize(static_cast<std::size_t>(found.shape().size()), 1);

@@ -1,4 +1,4 @@
-/// The collectives of shard_map's functions.
+/// The collectives for functions of shard_map.
 
 #include <weft/functional.hpp>
 #include <weft/ops.hpp>
@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// The atoms of manual axes, in the order in which the call names them.
+/// Returns the atoms of manual axes, in the order in which the call names them.
 AtomList group_atoms(Call& call, const AxisNames& axes) {
   const auto open = call.trace().regions().shard_maps.open();
   if (open.empty()) {
@@ -38,20 +38,21 @@ AtomList group_atoms(Call& call, const AxisNames& axes) {
   return atoms;
 }
 
-/// Those of the atoms along which all chips of the group have one value. What is made of no input
-/// doesn't count: the sum of ones is how many chips there are.
+/// Returns the atoms along which all chips of the group have the same value. A value that depends
+/// on no input has none: the sum of ones may count the chips.
 AtomMask alike_along(Call& call, ValueId value, AtomList atoms) {
   const ManualAtoms own = call->manual(value);
   return own.anywhere ? AtomMask{0} : static_cast<AtomMask>(atoms.mask() & ~own.varies);
 }
 
-/// As a call takes them: `"data"`, `{"data", "model"}`.
+/// Returns the axes as a call takes them: `"data"`, `{"data", "model"}`.
 std::string axes_argument(Call& call, AtomMask atoms) {
   const std::string text = axes_text(call->mesh(), atoms);
   return text.find(',') != std::string::npos ? fmt::format("{{{}}}", text) : text;
 }
 
-/// Refuses to add up equal values: a gradient by what chips share is their sum already.
+/// Refuses to add up equal values. A gradient with respect to a value that chips share is already a
+/// sum over these chips.
 void expect_parts_of_sum(Call& call, const Tensor& x, AtomList atoms) {
   const ValueId value = call.value(x);
   const AtomMask alike = alike_along(call, value, atoms);
@@ -83,7 +84,7 @@ Tensor reduced(const char* name, const Tensor& x, const AxisNames& axes, ReduceK
   return call.result(call->all_reduce(call->mesh(), value, atoms, kind));
 }
 
-/// Refuses a size that the chips of a group don't divide.
+/// Refuses a size that the number of chips in the group doesn't divide.
 void expect_parts(const Call& call, const Tensor& x, int dim, std::int64_t parts) {
   const std::int64_t size = call.type(x).shape[dim];
   if (size % parts == 0) return;
@@ -113,7 +114,7 @@ Tensor pmean(const Tensor& x, const AxisNames& axes, std::source_location loc) {
         "gradient of pmean(loss, {})",
         call.type(x).to_string(), shared, file_line(made->loc), shared, shared);
   }
-  // Equal values are their own mean.
+  // The mean of equal values is the value itself, so only the other axes are reduced.
   AtomList different;
   for (int i = 0; i < atoms.size(); ++i) {
     if (((alike >> atoms[i]) & 1U) == 0) different.push_back(atoms[i]);
@@ -165,7 +166,8 @@ Tensor all_to_all(const Tensor& x, const AxisNames& axes, int split_dim, int con
   if (split != concat) {
     return call.result(call->all_to_all(call->mesh(), value, atoms, split, concat));
   }
-  // Along one dim: the number of the part becomes a dim of its own for a while.
+  // For a split and a concatenation along one dim, the number of the part temporarily becomes a
+  // dim.
   Dims apart(shape.begin(), shape.end());
   apart[static_cast<std::size_t>(split)] /= chips;
   apart.insert(apart.begin() + split, chips);

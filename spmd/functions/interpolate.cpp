@@ -11,29 +11,29 @@
 namespace weft {
 namespace {
 
-/// Along one dim.
+/// The resizing of one dim.
 struct Resize {
   int dim;
   std::int64_t from;
   std::int64_t to;
-  double scale;  ///< elements of x for one of the result
+  double scale;  ///< number of elements of x per element of the result
 };
 
-/// A constant of the program.
+/// Makes a constant of the program.
 template <typename T>
 Tensor listed(Call& call, const std::vector<T>& elements, DType dtype) {
   const TensorType type{dtype, {static_cast<std::int64_t>(elements.size())}};
   return call.result(call->constant(std::as_bytes(std::span(elements)), type));
 }
 
-/// x[.., places[i], ..]
+/// Returns x[.., places[i], ..] for each i.
 Tensor taken(Call& call, const Tensor& x, int dim, const std::vector<std::int32_t>& places) {
   const ValueId index = call.value(listed(call, places, DType::i32));
   const Tensor turned = transpose(x, 0, dim);
   return transpose(call.result(call->gather(call.value(turned), index)), 0, dim);
 }
 
-/// Each element `count` times.
+/// Returns x with each element repeated `count` times along `dim`.
 Tensor repeated(const Tensor& x, int dim, std::int64_t count) {
   Dims sizes(x.shape().begin(), x.shape().end());
   sizes.insert(sizes.begin() + dim + 1, 1);

@@ -9,16 +9,16 @@
 namespace weft {
 namespace {
 
-/// A loss compares element by element: operands that need broadcasting are an error.
+/// Refuses operands that need broadcasting: a loss compares element by element.
 void expect_like(Call& call, const Operand& input, const Tensor& target) {
   if (call.type(input) == call.type(target)) return;
   call.refuse("{} and the target {} differ; both must have one type", call.type(input).to_string(),
               call.type(target).to_string());
 }
 
-/// The loss of an input and a target of one type. Under autocast, and where they are of bf16 or
-/// f16, it is computed in f32; without autocast the result is then rounded, once. Nothing where it
-/// is computed in the dtype of the operands.
+/// Computes the loss in f32 under autocast, and for an input and a target of bf16 or f16. Without
+/// autocast the result is then rounded once to the operands' dtype. Returns nothing if the loss is
+/// to be computed in the dtype of the operands.
 template <typename Loss, typename Options>
 std::optional<Tensor> through_f32(Call& call, Loss loss, const Operand& input, const Tensor& target,
                                   const Options& options) {
@@ -29,7 +29,8 @@ std::optional<Tensor> through_f32(Call& call, Loss loss, const Operand& input, c
       input, [&](const Tensor& wide) { return loss(wide, call.widened(target), options); });
 }
 
-/// The weights as a factor of `losses`, whose dims begin with theirs.
+/// Returns the weights as a factor of `losses`. The first dims of `losses` are those of the
+/// weights.
 Tensor row_weights(Call& call, const Tensor& losses, const Tensor& weight) {
   const TensorType& type = call.type(losses);
   const Shape& rows = call.type(weight).shape;
@@ -48,7 +49,7 @@ Tensor row_weights(Call& call, const Tensor& losses, const Tensor& weight) {
   return reshape(cast(weight, type.dtype), Shape(std::span<const std::int64_t>(sizes)));
 }
 
-/// The losses of the elements, reduced as the options say.
+/// Reduces the losses of the elements as the options say.
 template <typename Options>
 Tensor reduced(Call& call, const Tensor& losses, const Options& options) {
   const Tensor& weight = options.sample_weight;
@@ -61,12 +62,13 @@ Tensor reduced(Call& call, const Tensor& losses, const Options& options) {
     const Shape& shape = losses.shape();
     return sum(weighted) * (1 / static_cast<double>(shape.size() == 0 ? 1 : shape[0]));
   }
-  if (losses.num_elements() == 0) return mean(losses);  // which refuses it
+  if (losses.num_elements() == 0) return mean(losses);  // mean() refuses it
   const auto per_row = static_cast<double>(losses.num_elements() / weight.num_elements());
   return sum(weighted) / (sum(factor) * per_row);
 }
 
-/// Of rows of which some don't count. `share`: how much each counts in the mean.
+/// Reduces the losses of rows of which some don't count. `share` is how much each row counts in the
+/// mean.
 template <typename Options>
 Tensor reduced(Call& call, const Tensor& losses, const Tensor& share, const Options& options) {
   const Tensor& weight = options.sample_weight;
@@ -92,7 +94,7 @@ void expect_class_weight(Call& call, const TensorType& input, const Tensor& weig
               call.node(weight)->label(), expected.to_string(), input.to_string());
 }
 
-/// Labels that were checked, and whether one of them may be `ignored`.
+/// Checked labels, and whether one of them may be `ignored`.
 struct Labels {
   ValueId checked;
   bool ignores;
@@ -106,8 +108,8 @@ Labels checked_labels(Call& call, const Tensor& labels, std::int64_t classes,
   return {call->check_index(given, classes, ignores ? ignored : 0), ignores, ignored};
 }
 
-/// The rows' losses, of which ignored labels have none, reduced. `spread` (may be empty) is added
-/// after the classes' weights.
+/// Reduces the rows' losses; rows with ignored labels have none. `spread` (may be undefined) is
+/// added after the classes' weights.
 template <typename Options>
 Tensor reduced_rows(Call& call, Tensor losses, const Tensor& spread, const Labels& labels,
                     const Options& options) {
@@ -127,7 +129,7 @@ Tensor reduced_rows(Call& call, Tensor losses, const Tensor& spread, const Label
   return share.defined() ? reduced(call, losses, share, options) : reduced(call, losses, options);
 }
 
-/// Of labels that are probabilities.
+/// Computes the loss for labels that are probabilities.
 Tensor soft_cross_entropy(Call& call, const Operand& logits, const Tensor& labels,
                           const CrossEntropyOptions& options) {
   const TensorType& type = call.type(logits);
@@ -317,7 +319,7 @@ Tensor cosine_embedding_loss(Operand a, const Tensor& b, const Tensor& target,
       return cosine_embedding_loss(wide, call.widened(b), call.widened(target), options);
     });
   }
-  constexpr double kEps = 1e-12;  // as torch, which adds it to the squares
+  constexpr double kEps = 1e-12;  // torch adds this to the squares
   const auto square = [&](const Tensor& x) { return sum(x * x, {last}) + kEps; };
   const Tensor cosine = sum(a * b, {last}) / sqrt(square(a.tensor()) * square(b));
   return reduced(call, where(greater(target, 0.0), 1.0 - cosine, relu(cosine - options.margin)),

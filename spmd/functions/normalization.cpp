@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// Normalizes x over its last dims, as many as a norm's weight has; refuses a weight of other
+/// Normalizes x over as many of its last dims as the norm's weight has. Refuses a weight of other
 /// sizes.
 Tensor normalized(Call& call, const Operand& x, const Tensor& weight,
                   const Normalization& normalization) {
@@ -31,7 +31,7 @@ Tensor normalized(Call& call, const Operand& x, const Tensor& weight,
   return call.result(call->reshape(call->normalize(flat, normalization), type.shape));
 }
 
-/// That of [N,C] or [N,C,...].
+/// Returns the type of x; refuses any x but [N,C] and [N,C,...].
 const TensorType& batch_type(Call& call, const Operand& x) {
   const TensorType& type = call.type(x);
   if (type.shape.size() < 2) {
@@ -40,7 +40,8 @@ const TensorType& batch_type(Call& call, const Operand& x) {
   return type;
 }
 
-/// One element for each channel, of a shape that broadcasts to x[N,C,...] of this type.
+/// Returns `tensor`, which has one element for each channel, in a shape that broadcasts to
+/// x[N,C,...] of this type.
 Tensor by_channel(Call& call, const Tensor& tensor, std::string_view what, const TensorType& x) {
   const TensorType channels{x.dtype, {x.shape[1]}};
   if (call.type(tensor) != channels) {

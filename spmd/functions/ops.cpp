@@ -12,18 +12,20 @@ Tensor unary(OpKind kind, const Operand& x) {
   return call.result(call->unary(kind, call.value(x)));
 }
 
-/// x, or where it is of integers, x in f32, as torch promotes it for functions of real numbers.
+/// Returns x, converted to f32 if it has an integer dtype, as torch does for functions of real
+/// numbers.
 Tensor real(Call& call, const Operand& x) {
   return is_floating(call.type(x).dtype) ? x.tensor() : cast(x, DType::f32);
 }
 
-/// `name`: of the function, where it isn't the op's.
+/// `name` is the function's name if it differs from the op's.
 Tensor real_unary(OpKind kind, const Operand& x, std::string_view name = {}) {
   Call call(name.empty() ? to_string(kind) : name, x.loc());
   return call.result(call->unary(kind, call.value(real(call, x))));
 }
 
-/// x itself where it is of integers, which the function doesn't change.
+/// Applies a rounding op. Returns x itself if its dtype is an integer, which rounding doesn't
+/// change.
 Tensor rounded(std::string_view name, OpKind kind, const Operand& x) {
   Call call(name, x.loc());
   if (!is_floating(call.type(x).dtype)) return x.tensor();
@@ -35,7 +37,7 @@ struct Operands {
   ValueId b;
 };
 
-/// Both in one type.
+/// Converts both operands to one type.
 Operands operands(Call& call, const Operand& a, const Operand& b) {
   if (!a.is_number() && !b.is_number() && call.type(a) == call.type(b)) {
     const ValueId left = call.value(a);
@@ -54,7 +56,7 @@ Tensor binary(OpKind kind, const Operand& a, const Operand& b) {
   return call.result(call->binary(kind, values.a, values.b));
 }
 
-/// The pred itself; of another dtype, whether it isn't 0.
+/// Returns a pred as it is; for another dtype, whether x isn't 0.
 Tensor truth(const Operand& x) {
   if (!x.is_number() && x.tensor().defined() && x.tensor().type().dtype == DType::pred) {
     return x.tensor();
@@ -67,7 +69,7 @@ Tensor logical(OpKind kind, const Operand& a, const Operand& b) {
   return binary(kind, Operand(truth(a), a.loc()), Operand(truth(b), b.loc()));
 }
 
-/// Of integers, in f32.
+/// Applies a binary op of real numbers; integers are converted to f32.
 Tensor real_binary(OpKind kind, const Operand& a, const Operand& b) {
   Call call(to_string(kind), a.loc());
   if (is_floating(call.common_dtype({&a, &b}))) return binary(kind, a, b);
@@ -77,16 +79,17 @@ Tensor real_binary(OpKind kind, const Operand& a, const Operand& b) {
   return binary(kind, promoted(a), promoted(b));
 }
 
-/// Where the remainder of a truncated quotient isn't 0 and its sign isn't that of b: there the
-/// quotient rounded down is one less.
+/// Returns whether the quotient rounded down is one less than the truncated quotient: the remainder
+/// isn't 0 and its sign isn't that of b.
 Tensor is_across(const Tensor& rest, const Operand& b) {
   if (b.is_number()) return b.number() < 0 ? greater(rest, 0.0) : less(rest, 0.0);
   const Tensor differs = not_equal(less(rest, 0.0), less(b, 0.0));
   return logical_and(not_equal(rest, 0.0), differs);
 }
 
-/// Floating a / b rounded down, where `rest` is that of the truncated quotient. a - rest is a
-/// multiple of b, but for rounding. A 0 has the sign of a / b, and a / 0 is that of IEEE 754.
+/// Returns a / b rounded down, for floating numbers. `rest` is the remainder of the truncated
+/// quotient. a - rest is a multiple of b except for rounding. A result of 0 has the sign of a / b,
+/// and a / 0 follows IEEE 754.
 Tensor floored_quotient(const Operand& a, const Operand& b, const Tensor& rest) {
   const Tensor ratio = a / b;
   const Tensor whole = round((a - rest) / b);
@@ -168,7 +171,7 @@ Tensor floor_divide(Operand a, Operand b) {
   }
   const Tensor rest = fmod(a, b);
   if (is_floating(dtype)) return stop_gradient(floored_quotient(a, b, rest));
-  // No step leaves the dtype's range, but for the least number / -1, which wraps around.
+  // No step leaves the dtype's range, except that the least number / -1 wraps around.
   const Tensor quotient = binary(OpKind::divide, a, b);
   return where(is_across(rest, b), quotient - 1, quotient);
 }
@@ -236,7 +239,7 @@ Tensor clamp(Operand x, std::optional<double> min, std::optional<double> max) {
     call.refuse("min = {}, max = {}: expected numbers; leave out a bound that there isn't",
                 min.value_or(0), max.value_or(0));
   }
-  // At a bound the result is the bound, whose gradient is 0, as in torch.
+  // As in torch, the result at a bound is the bound itself, with gradient 0.
   if (!min) return where(greater_equal(x, *max), *max, x);
   const Tensor raised = where(less_equal(x, *min), *min, x);
   return max ? where(greater_equal(raised, *max), *max, raised) : raised;
@@ -263,7 +266,7 @@ Tensor isfinite(Operand x) {
 
 Tensor relu(Operand x) {
   Call call("relu", x.loc());
-  return where(less_equal(x, 0.0), 0.0, x);  // this way round, a NaN stays
+  return where(less_equal(x, 0.0), 0.0, x);  // a comparison in this direction keeps a NaN
 }
 
 Tensor cast(Operand x, DType dtype) {

@@ -34,8 +34,8 @@ void expect_floating(const Call& call, const Operand& x) {
   call.refuse("{} isn't of a floating dtype; cast it", call.node(x)->label());
 }
 
-/// How many elements lie under each window of a pool over `sizes` elements, where padding counts
-/// or doesn't; what ceil_mode adds behind the padding never does.
+/// Returns the number of elements under each window of a pool. Padding counts if
+/// `count_include_pad`; elements that ceil_mode adds after the padding never count.
 Tensor window_elements(Call& call, const TensorType& type, std::vector<WindowDim> dims,
                        const Dims& padding, bool count_include_pad) {
   Dims sizes(type.shape.begin() + 2, type.shape.end());
@@ -72,7 +72,7 @@ Tensor avg_pool(const char* name, const Operand& given, const AvgPoolOptions<N>&
   }));
 }
 
-/// [parts, size]: row i has 1 / length where part i lies, else 0.
+/// Returns [parts, size]; row i has 1 / length at the elements of part i, else 0.
 Tensor part_means(Call& call, std::int64_t parts, std::int64_t size, DType dtype) {
   std::vector<double> elements(static_cast<std::size_t>(parts * size), 0);
   for (std::int64_t i = 0; i < parts; ++i) {
@@ -85,13 +85,13 @@ Tensor part_means(Call& call, std::int64_t parts, std::int64_t size, DType dtype
   return cast(call.result(call->constant(std::as_bytes(std::span(elements)), type)), dtype);
 }
 
-/// The means of `parts` parts of a dim, which has elements.
+/// Returns the means of `parts` parts of a dim, which must have elements.
 Tensor means_of_parts(Call& call, const Tensor& x, int dim, std::int64_t parts) {
   const TensorType type = x.type();
   const std::int64_t size = type.shape[dim];
   if (parts == size) return x;
   if (size % parts != 0) {
-    // Not matmul, which autocast lowers.
+    // matmul doesn't serve here, because autocast would lower it.
     const int last = type.shape.size() - 1;
     const ValueId turned = call.value(transpose(x, dim, -1));
     const ValueId means = call.value(part_means(call, parts, size, type.dtype));

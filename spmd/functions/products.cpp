@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// A letter for each dim; letters of the dims that "..." stands for lie from kEllipsis on.
+/// One letter for each dim. The letters of dims that "..." stands for begin at kEllipsis.
 using Letters = std::string;
 constexpr char kEllipsis = '\x01';
 
@@ -26,7 +26,7 @@ std::int64_t size_of(const Term& term, char letter) {
   return term.tensor.shape()[static_cast<int>(term.letters.find(letter))];
 }
 
-/// The term with its dims in the order of `letters`, which are the same ones.
+/// Returns the term with its dims in the order of `letters`, which has the same letters.
 Tensor arranged(const Term& term, const Letters& letters) {
   if (term.letters == letters) return term.tensor;
   std::vector<int> perm;
@@ -34,7 +34,7 @@ Tensor arranged(const Term& term, const Letters& letters) {
   return permute(term.tensor, perm);
 }
 
-/// Drops dims of one element that are broadcast: those that the other term has with more.
+/// Drops broadcast dims: dims of one element in which the other term has more.
 Term without_ones(const Term& term, const Term& other) {
   Term result = term;
   for (const char letter : term.letters) {
@@ -46,7 +46,7 @@ Term without_ones(const Term& term, const Term& other) {
   return result;
 }
 
-/// The sum over the letters that aren't in `kept`.
+/// Returns the sum over the letters that aren't in `kept`.
 Term summed(const Term& term, const Letters& kept) {
   std::vector<int> dims;
   Letters letters;
@@ -60,8 +60,8 @@ Term summed(const Term& term, const Letters& kept) {
   return dims.empty() ? term : Term{sum(term.tensor, dims), letters};
 }
 
-/// The product of two terms, summed over the letters that aren't in `kept`: of batch letters, then
-/// those of `a`, then those of `b`.
+/// Returns the product of two terms, summed over the letters that aren't in `kept`. The result has
+/// the batch letters first, then those of `a`, then those of `b`.
 Term product(Call& call, Term a, Term b, const Letters& kept) {
   std::tie(a, b) = std::pair(without_ones(a, b), without_ones(b, a));
   a = summed(a, kept + b.letters);
@@ -88,14 +88,14 @@ Term product(Call& call, Term a, Term b, const Letters& kept) {
   return {call.result(call->dot_general(lhs, call.value(b.tensor), dims)), batch + free};
 }
 
-// Matmul.
+// The following functions implement matmul.
 
 struct Matrix {
   Term term;
   bool is_vector = false;
 };
 
-/// `rows` and `columns`: the letters of the last two dims.
+/// `rows` and `columns` are the letters of the last two dims.
 Matrix matrix(Call& call, const Operand& x, char rows, char columns, bool is_left) {
   const Shape& shape = call.type(x).shape;
   if (shape.size() == 0)
@@ -103,12 +103,13 @@ Matrix matrix(Call& call, const Operand& x, char rows, char columns, bool is_lef
   if (shape.size() == 1) return {{x.tensor(), Letters(1, is_left ? columns : rows)}, true};
   Letters letters;
   const int batch = shape.size() - 2;
-  // Counted from the end, where broadcasting begins.
+  // Batch dims are counted from the last one, because broadcasting aligns last dims.
   for (int i = batch; i > 0; --i) letters += static_cast<char>(kEllipsis + i - 1);
   return {{x.tensor(), letters + rows + columns}};
 }
 
-/// The letters that either has, those of "..." first, outermost first.
+/// Returns the letters that at least one of the two has. Those of "..." come first, the outermost
+/// of them first.
 Letters batch_letters(const Letters& a, const Letters& b) {
   Letters letters;
   for (char letter = kEllipsis + kDimCountMax; letter >= kEllipsis; --letter) {
@@ -126,15 +127,15 @@ bool matmul_fits(const Term& a, const Term& b) {
   });
 }
 
-// Einsum.
+// The following functions implement einsum.
 
-/// "ij,jk->ik" as the letters of each operand and of the result.
+/// The letters of each operand and of the result of an equation such as "ij,jk->ik".
 struct Equation {
   std::vector<Letters> operands;
   Letters result;
 };
 
-/// One side of "," or "->", with the letters of its dims in place of "...".
+/// Reads one side of "," or "->", with the letters of its dims in place of "...".
 Letters letters_of(const Call& call, std::string_view text, int ellipsis_dims) {
   Letters letters;
   bool has_ellipsis = false;
@@ -166,14 +167,14 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
   }
 }
 
-/// How many dims "..." stands for in an operand; -1 if it has no "...".
+/// Returns the number of dims that "..." stands for in an operand; -1 if it has no "...".
 int ellipsis_dims(std::string_view text, int num_dims) {
   if (text.find("...") == text.npos) return -1;
   const auto letters = std::ranges::count_if(text, [](char c) { return c != '.' && c != ' '; });
   return num_dims - static_cast<int>(letters);
 }
 
-/// The letters that come once in all operands, sorted, those of "..." first.
+/// Returns the letters that occur once in all operands, sorted, those of "..." first.
 Letters implied_result(const std::vector<Letters>& operands) {
   Letters all;
   for (const Letters& letters : operands) all += letters;
@@ -221,7 +222,7 @@ Equation parsed(const Call& call, std::string_view text, const std::vector<Tenso
   return equation;
 }
 
-/// Takes the diagonal of dims of one letter.
+/// Takes the diagonal of dims that have the same letter.
 Term without_repeats(const Call& call, Term term) {
   for (std::size_t i = 0; i < term.letters.size(); ++i) {
     const auto again = term.letters.find(term.letters[i], i + 1);

@@ -17,7 +17,7 @@ std::uint64_t initial_seed() { return thread_seed; }
 
 Tensor rand(const Shape& shape, std::source_location loc) {
   Call call("rand", loc);
-  // The upper 24 bits, all that a float holds.
+  // The upper 24 bits are used because a float holds no more.
   const ValueId words = call.trace().random_bits(shape, loc);
   const ValueId upper =
       call->binary(OpKind::divide, words, call->constant(256, {DType::u32, shape}));
@@ -27,7 +27,7 @@ Tensor rand(const Shape& shape, std::source_location loc) {
 
 Tensor randn(const Shape& shape, std::source_location loc) {
   Call call("randn", loc);
-  // Box and Muller, 1958. 1 - rand is in (0, 1], so its logarithm is finite.
+  // This is the method of Box and Muller (1958). 1 - rand is in (0, 1], so its logarithm is finite.
   const Tensor radius = sqrt(log(Operand(1.0, loc) - rand(shape, loc)) * -2.0);
   return radius * cos(rand(shape, loc) * (2 * std::numbers::pi));
 }

@@ -20,8 +20,8 @@ Tensor reduce(std::string_view name, ReduceKind kind, const Operand& x,
   return call.result(call->reshape(value, shape));
 }
 
-/// Computes in f32 what would round too often in bf16 or f16: under autocast, and for operands of
-/// these, whose result has their dtype again.
+/// Computes in f32 what would lose precision in bf16 or f16: under autocast, and for operands of
+/// these dtypes, whose result is then rounded to their dtype. Returns nothing otherwise.
 template <typename F>
 std::optional<Tensor> through_f32(Call& call, const Operand& x, F function) {
   if (call.widens(x)) return function(Operand(call.widened(x), x.loc()));
@@ -29,14 +29,14 @@ std::optional<Tensor> through_f32(Call& call, const Operand& x, F function) {
   return call.rounded_once(x, [&](const Tensor& wide) { return function(Operand(wide, x.loc())); });
 }
 
-/// total^power. Where total is 0, so is its gradient, which would be infinite.
+/// Returns total^power. Where total is 0, the gradient is 0 instead of infinite.
 Tensor root(const Tensor& total, double power) {
   const Tensor is_zero = equal(total, 0.0);
   const Tensor positive = where(is_zero, 1.0, total);
   return where(is_zero, 0.0, power == 0.5 ? sqrt(positive) : pow(positive, power));
 }
 
-/// |x|^p, whose gradient at 0 is 0.
+/// Returns |x|^p, with gradient 0 at 0.
 Tensor powers_of(const Operand& x, double p) {
   if (p == 2) return x * x;
   const Tensor is_zero = equal(x, 0.0);
@@ -44,10 +44,11 @@ Tensor powers_of(const Operand& x, double p) {
   return where(is_zero, at_zero, pow(abs(where(is_zero, 1.0, x)), p));
 }
 
-/// 1 where x isn't 0, as i32, which has an identity for empty dims.
+/// Returns 1 where x isn't 0, as i32, in which a reduction of an empty dim has a value.
 Tensor ones_where_true(const Operand& x) { return cast(not_equal(x, 0.0), DType::i32); }
 
-/// The first index along dim at which x equals `best`, its extremum there, or is NaN.
+/// Returns the first index along `dim` at which x is NaN or equals `best`, its extremum along
+/// `dim`.
 Tensor first_place(Call& call, const Tensor& x, const Tensor& best, int dim, bool keepdim) {
   Tensor found = equal(x, best);
   if (is_floating(call.type(x).dtype)) found = logical_or(found, not_equal(x, x));
@@ -55,8 +56,9 @@ Tensor first_place(Call& call, const Tensor& x, const Tensor& best, int dim, boo
   return amin(where(found, iota(x.shape(), dim), size - 1), {dim}, keepdim);
 }
 
-/// Along one dim, which stays with one element: the product of its halves, again and again. So the
-/// gradient of an element divides by none of the others.
+/// Returns the product along one dim, which remains with one element. The function splits the dim
+/// into halves and multiplies them, until one element remains. So the gradient of an element
+/// divides by no other element.
 Tensor multiplied(const Tensor& x, int dim) {
   Tensor result = x;
   for (std::int64_t size = x.shape()[dim]; size > 1; size = (size + 1) / 2) {

@@ -17,7 +17,7 @@ std::int64_t size_of_dim(const Call& call, const Operand& x, int dim) {
 
 Dims sizes_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
-/// x where its element lies in the triangle that `keeps` tells by (column, row + diagonal).
+/// Returns x within a triangle, else 0. `keeps` decides by (column, row + diagonal).
 Tensor triangle(const char* name, const Operand& x, std::int64_t diagonal,
                 Tensor (*keeps)(Operand, Operand)) {
   Call call(name, x.loc());
@@ -25,7 +25,7 @@ Tensor triangle(const char* name, const Operand& x, std::int64_t diagonal,
   const int num_dims = shape.size();
   if (num_dims < 2) call.refuse("{} has no rows and columns", call.node(x)->label());
   const Shape matrix({shape[num_dims - 2], shape[num_dims - 1]});
-  // No further than the matrix reaches: i32 would overflow.
+  // The shift ends at the matrix's edge, because i32 could overflow beyond it.
   const std::int64_t shift = std::clamp(diagonal, -matrix[0], matrix[1]);
   const Tensor rows = iota(matrix, 0) + static_cast<double>(shift);
   return where(keeps(iota(matrix, 1), rows), x, 0.0);

@@ -8,7 +8,8 @@
 namespace weft {
 namespace {
 
-/// Adds what lies beyond `size` elements and their padding of a window that begins before that.
+/// Adds padding for a window that begins within the `size` elements and their padding, but ends
+/// beyond them.
 void round_up(WindowDim& dim, std::int64_t size) {
   const std::int64_t span = size + dim.low + dim.high - dilated(dim.size, dim.dilation);
   const std::int64_t rest = (span % dim.stride + dim.stride) % dim.stride;
@@ -79,7 +80,7 @@ std::vector<WindowDim> same_windows(const Call& call, const Tensor& x,
         fmt::join(stride, ", "), fmt::join(padding, ", "));
   }
   expect_from(call, "dilation", dilation, 1);
-  // Of windows that fit in any case: only their size is looked at.
+  // These windows fit in any case; only the size of their span is used.
   WindowOptions all = options;
   for (std::size_t i = 0; i < size.size(); ++i) all.padding[i] = dilation[i] * (size[i] - 1);
   std::vector<WindowDim> dims = windows(call, x, all);

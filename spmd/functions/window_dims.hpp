@@ -1,5 +1,6 @@
 #pragma once
-/// The windows of convolutions and pools: checks of torch's options. For the files of this folder.
+/// The windows of convolutions and pools, and checks of torch's options. Only the files of this
+/// folder use them.
 
 #include <span>
 #include <vector>
@@ -12,7 +13,7 @@
 
 namespace weft {
 
-/// torch's options, a number for each spatial dim.
+/// torch's options, with one number for each spatial dim.
 struct WindowOptions {
   std::vector<std::int64_t> kernel_size;
   std::vector<std::int64_t> stride;
@@ -26,26 +27,27 @@ Dims list_of(const Spatial<N>& numbers) {
   return {numbers.sizes().begin(), numbers.sizes().end()};
 }
 
-/// x as [N,C,spatial..]: without N, as a batch of one image.
+/// x as [N,C,spatial..]; x without N becomes a batch of one image.
 struct Images {
   Tensor batch;
-  bool is_one;  ///< of results, leave N out
+  bool is_one;  ///< the result has to lack N, as x did
 };
 Images images(Call& call, const Operand& x, int spatial_dims);
-/// The result for an image, or a batch, as x had it.
+/// Returns the result with N if x had it, else without.
 inline Tensor as_given(const Images& x, const Tensor& result) {
   return x.is_one ? squeeze(result, 0) : result;
 }
 
-/// Refuses numbers outside of `least` to 2^20.
+/// Refuses numbers outside of [`least`, 2^20].
 void expect_from(const Call& call, std::string_view name, std::span<const std::int64_t> numbers,
                  std::int64_t least);
-/// Windows over the spatial dims of x[N,C,spatial..], of which one at least fits into each.
+/// Returns windows over the spatial dims of x[N,C,spatial..]. Refuses a dim into which no window
+/// fits.
 std::vector<WindowDim> windows(const Call& call, const Tensor& x, const WindowOptions& options);
-/// So much padding that the result has the input's spatial sizes.
+/// Returns windows with such padding that the result has the input's spatial sizes.
 std::vector<WindowDim> same_windows(const Call& call, const Tensor& x,
                                     const WindowOptions& options);
-/// `windows` of a pool: of N and C, too.
+/// Returns the `windows` of a pool, which also have the dims N and C.
 std::vector<WindowDim> pool_windows(const Call& call, const Tensor& x,
                                     const WindowOptions& options);
 

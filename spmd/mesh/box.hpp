@@ -1,5 +1,5 @@
 #pragma once
-/// Box: a part of a tensor, and where its elements lie in memory.
+/// Box: a part of a tensor. PlacedBox: a box and the memory that holds its elements.
 
 #include <weft/mesh.hpp>
 #include <weft/type.hpp>
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// The first element's index and the number of elements, per dim.
+/// The index of the first element and the number of elements, per dim.
 struct Box {
   Shape offsets{};
   Shape dims{};
@@ -16,17 +16,18 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-/// A box in row-major memory. `room` is the memory's size per dim, at least the box's: a padded
-/// shard has more room than elements. The box's first element is first in memory.
+/// A box in row-major memory. `room` is the size of the memory per dim. It is at least the size of
+/// the box: a padded shard has more room than elements. The memory begins with the first element of
+/// the box.
 struct PlacedBox {
   Box box{};
   Shape room{};
 };
 
-/// The box of a whole tensor.
+/// Returns the box of a whole tensor.
 PlacedBox whole_box(const Shape& shape);
-/// The part of a tensor on the chip at `position`, without padding; it may be empty. Its room is
-/// that of the padded shard.
+/// Returns the part of a tensor on the chip at `position`, without padding; it may be empty. Its
+/// room is the size of the padded shard.
 PlacedBox shard_box(const Shape& shape, const Sharding& sharding, const Mesh& mesh, int position);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// Tiers: which atoms of a mesh stay within a host, and which cross the network.
+/// Tiers: the atoms of a mesh that stay within a host, and those that cross the network.
 
 #include <cstdint>
 #include <string_view>
@@ -10,18 +10,21 @@
 
 namespace weft {
 
-/// What an atom crosses: shared memory within a host, or the network between hosts.
+/// The medium that an atom crosses: shared memory within a host (ici), or the network between hosts
+/// (dcn).
 enum class Tier : std::uint8_t { ici, dcn };
 std::string_view to_string(Tier tier) noexcept;
-/// What a collective over these atoms crosses.
+/// Returns dcn if a collective over these atoms crosses the network, else ici.
 Tier tier_of(AtomMask atoms, const Mesh& mesh);
 
-/// Host h has the devices from h * chips_per_host() on; in its memory they are chips from 0 on.
+/// Host h has chips_per_host() devices, beginning with h * chips_per_host(). The host's own memory
+/// numbers its chips from 0.
 int chips_per_host(const Mesh& mesh);
 int host_of(const Mesh& mesh, int position);
 int chip_on_host(const Mesh& mesh, int position);
 
-/// The tier of each of the mesh's atoms (index 0 unused). Throws as HybridMesh::mesh() does.
+/// Returns the tier of each of the mesh's atoms (index 0 is unused). Throws as HybridMesh::mesh()
+/// does.
 std::vector<Tier> atom_tiers(const HybridMesh& hybrid);
 
 }  // namespace weft

@@ -24,7 +24,7 @@ void check_axes(const std::vector<std::int64_t>& shape, const std::vector<std::s
     if (names[i].empty()) {
       fail(Errc::invalid_argument, "Mesh: axis_names[{}] is empty; give every axis a name", i);
     }
-    // Names stand between quotes, unescaped, in every text form.
+    // Every text form writes names between quotes without escaping them.
     if (std::any_of(names[i].begin(), names[i].end(),
                     [](char c) { return c == '"' || c == '\\' || (c >= 0 && c < ' '); })) {
       fail(Errc::invalid_argument,
@@ -79,7 +79,7 @@ void check_devices(const std::vector<int>& ids, const std::vector<std::int64_t>&
   }
 }
 
-/// In descending order.
+/// Returns the prime factors in descending order.
 std::vector<std::int64_t> prime_factors(std::int64_t n) {
   std::vector<std::int64_t> primes;
   for (std::int64_t p = 2; p * p <= n; ++p) {

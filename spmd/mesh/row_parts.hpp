@@ -1,5 +1,5 @@
 #pragma once
-/// RowParts: the parts of dim 0, the rows of a batch, that the chips of a worker hold.
+/// RowParts: the parts of dim 0 (the rows of a batch) that the chips of one worker hold.
 
 #include <cstdint>
 #include <span>
@@ -13,24 +13,25 @@
 
 namespace weft {
 
-/// Any two workers hold the same parts, or none in common. `num_sets` counts the different sets of
-/// parts, `set` is the number of this worker's, in the order of their first parts.
+/// Two workers hold either the same parts or no part in common. `num_sets` is the number of
+/// different sets of parts. `set` is the number of this worker's set; the sets are sorted by their
+/// first parts.
 struct RowParts {
-  std::vector<std::int64_t> held{};  ///< by this worker's chips, ascending
+  std::vector<std::int64_t> held{};  ///< the parts that this worker's chips hold, ascending
   std::int64_t set = 0;
   std::int64_t num_sets = 1;
 
   std::int64_t count() const { return num_sets * static_cast<std::int64_t>(held.size()); }
 };
 
-/// `positions`: of the chips of one worker; workers have equally many chips, in the order of device
-/// ids. Throws invalid_argument, beginning with `what`, where two workers have parts in common but
-/// not all of them, or differ in their number.
+/// `positions` are those of one worker's chips. All workers have equally many chips, in the order
+/// of device ids. Throws invalid_argument, with a message that begins with `what`, if two workers
+/// share some parts but not all, or have different numbers of parts.
 RowParts row_parts(const Mesh& mesh, std::span<const int> positions, const Sharding& sharding,
                    std::string_view what);
 
-/// The axes along which workers lie (two of them differ in their coordinates), and "data" if the
-/// mesh has it; in the mesh's order.
+/// Returns the axes along which workers differ in their coordinates, and also "data" if the mesh
+/// has that axis. They have the mesh's order.
 std::vector<std::string> batch_axes(const Mesh& mesh, int chips_per_worker);
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// Copies the elements of one dim, and recursively those of the following dims.
+/// Copies the elements of one dim, and recursively the elements of the following dims.
 class BoxCopy {
  public:
   BoxCopy(const TensorType& type, const ShardBox& box) : type_(type), box_(box) {
@@ -24,7 +24,7 @@ class BoxCopy {
           std::clamp(type.shape[dim] - box.offsets[d], std::int64_t{0}, box.sizes[d]));
     }
     shard_bytes_ = to;
-    // Trailing dims that the box covers wholly, and the dim before them, are contiguous.
+    // The trailing dims that the box covers wholly, and the dim before them, are contiguous.
     run_dim_ = dims - 1;
     while (run_dim_ > 0 && from_strides_[index(run_dim_ - 1)] == to_strides_[index(run_dim_ - 1)] &&
            covers(run_dim_)) {
@@ -70,7 +70,7 @@ class BoxCopy {
   const ShardBox& box_;
   std::array<std::size_t, kDimCountMax> from_strides_{};  // in bytes
   std::array<std::size_t, kDimCountMax> to_strides_{};
-  std::array<std::size_t, kDimCountMax> inside_{};  // of the box's size, what lies in the shape
+  std::array<std::size_t, kDimCountMax> inside_{};  // size of the box within the shape
   std::size_t shard_bytes_ = 0;
   int run_dim_ = -1;
 };

@@ -1,6 +1,6 @@
 #pragma once
-/// Sharding: a PartitionSpec in terms of atoms, with what propagation and partitioning need to
-/// know. The representation follows Shardy's TensorSharding, with sub-axes replaced by atoms.
+/// Sharding: a PartitionSpec in terms of atoms, with the data that propagation and partitioning
+/// need. The representation follows Shardy's TensorSharding; atoms replace sub-axes.
 
 #include <algorithm>
 #include <array>
@@ -17,57 +17,57 @@
 
 namespace weft {
 
-/// The atoms in the dims, in `unreduced` and in `replicated` are disjoint.
+/// No atom occurs twice in the dims, `unreduced` and `replicated`.
 struct Sharding {
   std::array<AtomList, kDimCountMax> dims{};  ///< atoms that shard each dim, major to minor
-  std::uint64_t provenance = 0;  ///< nibble per atom: user priority by which the atom got here
+  std::uint64_t provenance = 0;  ///< nibble per atom: user priority that added the atom
   AtomMask unreduced = 0;        ///< atoms over which the value is still a partial result
   AtomMask replicated = 0;       ///< atoms that must not shard this value
   std::uint8_t open_mask = 0;    ///< bit d: propagation may add atoms to dim d
-  ReduceKind reduce_kind = ReduceKind::add;  ///< how `unreduced` is to be reduced
+  ReduceKind reduce_kind = ReduceKind::add;  ///< reduction that `unreduced` needs
 
-  /// Every dim open: propagation decides.
+  /// Returns a sharding whose dims are all open, so that propagation decides them.
   static Sharding open(int num_dims);
-  /// Every dim closed; unsharded, or sharded by these atoms.
+  /// Returns a sharding whose dims are all closed. They have the given atoms, or none.
   static Sharding closed(const std::array<AtomList, kDimCountMax>& dims = {}) {
     return {.dims = dims};
   }
-  /// The closed sharding of a spec. Throws invalid_argument if spec and shape differ in length, or
-  /// an axis is unknown or used twice; `what` names the tensor.
+  /// Returns the closed sharding of a spec. Throws invalid_argument if spec and shape differ in
+  /// length, or an axis is unknown or used twice; `what` names the tensor.
   static Sharding from_spec(const Mesh& mesh, const PartitionSpec& spec,
                             std::span<const std::int64_t> shape, std::string_view what,
                             int priority = 0);
 
   bool is_open(int dim) const { return (open_mask >> dim) & 1U; }
-  /// Atoms used by the dims.
+  /// Returns the atoms that the dims use.
   AtomMask used() const;
-  /// Whether any dim is cut.
+  /// Returns whether any dim is sharded.
   bool is_sharded() const {
     return std::ranges::any_of(dims, [](AtomList atoms) { return !atoms.empty(); });
   }
   bool is_replicated() const { return !is_sharded() && unreduced == 0; }
   int priority(Atom atom) const { return static_cast<int>((provenance >> (4 * atom)) & 15U); }
   void set_priority(Atom atom, int priority);
-  /// The closed sharding by each dim's atoms up to the first that is in `atoms`.
+  /// Returns a closed sharding. Each dim keeps its atoms up to the first one that is in `atoms`.
   Sharding without(AtomMask atoms) const;
-  /// The closed sharding by as many of each dim's atoms as divide the dim evenly.
+  /// Returns a closed sharding. Each dim keeps as many of its atoms as divide the dim evenly.
   Sharding even(const Mesh& mesh, std::span<const std::int64_t> shape) const;
 
-  /// Same dims and unreduced atoms (openness and provenance set aside).
+  /// Returns whether dims and unreduced atoms are equal; openness and provenance are ignored.
   bool same_layout(const Sharding& other) const;
-  /// Shape of a chip's shard of a tensor of this global shape. A dim that isn't divided evenly is
-  /// rounded up: its last shards end in padding, or have nothing else.
+  /// Returns the shape of a chip's shard of a tensor of this global shape. A dim that the atoms
+  /// don't divide evenly is rounded up: its last shards end in padding, or consist of padding only.
   std::array<std::int64_t, kDimCountMax> local_shape(const Mesh& mesh,
                                                      std::span<const std::int64_t> shape) const;
-  /// Offsets of a position's shard in the global tensor.
+  /// Returns the offsets of a position's shard in the global tensor.
   std::array<std::int64_t, kDimCountMax> offsets(const Mesh& mesh, int position,
                                                  std::span<const std::int64_t> shape) const;
-  /// The positions of the same host whose chips hold the same shard as this position's chip,
-  /// including itself. All of them get the same order.
+  /// Returns the positions on the same host whose chips hold the same shard as this position's
+  /// chip, including this position. The order is the same for all of them.
   std::vector<int> replicas(const Mesh& mesh, int position) const;
-  /// `[{"data"}, {"model":0?}] unreduced{"data"} reduce=max replicated{..} priority{"model"=1}`: an
-  /// axis by its name, one atom of it as name:number, ? = open. Parts that are empty or default are
-  /// left out.
+  /// Returns a text such as `[{"data"}, {"model":0?}] unreduced{"data"} reduce=max replicated{..}
+  /// priority{"model"=1}`. An axis is written by its name, one atom of it as name:number, and ?
+  /// marks an open dim. Empty and default parts are omitted.
   std::string to_string(const Mesh& mesh, int num_dims) const;
 
   friend bool operator==(const Sharding&, const Sharding&) = default;

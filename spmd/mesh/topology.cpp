@@ -14,7 +14,7 @@ std::int64_t product(const std::vector<std::int64_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-/// "2x4", or "data=2,model=4" where the axes have names that were asked for.
+/// Returns "2x4", or "data=2,model=4" where the request names the axes.
 std::string sizes_text(const std::vector<std::int64_t>& sizes,
                        const std::vector<std::string>& names) {
   if (names.size() != sizes.size()) return fmt::format("{}", fmt::join(sizes, "x"));
@@ -25,7 +25,7 @@ std::string sizes_text(const std::vector<std::int64_t>& sizes,
   return text;
 }
 
-/// "": too large to be shown.
+/// Returns "" if the grid is too large to be shown.
 std::string grid_of(const std::vector<std::int64_t>& sizes, const std::vector<std::string>& names) {
   if (sizes.size() > 3 || product(sizes) > 256) return "";
   const bool are_named = names.size() == sizes.size();
@@ -76,7 +76,7 @@ std::int64_t check_request(const MeshRequest& request) {
   return chips;
 }
 
-/// (data, model) with the missing one filled in.
+/// Returns (data, model); computes the size that the request lacks.
 std::vector<std::int64_t> parallel_shape(const MeshRequest& request, std::int64_t chips) {
   std::int64_t data = request.data_parallel_size;
   std::int64_t model = request.model_parallel_size;
@@ -115,7 +115,7 @@ std::vector<std::int64_t> shape_of(const MeshRequest& request, std::int64_t chip
   return {static_cast<std::int64_t>(workers.size()), workers.front()};
 }
 
-/// `names`: of the axes, as far as the request has them.
+/// `names` has the names of the axes that the request names.
 void check_product(std::string_view field, const std::vector<std::int64_t>& sizes,
                    const std::vector<std::string>& names, const MeshRequest& request,
                    std::int64_t chips) {
@@ -126,7 +126,7 @@ void check_product(std::string_view field, const std::vector<std::int64_t>& size
        field, grid_of(sizes, names));
 }
 
-/// With a mesh_shape, the parallel sizes must be the sizes of its axes.
+/// If the request has a mesh_shape, its parallel sizes must equal the sizes of the axes.
 void check_claims(const MeshRequest& request, const Mesh& mesh) {
   const auto check = [&](std::string_view field, std::string_view axis, std::int64_t size) {
     if (size == 0) return;

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// Throws invalid_argument for sizes below 1, and groups that don't divide the channels.
+/// Throws invalid_argument for sizes below 1, and if the groups don't divide the channels.
 template <typename Options>
 void expect_channels(const char* layer, int num_dims, const std::string& path,
                      const Options& options) {
@@ -29,7 +29,7 @@ void expect_channels(const char* layer, int num_dims, const std::string& path,
   }
 }
 
-/// [outer, inner, kernel..]
+/// Returns [outer, inner, kernel..].
 template <int N>
 Shape kernel_shape(std::int64_t outer, std::int64_t inner, const Spatial<N>& kernel) {
   DimList sizes{outer, inner};

@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-/// A gradient that knows its loss, as all of these do; null if none does.
+/// Returns the first gradient that knows its loss; null if none does. Refuses gradients of two
+/// losses that may count unequally.
 const TensorNode* find_loss(Call& call, std::span<const Tensor> grads) {
   const TensorNode* first = nullptr;
   for (const Tensor& grad : grads) {
@@ -25,8 +26,9 @@ const TensorNode* find_loss(Call& call, std::span<const Tensor> grads) {
   return first;
 }
 
-/// How much the gradients of a loss count beside those of the same loss of other data: a share of
-/// all its elements. Empty: as one. Refuses a loss that doesn't say.
+/// Returns the weight of the gradients of a loss among gradients of the same loss for other data:
+/// the share of elements that count. Undefined stands for 1. Refuses a loss whose weight can't be
+/// determined.
 Tensor weight_of(Call& call, const TensorNode& grad) {
   const LossMean& mean = *grad.gradient->mean;
   if (mean.sum == kNoId) {
@@ -56,7 +58,7 @@ Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm, std::source
   Tensor squares;
   for (const Tensor& g : grads) {
     if (!g.defined()) continue;
-    const bool is_narrow = is_half(call.type(g).dtype);  // the square of 300 is none of f16
+    const bool is_narrow = is_half(call.type(g).dtype);  // f16 can't hold the square of 300
     const Tensor wide = is_narrow ? cast(g, DType::f32) : g;
     squares = squares.defined() ? squares + sum(wide * wide) : sum(wide * wide);
   }
@@ -94,8 +96,8 @@ GradientAccumulation::GradientAccumulation(const std::vector<Parameter>& paramet
   losses_.uses.resize(parameters.size());
 }
 
-/// State that a file or an interrupted loop gave is read once. All else the host knows, as it has
-/// recorded it: a program depends on it.
+/// Returns the losses added so far. Programs depend on these numbers, so the host records them
+/// itself. It reads them from the state only if a file or an interrupted loop gave the state.
 GradientAccumulation::Losses GradientAccumulation::losses_so_far(Call& call) const {
   const TensorNode& node = *record_.node();
   if (!node.may_be_kept() || call.trace().is_pending(node)) return losses_;
@@ -138,7 +140,7 @@ void GradientAccumulation::add_all(Call& call, std::span<const Tensor> in_order,
   added[0] = 1;
   kept[1] = 0;
   added[1] = elements;
-  // A mean over nothing that counts is NaN, and so are its gradients.
+  // A mean over no elements is NaN, and so are its gradients.
   const Tensor is_nothing = weight.defined() ? equal(weight, 0.0) : Tensor();
   for (std::size_t i = 0; i < in_order.size(); ++i) {
     const Tensor& grad = in_order[i];

@@ -17,13 +17,13 @@
 namespace weft {
 namespace {
 
-/// Calls `write(first, memory, count)` for each run of elements that lie one after the other in
-/// the tensor and in the target's memory.
+/// Calls `write(first, memory, count)` for each run of elements that are contiguous both in the
+/// tensor and in the target's memory.
 template <typename Write>
 void for_each_run(const TensorType& type, const TensorSource::Target& target, Write write) {
   const auto& [box, room] = target.placed;
   if (box.dims.num_elements() == 0) return;
-  // Dims that the box has whole, without padding, make one long run with the dim before them.
+  // Dims that the box covers wholly and without padding form one run with the dim before them.
   int outer = static_cast<int>(box.dims.size());
   std::int64_t count = 1;
   while (outer > 0) {
@@ -47,12 +47,12 @@ void for_each_run(const TensorType& type, const TensorSource::Target& target, Wr
   }
 }
 
-/// The loop's own first values.
+/// First values that the loop itself makes.
 class FirstValues : public TensorSource {
  public:
   explicit FirstValues(const TensorType& type) : type_(type) {}
 
-  /// Chips that hold the same elements get a copy.
+  /// Makes each box once; chips that hold the same elements get a copy.
   void read(std::span<const Target> targets) const final {
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const PlacedBox& placed = targets[i].placed;
@@ -153,7 +153,7 @@ MakeElements uniform_elements(std::string_view name, double bound) {
 MakeElements normal_elements(std::string_view name, double mean, double standard_deviation) {
   return [=, seed = initial_seed(), stream = stream_of(name)](std::uint64_t first,
                                                               std::span<float> out) {
-    // Two draws per element come from different counters.
+    // The two draws for an element use different counters.
     const auto draw = [&](std::uint64_t counter) -> double {
       return uniform(random_word(seed, stream, counter));
     };

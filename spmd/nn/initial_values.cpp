@@ -33,7 +33,7 @@ void expect_deviation(const char* function, double value, const std::source_loca
        value, file_line(loc));
 }
 
-/// Throws invalid_argument if the parameter's value can't be its first one any more.
+/// Throws invalid_argument if it is too late to set the parameter's first value.
 void expect_unused(const Parameter& parameter, const std::source_location& loc) {
   const TensorNode& node = *node_of(parameter, loc);
   if (node.is_off_chips() && node.trace == 0) return;
@@ -60,12 +60,13 @@ void set_normal(const Parameter& parameter, double mean, double deviation,
            normal_elements(node_of(parameter, loc)->name, mean, deviation), loc);
 }
 
-/// The share of the standard normal distribution below x.
+/// Returns the share of the standard normal distribution below x.
 double normal_share(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 
-/// The x in [low, high] below which `share` is, by Newton's method within halved bounds.
+/// Returns the x in [low, high] below which the share of the distribution is `share`. It uses
+/// Newton's method, and halves the interval where that leaves the bounds.
 double normal_quantile(double share, double low, double high) {
-  low = std::max(low, -40.0);  // beyond, erfc is 0
+  low = std::max(low, -40.0);  // below this, erfc is 0
   high = std::min(high, 40.0);
   double x = std::clamp(0.0, low, high);
   for (int i = 0; i < 100 && high - low > 1e-9; ++i) {
@@ -81,8 +82,9 @@ double normal_quantile(double share, double low, double high) {
   return x;
 }
 
-/// Makes the `count` rows of `size` elements orthonormal, each by those before it (E. Schmidt,
-/// 1907), twice, which leaves errors of rounding only (L. Giraud et al., 2005).
+/// Makes the `count` rows of `size` elements orthonormal. It orthogonalizes each row against the
+/// rows before it (E. Schmidt, 1907), twice, so that only rounding errors remain (L. Giraud et al.,
+/// 2005).
 void make_orthonormal(std::vector<double>& rows, std::size_t count, std::size_t size) {
   const auto dot = [&](std::size_t a, std::size_t b) {
     double total = 0;
@@ -157,7 +159,7 @@ void trunc_normal(const Parameter& parameter, const TruncatedNormalOptions& opti
          "and low below high (at {})",
          deviation, low, high, file_line(loc));
   }
-  // Below the mean, shares are small numbers, which are exact; above, they would be near 1.
+  // Below the mean, shares are small numbers, which are exact; above it they would be near 1.
   const double sign = low > mean ? -1 : 1;
   double from = (low - mean) / deviation;
   double to = (high - mean) / deviation;
@@ -204,7 +206,7 @@ double calculate_gain(Nonlinearity nonlinearity, double negative_slope) {
 
 namespace {
 
-/// The standard deviation that keeps variances from layer to layer.
+/// Returns the standard deviation that preserves variances from layer to layer.
 double kaiming_deviation(const char* function, const Parameter& parameter,
                          const KaimingOptions& options, const std::source_location& loc) {
   const Fans fans = fans_of(function, parameter, loc);

@@ -110,8 +110,8 @@ Muon::Muon(const std::vector<ParameterGroup<Options>>& groups, std::source_locat
 
 namespace {
 
-/// U V' of the matrix's singular value decomposition U S V', roughly: the iteration brings each
-/// singular value near 1.
+/// Returns approximately U V' of the matrix's singular value decomposition U S V'. The iteration
+/// brings each singular value near 1.
 Tensor orthogonalized(const Tensor& matrix, const Muon::Options& options) {
   const bool is_tall = matrix.shape()[0] > matrix.shape()[1];
   const auto [a, b, c] = options.ns_coefficients;

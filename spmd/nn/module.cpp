@@ -46,7 +46,7 @@ void Parameter::assign(const Tensor& value, std::source_location loc) {
     call.refuse("the value {} isn't of the type of {}", call.node(value)->label(), own->label());
   }
   const ValueId next = call.value(value);
-  call.value(*this);  // makes it an input, for the next value to replace
+  call.value(*this);  // makes it an input, which the next value replaces
   call.trace().assign(own, next);
 }
 
@@ -146,7 +146,7 @@ void Module::tie(Parameter& own, const Parameter& other) {
   }
   if (own.node() == other.node()) return;
   TensorNode& kept = *other.node();
-  // A checkpoint, as a file, may have the value under either name.
+  // A checkpoint or a file may have the value under either name.
   if (!kept.kept.has_value()) kept.kept = own.node()->kept;
   kept.aliases.push_back(own.name());
   const auto& more = own.node()->aliases;

@@ -13,7 +13,7 @@ namespace {
 
 using AttentionLayer = MultiHeadAttention;
 
-/// With what 0 stands for.
+/// Replaces options that are 0 by the values that 0 stands for.
 AttentionLayer::Options completed(AttentionLayer::Options options, const std::string& path) {
   const auto is_divisor = [](std::int64_t part, std::int64_t whole) {
     return part >= 1 && whole >= 1 && whole % part == 0;
@@ -44,7 +44,7 @@ AttentionLayer::Options completed(AttentionLayer::Options options, const std::st
   return options;
 }
 
-/// Adds a mask of the layer to the options: what it forbids, or what it adds to the scores.
+/// Adds a layer's mask to the options: it forbids keys, or is added to the scores.
 void add_mask(Call& call, AttentionOptions& options, const Tensor& mask, const Shape& shape) {
   const Tensor spread = reshape(mask, shape);
   if (call.type(mask).dtype != DType::pred) {
@@ -124,7 +124,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
     heads.k = all.keys;
     heads.v = all.values;
     options.mask = all.mask;
-    options.causal = false;  // the mask is
+    options.causal = false;  // the mask contains it
   }
   const std::int64_t keys = heads.k.dim(2);
   if (inputs.attn_mask.defined()) {

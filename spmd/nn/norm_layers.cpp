@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// The variance of `count` elements without bias, of the biased one.
+/// Returns the unbiased variance of `count` elements, given the biased one.
 Tensor unbiased(const Tensor& variance, std::int64_t count) {
   return variance * (static_cast<double>(count) / static_cast<double>(count - 1));
 }

@@ -26,7 +26,7 @@ Optimizer::Group& Optimizer::add_group(const std::vector<Parameter>& parameters,
 
 namespace {
 
-/// Of a parameter that counts by itself: what `shared` is of its group.
+/// Returns the name of the group's state `shared` for a parameter that counts its steps separately.
 std::string own_name(const std::string& shared, const Parameter& first, const Parameter& own) {
   return fmt::format("{}.own_{}", own.name(), shared.substr(first.name().size() + 1));
 }
@@ -35,7 +35,7 @@ std::string own_name(const std::string& shared, const Parameter& first, const Pa
 
 void Optimizer::add_group_state(Group& group, const char* name) {
   const Parameter& first = group.slots.front().parameter;
-  // f64: 1 - beta2^step is lost to rounding in f32 when the step is large.
+  // The counts are f64: in f32, rounding loses 1 - beta2^step when the step is large.
   const Parameter& shared = group.state.emplace_back(
       make_opt_state(fmt::format("{}.{}", first.name(), name), 0, {}, DType::f64));
   for (std::size_t i = 0; i < group.slots.size(); ++i) {
@@ -45,7 +45,7 @@ void Optimizer::add_group_state(Group& group, const char* name) {
   }
 }
 
-/// The slot takes no part in this step of its group: it keeps the count that it has.
+/// Called when the slot takes no part in this step of its group: it keeps its present count.
 void Optimizer::separate(Group& group, std::size_t slot, const std::source_location& loc) {
   const Parameter& first = group.slots.front().parameter;
   for (const Parameter& shared : group.state) {

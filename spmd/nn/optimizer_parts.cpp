@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::size_t kNobody = ~std::size_t{0};
 
-/// The parameter that the gradient knows; null if it was computed otherwise.
+/// Returns the parameter that the gradient knows; null if the gradient wasn't computed by grad().
 std::shared_ptr<const TensorNode> owner_of(const Tensor& grad) {
   const auto& gradient = grad.node()->gradient;
   return gradient == nullptr ? nullptr : gradient->parameter.lock();
 }
 
-/// By parameter, the number of its gradient.
+/// Returns, by parameter, the number of its gradient.
 std::vector<std::size_t> match(Call& call, std::span<const Tensor> grads,
                                std::span<const Parameter> parameters) {
   std::vector<std::size_t> matched(parameters.size(), kNobody);
@@ -30,7 +30,7 @@ std::vector<std::size_t> match(Call& call, std::span<const Tensor> grads,
     if (!grads[i].defined()) continue;
     const auto owner = owner_of(grads[i]);
     if (owner == nullptr) continue;
-    std::size_t place = kNobody;  // of the owner; it is there twice where the caller lists it twice
+    std::size_t place = kNobody;  // the owner's place; a list may have a parameter twice
     const auto is_its = [&](std::size_t p) {
       return parameters[p].node() == owner && matched[p] == kNobody;
     };
@@ -111,7 +111,8 @@ void follow_sharding(const Parameter& state, const Parameter& parameter) {
   if (node.marked || !node.is_off_chips()) return;
   Sharding sharding = parameter.node()->input_sharding();
   if (!parameter.node()->is_off_chips()) {
-    // What a plan has chosen for the parameter doesn't bind its state; what a user has marked does.
+    // A sharding that a plan chose for the parameter doesn't bind its state, but a user's mark
+    // does.
     const Sharding asked =
         parameter.node()->marked.value_or(Sharding::open(parameter.shape().size()));
     sharding.open_mask = asked.open_mask;

@@ -1,5 +1,5 @@
 #pragma once
-/// What the optimizers and the state that goes with them share. For the files of this folder.
+/// Parts that the optimizers and their state share. Only the files of this folder use them.
 
 #include <initializer_list>
 #include <limits>
@@ -24,28 +24,28 @@ struct NumberOption {
 /// Throws invalid_argument for an option of the optimizer that isn't at least 0 and below its
 /// limit.
 void expect_options(std::string_view optimizer, std::initializer_list<NumberOption> options);
-/// The gradients in the order of the parameters. A gradient that grad() made, or weft of it, goes
-/// to its own parameter; one that was computed otherwise to the parameter of its place. Throws
-/// invalid_argument, naming the parameter, unless each that is trained has one of its type, and
-/// none two.
+/// Returns the gradients in the order of the parameters. A gradient that grad() made, or that weft
+/// computed from one, goes to its own parameter; any other goes to the parameter at its place in
+/// the list. Throws invalid_argument, naming the parameter, unless each parameter that is trained
+/// has exactly one gradient, of its type.
 std::vector<Tensor> matched_gradients(Call& call, std::span<const Tensor> grads,
                                       std::span<const Parameter> parameters);
-/// Makes `value` the gradient that `grad` was: of its parameter, and of the mean of its loss.
+/// Makes `value` a gradient in place of `grad`: it gets grad's parameter and the mean of its loss.
 Tensor in_place_of(const Tensor& grad, const Tensor& value);
-/// False for the gradient, zeros, of a parameter that the loss doesn't depend on.
+/// Returns false for the zero gradient of a parameter that the loss doesn't depend on.
 bool is_used(const Tensor& grad);
 
-/// The sharding of a tensor that has this one's dims, except that some are 1.
+/// Returns the sharding of a tensor that has the same dims, except that some have size 1.
 Sharding sharding_of_reduced(Sharding sharding, const Shape& from, const Shape& to);
-/// State that nobody marked, and that isn't on the chips yet, is asked for as its parameter is or
-/// lies.
+/// Requests the parameter's sharding for state that is neither marked nor on the chips yet.
 void follow_sharding(const Parameter& state, const Parameter& parameter);
 
-/// The gradient with L2 decay of the parameter.
+/// Returns the gradient plus L2 decay of the parameter.
 Tensor decayed(const Tensor& grad, const Parameter& parameter, double weight_decay);
-/// Moves the average of ones by a step: 1 - beta^step, by which Adam corrects its averages.
+/// Moves the average of ones by a step and returns it: 1 - beta^step, with which Adam corrects its
+/// averages.
 Tensor advance(Parameter average, double beta);
-/// The value that it has now, whatever is assigned to it later.
+/// Returns the parameter's present value, which later assignments don't change.
 Tensor present(Call& call, const Parameter& parameter);
 
 }  // namespace weft

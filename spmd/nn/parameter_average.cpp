@@ -26,7 +26,7 @@ ParameterAverage::ParameterAverage(const std::vector<Parameter>& parameters, con
 
 void ParameterAverage::update(std::source_location loc) {
   Call call("ParameterAverage::update", loc);
-  // Of the first value the average takes all.
+  // The average begins as a copy of the first value.
   const Tensor share = where(equal(count_, 0.0), 1.0, full({}, 1 - options_.decay));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     follow_sharding(averages_[i], parameters_[i]);
@@ -81,8 +81,8 @@ AverageScope::~AverageScope() noexcept(false) {
   }
 }
 
-/// A parameter's handles get all that the average is, its name too: by its name a job knows where
-/// the state lies that a program reads.
+/// Exchanges the contents of a parameter and its average, including their names: a job uses the
+/// name to find the state that a program reads.
 void AverageScope::exchange(bool is_exchanged) {
   for (std::size_t i = 0; i < average_.parameters_.size(); ++i) {
     TensorNode& parameter = *average_.parameters_[i].node();

@@ -12,11 +12,11 @@ constexpr int kFsdpPriority = 2;
 constexpr int kSequencePriority = 2;
 
 AtomList atoms_of(const Mesh& mesh, const std::string& axis) {
-  mesh.axis_size(axis);  // throws for an axis that there isn't
+  mesh.axis_size(axis);  // throws for an axis that the mesh lacks
   return mesh.axis_atoms(mesh.axis_index(axis));
 }
 
-/// What is asked of it so far.
+/// Returns the sharding that has been requested for the parameter so far.
 Sharding asked(const Parameter& parameter) {
   return parameter.node()->marked.value_or(Sharding::open(parameter.shape().size()));
 }
@@ -36,8 +36,8 @@ Sharding with_atoms(Sharding sharding, int dim, AtomList atoms, int priority) {
   return sharding;
 }
 
-/// `sharding` with the atoms in the largest of the dims that has none and that they divide; as it
-/// is if there is none, or if it has the atoms.
+/// Returns `sharding` with the atoms in the largest dim that has no atoms and that they divide
+/// evenly. Returns it unchanged if there is no such dim, or if it already has the atoms.
 Sharding with_largest_dim(const Sharding& sharding, const Shape& shape, const Mesh& mesh,
                           AtomList atoms) {
   if ((sharding.used() & atoms.mask()) != 0) return sharding;
@@ -49,12 +49,13 @@ Sharding with_largest_dim(const Sharding& sharding, const Shape& shape, const Me
   }
   if (best < 0) return sharding;
   Sharding cut = with_atoms(sharding, best, atoms, kFsdpPriority);
-  cut.replicated = static_cast<AtomMask>(cut.replicated & ~atoms.mask());  // as zero1 leaves it
+  // Atoms that shard a dim leave `replicated`, to which zero1 may have added them.
+  cut.replicated = static_cast<AtomMask>(cut.replicated & ~atoms.mask());
   return cut;
 }
 
-/// The atoms go to the dim; what fsdp has put there finds another one. A dim that was marked by
-/// hand stays as it is.
+/// Puts the atoms into the dim. Atoms that fsdp has put there move to another dim. A dim that was
+/// marked by hand remains unchanged.
 Sharding with_parallel_dim(const Sharding& sharding, const Shape& shape, const Mesh& mesh, int dim,
                            AtomList atoms) {
   const AtomList there = sharding.dims[static_cast<std::size_t>(dim)];
@@ -64,7 +65,7 @@ Sharding with_parallel_dim(const Sharding& sharding, const Shape& shape, const M
   return with_largest_dim(cut, shape, mesh, there);
 }
 
-/// "q_proj" of "block.q_proj.weight".
+/// Returns for example "q_proj" for "block.q_proj.weight".
 std::string_view layer_of(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return {};
@@ -72,7 +73,7 @@ std::string_view layer_of(std::string_view name) {
   return path.substr(path.rfind('.') + 1);  // npos + 1 is 0
 }
 
-/// The dim that the style cuts of a layer's parameter; -1 for none.
+/// Returns the dim of a layer's parameter that the style shards; -1 for none.
 int dim_of(TensorParallelStyle style, const Parameter& parameter) {
   const bool is_weight = parameter.name().ends_with(".weight") && parameter.shape().size() >= 2;
   const bool is_bias = parameter.name().ends_with(".bias");
@@ -172,7 +173,7 @@ void zero1(const Optimizer& optimizer, const Mesh& mesh, const FsdpOptions& opti
       const Sharding kept = sharding_of_reduced(own, parameter.shape(), state.shape());
       ask(call, state, with_largest_dim(kept, state.shape(), mesh, atoms));
     }
-    // Or the state's sharding would reach it.
+    // Otherwise propagation would give the parameter its state's sharding.
     own.replicated = static_cast<AtomMask>(own.replicated | (atoms.mask() & ~own.used()));
     ask(call, parameter, own);
   }

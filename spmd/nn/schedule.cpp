@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-/// `shape` takes how much of the way after the warm-up is done, 0 to 1, to how much of the rate
-/// above end_lr is left.
+/// `shape` maps the completed fraction of the steps after the warm-up, 0 to 1, to the remaining
+/// fraction of the rate above end_lr.
 template <typename Shape>
 double warmed_up(const char* name, std::uint64_t step, const ScheduleOptions& options,
                  Shape shape) {
@@ -28,7 +28,7 @@ double warmed_up(const char* name, std::uint64_t step, const ScheduleOptions& op
   return end_lr + (lr - end_lr) * shape(std::min(done, 1.0));
 }
 
-/// From one rate to the other when so much of the way is done.
+/// Returns the rate between `from` and `to` after a fraction `done` of the steps.
 double annealed(double from, double to, double done, bool linear) {
   return to + (from - to) * (linear ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done)));
 }

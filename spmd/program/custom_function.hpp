@@ -1,5 +1,5 @@
 #pragma once
-/// The process's table of custom ops, and custom_calls of a program in executable form.
+/// The process's table of custom ops, and the custom_calls of a program in executable form.
 
 #include <cstddef>
 #include <span>
@@ -12,26 +12,27 @@
 
 namespace weft {
 
-/// What a name means in this process.
+/// The function that a name stands for in this process.
 struct CustomFunction {
   CustomTarget target;
   void (*kernel)(const CustomCall& call) = nullptr;
-  void (*vjp)() = nullptr;  ///< CustomOp::vjp; of a type that only the tensor layer knows
+  void (*vjp)() = nullptr;  ///< CustomOp::vjp; only the tensor layer knows its type
 };
 
-/// Thread-safe; registered ops stay. Throws invalid_argument if the name already stands for another
-/// op.
+/// Registers a function; a registered function stays. Thread-safe. Throws invalid_argument if the
+/// name already stands for another op.
 const CustomFunction& register_custom_function(const CustomFunction& function);
-/// Null for a target that isn't registered, or is registered with another rule. Thread-safe.
+/// Returns null if no function is registered for the target, or one with another rule. Thread-safe.
 const CustomFunction* find_custom_function(const CustomTarget& target);
 
 /// A custom_call of a program with its function.
 class BoundCustomCall {
  public:
-  /// Throws not_found where the op isn't registered in this process.
+  /// Throws not_found if the op isn't registered in this process.
   BoundCustomCall(const Program& program, OpId op);
-  /// `operands`: at least as many as the op has. Rethrows the kernel's exceptions: an Error with
-  /// the op's name and place added to its message, others as loop_failed.
+  /// Runs the kernel. `operands` has at least as many entries as the op has operands. Rethrows the
+  /// kernel's exceptions: an Error gets the op's name and place added to its message; other
+  /// exceptions become loop_failed.
   void run(std::span<const std::byte* const> operands, std::byte* result) const;
 
  private:

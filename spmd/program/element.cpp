@@ -25,7 +25,7 @@ T load(const std::byte* bytes) {
 
 template <typename Int>
 Int saturate(double value) {
-  // The largest i64 isn't a double; 2^63 is, and is what `>=` has to compare with.
+  // The largest i64 isn't a double. `>=` has to compare with 2^63, which is one.
   constexpr double kAboveMax = 2.0 * static_cast<double>(std::numeric_limits<Int>::max() / 2 + 1);
   if (std::isnan(value)) return 0;
   if (value >= kAboveMax) return std::numeric_limits<Int>::max();
@@ -35,10 +35,11 @@ Int saturate(double value) {
   return static_cast<Int>(value);
 }
 
-/// A float that rounds to fewer bits as the double does: rounding to float first would round twice.
+/// Returns a float that rounds to narrower dtypes as the double does. Rounding to the nearest float
+/// first would round twice.
 float to_odd(double value) {
-  // A float that is inexact gets its last bit set (round to odd), so that the second rounding sees
-  // on which side of a tie the double was.
+  // An inexact float gets its last bit set (round to odd). The second rounding then knows on which
+  // side of a tie the double was.
   float narrowed = static_cast<float>(value);
   if (std::isnan(value)) return std::numeric_limits<float>::quiet_NaN();
   if (static_cast<double>(narrowed) == value || std::isinf(narrowed)) return narrowed;

@@ -1,5 +1,5 @@
 #pragma once
-/// One element of a tensor as bytes and as a double.
+/// Conversion of a tensor's element between bytes and a double.
 
 #include <cstddef>
 
@@ -7,13 +7,13 @@
 
 namespace weft {
 
-/// Writes byte_size(dtype) bytes: floating rounds to nearest even, integers truncate and saturate
-/// (NaN is 0), pred is 0 or 1.
+/// Writes byte_size(dtype) bytes. Floating dtypes round to nearest even; integers truncate and
+/// saturate (NaN becomes 0); pred is 0 or 1.
 void store_element(DType dtype, double value, std::byte* bytes) noexcept;
-/// The element as a double; i64 beyond 2^53 rounds.
+/// Returns the element as a double; an i64 beyond 2^53 is rounded.
 double load_element(DType dtype, const std::byte* bytes) noexcept;
-/// Whether the dtype has the value: an integer or pred exactly, a floating dtype rounded, where a
-/// finite value mustn't become an infinity.
+/// Returns whether the dtype can store the value. An integer dtype or pred must have it exactly. A
+/// floating dtype may round it, but must not turn a finite value into an infinity.
 bool is_representable(DType dtype, double value) noexcept;
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-/// torch's default.
+/// The default of torch's ignore_index.
 constexpr std::int64_t kTorchIgnored = -100;
 
 }  // namespace
@@ -22,7 +22,7 @@ IndexCheck::IndexCheck(const Program& program, OpId op, ValueId source)
 }
 
 void IndexCheck::refuse_tokens(std::int64_t length, const std::string& at) const {
-  constexpr std::string_view kLength = ".length";  // of the cache's state
+  constexpr std::string_view kLength = ".length";  // suffix of the name of a cache's state
   std::string cache = "a KeyValueCache";
   if (input_name.ends_with(kLength)) {
     const auto name = std::string_view(input_name).substr(0, input_name.size() - kLength.size());

@@ -10,14 +10,15 @@
 
 namespace weft {
 
-/// An index that isn't accepted, and the number of the program's input that has it.
+/// The error for an index that isn't accepted. It has the number of the program input that holds
+/// the index.
 class IndexFault : public Error {
  public:
   IndexFault(std::string message, std::int64_t index, std::uint32_t input)
       : Error(Errc::invalid_argument, std::move(message)), index_(index), input_(input) {}
 
   std::int64_t index() const { return index_; }
-  /// kNoId: it was computed in the program.
+  /// Returns kNoId if the program computed the index.
   std::uint32_t input() const { return input_; }
 
  private:
@@ -26,20 +27,20 @@ class IndexFault : public Error {
 };
 
 struct IndexCheck {
-  std::int64_t limit;           ///< accepts 0..limit-1,
-  std::int64_t ignored;         ///< and this value; 0: no other
-  std::int64_t new_tokens;      ///< the index is the length of a KeyValueCache; -1: it isn't
-  std::string loc;              ///< of the op
+  std::int64_t limit;           ///< accepts 0..limit-1
+  std::int64_t ignored;         ///< another accepted value; 0: there is none
+  std::int64_t new_tokens;      ///< if the index is a KeyValueCache's length, else -1
+  std::string loc;              ///< source line of the op
   std::uint32_t input = kNoId;  ///< number of the input whose elements are the index
   std::string input_name;
 
-  /// `source`: the value whose elements the index has.
+  /// `source` is the value whose elements are the indices.
   IndexCheck(const Program& program, OpId op, ValueId source);
 
   bool allows(std::int64_t index) const {
     return (index >= 0 && index < limit) || (index == ignored && ignored != 0);
   }
-  /// Throws IndexFault, naming the index, or the cache that is full, and the op's line.
+  /// Throws IndexFault. The message names the index, or the cache that is full, and the op's line.
   [[noreturn]] void refuse(std::int64_t index) const;
 
  private:

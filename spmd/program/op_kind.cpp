@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// By number; "" where there is no op.
+/// The names by number; "" for a number without an op.
 constexpr std::array<std::string_view, kOpNumberMax> kNames = [] {
   std::array<std::string_view, kOpNumberMax> names{};
 #define WEFT_NAME(name, number) names[number] = #name;

@@ -1,5 +1,5 @@
 #pragma once
-/// OpKind: the operations of a Program. Each op is described by its row (ops/rows.hpp).
+/// OpKind: the operations of a Program. The row of each op describes it (ops/rows.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -13,24 +13,24 @@ namespace weft {
 enum class OpKind : std::uint16_t { WEFT_OPS(WEFT_KIND) };
 #undef WEFT_KIND
 
-/// Every number of an OpKind is smaller.
+/// The number of every OpKind is smaller than this.
 inline constexpr std::size_t kOpNumberMax = 256;
 
 enum class CompareDirection : std::uint8_t { eq, ne, lt, le, gt, ge };
-/// "eq", "ne", ...
+/// Returns "eq", "ne" and so on.
 std::string_view to_string(CompareDirection direction) noexcept;
 
-/// "dot_general".
+/// Returns for example "dot_general".
 std::string_view to_string(OpKind kind) noexcept;
-/// Whether there is an op of this number.
+/// Returns whether an op has this number.
 bool is_op_kind(std::uint16_t number) noexcept;
 /// Throws invalid_argument for an unknown name.
 OpKind parse_op_kind(std::string_view name);
 
-/// Most operands of a concatenate; Builder::concatenate splits longer lists.
+/// The largest number of operands of a concatenate; Builder::concatenate splits longer lists.
 inline constexpr std::size_t kConcatenateCountMax = 8;
 inline constexpr std::size_t kCustomOperandCountMax = 8;
-/// Most operands of any op.
+/// The largest number of operands of any op.
 inline constexpr std::size_t kOperandCountMax = 8;
 
 }  // namespace weft

@@ -1,7 +1,8 @@
 #pragma once
-/// The ops' names, which are StableHLO's where it has them, and their numbers, which are written to
-/// files and never change. Adding an op: a line here, a row in its family's file (ops/), a line in
-/// the device's table of kernels, an example in the tests. Each that is missing fails the build.
+/// The names and numbers of the ops. Names are StableHLO's where it has the op. Numbers are written
+/// to files and never change. To add an op, add a line here, a row in its family's file (ops/), a
+/// line in the device's table of kernels, and an example in the tests. The build fails if one is
+/// missing.
 
 // clang-format off
 #define WEFT_OPS(OP)            \

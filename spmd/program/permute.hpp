@@ -1,5 +1,5 @@
 #pragma once
-/// The shards that a collective_permute exchanges.
+/// The chips that exchange shards in a collective_permute.
 
 #include <span>
 #include <vector>
@@ -8,13 +8,14 @@
 
 namespace weft {
 
-/// The atoms of `from` and `to`, ascending: chips exchange shards only within groups of these.
+/// Returns the atoms of `from` and `to`, ascending. Chips exchange shards only within groups of
+/// these atoms.
 AtomList permute_atoms(const Mesh& mesh, std::span<const AtomList> from,
                        std::span<const AtomList> to);
 
-/// For each position, the position whose shard under `from` (atoms per dim) is its own shard under
-/// `to`. If several hold it: itself if it is among them, else the lowest. `from` and `to` divide
-/// every dim into equally many parts.
+/// Returns, for each position, the position that holds under `from` (atoms per dim) the shard that
+/// this one needs under `to`. If several positions hold the shard, it is the position itself if
+/// possible, else the lowest. `from` and `to` divide every dim into equally many parts.
 std::vector<int> permute_sources(const Mesh& mesh, std::span<const AtomList> from,
                                  std::span<const AtomList> to);
 

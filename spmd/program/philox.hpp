@@ -1,7 +1,7 @@
 #pragma once
 /// Philox4x32-10, the counter-based random generator of J. Salmon, M. Moraes, R. Dror and D. Shaw,
 /// "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). A number is a pure function of key and
-/// counter, so it doesn't depend on who draws it, or in which order.
+/// counter, so it depends neither on the caller nor on the order of calls.
 
 #include <array>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace weft {
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// Four random words.
+/// Returns four random words.
 constexpr PhiloxBlock philox(PhiloxBlock counter, PhiloxKey key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t even = std::uint64_t{0xD2511F53} * counter[0];
@@ -27,14 +27,14 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, PhiloxKey key) {
   return counter;
 }
 
-/// Block `number` of rng_bit_generator: key = state[0..1], counter = (number, state[2..3]).
+/// Returns block `number` of rng_bit_generator: key = state[0..1], counter = (number, state[2..3]).
 constexpr PhiloxBlock generator_block(const PhiloxBlock& state, std::uint64_t number) {
   return philox({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
                  state[2], state[3]},
                 {state[0], state[1]});
 }
 
-/// FNV-1a: tells the streams of differently named tensors apart, the same on every machine.
+/// FNV-1a. Gives tensors of different names different streams, which are the same on every machine.
 constexpr std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) {
@@ -43,7 +43,7 @@ constexpr std::uint64_t stream_of(std::string_view name) {
   return hash;
 }
 
-/// The random word of a tensor's element: key = seed, counter = (element, stream).
+/// Returns the random word of one element of a tensor: key = seed, counter = (element, stream).
 constexpr std::uint32_t random_word(std::uint64_t seed, std::uint64_t stream,
                                     std::uint64_t element) {
   const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
@@ -51,7 +51,7 @@ constexpr std::uint32_t random_word(std::uint64_t seed, std::uint64_t stream,
   return generator_block({low(seed), high(seed), low(stream), high(stream)}, element)[0];
 }
 
-/// Uniform in [0, 1): the upper 24 bits, all that a float holds.
+/// Returns a uniform number in [0, 1). It uses the upper 24 bits because a float holds no more.
 constexpr float uniform(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24F; }
 
 }  // namespace weft

@@ -5,7 +5,8 @@
 namespace weft {
 namespace {
 
-/// `list` may lie in `to` (an op made from another one), so it must not move while it is read.
+/// `list` may be a part of `to` (an op made from another one), so its memory must not move while it
+/// is read.
 template <typename T>
 void append(std::vector<T>& to, std::span<const T> list) {
   if (to.capacity() - to.size() < list.size()) {
@@ -75,7 +76,7 @@ std::int64_t Program::intern_target(const CustomTarget& target) {
 }
 
 LocId Program::intern_loc(std::string_view text) {
-  // From the back: the line of the op before is the likeliest.
+  // The search begins at the end because the line of the previous op is the most likely one.
   const auto found = std::find(locs.rbegin(), locs.rend(), text);
   if (found != locs.rend()) return static_cast<LocId>(locs.rend() - found - 1);
   locs.emplace_back(text);

@@ -21,12 +21,12 @@ inline constexpr std::uint32_t kNoId = 0xffffffffU;
 
 enum class InputKind : std::uint8_t { param, opt_state, data, runtime_scalar, buffer };
 std::string_view to_string(InputKind kind) noexcept;
-/// Whether inputs of the kind are kept from step to step under their names.
+/// Returns whether inputs of this kind persist from step to step under their names.
 constexpr bool is_state(InputKind kind) {
   return kind == InputKind::param || kind == InputKind::opt_state || kind == InputKind::buffer;
 }
 
-/// Line of the user's source that a value comes from; interned, 0 is unknown.
+/// The line of the user's source that created a value. Lines are interned; 0 means unknown.
 using LocId = std::uint32_t;
 
 struct ProgramInput {
@@ -34,17 +34,17 @@ struct ProgramInput {
   InputKind kind = InputKind::data;
   std::string name;
   Sharding sharding;  ///< requested (global program) or actual (chip's program)
-  LocId loc = 0;      ///< of the call that made it; not in the fingerprint
+  LocId loc = 0;      ///< line of the call that made it; not in the fingerprint
 };
 
 struct ProgramOutput {
   ValueId value = kNoId;
   std::string name;
   Sharding sharding;          ///< as for inputs
-  std::int32_t updates = -1;  ///< index of the input, state, whose next version this is
+  std::int32_t updates = -1;  ///< index of the input (state) whose next version this is
 };
 
-/// The target of a custom_call. Its function is found by the name (custom_call.hpp).
+/// The target of a custom_call. Its function is found by the name (custom_function.hpp).
 struct CustomTarget {
   std::string name;
   std::string rule;  ///< the grammar is in rules/rule_text.hpp
@@ -53,21 +53,21 @@ struct CustomTarget {
 };
 
 struct Program {
-  // Values: type and defining op (kNoId: an input).
+  // These describe values: type and defining op (kNoId: an input).
   std::vector<TensorType> value_types;
   std::vector<OpId> value_ops;
-  // Ops.
+  // These describe ops.
   std::vector<OpKind> op_kinds;
-  std::vector<std::uint32_t> operand_begin{0};  // n+1 entries, into operands
+  std::vector<std::uint32_t> operand_begin{0};  // n+1 entries: indices into operands
   std::vector<ValueId> operands;
-  std::vector<ValueId> results;              // every op has one
-  std::vector<std::uint32_t> attr_begin{0};  // n+1 entries, into attrs
+  std::vector<ValueId> results;              // every op has one result
+  std::vector<std::uint32_t> attr_begin{0};  // n+1 entries: indices into attrs
   std::vector<std::int64_t> attrs;
-  std::vector<LocId> op_locs;  // outside the fingerprint
-  // Side tables.
+  std::vector<LocId> op_locs;  // not in the fingerprint
+  // Attributes of ops refer to these side tables.
   std::vector<std::byte> const_pool;  // each constant aligned to 8 bytes
   std::vector<Sharding> constraints;
-  std::vector<CustomTarget> custom_targets;  // each once
+  std::vector<CustomTarget> custom_targets;  // without duplicates
   std::vector<std::string> locs{""};         // "train.cpp:41"
   std::vector<ProgramInput> inputs;
   std::vector<ProgramOutput> outputs;
@@ -86,27 +86,28 @@ struct Program {
   std::span<const std::int64_t> op_attrs(OpId op) const {
     return std::span(attrs).subspan(attr_begin[op], attr_begin[op + 1] - attr_begin[op]);
   }
-  /// Whether all elements are equal: a constant of one value, or a broadcast scalar.
+  /// Returns whether all elements are equal: the op is a constant of one value, or a broadcast
+  /// scalar.
   bool is_fill(OpId op) const;
-  /// The target of a custom_call.
+  /// Returns the target of a custom_call.
   const CustomTarget& custom_target(OpId op) const {
     return custom_targets[static_cast<std::size_t>(op_attrs(op)[0])];
   }
-  /// The "file:line" of an op, "" if unknown.
+  /// Returns the "file:line" of an op, "" if unknown.
   const std::string& loc(OpId op) const { return locs[op_locs[op]]; }
 
-  /// Appends without inference or checks (builder.hpp infers, verify.hpp checks).
+  /// Appends an input without inference or checks (builder.hpp infers, verify.hpp checks).
   ValueId add_input(TensorType type, InputKind kind, std::string name, const Sharding& sharding,
                     LocId loc = 0);
   ValueId add_op(OpKind kind, std::span<const ValueId> op_operands,
                  std::span<const std::int64_t> op_attrs, TensorType result_type, LocId loc = 0);
   void add_output(ValueId value, std::string name, const Sharding& sharding,
                   std::int32_t updates = -1);
-  /// The index of a target.
+  /// Returns the index of a target; adds the target if it is new.
   std::int64_t intern_target(const CustomTarget& target);
-  /// The id of a "file:line" text.
+  /// Returns the id of a "file:line" text.
   LocId intern_loc(std::string_view text);
-  /// Makes room for as many values and ops as the other has: a pass makes about as many.
+  /// Reserves memory for as many values and ops as `other` has, because a pass makes about as many.
   void reserve(const Program& other);
   /// Empties the program but keeps the memory of its tables for the next one.
   void clear();

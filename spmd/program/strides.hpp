@@ -1,5 +1,5 @@
 #pragma once
-/// Where elements lie in row-major arrays.
+/// The positions of elements in row-major arrays.
 
 #include <cstdint>
 #include <span>
@@ -9,22 +9,22 @@
 
 namespace weft {
 
-/// Distance in elements between neighbours along each dim.
+/// Returns the distance in elements between neighbours along each dim.
 std::vector<std::int64_t> row_major_strides(const Shape& shape);
 
-/// sum(index[d] * strides[d]) for every index below `sizes`, in row-major order.
+/// Returns sum(index[d] * strides[d]) for every index below `sizes`, in row-major order.
 std::vector<std::int64_t> offsets(std::span<const std::int64_t> sizes,
                                   std::span<const std::int64_t> strides);
 
-/// Of the elements of `shape` at start + i * stride in each dim, within a row-major array of
-/// `whole`.
+/// Returns the offsets, in a row-major array of shape `whole`, of a part of shape `shape`. Its
+/// element i is at start + i * stride in each dim.
 std::vector<std::int64_t> places(const Shape& whole, const Shape& shape,
                                  std::span<const std::int64_t> start,
                                  std::span<const std::int64_t> stride);
-/// The same, of neighbours.
+/// Returns the offsets of a contiguous part of shape `part` that begins at `at`.
 std::vector<std::int64_t> box(const Shape& whole, const Shape& part,
                               std::span<const std::int64_t> at);
-/// Of part `i` of `parts` equal ones along `dim`.
+/// Returns the offsets of part `i` when `dim` is divided into `parts` equal parts.
 std::vector<std::int64_t> part_of(const Shape& whole, int dim, std::int64_t i, std::int64_t parts);
 
 }  // namespace weft

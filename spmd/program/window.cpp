@@ -5,7 +5,7 @@ namespace {
 
 using Field = std::int64_t WindowDim::*;
 
-/// In the order of the attributes.
+/// The fields in the order of the attributes.
 constexpr std::array<Field, 5> kConvolutionFields{&WindowDim::stride, &WindowDim::low,
                                                   &WindowDim::high, &WindowDim::base_dilation,
                                                   &WindowDim::dilation};

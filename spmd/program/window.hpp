@@ -1,5 +1,5 @@
 #pragma once
-/// Windows: what convolution, reduce_window and select_and_scatter slide over an operand, and the
+/// Windows that convolution, reduce_window and select_and_scatter slide over an operand, and the
 /// attributes of these ops.
 
 #include <cstdint>
@@ -12,29 +12,29 @@
 
 namespace weft {
 
-/// Along one dim: element k of window o lies on element i of the operand where
-/// `o * stride + k * dilation - low == i * base_dilation`. All counts are of elements.
+/// A window along one dim. Element k of window o lies on element i of the operand where `o * stride
+/// + k * dilation - low == i * base_dilation`. All fields count elements.
 struct WindowDim {
   std::int64_t size = 1;           ///< elements of a window
-  std::int64_t stride = 1;         ///< from window to window
-  std::int64_t low = 0;            ///< padding before the operand; negative takes elements away
-  std::int64_t high = 0;           ///< and behind it
-  std::int64_t base_dilation = 1;  ///< from element to element of the operand
-  std::int64_t dilation = 1;       ///< from element to element of a window
+  std::int64_t stride = 1;         ///< distance between windows
+  std::int64_t low = 0;            ///< padding before the operand; if negative, removes elements
+  std::int64_t high = 0;           ///< padding after the operand; if negative, removes elements
+  std::int64_t base_dilation = 1;  ///< distance between elements of the operand
+  std::int64_t dilation = 1;       ///< distance between elements of a window
 
   friend bool operator==(const WindowDim&, const WindowDim&) = default;
 };
 
-/// What `size` elements span that are `dilation` apart.
+/// Returns the length that `size` elements span if they are `dilation` apart.
 std::int64_t dilated(std::int64_t size, std::int64_t dilation);
-/// How many windows lie on an operand of `size` elements.
+/// Returns the number of windows that fit on an operand of `size` elements.
 std::int64_t window_count(const WindowDim& window, std::int64_t size);
-/// The element of an operand of `size` on which element k of window o lies; -1 in the padding and
-/// between elements.
+/// Returns the element of an operand of `size` that element k of window o lies on; -1 if it lies in
+/// the padding or between elements.
 std::int64_t element_under(const WindowDim& window, std::int64_t o, std::int64_t k,
                            std::int64_t size);
-/// The window that leads back from the `count` windows to the operand's `size` elements: element
-/// i's window has, in reverse order, the windows that element i is in.
+/// Returns the window for the way back, from the `count` windows to the operand's `size` elements.
+/// The window of element i lists, in reverse order, the windows that contain element i.
 WindowDim transposed(const WindowDim& window, std::int64_t size, std::int64_t count);
 
 /// A matrix product, (batch x input feature) * (input feature x output feature), summed over a
@@ -43,25 +43,28 @@ struct Convolution {
   std::vector<std::int64_t> lhs{};     ///< batch, input feature, spatial..
   std::vector<std::int64_t> rhs{};     ///< input feature, output feature, spatial..
   std::vector<std::int64_t> result{};  ///< batch, output feature, spatial..
-  std::vector<WindowDim> window{};     ///< of each spatial dim; sizes are those of rhs
-  /// Windows read rhs from its end. One flag for all dims, so that every gradient is a convolution.
+  std::vector<WindowDim> window{};     ///< per spatial dim; the sizes are those of rhs
+  /// Windows read rhs from its end. One flag serves all dims, so that every gradient is a
+  /// convolution.
   bool reversed = false;
-  /// Empty, or the dim of lhs, rhs and result that counts convolutions side by side.
+  /// Empty, or the dim of lhs, rhs and result along which independent convolutions stand side by
+  /// side.
   std::vector<std::int64_t> group{};
 };
 std::vector<std::int64_t> to_attrs(const Convolution& convolution);
-/// `attrs` of as many words as a convolution has.
+/// Reads the attribute words of a convolution.
 Convolution convolution_of(std::span<const std::int64_t> attrs, const Shape& rhs);
-/// Number of spatial dims by the number of attribute words; 0 if a convolution never has so many.
+/// Returns the number of spatial dims, given the number of attribute words; 0 if no convolution has
+/// that many words.
 std::size_t spatial_count(std::size_t attr_count);
 
-/// What a reduce_window does, and a select_and_scatter undoes.
+/// The windows of a reduce_window, or of the select_and_scatter that is its gradient.
 struct WindowReduction {
   ReduceKind kind = ReduceKind::add;
-  std::vector<WindowDim> dims{};  ///< of each dim of the operand
+  std::vector<WindowDim> dims{};  ///< per dim of the operand
 };
 std::vector<std::int64_t> to_attrs(const WindowReduction& reduction);
-/// `attrs` of 1 + 6 words a dim.
+/// Reads `attrs`, which has 1 word and then 6 words per dim.
 WindowReduction window_reduction_of(std::span<const std::int64_t> attrs);
 
 }  // namespace weft

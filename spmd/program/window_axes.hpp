@@ -1,5 +1,5 @@
 #pragma once
-/// Where windows meet the elements of an operand, as offsets into row-major arrays.
+/// The offsets, in row-major arrays, at which windows meet the elements of an operand.
 
 #include "spmd/program/window.hpp"
 
@@ -9,27 +9,28 @@ namespace weft {
 struct WindowAxis {
   WindowDim window{};
   std::int64_t size = 1;   ///< of the operand
-  std::int64_t count = 1;  ///< of windows
+  std::int64_t count = 1;  ///< number of windows
   std::int64_t operand_stride = 1;
   std::int64_t window_stride = 1;
-  std::int64_t place_first = 0;  ///< of rhs: where a window's first element is read, and the next
+  std::int64_t place_first = 0;  ///< offset in rhs of a window's first element
   std::int64_t place_stride = 0;
 };
 
-/// Of all dims of a reduce_window from `operand` to `windows`.
+/// Returns the axes of all dims of a reduce_window from `operand` to `windows`.
 std::vector<WindowAxis> window_axes(const WindowReduction& reduction, const Shape& operand,
                                     const Shape& windows);
-/// Of the spatial dims of a convolution.
+/// Returns the axes of the spatial dims of a convolution.
 std::vector<WindowAxis> window_axes(const Convolution& convolution, const Shape& lhs,
                                     const Shape& rhs, const Shape& result);
 
-/// Offsets of a window, of an element of the operand in it, and of that element's place in rhs.
+/// Offsets of a window, of an operand element in that window, and of the element of rhs that
+/// multiplies it.
 struct Meeting {
   std::int64_t window = 0;
   std::int64_t operand = 0;
   std::int64_t place = 0;
 };
-/// All meetings. Those of one window come in row-major order of the places in it.
+/// Returns all meetings. The meetings of one window are in row-major order of their places in it.
 std::vector<Meeting> meetings(std::span<const WindowAxis> axes);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// WordHash: a hash for tables in memory. What is kept or compared across processes has a
+/// WordHash: a hash for tables in memory. Values that are stored or compared across processes use a
 /// Fingerprint instead.
 
 #include <cstddef>

@@ -16,7 +16,8 @@ class Run {
       const std::function<ChipElements(OpId)>& evaluate)
       : program_(program), loops_(program), values_(values), chips_(chips), evaluate_(evaluate) {}
 
-  /// False if a test of the loop doesn't hold, at which this ends.
+  /// Runs the ops. Returns false, without running the rest, as soon as a test of the loop doesn't
+  /// hold.
   bool ops(OpId begin, OpId end) {
     for (OpId op = begin; op < end; ++op) {
       const OpKind kind = program_.kind(op);
@@ -39,7 +40,7 @@ class Run {
   }
 
  private:
-  /// A predicate is the same on all chips.
+  /// Reads a predicate, which is the same on all chips.
   bool holds(ValueId predicate) const {
     const ChipElements& chips = values_[predicate];
     for (const Elements& other : chips) WEFT_CHECK(other == chips[0], predicate);
@@ -60,25 +61,26 @@ class Run {
   void iterate(const LoopRange& range) {
     const std::int64_t length = length_of_loop(program_, range.begin);
     const bool reversed = is_reversed_loop(program_, range.begin);
-    // An operand of the carries, too.
+    // The loop's own value is an operand of the carries.
     values_[program_.result(range.begin)] = ChipElements(chips_, {0});
     for (const OpId carry : range.carries) values_[program_.result(carry)] = evaluate_(carry);
     for (std::int64_t i = 0; length == 0 || i < length; ++i) {
       const auto number = static_cast<double>(reversed ? length - 1 - i : i);
       values_[program_.result(range.begin)] = ChipElements(chips_, {number});
       if (!ops(range.begin + 1, range.end)) break;
-      // All together, as what one carry becomes may be another carry. The results were taken first.
+      // All carries change together, because the next value of one carry may be another carry. The
+      // results were taken first.
       for (const OpId next : range.nexts) {
         values_[program_.op_operands(next)[1]] = values_[program_.result(next)];
       }
     }
-    // Where a test has ended the loop, perhaps at once.
+    // The test has ended the loop, perhaps before the first iteration.
     for (const OpId next : range.nexts) {
       values_[program_.result(next)] = values_[program_.op_operands(next)[1]];
     }
   }
 
-  /// Writes the iteration's part of a stack.
+  /// Writes this iteration's part of a stack.
   void put(OpId stack) {
     const auto operands = program_.op_operands(stack);
     ChipElements& whole = values_[program_.result(stack)];

@@ -1,6 +1,6 @@
 #pragma once
-/// The order in which the reference interpreters run ops: a loop's as often as its length or test
-/// says, and those of one of two branches.
+/// The order in which the reference interpreters run ops. They repeat the ops of a loop as often as
+/// its length or test says, and run only one of two branches.
 
 #include <functional>
 #include <vector>
@@ -9,11 +9,12 @@
 
 namespace weft {
 
-/// A value on every chip, by position.
+/// A value on every chip, indexed by position.
 using ChipElements = std::vector<Elements>;
 
-/// Sets the values of all ops on so many chips. `evaluate` makes the value of one op from `values`;
-/// it isn't asked for `loop`, `stack` and `merge`, and for `carry` only before the first iteration.
+/// Computes the values of all ops on `chips` chips. `evaluate` makes the value of one op from
+/// `values`. It isn't called for `loop`, `stack` and `merge`; for `carry` it is called only before
+/// the first iteration.
 void run_ops(const Program& program, std::vector<ChipElements>& values, std::size_t chips,
              const std::function<ChipElements(OpId)>& evaluate);
 

@@ -81,7 +81,8 @@ class Simulation {
     return parts;
   }
 
-  /// Of the group's chips, joined. Chips that no dim tells apart have equal values.
+  /// Joins the parts of the group's chips, as `leave` does. Chips that no dim tells apart have
+  /// equal values.
   ChipElements left(OpId op, const ChipElements& x) const {
     const Shape& part = program_.shape(program_.op_operands(op)[0]);
     const Shape& whole = program_.shape(program_.result(op));
@@ -118,14 +119,15 @@ void check_shard(const Mesh& mesh, std::string_view name, const TensorType& glob
   }
 }
 
-/// The shape of all shards put together: the global shape, enlarged by any padding.
+/// Returns the shape of all shards put together: the global shape plus any padding.
 Shape stored_shape(const Mesh& mesh, const Shape& local, const Sharding& sharding) {
   Shape stored = local;
   for (int dim = 0; dim < local.size(); ++dim) stored[dim] *= mesh.count(sharding.dims[index(dim)]);
   return stored;
 }
 
-/// Fills padding with NaN, or 1 for integers, since no result may depend on it.
+/// Cuts a global tensor into shards. Fills padding with NaN, or 1 for integers, since no result may
+/// depend on it.
 ChipElements cut(const Mesh& mesh, const Elements& whole, const TensorType& global,
                  const Shape& local, const Sharding& sharding) {
   const Shape stored = stored_shape(mesh, local, sharding);

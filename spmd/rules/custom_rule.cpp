@@ -16,7 +16,7 @@ using Names = std::span<const RuleText::Name>;
 
 Names names_of(const RuleText& rule) { return std::span(rule.names).first(rule.num_names); }
 
-/// "b s": the names of the factors of a type, or of all factors.
+/// Returns the names of the factors of a type, or of all factors, such as "b s".
 std::string joined(const RuleText& rule, std::string_view between,
                    std::optional<FactorType> type = {}) {
   std::string text;
@@ -58,7 +58,7 @@ std::string explain(const RuleFault& fault, std::string_view text) {
   }
 }
 
-/// Sets the type of the factors that a CustomOp's field names, beside the rule's text.
+/// Sets the type of the factors that a field of CustomOp names in addition to the rule's text.
 void set_types(RuleText& rule, std::string_view field, std::span<const std::string> names,
                FactorType type) {
   for (const std::string& name : names) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The sharding rules of custom_calls, as users and programs write them (rule_text.hpp).
+/// The sharding rules of custom_calls, in the form that users and programs write (rule_text.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -12,21 +12,22 @@
 
 namespace weft {
 
-/// Reads `text`, such as "b s, s -> b s", which must outlive the rule. Throws invalid_argument with
-/// the field (sharding_rule, need_replication_factors or reduction_factors), its content, and how
-/// to fix it.
+/// Reads `text`, such as "b s, s -> b s", which must outlive the rule. Throws invalid_argument; the
+/// message has the field (sharding_rule, need_replication_factors or reduction_factors), its
+/// content, and how to fix it.
 RuleText make_custom_rule(std::string_view text, std::span<const std::string> need_replication,
                           std::span<const std::string> reduction);
 
-/// The rule as programs and plans store it, with all clauses that aren't empty.
+/// Returns the rule as programs and plans store it, with all clauses that aren't empty.
 std::string to_text(const RuleText& rule);
-/// Reads such a text, which must outlive the rule.
+/// Reads a text that to_text() wrote; it must outlive the rule.
 RuleText parse_custom_rule(std::string_view text);
 
-/// The size of each factor; -1 for a factor that no operand has. Throws invalid_argument for
-/// operands that don't fit the rule.
+/// Returns the size of each factor; -1 for a factor that no operand has. Throws invalid_argument
+/// for operands that don't fit the rule.
 std::vector<std::int64_t> factor_sizes(const RuleText& rule, std::span<const TensorType> operands);
-/// Throws invalid_argument unless `result` fits the rule, given factor_sizes() of the operands.
+/// Throws invalid_argument unless `result` fits the rule. `sizes` are the factor_sizes() of the
+/// operands.
 void check_custom_result(const RuleText& rule, std::span<const std::int64_t> sizes,
                          const TensorType& result);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// FactorRule: how the dims of an op's operands and result correspond (Shardy's op sharding rules).
-/// Propagation and partitioning read nothing else about how an op may be cut.
+/// FactorRule: the correspondence between the dims of an op's operands and of its result (Shardy's
+/// op sharding rules). Propagation and partitioning use nothing else to decide how to shard an op.
 
 #include <cstdint>
 #include <utility>
@@ -13,8 +13,8 @@
 
 namespace weft {
 
-/// pass_through: the op works on each part alone. reduction: parts give partial results.
-/// need_replication: the op can't be cut along the factor.
+/// pass_through: the op works on each part alone. reduction: the parts give partial results.
+/// need_replication: the op can't be sharded along the factor.
 enum class FactorType : std::uint8_t { pass_through, reduction, need_replication };
 
 struct Factor {
@@ -23,19 +23,19 @@ struct Factor {
   ReduceKind reduce_kind = ReduceKind::add;
 };
 
-/// The most factors that a rule can have, and that a dim can consist of.
+/// The largest number of factors in a rule, and in one dim.
 inline constexpr std::size_t kFactorCountMax = 32;
 inline constexpr std::size_t kDimFactorCountMax = 15;
 
 using DimFactors = InplaceVector<std::uint8_t, kDimFactorCountMax>;
 
-/// dims[tensor][dim] lists the dim's factors, major to minor; tensors are the operands, then the
-/// result. The factors' sizes multiply to the dim's size. A dim without factors can't be cut. A
-/// factor occurs at most once in a tensor.
+/// dims[tensor][dim] lists the factors of a dim, major to minor; the tensors are the operands, then
+/// the result. The product of the factors' sizes is the dim's size. A dim without factors can't be
+/// sharded. A factor occurs at most once in a tensor.
 struct FactorRule {
   std::vector<Factor> factors;
   std::vector<InplaceVector<DimFactors, kDimCountMax>> dims;
-  bool elementwise = false;  ///< elementwise, reshape, transpose: propagated first
+  bool elementwise = false;  ///< elementwise, reshape or transpose: propagation treats it first
 };
 
 /// A rule under construction.
@@ -44,7 +44,7 @@ class RuleMaker {
   void add_tensor(const Shape& shape) {
     rule_.dims.emplace_back(static_cast<std::size_t>(shape.size()));
   }
-  /// Returns the factor's number, which is below kFactorCountMax.
+  /// Adds a factor and returns its number, which is below kFactorCountMax.
   int add_factor(std::int64_t size, FactorType type = FactorType::pass_through,
                  ReduceKind reduce_kind = ReduceKind::add) {
     WEFT_CHECK(rule_.factors.size() < kFactorCountMax, rule_.factors.size());

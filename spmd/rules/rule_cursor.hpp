@@ -6,7 +6,7 @@
 
 namespace weft {
 
-/// A reading position, which moves past the tokens and words that it accepts.
+/// A reading position. It moves past the tokens and words that it accepts.
 class RuleCursor {
  public:
   constexpr explicit RuleCursor(std::string_view text) : text_(text) {}

@@ -3,8 +3,8 @@
 namespace weft {
 namespace {
 
-/// How many dims each name stands for. A name with `*` stands for the dims that a tensor's other
-/// names leave, in a tensor where the counts of all others are known.
+/// Returns the number of dims that each name stands for. A name with `*` stands for the remaining
+/// dims of a tensor in which the counts of all other names are known.
 std::array<int, kFactorCountMax> count_dims(const RuleText& text,
                                             std::span<const Shape* const> tensors) {
   std::array<int, kFactorCountMax> counts{};

@@ -1,15 +1,15 @@
 #pragma once
-/// RuleText: a sharding rule that is written as a text, of an own op or of a custom_call:
+/// RuleText: the text of a sharding rule, of one of weft's own ops or of a custom_call:
 ///
 ///   rule   = tensor {"," tensor} "->" tensor {clause}      "b s, s -> b s"
 ///   tensor = {name}                                        a name for each dim
 ///   clause = (" reduction={" | " need_replication={") names "}"
 ///
-/// Dims of the same name are one factor: they have the same size and are cut alike. A factor that
-/// isn't both in an operand and in the result needs replication, unless it is a reduction. Rules of
-/// weft's own ops may also contain: "d*", which stands for any number of dims; "free={..}", factors
-/// of the result that each chip can make for itself; "order={..}", the order of the factors, which
-/// decides between equally good assignments.
+/// Dims of the same name are one factor: they have the same size and are sharded alike. A factor
+/// that isn't both in an operand and in the result needs replication, unless it is a reduction.
+/// Rules of weft's own ops may also contain "d*", which stands for any number of dims; "free={..}",
+/// which lists factors of the result that each chip can make for itself; and "order={..}", which
+/// orders the factors and so decides between equally good assignments.
 
 #include <array>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace weft {
 struct RuleText {
   static constexpr std::size_t kTensorCountMax = 9;
   struct Name {
-    std::string_view name{};  ///< part of the text, which must outlive this
+    std::string_view name{};  ///< a part of the text, which must outlive the RuleText
     bool any_count = false;   ///< stands for any number of dims
     bool in_operands = false;
     bool in_result = false;
@@ -45,7 +45,7 @@ struct RuleText {
   constexpr const TensorDims& result() const { return tensors[num_tensors - 1]; }
 };
 
-/// What is wrong with a text.
+/// The error in a text.
 struct RuleFault {
   enum class Kind : std::uint8_t {
     none,
@@ -67,8 +67,8 @@ struct RuleFault {
   constexpr explicit operator bool() const { return kind != Kind::none; }
 };
 
-/// The rule for operands and a result of these shapes. If the dtype can't be added up (`adds` is
-/// false), reduction factors need replication.
+/// Returns the rule for operands and a result of these shapes. If the dtype can't be added up
+/// (`adds` is false), reduction factors need replication.
 FactorRule to_factor_rule(const RuleText& text, std::span<const Shape* const> tensors, bool adds);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// Call: one call of the tensor API. For the files of this folder.
+/// Call: one call of the tensor API. Only the files of this folder use it.
 
 #include <cstdint>
 #include <initializer_list>
@@ -16,16 +16,18 @@ namespace weft {
 
 using Dims = std::vector<std::int64_t>;
 
-/// The mesh's axes that have some of the atoms: `"data", "model"`.
+/// Returns the mesh's axes that have any of the atoms: `"data", "model"`.
 std::string axes_text(const Mesh& mesh, AtomMask atoms);
 
-/// Whether sums and products are i32 (torch: i64), in which more of them fit.
+/// Returns whether sums and products of the dtype are computed in i32, because the dtype itself
+/// would soon overflow (torch: i64).
 inline bool is_summed_as_i32(DType dtype) {
   return dtype == DType::pred || dtype == DType::i8 || dtype == DType::u8;
 }
 
-/// While it lives, ops are recorded with the location `loc`. In nested calls (cross_entropy calls
-/// mean) name and location are those of the outermost call, which is the user's.
+/// Gives the location `loc` to the ops that are recorded during its lifetime. In nested calls
+/// (cross_entropy calls mean) name and location are those of the outermost call, which is the
+/// user's.
 class Call {
  public:
   /// Throws not_found outside of a RuntimeScope.
@@ -38,38 +40,39 @@ class Call {
   Builder* operator->() { return &trace_.builder(); }
   const std::source_location& loc() const { return trace_.site()->loc; }
 
-  /// Throws invalid_argument: "add: what is wrong (at train.cpp:41)".
+  /// Throws invalid_argument with a message such as "add: what is wrong (at train.cpp:41)".
   template <typename... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
     fail(Errc::invalid_argument, "{}: {} (at {})", trace_.site()->function,
          fmt::format(format, std::forward<Args>(args)...), file_line(loc()));
   }
 
-  /// Throws mesh_mismatch unless the program will run on this mesh, because shardings name its
-  /// atoms.
+  /// Throws mesh_mismatch unless the program will run on this mesh. The call names shardings by the
+  /// mesh's atoms.
   void expect_mesh(const Mesh& mesh) const;
-  /// Refuses a sharding of data whose parts don't divide a dim: padding of a batch would take part
-  /// in means. (Computed values are padded by pad_uneven.)
+  /// Refuses a sharding of data if its parts don't divide a dim evenly: the padding of a batch
+  /// would take part in means. (pad_uneven pads computed values.)
   void expect_even(const TensorNode& data, const Mesh& mesh, const Sharding& sharding) const;
-  /// The operand's node; refuses a number and a tensor without a value.
+  /// Returns the operand's node; refuses a number, and a tensor without a value.
   const NodePtr& node(const Operand& x) const {
     if (x.is_number() || !x.tensor().defined()) refuse_operand(x);
     return x.tensor().node();
   }
   const TensorType& type(const Operand& x) const { return node(x)->type; }
-  /// Refuses what isn't a pred[], and in a shard_map what may differ between chips.
+  /// Refuses operands that aren't pred[]. In a shard_map it also refuses values that may differ
+  /// between chips.
   ValueId predicate(const Operand& x);
   ValueId value(const Operand& x) { return trace_.value_of(node(x), loc()); }
-  /// The operand broadcast to this shape; a number becomes a constant of the dtype.
+  /// Returns the operand broadcast to this shape; a number becomes a constant of the dtype.
   ValueId value(const Operand& x, DType dtype, const Shape& shape);
-  /// Numpy's broadcast to a shape that fits.
+  /// Broadcasts the value to a shape that fits by numpy's rules.
   ValueId spread(ValueId value, const Shape& shape);
-  /// An index or labels as i32: i64, which torch has, is converted. Refuses other dtypes.
+  /// Returns an index or labels as i32. Converts i64, which torch uses, and refuses other dtypes.
   Tensor index(const Tensor& given);
   Tensor result(ValueId value) { return trace_.record(value); }
 
-  /// Under autocast: whether an op that runs in autocast's dtype has an f32 operand, or one that
-  /// runs in f32 has a narrower one. Empty tensors don't count.
+  /// Returns whether autocast applies to these operands: the op runs in autocast's dtype and an
+  /// operand is f32, or the op runs in f32 and an operand is narrower. Empty tensors don't count.
   template <typename... Operands>
   bool lowers(const Operands&... operands) const {
     const auto dtype = trace_.modes().autocast;
@@ -80,11 +83,13 @@ class Call {
     const auto dtype = trace_.modes().autocast;
     return dtype && (is_of(operands, *dtype) || ...);
   }
-  /// The tensor converted to autocast's dtype, or to f32; empty or non-floating tensors unchanged.
+  /// Returns the tensor converted to autocast's dtype, or to f32. Empty and non-floating tensors
+  /// remain unchanged.
   Tensor lowered(const Operand& x) { return in_dtype(x, *trace_.modes().autocast); }
   Tensor widened(const Operand& x) { return in_dtype(x, DType::f32); }
 
-  /// function(x), of bf16 and f16 computed in f32: the result alone is rounded, as in torch.
+  /// Returns function(x). For bf16 and f16 it is computed in f32, so that only the result is
+  /// rounded, as in torch.
   template <typename Function>
   Tensor rounded_once(const Operand& x, Function function) {
     const DType dtype = type(x).dtype;
@@ -92,22 +97,25 @@ class Call {
     return in_dtype(function(in_dtype(x, DType::f32)), dtype);
   }
 
-  /// The common dtype of the tensor operands, under autocast the widest; f32 if all are numbers.
+  /// Returns the common dtype of the tensor operands, under autocast the widest; f32 if all
+  /// operands are numbers.
   DType common_dtype(std::initializer_list<const Operand*> operands) const;
-  /// The shape to which numpy's rules broadcast the tensor operands.
+  /// Returns the shape to which numpy's rules broadcast the tensor operands.
   Shape common_shape(std::initializer_list<const Operand*> operands) const;
-  /// `dim`, which counts from the end if it is negative, as an index from 0.
+  /// Returns `dim` as an index from 0; a negative `dim` counts from the end.
   int dim_of(int dim, int num_dims) const;
-  /// The axis of the mesh. Refuses a name that it lacks: "WHAT names axis ..".
+  /// Returns the index of the mesh's axis. Refuses a name that the mesh lacks: "WHAT names axis
+  /// ..".
   int axis_of(const Mesh& mesh, const std::string& name, std::string_view what) const;
-  /// Refuses more than kDimCountMax sizes.
+  /// Returns the sizes as a shape; refuses more than kDimCountMax sizes.
   Shape shape_of(const Dims& sizes) const;
-  /// Distinct dims, ascending; an empty list means all of them.
+  /// Returns the distinct dims, ascending; an empty list means all of them.
   std::vector<std::int64_t> dims_of(const std::vector<int>& dims, int num_dims) const;
 
  private:
   [[noreturn]] void refuse_operand(const Operand& x) const;
-  /// Why shapes may differ in the function of a shard_map(): an operand is whole there.
+  /// Returns a hint for errors about shapes in the function of a shard_map(): an operand is whole
+  /// there.
   std::string whole_operand(std::initializer_list<const Operand*> operands) const;
   static bool is_of(const Operand& x, DType dtype) {
     return !x.is_number() && x.tensor().defined() && x.tensor().type().dtype == dtype;
@@ -118,8 +126,8 @@ class Call {
   bool outermost_;
 };
 
-/// The gradient of a custom op or of custom_vjp(): a CustomVjpRule (passes/grad.hpp) that calls the
-/// function with which the op was registered, or which custom_vjp() was given.
+/// The gradient of a custom op or of custom_vjp(), as a CustomVjpRule (passes/grad.hpp). It calls
+/// the function that was registered with the op, or that custom_vjp() was given.
 std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent);
 
 }  // namespace weft

@@ -15,14 +15,15 @@
 namespace weft {
 namespace {
 
-/// No pass computes otherwise for the value of a constant that only these ops read, so that a
-/// program with an input in its place gives the same bits.
+/// Returns whether the op reads a number without any pass looking at its value. A program with an
+/// input in place of a constant that only such ops read gives the same bits.
 bool reads_any_number(OpKind kind) {
   return is_elementwise(kind) || kind == OpKind::broadcast_in_dim;
 }
 
-/// The constants of one value that may become inputs: no other op reads them, and no function of
-/// shard_map, not even what is computed of constants alone, since what it reads has to enter it.
+/// Returns the constants of one value that may become inputs. Only ops of reads_any_number() may
+/// read them. No function of shard_map may read them or a value that is computed from constants
+/// alone, because an input would have to enter the function.
 std::vector<OpId> numbers_of(const Program& program) {
   std::vector<bool> fixed(program.num_values(), false);
   std::optional<ManualAxes> manual;
@@ -51,7 +52,7 @@ std::span<const std::byte> bytes_of(const Program& program, OpId number) {
       .subspan(static_cast<std::size_t>(attrs[0]), static_cast<std::size_t>(attrs[1]));
 }
 
-/// The program with an input for each of these constants, behind its own inputs.
+/// Returns the program with an input for each of these constants, after the program's own inputs.
 Program with_inputs(const Program& from, std::span<const OpId> numbers) {
   Program program;
   program.reserve(from);
@@ -89,11 +90,11 @@ std::vector<HostData> values_of(const Program& program, std::span<const OpId> nu
 
 }  // namespace
 
-/// The numbers of a site's programs that are alike but for numbers.
+/// The numbers of one site's programs that differ in nothing but numbers.
 struct ChangingNumbers::Form {
-  std::vector<HostData> first;       ///< the values in the first of the programs
-  std::vector<bool> changes;         ///< by number
-  std::optional<Fingerprint> key{};  ///< of the program whose changing numbers are inputs
+  std::vector<HostData> first;       ///< the values in the first of these programs
+  std::vector<bool> changes;         ///< by number: whether it has changed
+  std::optional<Fingerprint> key{};  ///< key of the program whose changing numbers are inputs
 
   std::vector<OpId> changing(const std::vector<OpId>& numbers) const {
     std::vector<OpId> chosen;
@@ -107,8 +108,8 @@ struct ChangingNumbers::Form {
 struct ChangingNumbers::Lifted {
   Program program;
   Fingerprint key{};
-  std::vector<HostData> numbers{};  ///< of its last inputs
-  std::string changed{};            ///< the numbers that have become inputs with this program
+  std::vector<HostData> numbers{};  ///< values of the program's last inputs
+  std::string changed{};            ///< the numbers that became inputs with this program
 };
 
 ChangingNumbers::ChangingNumbers() = default;
@@ -128,7 +129,7 @@ Runtime::RunResult ChangingNumbers::run(Runtime& runtime, const Program& program
   return result;
 }
 
-/// Nothing where the program is to be run as it is.
+/// Returns nothing if the program is to run as it is.
 std::optional<ChangingNumbers::Lifted> ChangingNumbers::lift(const Program& program,
                                                              const Fingerprint& key,
                                                              const RunSite& site) {
@@ -144,7 +145,7 @@ std::optional<ChangingNumbers::Lifted> ChangingNumbers::lift(const Program& prog
     result.key = fingerprint(result.program);
     return result;
   };
-  // Most often the program is like the one before it.
+  // A program usually has the same form as the previous one.
   if (known.last != nullptr && known.last->changes.size() == numbers.size()) {
     Lifted result = lifted(*known.last, {});
     if (result.key == known.last->key) return result;

@@ -10,19 +10,19 @@
 namespace weft {
 namespace {
 
-/// The source of a result when a traced function is run again.
+/// The source of a result when a traced function runs again.
 struct ResultSource {
   enum Kind { output, argument, held } kind = output;
-  std::size_t index = 0;  // of the program's outputs or of the arguments
-  NodePtr node;           // held: a parameter, or a tensor that existed before the call
-  std::shared_ptr<const GradientOf> gradient{};  // of an output
+  std::size_t index = 0;  // index in the program's outputs or in the arguments
+  NodePtr node;           // for `held`: a parameter, or a tensor that existed before the call
+  std::shared_ptr<const GradientOf> gradient{};  // for `output`
 };
 
 /// An argument that the program reads.
 struct ArgumentUse {
   std::size_t input;
   std::size_t argument;
-  std::optional<std::size_t> output;  ///< that updates it
+  std::optional<std::size_t> output;  ///< the output that updates the argument
 };
 
 struct Traced {
@@ -31,7 +31,8 @@ struct Traced {
   std::vector<ResultSource> results;
   bool complete = false;  // one program did the whole call
 
-  /// Whether the state that the function reads is what it was: an AverageScope exchanges it.
+  /// Returns whether the function's state is the same as in the traced call; an AverageScope
+  /// exchanges state.
   bool has_its_state() const {
     const auto& nodes = program.inputs;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -43,7 +44,7 @@ struct Traced {
     return true;
   }
 
-  /// Between calls neither arguments nor results are kept alive.
+  /// Drops arguments and results, so that they aren't kept alive between calls.
   void release() {
     for (const ArgumentUse& use : arguments) {
       program.inputs[use.input] = nullptr;
@@ -59,14 +60,14 @@ void append_bits(std::string& key, const void* bytes, std::size_t size) {
   key.append(static_cast<const char*>(bytes), size);
 }
 
-/// The parameter that a gradient belongs to.
+/// Returns a key for the parameter that a gradient belongs to.
 std::string gradient_key(const TensorNode& node) {
   if (node.gradient == nullptr) return "";
   const auto parameter = node.gradient->parameter.lock();
   return fmt::format("{}{}", fmt::ptr(parameter.get()), node.gradient->is_used ? "" : " unused");
 }
 
-/// Everything that requires another program of the same function.
+/// Returns a text of all properties of the arguments that require another program of the function.
 std::string signature(const std::vector<Tensor>& args, std::string key) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     const NodePtr& node = node_of(args[i]);
@@ -80,7 +81,7 @@ std::string signature(const std::vector<Tensor>& args, std::string key) {
   return key;
 }
 
-/// Marks a function as being traced; drops its recorded ops if it throws.
+/// Marks a function as being traced. If the function throws, drops the ops that it has recorded.
 class TracingScope {
  public:
   TracingScope(Trace& trace, const TracedFunction& scope) : trace_(trace) {
@@ -103,10 +104,10 @@ class TracingScope {
 struct CompiledFunction::Impl {
   CompileOptions options;
   std::source_location loc;
-  std::uint64_t trace_id = 0;  // whose runtime has the programs
+  std::uint64_t trace_id = 0;  // the trace whose runtime has the programs
   std::unordered_map<std::string, Traced> by_signature;
 
-  /// `is_own`: the site of a run of the function, not of ops recorded before it.
+  /// `is_own` is true for a run of the function, false for a run of ops recorded before it.
   RunSite site(bool is_own) const {
     return {"compile", loc, options.max_programs, is_own && options.ends_step};
   }
@@ -133,13 +134,13 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& args,
                                            const std::string& host_values,
                                            const std::function<std::vector<Tensor>()>& traced) {
   Trace& trace = Trace::current(impl_->loc);
-  if (trace.function()) return traced();  // part of the outer one
+  if (trace.function()) return traced();  // becomes part of the outer function
   if (trace.modes().is_eager) {
     std::vector<Tensor> results = traced();
     if (impl_->options.ends_step) trace.end_step();
     return results;
   }
-  trace.run(impl_->site(false));  // what was recorded before is no part of it
+  trace.run(impl_->site(false));  // runs the ops recorded before the call
   if (impl_->trace_id != trace.id()) {
     impl_->trace_id = trace.id();
     impl_->by_signature.clear();

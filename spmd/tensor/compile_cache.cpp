@@ -13,10 +13,12 @@
 namespace weft {
 namespace {
 
-/// Programs of each site kept for comparison: training, its last batch, evaluation, its last.
+/// The number of programs per site that are kept for comparison: training, its last batch,
+/// evaluation, and its last batch.
 constexpr std::size_t kHistoryLength = 4;
 
-/// Recompiles of a site that are all said; after them the 10th, the 100th, ... are.
+/// Each of the first recompiles of a site is reported; after these only the 10th, the 100th and so
+/// on.
 constexpr int kRecompilesSaid = 3;
 
 int next_said(int number) {
@@ -43,8 +45,9 @@ std::vector<std::string> nearest_causes(const std::deque<Program>& befores,
   return std::move(nearest->causes);
 }
 
-/// Whether a plan can run the program. `asked`: the layouts requested when the plan was made. Each
-/// input must be requested with that layout, or with the layout that the plan gave it.
+/// Returns whether a plan can run the program. `asked` has the layouts requested when the plan was
+/// made. Each input of the program must request the same layout, or the layout that the plan gave
+/// it.
 bool serves(std::span<const Sharding> asked, const Program& plan, const Program& program) {
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const Sharding& wanted = program.inputs[i].sharding;

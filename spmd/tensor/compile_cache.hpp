@@ -1,6 +1,6 @@
 #pragma once
 /// CompileCache: a runtime's compiled programs, and the reasons for compiling another one.
-/// ChangingNumbers: how programs that differ by numbers alone become one.
+/// ChangingNumbers: makes one program of programs that differ only in numbers.
 
 #include <cstdint>
 #include <deque>
@@ -20,10 +20,11 @@
 
 namespace weft {
 
-/// The fingerprint without the layouts of the inputs and of the outputs that update them.
+/// Returns the program's fingerprint without the layouts of the inputs and of the outputs that
+/// update them.
 Fingerprint graph_key(Program program);
 
-/// One per runtime; used by its loop's thread.
+/// Each runtime has one CompileCache; only its loop's thread uses it.
 class CompileCache {
  public:
   struct Entry {
@@ -31,14 +32,15 @@ class CompileCache {
     std::shared_ptr<const Plan> plan;
   };
 
-  /// Null if the program must be compiled; the pointer stays valid. A plan also serves a program
-  /// that differs only in inputs requested with the layout that the plan gave them: parameters
-  /// after the first step, and other data kept on the chips.
+  /// Returns the entry of a plan that serves the program; null if the program must be compiled. The
+  /// pointer stays valid. A plan also serves a program that differs only in inputs requested with
+  /// the layout that the plan gave them: parameters after the first step, and other data kept on
+  /// the chips.
   const Entry* find(const Program& program, const Fingerprint& key);
-  /// Comes before a program that find() hasn't got is compiled: says why, if another one of the
-  /// same site is here already ("recompile #2 for the sync() at train.cpp:41: ..."). Of many at a
-  /// site it says the first three, the 10th, the 100th, and so on. Throws
-  /// invalid_argument, with that reason, where the site may have no more programs.
+  /// Called before a program is compiled that find() didn't find. Returns the reason if the same
+  /// site has requested another program before ("recompile #2 for the sync() at train.cpp:41:
+  /// ..."). It reports the first three recompiles of a site, the 10th, the 100th, and so on. Throws
+  /// invalid_argument, with that reason, if the site may have no more programs.
   std::optional<std::string> explain(const Program& program, const RunSite& site);
   const Entry& add(const Program& program, const Fingerprint& key, const Entry& entry);
 
@@ -57,15 +59,16 @@ class CompileCache {
   std::map<std::string, History> sites_;
 };
 
-/// A number of the host's, such as a rate, is a constant of the program that reads it. Where a line
-/// requests programs that are alike but for such constants, those that have changed become inputs
-/// with the second of the programs, and it is the last that is compiled. (torch_xla makes inputs of
-/// all numbers.) One per trace, so that all workers of a loop see the same history.
+/// A number on the host, such as a learning rate, is a constant of the program that reads it. If
+/// one line requests programs that differ only in such constants, the constants that have changed
+/// become inputs in the second of these programs. No further program is then compiled for them.
+/// (torch_xla makes inputs of all numbers.) Each trace has one ChangingNumbers, so that all workers
+/// of a loop see the same history.
 class ChangingNumbers {
  public:
   ChangingNumbers();
   ~ChangingNumbers();
-  /// Runtime::run(), of the program or of the one that has inputs for numbers.
+  /// Calls Runtime::run() for the program, or for the program that has inputs in place of numbers.
   Runtime::RunResult run(Runtime& runtime, const Program& program, const Fingerprint& key,
                          std::span<const Binding> bindings, RunSite site);
 
@@ -75,7 +78,7 @@ class ChangingNumbers {
   std::optional<Lifted> lift(const Program& program, const Fingerprint& key, const RunSite& site);
 
   struct Site {
-    std::set<Fingerprint> constant;  ///< programs that are run as they are
+    std::set<Fingerprint> constant;  ///< programs that run as they are
     std::map<Fingerprint, std::unique_ptr<Form>> forms;
     Form* last = nullptr;
   };

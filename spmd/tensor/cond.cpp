@@ -27,8 +27,8 @@ ValueId Call::predicate(const Operand& x) {
 
 namespace {
 
-/// While it lives, two branches are recorded. If a function throws, they are completed without
-/// effect.
+/// Records two branches during its lifetime. If a function throws, the destructor completes the
+/// branches without effect.
 class CondScope {
  public:
   CondScope(Trace& trace, ValueId predicate, const std::source_location& loc)
@@ -41,7 +41,7 @@ class CondScope {
   CondScope(const CondScope&) = delete;
   CondScope& operator=(const CondScope&) = delete;
   ~CondScope() {
-    if (loops().open().size() <= depth_) return;  // complete
+    if (loops().open().size() <= depth_) return;  // both branches are complete
     if (!is_second_) otherwise();
     end();
     merge(predicate_, predicate_);
@@ -54,7 +54,7 @@ class CondScope {
     loops().begin({number_, begin, 0, loc_, TracedKind::cond});
     is_second_ = true;
   }
-  /// To be called before the merges.
+  /// Called before the merges are recorded.
   void end() { loops().end(next_op()); }
   ValueId merge(ValueId a, ValueId b) {
     return trace_.builder().border(OpKind::merge, {number_, a, b});

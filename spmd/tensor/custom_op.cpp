@@ -36,11 +36,11 @@ TensorType result_type_of(const CustomOp& op, const RuleText& rule,
   return type;
 }
 
-/// As CustomFunction keeps it.
+/// The type that CustomFunction stores.
 using ErasedVjp = void (*)();
 using Vjp = std::vector<Tensor> (*)(const CustomVjp& vjp);
 
-/// In the dtypes that the operands have, whatever autocast() is around.
+/// Calls the function with the operands' own dtypes, whatever autocast() surrounds the call.
 template <typename Function>
 std::vector<Tensor> call_vjp(const Function& function, const CustomVjp& vjp,
                              std::string_view where) try {
@@ -50,7 +50,7 @@ std::vector<Tensor> call_vjp(const Function& function, const CustomVjp& vjp,
   fail(error.code(), "{}: vjp: {}", where, error.what());
 }
 
-/// The cotangents that `function` makes of the operands; kNoId for none.
+/// Returns the operands' cotangents that `function` computes; kNoId for an operand that gets none.
 template <typename Function>
 std::vector<ValueId> cotangents_of(Trace& trace, const Function& function, std::string_view where,
                                    std::span<const ValueId> operands, ValueId result,
@@ -81,7 +81,7 @@ std::vector<ValueId> cotangents_of(Trace& trace, const Function& function, std::
   return cotangents;
 }
 
-/// Those of a custom_vjp(): y itself, its op's first operand, has none.
+/// Returns the cotangents for a custom_vjp(). Its op's first operand is y itself, which gets none.
 std::vector<ValueId> function_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent) {
   const CustomGradient& function = trace.regions().custom_gradients.at(op.attrs[0]);
   const Program& program = trace.builder().program();

@@ -1,4 +1,4 @@
-/// Elements from the host, and to it.
+/// Moves elements from the host to tensors and back.
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Whether `to` has every value of `from`.
+/// Returns whether the dtype `to` has every value of the dtype `from`.
 bool has_all_values(DType to, DType from) {
   if (to == from || from == DType::pred) return true;
   const bool is_small = from == DType::i8 || from == DType::u8;

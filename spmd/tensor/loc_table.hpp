@@ -1,5 +1,6 @@
 #pragma once
-/// LocTable: lines of the user's source as a program's LocIds. For the files of this folder.
+/// LocTable: maps lines of the user's source to a program's LocIds. Only the files of this folder
+/// use it.
 
 #include <cstdint>
 #include <functional>
@@ -11,11 +12,11 @@
 
 namespace weft {
 
-/// Of one program. A file name is looked up by its address, so that only the first op of a line
-/// makes a text. Equal names at two addresses have the same LocId.
+/// Each program has one table. It looks a file name up by its address, so that only the first op of
+/// a line formats a text. Equal names at two addresses get the same LocId.
 class LocTable {
  public:
-  /// The id of "train.cpp:41".
+  /// Returns the id of a text such as "train.cpp:41".
   LocId intern(Program& program, const std::source_location& loc) {
     const Line line{loc.file_name(), loc.line()};
     if (line == last_) return last_id_;
@@ -41,7 +42,7 @@ class LocTable {
     }
   };
   std::unordered_map<Line, LocId, Hash> ids_;
-  Line last_;  // the previous line: a line mostly has several ops
+  Line last_;  // the previous line, because most lines have several ops
   LocId last_id_ = 0;
 };
 

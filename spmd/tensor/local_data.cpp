@@ -13,7 +13,7 @@ struct LocalLayout {
   RowParts parts;
 };
 
-/// `num_dims` of the tensor.
+/// `num_dims` is the number of the tensor's dims.
 LocalLayout local_layout(const Call& call, Runtime& runtime, const LocalOptions& options,
                          int num_dims) {
   const Mesh& mesh = *runtime.mesh();
@@ -94,7 +94,8 @@ Tensor to_device_local(ConstElementSpan rows, const Shape& shape, const LocalOpt
   node.marked = sharding;
   if (parts.num_sets == 1) return local;
   node.storage = std::make_shared<const LocalRows>(own, std::get<HostData>(node.storage), parts);
-  // Whether another worker's labels have some isn't known here, and the programs must be the same.
+  // This worker can't know whether another worker's labels have ignored ones, and all workers must
+  // make the same program.
   node.has_ignored = is_signed_integer(own.dtype);
   return local;
 }

@@ -14,10 +14,10 @@ constexpr std::size_t kLoopsNamed = 64;
 
 std::atomic<ThreadNumber> number_of_thread{nullptr};
 
-/// 0 if there is none.
+/// The threads' ids; 0 marks a free entry.
 std::array<std::atomic<int>, kLoopsNamed> loops{};
 
-/// In the first place that has `before`; in none if there is none.
+/// Replaces the first entry that equals `before`; does nothing if there is none.
 void replace(int before, int after) {
   for (std::atomic<int>& loop : loops) {
     int expected = before;

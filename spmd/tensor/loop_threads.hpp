@@ -1,6 +1,6 @@
 #pragma once
 /// LoopThreads: the threads of this process that run loops, and the errors for calls on other
-/// threads. For the files of this folder.
+/// threads. Only the files of this folder use it.
 
 #include <source_location>
 #include <vector>
@@ -9,13 +9,14 @@
 
 namespace weft {
 
-/// Returns the calling thread's id (gettid). This floor uses no threads: ids are 0 until the code
+/// Returns the calling thread's id (gettid). spmd itself uses no threads: ids are 0 until the code
 /// that makes loops has set a function.
 using ThreadNumber = int (*)();
 void set_thread_number(ThreadNumber function);
 int this_thread_number();
 
-/// The threads in a RuntimeScope, each once, at most kLoopsNamed. May be used by any thread.
+/// The threads that are in a RuntimeScope, without duplicates, at most kLoopsNamed of them. Any
+/// thread may use it.
 class LoopThreads {
  public:
   static void add(int thread);
@@ -23,11 +24,11 @@ class LoopThreads {
   static std::vector<int> all();
 };
 
-/// Throws for a call on a thread that runs no loop: not_found, or invalid_argument with the threads
-/// that do.
+/// Throws for a call on a thread that runs no loop. The error is not_found, or, if other threads
+/// run loops, invalid_argument with their ids.
 [[noreturn]] void fail_off_thread(const std::source_location& loc);
-/// Throws invalid_argument for a tensor whose trace isn't the calling thread's, or ended without a
-/// run.
+/// Throws invalid_argument for a tensor of another thread's trace, or of a trace that ended without
+/// a run.
 [[noreturn]] void fail_lost(const TensorNode& node, const std::source_location& loc);
 
 }  // namespace weft

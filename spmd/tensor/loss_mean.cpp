@@ -1,4 +1,5 @@
-// What a loss is the mean of: read from its program, so that any way to write a mean is known.
+// Finds the mean that a loss computes. It reads the loss's program, so that it recognises every way
+// to write a mean.
 
 #include <algorithm>
 #include <cmath>
@@ -15,10 +16,10 @@ bool carries_gradient(const Program& program, OpId op) {
   return has_gradient(program.kind(op)) && is_floating(program.type(program.result(op)).dtype);
 }
 
-/// What a value is computed from.
+/// The kinds of inputs that a value depends on.
 struct Sources {
   bool has_data = false;
-  bool has_trained = false;  ///< parameters, through which a gradient would flow
+  bool has_trained = false;  ///< parameters to which a gradient would flow
 
   bool is_of_data_alone() const { return has_data && !has_trained; }
 };
@@ -59,7 +60,7 @@ std::optional<double> number_of(const Program& program, ValueId value) {
                       program.const_pool.data() + program.op_attrs(op)[0]);
 }
 
-/// How many elements a sum is of, 0 if it is none.
+/// Returns the number of elements that a sum adds up, 0 if the value isn't a sum.
 double summed_elements(const Program& program, ValueId value) {
   const ValueId source = picked_from(program, value, Picks::all);
   const OpId op = program.defining_op(source);
@@ -69,7 +70,7 @@ double summed_elements(const Program& program, ValueId value) {
          static_cast<double>(program.type(source).num_elements());
 }
 
-/// The elements of which a count is the sum, each as much as `factor` says.
+/// Returns the number of elements that a count adds up, each multiplied by its constant factor.
 double counted_elements(const Program& program, ValueId count) {
   const ValueId source = picked_from(program, count, Picks::all);
   const OpId op = program.defining_op(source);
@@ -83,7 +84,7 @@ double counted_elements(const Program& program, ValueId count) {
   return 0;
 }
 
-/// Whether the value is one number that the data decide, however it is broadcast.
+/// Returns whether the value is a single number, perhaps broadcast, that depends on data only.
 bool is_number_of_data(const Program& program, ValueId value) {
   const ValueId source = picked_from(program, value, Picks::all);
   return program.type(source).num_elements() == 1 && sources_of(program, source).is_of_data_alone();
@@ -96,7 +97,8 @@ bool is_quotient(const Program& program, ValueId value) {
   return scaling == Scaling::divides || scaling == Scaling::raises;
 }
 
-/// Takes one op off the outside of a loss, if it scales it; false at the end.
+/// Removes the outermost op of a loss if it scales the loss. Returns false if there is no further
+/// op to remove.
 bool peel(const Program& program, LossMean& mean, ValueId& value) {
   value = picked_from(program, value, Picks::all);
   const OpId op = program.defining_op(value);

@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-/// In fewer steps every program may run for the first time.
+/// The smallest number of steps that is analysed. In fewer steps every program may run for the
+/// first time.
 constexpr std::uint64_t kStepsForAnalysis = 10;
 
 std::string text_of(MetricUnit unit, double value) {
@@ -123,7 +124,7 @@ std::string MetricsTable::report() const {
   std::string text;
   for (const std::string& line : analysis()) text += "Analysis: " + line + '\n';
   for (const auto& [name, data] : metrics_) {
-    const bool is_share = data.unit == MetricUnit::share;  // of which a sum means nothing
+    const bool is_share = data.unit == MetricUnit::share;  // a sum of shares means nothing
     const double all = is_share ? data.total / static_cast<double>(data.count) : data.total;
     text += fmt::format("Metric: {}\n  TotalSamples: {}\n  Accumulator: {}\n", name, data.count,
                         text_of(data.unit, all));

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// Rows k, k + count, ... of x.
+/// Returns rows k, k + count, ... of x.
 Tensor part_of(const Tensor& x, std::int64_t k, std::int64_t count,
                const std::source_location& loc) {
   const Shape& shape = x.shape();
@@ -18,14 +18,15 @@ Tensor part_of(const Tensor& x, std::int64_t k, std::int64_t count,
   return reshape(slice(reshape(Operand(x, loc), Shape(cut)), 1, k, k + 1), part);
 }
 
-/// The sum over the parts so far. A part whose loss is a sum divided by a count of its data has
-/// that sum as its loss, and its count besides; its own quotient may be 0 / 0.
+/// The sum over the parts so far. If a part's loss is a quotient, a sum divided by a count of its
+/// data, the total adds up sums and counts separately, because the quotient of one part may be 0 /
+/// 0.
 class Total {
  public:
   void add(Call& call, const Tensor& loss, std::span<const Parameter> parameters) {
     std::vector<NodePtr> nodes;
     for (const Parameter& parameter : parameters) nodes.push_back(call.node(parameter));
-    call.trace().record_again(call.node(loss), nodes);  // a read may have run the loss
+    call.trace().record_again(call.node(loss), nodes);  // a read may have run the ops of the loss
     const LossMean mean = expect_mean(call, loss);
     if (!loss_.defined()) {
       first_ = mean;
@@ -39,7 +40,8 @@ class Total {
     if (mean.sum != kNoId) {
       own = reshape(call.result(mean.sum), Shape{});
       const DType dtype = own.type().dtype;
-      const DType exact = is_half(dtype) ? DType::f32 : dtype;  // 16 bits count to 256 or 2048
+      // 16 bits count exactly only to 256 (bf16) or 2048 (f16)
+      const DType exact = is_half(dtype) ? DType::f32 : dtype;
       sum_into(count_, reshape(cast(call.result(mean.count), exact), Shape{}));
     }
     sum_into(loss_, own);
@@ -107,10 +109,10 @@ class Total {
   }
 
   Tensor loss_;
-  Tensor count_;  // empty: the parts count equally
+  Tensor count_;  // undefined: the parts count equally
   std::vector<Tensor> grads_;
-  LossMean first_;            // of the first part's loss
-  DType dtype_ = DType::f32;  // of the losses
+  LossMean first_;            // mean of the first part's loss
+  DType dtype_ = DType::f32;  // dtype of the losses
 };
 
 }  // namespace

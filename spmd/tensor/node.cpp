@@ -20,7 +20,8 @@ Sharding TensorNode::input_sharding() const {
 
 Binding binding_of(const TensorNode& node) {
   if (const auto* buffer = std::get_if<BufferPtr>(&node.storage)) {
-    // Only this thread copies or drops a reference: a tensor's, or that of a hold.
+    // The count is exact because only this thread copies or drops references, those of tensors and
+    // of holds.
     const bool is_of_one_tensor = buffer->use_count() == 1 + (*buffer)->num_holds();
     return BoundBuffer{*buffer, is_of_one_tensor};
   }

@@ -1,5 +1,6 @@
 #pragma once
-/// TensorNode: the shared state of the Tensor handles of one tensor. For the files of this folder.
+/// TensorNode: the state that all Tensor handles of one tensor share. Only the files of this folder
+/// use it.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,22 +19,22 @@
 
 namespace weft {
 
-/// What a loss is the mean of, as its program says: factor * sum / count.
+/// The mean that a loss computes, as its program shows: factor * sum / count.
 struct LossMean {
-  std::uint64_t trace = 0;  ///< to which the values belong
+  std::uint64_t trace = 0;  ///< the trace to which the values belong
   ValueId loss = kNoId;
-  ValueId sum = kNoId;    ///< kNoId: the data don't decide the count
-  ValueId count = kNoId;  ///< of what counts, as labels that aren't ignored
+  ValueId sum = kNoId;    ///< kNoId: the count doesn't depend on data
+  ValueId count = kNoId;  ///< number of elements that count, such as labels that aren't ignored
   double factor = 1;
-  double elements = 0;  ///< that the mean is over, counted or not; 0: unknown
-  /// The line that divides it by a count of its data, if more is computed after that; else "".
+  double elements = 0;  ///< number of elements in the mean, counted or not; 0: unknown
+  /// The line that divides by a count of the data, if more ops follow the division; else "".
   std::string divided_at{};
-  Tensor kept_count{};  ///< the count, where the program ends before it can be asked for
+  Tensor kept_count{};  ///< the count's value, kept if the program ends before it is needed
 };
-/// Throws nothing: a loss of another form has neither sum nor elements.
+/// Throws nothing: the result has neither sum nor elements if the loss has another form.
 LossMean loss_mean(const Program& program, ValueId loss, std::uint64_t trace);
-/// Where the loss is divided by a count that the data decide: the mean over parts of the data isn't
-/// the mean of the parts' losses. kNoId if it isn't.
+/// Returns the op that divides the loss by a count that depends on data; kNoId if there is none.
+/// With such an op the mean over parts of the data differs from the mean of the parts' losses.
 OpId find_count(const Program& program, ValueId loss);
 
 struct Recording;
@@ -46,80 +47,81 @@ struct GradientOf {
   std::shared_ptr<const LossMean> mean{};
 };
 
-/// The value is in `storage`, or (monostate) only in the trace numbered `trace`. A parameter that
-/// was assigned in that trace has its older value in `storage`.
+/// The value is in `storage`. If `storage` is monostate, the value exists only in the trace
+/// numbered `trace`. A parameter that was assigned in that trace has its older value in `storage`.
 struct TensorNode {
   TensorType type;
   InputKind kind = InputKind::data;  ///< its kind as an input of a program
   std::string name;                  ///< full name of a parameter or optimizer state, else empty
   std::variant<std::monostate, HostData, BufferPtr, SourcePtr> storage;
-  std::optional<Sharding> marked;      ///< requested before it was first on the chips
-  Restored kept{};                     ///< value that goes before `storage`, until its first use
+  std::optional<Sharding> marked;      ///< sharding requested before the tensor was on the chips
+  Restored kept{};                     ///< value that replaces `storage` at the first use
   std::vector<std::string> aliases{};  ///< names of parameters that were tied to this one
   bool frozen = false;                 ///< a parameter that isn't trained
   bool is_exchanged = false;           ///< a parameter and its average, in an AverageScope
-  bool has_ignored = false;            ///< labels, some of which are kIgnoreIndex
-  bool was_assigned = false;   ///< state: by the loop, so that gradients flow; not by a step()
-  std::source_location loc{};  ///< of the call that brought it to the chips; line 0: unknown
+  bool has_ignored = false;            ///< labels, some of which may be kIgnoreIndex
+  bool was_assigned = false;   ///< state: the loop assigned it, so gradients flow; not a step()
+  std::source_location loc{};  ///< call that brought it to the chips; line 0: unknown
 
-  /// The recording in which a read made this value, and its number there. Null for a value that no
-  /// read has made, and for one that is recorded again.
+  /// The recording in which a read made this value, and its number there. Null if no read has made
+  /// the value, or if the value is recorded again.
   std::shared_ptr<Recording> origin{};
   ValueId origin_value = kNoId;
 
-  /// Of what grad() returned, and of what weft made of it for the same parameter.
+  /// Set for results of grad(), and for values that weft computed from them for the same parameter.
   std::shared_ptr<const GradientOf> gradient{};
 
-  /// Of a recorded value: the call that recorded it, and its thread (gettid).
+  /// For a recorded value: the call that recorded it, and that call's thread (gettid).
   std::source_location recorded{};
   int thread = 0;
 
   std::uint64_t trace = 0;      ///< the trace to which the next three belong
   ValueId value = kNoId;        ///< its current value
   ValueId stored = kNoId;       ///< the value that `storage` has
-  std::uint32_t input = kNoId;  ///< number of the program input, if it is one
+  std::uint32_t input = kNoId;  ///< number of the program input, if the value is one
 
   bool is_state() const { return weft::is_state(kind); }
-  /// Whether its value was never on the chips: it has no layout yet.
+  /// Returns whether the value was never on the chips, so that it has no layout yet.
   bool is_off_chips() const {
     return std::holds_alternative<HostData>(storage) || std::holds_alternative<SourcePtr>(storage);
   }
-  /// Whether this worker has only its rows, and no run has put it on the chips.
+  /// Returns whether this worker has only its own rows, and no run has put the tensor on the chips.
   bool is_local() const {
     const auto* source = std::get_if<SourcePtr>(&storage);
     return source != nullptr && (*source)->local() != nullptr;
   }
-  /// Whether it is state that still has the value given by the loop, or by a file. A kept value may
-  /// replace that.
+  /// Returns whether this is state that still has the value that the loop or a file gave it. A
+  /// value kept from an interrupted loop may replace such a value.
   bool may_be_kept() const { return is_state() && is_off_chips(); }
-  /// The sharding that a program requests of it as an input: the layout on the chips, closed;
-  /// before it has one, the marked sharding; else an open one, which propagation decides.
+  /// Returns the sharding that a program requests for this input. A tensor on the chips requests
+  /// its own layout, closed. Before that it requests the marked sharding, or an open one, which
+  /// propagation decides.
   Sharding input_sharding() const;
-  /// "'fc1.weight' f32[128,64]", or the type alone.
+  /// Returns "'fc1.weight' f32[128,64]", or the type alone.
   std::string label() const;
 };
 using NodePtr = std::shared_ptr<TensorNode>;
 
-/// The stored value as a program's input.
+/// Returns the stored value as a program's input.
 Binding binding_of(const TensorNode& node);
 
-/// Whether the loop has made state with this value, so that it isn't that of a file or a run.
+/// Returns whether the loop itself gave the state this value, rather than a file or a run.
 bool is_first_value(const Binding& value);
 
-/// A node with these elements, in host memory; as many bytes as the type has.
+/// Returns a node with these elements in host memory. There are as many bytes as the type has.
 NodePtr host_node(const TensorType& type, InputKind kind, std::string name,
                   std::span<const std::byte> elements, const std::source_location& loc = {});
 
-/// A node whose elements the source has.
+/// Returns a node with the elements of the source.
 NodePtr source_node(const TensorType& type, InputKind kind, std::string name, SourcePtr source);
 
-/// A tensor of data that is on the chips.
+/// Returns a node of data that is already on the chips.
 NodePtr data_node(BufferPtr buffer, const std::source_location& loc);
 
-/// "train.cpp:41".
+/// Returns for example "train.cpp:41".
 std::string file_line(const std::source_location& loc);
 
-/// Throws invalid_argument for a handle without a value, naming `loc` if it is known.
+/// Throws invalid_argument for a handle without a value; the message has `loc` if it is known.
 [[noreturn]] void fail_undefined(const std::optional<std::source_location>& loc);
 const NodePtr& node_of(const Tensor& tensor, std::optional<std::source_location> loc = {});
 

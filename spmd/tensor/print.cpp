@@ -12,10 +12,10 @@
 namespace weft {
 namespace {
 
-/// How all numbers of a tensor are written, as torch's _Formatter decides it.
+/// The format that all numbers of a tensor share, chosen as torch's _Formatter chooses it.
 class Format {
  public:
-  /// `shown`: the elements that are written.
+  /// `shown` are the elements that are written.
   Format(DType dtype, const std::vector<const std::byte*>& shown, int precision)
       : dtype_(dtype), precision_(precision) {
     if (is_floating(dtype)) choose(shown);
@@ -44,7 +44,7 @@ class Format {
   }
 
   std::string text(const std::byte* element) const {
-    if (dtype_ == DType::i64) {  // which a double can't hold
+    if (dtype_ == DType::i64) {  // a double can't hold every i64
       std::int64_t number = 0;
       std::memcpy(&number, element, sizeof(number));
       return fmt::format("{}", number);
@@ -83,7 +83,7 @@ class Printer {
  private:
   const std::byte* at(std::int64_t i) const { return bytes_.data() + i * byte_size(type_.dtype); }
 
-  /// The places along a dim that are shown; -1 stands for those left out.
+  /// Returns the indices along a dim that are shown; -1 stands for the omitted ones.
   std::vector<std::int64_t> places(int dim) const {
     const std::int64_t size = type_.shape[dim];
     const std::int64_t edge = options_.edge_items;
@@ -114,7 +114,7 @@ class Printer {
     }
   }
 
-  /// The elements whose indices of the dims before `dim` make `first`.
+  /// Writes the part of the tensor at row-major index `first` of the dims before `dim`.
   std::string part(int dim, std::int64_t first, std::size_t indent) const {
     const int left = type_.shape.size() - dim;
     if (left == 0) return format_.padded(at(first));

@@ -2,8 +2,8 @@
 
 namespace weft {
 
-/// The state from which a program's random bits start. It holds all that changes from step to step,
-/// so no step is a new program.
+/// Returns the state from which a program's random bits start. The state holds all that changes
+/// from step to step, so that every step runs the same program.
 HostData Trace::random_words() {
   const std::uint64_t step = runtime_->step();
   if (step != random_step_) random_count_ = 0;
@@ -23,9 +23,9 @@ ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) 
   const PhiloxBlock number{0, 0, random_calls_, 0};
   ValueId state = builder_.binary(OpKind::add, value_of(random_state_, loc),
                                   builder_.constant(std::as_bytes(std::span(number)), type));
-  // The call has a number for each iteration of the loops around it, and for each chip of a
-  // shard_map. Where nobody knows how many iterations there are, each one has a state of its own
-  // instead, made of random bits.
+  // The call needs a number for each iteration of the enclosing loops, and for each chip of a
+  // shard_map. If the number of iterations is unknown, each iteration instead has its own state,
+  // which is made of random bits.
   std::uint32_t numbers = 1;
   bool is_counted = true;
   const auto add_numbers = [&](ValueId which, std::int64_t count) {

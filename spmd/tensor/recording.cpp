@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// The op's attributes; indices into side tables are those of `to`.
+/// Returns the op's attributes; indices into side tables become indices into those of `to`.
 std::vector<std::int64_t> copied_attrs(const Program& from, OpId op, Program& to) {
   const auto old = from.op_attrs(op);
   std::vector<std::int64_t> attrs(old.begin(), old.end());
@@ -33,7 +33,8 @@ std::vector<std::int64_t> copied_attrs(const Program& from, OpId op, Program& to
 
 }  // namespace
 
-/// A chain of recordings would otherwise end by as many calls within each other.
+/// Destroys a chain of recordings in a loop, because nested destructor calls could exhaust the
+/// stack.
 Recording::~Recording() {
   std::vector<std::shared_ptr<Recording>> open;
   const auto take_origins = [&](Recording& recording) {
@@ -84,7 +85,7 @@ std::vector<std::shared_ptr<Recording>> Recordings::since(std::uint64_t number) 
 }
 
 void Recordings::forget() {
-  // All are held until the last one is dropped.
+  // The list from since() keeps all of them alive until the last one is dropped.
   for (const std::shared_ptr<Recording>& recording : since(0)) recording->drop();
   all_.clear();
   pruned_ = 0;
@@ -92,7 +93,7 @@ void Recordings::forget() {
 
 GradientPaths::GradientPaths(const Program& program, std::span<const ValueId> values)
     : reached(program.num_values(), false), below(program.num_values(), false) {
-  // The next value of a carry is read in the next iteration.
+  // The next iteration reads the next value of a carry.
   std::vector<ValueId> next_of(program.num_values(), kNoId);
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (program.kind(op) != OpKind::next) continue;

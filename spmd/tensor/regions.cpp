@@ -14,7 +14,7 @@ namespace {
 
 bool is_loop(TracedKind kind) { return kind != TracedKind::cond; }
 
-/// Looks for the call of grad() that values come from, through ops that are linear.
+/// Follows values back through linear ops to the call of grad() that made them.
 class GradientOrigin {
  public:
   using Call = TracedShardMaps::GradientCall;

@@ -1,7 +1,7 @@
 #pragma once
-/// Regions: the parts of a trace whose values are computed again for the gradient, its loops, and
-/// its functions of shard_map. Users call checkpoint() (weft/transforms.hpp), scan(),
-/// while_loop(), cond() (weft/control_flow.hpp) and shard_map() (weft/shard_map.hpp).
+/// Regions: the parts of a trace that are computed again for the gradient, its loops, and its
+/// functions of shard_map. Users call checkpoint() (weft/transforms.hpp), scan(), while_loop(),
+/// cond() (weft/control_flow.hpp) and shard_map() (weft/shard_map.hpp).
 
 #include <functional>
 #include <map>
@@ -24,22 +24,23 @@ struct RunSite;
 struct TensorNode;
 struct TraceSite;
 
-/// The places of a program's values and ops after append_ops().
+/// The new numbers of a program's values and ops after append_ops().
 struct Appended {
-  std::vector<ValueId> values;  ///< kNoId: nowhere
+  std::vector<ValueId> values;  ///< kNoId: the value wasn't appended
   std::vector<OpId> places;
 };
 
 class RematRegions {
  public:
-  /// Begins a region at the next op. False within another region, which continues.
+  /// Begins a region at the next op. Returns false within another region, which then continues.
   bool begin(CheckpointOptions options, OpId next);
   /// Ends the region before the next op.
   void end(OpId next);
   void name(ValueId value, const std::string& name) { named_[name].push_back(value); }
-  /// The regions that have ended, in order.
+  /// Returns the regions that have ended, in order.
   std::span<const RematRegion> all() const { return regions_; }
-  /// The trace begins anew, perhaps within a region; values already computed are kept then.
+  /// Called when the trace begins a new program, perhaps within a region. A region keeps values
+  /// that are already computed.
   void clear();
   void append(const RematRegions& from, const Appended& appended);
 
@@ -53,27 +54,28 @@ class RematRegions {
   std::map<std::string, std::vector<ValueId>, std::less<>> named_;
 };
 
-/// Functions that are recorded once, but may run more often or never.
+/// The kinds of functions that are recorded once, but may run several times or never.
 enum class TracedKind : std::uint8_t { scan, while_loop, cond };
-/// "scan".
+/// Returns for example "scan".
 std::string_view to_string(TracedKind kind) noexcept;
 
-/// The loops and branches of a trace: those that are being recorded, and those that are complete.
+/// The loops and branches of a trace, both those that are being recorded and those that are
+/// complete.
 class TracedLoops {
  public:
   struct Open {
     ValueId number;  ///< the op `loop` or `cond`
     OpId begin;
-    std::int64_t length;       ///< of a scan
+    std::int64_t length;       ///< only of a scan
     std::source_location loc;  ///< of the user's call
     TracedKind kind = TracedKind::scan;
   };
   void begin(const Open& loop) { open_.push_back(loop); }
   /// Ends the innermost loop or branch before the next op.
   void end(OpId next);
-  /// From the outermost to the innermost.
+  /// Returns the loops and branches that are being recorded, the outermost first.
   std::span<const Open> open() const { return open_; }
-  /// Throws invalid_argument if the value is of a loop or branch that is complete.
+  /// Throws invalid_argument if the value belongs to a loop or branch that is complete.
   void expect_outside(const Program& program, ValueId value,
                       const std::source_location& loc) const {
     if (!complete_.empty()) refuse_inside(program, value, loc);
@@ -82,7 +84,7 @@ class TracedLoops {
     return find(program, value) != nullptr;
   }
   void clear();
-  /// Adds the loops and branches that are complete in `from`.
+  /// Adds the complete loops and branches of `from`.
   void append(const TracedLoops& from, const Appended& appended);
 
  private:
@@ -99,17 +101,17 @@ class TracedLoops {
   std::vector<Complete> complete_;
 };
 
-/// What is known of parts of the trace, but doesn't stand in its ops.
+/// Facts about parts of the trace that its ops don't contain.
 struct Regions {
-  /// Those of custom_vjp(), by the number in its op, which is unique in a step: what is recorded
-  /// again meets what was recorded since.
+  /// The functions of custom_vjp(), by the number in their ops. The numbers are unique in a step,
+  /// because ops that are recorded again stand beside ops recorded since.
   std::map<std::int64_t, CustomGradient> custom_gradients;
   std::int64_t custom_gradient_count = 0;  ///< in this step
   RematRegions remat;
   TracedLoops loops;
   TracedShardMaps shard_maps;
 
-  /// Throws invalid_argument if a loop or a shard_map is being recorded and the tensor is made
+  /// Throws invalid_argument if a loop or a shard_map is being recorded and the tensor was made
   /// outside of it.
   void expect_assignable(const Program& program, const TensorNode& node,
                          const TraceSite& site) const;

@@ -58,11 +58,11 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-/// While it lives, a loop is recorded. If its function throws, the loop is completed without
-/// effect.
+/// Records a loop during its lifetime. If the loop's function throws, the destructor completes the
+/// loop without effect.
 class LoopScope {
  public:
-  /// Of a while_loop, the length is 0.
+  /// A while_loop passes the length 0.
   LoopScope(Trace& trace, std::int64_t length, bool reverse, const std::source_location& loc)
       : trace_(trace), is_tested_(length > 0) {
     Builder& builder = trace.builder();
@@ -75,7 +75,7 @@ class LoopScope {
   LoopScope(const LoopScope&) = delete;
   LoopScope& operator=(const LoopScope&) = delete;
   ~LoopScope() {
-    if (trace_.regions().loops.open().size() <= depth_) return;  // complete
+    if (trace_.regions().loops.open().size() <= depth_) return;  // the loop is complete
     if (!is_tested_) test(trace_.builder().constant(0, {DType::pred, {}}));
     for (const ValueId carry : carries_) next(carry, carry);
     if (carries_.empty()) stack(number_);
@@ -135,7 +135,7 @@ void expect_carry(const Call& call, std::size_t i, const TensorType& first, cons
       i, first.to_string(), type.to_string());
 }
 
-/// In a shard_map: a carry that is the same on the chips of a group stays so.
+/// In a shard_map, refuses a carry that begins equal on the chips of a group but becomes different.
 void expect_alike(Call& call, std::size_t i, ValueId first, ValueId next) {
   const auto parted =
       static_cast<AtomMask>(call->manual(next).varies & ~call->manual(first).varies);
@@ -147,7 +147,7 @@ void expect_alike(Call& call, std::size_t i, ValueId first, ValueId next) {
       i, axes, axes);
 }
 
-/// What the carries begin with.
+/// Returns the values that the carries have in the first iteration.
 std::vector<ValueId> first_values(Call& call, const Tensors& carry) {
   const ManualAtoms around{.manual = call.trace().regions().shard_maps.manual()};
   std::vector<ValueId> first;
@@ -155,7 +155,7 @@ std::vector<ValueId> first_values(Call& call, const Tensors& carry) {
   return first;
 }
 
-/// What the carries are in the next iteration, as the function has returned it.
+/// Returns the values that the carries have in the next iteration, from the function's results.
 std::vector<ValueId> next_values(Call& call, const Tensors& first,
                                  const std::vector<ValueId>& carries, const Tensors& returned) {
   if (returned.size() != first.size()) {

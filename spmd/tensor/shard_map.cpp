@@ -21,7 +21,7 @@ namespace {
 using Tensors = std::vector<Tensor>;
 using Specs = std::vector<PartitionSpec>;
 
-/// While it lives, the function of a shard_map is recorded.
+/// Records the function of a shard_map during its lifetime.
 class ShardMapScope {
  public:
   ShardMapScope(Trace& trace, AtomMask own, const std::source_location& loc)
@@ -57,7 +57,7 @@ class Recorder {
   }
 
  private:
-  /// Of all axes that are named.
+  /// Returns the atoms of all axes that the call names.
   AtomMask own_atoms(const Call& call) const {
     AtomMask atoms = 0;
     const auto add = [&](const std::vector<std::string>& names, std::string_view what) {
@@ -84,7 +84,7 @@ class Recorder {
     return atoms;
   }
 
-  /// The spec with a place for each dim of the tensor.
+  /// Returns the spec's sharding, with an entry for each dim of the tensor.
   Sharding sharding(const Call& call, const PartitionSpec& spec, const Tensor& tensor,
                     const std::string& what) const {
     const Shape& shape = call.type(tensor).shape;

@@ -1,6 +1,6 @@
 #pragma once
 /// StepWatch: warns of legal but probably unintended uses in a loop's steps. StepClosures: the
-/// functions given to add_step_closure(). For the files of this folder.
+/// functions given to add_step_closure(). Only the files of this folder use them.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +16,14 @@
 
 namespace weft {
 
-/// One per trace. Each warning is given once; for uneven outputs once per line.
+/// Each trace has one StepWatch. It gives each warning once, but the one for uneven outputs once
+/// per line.
 class StepWatch {
  public:
   explicit StepWatch(Runtime& runtime) : runtime_(runtime) {}
 
   /// Called with the number of ops recorded since the last run, the last one at `loc`. Throws
-  /// invalid_argument above kOpsMax, before the memory is full.
+  /// invalid_argument above kOpsMax, before memory runs out.
   void recorded(std::uint32_t ops, const std::source_location& loc) {
     if (ops >= ops_noted_at_) note_ops(ops, loc);
   }
@@ -30,9 +31,10 @@ class StepWatch {
     if (++runs_ == kRunsWarned) note_runs(site);
   }
   void step_ended() { runs_ = 0; }
-  /// A gradient at `gradient` computes again what was computed for a read.
+  /// Called when a gradient at `gradient` computes again what was already computed for a read at
+  /// `read`.
   void computed_again(const std::source_location& read, const std::source_location& gradient);
-  /// `value` is kept as an output without a requested layout.
+  /// Called when `value` is kept as an output without a requested layout.
   void output(const Program& program, ValueId value);
 
   static constexpr std::uint32_t kOpsWarned = 20'000;
@@ -48,16 +50,16 @@ class StepWatch {
   std::uint64_t runs_ = 0;  // in this step
   bool warned_of_runs_ = false;
   bool warned_of_reads_ = false;
-  std::set<std::string> uneven_;  // lines
+  std::set<std::string> uneven_;  // lines already warned of
 };
 
-/// In the order in which they were added.
+/// The closures, in the order in which they were added.
 class StepClosures {
  public:
   void add(std::function<void()> closure) { waiting_.push_back(std::move(closure)); }
-  /// Runs the closures of the steps before the one that ends.
+  /// Runs the closures of the steps before the ending one.
   void step_ended();
-  /// Runs the closures of ended steps, unless one of them makes this call.
+  /// Runs the closures of ended steps, unless a closure makes this call.
   void catch_up();
   /// Runs the remaining closures.
   void finish() { run(waiting_.size()); }
@@ -66,11 +68,12 @@ class StepClosures {
   void run(std::size_t count);
 
   std::deque<std::function<void()>> waiting_;
-  std::size_t ended_ = 0;  // how many of them belong to ended steps
+  std::size_t ended_ = 0;  // number of waiting closures whose steps have ended
   bool is_running_ = false;
 };
 
-/// Warns of what the thread's loop has recorded and nothing has run: at the end of the loop.
+/// Called at the end of the loop. Warns of ops that the thread's loop has recorded and no program
+/// has run.
 void warn_of_unrun();
 
 }  // namespace weft

@@ -39,7 +39,7 @@ double Tensor::item(std::source_location loc) const {
   if (node->type.dtype == DType::i64) {
     std::int64_t number = 0;
     std::memcpy(&number, bytes.data(), sizeof(number));
-    // 2^63, to which the largest numbers round, can't be converted back.
+    // The largest numbers round to 2^63, which can't be converted back.
     if (value >= 0x1p63 || static_cast<std::int64_t>(value) != number) {
       fail(Errc::invalid_argument,
            "item: {} is {}, which no double has; read it by item<std::int64_t>() (at {})",
@@ -63,8 +63,8 @@ Scalar scalar(double value) { return Scalar(value); }
 
 namespace {
 
-/// With what is known only as long as the loss is being recorded. In an eager job that ends with
-/// the call.
+/// Returns the loss's mean. It includes `divided_at` and `kept_count`, which are known only while
+/// the loss is being recorded. In an eager job the recording ends with the call.
 LossMean mean_of(Call& call, ValueId loss, std::uint64_t trace) {
   const Program& program = call.trace().builder().program();
   LossMean mean = loss_mean(program, loss, trace);
@@ -99,7 +99,7 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
   const auto custom = [&](const ForwardOp& op, ValueId cotangent) {
     return custom_cotangents(call.trace(), op, cotangent);
   };
-  // Found first: a backward pass appends to the program.
+  // The mean is found before the backward pass, which appends to the program.
   const auto mean = std::make_shared<const LossMean>(mean_of(call, of, node->trace));
   const OpId begin = call->program().num_ops();
   Regions& regions = call.trace().regions();

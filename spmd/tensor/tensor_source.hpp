@@ -1,7 +1,7 @@
 #pragma once
 /// TensorSource: the elements of a tensor that are not in memory yet, such as those of a file, or
-/// of which this worker has only its part. The runtime asks for the boxes that its chips need, once
-/// their layout is known.
+/// of which this worker has only a part. The runtime asks for the boxes that its chips need as soon
+/// as their layout is known.
 
 #include <cstddef>
 #include <memory>
@@ -20,7 +20,7 @@ namespace weft {
 
 class LocalRows;
 
-/// The same on every worker, but for LocalRows.
+/// A source is the same on every worker, except LocalRows.
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
@@ -29,33 +29,34 @@ class TensorSource {
     PlacedBox placed{};
     std::byte* memory = nullptr;
   };
-  /// Writes the elements of the boxes, in the tensor's dtype; other elements of their rooms stay as
-  /// they are. Any thread. Throws io, corrupt or not_found, with the tensor's name.
+  /// Writes the elements of the boxes, in the tensor's dtype; the remaining elements of their rooms
+  /// keep their values. Any thread may call it. Throws io, corrupt or not_found, with the tensor's
+  /// name.
   virtual void read(std::span<const Target> targets) const = 0;
-  /// A hash that workers compare. Equal sources have equal hashes; large ones are sampled, so that
-  /// a difference may be missed.
+  /// Returns a hash that workers compare. Equal sources have equal hashes. Large sources are
+  /// sampled, so that the hash may miss a difference.
   virtual std::uint64_t digest() const = 0;
-  /// Whether the loop has made the state with this value, so that it isn't that of a file.
+  /// Returns whether the loop itself gave the state this value, rather than a file.
   virtual bool is_first_value() const { return false; }
-  /// Null for a source that has all elements.
+  /// Returns null for a source that has all elements.
   virtual const LocalRows* local() const { return nullptr; }
 };
 using SourcePtr = std::shared_ptr<const TensorSource>;
 
-/// The rows of a global tensor that lie on this worker's chips, in memory. Its layout there must be
-/// the one for which `parts` were found.
+/// The rows of a global tensor that belong to this worker's chips, in memory. The tensor's layout
+/// on the chips must be the one for which `parts` were found.
 class LocalRows : public TensorSource {
  public:
-  /// `type`: of `rows`, those of this worker, equally many for each part.
+  /// `type` is that of `rows`, which are this worker's own; each part has equally many.
   LocalRows(const TensorType& type, std::shared_ptr<const std::vector<std::byte>> rows,
             RowParts parts);
 
   void read(std::span<const Target> targets) const override;
-  std::uint64_t digest() const override { return 0; }  // of each part another: see bytes()
+  std::uint64_t digest() const override { return 0; }  // each part has another digest, see bytes()
   const LocalRows* local() const override { return this; }
 
   std::span<const std::byte> bytes() const { return *rows_; }
-  /// "part 1 of 4".
+  /// Returns for example "part 1 of 4".
   std::string name() const;
 
  private:
@@ -68,28 +69,30 @@ class LocalRows : public TensorSource {
 struct StateChange {
   std::string_view name;
   std::source_location loc;
-  bool is_immediate = false;  ///< by the host, at once; else the next program makes the value
+  bool is_immediate = false;  ///< the host sets the value at once; else the next program makes it
 };
 
-/// Throws invalid_argument, naming the tensor, if ops that were recorded since the last sync use or
-/// assign it: they would get another value than it had.
+/// Throws invalid_argument, naming the tensor, if ops recorded since the last sync use or assign
+/// it: they would get a value other than the one it had.
 void require_no_recorded_use(const Tensor& state, const std::source_location& loc);
 
-/// From now on the tensor (a parameter or optimizer state) has the source's elements. Its layout on
-/// the chips stays if it has one, else it is `laid_out` if nobody marks it. A value that is kept
-/// from an interrupted loop goes before the source. Throws as require_no_recorded_use().
+/// Gives the tensor (a parameter or optimizer state) the source's elements. If the tensor has a
+/// layout on the chips, it keeps it; else it gets `laid_out` unless it is marked. A value kept from
+/// an interrupted loop has precedence over the source. Throws as require_no_recorded_use().
 void set_source(const Tensor& state, SourcePtr source, const std::optional<Sharding>& laid_out,
                 const std::source_location& loc);
 
-/// Sets the state's elements now: as many bytes as its type has, the same on every worker. They
-/// belong to the current step: a save in it has them, and so has a loop that restarts at it. On the
-/// chips they lie whole. Throws as require_no_recorded_use().
+/// Sets the state's elements now: as many bytes as its type has, the same on every worker. The
+/// elements belong to the current step: a checkpoint of this step contains them, and a loop that
+/// restarts at this step has them. They are whole on each chip. Throws as
+/// require_no_recorded_use().
 void set_elements(const Tensor& state, std::span<const std::byte> elements,
                   const std::source_location& loc);
-/// The same, with the elements that the state has, unless it is on the chips.
+/// Calls set_elements() with the state's present elements, unless the state is on the chips.
 void put_in_place(const Tensor& state, const std::source_location& loc);
 
-/// Whether the loop, or the checkpoint, that this thread's loop continues has state of this name.
+/// Returns whether the loop or the checkpoint that this thread's loop continues has state of this
+/// name.
 bool is_kept(const std::string& name);
 
 }  // namespace weft

@@ -16,7 +16,8 @@ namespace {
 
 thread_local Trace* current_trace = nullptr;
 
-/// Unique in the process, so that no tensor is taken for a value of another thread's trace.
+/// Returns a number that is unique in the process, so that a tensor of another thread's trace isn't
+/// mistaken for a value of this one.
 std::uint64_t next_serial() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
@@ -49,7 +50,7 @@ void set_source(const Tensor& state, SourcePtr source, const std::optional<Shard
 
 namespace {
 
-/// Gives the state these elements now, on the chips if the thread has some.
+/// Gives the state these elements now, on the chips if the thread has chips.
 void store_elements(const Tensor& state, std::span<const std::byte> elements,
                     const std::source_location& loc) {
   TensorNode& node = *node_of(state, loc);
@@ -146,7 +147,7 @@ void Trace::leave() {
   site_.reset();
   builder_.set_caller("");
   if (!modes_.is_eager || std::uncaught_exceptions() > 0) return;
-  // A function that is recorded once runs when it is complete.
+  // The function of a loop or shard_map is recorded once. It runs when it is complete.
   if (!regions_.loops.open().empty() || !regions_.shard_maps.open().empty()) return;
   const std::uint64_t runs = run_count_;
   run({.function = {}, .loc = loc});
@@ -163,10 +164,10 @@ ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
   return add_input(node, loc);
 }
 
-/// A loop that continues an interrupted one makes its parameters anew and gets their kept values by
-/// name, the first tensor of a name only. The value is claimed when the parameter is made, because
-/// the next tensor of that name may be another one. It is put in place at the first use, because
-/// marks come in between.
+/// A loop that continues an interrupted one creates its parameters again. They get their kept
+/// values by name; only the first tensor of a name gets one. The tensor claims the value when the
+/// parameter is made, because the next tensor of that name may be another one. The value is put in
+/// place at the first use, because the loop may mark the parameter before that.
 void Trace::claim_kept(TensorNode& node) {
   if (current_trace == nullptr) return;
   node.kept = current_trace->runtime_->take_restored(node.name, node.type);
@@ -233,7 +234,7 @@ void Trace::assign(const NodePtr& node, ValueId value) {
   WEFT_CHECK(node->trace == serial_, node->trace, serial_);
   regions_.expect_assignable(program_, *node, *site_);
   if (node->is_state()) runtime_->changes_state({.name = node->name, .loc = site_->loc});
-  // State that was taken back is no input yet that the next value could replace.
+  // State that was taken back isn't an input yet, but the next value has to replace an input.
   if (node->is_state() && node->input == kNoId) add_input(node, site_->loc);
   ++work_;
   node->value = value;
@@ -314,7 +315,7 @@ std::vector<Binding> Trace::bindings() const {
 }
 
 void Trace::add_parameter_outputs() {
-  program_.outputs.clear();  // of a run that threw
+  program_.outputs.clear();  // outputs of a run that threw
   outputs_.clear();
   for (const NodePtr& node : inputs_) {
     if (!is_pending(*node)) continue;
@@ -348,7 +349,7 @@ void Trace::execute(const Program& program, const Fingerprint& key,
              inputs.size());
   WEFT_CHECK(result.outputs.size() == outputs.size(), result.outputs.size(), outputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    // A scalar stays on the host, where its next value comes from.
+    // A scalar stays on the host, which gives it its next value.
     if (inputs[i]->kind == InputKind::runtime_scalar) continue;
     inputs[i]->storage = std::move(result.input_buffers[i]);
   }
@@ -389,7 +390,7 @@ void Trace::begin() {
 
 void Trace::reset() {
   begin();
-  // From here on only their handles refer to them.
+  // From here on only the handles of the other nodes own them.
   std::erase_if(nodes_, [](const NodePtr& node) { return node.use_count() > 1; });
   recorded_ = 0;
   random_state_.reset();

@@ -1,5 +1,5 @@
 #pragma once
-/// Trace: the program that a thread's tensor calls are recording. For the files of this folder.
+/// Trace: the program that a thread's tensor calls are recording. Internal to this folder.
 
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@
 
 namespace weft {
 
-/// One per RuntimeScope, used by its thread.
+/// Each RuntimeScope has one, which only its thread uses.
 class Trace {
  public:
   Trace(Runtime& runtime, bool is_eager);
@@ -32,67 +32,67 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// The calling thread's trace. Outside of a RuntimeScope it throws as fail_off_thread().
+  /// Returns the calling thread's trace. Outside of a RuntimeScope it throws as fail_off_thread().
   static Trace& current(const std::source_location& loc);
-  /// The tensor's row-major elements; runs the recorded ops if needed. Needs no trace on the host.
+  /// Returns the tensor's row-major elements; runs recorded ops if needed, else needs no trace.
   static std::vector<std::byte> read(const NodePtr& node, const std::source_location& loc);
 
   Runtime& runtime() { return *runtime_; }
   Builder& builder() { return builder_; }
   const std::optional<TraceSite>& site() const { return site_; }
   void enter(const TraceSite& site);
-  /// If the loop is eager, runs what the call has recorded, and throws what that throws.
+  /// If the loop is eager, runs the ops of the call and throws their errors.
   void leave();
-  /// The function of weft::compile that is being traced, if there is one.
+  /// Returns the function of weft::compile that is being traced, if any.
   std::optional<TracedFunction>& function() { return function_; }
   TraceModes& modes() { return modes_; }
-  /// Unique among all traces of the process.
+  /// Returns a number that is unique among all traces of the process.
   std::uint64_t id() const { return id_; }
 
-  /// The node's value in this trace; at its first use a tensor becomes an input. Throws
+  /// Returns the node's value in this trace; at its first use a tensor becomes an input. Throws
   /// invalid_argument for a tensor whose trace ended without a run.
   ValueId value_of(const NodePtr& node, const std::source_location& loc);
-  /// A tensor for a value of this trace: an output of the next run, if it is alive then.
+  /// Returns a tensor for a value of this trace. If still alive at the next run, it is an output.
   Tensor record(ValueId value);
-  /// The node must have a value in this trace.
+  /// Assigns the value to a node, which must have a value in this trace.
   void assign(const NodePtr& node, ValueId value);
-  /// Whether ops recorded since the last run use or compute it.
+  /// Returns whether ops recorded since the last run use or compute the node.
   bool is_recorded(const TensorNode& node) const { return node.trace == serial_; }
-  /// Whether its value has yet to be computed: it was recorded or assigned since the last run.
+  /// Returns whether the node's value is not computed yet: it was recorded or assigned since the
+  /// last run.
   bool is_pending(const TensorNode& node) const;
-  /// The value of state at the last sync. Throws invalid_argument if it was recorded to change.
+  /// Returns state's value at the last sync; throws invalid_argument if a recorded op changes it.
   static Binding synced_value(const NodePtr& of, const std::source_location& loc);
   /// Requests this sharding of a node on the host, whether or not it is an input already.
   void mark(TensorNode& node, const Sharding& sharding);
   /// Claims the kept value of an interrupted loop for a parameter that was just made.
   static void claim_kept(TensorNode& node);
 
-  /// Whether labels, or data they are computed from, contain kIgnoreIndex.
+  /// Returns whether the labels, or data they are computed from, contain kIgnoreIndex.
   bool has_ignored(ValueId labels) const;
   Regions& regions() { return regions_; }
-  /// Whether a gradient of it can be taken: it is computed by ops recorded in this step.
+  /// Returns whether the node has a gradient: ops recorded in this step compute it.
   bool is_differentiable(const TensorNode& node) const;
-  /// Records again what has run for reads of this step, if a gradient of the loss flows through it
-  /// to one of `wrt`: tensors keep the values that they have. Throws invalid_argument where none
-  /// can.
+  /// Records again the ops that ran for reads in this step, if a gradient of the loss flows through
+  /// them to one of `wrt`. Tensors keep their values. Throws invalid_argument if none can flow.
   void record_again(const NodePtr& loss, std::span<const NodePtr> wrt);
-  /// u32 words that no other call returns, from the thread's seed, the runtime's step and the
-  /// number of earlier calls in the step.
+  /// Returns u32 words that no other call returns. They depend on the thread's seed, the runtime's
+  /// step and the number of earlier calls in the step.
   ValueId random_bits(const Shape& shape, const std::source_location& loc);
 
-  /// Runs the recorded ops if any tensor needs them: the outputs are the assigned parameters and
-  /// the tensors that are alive. The next op begins a new program. `whole` (may be null) comes out
+  /// Runs the recorded ops if any tensor needs them. Outputs are the assigned parameters and the
+  /// tensors that are alive. The next op begins a new program. `whole` (may be null) comes out
   /// replicated, as tensors of one element do.
   void run(const RunSite& site, const TensorNode* whole = nullptr);
-  /// As run(), but of the tensors alive only these are outputs; returns what ran, for run_again().
+  /// Acts as run(), but only these tensors are outputs; returns the program, for run_again().
   TracedProgram run_function(const RunSite& site, std::span<const Tensor> results);
   /// Runs the program with its inputs' present values and updates its outputs.
   void run_again(const TracedProgram& traced, const RunSite& site);
   void discard();  ///< drops the recorded ops: parameters have the values of the last run
-  void warn_of_unrun() const;  ///< of recorded ops, at the end of the loop
+  void warn_of_unrun() const;  ///< warns of recorded ops, at the end of the loop
   std::uint64_t run_count() const { return run_count_; }
   std::uint64_t work() const { return work_; }  ///< see recorded_work()
-  void end_step();                              ///< and runs the closures of earlier steps
+  void end_step();                              ///< also runs the closures of earlier steps
   StepClosures& closures() { return closures_; }
 
  private:
@@ -118,7 +118,7 @@ class Trace {
   void reset();
 
   Runtime* runtime_;
-  std::uint64_t serial_;  // of the program that is being recorded
+  std::uint64_t serial_;  // number of the program that is being recorded
   const std::uint64_t id_ = serial_;
   Program program_;
   Builder builder_;
@@ -128,10 +128,10 @@ class Trace {
   TraceModes modes_;
   std::vector<NodePtr> inputs_;    // in the program's order
   std::vector<HostData> scalars_;  // by input: value of a runtime scalar, or null
-  std::vector<NodePtr> outputs_;   // in the program's order; while it is run
-  std::vector<NodePtr> nodes_;     // the recorded tensors, then nodes without users, for reuse
+  std::vector<NodePtr> outputs_;   // in the program's order; used during a run
+  std::vector<NodePtr> nodes_;     // the recorded tensors, then unused nodes for reuse
   std::size_t recorded_ = 0;
-  std::unordered_set<std::string_view> names_;  // of the parameters among inputs_
+  std::unordered_set<std::string_view> names_;  // names of the parameters among inputs_
   Regions regions_;
   std::uint64_t run_count_ = 0, work_ = 0, recording_count_ = 0;
   std::uint64_t tensor_count_ = 0;  // recorded since the last run
@@ -140,8 +140,8 @@ class Trace {
   ChangingNumbers numbers_;
   std::vector<std::weak_ptr<TensorNode>> taken_back_;  // tensors of this trace with stored values
   NodePtr random_state_;  // an input of this trace; null before it is needed
-  std::uint32_t random_calls_ = 0, random_count_ = 0;  // for random bits: in this trace, before
-  std::uint64_t random_step_ = 0;  // the step whose traces made `random_count_` of them
+  std::uint32_t random_calls_ = 0, random_count_ = 0;  // calls for random bits: now, before
+  std::uint64_t random_step_ = 0;                      // the step to which `random_count_` belongs
   int data_count_ = 0, scalar_count_ = 0;
   const int thread_;
   StepWatch watch_;

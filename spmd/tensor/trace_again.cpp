@@ -1,5 +1,5 @@
-// The part of Trace that keeps what it has recorded when something is read in the middle of a step,
-// and records it again for a gradient.
+// The part of Trace that keeps recorded ops when the loop reads a value in the middle of a step,
+// and records them again for a gradient.
 
 #include <algorithm>
 #include <limits>
@@ -10,18 +10,18 @@
 namespace weft {
 namespace {
 
-/// Buffers up to this size that a run updates, as running statistics, keep their old value beside
-/// the new one, so that what is computed from it can be recorded again. Larger ones, as caches of
-/// keys, and parameters with their optimizer state are written over.
+/// If a run updates a buffer of at most this size, such as running statistics, the buffer keeps its
+/// old value beside the new one, so that ops that read it can be recorded again. Larger buffers,
+/// such as caches of keys, and parameters with their optimizer state are overwritten.
 constexpr std::int64_t kKeptBufferBytes = 64 << 10;
 
-/// A program takes about this much on the host.
+/// The approximate size of a program per value on the host.
 constexpr std::size_t kBytesPerValue = 64;
 
 }  // namespace
 
-/// Called before the run, which may write over the state that it updates. Null if no gradient can
-/// flow through what is made.
+/// Called before the run, which may overwrite the state that it updates. Returns null if no
+/// gradient can flow through the results.
 std::shared_ptr<Recording> Trace::keep(const std::source_location& read) {
   const auto is_real = [](const NodePtr& node) { return is_floating(node->type.dtype); };
   if (std::ranges::none_of(outputs_, is_real)) return nullptr;
@@ -48,7 +48,7 @@ std::shared_ptr<Recording> Trace::keep(const std::source_location& read) {
 void Trace::keep_made(const std::shared_ptr<Recording>& kept) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i]->kind == InputKind::runtime_scalar || is_pending(*inputs_[i])) continue;
-    kept->inputs[i].then->storage = inputs_[i]->storage;  // on the chips by now
+    kept->inputs[i].then->storage = inputs_[i]->storage;  // it is on the chips by now
   }
   const auto add = [&](const NodePtr& node) {
     node->origin = kept;
@@ -112,7 +112,7 @@ void Trace::append(Recording& kept) {
       made.push_back(std::move(node));
     }
   }
-  // The first values that come from overwritten state become inputs.
+  // Among the values that depend on overwritten state, the first ones become inputs.
   std::ranges::sort(made, {}, &TensorNode::origin_value);
   std::vector<bool> missing = missing_values(kept.program, appended.values);
   std::erase_if(made, [&](const NodePtr& node) {
@@ -135,7 +135,7 @@ void Trace::append(Recording& kept) {
   kept.again = std::move(appended.values);
 }
 
-/// Appends the ops recorded since the last run; `before` was the trace's number then.
+/// Appends the ops recorded since the last run; `before` is the trace's number at that time.
 void Trace::append_present(const Recording& present, std::uint64_t before) {
   const Program& program = present.program;
   Appended appended{.values = std::vector<ValueId>(program.num_values(), kNoId), .places = {}};
@@ -165,7 +165,7 @@ void Trace::append_present(const Recording& present, std::uint64_t before) {
   }
 }
 
-/// The value of what was an input; kNoId if it was written over.
+/// Returns the value of a former input; kNoId if it was overwritten.
 ValueId Trace::input_again(const Recording::Input& input) {
   const TensorNode& then = *input.then;
   const NodePtr node = input.node.lock();
@@ -179,7 +179,7 @@ ValueId Trace::input_again(const Recording::Input& input) {
     return origin->again[then.origin_value];
   }
   if (!has_value) return kNoId;
-  // State has another value by now, under its name.
+  // The state of this name has another value by now.
   auto stand_in = std::make_shared<TensorNode>(then);
   if (stand_in->is_state()) {
     stand_in->kind = InputKind::data;

@@ -1,4 +1,4 @@
-// The part of Trace that follows values back to the values they are computed from.
+// The part of Trace that follows values back to the values from which they are computed.
 
 #include <algorithm>
 #include <map>
@@ -12,17 +12,17 @@
 namespace weft {
 namespace {
 
-/// Follows a gradient through the recordings of a step, to the tensors asked for. Each recording
-/// reads what those before it have made.
+/// Follows a gradient back through the recordings of a step to the requested tensors. Each
+/// recording reads values that earlier ones have made.
 class Crossing {
  public:
   Crossing(std::span<const NodePtr> wrt, std::uint64_t loop, std::uint64_t step)
       : wrt_(wrt), loop_(loop), step_(step) {}
 
-  /// The gradient flows to the value that the tensor has.
+  /// Notes that the gradient flows to the tensor's present value.
   void reach(const NodePtr& node) { reached_.insert(node.get()); }
-  /// It flows on through what the tensor comes from. `user`: the number of the recording that reads
-  /// the tensor; 0: the present trace.
+  /// Continues through the recording that made the tensor. `user` is the number of the recording
+  /// that reads the tensor; 0 is the present trace.
   void follow(const TensorNode& node, std::uint64_t user) {
     Recording* origin = node.origin.get();
     if (origin == nullptr || origin->loop != loop_ || origin->step != step_) return;
@@ -32,7 +32,7 @@ class Crossing {
     visit.values.push_back(node.origin_value);
     visit.users.push_back(user);
   }
-  /// Called when the present trace has been followed.
+  /// Called after the present trace has been followed.
   void follow_all() {
     for (auto at = visits_.rbegin(); at != visits_.rend(); ++at) look_into(at->second);
     for (const auto& [number, visit] : visits_) {
@@ -46,7 +46,8 @@ class Crossing {
 
   /// Returns the recordings that the gradient flows through, in their order.
   const std::vector<const Recording*>& crossed() const { return crossed_; }
-  /// A tensor asked for of which only an earlier value is reached, and where; null: there is none.
+  /// Returns a requested tensor of which the gradient reaches only an earlier value, and the
+  /// recording that reads that value; null if there is none.
   std::pair<const TensorNode*, const Recording*> outdated() const {
     for (const auto& [node, recording] : outdated_) {
       if (!reached_.contains(node)) return {node, recording};
@@ -57,8 +58,8 @@ class Crossing {
  private:
   struct Visit {
     const Recording* recording = nullptr;
-    std::vector<ValueId> values{};       // from which the gradient comes
-    std::vector<std::uint64_t> users{};  // the numbers of what reads them
+    std::vector<ValueId> values{};       // values at which the gradient enters
+    std::vector<std::uint64_t> users{};  // numbers of the recordings that read the values
     bool is_crossed = false;
   };
 
@@ -89,7 +90,7 @@ class Crossing {
       const NodePtr node = asked_for(weak);
       if (node == nullptr || node->origin.get() != &recording) continue;
       if (paths.reached[node->origin_value]) reach(node);
-      // A gradient that comes from the tensor itself needs nothing before it.
+      // A gradient that begins at the tensor itself needs nothing before it.
       if (paths.below[node->origin_value]) visit.is_crossed = true;
     }
   }
@@ -103,7 +104,7 @@ class Crossing {
   std::vector<const Recording*> crossed_;
 };
 
-/// The line at which the tensor got the value that it has; "" if it isn't known.
+/// Returns the line at which the tensor got its present value; "" if it isn't known.
 std::string place_of_value(const TensorNode& node) {
   const Recording* origin = node.origin.get();
   if (origin == nullptr || origin->is_dropped) return "";
@@ -124,8 +125,8 @@ bool Trace::is_differentiable(const TensorNode& node) const {
   return origin != nullptr && origin->loop == id_ && origin->step == runtime_->step();
 }
 
-/// The number of the first recording through which a gradient of the loss flows to one of `wrt`; 0
-/// if there is none.
+/// Returns the number of the first recording through which a gradient of the loss flows to one of
+/// `wrt`; 0 if there is none.
 std::uint64_t Trace::first_crossed(const NodePtr& loss, std::span<const NodePtr> wrt) const {
   Crossing crossing(wrt, id_, runtime_->step());
   if (loss->trace == serial_) {
@@ -168,7 +169,7 @@ std::uint64_t Trace::first_crossed(const NodePtr& loss, std::span<const NodePtr>
 }
 
 void Trace::record_again(const NodePtr& loss, std::span<const NodePtr> wrt) {
-  // A gradient through overwritten state is found when all else is recorded again.
+  // A gradient through overwritten state is found only after everything else is recorded again.
   for (std::uint64_t first = 0; (first = first_crossed(loss, wrt)) != 0;) take_back(first);
   if (loss->trace != serial_) return;
   const GradientPaths paths(program_, {&loss->value, 1});

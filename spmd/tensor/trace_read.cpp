@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// Gathers a sharded tensor, whole on every chip, in a program of its own, so that the recording
-/// isn't disturbed.
+/// Gathers a sharded tensor, so that every chip has it whole. It does so in a program of its own,
+/// which leaves the recording unchanged.
 BufferPtr gather(Runtime& runtime, const TensorNode& node, const std::source_location& loc) {
   runtime.metrics().count("ReshardData");
   Program program;
@@ -41,7 +41,7 @@ Binding Trace::synced_value(const NodePtr& of, const std::source_location& loc) 
   Trace& trace = current(loc);
   NodePtr from = of;
   if (trace.is_pending(*of)) {
-    // Another tensor's value, as after swaps of averages, is there already.
+    // Another tensor's value is already an input, for example after swaps of averages.
     const auto& inputs = trace.program_.inputs;
     const auto input = std::ranges::find(inputs, of->value, &ProgramInput::value);
     from = input == inputs.end() || of->input == kNoId
@@ -72,7 +72,8 @@ std::vector<std::byte> Trace::read(const NodePtr& of, const std::source_location
     trace->run({"read", loc}, node.get());
   }
   if (trace != nullptr && node->may_be_kept()) {
-    // A kept value is put in place at its first use by a program, because marks may come before.
+    // A kept value is put in place when a program first uses it, because the loop may mark the
+    // tensor before that.
     if (!of->kept.has_value()) claim_kept(*of);
     node = std::make_shared<TensorNode>(*of);
     trace->restore(*node);

@@ -1,6 +1,6 @@
 #pragma once
-/// TracedShardMaps: the functions of shard_map() (weft/shard_map.hpp) in a trace. For the files of
-/// this folder.
+/// TracedShardMaps: the functions of shard_map() (weft/shard_map.hpp) in a trace. Only the files of
+/// this folder use it.
 
 #include <source_location>
 #include <span>
@@ -14,18 +14,18 @@ namespace weft {
 class TracedShardMaps {
  public:
   struct Open {
-    AtomMask manual;  ///< with those of the functions around it
+    AtomMask manual;  ///< including the atoms of the enclosing functions
     OpId begin;
     std::source_location loc;  ///< of the user's call
   };
   /// A call of grad() in a function.
   struct GradientCall {
     OpId begin, end;
-    AtomMask varies;  ///< of the loss
+    AtomMask varies;  ///< atoms over which the loss varies
     std::source_location loc;
   };
   void begin(const Open& function) { open_.push_back(function); }
-  /// Ends the innermost function; nothing if the trace has begun anew.
+  /// Ends the innermost function; does nothing if the trace has begun a new program.
   void end() {
     if (!open_.empty()) open_.pop_back();
     if (open_.empty()) gradients_.clear();
@@ -33,17 +33,17 @@ class TracedShardMaps {
   void note(const GradientCall& call) {
     if (!open_.empty()) gradients_.push_back(call);
   }
-  /// The call that made the value, or all gradients that it is a linear function of; null if there
-  /// is none.
+  /// Returns the call of grad() that made the value. A value may also be a linear function of
+  /// gradients of one call. Returns null if there is no such call.
   const GradientCall* gradient_call(const Program& program, ValueId value) const;
-  /// From the outermost to the innermost.
+  /// Returns the functions that are being recorded, the outermost first.
   std::span<const Open> open() const { return open_; }
   void clear() {
     open_.clear();
     gradients_.clear();
   }
   AtomMask manual() const { return open_.empty() ? AtomMask{0} : open_.back().manual; }
-  /// Throws invalid_argument if the value is of a function that has ended.
+  /// Throws invalid_argument if the value belongs to a function that has ended.
   void expect_inside(Builder& builder, ValueId value, const std::source_location& loc) const;
 
  private:

@@ -1,4 +1,5 @@
-// The part of Trace that says, at the end of a loop, what the loop has recorded in vain.
+// The part of Trace that reports, at the end of a loop, the ops that the loop recorded and never
+// ran.
 
 #include <algorithm>
 

@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// The two dims that make rows and columns: those that are sharded, then the first ones; -1 where
-/// the tensor has fewer.
+/// Returns the two dims that become rows and columns. Sharded dims come first, then the first
+/// others; -1 stands for a dim that the tensor lacks.
 std::array<int, 2> shown_dims(const Sharding& sharding, int num_dims) {
   std::array<int, 2> shown{-1, -1};
   std::size_t count = 0;

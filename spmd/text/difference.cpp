@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// The most causes that are listed. Further ones are only counted.
+/// The largest number of causes that are listed. Further ones are only counted.
 constexpr std::size_t kCauseCountMax = 4;
 
 /// Weights in Differences::distance. A different input shape or constant weighs less than a
@@ -41,7 +41,7 @@ std::string describe(const Program& program, const ProgramOutput& output) {
   return op == kNoId ? program.type(output.value).to_string() : describe_op(program, op);
 }
 
-/// How to keep the type of an input the same.
+/// Returns advice on how to keep the type of an input the same.
 std::string_view advice(const TensorType& before, const TensorType& after) {
   if (before.dtype != after.dtype) return "cast it to one dtype";
   const bool same_dims = before.shape.size() == after.shape.size();
@@ -64,7 +64,7 @@ std::span<const std::byte> constant_bytes(const Program& program, OpId op) {
       .subspan(static_cast<std::size_t>(attrs[0]), static_cast<std::size_t>(attrs[1]));
 }
 
-/// "0.1" for one element, "12 elements" for more.
+/// Returns "0.1" for one element, "12 elements" for more.
 std::string constant_text(const Program& program, OpId op) {
   const DType dtype = program.type(program.result(op)).dtype;
   const auto bytes = constant_bytes(program, op);
@@ -80,10 +80,10 @@ class Comparison {
   Comparison(const Program& before, const Program& after) : before_(before), after_(after) {}
 
   Differences run() {
-    if (compare_inputs() == 0) {  // else the ops after a changed input differ too
+    if (compare_inputs() == 0) {  // a changed input would make the ops after it differ too
       compare_ops();
       compare_outputs();
-      // A parameter's sharding also changes when the first step settles it. So a sharding is a
+      // The first step settles a parameter's sharding and so changes it. A sharding is therefore a
       // cause only if there is no other.
       if (causes_.empty()) compare_shardings();
     }
@@ -140,7 +140,7 @@ class Comparison {
         return;
       }
     }
-    // Further ops belong to a handle if the numbers of outputs differ, else to a branch.
+    // Surplus ops belong to a tensor handle if the numbers of outputs differ, else to a branch.
     distance_ += kOpWeight * (std::max(before_.num_ops(), after_.num_ops()) - common);
     if (before_.num_ops() == after_.num_ops() || before_.outputs.size() != after_.outputs.size()) {
       return;
@@ -152,7 +152,7 @@ class Comparison {
                        describe_op(longer, common), grew ? "is new" : "isn't computed any more"));
   }
 
-  /// Adds a cause for constants of different value, but takes such ops as equal.
+  /// Compares two ops. Constants of different value count as equal, but add a cause.
   bool same_op(OpId op) {
     if (before_.kind(op) != after_.kind(op) ||
         !std::ranges::equal(before_.op_operands(op), after_.op_operands(op)) ||

@@ -1,5 +1,5 @@
 #pragma once
-/// The differences between two programs, which explain why the second one had to be compiled.
+/// The differences between two programs. They explain why the second one had to be compiled.
 
 #include <cstddef>
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace weft {
 
-/// Causes are for people, the likeliest first, each with the values before and after, the user's
-/// file:line and how to keep the program the same; empty for equal programs.
+/// The causes are texts for people; the likeliest comes first. Each has the values before and
+/// after, the user's file:line and advice on how to keep the program the same. Equal programs have
+/// no causes.
 struct Differences {
   std::vector<std::string> causes;
-  /// How far apart the programs are, for choosing the nearest of several.
+  /// Measures how much the programs differ, so that the most similar of several can be chosen.
   std::size_t distance = 0;
 };
 Differences differences(const Program& before, const Program& after);

@@ -1,5 +1,5 @@
 #pragma once
-/// One element of a tensor as text, exact to the bit.
+/// Conversion of a tensor's element to and from text, exact to the bit.
 
 #include <cstddef>
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace weft {
 
-/// A short text that parses back to the same bits: a number, or the bits of a NaN ("0x..").
+/// Returns a short text that parses back to the same bits: a number, or the bits of a NaN ("0x..").
 std::string element_text(DType dtype, const std::byte* bytes);
-/// Appends the element's bytes; false where the text is no value of the dtype.
+/// Appends the element's bytes. Returns false if the text is no value of the dtype.
 bool append_element(DType dtype, std::string_view text, std::vector<std::byte>& bytes);
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-/// Behind the quoted text that begins at `quote`.
+/// Returns the position behind the quoted text that begins at `quote`.
 std::size_t end_of_quoted(const std::string& line, std::size_t quote) {
   std::size_t end = quote + 1;
   while (end < line.size() && line[end] != '"') end += line[end] == '\\' ? 2 : 1;
@@ -15,9 +15,10 @@ std::size_t end_of_quoted(const std::string& line, std::size_t quote) {
 
 enum class Layouts { compared, ignored };
 
-/// What a line says. Of an op not where it stands in the source; of an input not its number, which
-/// depends on the ops before its first use. How inputs and outputs lie on the chips, which stands
-/// behind their names, depends on what ran before: a program is listed as it was when it first ran.
+/// Returns the part of a line that is compared. An op's source location is removed. An input's
+/// number is removed, because it depends on the ops before its first use. `layouts` says whether
+/// shardings are removed: the listing shows them as they were when the program first ran, so they
+/// depend on what ran before.
 std::string said_of(std::string line, Layouts layouts) {
   if (line.find(" = ") != line.npos) return line.erase(std::min(line.rfind("  // "), line.size()));
   const auto number = line.find('%');
@@ -32,7 +33,7 @@ std::string said_of(std::string line, Layouts layouts) {
   return line.erase(number, end - number);
 }
 
-/// None: line 0.
+/// Returns line 0 if there is no difference.
 Difference first_difference(const std::string& first, const std::string& second, Layouts layouts) {
   std::istringstream a(first), b(second);
   Difference difference;

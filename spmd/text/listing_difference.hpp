@@ -1,5 +1,5 @@
 #pragma once
-/// Where the listings of two programs part.
+/// The first difference between the listings of two programs.
 
 #include <string>
 
@@ -10,8 +10,9 @@ struct Difference {
   std::string first, second;
 };
 
-/// The first line in which two listings (to_text) differ: in what is computed, or, where that is
-/// the same, in how it lies on the chips. Line 0: in nothing.
+/// Returns the first line in which two listings (to_text) differ in their computation. If the
+/// computations are equal, returns the first line in which the layouts on the chips differ. Line 0
+/// means that nothing differs.
 Difference first_difference(const std::string& first, const std::string& second);
 
 }  // namespace weft

@@ -15,7 +15,8 @@ namespace {
 
 std::int64_t packed(AtomList atoms) { return static_cast<std::int64_t>(atoms.bits()); }
 
-/// Recursive descent, a function per noun of the grammar (text.hpp), attributes in to_text's order.
+/// A recursive descent parser with one function per noun of the grammar (text.hpp). It reads
+/// attributes in the order of to_text.
 class Parser {
  public:
   Parser(std::string_view text, const Mesh& mesh) : reader_(text), mesh_(mesh) {}
@@ -119,7 +120,8 @@ class Parser {
     program_.op_locs.push_back(program_.intern_loc(reader_.line_comment()));
   }
 
-  /// Reads the attributes by the row's list. Form::elements stay text: their dtype comes later.
+  /// Reads the attributes by the list in the op's row. Elements (Form::elements) remain text,
+  /// because their dtype comes later.
   std::vector<std::int64_t> attributes(OpKind kind, std::span<const TensorType> operands,
                                        std::vector<std::string_view>& elements) {
     const Attrs& attrs = *row(kind).attrs;
@@ -139,21 +141,21 @@ class Parser {
     return std::move(values.words);
   }
 
-  /// The words of attributes of which none is written.
+  /// Returns the attribute words of an op whose attributes are all omitted.
   static std::vector<std::int64_t> left_out(OpKind kind) {
     const auto words = std::ranges::count(*row(kind).attrs, false, &Attr::is_list);
     return std::vector<std::int64_t>(static_cast<std::size_t>(words), 0);
   }
 
   struct AttrValues {
-    std::vector<std::int64_t> lengths{};  ///< of Form::pairs
+    std::vector<std::int64_t> lengths{};  ///< lengths of the lists of Form::pairs
     std::vector<std::int64_t> words{};
-    std::optional<std::size_t> n{};  ///< as in Attr, from the first list
+    std::optional<std::size_t> n{};  ///< Attr's `n`, which the first list determines
     bool is_first = true;
-    std::size_t place = 0;  ///< of the last attribute's name
+    std::size_t place = 0;  ///< position of the last attribute's name
   };
 
-  /// Reads the attribute's name and "=". False if the attribute is left out.
+  /// Reads the attribute's name and "=". Returns false if the attribute is omitted.
   bool begins(const Attr& attr, AttrValues& values) {
     if (attr.form == Form::elements) return true;  // constant_elements() reads "value" or "values"
     values.place = reader_.place();
@@ -209,7 +211,7 @@ class Parser {
     return static_cast<std::int64_t>(reader_.enumerator(last, what));
   }
 
-  /// Reads what follows "target =": a name and a rule.
+  /// Reads a name and a rule, which follow "target =".
   std::int64_t custom_target() {
     CustomTarget target{reader_.string(), ""};
     reader_.expect(",");
@@ -230,7 +232,7 @@ class Parser {
     return static_cast<std::int64_t>(lhs.size());
   }
 
-  /// Leaves the elements as text: the dtype comes later in the line.
+  /// Keeps the elements as text, because the dtype comes later in the line.
   void constant_elements(std::vector<std::string_view>& elements) {
     if (reader_.accept("value")) {
       reader_.expect("=");
@@ -260,7 +262,7 @@ class Parser {
     return all;
   }
 
-  // Fields and words.
+  // The following functions read fields and words.
 
   void name(std::string_view name) {
     reader_.expect(name);
@@ -288,7 +290,7 @@ class Parser {
     reader_.expect("]");
   }
 
-  // Values.
+  // The following functions read values.
 
   ValueId value_id() {
     reader_.expect("%");
@@ -325,7 +327,7 @@ class Parser {
     }
   }
 
-  /// Adds the place to errors of `what`.
+  /// Calls `what` and adds the place in the text to its errors.
   template <typename What>
   std::invoke_result_t<What> at(std::size_t place, What what) {
     try {

@@ -3,7 +3,7 @@
 namespace weft {
 namespace {
 
-/// `"data"` or `"data":0`.
+/// Reads `"data"` or `"data":0`.
 AtomList read_axis_or_atom(TextReader& reader, const Mesh& mesh) {
   const std::size_t place = reader.place();
   const std::string name = reader.string();
@@ -18,7 +18,8 @@ AtomList read_axis_or_atom(TextReader& reader, const Mesh& mesh) {
   return AtomList{whole[static_cast<int>(number)]};
 }
 
-/// Sets `open`, unless it is null, if a `?` stands before the closing brace.
+/// Reads a list of atoms. If `open` isn't null, stores there whether a `?` stands before the
+/// closing brace.
 AtomList read_atoms(TextReader& reader, const Mesh& mesh, bool* open) {
   AtomList all;
   reader.expect("{");

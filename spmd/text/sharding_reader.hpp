@@ -1,13 +1,13 @@
 #pragma once
-/// Shardings in the program text, as Sharding::to_string writes them.
+/// Reads shardings in the program text, in the form that Sharding::to_string writes.
 
 #include "spmd/mesh/sharding.hpp"
 #include "spmd/text/text_reader.hpp"
 
 namespace weft {
 
-/// Reads the sharding of a value of `num_dims` dims. Throws invalid_argument with the place in the
-/// text for anything else.
+/// Reads the sharding of a value with `num_dims` dims. Throws invalid_argument, with the place in
+/// the text, for anything else.
 Sharding read_sharding(TextReader& reader, const Mesh& mesh, int num_dims);
 
 /// Reads `{"data", "model":0}`.

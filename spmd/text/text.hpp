@@ -1,6 +1,7 @@
 #pragma once
-/// The text form of a Program: one line an op, readable and exact. `parse_program(to_text(p))`
-/// gives `p` back: names, types, attributes, shardings, constants (to the bit) and locations.
+/// The text form of a Program. It has one line per op, and is readable and exact:
+/// `parse_program(to_text(p))` gives `p` back with names, types, attributes, shardings, constants
+/// (to the bit) and locations.
 ///
 ///   program(%0: f32[64,64] data "x" [{"data"}, {}],
 ///           %1: f32[128,64] param "fc1.weight" [{"model"}, {}]) {
@@ -8,7 +9,7 @@
 ///     return %2 "y" [{?}, {?}]
 ///   }
 ///
-/// Grammar; white space stands anywhere between tokens, attributes in the order of to_text:
+/// White space may be between any tokens, and attributes have the order of to_text. The grammar:
 ///   program  = "program(" [input {"," input}] ")" "{" {op} "return" [output {"," output}] "}"
 ///   input    = value ":" type input-kind string sharding
 ///   op       = value "=" op-kind [value {"," value}] ["{" attributes "}"] ":" type [place]
@@ -19,8 +20,8 @@
 ///   dim      = "{" [part {"," part}] ["?"] "}"
 ///   atoms    = "{" part {"," part} "}"
 ///   part     = axis-name [":" number], an axis, or one atom of it
-/// `%n` is the value's id. Strings escape `"`, `\` and control characters (`\xNN`); a NaN is its
-/// bits.
+/// `%n` is the value's id. Strings escape `"`, `\` and control characters (`\xNN`). A NaN is
+/// written as its bits.
 
 #include <string>
 #include <string_view>

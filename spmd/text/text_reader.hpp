@@ -1,5 +1,5 @@
 #pragma once
-/// TextReader: tokens of the program text, with the place of each for messages.
+/// TextReader: reads the tokens of the program text, and gives the place of each for messages.
 
 #include <cstdint>
 #include <string>
@@ -9,28 +9,29 @@
 
 namespace weft {
 
-/// Reads forward over a text that must outlive it. Skips white space before every token. Comments
-/// aren't skipped: the parser reads them, since they carry locations.
+/// Reads a text forward; the text must outlive the reader. Skips white space before every token.
+/// Doesn't skip comments: the parser reads them because they carry locations.
 class TextReader {
  public:
   explicit TextReader(std::string_view text) : text_(text) {}
 
-  /// Offset of the next token.
+  /// Returns the offset of the next token.
   std::size_t place();
   bool at_end() { return place() == text_.size(); }
-  /// Takes `token` if it comes next.
+  /// Reads `token` if it comes next. Returns whether it did.
   bool accept(std::string_view token);
   void expect(std::string_view token);
-  /// Letters, digits and '_'; at least one.
+  /// Reads letters, digits and '_', at least one character.
   std::string_view word();
-  /// The characters up to white space or one of ",]}": a number in any form.
+  /// Reads the characters up to white space or one of ",]}": a number in any form.
   std::string_view number();
   std::int64_t integer();
-  /// The bits of a finite number, as f64.
+  /// Reads a finite number and returns its bits as f64.
   std::int64_t f64_bits();
-  /// An integer of 32 bits.
+  /// Reads an integer of 32 bits.
   std::int32_t small_integer();
-  /// One of the enumerators 0..last, by the name that to_string gives it; `what` names the enum.
+  /// Reads one of the enumerators 0..last by the name that to_string gives it; `what` names the
+  /// enum in errors.
   template <typename Enum>
   Enum enumerator(Enum last, std::string_view what) {
     const std::size_t begin = place();
@@ -40,12 +41,12 @@ class TextReader {
     }
     fail_at(begin, "'{}' is no {}", name, what);
   }
-  /// "..." with \" \\ and \xNN.
+  /// Reads "..." with the escapes \" \\ and \xNN.
   std::string string();
-  /// The rest of the line after `// `, if that comes next on this line; "" otherwise.
+  /// Reads the rest of the line if `// ` comes next on this line; returns "" otherwise.
   std::string_view line_comment();
 
-  /// Throws invalid_argument "program text, line 3, column 7: ...".
+  /// Throws invalid_argument with a message such as "program text, line 3, column 7: ...".
   template <typename... Args>
   [[noreturn]] void fail_at(std::size_t place, fmt::format_string<Args...> format,
                             Args&&... args) const {
@@ -54,7 +55,7 @@ class TextReader {
 
  private:
   [[noreturn]] void fail_with(std::size_t place, const std::string& message) const;
-  /// The next token in quotes, for messages.
+  /// Returns the next token in quotes, for messages.
   std::string found();
 
   std::string_view text_;

@@ -1,4 +1,4 @@
-// The table of actors: sorts by a click on a heading or a key, filters, has one selected row.
+// The table of actors. A click on a heading or a key sorts it; it can be filtered and has one selected row.
 
 const COLUMNS = [
   {key: 'name', name: 'actor', title: 'The trainer, its workers, and their chips', order: (actor, index) => index},
@@ -12,7 +12,7 @@ const COLUMNS = [
   {key: 'doing', name: 'doing', title: 'What it does, or did last', order: (actor) => doingOf(actor)},
 ];
 
-// The meaning of states whose names do not say it.
+// Explains the states whose names are not self-explanatory.
 const STATE_TITLES = {
   running: 'a loop: its chips work; a chip: it runs a program; the trainer: it watches its workers',
   waiting: 'it waits for other chips',
@@ -85,7 +85,7 @@ function rowOf(name) {
 
 const countText = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
-// It keeps the job from continuing, as `why` says.
+// Returns whether `why` names the actor as a cause that keeps the job from continuing.
 function isRoot(actor, state = table.state) {
   const {verdict, roots} = state.why;
   if (['well', 'waits'].includes(verdict)) return false;
@@ -102,7 +102,7 @@ function fillRow(row, actor, at) {
     row.line.dataset.changedMs = Date.now();
     row.state = actor.state;
   }
-  // A state that changes many times a second is nothing to look at, and has no time of its own.
+  // A state that changes many times a second can not be read, and its duration is not shown.
   const seconds = actor.since === null ? null : at - actor.since;
   const isBrief = seconds !== null && seconds < 1 && !['bad', 'held'].includes(classOf(actor.state));
   row.line.className = `${isRoot(actor) ? 'bad' : classOf(actor.state)}${isBrief ? ' brief' : ''}${actor.name === table.selected ? ' selected' : ''}`;
@@ -136,7 +136,7 @@ function showActors(state, at) {
     : `${actors.length} of ${state.actors.length}`);
 }
 
-// Up or down in the table.
+// Moves the selection up or down in the table.
 function moveSelection(by) {
   if (!table.shown.length) return;
   const at = table.shown.indexOf(table.selected);

@@ -1,4 +1,4 @@
-// Curves over steps: as reported, faint where they are many, and smoothed.
+// Draws curves over steps: the reported points (faint if there are many) and a smoothed line.
 
 const CURVE_LEFT = 46, CURVE_BOTTOM = 18, CURVE_TOP = 6, CURVE_RIGHT = 10, RATES_MAX = 2000;
 
@@ -18,7 +18,7 @@ function smoothed(points) {
   return points.map(([x, value]) => [x, (mean += weight * (value - mean))]);
 }
 
-// The range of the values without the few that are far outside.
+// Returns the range of the values, without the few outliers.
 function rangeOf(points) {
   const values = points.map(([, value]) => value).sort((a, b) => a - b);
   const at = (share) => values[Math.round(share * (values.length - 1))];
@@ -97,7 +97,7 @@ function addCurves(data) {
   showCurves();
 }
 
-// The steps before those that the page has seen, from the events.
+// Adds steps that are older than the first one the page has seen, from the events.
 function addHistory(rate) {
   const {x, values} = curves.rate;
   const seen = x.length ? x[0] : Infinity;
@@ -106,12 +106,12 @@ function addHistory(rate) {
   values.unshift(...rate.values.slice(0, count));
 }
 
-// The number of the moment, as the head has it.
+// Adds the present rate, which the head shows too.
 function addRate(state) {
   const {x, values} = curves.rate;
   curves.state = state;
   if (state.steps_per_s !== null) {
-    if (x.length && state.step < x[x.length - 1]) x.length = values.length = 0;  // it began again
+    if (x.length && state.step < x[x.length - 1]) x.length = values.length = 0;  // the job restarted
     if (x.length && state.step === x[x.length - 1]) {
       values[values.length - 1] = state.steps_per_s;
     } else {
@@ -138,7 +138,7 @@ function showCurves() {
   showRate();
 }
 
-// The numbers of the moment, as the head has them.
+// Shows the present numbers, which the head shows too.
 function showLast() {
   const value = curves.state && curves.column !== null ? curves.state.metrics[curves.column] : null;
   setText(byId('loss-value'), typeof value === 'number' ? numberText(value) : '');

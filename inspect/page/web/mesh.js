@@ -1,5 +1,5 @@
-// The chips as they stand in the mesh: the colour of a cell says how often the others waited for it,
-// or how long it waited itself; its letter and frame say its state.
+// The chips in the mesh. The colour of a cell shows how often the other chips waited for the chip, or how
+// long it waited itself; its letter and frame show its state.
 
 const MESH_MAX = 256;
 const MESH_MEASURES = {
@@ -42,7 +42,7 @@ function chooseMeasure(key) {
 
 const nextMeasure = () => chooseMeasure(mesh.measure === 'late' ? 'waited' : 'late');
 
-// The last axis goes from left to right; the others make the rows.
+// The last axis runs from left to right; the other axes make the rows.
 function meshLayout(state) {
   const {shape: sizes, axes, chips} = state.mesh;
   if (!chips.length || chips.length > MESH_MAX) return null;
@@ -59,7 +59,7 @@ function rowName(layout, row) {
   return coordinates.join(',');
 }
 
-// In pixels of the screen, so that no text gets smaller with the mesh. A mesh that is wider than its
+// Sizes are in screen pixels, so that text does not shrink with the mesh. A mesh that is wider than its
 // panel scrolls within it.
 function buildMesh(layout, host) {
   const gap = 3, left = layout.sizes.length > 1 ? 16 + 7 * (layout.sizes.length - 1) : 1, top = 20;
@@ -90,7 +90,7 @@ function buildMesh(layout, host) {
   host.replaceChildren(root);
 }
 
-// Where the state is news, its letter; else the chip's number.
+// Returns the letter of a state that deserves attention, else the chip's number.
 function letterOf(actor, at) {
   const isBad = ['bad', 'held'].includes(classOf(actor.state));
   return isBad || (actor.state === 'waiting' && actor.since !== null && at - actor.since >= 1) ? actor.letter : '';
@@ -147,7 +147,7 @@ function showScale(measure, high, any) {
 
 const LETTERS = {T: 'stopped', D: 'in a debugger', X: 'gone', '!': 'failed', w: 'waits for others'};
 
-// The meaning of the letters that are shown.
+// Explains the letters that are shown.
 function showLetters(chips, state, at) {
   const found = new Set(chips.map((actor) => letterOf(actor, at)).filter((letter) => letter));
   const words = Object.keys(LETTERS).filter((letter) => found.has(letter)).map((letter) => `${letter} ${LETTERS[letter]}`);

@@ -1,5 +1,5 @@
-// The page: what it is sent, its head, why, keys, and where its data comes from: a server, or, of a
-// page that was exported, the page itself.
+// The page: its data, its head, the answer of why, and keys. The data comes from a server; an exported page
+// contains it.
 
 const EVERY_MS = 1000, CURVES_EVERY = 3, RETRY_MS = 2000;
 
@@ -8,7 +8,7 @@ const page = {
   polls: 0, polling: false, settled: 0, retry: 0, rateAt: null, madeAt: null, stacks: {}, stackOf: null,
 };
 
-// CLOCK_BOOTTIME of the job's host, in seconds. It stands still where nothing tells it any more.
+// Returns CLOCK_BOOTTIME of the job's host, in seconds. It stops when no more data arrives.
 function present() {
   if (page.exported || !page.connected) return page.at;
   return page.at + (performance.now() - page.received) / 1000;
@@ -25,7 +25,7 @@ function take(message) {
   show();
 }
 
-// A point of the curve a second; at once where nothing moves any more.
+// Adds a point to the curve once a second, or at once if nothing moves any more.
 function noteRate() {
   const {state, at, rateAt} = page;
   if (!state) return;
@@ -129,7 +129,7 @@ function showWhy(why) {
   host.replaceChildren(line, notes);
 }
 
-// Words for labels of `weft inspect why` that are too short for a page.
+// Longer words for labels of `weft inspect why` that are too short for a page.
 const NOTE_WORDS = {at: 'it is at', line: 'line', after: 'it did last', waits: 'waiting for it', says: 'it says', threw: 'it threw'};
 
 const whyClass = (verdict) => ({held: 'held', slow: 'wait', waits: 'wait', unknown: 'wait'}[verdict] || 'bad');
@@ -188,7 +188,7 @@ function showDetail(always = false) {
   showFacts(byId('detail-list'), facts);
 }
 
-// The stack of its thread: the server looks when a reader asks.
+// Shows the stack of the actor's thread. The server reads it only on request.
 async function showStack(name) {
   page.stackOf = name;
   setText(byId('stack'), page.exported ? '' : 'looking …');
@@ -257,7 +257,7 @@ function press(event) {
   action();
 }
 
-// --- Dark and light: as the system has it, until the reader says otherwise.
+// --- Dark and light: the system's setting, until the reader chooses.
 
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
 
@@ -289,19 +289,19 @@ async function getJson(path) {
 
 let readUpTo = 0;
 
-// What a job that is over has left is read once more, and then no longer.
+// Polls the data. Once the job is over, it reads the final data and stops.
 async function poll() {
   const over = page.state && page.state.over;
   if (page.polling || document.hidden || !page.connected || (over && page.settled > 1)) return;
   page.polling = true;
   try {
     const events = await getJson(`/timeline?after=${readUpTo}`);
-    // Rings are read one after the other.
+    // Rings are read one after the other, so the next request overlaps this one a little.
     readUpTo = Math.max(0, Math.round(events.now - 1e8));
     addTimeline(events);
     if (page.polls++ % CURVES_EVERY === 0 || over) addCurves(await getJson('/curves'));
     page.settled = over ? page.settled + 1 : 0;
-  } catch { /* the stream of events says what is wrong */ }
+  } catch { /* the stream of events reports the error */ }
   page.polling = false;
 }
 
@@ -320,7 +320,7 @@ function connect() {
     page.connected = false;
     showLive('not connected', 'lost');
     if (source.readyState !== EventSource.CLOSED) return;
-    // Refused: all places for readers may be taken.
+    // The server refused; perhaps the maximum number of readers is reached.
     page.retry = setTimeout(connect, RETRY_MS);
   };
 }

@@ -1,5 +1,5 @@
 'use strict';
-// What all parts of the page share: elements, shapes, numbers as text, colours.
+// Functions that all parts of the page share: elements, shapes, numbers as text, colours.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -26,7 +26,7 @@ function shape(name, attributes = {}, ...children) {
   return made;
 }
 
-// A state has a class, which gives its colour, and a shape, which says the same without colour.
+// A state has a class, which sets its colour, and a shape, which shows the same without colour.
 const STATES = {
   stopped: 'bad', frozen: 'bad', gone: 'bad', lost: 'bad', failed: 'bad', dead: 'bad', hung: 'bad',
   held: 'held',
@@ -52,7 +52,7 @@ function mark(state) {
 }
 
 const ORDER = ['bad', 'held', 'wait', 'run', 'rest'];
-// Worst first.
+// Ranks the worst states first.
 const rankOf = (state) => ORDER.indexOf(classOf(state));
 
 function secondsText(seconds) {
@@ -67,25 +67,25 @@ function secondsText(seconds) {
   return `${Math.floor(seconds / 3600)} h ${Math.floor(seconds / 60) % 60} min`;
 }
 
-// Of a time that goes on.
+// Returns the text for a time that is still growing.
 function wholeText(seconds) {
   return seconds < 100 ? `${Math.floor(seconds)} s` : secondsText(seconds);
 }
 
-// Steps a second: one number for all places of the page.
+// Returns steps per second; all places of the page show this number.
 function rateText(state) {
   if (!state || state.steps_per_s === null) return '';
   return state.steps_per_s === 0 ? '0' : short(state.steps_per_s);
 }
 
-// "2026-11-28 06:51:18", as the reader's clock has it.
+// Returns for example "2026-11-28 06:51:18", in the reader's time zone.
 function timeText(unixSeconds) {
   const at = new Date(unixSeconds * 1000);
   const two = (number) => String(number).padStart(2, '0');
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
-// Three digits.
+// Returns a number with three digits.
 function short(number) {
   const size = Math.abs(number);
   if (size >= 100 || size === 0) return number.toFixed(0);
@@ -103,15 +103,15 @@ function numberText(number) {
 
 const percent = (share) => `${Math.round(share * 100)} %`;
 
-// The value of a colour of page.css, for a canvas.
+// Returns the value of a colour of page.css, for a canvas.
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Sets a text only where it changes, so that what a reader has selected stays.
+// Sets a text only if it changes, so that a reader's selection stays.
 function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-// Between 3 and about `count` round numbers within [low, high].
+// Returns between 3 and about `count` round numbers within [low, high].
 function ticks(low, high, count) {
   const span = high - low;
   if (!(span > 0)) return [low];

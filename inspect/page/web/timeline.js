@@ -1,9 +1,9 @@
-// What loops and chips did, on a canvas. Of each row there are two lists that are sorted by time and
-// whose slices don't overlap: runs of plans, and what happened in and between them. A frame looks up
-// where its range begins, and draws at most one column per pixel: of slices that are narrower, the
-// shares of that pixel's time.
+// Draws the work of loops and chips on a canvas. Each row has two lists of slices, sorted by time and without
+// overlap: runs of plans, and the events in and between them. A frame searches for the beginning of its range
+// and draws at most one column per pixel. For slices narrower than a pixel it draws their shares of the
+// pixel's time.
 
-// By the numbers of SliceKind (inspect/page/timeline.hpp).
+// The index is the number of SliceKind (inspect/page/timeline.hpp).
 const KINDS = [
   {name: 'runs a program', colour: '--run-slice'},
   {name: 'waits for other chips', colour: '--wait-slice', legend: true},
@@ -46,7 +46,7 @@ function labelOf(text) {
   return number;
 }
 
-// An answer may begin with what the last one ended with.
+// An answer may begin with the slices that ended the previous one.
 function addToLane(lane, columns, labels) {
   lane.open = null;
   let at = -timeline.base;
@@ -109,7 +109,7 @@ function addTimeline(data) {
   redraw();
 }
 
-// As long as the last 12 steps.
+// Returns a window that covers the last 12 steps.
 function firstWindow() {
   const {t} = timeline.steps;
   const [first, last] = known();
@@ -120,16 +120,16 @@ function firstWindow() {
 const firstOf = (row) => Math.min(...[row.runs, row.slices].flatMap((lane) => [lane.t.length ? lane.t[0] : Infinity, lane.open ? lane.open.t : Infinity]));
 const lastOf = (row) => Math.max(0, ...[row.runs, row.slices].flatMap((lane) => [lane.t.length ? lane.end[lane.end.length - 1] : 0, lane.open ? lane.open.t : 0]));
 
-// From the first slice to the last.
+// Returns the range from the first slice to the last.
 function known() {
   const first = Math.min(...timeline.rows.map(firstOf)), last = Math.max(0, ...timeline.rows.map(lastOf));
   return [Math.min(first, last), last];
 }
 
-// When the events were read. What hasn't ended may have ended since.
+// Returns the time at which events were read. A slice that was unfinished then may have ended since.
 const presentNs = () => timeline.now;
 
-// The newest. Where nothing happens any more, how long that has been, and what was before.
+// Moves to the newest events. If nothing happens any more, the window shows that time and the events before it.
 function followNow() {
   const [, last] = known(), now = presentNs();
   const idle = now - last;
@@ -193,7 +193,7 @@ function readColours() {
   redraw();
 }
 
-// A row is never too low for its name. Rows that do not fit the screen scroll.
+// A row is always high enough for its name. Rows that do not fit the screen scroll.
 function rowHeight(height) {
   const fits = Math.floor((height - HEAD_PX) / Math.max(1, timeline.rows.length));
   return Math.min(Math.max(fits, ROW_PX), ROW_PX_MAX);
@@ -256,7 +256,7 @@ function drawRow(view, row, y) {
   paint.fillText(row.name, view.left - 8, y + rowPx / 2 + 0.5);
 }
 
-// From its last event on.
+// Marks the time after the last event of an actor that is in trouble.
 function drawBad(view, row, y, height) {
   const x = Math.max(view.left, view.left + (lastOf(row) - view.from) * view.scale);
   const end = view.left + (presentNs() - view.from) * view.scale;
@@ -267,7 +267,7 @@ function drawBad(view, row, y, height) {
   view.paint.fillRect(x, y, 2, height);
 }
 
-// Nobody has read what happened then: the ring had gone round.
+// Marks times whose events are missing, because the ring overwrote them before they were read.
 function drawGaps(view, gaps, y, height) {
   view.paint.fillStyle = timeline.colours['--gap'];
   for (const [from, to] of gaps) {
@@ -310,13 +310,13 @@ function drawSlice(view, lane, i, x, end, y, height) {
     paint.fillRect(x - 1, y - 1, 2, height + 2);
     return;
   }
-  // A hair of room between neighbours, so that they can be told apart.
+  // A narrow gap between neighbours makes them distinguishable.
   const width = end - x;
   paint.fillRect(x, y, width > 4 ? width - 0.6 : width, height);
   if (kind !== RUN) drawText(view, labelText(kind, lane.l[i]), x, end, y, height);
 }
 
-// Of the pixel's time: waits from below, all else but computing above them.
+// Draws the shares of a pixel's time: waits at the bottom, and everything but computing above them.
 function drawShares(view, lane, first, next, px, y, height) {
   const {paint} = view;
   const time = 1 / view.scale;
@@ -357,7 +357,7 @@ function drawText(view, text, x, end, y, height) {
   paint.restore();
 }
 
-// Where steps begin: a line each, and the number where there is room for it.
+// Draws a line at the beginning of each step, and its number if there is room.
 function drawHead(view) {
   const {paint, left, from, scale} = view;
   paint.fillStyle = timeline.colours['--panel'];
@@ -385,7 +385,7 @@ function drawHead(view) {
   }
 }
 
-// What lies at a place of the canvas.
+// Returns the slice at a position of the canvas.
 function sliceAt(x, y) {
   const view = timeline.view;
   if (!view || x < view.left || y < HEAD_PX) return null;
