@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::chrono::seconds kBetweenLooks{1};
 
-/// Rows that a thread takes at once: few enough that all threads have some, and that a reader that
-/// is dropped is left soon.
+/// How many rows a thread takes at once. There are few enough that all threads get some, and that
+/// the threads soon leave a reader that is dropped.
 std::size_t rows_at_once(std::size_t rows, int num_threads) {
   const auto threads = static_cast<std::size_t>(num_threads);
   return std::clamp<std::size_t>((rows + 2 * threads - 1) / (2 * threads), 1, 64);
@@ -115,7 +115,7 @@ void BatchReader::drop() {
   fillings_.clear();
 }
 
-/// With the mutex held. No rows if there is nothing to do.
+/// The caller must hold the mutex. Returns a claim without rows if there is nothing to do.
 BatchReader::Claim BatchReader::claim() {
   int unfilled = 0;
   for (const auto& filling : fillings_) {
@@ -146,7 +146,7 @@ void BatchReader::work(const std::stop_token& stop, Reading& reading) {
     --claimed.filling->working;
     if (!is_filled(*claimed.filling)) continue;
     filled_.notify_all();
-    has_work_.notify_all();  // another batch may be begun
+    has_work_.notify_all();  // the threads may now begin another batch
   }
 }
 
@@ -184,8 +184,8 @@ void BatchReader::read_item(const Item& item, ItemMemory places, Reading& readin
   reading.index.store(-1, std::memory_order_relaxed);
 }
 
-/// For a worker whose chips don't hold the first row of the batch. It comes before the worker's own
-/// rows, as a stream is read.
+/// Reads and hashes the batch's first row for a worker whose chips don't hold it. It is read before
+/// the worker's own rows, so that a stream is read in order.
 void BatchReader::hash_first(const Filling& filling, const SampleOrder& order, ItemBuffer& scratch,
                              Reading& reading, Finished& counts) {
   const Item first = order.item(filling.batch, 0);
@@ -193,7 +193,7 @@ void BatchReader::hash_first(const Filling& filling, const SampleOrder& order, I
   try {
     read_item(first, scratch.memory(), reading);
     counts.first_hashes = hashes_of(scratch.memory());
-  } catch (...) {  // comes out of the loop of the worker that needs the item
+  } catch (...) {  // the loop of the worker that needs the item throws this error
     reading.index.store(-1, std::memory_order_relaxed);
   }
 }
@@ -219,7 +219,7 @@ void BatchReader::fill_row(Filling& filling, const SampleOrder& order, std::int6
   std::vector<std::span<std::byte>> places(scratch.memory().begin(), scratch.memory().end());
   for (std::size_t f = 0; f < num_fields; ++f) {
     std::byte* const whole = layout.whole_item(f, row, filling.memory);
-    // An item that is cut is read elsewhere first.
+    // An item that is longer than its row is read into other memory first, then cut.
     if (whole != nullptr && layout.item_bytes(f) == places[f].size()) {
       places[f] = {whole, places[f].size()};
     }

@@ -23,50 +23,51 @@ namespace weft {
 
 struct BatchReaderOptions {
   int num_threads = 1;
-  int at_a_time = 1;        ///< batches, of those that were begun, that threads work on
-  bool has_weight = false;  ///< the layout has one more field than the dataset: 1 or 0 for each row
+  int at_a_time = 1;        ///< how many of the begun batches the threads work on at a time
+  bool has_weight = false;  ///< the layout has one field more than the dataset: a weight, 1 or 0
+                            ///< for each row
 };
 
-/// The rows of a worker in batches of one shape.
+/// The rows that a worker has in batches of one shape.
 struct BatchRows {
   RowLayout layout;
-  std::int64_t rows = 0;  ///< of the global batch
+  std::int64_t rows = 0;  ///< number of rows in the global batch
 };
 
-/// An item that a thread reads, and has read at two looks.
+/// An item whose read was in progress at two successive looks.
 struct SlowItem {
   std::int64_t index = 0;
   int tid = 0;
-  std::int64_t since_ns = 0;  ///< CLOCK_BOOTTIME: of the first look that saw it
+  std::int64_t since_ns = 0;  ///< time of the first look that saw it, by CLOCK_BOOTTIME
 };
 
-/// Batches come out in the order in which they were begun. Called by one thread.
+/// Returns batches in the order in which they were begun. Only one thread may call it.
 class BatchReader {
  public:
   BatchReader(DatasetPtr dataset, SamplerPtr sampler, std::vector<BatchRows> shapes,
               BatchReaderOptions options);
-  /// As drop().
+  /// Calls drop().
   ~BatchReader();
   BatchReader(const BatchReader&) = delete;
   BatchReader& operator=(const BatchReader&) = delete;
 
-  /// The threads write to `memory` until the batch is finished or dropped. `shape`: of those that
-  /// the constructor got.
-  /// If it `is_compared`, the first item of the global batch is read and hashed too.
+  /// Starts to read a batch. The threads write to `memory` until the batch is finished or dropped.
+  /// `shape` is an index into the constructor's shapes. If `is_compared`, the first item of the
+  /// global batch is read and hashed too.
   void begin(std::uint64_t batch, std::size_t shape, BatchMemory memory, bool is_compared = false);
-  /// Whether finish() would return at once.
+  /// Returns whether finish() would return at once.
   bool is_ready();
   struct Finished {
-    std::int64_t num_items = 0;  ///< rows on all workers that have items
+    std::int64_t num_items = 0;  ///< number of rows that have items, over all workers
     /// The elements of the packed rows that this worker has read, and how many of them are padding.
     std::int64_t elements = 0;
     std::int64_t padding = 0;
-    std::vector<std::uint64_t> first_hashes{};  ///< of the first item, by field; if it is compared
+    std::vector<std::uint64_t> first_hashes{};  ///< by field; empty if the batch isn't compared
   };
-  /// Waits for the oldest batch, and each second says which item takes longest. Throws what the
-  /// dataset threw for its first such row.
+  /// Waits for the oldest batch. While it waits, it calls `on_slow` each second with the item that
+  /// takes longest. If the dataset threw, throws the exception for its first such row.
   Finished finish(const std::function<void(const SlowItem&)>& on_slow = {});
-  /// Gives up all batches; returns when nobody writes any more.
+  /// Drops all batches. Returns when no thread writes to their memory any more.
   void drop();
 
  private:
@@ -75,19 +76,19 @@ class BatchReader {
     const BatchRows* shape = nullptr;
     BatchMemory memory{};
     bool is_compared = false;
-    std::size_t claimed = 0;  // rows that threads have taken
-    int working = 0;          // threads
+    std::size_t claimed = 0;  // how many rows threads have taken
+    int working = 0;          // number of threads that work on it
     Finished counts{};
     std::int64_t failed_row = 0;
     std::exception_ptr failure{};
   };
   struct Claim {
     std::shared_ptr<Filling> filling{};
-    std::size_t begin = 0;  // of the layout's rows
+    std::size_t begin = 0;  // range of the layout's rows
     std::size_t end = 0;
   };
-  /// The item that a thread is reading. `begun` counts its reads, so that a later read of the same
-  /// item is told apart.
+  /// The item that a thread is reading. `begun` counts the thread's reads, to distinguish a later
+  /// read of the same item.
   struct Reading {
     std::atomic<int> tid{0};
     std::atomic<std::int64_t> index{-1};
@@ -115,15 +116,15 @@ class BatchReader {
   const SamplerPtr sampler_;
   const std::vector<BatchRows> shapes_;
   const BatchReaderOptions options_;
-  std::optional<std::size_t> segment_ids_;  // their field, if the dataset is packed
+  std::optional<std::size_t> segment_ids_;  // the field of segment ids, if the dataset is packed
 
   std::mutex order_mutex_;
-  SampleOrderPtr order_;  // the last one that was needed
+  SampleOrderPtr order_;  // the order that was used last
 
-  std::mutex mutex_;  // guards what follows, and the counts of each Filling
+  std::mutex mutex_;  // guards the following members, and the counts of each Filling
   std::condition_variable_any has_work_;
   std::condition_variable filled_;
-  std::deque<std::shared_ptr<Filling>> fillings_;  // the oldest first
+  std::deque<std::shared_ptr<Filling>> fillings_;  // oldest first
   std::vector<Reading> readings_;                  // by thread
   std::vector<std::jthread> threads_;
 };

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// The spec of a field's tensor, whose last dims it may leave out.
+/// Returns the spec of a field's tensor. A spec may omit the last dims.
 PartitionSpec spec_of(const std::string& field, const DeviceLoaderOptions& options,
                       const Mesh& mesh) {
   const auto own = options.field_sharding.find(field);
@@ -23,8 +23,8 @@ PartitionSpec spec_of(const std::string& field, const DeviceLoaderOptions& optio
   return has_data ? PartitionSpec{{"data"}} : PartitionSpec{};
 }
 
-/// A last batch that the parts of dim 0 don't divide is whole on every chip, so that nothing but
-/// its rows counts.
+/// If the parts of dim 0 don't divide a last batch, every chip gets the whole batch. Then only its
+/// number of rows matters.
 Sharding sharding_of(const std::string& field, const TensorType& type, PartitionSpec spec,
                      bool is_last, const Mesh& mesh, const std::source_location& where) {
   const auto num_dims = static_cast<std::size_t>(type.shape.size());
@@ -88,7 +88,7 @@ void check_buckets(const Dataset& dataset, const DeviceLoaderOptions& options,
   }
 }
 
-/// `bucket`: the length of the bucketed fields; 0 for whole ones.
+/// `bucket` is the length of the bucketed fields; 0 leaves them whole.
 BatchLayout layout_of(const Dataset& dataset, const DeviceLoaderOptions& options, std::int64_t rows,
                       std::int64_t bucket, const Mesh& mesh, const std::source_location& where) {
   std::vector<Field> fields = dataset.fields();

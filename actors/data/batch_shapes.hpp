@@ -1,6 +1,6 @@
 #pragma once
-/// BatchShapes: the shapes that a loader's batches have, and which of them a batch has. Each makes
-/// a program of its own, so there are few: one, unless a last batch of an epoch is smaller, or
+/// BatchShapes: the shapes of a loader's batches, and the shape of each batch. Every shape needs a
+/// program of its own, so there are few: one, unless the last batch of an epoch is smaller or
 /// sequences are cut to buckets.
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// How batches lie, by field; with pad_last the weight is behind the fields of the dataset.
+/// The layout of a batch, by field. With pad_last, a weight follows the fields of the dataset.
 struct BatchLayout {
   std::vector<TensorType> types{};  ///< [rows, ...]
   std::vector<Sharding> shardings{};
@@ -23,20 +23,22 @@ struct BatchLayout {
   std::int64_t rows() const { return types.front().shape[0]; }
 };
 
-/// Used by the loop's thread.
+/// Only the loop's thread may use it.
 class BatchShapes {
  public:
-  /// With `options.sampler` set. `last_rows`: of an epoch's last batch, if it is smaller, else 0.
-  /// Throws invalid_argument for options that don't fit the dataset or the mesh.
+  /// `options.sampler` must be set. `last_rows` is the size of an epoch's last batch if it is
+  /// smaller than the others, else 0. Throws invalid_argument for options that don't fit the
+  /// dataset or the mesh.
   BatchShapes(const Dataset& dataset, const DeviceLoaderOptions& options, std::int64_t last_rows,
               const Mesh& mesh, const std::source_location& where);
 
   const std::vector<BatchLayout>& layouts() const { return layouts_; }
   struct Choice {
     std::size_t layout = 0;
-    double padding = 0;  ///< share of the elements of bucketed fields that no item fills
+    double padding = 0;  ///< share of the elements of bucketed fields that are padding
   };
-  /// Throws invalid_argument for an item that is longer than the last bucket.
+  /// Returns the shape of a batch. Throws invalid_argument for an item that is longer than the last
+  /// bucket.
   Choice choose(std::uint64_t batch);
   bool has_buckets() const { return !buckets_.empty(); }
 
@@ -45,8 +47,8 @@ class BatchShapes {
   std::vector<std::int64_t> buckets_;
   bool has_small_last_;
   std::string dataset_;
-  std::vector<BatchLayout> layouts_;  // by bucket; those of last batches behind them
-  SampleOrderPtr order_;              // the last one that was needed
+  std::vector<BatchLayout> layouts_;  // by bucket; the layouts of last batches follow
+  SampleOrderPtr order_;              // the order that was used last
 };
 
 }  // namespace weft

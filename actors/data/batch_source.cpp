@@ -32,7 +32,7 @@ std::vector<BatchRows> all_rows_of(const WorkerRuntime& runtime, const BatchShap
   return rows;
 }
 
-/// A field of a batch, whose rows are items.
+/// The origin of a batch's field: it finds the item of each row.
 class BatchField : public RowOrigin {
  public:
   BatchField(DatasetPtr dataset, SamplerPtr sampler, std::uint64_t batch, std::size_t field)
@@ -134,8 +134,9 @@ BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
   return ready;
 }
 
-/// The memory comes from the pool, which gives out a block again when the runs that read it have
-/// ended: no more blocks are in use than batches are ahead or in a run.
+/// Begins batches up to the limits of prefetching. The pool reuses a block only after the runs that
+/// read it have ended. The number of blocks in use is therefore limited to the batches that are
+/// read ahead or used by a run.
 void BatchSource::read_ahead(std::uint64_t end) {
   const auto ahead =
       static_cast<std::size_t>(options_.loader_prefetch_size + options_.device_prefetch_size);
@@ -159,13 +160,13 @@ void BatchSource::read_ahead(std::uint64_t end) {
   }
 }
 
-/// Counted from the first batch of this loop, so that it is compared after a loss too.
+/// Counts from the first batch of this loop, so that this batch is compared after a loss too.
 bool BatchSource::is_compared(std::uint64_t batch) {
   if (!first_) first_ = batch;
   return batch >= *first_ && is_due(runtime().check_data(), batch - *first_ + 1);
 }
 
-/// All workers have read the first item of the batch.
+/// Compares the batch between workers, each of which has read its first item.
 void BatchSource::compare(std::uint64_t batch, const std::vector<std::uint64_t>& hashes) {
   if (hashes.empty()) return;
   const std::int64_t item = options_.sampler->order_at(batch)->item(batch, 0).index;

@@ -20,10 +20,10 @@ namespace weft {
 
 class JobLoaders;
 
-/// Used by the loop's thread.
+/// Only the loop's thread may use it.
 class BatchSource {
  public:
-  /// With the options checked, and `options.sampler` set. `place`: the line of the loader.
+  /// The options must be checked, with `options.sampler` set. `place` is the line of the loader.
   BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Recorder& recorder,
               DatasetPtr dataset, DeviceLoaderOptions options, BatchShapes shapes,
               std::shared_ptr<LoaderProgress> progress, std::string place);
@@ -32,17 +32,18 @@ class BatchSource {
   const DeviceLoaderOptions& options() const { return options_; }
   LoaderProgress& progress() const { return *progress_; }
   std::uint64_t batches_per_epoch() const { return options_.sampler->steps_per_epoch(); }
-  /// Of the batches that were not read yet, all but this one's and those behind it, up to `end`,
-  /// are given up.
+  /// take() returns a batch's buffers. It drops read-ahead batches that don't follow from `batch`,
+  /// and reads ahead up to batch `end`.
   struct Ready {
     std::vector<BufferPtr> buffers{};
     std::int64_t num_items = 0;
   };
   Ready take(std::uint64_t batch, std::uint64_t end);
-  /// The loop that made it has ended: nothing is written to the chips any more. take() throws then.
+  /// Called when the loop that made this source ends. Nothing is written to the chips afterwards,
+  /// and take() throws.
   void close();
   bool is_closed() const { return runtime_ == nullptr; }
-  /// Both throw invalid_argument once it is closed.
+  /// This and loaders() throw invalid_argument after close().
   WorkerRuntime& runtime() const;
   JobLoaders& loaders() const;
 
@@ -60,14 +61,15 @@ class BatchSource {
   BatchShapes shapes_;
   const std::shared_ptr<LoaderProgress> progress_;
   const std::string place_;
-  std::optional<std::uint64_t> first_;  // batch that was begun
-  std::uint64_t next_ = 0;              // batch to begin
+  std::optional<std::uint64_t> first_;  // the first batch that was begun
+  std::uint64_t next_ = 0;              // the next batch to begin
   struct Begun {
-    std::vector<ChipInput> inputs{};  // memory of the reader's batch
+    std::vector<ChipInput> inputs{};  // the memory into which the reader writes
     double padding = 0;
-    std::exception_ptr failure{};  // instead: comes where the batch would
+    std::exception_ptr failure{};  // if set, there is no batch: take() throws this error in its
+                                   // place
   };
-  std::deque<Begun> begun_;  // those before it
+  std::deque<Begun> begun_;  // the batches before next_ that take() hasn't returned yet
   BatchReader reader_;
 };
 

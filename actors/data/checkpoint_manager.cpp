@@ -17,7 +17,7 @@ namespace weft {
 CheckpointManager::CheckpointManager() : checkpoints_(get_context().checkpoints().handle()) {}
 
 JobCheckpoints& CheckpointManager::checkpoints() const {
-  // On the loop's thread, which ends it.
+  // The loop's thread also destroys the checkpoints, so they can't vanish after this check.
   const std::shared_ptr<JobCheckpoints> checkpoints = checkpoints_.lock();
   if (checkpoints == nullptr) {
     fail(Errc::invalid_argument,

@@ -15,10 +15,10 @@
 namespace weft {
 namespace {
 
-/// What more of them wouldn't write faster.
+/// The limit on writing threads of a host. More of them wouldn't write faster.
 constexpr int kThreadsPerHost = 4;
 
-/// For what a save doesn't fail by.
+/// Runs a step whose failure doesn't make the save fail. It logs the error.
 template <typename Function>
 void try_to(const char* what, Function function) {
   try {
@@ -75,7 +75,7 @@ void CheckpointWriter::run(PartJob& job, const std::atomic<bool>& is_dropped) {
     written.error = static_cast<std::uint8_t>(failure.code);
     written.message = failure.message;
   }
-  // The loop's thread has the last references to the buffers, so that it frees them.
+  // References are dropped here, so that the loop's thread has the last ones and frees the buffers.
   job.shards.clear();
   job.memory.clear();
   job.reads.clear();
@@ -96,7 +96,7 @@ void CheckpointWriter::write_part_of(PartJob& job, const std::string& unfinished
   const std::string& folder = options_.config.path;
   make_folders(folder);
   (void)begin_checkpoint(files, folder, job.table.step, options_.owner, job.save);
-  // When this save begins, no worker writes an earlier one.
+  // Only one save is in progress, so no worker writes an unfinished checkpoint of an earlier save.
   if (options_.worker == 0) remove_unfinished(files, folder, unfinished);
   wait_for_run_(job.save);
   const PartOptions part{.threads = std::max(1, kThreadsPerHost / options_.num_workers),
@@ -114,7 +114,8 @@ void CheckpointWriter::write_part_of(PartJob& job, const std::string& unfinished
   write_part_table(files, unfinished, options_.worker, options_.num_workers, job.table);
 }
 
-/// Worker 0's work when all have written, or could not.
+/// Worker 0 calls this after its own part. It waits for all parts, then joins them or removes the
+/// rest.
 void CheckpointWriter::end(const PartJob& job, const std::string& unfinished) {
   const auto drop = [&] {
     try_to("remove an unfinished checkpoint",
@@ -122,13 +123,14 @@ void CheckpointWriter::end(const PartJob& job, const std::string& unfinished) {
   };
   Permits& permits = link_.permits();
   if (!permits.wait_parts(job.save)) {
-    if (permits.wait_end(job.save)) drop();  // else others may still write
+    if (permits.wait_end(job.save)) drop();  // otherwise other workers may still write
     return;
   }
   const SaveEnded ended = join(job, unfinished);
   if (ended.error != 0) drop();
   link_.save_ended(ended);
-  // The trainer would go on from an older one until it knows of this.
+  // The trainer would continue from an older checkpoint until it knows of this one, so the older
+  // ones are removed only then.
   const auto known = permits.wait_end(job.save);
   if (known && known->error == 0) {
     try_to("remove old checkpoints", [this] { remove_superseded(); });
@@ -148,12 +150,12 @@ SaveEnded CheckpointWriter::join(const PartJob& job, const std::string& unfinish
   return ended;
 }
 
-/// What somebody reads stays until the next time.
+/// Removes superseded checkpoints. A checkpoint that a reader has open stays until the next call.
 void CheckpointWriter::remove_superseded() {
   const RetentionPolicy policy = policy_of(options_.config);
   if (policy.max_to_keep == 0) return;
   const std::string& folder = options_.config.path;
-  // First, or they would appear again.
+  // Replaced checkpoints are removed first, because they would appear again otherwise.
   for (const std::string& path : list_replaced_checkpoints(folder)) {
     (void)remove_checkpoint(*options_.files, path);
   }
@@ -166,7 +168,7 @@ void CheckpointWriter::remove_superseded() {
   }
 }
 
-/// Of a checkpoint that can't be read: none.
+/// Returns the metric of the checkpoint; absent if the checkpoint can't be read.
 std::optional<double> CheckpointWriter::rating_of(const std::string& checkpoint) {
   const std::string& metric = options_.config.best_by;
   if (metric.empty()) return {};

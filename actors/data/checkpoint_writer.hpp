@@ -1,6 +1,6 @@
 #pragma once
-/// CheckpointWriter: writes a worker's parts of checkpoints on a thread of its own; worker 0's also
-/// joins the parts of all workers.
+/// CheckpointWriter: writes a worker's parts of checkpoints on a thread of its own. Worker 0's
+/// writer also joins the parts of all workers.
 
 #include <atomic>
 #include <cstddef>
@@ -27,11 +27,12 @@ namespace weft {
 /// A worker's part of one checkpoint.
 struct PartJob {
   std::uint64_t save = 0;      ///< number of the run in whose place the workers save
-  CheckpointManifest table{};  ///< all tensors, none of their shards
+  CheckpointManifest table{};  ///< all tensors, with empty lists of shards
   std::vector<SourceShard> shards{};
-  std::vector<std::size_t> tensors{};  ///< of each shard: index into `table.tensors`
-  std::vector<std::shared_ptr<const std::byte>> memory{};  ///< of the shards
-  std::vector<std::function<void()>> reads{};  ///< fill memory of shards that are in a file
+  std::vector<std::size_t> tensors{};  ///< for each shard an index into `table.tensors`
+  std::vector<std::shared_ptr<const std::byte>> memory{};  ///< memory of each shard
+  std::vector<std::function<void()>> reads{};  ///< functions that fill the memory of shards that
+                                               ///< come from a file
   std::shared_ptr<HeldBuffers> held{};
 };
 
@@ -39,15 +40,17 @@ struct CheckpointWriterOptions {
   int worker = 0;
   int num_workers = 1;
   std::uint64_t generation = 1;
-  std::string owner{};  ///< tells this job's unfinished checkpoints from others'
+  std::string owner{};  ///< distinguishes this job's unfinished checkpoints from those of other
+                        ///< jobs
   CheckpointConfig config{};
   FileSystem* files = &posix_file_system();
 };
 
-/// Used by the loop's thread.
+/// Only the loop's thread may use it.
 class CheckpointWriter {
  public:
-  /// `wait_for_run`: called on the writer's thread, until the elements of the shards are there.
+  /// The writer's thread calls `wait_for_run`, which must return when that run has written the
+  /// shards' elements.
   CheckpointWriter(WorkerLink& link, CheckpointWriterOptions options,
                    std::function<void(std::uint64_t run)> wait_for_run);
   /// Drops a save in progress.
@@ -55,10 +58,11 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// Begins to write, after the part before. The trainer is told when the part is durable, or why
-  /// it is not; worker 0 tells it when the checkpoint is. Of a save that failed nothing is left.
+  /// Begins to write the part, after the previous part is finished. The trainer is told when the
+  /// part is durable, or why it is not. Worker 0 also tells it when the checkpoint is durable. A
+  /// save that failed leaves no files.
   void write(PartJob job);
-  /// The loop waits for the part: it is written at normal priority from now on.
+  /// The loop now waits for the part, so it is written at normal priority from now on.
   void hurry();
 
  private:
@@ -74,7 +78,7 @@ class CheckpointWriter {
   const CheckpointWriterOptions options_;
   const std::function<void(std::uint64_t)> wait_for_run_;
   std::map<std::string, std::optional<double>> ratings_;  // by path
-  std::shared_ptr<HeldBuffers> held_;                     // of the last part
+  std::shared_ptr<HeldBuffers> held_;                     // the buffers of the last part
   std::atomic<bool> stop_{false};
   std::jthread thread_;
 };

@@ -24,7 +24,7 @@ const Sharding& sharding_of(const Binding& value) {
   return bound != nullptr ? bound->buffer->sharding() : kReplicated;
 }
 
-/// The place of a box's first element among those of memory that holds a larger box.
+/// Returns the place of a box's first element in memory that holds a larger box.
 std::int64_t element_offset(const Box& box, const PlacedBox& memory) {
   std::int64_t offset = 0;
   for (int d = 0; d < memory.room.size(); ++d) {
@@ -33,7 +33,7 @@ std::int64_t element_offset(const Box& box, const PlacedBox& memory) {
   return offset;
 }
 
-/// A line for each tensor: workers must agree on it.
+/// Returns one line for each tensor. All workers must have the same listing.
 std::string listing_of(const CheckpointManifest& table) {
   std::string text;
   for (const StoredTensor& tensor : table.tensors) {
@@ -42,7 +42,7 @@ std::string listing_of(const CheckpointManifest& table) {
   return text;
 }
 
-/// That this worker stores.
+/// Returns the number of bytes that this worker stores.
 std::uint64_t bytes_of(const PartJob& job) {
   std::int64_t bytes = 0;
   for (const auto& shard : job.shards) {
@@ -77,8 +77,8 @@ JobCheckpoints::JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders
   is_one_missing_ = runtime.step() / interval * interval > saved_step_.value_or(0);
 }
 
-/// A step that is saved is not due again. In a generation that goes on after a loss, a save that
-/// the loss has dropped is.
+/// Returns whether a save is due now. A step that is saved is not due again. If a loss has dropped
+/// a save, that save is due in the next generation.
 bool JobCheckpoints::is_due() const {
   const std::uint64_t step = runtime_.step();
   if (step == saved_step_ || (pending_ && pending_->step == step)) return false;
@@ -94,7 +94,8 @@ void JobCheckpoints::save(std::span<const Parameter> state, const SaveOptions& o
   runtime_.recorder().at(where);
   wait(false);
   PartJob job = describe(state, options, where);
-  // A job that is to end has little time, and nothing else to do.
+  // A job that is about to end has little time and nothing else to do, so it writes at normal
+  // priority.
   job.held = std::make_shared<HeldBuffers>(!is_async || link_.permits().is_ending());
   add_shards(job, state, where);
   job.save = agree(job.table, where);
@@ -108,8 +109,8 @@ void JobCheckpoints::save(std::span<const Parameter> state, const SaveOptions& o
   if (!is_async) wait(true);
 }
 
-/// All names are shown to the trainer at the first save; later, what has changed since the save
-/// before, of which all workers have the same listing.
+/// Lets all workers agree on the save's tensors. The first save shows the trainer all names. A
+/// later save shows only the difference from the previous save, whose listing all workers have.
 std::uint64_t JobCheckpoints::agree(const CheckpointManifest& table,
                                     const std::source_location& where) {
   std::string listing = listing_of(table);
@@ -185,7 +186,7 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
   return job;
 }
 
-/// Of each tensor, what the chips of this worker store.
+/// Adds, for each tensor, the shards that the chips of this worker store.
 void JobCheckpoints::add_shards(PartJob& job, std::span<const Parameter> state,
                                 const std::source_location& where) {
   const Mesh& mesh = *runtime_.mesh();

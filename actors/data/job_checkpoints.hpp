@@ -1,5 +1,5 @@
 #pragma once
-/// JobCheckpoints: a worker's part in the checkpoints of its job, in one generation.
+/// JobCheckpoints: a worker's part in the checkpoints of its job, for one generation.
 
 #include <cstdint>
 #include <memory>
@@ -23,17 +23,17 @@ struct JobCheckpointsOptions {
   std::string job_id{};
   std::uint64_t seed = 0;
   CheckpointConfig config{};
-  std::string resumed_from{};  ///< the checkpoint that this generation goes on from; "" for none
-  std::optional<std::uint64_t> saved_step{};  ///< of the last checkpoint of the job
+  std::string resumed_from{};  ///< the checkpoint from which this generation continues; "": none
+  std::optional<std::uint64_t> saved_step{};  ///< step of the job's last checkpoint
 };
 
-/// Used by the loop's thread. At most one save is in progress.
+/// Only the loop's thread may use it. At most one save is in progress.
 class JobCheckpoints {
  public:
   JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders, WorkerLink& link,
                  const Recorder& recorder, JobCheckpointsOptions options);
 
-  /// Null once this is destroyed.
+  /// A handle that becomes null when this is destroyed.
   std::weak_ptr<JobCheckpoints> handle() const { return alive_; }
   const CheckpointConfig& config() const { return options_.config; }
   const std::string& resumed_from() const { return options_.resumed_from; }
@@ -41,7 +41,7 @@ class JobCheckpoints {
   /// See CheckpointManager.
   void save(std::span<const Parameter> state, const SaveOptions& options, bool is_async,
             const std::source_location& where);
-  /// Waits for the save in progress. Throws its error if `is_strict`, or if the save before it
+  /// Waits for the save in progress. Throws its error if `is_strict`, or if the previous save
   /// failed too.
   void wait(bool is_strict);
 
@@ -62,12 +62,12 @@ class JobCheckpoints {
     std::uint64_t step = 0;
   };
   std::optional<Pending> pending_;
-  bool has_failed_ = false;  // the last save that ended
-  std::string listing_;      // of the tensors of the last save
+  bool has_failed_ = false;  // whether the last save that ended has failed
+  std::string listing_;      // the listing of the last save's tensors
   CheckpointWriter writer_;
   std::optional<std::uint64_t> saved_step_;
   const std::shared_ptr<JobCheckpoints> alive_{this, [](JobCheckpoints*) {}};
-  bool is_one_missing_ = false;  // of the saves that were due before this generation
+  bool is_one_missing_ = false;  // a save that was due before this generation is missing
 };
 
 }  // namespace weft

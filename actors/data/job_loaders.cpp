@@ -25,7 +25,7 @@ void check_numbers(const DeviceLoaderOptions& options, const std::source_locatio
   expect_at_least(options.batches_per_execution, 1, "batches_per_execution", where);
 }
 
-/// Of a stream nearly each item would be read from the beginning on.
+/// Refuses shuffling of a stream: nearly every item would need a read from the stream's beginning.
 void check_order(const Dataset& dataset, const DeviceLoaderOptions& options,
                  const std::source_location& where) {
   if (!dataset.is_sequential() || (!options.shuffle && options.num_threads == 1)) return;
@@ -53,12 +53,12 @@ SamplerPtr sampler_of(const Dataset& dataset, const DeviceLoaderOptions& options
                                 .drop_last = !options.pad_last && options.drop_last});
 }
 
-/// The rows of an epoch's last batch, if it is smaller.
+/// Returns the size of an epoch's last batch if it is smaller than the others, else 0.
 std::int64_t last_rows(const Dataset& dataset, const DeviceLoaderOptions& options) {
   return options.pad_last || options.drop_last ? 0 : dataset.size() % options.batch_size;
 }
 
-/// Tells samplers apart that one worker alone has seeded or sized otherwise.
+/// The hash shows if a single worker has given its sampler another seed or size.
 std::uint64_t hash_of_batch(const Sampler& sampler, std::uint64_t batch) {
   const SampleOrderPtr order = sampler.order_at(batch);
   std::vector<std::uint64_t> words;
@@ -69,7 +69,7 @@ std::uint64_t hash_of_batch(const Sampler& sampler, std::uint64_t batch) {
   return xxh3(std::as_bytes(std::span(words)));
 }
 
-/// All that the workers must agree on. `batch`: the first that comes.
+/// Returns everything about a loader on which the workers must agree. `batch` is its next batch.
 std::string text_of(const StoredLoader& loader, std::size_t number, const BatchShapes& shapes,
                     const DeviceLoaderOptions& options, std::uint64_t batch, const Mesh& mesh) {
   std::string text = fmt::format(
@@ -157,10 +157,11 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
   return source;
 }
 
-/// A loop that is executed again makes its loaders in the same order. Those made at one line are
-/// told apart by that, and line and order of items tell them from loaders of the same data for
-/// other ends. A program that was changed since the checkpoint may make its loaders at other lines,
-/// or of data that lie elsewhere or are ordered by other options, which have another name.
+/// Finds the stored loader for one that the loop makes. A loop that is executed again makes its
+/// loaders in the same order, which identifies loaders that are made at the same line. The line and
+/// the order of items distinguish them from loaders of the same data for other purposes. A program
+/// that was changed since the checkpoint may make its loaders at other lines. Their data may have
+/// moved, or other options may order it, so that the dataset has another name.
 std::optional<StoredLoader> JobLoaders::claim(const StoredLoader& made) {
   const auto find = [&](bool by_site, bool by_order) {
     return std::ranges::find_if(stored_, [&](const StoredLoader& each) {
@@ -241,8 +242,8 @@ void JobLoaders::begin_pass(LoaderProgress& progress, bool is_nested,
     has_warned_ = true;
   }
   is_caught_up_ = true;
-  // A pass that follows others, of which one was open: the loop has decided not to continue that,
-  // unless such passes are open side by side.
+  // This pass follows others, and one of them was open when the loop was interrupted. The loop has
+  // decided not to continue that pass, unless such passes are open side by side.
   if (!progress.is_pending() && !progress.was_open() && !is_nested) {
     for (Made& made : made_) {
       if (!made.progress->is_beside()) made.progress->forget_pending();
@@ -283,7 +284,8 @@ std::vector<StoredLoader> JobLoaders::made() const {
   return stored;
 }
 
-/// A loop that repeats finished passes must not end a step: it would be an extra one.
+/// A loop that repeats finished passes must not end a step, because that step would be an extra
+/// one.
 void JobLoaders::step_ended() {
   updates_.clear();
   turns_ = 0;
@@ -308,8 +310,9 @@ void JobLoaders::step_ended() {
   if (has_changed) keep_lines();
 }
 
-/// State that the host sets between two steps is kept with the first of them (decision 0061). The
-/// end of a pass must be kept with the same step.
+/// Records the ends of passes in the stored positions. State that the host sets between two steps
+/// is kept with the first of these steps (decision 0061), so the end of a pass must be kept with
+/// that step too.
 void JobLoaders::pass_ended() {
   const std::uint64_t step = runtime_.step();
   bool has_changed = false;
@@ -332,9 +335,10 @@ void JobLoaders::keep_lines() {
   runtime_.state()->set_loaders(std::move(lines));
 }
 
-/// A loop that repeats finished passes must not change state between them: the state has been
-/// changed already. After the last of them, a value that a program makes was lost with the step
-/// that was interrupted, but a value that the host set is kept with the step before.
+/// A loop that repeats finished passes must not change state between them, because the state has
+/// that change already. After the last of these passes, two kinds of values differ. The value that
+/// a program makes was lost with the interrupted step; the value that the host set was kept with
+/// the previous step.
 void JobLoaders::state_changes(const StateChange& change) {
   if (num_open > 0) return;
   if (is_repeating() && (change.is_immediate || has_later_pass())) {
@@ -359,7 +363,8 @@ bool JobLoaders::has_later_pass() const {
          std::ranges::any_of(stored_, [](const StoredLoader& each) { return each.passes > 0; });
 }
 
-/// Whether the position at `step` isn't on the line of the steps before.
+/// Updates the loader's line. Returns false if the position at `step` already follows from the line
+/// of earlier steps.
 bool JobLoaders::advance(Made& made, std::uint64_t step) const {
   LoaderProgress& progress = *made.progress;
   progress.step_ended();

@@ -1,5 +1,5 @@
 #pragma once
-/// JobLoaders: the DeviceLoaders of a worker's loop, in one generation, and their positions.
+/// JobLoaders: the DeviceLoaders of a worker's loop and their positions, for one generation.
 
 #include <cstdint>
 #include <memory>
@@ -15,19 +15,19 @@
 
 namespace weft {
 
-/// Used by the loop's thread.
+/// Only the loop's thread may use it.
 ///
 /// A loop that continues an interrupted one is executed from its beginning, with the state of a
-/// step. Until it is where the other one was, passes that had ended are begun again without
-/// batches, unless the loop has asked for the epoch (by epoch(), or by the step and the length of
-/// an epoch) and so knows where it is.
+/// step. Until it reaches the point of the interruption, passes that had ended are begun again
+/// without batches. This doesn't happen if the loop knows where it is, because it has asked for the
+/// epoch, either by epoch() or by the step and the length of an epoch.
 class JobLoaders : private LoopObserver {
  public:
-  /// `seed`: the job's. `stored`: the loaders in the checkpoint that the loop continues; those that
-  /// were kept on the chips go first.
+  /// `seed` is the job's. `stored` are the loaders in the checkpoint from which the loop continues.
+  /// If the chips keep loaders, these take precedence.
   JobLoaders(WorkerRuntime& runtime, const Recorder& recorder, std::uint64_t seed,
              std::vector<StoredLoader> stored);
-  /// Closes those that are open.
+  /// Closes the loaders that are open.
   ~JobLoaders() override;
   JobLoaders(const JobLoaders&) = delete;
   JobLoaders& operator=(const JobLoaders&) = delete;
@@ -38,40 +38,44 @@ class JobLoaders : private LoopObserver {
   /// Returns the loaders that this loop has made, with their positions at the start of this step.
   std::vector<StoredLoader> made() const;
 
-  /// Whether a pass had ended before the loop was interrupted, so that it has no batches now.
+  /// Returns whether this pass had ended before the loop was interrupted. Such a pass has no
+  /// batches now.
   bool is_repeated(LoaderProgress& progress, const std::source_location& where);
   void begin_pass(LoaderProgress& progress, bool is_nested, const std::source_location& where);
-  /// The loop has taken all batches of a pass that began at `where`.
+  /// Called when the loop has taken all batches of a pass that began at `where`.
   void was_whole(const LoaderProgress& progress, const std::source_location& where);
-  /// The loop has left a pass early, and neither a question nor a value has led it.
+  /// Called when the loop has left a pass early without having asked a question or read a value.
   void left_uncounted(const std::source_location& where);
-  /// Throws invalid_argument if the loop has counted batches of several passes itself, although it
-  /// continues an interrupted one.
+  /// Throws invalid_argument if the loop continues an interrupted one, but has counted the batches
+  /// of several passes itself.
   void require_counted() const;
-  /// A pass has ended. A loop that continues from this step doesn't do again what follows the pass.
+  /// Called when a pass has ended. A loop that continues from this step doesn't repeat the code
+  /// after the pass.
   void pass_ended();
-  /// The loop has asked for the step.
+  /// Called when the loop has asked for the step.
   void asked_step();
-  /// How often the loop has asked something by which it may leave a pass.
+  /// Counts the questions by which the loop may decide to leave a pass.
   const std::shared_ptr<std::uint64_t>& questions() const { return questions_; }
-  /// Whether the loop is led through passes that had ended before it was interrupted. Their reports
-  /// have been made.
+  /// Whether the loop still repeats passes that had ended before it was interrupted. Reports of
+  /// these passes have already been made.
   bool is_repeating() const;
 
-  /// A pass has given back the batch that it took, since nothing was recorded. Every worker warns
-  /// of a loop that turns so, because one of them may be alone in it.
+  /// Called when a pass has returned the batch that it took, because nothing was recorded. Every
+  /// worker warns of such turns of the loop, because a single worker may be the only one that makes
+  /// them.
   void gave_back(const std::source_location& where);
-  /// Throws invalid_argument, with the cause, after so many such turns that the loop has no end.
+  /// Throws invalid_argument with the cause if there were so many such turns that the loop will
+  /// never end.
   void require_turns_end() const;
-  /// The cause why there is no memory for a batch, if turns without a step have used it up.
+  /// If turns without a step have used up the memory for batches, returns a text that says so.
   std::optional<std::string> turns_in_vain() const;
 
-  int num_open = 0;     ///< passes that end steps and have not ended
-  int num_in_body = 0;  ///< of all passes, those whose batch the loop has
+  int num_open = 0;     ///< passes that end steps and are still open
+  int num_in_body = 0;  ///< passes of any kind whose current batch the loop is using
 
  private:
   struct Made {
-    StoredLoader line{};  // its position, from the step on in which it last changed
+    StoredLoader line{};  // position, from the step in which it last left its line
     std::uint64_t taken_before = 0;
     std::shared_ptr<LoaderProgress> progress;
     std::weak_ptr<BatchSource> source;
@@ -90,17 +94,19 @@ class JobLoaders : private LoopObserver {
   WorkerRuntime& runtime_;
   const Recorder recorder_;
   const std::uint64_t seed_;
-  std::vector<StoredLoader> stored_;  // those that are not claimed yet
-  std::set<std::string> sites_;       // of all that were stored
+  std::vector<StoredLoader> stored_;  // stored loaders that no loader has claimed yet
+  std::set<std::string> sites_;       // the lines of all stored loaders
   const std::uint64_t resume_step_;
   std::vector<Made> made_;
   bool is_step_asked_ = false;
   bool is_caught_up_ = false;
   std::source_location repeated_at_{};
   bool has_warned_ = false;
-  std::set<std::string> whole_at_;  // where whole passes of loaders that are continued began
+  std::set<std::string> whole_at_;  // the lines where passes began that were whole, of continued
+                                    // loaders
   std::string uncounted_at_;
-  /// The state of the loop when it leaves a pass. A turn that finds it unchanged has done nothing.
+  /// The state of the loop when it leaves a pass. If it is unchanged after a turn, that turn has
+  /// done nothing.
   struct Doings {
     std::uint64_t step = 0;
     std::uint64_t work = 0;
@@ -109,13 +115,13 @@ class JobLoaders : private LoopObserver {
 
     friend bool operator==(const Doings&, const Doings&) = default;
   };
-  std::string left_at_;  // the place of the pass that gave back its batch last
-  Doings done_;          // by then
+  std::string left_at_;  // the place of the last pass that gave back its batch
+  Doings done_;          // the loop's state when that pass was left
   std::uint64_t turns_ = 0;
-  std::set<std::string> updates_;  // of parameters in this step, by runs that don't end it
+  std::set<std::string> updates_;  // updates of parameters in this step, by runs that don't end it
   bool has_named_pass_ = false;
   bool has_named_update_ = false;
-  std::string changed_;  // the state that was first changed between two passes, and where
+  std::string changed_;  // the first state that was changed between two passes, and its place
   std::shared_ptr<std::uint64_t> questions_ = std::make_shared<std::uint64_t>(0);
 };
 

@@ -1,14 +1,15 @@
 #pragma once
-/// Reports that a dead trainer had not written yet.
+/// Adds reports that a trainer had not yet written when it died.
 
 #include <cstdint>
 #include <string>
 
 namespace weft {
 
-/// Adds to progress.csv of the run those reports of the job's log (ReportLog) that come after its
-/// last row, up to `step`: a program that goes on from that step makes later ones again. Without a
-/// log, or where that lacks the last row, it adds nothing. Throws io. For a dead job.
+/// Reads the job's log (ReportLog) and adds to the run's progress.csv the reports after its last
+/// row, up to `step`. A program that continues from that step makes the later reports again. Adds
+/// nothing if there is no log, or if the log doesn't contain the last row. Throws io. Only for a
+/// dead job.
 void add_late_reports(const std::string& run_dir, const std::string& log, std::uint64_t step);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// What load() asks of a file, and what it says where the file has something else.
+// Checks what load() requires of a file, and describes where the file differs.
 
 #include <weft/state.hpp>
 
@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-/// More names would hide the others.
+/// The limit on faults in a message. More names would hide the important ones.
 constexpr std::size_t kFaultsMax = 20;
 
 constexpr std::int64_t kComparedBytes = std::int64_t{16} << 20;
@@ -27,11 +27,12 @@ constexpr std::int64_t kComparedBytes = std::int64_t{16} << 20;
 struct Match {
   std::size_t state = 0;
   std::size_t tensor = 0;
-  std::vector<std::size_t> twins{};  ///< others of the file, which weights tied to it have
+  std::vector<std::size_t> twins{};  ///< other tensors of the file, for the weights that are tied
+                                     ///< to this one
 };
 
-/// Throws unless two tensors of the file, which become one, have the same elements. Reads a few
-/// rows at a time.
+/// Throws unless two tensors of the file have the same elements. They become a single tensor. Reads
+/// a few rows at a time.
 void require_equal(const StateFile& file, std::size_t a, std::size_t b, const TensorType& type) {
   if (file.is_same_place(a, b)) return;
   const std::int64_t rows = type.shape.size() == 0 ? 1 : type.shape[0];
@@ -70,7 +71,7 @@ class Matching {
     note_unexpected();
   }
 
-  /// Throws unless everything fits.
+  /// Throws unless everything matches.
   void require(const std::source_location& where) const {
     std::vector<std::string> faults = faults_;
     std::size_t count = faults.size();
@@ -106,7 +107,7 @@ class Matching {
     std::string in_file;
   };
   std::string text_of(const Missing& missing) const {
-    std::vector<std::string> rest;  // names of the file that nobody asks for
+    std::vector<std::string> rest;  // names in the file that no parameter asks for
     for (const FileTensor& tensor : file_.tensors()) {
       if (!taken_.contains(tensor.name)) rest.push_back(tensor.name);
     }
@@ -136,7 +137,8 @@ class Matching {
     return options_.rename ? options_.rename(own) : own;
   }
 
-  /// The file's tensors of the parameter's own name and of those that are tied to it.
+  /// Finds the file's tensors that have the parameter's own name or the name of a parameter tied to
+  /// it.
   std::vector<std::size_t> find_by_any_name(std::size_t i) {
     const std::string& own = state_[i].name();
     std::vector<std::string> names{own};
@@ -156,7 +158,7 @@ class Matching {
     return found;
   }
 
-  /// Notes what doesn't fit.
+  /// Records the differences between a parameter and its tensor in the file.
   void check(std::size_t i, std::size_t in_file) {
     const std::string& own = state_[i].name();
     const FileTensor& tensor = file_.tensors()[in_file];
@@ -187,8 +189,9 @@ class Matching {
   const std::span<const Parameter> state_;
   const StateFile& file_;
   const LoadOptions& options_;
-  std::map<std::string, std::size_t> by_name_;  // of the file
-  std::map<std::string, std::string> taken_;    // names of the file, and whose they are
+  std::map<std::string, std::size_t> by_name_;  // tensors of the file
+  std::map<std::string, std::string> taken_;    // names in the file, and the parameters that took
+                                                // them
   std::vector<Missing> missing_;
   std::vector<std::string> faults_;
   std::vector<Match> matches_;

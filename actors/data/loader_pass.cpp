@@ -48,7 +48,7 @@ void LoaderPass::open() {
   if (is_done()) close();
 }
 
-/// Another pass over the same loader has begun since.
+/// Returns whether another pass over the same loader has begun since this one.
 bool LoaderPass::is_superseded() const {
   return kind_ != PassKind::evaluation && is_open_ && !progress().is_last(begun_);
 }
@@ -64,7 +64,8 @@ void LoaderPass::require_last() const {
 
 const Batch& LoaderPass::batch() {
   if (has_batch_) return batch_;
-  // The loop doesn't look whether there is one: it doesn't count passes, and continues.
+  // The loop takes a batch without checking that there is one, so it doesn't count passes. The pass
+  // is a new one.
   if (std::exchange(is_repeated_, false)) open();
   require_last();
   if (next_ == end_) {
@@ -95,7 +96,7 @@ const Batch& LoaderPass::batch() {
   return batch_;
 }
 
-/// So that the batch's tensors don't live when the step ends.
+/// Drops the batch, so that its tensors don't live when the step ends.
 void LoaderPass::release() {
   if (!std::exchange(has_batch_, false)) return;
   batch_ = {};
@@ -104,7 +105,7 @@ void LoaderPass::release() {
 
 void LoaderPass::advance() {
   require_last();
-  if (!has_batch_) (void)batch();  // one that the loop passes over
+  if (!has_batch_) (void)batch();  // the loop has skipped this batch
   release();
   if (kind_ == PassKind::training) end_step();
   if (!is_done() || !is_open_) return;
@@ -112,8 +113,8 @@ void LoaderPass::advance() {
   close();
 }
 
-/// Called after each body. If two passes run side by side, only the one whose body has recorded ops
-/// ends the step.
+/// Called after each body. If two passes run side by side, only the pass whose body has recorded
+/// ops ends the step.
 void LoaderPass::end_step() {
   const auto batches = static_cast<std::uint64_t>(source().options().batches_per_execution);
   const std::uint64_t ended = source().runtime().step() - step_;
@@ -139,7 +140,7 @@ void LoaderPass::close() {
   JobLoaders& loaders = source().loaders();
   loaders.pass_ended();
   if (kind_ != PassKind::training) return;
-  // The end of this pass is why the loop leaves one that runs beside it.
+  // The loop may leave the other pass because this one has ended, which counts as a question.
   if (--loaders.num_open > 0) ++*loaders.questions();
 }
 
@@ -171,9 +172,10 @@ void LoaderPass::leave() {
   close();
 }
 
-/// A loop that continues a pass, and leaves it by a counter of its own, leaves it too late. So does
-/// one whose counter goes over several passes; that is thrown later, since iterators leave passes
-/// as a loop returns, where exceptions may not be allowed.
+/// If a loop continues a pass and leaves it by a counter of its own, it leaves the pass too late;
+/// this throws. A loop whose counter spans several passes makes the same mistake. Its error is
+/// thrown later, because iterators leave passes while a loop returns, where exceptions may not be
+/// allowed.
 void LoaderPass::require_asked() const {
   JobLoaders& loaders = source().loaders();
   if (is_limited_ || *loaders.questions() != questions_) return;

@@ -11,25 +11,27 @@
 namespace weft {
 
 enum class PassKind : std::uint8_t {
-  training,    ///< ends steps
-  nested,      ///< in the body of another pass, which ends the step
-  evaluation,  ///< all(): the loader's position stays
+  training,    ///< it ends steps
+  nested,      ///< it is in the body of another pass, which ends the step
+  evaluation,  ///< all(): it doesn't change the loader's position
 };
 
-/// Used by the loop's thread.
+/// Only the loop's thread may use it.
 class LoaderPass {
  public:
-  /// The first `count` batches of an epoch: of `epoch` for an evaluation, else of the next one.
+  /// Makes a pass over the first `count` batches of an epoch. An evaluation uses `epoch`, and the
+  /// other kinds use the loader's next epoch.
   LoaderPass(DeviceLoader loader, PassKind kind, std::uint64_t epoch, std::uint64_t count,
              const std::source_location& where);
   LoaderPass(const LoaderPass&) = delete;
   LoaderPass& operator=(const LoaderPass&) = delete;
 
   bool is_done() const { return next_ == end_ && !has_batch_; }
-  /// Takes the batch if the loop hasn't asked for it yet.
+  /// Returns the current batch. Takes it from the loader if the loop hasn't asked for it yet.
   const Batch& batch();
   void advance();
-  /// The loop gets no more batches. May end the step, and throw what that throws.
+  /// Called when the loop takes no more batches. It may end the step, and throws the errors of
+  /// that.
   void leave();
 
  private:
@@ -48,22 +50,22 @@ class LoaderPass {
   PassKind kind_;
   bool is_limited_;
   std::source_location where_;
-  int exceptions_;           // in flight when it began
-  std::uint64_t begun_ = 0;  // the number that LoaderProgress gave it
+  int exceptions_;           // exceptions in flight when the pass began
+  std::uint64_t begun_ = 0;  // the pass's number in LoaderProgress
   bool is_open_ = false;
-  /// It had ended before the loop was interrupted, and is begun again.
+  /// Whether the pass had ended before the loop was interrupted and is now repeated.
   bool is_repeated_ = false;
   std::uint64_t count_;
   std::uint64_t base_ = 0;  // number of the epoch's first batch
-  std::uint64_t next_ = 0;  // batch
-  std::uint64_t end_ = 0;   // batch
+  std::uint64_t next_ = 0;  // number of the next batch
+  std::uint64_t end_ = 0;   // number of the batch after the last
   bool has_batch_ = false;
   Batch batch_;
-  std::uint64_t batch_of_step_ = 0;  // those of this step whose bodies have ended
-  // When the first batch of the step was taken:
+  std::uint64_t batch_of_step_ = 0;  // batches of this step whose bodies have ended
+  // The state when the first batch of the step was taken:
   std::uint64_t step_ = 0;
   std::uint64_t work_ = 0;
-  // When the last batch was taken:
+  // The state when the last batch was taken:
   std::uint64_t questions_ = 0;
   std::uint64_t reads_ = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
-/// LoaderProgress: where a DeviceLoader is in its passes, and where it was in the loop that this
-/// one continues. Pure.
+/// LoaderProgress: the position of a DeviceLoader in its passes, and its position in the loop that
+/// this loop continues. It is pure.
 
 #include <cstdint>
 #include <string>
@@ -9,57 +9,59 @@
 
 namespace weft {
 
-/// Used by the loop's thread. Copies of a DeviceLoader share one.
+/// Only the loop's thread may use it. Copies of a DeviceLoader share one object.
 class LoaderProgress {
  public:
   explicit LoaderProgress(std::uint64_t batches_per_epoch)
       : batches_per_epoch_(batches_per_epoch) {}
 
-  /// The position that `stored` had after `step` steps. If its batches were of another size, the
-  /// pass continues after as many items.
+  /// Restores the position that `stored` had after `step` steps. If the batch size was different
+  /// then, the pass continues after the same number of items.
   void restore(const StoredLoader& stored, std::int64_t batch_size, std::uint64_t step);
 
   /// The epoch of the next batch.
   std::uint64_t epoch() const;
-  std::uint64_t passes() const { return passes_; }  ///< that have begun
-  std::uint64_t taken() const { return taken_; }    ///< batches of the last pass
-  bool is_over() const { return is_over_; }         ///< the last pass has ended
-  /// The loop is in the last pass.
+  std::uint64_t passes() const { return passes_; }  ///< number of passes that have begun
+  std::uint64_t taken() const { return taken_; }    ///< number of batches taken from the last pass
+  bool is_over() const { return is_over_; }         ///< whether the last pass has ended
+  /// Whether the loop is in the last pass.
   bool is_open() const { return !is_over_ && !is_pending_; }
-  /// The last pass was open when the loop was interrupted, and hasn't been begun again.
+  /// Whether the last pass was open when the loop was interrupted, and hasn't been begun again.
   bool is_pending() const { return is_pending_; }
-  /// A pass had ended when the loop was interrupted, and the loop has not begun it again.
+  /// Whether a pass remains that had ended before the interruption and that the loop has not begun
+  /// again.
   bool has_finished_pass() const { return repeated_ < finished_; }
   bool is_repeating() const { return repeated_ > 0; }
-  /// The loop has asked for epoch(), and decides by it which passes it makes.
+  /// Whether the loop has asked for epoch(), and so decides by the epoch which passes it makes.
   bool is_asked() const { return is_asked_; }
   void ask() { is_asked_ = true; }
-  /// The loop has asked how long an epoch is: with the step, it may know its epoch.
+  /// Whether the loop has asked for the length of an epoch. Together with the step, this tells it
+  /// the epoch.
   bool is_length_asked() const { return is_length_asked_; }
   void ask_length() { is_length_asked_ = true; }
   /// The batch at which this loop continued an interrupted pass; 0 if it began the pass itself.
   std::uint64_t continued_at() const { return continued_at_; }
   bool was_open() const { return was_open_; }
-  /// The loop that this one continues had begun a pass.
+  /// Whether the interrupted loop had begun a pass.
   bool is_continued() const { return finished_ > 0 || was_open_; }
-  /// In a step of the last pass, a pass of another loader was open too.
+  /// Whether a pass of another loader was open too in a step of the last pass.
   bool is_beside() const { return is_beside_; }
   void set_beside() { is_beside_ = true; }
 
   /// Begins the next pass, or the pending one again.
   void begin();
-  std::uint64_t begun() const { return begun_; }  ///< the number of begin()s
-  /// Begins a pass again that had ended: it has no batches.
+  std::uint64_t begun() const { return begun_; }  ///< number of calls of begin()
+  /// Begins a pass again that had ended before the interruption. It has no batches.
   void repeat() { ++repeated_; }
   void forget_pending();
   void take() { ++taken_; }
   void give_back() { --taken_; }
-  /// Nothing more will be taken of the pass.
+  /// Counts the remaining batches of the pass as taken.
   void take_rest() { taken_ = batches_per_epoch_; }
   void end() { is_over_ = true; }
-  /// Whether no pass has begun since begun() had this value.
+  /// Returns whether no pass has begun since begun() had this value.
   bool is_last(std::uint64_t begun) const { return begun == begun_; }
-  /// The last batch's step has ended.
+  /// Records that the step of the last batch has ended.
   void step_ended() { step_has_ended_ = taken_ == batches_per_epoch_; }
 
  private:
@@ -71,7 +73,7 @@ class LoaderProgress {
   bool is_beside_ = false;
   std::uint64_t begun_ = 0;
   std::uint64_t continued_at_ = 0;
-  // These describe the loop that this one continues.
+  // The following members describe the loop that this one continues.
   std::uint64_t finished_ = 0;
   std::uint64_t repeated_ = 0;
   bool is_pending_ = false;

@@ -1,6 +1,6 @@
 #pragma once
-/// ReportLog: a worker's reports in a file, so that none is lost with the process on its way to the
-/// trainer.
+/// ReportLog: keeps a worker's reports in a file, so that none on its way to the trainer is lost if
+/// the process dies.
 
 #include <cstdint>
 #include <optional>
@@ -13,19 +13,20 @@
 
 namespace weft {
 
-/// The file is a sequence of CBOR arrays, each after its length in four bytes. What a killed
-/// process left unfinished at the end is cut off when its successor opens the file.
+/// The file is a sequence of CBOR arrays, each preceded by its length in four bytes. If a process
+/// was killed while it wrote a record, the next process that opens the file cuts off the incomplete
+/// record.
 class ReportLog {
  public:
-  /// "" keeps nothing. Throws io.
+  /// Opens the file. With "" the log keeps nothing. Throws io.
   explicit ReportLog(const std::string& path);
   ~ReportLog();
   ReportLog(const ReportLog&) = delete;
   ReportLog& operator=(const ReportLog&) = delete;
 
-  /// Returns when the kernel has it. Throws io.
+  /// Adds a report. Returns when the kernel has the data. Throws io.
   void add(const Report& report);
-  /// All but the first `count`. Throws io.
+  /// Returns all reports except the first `count`. Throws io.
   std::vector<Report> after(std::uint64_t count) const;
 
  private:
@@ -33,7 +34,7 @@ class ReportLog {
   int file_ = -1;
 };
 
-/// "loss = nan": the first number of a report that isn't finite.
+/// Returns the first number of a report that isn't finite, as a text: "loss = nan".
 std::optional<std::string> find_not_finite(const Metrics& metrics);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// RowLayout: where the rows of a global batch lie in the memory of a worker's chips.
+/// RowLayout: the places of a global batch's rows in the memory of a worker's chips.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,27 +12,29 @@
 
 namespace weft {
 
-/// The tensor [batch_size, ...] of a field.
+/// The layout of a field's tensor [batch_size, ...].
 struct FieldLayout {
-  TensorType item{};                ///< of one row
-  std::vector<PlacedBox> shards{};  ///< by chip; no dim is padded
+  TensorType item{};                ///< type of one row
+  std::vector<PlacedBox> shards{};  ///< shards by chip; no dim is padded
 };
 
 /// The first byte of each chip's shard, by field.
 using BatchMemory = std::vector<std::vector<std::byte*>>;
 
-/// Immutable, for any thread.
+/// It is immutable, so any thread may use it.
 class RowLayout {
  public:
   explicit RowLayout(std::vector<FieldLayout> fields);
 
-  /// The rows that any of the chips has a part of, ascending.
+  /// The rows of which a chip of this worker has a part, ascending.
   std::span<const std::int64_t> rows() const { return rows_; }
-  /// The size of the field's item in the batch. The dataset's item may be longer, and is cut then.
+  /// The size of the field's item in the batch. If the dataset's item is longer, it is cut to this
+  /// size.
   std::size_t item_bytes(std::size_t field) const {
     return static_cast<std::size_t>(fields_[field].item.bytes());
   }
-  /// Where the field's item of this row may be written as it is; null if no chip has all of it.
+  /// Returns the memory to which the field's item of this row may be written directly; null if no
+  /// chip has the whole item.
   std::byte* whole_item(std::size_t field, std::int64_t row, const BatchMemory& memory) const;
   /// Copies the item to all chips that have a part of the row. `item` may be the memory of one of
   /// them.
@@ -41,13 +43,13 @@ class RowLayout {
   void clear(std::size_t field, std::int64_t row, const BatchMemory& memory) const;
 
  private:
-  /// The part of a row in a shard.
+  /// The part of a row that is in a shard.
   struct Part {
     std::byte* memory = nullptr;
     std::size_t bytes = 0;
     bool is_whole = false;
   };
-  /// No memory if the shard hasn't got the row.
+  /// Returns the part; its memory is null if the shard doesn't contain the row.
   Part part_of(const FieldLayout& field, std::size_t chip, std::int64_t row,
                std::byte* shard) const;
 

@@ -27,7 +27,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A new column writes the file anew; keys beyond these are in result.json only.
+/// The limit on columns, because each new column rewrites the whole file. Further keys appear only
+/// in result.json.
 constexpr std::size_t kColumnsMax = 256;
 constexpr std::size_t kResultBytesMax = std::size_t{256} << 20;
 
@@ -47,7 +48,7 @@ std::string csv_field(const Metrics& value) {
   return quoted + "\"";
 }
 
-/// Why a run's folder isn't there; "" if it is.
+/// Returns why a run's folder is missing; "" if it exists.
 std::string missing(const std::string& folder) {
   std::error_code ignored;
   if (fs::is_directory(folder, ignored)) return {};
@@ -75,7 +76,7 @@ std::string text_of(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The lines of a CSV, with their ends; a line that has none is left out.
+/// Returns the lines of a CSV, including their newlines. An incomplete last line is left out.
 std::vector<std::string> lines_of(const std::string& csv) {
   std::vector<std::string> lines;
   bool quoted = false;
@@ -89,7 +90,7 @@ std::vector<std::string> lines_of(const std::string& csv) {
   return lines;
 }
 
-/// The fields of a line, as csv_field() has written them.
+/// Splits a line into the fields that csv_field() has written.
 std::vector<std::string> fields_of(const std::string& line) {
   std::vector<std::string> fields(1);
   bool quoted = false;
@@ -105,7 +106,7 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-/// The rows of a CSV without its head, each with so many empty fields more.
+/// Returns the rows of a CSV without its head, each extended by `more` empty fields.
 std::string rows_with(std::size_t more, const std::string& csv) {
   std::string rows;
   bool quoted = false, in_head = true;
@@ -140,7 +141,7 @@ Failure to_failure(const Metrics& json) {
           .exit_code = json.at("exit_code"),
           .step = json.at("step"),
           .collective = json.at("collective"),
-          .thrown_at = json.value("thrown_at", "")};  // older ones have none
+          .thrown_at = json.value("thrown_at", "")};  // files of older versions have none
 }
 
 constexpr std::array<std::string_view, 6> kEndedBy = {"loops",  "failure", "stop",
@@ -152,14 +153,14 @@ EndedBy parse_ended_by(const std::string& text) {
   return static_cast<EndedBy>(found - kEndedBy.begin());
 }
 
-/// A folder that store_checkpoint() made, by step and number: from 10^6 on the names aren't in the
-/// order of steps.
+/// A folder that store_checkpoint() made. It is ordered by step and number, because from step 10^6
+/// on the order of names isn't the order of steps.
 struct StoredFolder {
   std::uint64_t step = 0;
   std::uint64_t number = 0;
   fs::path path{};
 
-  /// Nothing for a folder of another name, such as "checkpoint_best".
+  /// Absent for a folder with another kind of name, such as "checkpoint_best".
   static std::optional<StoredFolder> of(const fs::path& path) {
     const std::string name = path.filename().string();
     constexpr std::string_view kPrefix = "checkpoint_";
@@ -304,7 +305,8 @@ void RunFolder::write_result(const Result& result, std::uint64_t step) const {
     write(file + ".new", text(), std::ios::trunc);
   } catch (const Error& e) {
     if (e.code() != Errc::no_space) throw;
-    json["metrics_history"] = Metrics::array();  // progress.csv has what the disk had room for
+    json["metrics_history"] = Metrics::array();  // progress.csv has as many of these as the disk
+                                                 // had room for
     write(file + ".new", text(), std::ios::trunc);
   }
   std::error_code error;
@@ -370,7 +372,7 @@ std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std
   const std::string to = fmt::format("{}/checkpoint_{:06}{}", run_dir, step, suffix);
   const fs::path part = fmt::format("{}/.part-{}", run_dir, worker);
   try {
-    fs::remove_all(part);  // of a worker that was killed
+    fs::remove_all(part);  // a killed worker may have left it
     fs::copy(from, part, fs::copy_options::recursive);
     fs::create_directories(to);
     const std::vector<fs::directory_entry> entries(fs::recursive_directory_iterator(part), {});

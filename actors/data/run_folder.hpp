@@ -9,12 +9,13 @@
 
 namespace weft {
 
-/// Used by one thread.
+/// Only one thread may use it.
 class RunFolder {
  public:
-  /// Makes storage_path/name-time-id. Throws io, naming the folder.
+  /// Makes the folder storage_path/name-time-id. Throws io, naming the folder.
   RunFolder(const std::string& storage_path, const std::string& name, const std::string& job_id);
-  /// That of a dead job. The part of a row that its trainer was killed in is removed. Throws io.
+  /// Opens the folder of a dead job. If the trainer was killed while it wrote a row, the incomplete
+  /// row is removed. Throws io.
   static RunFolder open(const std::string& path) { return RunFolder(path); }
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -22,22 +23,22 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
 
-  /// Throws io if something has removed it.
+  /// Throws io if the folder has been removed.
   void require() const;
 
-  /// Adds a report to progress.csv: a column for each of the first 256 keys of any report so far,
-  /// in order of appearance. Throws io, as the others do.
+  /// Adds a report to progress.csv. Each of the first 256 keys that appear in reports has a column,
+  /// in order of appearance. Throws io, as the other functions do.
   void add(const Metrics& report);
-  /// The row that add() writes for a report that has no new key.
+  /// Returns the row that add() writes for a report without new keys.
   std::string row_of(const Metrics& report) const { return csv_row(report); }
-  /// The last row of progress.csv; "" if it has none.
+  /// Returns the last row of progress.csv; "" if it has none.
   std::string last_row() const;
-  /// Removes the oldest checkpoint folders but `max_to_keep` (0: keeps all), of those of steps
-  /// before `needed_step`.
+  /// Considers the checkpoint folders of steps before `needed_step`, and removes the oldest of them
+  /// except the last `max_to_keep` (0 keeps all).
   void keep_checkpoints(int max_to_keep, std::uint64_t needed_step) const;
-  /// result.json, which Result::load() reads: the job, its mesh, metrics, metrics_history, error,
-  /// and the number of steps that had ended. Replaces it in one step. On a full disk there is still
-  /// room for all but the history, which is left out then.
+  /// Writes result.json, which Result::load() reads: the job, its mesh, metrics, metrics_history,
+  /// error, and the number of steps that had ended. The file is replaced atomically. If the disk is
+  /// full, metrics_history is left out, because space for the rest is reserved.
   void write_result(const Result& result, std::uint64_t step) const;
 
  private:
@@ -48,12 +49,12 @@ class RunFolder {
   std::vector<std::string> columns_;
 };
 
-/// The array that result.json and validation.json have.
+/// Returns the array that result.json and validation.json contain.
 Metrics to_json(const std::vector<Validation>& validations);
 
-/// Copies the files of a worker's checkpoint, its `number`-th of this step, into the folder of a
-/// run that is for all workers': "checkpoint_000640", or "checkpoint_000640-1"; returns its path. A
-/// file is there whole or not at all, whenever the worker is killed.
+/// Copies the files of a worker's checkpoint, its `number`-th of this step, into a folder of the
+/// run that all workers share: "checkpoint_000640", or "checkpoint_000640-1". Returns that folder's
+/// path. Each file appears atomically, even if the worker is killed.
 std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std::uint32_t number,
                              int worker, const std::string& from);
 

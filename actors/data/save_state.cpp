@@ -1,4 +1,4 @@
-// Saving state to a file for other programs.
+// Saves state to a file for other programs.
 
 #include <weft/state.hpp>
 
@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-/// Worker 0's file: after an error it takes what is written as if it were there, so that worker 0
-/// still takes part in what all workers do.
+/// The file, which worker 0 writes. After an error it ignores further writes, so that worker 0
+/// still takes part in the collective work of all workers.
 class SharedFile {
  public:
   explicit SharedFile(const std::string& path) : path_(path) {}
@@ -70,18 +70,18 @@ void save(std::span<const Parameter> state, const std::string& path,
   require_storage(path, "save: path");
   TrainContext& context = get_context();
   std::vector<NamedType> types;
-  // PyTorch's loaders look for the format of the layout.
+  // PyTorch's loaders expect the key "format" in the header.
   std::map<std::string, std::string> with_format{{"format", "pt"}};
   for (const Parameter& parameter : state) {
     types.push_back({parameter.name(), parameter.type()});
-    // Tied weights are there once, and the other names refer to that, as save_model() of
-    // safetensors has it.
+    // Tied weights are stored once, and their other names refer to the stored one, in the manner of
+    // save_model() of safetensors.
     for (const std::string& alias : node_of(parameter, where)->aliases) {
       with_format[alias] = parameter.name();
     }
   }
   for (const auto& [key, value] : metadata) with_format[key] = value;
-  // Every worker makes the header, so that a name that is there twice is everybody's error.
+  // Every worker makes the header, so that a repeated name is an error on every worker.
   const SafetensorsLayout layout = write_safetensors_header(types, with_format);
   std::vector<std::size_t> order(state.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

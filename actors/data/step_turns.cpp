@@ -1,4 +1,4 @@
-// The part of JobLoaders that sees a loop that turns without a step.
+// The part of JobLoaders that detects a loop that turns without ending a step.
 
 #include <algorithm>
 
@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-/// The update of a parameter by a run, or null. An exchange of two parameters computes nothing, and
-/// isn't one.
+/// Returns the output by which a run updates a parameter, or null. An exchange of two parameters
+/// computes nothing, so it doesn't count.
 const ProgramOutput* find_update(const Program& program) {
   const auto updates = [&](const ProgramOutput& output) {
     return output.updates >= 0 &&
@@ -27,11 +27,12 @@ const ProgramOutput* find_update(const Program& program) {
 
 }  // namespace
 
-/// A loop that trains by reads alone, as `optimizer.step(grads); loss.item();`, comes to the same
-/// update again before its step has ended. A pass ends the step of all that is in its body.
+/// A loop that trains only by reads, such as `optimizer.step(grads); loss.item();`, makes the same
+/// update again before its step has ended. In contrast, a pass ends the step of everything in its
+/// body.
 void JobLoaders::ran(const Program& program, const RunSite& site) {
   const bool is_read = site.function == "read";
-  const bool is_call = is_read || site.function.empty();  // an op of an eager loop
+  const bool is_call = is_read || site.function.empty();  // whether it is an op of an eager loop
   if (has_named_update_ || site.ends_step || !is_call || num_open > 0) return;
   const ProgramOutput* const update = find_update(program);
   if (update == nullptr) return;

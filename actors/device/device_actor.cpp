@@ -22,15 +22,16 @@ struct DeviceState {
   int chip = 0;
   std::shared_ptr<DeviceProgress> progress;
   std::vector<std::shared_ptr<const LoadedPlan>> plans;
-  std::uint64_t step = ~std::uint64_t{0};  // of the last run
+  std::uint64_t step = ~std::uint64_t{0};  // the step of the last run
   std::chrono::steady_clock::time_point last_end = std::chrono::steady_clock::now();
-  std::shared_ptr<JobLog> log = current_log();  ///< of the thread that makes the actor
+  std::shared_ptr<JobLog> log = current_log();  ///< the log of the thread that makes the actor
   const char* name = "weft.device";
 };
 
 using DevicePointer = DeviceActor::stateful_pointer<DeviceState>;
 
-/// Runs `work` unless the device has failed; an exception is the device's failure.
+/// Runs `work` unless the device has failed. If `work` throws, the device fails with that
+/// exception.
 template <typename Work>
 void guarded(DevicePointer self, Work work) {
   auto& state = self->state;
@@ -81,7 +82,7 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
           state.recorder.board.source(load->site);
           const StateScope loading(state.recorder, ActorState::compiling);
           WEFT_CHECK(load->program >= state.plans.size(), load->program);
-          state.plans.resize(load->program);  // other numbers are on_each_chip() bodies
+          state.plans.resize(load->program);  // the other numbers are on_each_chip() bodies
           state.plans.push_back(state.engine->load(*load->plan, load->checks));
         });
       },
@@ -119,7 +120,8 @@ class ActorDeviceLink : public DeviceLink {
         progress_(state->progress),
         engine_(state->engine),
         actor_(system.caf().spawn<WatchedDevice, caf::detached>(
-            Recorder(state->recorder.board),  // its runs are events, not their messages
+            Recorder(state->recorder.board),  // the board shows this actor's runs as events, not
+                                              // its messages
             [state](DevicePointer self) { return device_behavior(self, state); })) {}
 
   ~ActorDeviceLink() override {

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// Starts a device, whose thread is named after `chip`. `on_failure` gets the failure that ended
-/// its work, on that thread.
+/// Starts a device on a new thread, which is named after `chip`. If the device's work fails, that
+/// thread calls `on_failure` with the failure.
 std::unique_ptr<DeviceLink> spawn_device(System& system, std::unique_ptr<Engine> engine,
                                          const Recorder& recorder, int chip,
                                          DeviceFailed on_failure);

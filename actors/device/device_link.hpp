@@ -17,12 +17,12 @@
 
 namespace weft {
 
-/// Gives `plan` a number by which the device knows it.
+/// Loads `plan` into the device, which then knows the plan by `number`.
 struct DeviceLoad {
   std::uint32_t program = 0;
   std::shared_ptr<const Plan> plan;
   bool checks = false;  ///< see Engine::load
-  std::string site{};   ///< the call that the plan is for: "the sync at train.cpp:41"
+  std::string site{};   ///< the call that needs the plan: "the sync at train.cpp:41"
 };
 
 /// One run of a plan. Runs are numbered 1, 2, ...; a device does them in order.
@@ -30,15 +30,16 @@ struct DeviceRun {
   std::uint32_t program = 0;
   std::uint64_t run = 0;
   std::uint64_t step = 0;
-  std::uint64_t fingerprint = 0;  ///< of the program, for the black box
+  std::uint64_t fingerprint = 0;  ///< the program's fingerprint, for the black box
   RunCommit commit{};
-  std::vector<RunBuffers> buffers;    ///< by the chip's index in the worker
-  std::shared_ptr<StateHash> hash{};  ///< to add to before the run; mostly null
+  std::vector<RunBuffers> buffers;    ///< indexed by the chip's index in the worker
+  std::shared_ptr<StateHash> hash{};  ///< each chip adds its state to this before the run; usually
+                                      ///< null
   FaultyItem faulty_item{};           ///< null if no input comes from a loader
 };
 
-/// One on_each_chip() call, numbered among the runs of plans. `body` must live until it is
-/// complete.
+/// One on_each_chip() call. It is numbered in the same sequence as the runs of plans. `body` must
+/// live until the call is complete.
 struct DeviceCall {
   std::uint32_t program = 0;
   std::uint64_t run = 0;
@@ -49,7 +50,7 @@ struct DeviceCall {
 /// Receives the failure that ended a device's work, and its step.
 using DeviceFailed = std::function<void(std::exception_ptr, std::uint64_t step)>;
 
-/// How far a device has come. The device's thread writes, the loop's thread waits.
+/// How far a device has come. The device's thread writes it, and the loop's thread waits for it.
 class DeviceProgress {
  public:
   /// `on_failure` is called once, on the device's thread.
@@ -62,7 +63,7 @@ class DeviceProgress {
   /// Blocks until run number `run` is complete; throws the device's failure.
   void wait(std::uint64_t run) const;
 
-  /// Records how many seconds the device ran, and was idle before the run.
+  /// Adds the seconds for which the device ran, and those for which it was idle before the run.
   void record(double ran, double idle);
   struct Times {
     MetricData ran;
@@ -72,7 +73,7 @@ class DeviceProgress {
 
  private:
   static constexpr std::uint64_t kFailed = ~std::uint64_t{0};
-  /// Publishes everything the run wrote to the arena, or failure_.
+  /// The release store publishes everything that the run wrote to the arena, or failure_.
   std::atomic<std::uint64_t> completed_{0};
   std::exception_ptr failure_;
   mutable std::mutex times_mutex_;
@@ -80,7 +81,8 @@ class DeviceProgress {
   DeviceFailed on_failure_;
 };
 
-/// The loop's end of a device actor. Ends the actor when destroyed, and waits for its thread.
+/// The worker loop's handle of a device actor. The destructor ends the actor and waits for its
+/// thread.
 class DeviceLink {
  public:
   virtual ~DeviceLink() = default;
@@ -88,7 +90,7 @@ class DeviceLink {
   virtual void run(std::shared_ptr<const DeviceRun> run) = 0;
   virtual void call(std::shared_ptr<const DeviceCall> call) = 0;
   virtual const DeviceProgress& progress() const = 0;
-  /// For access to the chip's memory; plans and calls go through the actor.
+  /// Gives access to the chip's memory. Plans and calls go through the actor instead.
   virtual Engine& engine() = 0;
 };
 

@@ -16,7 +16,7 @@ using call_a = caf::atom_constant<caf::atom("call")>;
 struct DeviceLoad;
 struct DeviceRun;
 struct DeviceCall;
-/// To devices of the same process: plans and offsets go by pointer.
+/// These messages stay within the process, so plans and offsets are passed by pointer.
 using DeviceLoadPtr = std::shared_ptr<const DeviceLoad>;
 using DeviceRunPtr = std::shared_ptr<const DeviceRun>;
 using DeviceCallPtr = std::shared_ptr<const DeviceCall>;

@@ -10,10 +10,11 @@
 
 namespace weft {
 
-/// A larger message would block the socket for other messages for too long.
+/// The limit on hashes per message. A larger message would block the socket for other messages for
+/// too long.
 inline constexpr std::size_t kHashesPerMessage = 16384;
 
-/// The message with all hashes that the chips have added to `hash`.
+/// Returns messages that together have all the hashes that the chips have added to `hash`.
 std::vector<StateHashes> to_messages(const StateHash& hash, int worker, std::uint64_t generation);
 
 }  // namespace weft

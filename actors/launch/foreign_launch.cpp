@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-/// The variables of a launcher; `here` counts processes on this host, `hosts` hosts.
+/// The variables that a launcher sets. `here` has the number of processes on this host, `hosts` the
+/// number of hosts.
 struct Launcher {
   const char* name;
   const char* rank;
@@ -24,7 +25,8 @@ struct Launcher {
   const char* hosts;
 };
 
-/// srun's own: sbatch and salloc set SLURM_PROCID and SLURM_NTASKS too, for what they start once.
+/// For Slurm, only variables that srun sets count. sbatch and salloc also set SLURM_PROCID and
+/// SLURM_NTASKS, although they start the program once.
 constexpr Launcher kLaunchers[] = {
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", ""},
     {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", ""},
@@ -44,7 +46,8 @@ int number(const char* name, const char* text, int least) {
   return value;
 }
 
-/// Workers are this process's children, and would all run on the cores that rank 0 is bound to.
+/// Lifts the binding of rank 0's process to its cores. Workers are children of this process, and
+/// they would otherwise all run on those cores.
 void take_cores_of_launcher() {
   cpu_set_t cores;
   if (::sched_getaffinity(::getppid(), sizeof cores, &cores) != 0) return;

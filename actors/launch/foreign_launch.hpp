@@ -10,28 +10,29 @@
 
 namespace weft {
 
-/// What another launcher says of the processes that it has started.
+/// The facts that another launcher gives about the processes it has started.
 struct ForeignLaunch {
   std::string launcher;  ///< "Open MPI", "MPICH", "Slurm"
-  int rank = 0;          ///< of this process
+  int rank = 0;          ///< the rank of this process
   int size = 1;
 };
 
-/// Reads the variables of Open MPI (OMPI_COMM_WORLD_*), of MPICH's launcher and its kin (PMI_*,
-/// MPI_LOCALNRANKS) and of srun (SLURM_PROCID with SLURM_STEP_*). Absent without such a launcher,
-/// where it has started one process only, which may have any number of workers, or where
-/// WEFT_IGNORE_LAUNCHER is set. Throws invalid_argument for a malformed variable, unavailable for
-/// processes on several hosts.
+/// Reads the variables of Open MPI (OMPI_COMM_WORLD_*), of MPICH's launcher and its relatives
+/// (PMI_*, MPI_LOCALNRANKS) and of srun (SLURM_PROCID with SLURM_STEP_*). The result is absent if
+/// there is no such launcher, if WEFT_IGNORE_LAUNCHER is set, or if the launcher has started only
+/// one process, because that process may have any number of workers. Throws invalid_argument for a
+/// malformed variable, unavailable for processes on several hosts.
 std::optional<ForeignLaunch> foreign_launch(
     const std::function<const char*(const char* name)>& variable);
 
-/// For fit() with worker processes. The process of rank 0 runs the job, with a worker in place of
-/// each process, on the cores that the launcher itself has. All others have nothing to do: this
-/// ends them, with exit code 0. A program whose job needs no other process (num_workers = 0) has
-/// its own in each rank.
+/// For fit() with worker processes. The process of rank 0 runs the job, with one worker in place of
+/// each process, on all cores that the launcher has. The other processes have nothing to do: this
+/// function ends them with exit code 0. If the job needs no other process (num_workers = 0), each
+/// rank runs its own job.
 void obey_foreign_launch(ScalingConfig& scaling);
 
-/// Whether the variable is one of those that make a process one of several. Workers don't get them.
+/// Returns whether a launcher sets this variable to make a process one of several. Workers don't
+/// get such variables.
 bool is_of_foreign_launch(std::string_view name);
 
 }  // namespace weft

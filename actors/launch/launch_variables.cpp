@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-/// A launcher saves the state at once. If it is dead too, `weft rescue` has this time.
+/// A launcher saves the state of a dead job at once. If the launcher is dead too, `weft rescue` can
+/// be called within this time.
 constexpr double kLauncherKeepsS = 600;
 
 void read_number(const char* name, int& value) {

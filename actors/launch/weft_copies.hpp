@@ -1,11 +1,12 @@
 #pragma once
-/// Checks for several copies of weft in one process: a plug-in's and its host's.
+/// Checks whether one process has several copies of weft, for example those of a plug-in and its
+/// host.
 
 namespace weft {
 
-/// Permits isolated copies, and copies of one version that symbol interposition makes one. Throws
-/// version if this copy's symbols resolve to a copy of another version; the message names both
-/// files.
+/// Permits copies that are isolated from each other, and copies of the same version that symbol
+/// interposition merges into one. Throws version if this copy's symbols resolve to a copy of
+/// another version; the message names both files.
 void require_own_weft();
 
 }  // namespace weft

@@ -41,7 +41,7 @@ std::string own_executable() {
   return error ? "/proc/self/exe" : path.string();
 }
 
-/// As a shell finds it.
+/// Finds the program in PATH, as a shell does.
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
   const char* folders = std::getenv("PATH");
@@ -86,7 +86,7 @@ int open_executable(const std::string& path) {
   std::ifstream(path, std::ios::binary).read(magic.data(), 4);
   if (magic != "\177ELF") refuse(Errc::invalid_argument, "it is a script, or no program at all");
   const int low = ::open(path.c_str(), O_PATH | O_CLOEXEC);
-  // Above those that a worker's process begins with.
+  // The new descriptor must be above those with which a worker's process begins.
   const int file = ::fcntl(low, F_DUPFD_CLOEXEC, kWorkerStdin + 1);
   const int why = errno;
   ::close(low);
@@ -94,7 +94,7 @@ int open_executable(const std::string& path) {
   return file;
 }
 
-/// Throws where the kernel would not take them.
+/// Throws if the kernel would refuse these CPUs.
 void check_cpus(const std::vector<int>& cpus) {
   if (cpus.empty()) return;
   cpu_set_t usable;
@@ -116,7 +116,8 @@ bool binds_cores() {
   fail(Errc::invalid_argument, "WEFT_LAUNCH_BIND = \"{}\": expected cores or none", what);
 }
 
-/// Reading a terminal would stop a worker, which isn't in its foreground.
+/// Returns false for a terminal: a worker isn't in its foreground, so reading it would stop the
+/// worker.
 bool has_stdin_for_workers() {
   return std::getenv("WEFT_LAUNCH_STDIN") != nullptr && ::isatty(STDIN_FILENO) == 0;
 }
@@ -147,7 +148,8 @@ WorkerCommand::WorkerCommand(const ScalingConfig& scaling, bool is_named)
   std::error_code error;
   folder_ = fs::current_path(error).string();
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    // What a launcher asks of this program it doesn't ask of programs that its workers start.
+    // Drops the variables by which a launcher controls this program. They must not reach programs
+    // that its workers start.
     const std::string_view name = std::string_view(*entry).substr(0, std::strcspn(*entry, "="));
     if (name.starts_with("WEFT_LAUNCH_") || is_of_foreign_launch(name)) continue;
     if (name == "WEFT_OWN_CORES") continue;

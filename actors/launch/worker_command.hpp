@@ -9,31 +9,33 @@
 
 namespace weft {
 
-/// Copied when the job starts, so that restarted workers get what the first ones got. The program
-/// may change its environment and its folder meanwhile, and its file may be replaced.
+/// It is a copy from the time when the job starts. Restarted workers therefore get the same as the
+/// first ones, even if the program has changed its environment or folder or its file was replaced.
 class WorkerCommand {
  public:
-  /// `is_named`: the loop has a name, so that the worker needs none of this program's arguments.
-  /// Throws not_found or invalid_argument for scaling.worker_executable, WEFT_WORKER_WRAPPER or
-  /// WEFT_LAUNCH_BIND. Says the bindings on stderr if WEFT_LAUNCH_REPORT_BINDINGS is set.
+  /// `is_named` says that the loop has a name, so the worker needs none of this program's
+  /// arguments. Throws not_found or invalid_argument for scaling.worker_executable,
+  /// WEFT_WORKER_WRAPPER or WEFT_LAUNCH_BIND. Prints the bindings to stderr if
+  /// WEFT_LAUNCH_REPORT_BINDINGS is set.
   WorkerCommand(const ScalingConfig& scaling, bool is_named);
   ~WorkerCommand();
   WorkerCommand(const WorkerCommand&) = delete;
   WorkerCommand& operator=(const WorkerCommand&) = delete;
 
-  /// The file and the arguments of execve() for worker `worker`.
+  /// The file and the arguments that execve() gets for worker `worker`.
   std::string path() const;
   std::vector<std::string> words(int worker) const;
-  /// "NAME=value": `variables`, and the rest of the program's environment.
+  /// Returns `variables` and the rest of the program's environment, each as "NAME=value".
   std::vector<std::string> environment(const std::vector<std::string>& variables) const;
   const std::string& folder() const { return folder_; }
-  /// CPUs that the worker may use; empty: those of the thread that starts it.
+  /// The CPUs that the worker may use. If empty, it may use those of the thread that starts it.
   const std::vector<int>& cpus(int worker) const {
     return shares_.empty() ? cpus_ : shares_[static_cast<std::size_t>(worker)];
   }
-  /// Whether the worker's loop gets the stdin of this process.
+  /// Whether the worker's loop gets this process's stdin.
   bool gives_stdin(int worker) const { return gives_stdin_ && worker == 0; }
-  /// Whether another program (a debugger) starts the worker: the worker may be its child, and slow.
+  /// Whether another program (a debugger) starts the worker. The worker may then be a child of that
+  /// program, and slow.
   bool is_wrapped() const { return !wrapper_.empty(); }
   /// Whether the worker's executable is not this program's.
   bool is_other_executable() const { return file_ >= 0; }
@@ -42,13 +44,13 @@ class WorkerCommand {
   bool is_named_;
   std::vector<std::string> wrapper_;  ///< {worker} stands for the number
   std::vector<std::string>
-      arguments_;  ///< of this program; "--weft-worker={worker}" for named loops
+      arguments_;  ///< this program's; for named loops "--weft-worker={worker}"
   std::vector<std::string> environment_;
   std::string folder_;
   std::string executable_;  ///< its real path
-  int file_ = -1;           ///< of scaling.worker_executable, held open
+  int file_ = -1;           ///< scaling.worker_executable, held open; -1: none
   std::vector<int> cpus_;
-  std::vector<std::vector<int>> shares_;  ///< by worker, where each has its own
+  std::vector<std::vector<int>> shares_;  ///< by worker; empty if workers aren't bound
   bool gives_stdin_;
 };
 

@@ -25,9 +25,9 @@ extern "C" __attribute__((visibility("hidden"))) void weft_worker_entry() {
   weft::worker_main(0, nullptr);
 }
 
-// An ELF note in whatever is linked with weft: name "weft", type 1, text {abi: u32, entry: i32}.
-// The entry is relative to its own place. A reader finds it in any loaded object, whatever the
-// visibility of its symbols (elf_object.hpp, tools/weft-worker).
+// Everything that is linked with weft has this ELF note: name "weft", type 1, text {abi: u32,
+// entry: i32}. The entry is relative to its own address. A reader finds the note in any loaded
+// object, regardless of symbol visibility (elf_object.hpp, tools/weft-worker).
 #define WEFT_TEXT(x) #x
 #define WEFT_VALUE_TEXT(x) WEFT_TEXT(x)
 __asm__(
@@ -50,8 +50,8 @@ std::vector<std::uintptr_t>& bases_before_main() {
   return bases;
 }
 
-/// The job's loop, in the object file in which the trainer has it. Throws version if this process
-/// has another build of that file, not_found if it doesn't have it.
+/// Finds the job's loop in the object file that holds it in the trainer's process. Throws version
+/// if this process has another build of that file, not_found if the file doesn't have the loop.
 const Loop& find_loop(const LoopIdentity& identity, int worker) {
   if (identity.object.empty()) {
     const Loop* loop = Loop::find(identity.name);
@@ -63,7 +63,7 @@ const Loop& find_loop(const LoopIdentity& identity, int worker) {
           "unless they get --whole-archive: weft_add_worker() does that)",
           identity.name, worker, Loop::names());
     }
-    // A program that starts the worker takes the executable by its path.
+    // If a program starts the worker, it may give the executable's path as the object.
     const auto object = object_of(loop->address());
     if (!identity.build.empty() && object && object->build != identity.build) {
       fail(
@@ -153,7 +153,8 @@ void begin_worker_output() {
 }
 
 [[noreturn]] void end_worker_process(int code) {
-  // Destructors of main() or of static objects must not wait for remains of the job.
+  // The process ends at once, because destructors of main() or of static objects would wait for
+  // remains of the job.
   std::fflush(nullptr);
   std::_Exit(code);
 }

@@ -8,15 +8,17 @@
 
 namespace weft {
 
-/// The worker environment of this process. The first call removes the job's secrets from the
-/// environment, so that children of a worker aren't workers. Throws as worker_environment().
+/// Returns the worker environment of this process. The first call removes the job's secrets from
+/// the environment, so that children of a worker aren't workers. Throws the errors of
+/// worker_environment().
 const std::optional<WorkerEnvironment>& this_worker();
 
 /// Whether the program has called worker_main().
 bool called_worker_main() noexcept;
-/// Whether the object that holds `address` was loaded before the program called worker_main(): a
-/// loop made there now is a local variable. (Each Loop calls this, so the linker keeps this file,
-/// with the entry for weft-worker, wherever there is a Loop.)
+/// Returns whether the object that holds `address` was loaded before the program called
+/// worker_main(). If so, a loop that is made there now is a local variable. (Each Loop calls this
+/// function. The linker therefore keeps this file, with the entry for weft-worker, wherever there
+/// is a Loop.)
 bool was_loaded_before_main(const void* address);
 
 /// Makes this process a worker: restores its stdout and its stdin, and gives it the program's name.

@@ -21,10 +21,10 @@
 namespace weft {
 namespace {
 
-/// The most bytes read from a stream at a time: a worker that prints without end must not block
-/// others.
+/// The limit on blocks that are read from a stream at a time. A worker that prints without end must
+/// not block the other workers.
 constexpr int kBlocksAtOnce = 8;
-/// A longer line is passed on in pieces.
+/// A longer line is passed on in pieces of this size.
 constexpr std::size_t kLineBytesMax = 65536;
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
@@ -44,7 +44,7 @@ long oom_kills() {
   return 0;
 }
 
-/// A pipe; closes the ends that were not taken when destroyed.
+/// A pipe. The destructor closes the ends that were not taken.
 struct Pipe {
   Pipe() {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail(Errc::io, "pipe: {}", std::strerror(errno));
@@ -58,7 +58,7 @@ struct Pipe {
   Pipe& operator=(const Pipe&) = delete;
 
   int writer() const { return ends[1]; }
-  /// The end to read from, non-blocking.
+  /// Returns the end to read from, made non-blocking.
   int take_reader() {
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
     return std::exchange(ends[0], -1);
@@ -67,10 +67,10 @@ struct Pipe {
   std::array<int, 2> ends{-1, -1};
 };
 
-/// The arguments of the child's code, all of them made before the child exists.
+/// The arguments of the code that runs in the child. All of them are made before the child exists.
 struct Child {
   pid_t parent;
-  bool has_stdin;  ///< the parent's
+  bool has_stdin;  ///< whether the child gets the parent's stdin
   int out;
   int err;
   const char* folder;
@@ -89,8 +89,8 @@ struct Child {
 }
 
 /// The child's code between vfork and exec. It runs in the memory of the parent, whose thread waits
-/// with all signals blocked. It makes async-signal-safe calls only and changes nothing of the
-/// parent.
+/// with all signals blocked. It therefore makes only async-signal-safe calls and changes nothing of
+/// the parent.
 [[noreturn]] void exec_worker(const Child& child) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != child.parent) ::_exit(127);
@@ -98,13 +98,14 @@ struct Child {
   const int null = ::open("/dev/null", O_RDWR);
   ::dup2(null, STDOUT_FILENO);
   ::dup2(child.err, STDERR_FILENO);
-  // These may have the numbers of what was taken above, and come last.
+  // The numbers of these descriptors may be those of the descriptors used above, so they are set
+  // last.
   ::dup2(child.out, kWorkerStdout);
   ::fcntl(kWorkerStdout, F_SETFD, 0);
   ::dup2(child.has_stdin ? STDIN_FILENO : STDOUT_FILENO, kWorkerStdin);
   ::fcntl(kWorkerStdin, F_SETFD, 0);
   ::dup2(STDOUT_FILENO, STDIN_FILENO);
-  // The program's open files aren't for workers: a server's port, for example.
+  // Workers must not inherit the program's open files, such as a server's port.
   ::close_range(kWorkerStdin + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   if (::chdir(child.folder) != 0) give_up(child.folder);
   if (child.cpus != nullptr && ::sched_setaffinity(0, sizeof *child.cpus, child.cpus) != 0) {
@@ -194,8 +195,9 @@ void WorkerProcess::kill() const {
   kill_group();
 }
 
-/// Ends all processes that the worker has started. Before the worker is reaped its process group is
-/// certainly its own; if the program reaps all children, another group may have the number.
+/// Kills all processes that the worker has started. Before the worker is reaped, its process group
+/// is certainly its own. If the program reaps all children itself, another group may have the
+/// number by now.
 void WorkerProcess::kill_group() const {
   siginfo_t ignored{};
   if (::waitid(P_PID, static_cast<id_t>(pid_), &ignored, WEXITED | WNOHANG | WNOWAIT) == 0) {
@@ -234,7 +236,7 @@ void WorkerProcess::pump() {
   }
 }
 
-/// False if there is nothing to read, now or ever.
+/// Returns false if there is nothing to read now or if the stream has ended.
 bool WorkerProcess::read_block(Stream& stream) {
   if (stream.fd < 0) return false;
   std::array<char, 65536> block;
@@ -258,7 +260,7 @@ void WorkerProcess::write(Stream& stream) {
   if (!stream.tagged.empty()) stream.to->write(std::exchange(stream.tagged, {}));
 }
 
-/// `line` ends what has come of it.
+/// Passes on the stream's line, which ends with `line`.
 void WorkerProcess::give(Stream& stream, std::string_view line) {
   stream.line += line;
   if (output_.lines) {

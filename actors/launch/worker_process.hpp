@@ -18,16 +18,16 @@ namespace weft {
 struct WorkerOutput {
   Outlet* out = nullptr;
   Outlet* err = nullptr;
-  /// Replaces both: receives each line, without its newline.
+  /// If set, it replaces both streams: it receives each line, without its newline.
   std::function<void(int worker, bool err, std::string_view line)> lines{};
 };
 
-/// Owns the child: it is killed with its process group and reaped when this is destroyed, and
-/// killed by the kernel when the thread that started it ends. Used by that thread.
+/// Owns the child process. The destructor kills it together with its process group, and reaps it.
+/// The kernel kills it when the thread that started it ends. Only that thread may use this object.
 class WorkerProcess {
  public:
-  /// Starts it with `variables` ("NAME=value") added to its environment. Its lines
-  /// go to output.out and output.err as "[worker 2] line". Throws io.
+  /// Starts the worker with `variables` ("NAME=value") added to its environment. Its lines go to
+  /// output.out and output.err as "[worker 2] line". Throws io.
   WorkerProcess(int worker, const WorkerCommand& command, const std::vector<std::string>& variables,
                 WorkerOutput output);
   ~WorkerProcess();
@@ -36,17 +36,18 @@ class WorkerProcess {
 
   pid_t pid() const { return pid_; }
   bool running() const { return running_; }
-  /// Descriptors for poll(); -1 for one that is closed, or can't be read now.
+  /// Descriptors for poll(). A descriptor is -1 if it is closed or can't be read now.
   int pidfd() const { return running_ ? pidfd_ : -1; }
   int out() const { return wanted(out_); }
   int err() const { return wanted(err_); }
 
-  /// Passes on available output, as far as the outlets take it.
+  /// Passes on available output, as far as the outlets accept it.
   void pump();
-  /// To be called after pidfd() became readable: reaps, and passes on the rest of the output.
+  /// Reaps the process and passes on the rest of its output. It must be called after pidfd() has
+  /// become readable.
   ProcessEnded reap();
   void kill() const;
-  /// Asks the main thread for its stack (stack_dump.hpp); a stopped process can't answer.
+  /// Asks the main thread for its stack (stack_dump.hpp). A stopped process can't answer.
   void ask_for_stack() const;
 
  private:
@@ -69,7 +70,7 @@ class WorkerProcess {
   pid_t pid_ = -1;
   int pidfd_ = -1;
   bool running_ = false;
-  long oom_kills_;  ///< of the whole machine, when the process was started
+  long oom_kills_;  ///< kills on the whole machine before the process was started
   WorkerOutput output_;
   Stream out_;
   Stream err_;

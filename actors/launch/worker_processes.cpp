@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// How long a hanging process may take to write its stack.
+/// How long a hanging process may take to write its stack before it is killed.
 constexpr std::chrono::milliseconds kStackPatience{200};
 
 }  // namespace

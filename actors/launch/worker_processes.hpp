@@ -21,15 +21,15 @@ class WorkerProcesses {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `lines`: replaces this program's streams; may be empty. `on_stack`: called before a worker
-  /// that was asked for its stack is killed.
+  /// `lines` replaces this program's streams if it isn't empty. `on_stack` is called before a
+  /// worker that was asked for its stack is killed.
   WorkerProcesses(std::function<void(int worker, bool err, std::string_view line)> lines,
                   std::function<void(int worker)> on_stack)
       : lines_(std::move(lines)), on_stack_(std::move(on_stack)) {}
 
-  /// Starts worker `worker`, replacing an earlier process. Returns its pid. Throws io.
+  /// Starts worker `worker` in place of an earlier process. Returns its pid. Throws io.
   pid_t start(int worker, const WorkerCommand& command, const std::vector<std::string>& variables);
-  /// `dump_stack`: kills it after 200 ms, in which it writes its stack.
+  /// Kills the worker. With `dump_stack` it gets 200 ms before that to write its stack.
   void kill(int worker, bool dump_stack);
   void kill_all() const;
   /// Kills all processes and waits for their end.
@@ -37,14 +37,14 @@ class WorkerProcesses {
 
   /// Appends the descriptors for poll().
   void add_to(std::vector<pollfd>& waits) const;
-  /// When serve() must be called at the latest.
+  /// The latest time at which serve() must be called.
   std::optional<Clock::time_point> deadline() const;
-  /// `waits`: the entries of add_to(), after poll(). Passes output on and reports ended processes.
+  /// `waits` is the array of add_to() after poll(). Passes output on and reports ended processes.
   void serve(const pollfd* waits, const std::function<void(const ProcessEnded&)>& on_end);
 
-  /// Whether no process runs and all output is passed on.
+  /// Returns whether no process runs and all output is passed on.
   bool over() const;
-  /// Drops the remaining output, because nobody reads this program's streams.
+  /// Drops the remaining output. For a program whose own streams have no reader.
   void drop_output();
 
  private:

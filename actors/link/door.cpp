@@ -31,7 +31,7 @@ namespace {
 constexpr std::string_view kMagic = "weftdoor";
 constexpr std::size_t kTokenOffset = kPreambleBytes - kTokenBytes;
 
-/// The job needs descriptors too, to start a lost worker again.
+/// Lowers the limit, because the job needs descriptors too in order to restart a lost worker.
 DoorLimits leave_descriptors(DoorLimits limits) {
   rlimit most{};
   ::getrlimit(RLIMIT_NOFILE, &most);
@@ -58,7 +58,7 @@ int listen_at(const std::string& path) {
   return fd;
 }
 
-/// Whether every process has closed the other end.
+/// Returns whether no process has the other end open.
 bool is_closed(int fd) {
   pollfd state{.fd = fd, .events = 0, .revents = 0};
   return ::poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0;
@@ -66,7 +66,7 @@ bool is_closed(int fd) {
 
 std::string_view text(const Preamble& preamble) { return {preamble.data(), preamble.size()}; }
 
-/// Receives available bytes, at most as many as `into` has room for.
+/// Receives available bytes, at most as many as fit into `into`.
 TlsProgress receive(int fd, std::span<char> into, std::size_t& count) {
   const ssize_t got = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT);
   const bool none = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
@@ -75,7 +75,7 @@ TlsProgress receive(int fd, std::span<char> into, std::size_t& count) {
   return got > 0 ? TlsProgress::done : TlsProgress::lost;
 }
 
-/// "address 10.0.0.7:4711", "address [fd00::7]:4711".
+/// Returns a text such as "address 10.0.0.7:4711" or "address [fd00::7]:4711".
 std::string name_of(const sockaddr_storage& address, socklen_t size) {
   char host[NI_MAXHOST] = "?";
   char port[NI_MAXSERV] = "?";
@@ -222,7 +222,7 @@ void Door::serve() {
   }
 }
 
-/// The time until the oldest connection's deadline.
+/// Returns the time until the deadline of the oldest connection.
 int Door::milliseconds_left() const {
   const bool hurry = full() || starved_;
   const auto patience = hurry ? limits_.patience_when_full : limits_.patience;
@@ -232,7 +232,7 @@ int Door::milliseconds_left() const {
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-/// Accepts one connection at a time, so that existing ones are served in between.
+/// Accepts one connection per call, so that existing ones are served in between.
 void Door::accept_one() {
   sockaddr_storage address{};
   socklen_t address_size = sizeof address;
@@ -259,7 +259,7 @@ void Door::accept_one() {
   if (!settle(peer)) unproven_.push_back(std::move(peer));
 }
 
-/// Reads available bytes, at most up to the end of the preamble. True if the connection was
+/// Reads available bytes, at most up to the end of the preamble. Returns true if the connection was
 /// admitted or refused.
 bool Door::settle(Peer& peer) {
   if (peer.tls && !peer.has_shaken_hands) {
@@ -279,7 +279,7 @@ bool Door::settle(Peer& peer) {
   return true;
 }
 
-/// The same, where there was nothing to read.
+/// Handles the result `progress` of a read that returned no bytes.
 bool Door::settle(Peer& peer, TlsProgress progress) {
   peer.waits_for = progress == TlsProgress::wants_write ? POLLOUT : POLLIN;
   if (progress == TlsProgress::wants_read || progress == TlsProgress::wants_write) return false;
@@ -319,11 +319,12 @@ void Door::let_in(Peer& peer) {
   try {
     proven_.push(entrance_->bridge->add(std::move(*peer.tls)));
   } catch (const Error&) {
-    refuse(peer, Refusal::crowded);  // no descriptor is left
+    refuse(peer, Refusal::crowded);  // all descriptors are in use
   }
 }
 
-/// Closes the links of processes that ended before they joined: hang_up() isn't called for these.
+/// Closes the links of processes that ended before they joined, because hang_up() isn't called for
+/// them.
 void Door::close_ended_links() {
   std::erase_if(links_, [](const auto& link) {
     const bool ended = is_closed(link.second);

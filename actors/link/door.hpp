@@ -1,9 +1,9 @@
 #pragma once
 /// Door: a job's control socket up to the point where a process has proven that it belongs to the
-/// job. BASP trusts its peers, and one malformed frame ends the process, so it reads from no
-/// connection that the door hasn't admitted.
+/// job. BASP trusts its peers, and one malformed frame ends the process. Therefore BASP reads only
+/// from connections that the door has admitted.
 ///
-/// A worker writes the preamble straight after connect(), or after the TLS handshake:
+/// A worker writes the preamble directly after connect(), or after the TLS handshake:
 ///
 ///   preamble = "weftdoor" version:u32 token:char[32]       44 bytes, native byte order
 
@@ -46,7 +46,7 @@ enum class Refusal : std::uint8_t {
   wrong_token = 3,
   closed_early = 4,
   late = 5,     ///< the preamble was incomplete at the deadline
-  crowded = 6,  ///< the same with the short deadline: others wait, or no descriptors are left
+  crowded = 6,  ///< late by the short deadline: others wait, or no descriptors are free
   no_tls = 7,
   no_certificate = 8,
   foreign_certificate = 9,
@@ -56,29 +56,31 @@ inline constexpr std::size_t kRefusalCount = 11;
 std::string_view to_string(Refusal refusal) noexcept;
 
 struct DoorLimits {
-  /// The maximum number of unproven connections; more wait in the socket's queue. Never more than a
-  /// quarter of the process's descriptor limit.
+  /// The maximum number of unproven connections. More connections wait in the socket's queue. The
+  /// number is never more than a quarter of the process's descriptor limit.
   std::size_t unproven_count_max = 64;
   std::chrono::milliseconds patience{5000};
-  /// The deadline while the maximum is reached: a worker writes its preamble at once.
+  /// The deadline while the maximum is reached. It is short because a worker writes its preamble at
+  /// once.
   std::chrono::milliseconds patience_when_full{100};
 };
 
-/// For connections over TCP with TLS. The bridge gives the plain end of each admitted connection.
+/// What a door needs for connections over TCP with TLS. For each admitted connection, the bridge
+/// provides the plain end.
 struct TlsEntrance {
   int listener;  ///< owned by the door, non-blocking
   TlsContext context;
   std::shared_ptr<TlsBridge> bridge;
 };
 
-/// For a door that is open to the network: 4096 strangers, who fill the socket's queue, pass in 4
-/// s, and a nearby worker has enough time for its handshake.
+/// The limits for a door that is open to the network. 4096 strangers, who fill the socket's queue,
+/// are handled in 4 s, and a nearby worker has enough time for its handshake.
 inline constexpr DoorLimits kTlsDoorLimits{.unproven_count_max = 256,
                                            .patience_when_full = std::chrono::milliseconds(250)};
 
-/// Thread-safe. Its own thread accepts, reads and closes connections; it never blocks on a peer,
-/// and no other thread waits for it. The first refusal of each kind is logged, and the counts when
-/// the door closes.
+/// Thread-safe. The door's own thread accepts, reads and closes connections. It never blocks on a
+/// peer, and no other thread waits for it. The first refusal of each kind is logged at once, and
+/// the counts are logged when the door closes.
 class Door {
  public:
   /// Listens at `path`, with mode 0600. Throws io; invalid_argument for a path or token of a wrong
@@ -92,12 +94,13 @@ class Door {
 
   /// Readable when take() has a connection.
   int fd() const { return proven_.fd(); }
-  /// An admitted connection, which the caller owns; -1 if there is none.
+  /// Returns an admitted connection, which the caller then owns; -1 if there is none.
   int take();
-  /// To be called when that process has ended. Received bytes can still be read. Then its
-  /// connection over a Unix socket ends, even if a child of the process holds it open.
+  /// Must be called when that process has ended. Bytes already received can still be read. The
+  /// process's connection over a Unix socket then ends, even if a child of the process holds it
+  /// open.
   void hang_up(pid_t pid);
-  /// Stops listening and closes unproven connections; the second call does nothing.
+  /// Stops listening and closes unproven connections. A second call does nothing.
   void close();
 
   std::array<std::uint64_t, kRefusalCount> refused() const;
@@ -109,7 +112,7 @@ class Door {
     int fd;
     std::string who;  ///< for the log
     Clock::time_point since;
-    std::optional<TlsSession> tls{};  ///< owns fd, if there is one
+    std::optional<TlsSession> tls{};  ///< owns fd if it is present
     bool has_shaken_hands = false;
     short waits_for;  ///< events for poll()
     std::size_t got = 0;
@@ -132,8 +135,8 @@ class Door {
   const DoorLimits limits_;
   int listener_ = -1;
   const std::optional<TlsEntrance> entrance_;  ///< absent: a Unix socket
-  std::vector<Peer> unproven_;                 ///< oldest first; used by thread_ alone
-  bool starved_ = false;                       ///< no descriptors were left; used by thread_ alone
+  std::vector<Peer> unproven_;                 ///< oldest first; only thread_ uses it
+  bool starved_ = false;                       ///< no descriptors were free; only thread_ uses it
   bool closing_ = false;                       ///< guarded by mutex_
   mutable std::mutex mutex_;
   std::multimap<pid_t, int> links_;  ///< guarded by mutex_; duplicates of admitted sockets

@@ -67,7 +67,8 @@ std::optional<WorkerEnvironment> worker_environment() {
 
 void forget_worker_environment() noexcept {
   for (const char* name : {"WEFT_JOB_TOKEN", "WEFT_LOOP", "WEFT_LOOP_OBJECT", "WEFT_LOOP_BUILD"}) {
-    // Not unsetenv(): it moves entries that another thread's getenv() may be reading.
+    // unsetenv() is not used, because it moves entries that another thread's getenv() may be
+    // reading.
     if (char* value = std::getenv(name)) std::memset(value, 0, std::strlen(value));
   }
 }
@@ -81,7 +82,7 @@ std::vector<std::string> to_variables(const WorkerPlace& place, const std::optio
   };
   for (const char* name :
        {"WEFT_MESH_SHAPE", "WEFT_DATA_PARALLEL_SIZE", "WEFT_MODEL_PARALLEL_SIZE"}) {
-    // Of an earlier job in this process.
+    // An earlier job in this process may have set these.
     if (!mesh && !variable(name).empty()) variables.push_back(fmt::format("{}=", name));
   }
   if (mesh) {

@@ -1,6 +1,6 @@
 #pragma once
-/// The messages between trainer, worker and device actors, and their typed interfaces. No tensor
-/// travels here. Bump the number in a registered name when its fields change: CAF compares no more.
+/// The messages between trainer, worker and device actors, and their typed interfaces. If a
+/// message's fields change, increment the number in its registered name, all that CAF compares.
 
 #include <cstdint>
 #include <string>
@@ -119,16 +119,16 @@ template <class... Message>
 using On = caf::reacts_to<Message...>;
 using WorkerActor =
     caf::typed_actor<On<start_a, Start>,                         // all workers have joined
-                     On<asked_a, std::uint32_t, std::uint64_t>,  // another's program: sequence, run
+                     On<asked_a, std::uint32_t, std::uint64_t>,  // sequence, run: another worker's
                      On<admit_a, std::uint32_t>,  // programs below this number may run
                      On<grant_a, std::uint64_t>,  // steps below this one may run
-                     On<peer_ended_a, std::int32_t, std::uint64_t, std::string>,  // LoopEnded's
+                     On<peer_ended_a, std::int32_t, std::uint64_t, std::string>,  // see LoopEnded
                      On<join_parts_a, std::uint64_t, std::uint64_t>,  // generation, save
-                     On<drop_parts_a, std::uint64_t, std::uint64_t>,  // as above
+                     On<drop_parts_a, std::uint64_t, std::uint64_t>,  // generation, save
                      On<saved_a, SaveEnded>, On<pause_a>,             // no further step may begin
                      On<end_at_a, std::uint64_t>,  // the step from which on loops are told to end
-                     On<unwind_a, std::string>,    // a worker is lost: who and how
-                     On<cancel_a, std::string>, On<stop_a>>;  // the job has failed: why; is over
+                     On<unwind_a, std::string>,    // a worker is lost: which one and how
+                     On<cancel_a, std::string>, On<stop_a>>;  // cancel: why the job has failed
 
 using TrainerActor = caf::typed_actor<
     caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>, On<program_a, ProgramSeen>,
@@ -136,15 +136,15 @@ using TrainerActor = caf::typed_actor<
     On<report_a, Report>, On<hashes_a, StateHashes>, On<data_a, DataHashes>,
     On<part_a, PartWritten>, On<saved_a, SaveEnded>, On<ended_a, LoopEnded>,
     On<unwound_a, std::int32_t, std::uint64_t>,                // worker, generation
-    On<paused_a, std::int32_t, std::uint64_t, std::uint64_t>,  // and the step it doesn't begin
+    On<paused_a, std::int32_t, std::uint64_t, std::uint64_t>,  // worker, generation, step not begun
     On<asks_a>,                  // a loop has asked whether it is to end
     On<preempt_a, std::string>,  // why the job is to end
-    On<grace_a>,  // the time to end is over; this and those below are from its own process
+    On<grace_a>,  // the time to end is over; sent by the trainer's own process, as the rest is
     On<started_a, std::int32_t, std::int32_t>,                   // worker, pid
-    On<process_a, ProcessEnded>, On<deadline_a, std::uint64_t>,  // to gather, in a generation
+    On<process_a, ProcessEnded>, On<deadline_a, std::uint64_t>,  // the deadline to gather
     On<tick_a>,                                                  // time to look for hangs
     On<restart_a, std::int32_t>,                                 // a worker's process is due
-    On<link_grace_a, std::int32_t, std::uint64_t>,  // worker, number of the LinkGrace that is over
+    On<link_grace_a, std::int32_t, std::uint64_t>,  // worker, number of the ended LinkGrace
     On<cancel_a, std::uint8_t, std::string>>;       // an Errc, why
 
 }  // namespace weft

@@ -26,12 +26,13 @@
 
 namespace weft {
 
-/// Arguments for the sockets' actor beside the path; set before each request.
+/// The arguments for the actor of the sockets, in addition to the path. They are set before each
+/// request.
 struct ControlSocket {
   std::shared_ptr<Door> door;  ///< for listening
   Preamble preamble{};         ///< for dialling
-  int dialled = -1;            ///< over TLS: the bridge's plain end, connected already
-  /// Destroyed after the actor system, because it carries the actors' last messages.
+  int dialled = -1;            ///< over TLS: the bridge's plain end, which is already connected
+  /// It is destroyed after the actor system, because it carries the actors' last messages.
   std::shared_ptr<TlsBridge> bridge;
 
   ~ControlSocket() {

@@ -1,6 +1,6 @@
 #pragma once
 /// The actor system of a weft process: CAF's options, the message types, and the Unix socket that
-/// carries BASP between the processes of a job, directly or by way of TLS.
+/// carries BASP between the processes of a job, directly or through TLS.
 
 #include <sys/types.h>
 
@@ -22,7 +22,7 @@
 
 namespace weft {
 
-/// Sets scheduler and message types. Reads no configuration file or command line.
+/// Sets scheduler and message types. It reads no configuration file or command line.
 class SystemConfig : public caf::actor_system_config {
  public:
   SystemConfig();
@@ -42,13 +42,14 @@ class System {
 
   /// Accepts connections through a Door. Throws io.
   void publish(const TrainerActor& trainer, const std::string& path, std::string_view token);
-  /// The same over TLS, at tls.listen. Returns the address, "tls://host:port". Throws as TlsContext
-  /// too.
+  /// Accepts connections over TLS at tls.listen. Returns the address, "tls://host:port". Throws io,
+  /// and the errors of TlsContext.
   std::string publish(const TrainerActor& trainer, const TlsConfig& tls, std::string_view token);
-  /// To be called when the process has ended. Its sent bytes are still read, then its connection is
-  /// closed, even if another process holds it open.
+  /// Must be called when the process has ended. The bytes that it has sent are still read. Then its
+  /// connection is closed, even if another process holds it open.
   void hang_up(pid_t pid);
-  /// Throws timeout, io, or version if the other side has another interface version.
+  /// Connects to the trainer. Throws timeout, io, or version if the trainer has another interface
+  /// version.
   TrainerActor dial(const std::string& path, std::string_view token,
                     std::chrono::milliseconds timeout);
   TrainerActor dial(const TlsAddress& address, const TlsConfig& tls, std::string_view token,
@@ -58,14 +59,14 @@ class System {
   void publish_at_door(const TrainerActor& trainer, const std::string& place);
   TrainerActor ask(const std::string& place, std::chrono::milliseconds timeout);
 
-  std::optional<StartingThreads> starting_;  // while the members below start their threads
+  std::optional<StartingThreads> starting_;  // lives while the members below start their threads
   SystemConfig config_;
   std::shared_ptr<ControlSocket> control_;
   caf::actor_system system_;
   caf::io::middleman_actor sockets_;
 };
 
-/// Logs messages that an actor doesn't expect; by default CAF prints them or ends the actor
+/// Logs messages that an actor doesn't expect. CAF's default would print them or end the actor
 /// silently.
 void route_to_log(caf::scheduled_actor* self, const char* logger_name);
 

@@ -40,7 +40,7 @@ using StoreContext = std::unique_ptr<X509_STORE_CTX, Freed<X509_STORE_CTX_free>>
 void free_chain(STACK_OF(X509) * chain) { sk_X509_pop_free(chain, X509_free); }
 using Chain = std::unique_ptr<STACK_OF(X509), Freed<free_chain>>;
 
-/// A bundle of all CAs that a system trusts has 200 KB.
+/// The limit on a PEM file. For comparison, a bundle of all CAs that a system trusts has 200 KB.
 constexpr off_t kPemBytesMax = 16 << 20;
 
 /// A file named by a field of TlsConfig, with functions that report errors about it.
@@ -103,7 +103,7 @@ Key read_key(const Named& named) {
   return key;
 }
 
-/// "CN = trainer".
+/// Returns a text such as "CN = trainer".
 std::string name_of(X509_NAME* name) {
   char text[256];
   return X509_NAME_oneline(name, text, sizeof text) != nullptr ? text : "?";
@@ -134,7 +134,7 @@ std::string name_of(X509_NAME* name) {
   }
 }
 
-/// Checks the certificate as both sides of a handshake will.
+/// Checks the certificate in the way in which both sides of a handshake will check it.
 void require_signed(const Named& certificate, const Chain& chain, const Named& ca) {
   const Chain authorities = read_certificates(ca);
   const Store store(X509_STORE_new());
@@ -156,7 +156,8 @@ void require_signed(const Named& certificate, const Chain& chain, const Named& c
   ERR_clear_error();
 }
 
-/// "" if it isn't an address. IPv6 addresses have brackets, and may have a zone.
+/// Returns the host; "" if the text isn't an address. IPv6 addresses have brackets, and may have a
+/// zone.
 std::string_view host_of(std::string_view text) {
   const bool brackets = text.starts_with('[') && text.ends_with(']');
   if (brackets) text = text.substr(1, text.size() - 2);

@@ -22,7 +22,7 @@ namespace {
 /// The maximum number of consecutive turns of one connection.
 constexpr int kTurnsAtOnce = 16;
 
-/// The bytes in transit in one direction.
+/// A buffer of the bytes in transit in one direction.
 class Cargo {
  public:
   bool empty() const { return begin_ == end_; }
@@ -44,7 +44,8 @@ class Cargo {
 
 }  // namespace
 
-/// One connection. "Ended": a side sends nothing more. "Gone": a side receives nothing more either.
+/// One connection. A side that has "ended" sends nothing more. A side that is "gone" doesn't
+/// receive anything more either.
 class TlsBridge::Lane {
  public:
   Lane(TlsSession tls, int plain) : tls_(std::move(tls)), plain_(plain) {}
@@ -59,7 +60,7 @@ class TlsBridge::Lane {
   pollfd plain_wait() const {
     const bool in = !plain_ended_ && !tls_gone_ && !to_tls_.full();
     const int events = (in ? POLLIN : 0) | (to_plain_.empty() ? 0 : POLLOUT);
-    // poll() reports a closed socket even without requested events, and would report it again and
+    // poll() reports a closed socket even if no events are requested, and would report it again and
     // again.
     return {.fd = events == 0 && plain_gone_ ? -1 : plain_,
             .events = static_cast<short>(events),
@@ -93,7 +94,7 @@ class TlsBridge::Lane {
   }
 
  private:
-  // Each returns whether it changed anything.
+  // Each of the following functions returns whether it changed anything.
 
   bool read_plain() {
     if (plain_ended_ || tls_gone_ || to_tls_.full()) return false;
@@ -119,14 +120,14 @@ class TlsBridge::Lane {
     writing_wants_read_ = progress == TlsProgress::wants_read;
     writing_wants_write_ = progress == TlsProgress::wants_write;
     said_end_ = end && progress == TlsProgress::done;
-    // Bytes received before the loss still have to be read.
+    // Bytes received before the loss must still be read.
     tls_deaf_ = progress == TlsProgress::lost && !tls_ended_;
     return tls_deaf_ || settle(progress);
   }
 
   bool read_tls() {
     if (tls_gone_ || tls_ended_ || (to_plain_.full() && !plain_gone_)) return false;
-    if (plain_gone_) to_plain_.clear();  // nobody reads these bytes, but the end must be noticed
+    if (plain_gone_) to_plain_.clear();  // these bytes have no reader, but the end must be noticed
     std::size_t count = 0;
     const TlsProgress progress = tls_.read(to_plain_.room(), count);
     to_plain_.came(count);
@@ -180,13 +181,13 @@ class TlsBridge::Lane {
   bool plain_gone_ = false;
   bool plain_told_ = false;  ///< the plain end knows that TLS has ended
   bool tls_ended_ = false;
-  bool tls_deaf_ = false;  ///< takes no more bytes, but may still send
+  bool tls_deaf_ = false;  ///< it takes no more bytes, but may still send
   bool tls_gone_ = false;
-  bool said_end_ = false;  ///< TLS's other side knows that the plain end ended
+  bool said_end_ = false;  ///< the other side of TLS knows that the plain end has ended
   bool writing_wants_read_ = false;
   bool writing_wants_write_ = false;
   bool reading_wants_write_ = false;
-  bool busy_ = true;  ///< may have bytes to move without an event: TLS has read ahead
+  bool busy_ = true;  ///< it may have bytes to move without an event, because TLS has read ahead
   std::optional<Clock::time_point> give_up_;
 };
 
@@ -215,7 +216,8 @@ void TlsBridge::close() {
   thread_.join();
 }
 
-/// The time until the first connection is given up; 0 if one may have bytes to move.
+/// Returns the time until the first connection is given up; 0 if a connection may have bytes to
+/// move.
 int TlsBridge::milliseconds_left() const {
   int least = -1;
   for (const auto& lane : lanes_) {

@@ -19,14 +19,14 @@ namespace weft {
 inline constexpr std::size_t kBridgeBytes = std::size_t{64} << 10;
 
 /// Thread-safe. One thread copies the bytes of all connections in both directions:
-/// 1. It sleeps in poll() unless there is a byte to move and room for it.
-/// 2. A connection buffers at most kBridgeBytes in each direction; a full one blocks its writer
-///    only.
-/// 3. Each direction ends separately, after its last byte. A lost connection ends both directions,
-///    once received bytes are delivered.
+/// 1. The thread sleeps in poll() unless there is a byte to move and room for it.
+/// 2. A connection buffers at most kBridgeBytes in each direction. If a buffer is full, only its
+///    writer is blocked.
+/// 3. Each direction ends separately, after its last byte. If the connection is lost, both
+///    directions end after the received bytes are delivered.
 class TlsBridge {
  public:
-  /// `linger`: how long a connection whose plain end is closed waits for the other side to end.
+  /// `linger` is how long a connection whose plain end is closed waits for the other side to end.
   explicit TlsBridge(std::chrono::milliseconds linger = std::chrono::seconds(2));
   ~TlsBridge();
   TlsBridge(const TlsBridge&) = delete;
@@ -35,11 +35,11 @@ class TlsBridge {
   /// Takes over a connection after its handshake and returns the plain end, which the caller owns.
   /// Throws io.
   int add(TlsSession tls);
-  /// Ends the connections once all bytes written to closed plain ends have been sent, but no later
-  /// than after `linger`. The second call does nothing.
+  /// Ends the connections when all bytes written to closed plain ends have been sent, but no later
+  /// than after `linger`. A second call does nothing.
   void close();
 
-  /// How often the thread has returned from poll().
+  /// Returns how often the thread has returned from poll().
   std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
 
  private:
@@ -50,7 +50,7 @@ class TlsBridge {
   int milliseconds_left() const;
 
   const std::chrono::milliseconds linger_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  ///< used by the thread alone
+  std::vector<std::unique_ptr<Lane>> lanes_;  ///< only the thread uses it
   bool closed_ = false;                       ///< guarded by mutex_
   std::mutex mutex_;
   WakeQueue<std::unique_ptr<Lane>> added_;

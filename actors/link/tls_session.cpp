@@ -14,7 +14,8 @@
 namespace weft {
 namespace {
 
-// OpenSSL's own socket BIO uses write(), which raises SIGPIPE in the user's process.
+// OpenSSL's own socket BIO isn't used, because it calls write(), which raises SIGPIPE in the user's
+// process.
 
 int fd_of(BIO* bio) { return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio))); }
 
@@ -55,8 +56,8 @@ const BIO_METHOD* socket_method() {
   return method;
 }
 
-/// After the other side's close_notify, OpenSSL reports a socket that takes no more bytes as an
-/// orderly end.
+/// Corrects a result: after the other side's close_notify, OpenSSL reports a socket that takes no
+/// more bytes as an orderly end.
 TlsProgress of_writing(TlsProgress progress) {
   return progress == TlsProgress::ended ? TlsProgress::lost : progress;
 }
@@ -76,13 +77,13 @@ TlsContext::TlsContext(const TlsConfig& tls, TlsSide side) : side_(side) {
   WEFT_CHECK(context != nullptr);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // With AUTO_RETRY one read would continue through any number of records without application data,
-  // such as key updates.
+  // With AUTO_RETRY, one read would continue through any number of records without application
+  // data, such as key updates.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   // A resumed session would skip the certificates.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);
-  // Sets both limits, because the machine's openssl.cnf may set others.
+  // Both limits are set, because the machine's openssl.cnf may set others.
   if (SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
       SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) != 1 ||
       SSL_CTX_use_certificate_chain_file(context, tls.certificate.c_str()) != 1 ||

@@ -1,7 +1,7 @@
 #pragma once
-/// TLS 1.3 over a connected stream socket, between two sides with certificates of one CA. No call
-/// waits, raises SIGPIPE, can be prolonged by the other side, or leaves an entry in OpenSSL's error
-/// queue.
+/// TLS 1.3 over a connected stream socket, between two sides whose certificates come from one CA.
+/// No call waits, raises SIGPIPE, or leaves an entry in OpenSSL's error queue, and the other side
+/// can't prolong a call.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +18,11 @@ namespace weft {
 
 enum class TlsSide : std::uint8_t { server, client };
 
-/// The files of a TlsConfig, read once. Thread-safe; copies share.
+/// The contents of a TlsConfig's files, which are read once. Thread-safe. Copies share the
+/// contents.
 class TlsContext {
  public:
-  /// Throws as require_sound() does.
+  /// Throws the errors of require_sound().
   TlsContext(const TlsConfig& tls, TlsSide side);
 
   TlsSide side() const { return side_; }
@@ -46,11 +47,11 @@ enum class TlsFault : std::uint8_t {
   none,
   protocol,             ///< the bytes aren't TLS 1.3, or are an alert
   no_certificate,       ///< the other side has no certificate
-  foreign_certificate,  ///< not of the CA, or not valid for this side of TLS
+  foreign_certificate,  ///< certificate of another CA, or not valid for its side of TLS
   outdated_certificate,
 };
 
-/// Used by one thread at a time.
+/// Only one thread may use it at a time.
 class TlsSession {
  public:
   /// Takes ownership of `fd`.
@@ -61,17 +62,18 @@ class TlsSession {
 
   int fd() const { return fd_; }
   TlsFault fault() const { return fault_; }
-  /// The cause of a failure, in OpenSSL's words.
+  /// The cause of a failure, as OpenSSL's text.
   const std::string& why() const { return why_; }
 
   TlsProgress handshake();
-  /// `count` is above 0 if the result is `done`.
+  /// Reads available bytes. If the result is `done`, `count` is above 0.
   TlsProgress read(std::span<char> into, std::size_t& count);
-  /// `done` as soon as at least one byte was read.
+  /// Returns `done` when at least one byte can be read, without reading it.
   TlsProgress peek();
   /// Writes some of the bytes. The next call must begin with the bytes that were not written.
   TlsProgress write(std::span<const char> bytes, std::size_t& count);
-  /// Announces that this side writes no more. Must not be called again once `done`.
+  /// Announces that this side writes no more. Must not be called again after it has returned
+  /// `done`.
   TlsProgress end_writing();
 
  private:

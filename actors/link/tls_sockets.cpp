@@ -22,8 +22,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A crowded door closes connections that it has no time for. A worker that is closed after it has
-/// sent the preamble, whose token may be wrong, dials at most kDials times, with a pause between.
+/// A crowded door closes connections for which it has no time. If a worker's connection is closed
+/// after it has sent the preamble, its token may be wrong, so it dials at most kDials times, with a
+/// pause in between.
 constexpr int kDials = 3;
 constexpr int kPauseMs = 20;
 
@@ -55,7 +56,7 @@ int milliseconds_until(Clock::time_point deadline) {
   return static_cast<int>(std::max<std::int64_t>(left, 0));
 }
 
-/// False if the deadline has passed.
+/// Waits for the events. Returns false if the deadline has passed.
 bool wait_for(int fd, short events, Clock::time_point deadline) {
   pollfd wait{.fd = fd, .events = events, .revents = 0};
   int ready = 0;
@@ -107,7 +108,7 @@ int connect(const Dial& dial) {
   fail(Errc::io, "control socket tls://{}: {}", to_string(dial.address), std::strerror(error));
 }
 
-/// Repeats the call until it is done. False if the other side has closed the connection.
+/// Repeats the call until it is done. Returns false if the other side has closed the connection.
 bool complete(const Dial& dial, const TlsSession& tls, const std::function<TlsProgress()>& call) {
   for (;;) {
     short events = POLLIN;
@@ -140,7 +141,7 @@ TlsSession shake_hands(const Dial& dial) {
   }
 }
 
-/// Absent if the other side has closed the connection.
+/// Makes one attempt. Absent if the other side has closed the connection.
 std::optional<TlsSession> try_once(const Dial& dial) {
   TlsSession tls = shake_hands(dial);
   for (std::string_view rest = dial.words; !rest.empty();) {
@@ -162,7 +163,7 @@ void notice_dead_host(int fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
   set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
   set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
-  // Keepalive doesn't probe while bytes are unacknowledged, for up to a quarter of an hour.
+  // Keepalive doesn't probe while bytes are unacknowledged, which can last a quarter of an hour.
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, (kIdleSeconds + kProbes * kProbeSeconds) * 1000);
 }
 

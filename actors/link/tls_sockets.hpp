@@ -15,15 +15,16 @@ struct TlsListener {
   std::uint16_t port;
 };
 
-/// Makes an idle connection fail within a minute of the other host's death.
+/// Makes an idle connection fail within a minute after the other host has died.
 void notice_dead_host(int fd);
 
-/// Listens at the address; port 0 means any free one. Throws io.
+/// Listens at the address. Port 0 means any free port. Throws io.
 TlsListener listen_tls(const TlsAddress& address);
 
 /// Connects, makes the handshake, sends `words` and waits until an answer can be read. Retries
-/// while the trainer is too busy. Throws timeout; io if nobody listens or one side refuses the
-/// other. A host name that has to be looked up adds the resolver's time.
+/// while the trainer is too busy. Throws timeout; throws io if nothing listens at the address or if
+/// one side refuses the other. If the host name must be looked up, the resolver's time is added to
+/// the timeout.
 TlsSession dial_tls(const TlsAddress& address, const TlsContext& context, std::string_view words,
                     std::chrono::milliseconds timeout);
 

@@ -1,7 +1,7 @@
 #pragma once
-/// WatchedActor: an actor whose mailbox can be seen from outside, also while it is stuck in a
-/// message. Its row of the board counts the messages that came, were begun and are done, and names
-/// the last; its ring keeps when each was begun.
+/// WatchedActor: an actor whose mailbox can be observed from outside, even while it is stuck in a
+/// message. Its row of the board counts the messages that have arrived, have been begun and are
+/// done, and names the last one. Its ring records when each was begun.
 
 #include <cstdint>
 #include <functional>
@@ -14,15 +14,16 @@
 
 namespace weft {
 
-/// Who sent a message, and its number among those of that sender, from 1 on; 0: it isn't counted.
+/// The sender of a message, and the message's number among those of that sender, from 1. Number 0
+/// means that the message isn't counted.
 struct MessageOrigin {
   int peer = -1;
   std::uint64_t sequence = 0;
 };
 using FindOrigin = std::function<MessageOrigin(const caf::strong_actor_ptr& sender)>;
 
-/// `Handle`: a typed actor; `State`: as in caf::stateful_actor. The row and the ring must outlive
-/// the actor system.
+/// `Handle` is a typed actor; `State` is as in caf::stateful_actor. The row and the ring must
+/// outlive the actor system.
 template <class Handle, class State>
 class WatchedActor : public caf::stateful_actor<State, typename Handle::base> {
  public:
@@ -33,7 +34,7 @@ class WatchedActor : public caf::stateful_actor<State, typename Handle::base> {
   WatchedActor(caf::actor_config& config, const Recorder& recorder, MakeBehavior make)
       : Base(config), recorder_(recorder), make_(std::move(make)) {}
 
-  /// Messages are events from now on.
+  /// From now on, messages are recorded as events.
   void find_origins_by(FindOrigin find) { find_origin_ = std::move(find); }
 
   void enqueue(caf::mailbox_element_ptr message, caf::execution_unit* unit) override {
@@ -66,7 +67,7 @@ class WatchedActor : public caf::stateful_actor<State, typename Handle::base> {
     recorder_.events.put(EventKind::message_in,
                          {.number = origin.sequence, .peer = origin.peer, .text = text_of(name)});
   }
-  /// A name is a new text once in an actor's life.
+  /// Returns the text of a message's name. Each name is interned only once in an actor's life.
   std::uint32_t text_of(caf::atom_value name) {
     const auto [known, is_new] = texts_.try_emplace(name, 0);
     if (is_new) known->second = recorder_.events.intern(caf::to_string(name));

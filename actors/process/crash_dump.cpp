@@ -20,21 +20,22 @@ namespace {
 constexpr std::array kCrashSignals{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr std::size_t kPageBytes = 4096;
 
-/// The handler uses these. They are set before it is installed.
+/// The data that the handler uses. It is set before the handler is installed.
 struct Crashes {
   char file[4096]{};
   BoardWriter row;
   pid_t pid = 0;
-  bool has_said = false;  ///< the row has an exception or a failed check, which caused the signal
+  bool has_said = false;  ///< the row already has the exception or failed check that caused the
+                          ///< signal
   std::terminate_handler before = nullptr;
-  std::atomic_flag taken{};  ///< by the first thread that crashes
+  std::atomic_flag taken{};  ///< set by the first thread that crashes
 };
 Crashes crashes;
 alignas(16) char main_stack[64 << 10];
 
 #ifdef __x86_64__
 
-/// All of it, or as much as the disk has room for. Memory that isn't there isn't written.
+/// Writes all bytes, or as many as the disk has room for. Memory that isn't mapped isn't written.
 void write_all(int file, const void* bytes, std::size_t count) {
   const char* from = static_cast<const char*>(bytes);
   while (count > 0) {
@@ -76,7 +77,7 @@ CrashHeaderV1 header_of(int signal, const siginfo_t& info, const ucontext_t& con
   return header;
 }
 
-/// Page by page: those that can't be read stay zeros.
+/// Writes the stack page by page. Pages that can't be read become zeros.
 void write_stack(int file, const CrashHeaderV1& header) {
   for (std::uint64_t done = 0; done < header.stack_bytes;) {
     const std::uint64_t address = header.stack_begin + done;
@@ -106,10 +107,10 @@ void say(int signal, const siginfo_t& info) {
   crashes.row.error(text);
 }
 
-/// Calls only what signal-safety(7) lists, and writes to memory that is mapped.
+/// The handler calls only what signal-safety(7) lists, and writes only to memory that is mapped.
 void on_crash(int signal, siginfo_t* info, void* context) {
   const int error = errno;
-  // A forked child isn't the worker.
+  // A forked child isn't the worker, so it writes nothing.
   if (::getpid() == crashes.pid && !crashes.taken.test_and_set()) {
     say(signal, *info);
     const int file = ::open(crashes.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -122,7 +123,8 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     }
   }
   ::signal(signal, SIG_DFL);
-  // A fault comes again when this returns; what was sent doesn't.
+  // A fault is raised again when this handler returns. A signal that was sent is not, so it is
+  // raised here.
   if (info->si_code <= 0) ::raise(signal);
   errno = error;
 }
@@ -156,7 +158,7 @@ void install_handlers() {}
 }  // namespace
 
 void keep_crashes(const std::string& file, const BoardWriter& row) {
-  if (file.size() >= sizeof crashes.file) return;  // no path is as long
+  if (file.size() >= sizeof crashes.file) return;  // no path is this long
   std::ranges::copy(file, crashes.file);
   crashes.row = row;
   crashes.pid = ::getpid();

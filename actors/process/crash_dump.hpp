@@ -1,5 +1,5 @@
 #pragma once
-/// Keeps where a process crashed: see transport/job/crash_format.hpp.
+/// Records where a process crashed; see transport/job/crash_format.hpp.
 
 #include <string>
 
@@ -7,10 +7,11 @@
 
 namespace weft {
 
-/// From now on a signal such as SIGSEGV or SIGABRT writes the stack of its thread to the file, and
-/// its name to the row; std::terminate() writes the exception. The process then ends as it would
-/// have. A signal for which the program has a handler of its own is left to that. Called once, on
-/// the main thread, which gets a stack of its own for this: an endless recursion has none.
+/// Installs the crash handlers. From then on, a signal such as SIGSEGV or SIGABRT writes its
+/// thread's stack to the file and its name to the row, and std::terminate() writes the exception.
+/// The process then ends as it would have done without them. If the program has its own handler for
+/// a signal, that handler stays. Called once, on the main thread, which gets an alternate stack so
+/// that the handler also works after endless recursion.
 void keep_crashes(const std::string& file, const BoardWriter& row);
 
 }  // namespace weft

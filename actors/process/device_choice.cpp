@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// A field that asks for a kind of device.
+/// A configuration field that asks for a kind of device.
 struct Asked {
   std::string field;
   DeviceKind kind;
@@ -37,7 +37,7 @@ std::vector<Asked> asked_for(const ScalingConfig& scaling) {
   return asked;
 }
 
-/// "a TPU (/dev/accel0, /dev/vfio: absent)".
+/// Returns a text such as "a TPU (/dev/accel0, /dev/vfio: absent)".
 std::string looked_for(DeviceKind kind, const std::string& root) {
   const bool is_tpu = kind == DeviceKind::tpu;
   const std::vector<std::string> files = is_tpu

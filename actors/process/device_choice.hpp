@@ -1,5 +1,6 @@
 #pragma once
-/// DeviceChoice: what the chips of a job are, of what it asks for and what the machine has.
+/// DeviceChoice: the kind of a job's chips, chosen from what the job asks for and what the machine
+/// has.
 
 #include <string>
 
@@ -9,12 +10,13 @@ namespace weft {
 
 struct DeviceChoice {
   DeviceKind kind = DeviceKind::cpu;
-  bool falls_back = false;  ///< another kind was asked for
+  bool falls_back = false;  ///< the chosen kind isn't the one that was asked for
   std::string why{};        ///< what was asked for, looked for and found
 };
 
-/// `root`: the folder in which /dev is looked for; "" but in tests. Throws invalid_argument for
-/// fields that ask for different kinds, unavailable for what isn't there with require_device.
+/// `root` is the folder in which /dev is looked up; only tests pass another one than "". Throws
+/// invalid_argument if fields ask for different kinds, unavailable if require_device is set and the
+/// device is absent.
 DeviceChoice choose_device(const ScalingConfig& scaling, const std::string& root = "");
 
 }  // namespace weft

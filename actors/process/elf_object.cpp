@@ -22,7 +22,7 @@ constexpr std::uint32_t kWeftNoteType = 1;
 constexpr std::size_t kNoteBytesMax = 65536;
 
 struct Note {
-  std::string_view name;  ///< with the terminating zero
+  std::string_view name;  ///< includes the terminating zero
   std::uint32_t type = 0;
   std::span<const std::byte> text;
 };
@@ -70,8 +70,8 @@ std::span<const std::byte> bytes_of(const dl_phdr_info& info, const ElfW(Phdr) &
   return {reinterpret_cast<const std::byte*>(info.dlpi_addr + segment.p_vaddr), segment.p_memsz};
 }
 
-/// The path of the file mapped at the address. The program may have loaded it by a relative path
-/// and changed its folder since.
+/// Returns the path of the file mapped at the address. The loader's own path may be relative, and
+/// the program may have changed its folder since.
 std::string mapped_path(std::uintptr_t base) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -114,7 +114,7 @@ void each_object(const std::function<bool(const dl_phdr_info&)>& visit) {
       const_cast<void*>(static_cast<const void*>(&visit)));
 }
 
-/// Closed on destruction.
+/// An open file. The destructor closes it.
 struct File {
   explicit File(const std::string& path) : fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (fd < 0) {

@@ -1,6 +1,6 @@
 #pragma once
-/// The executable and the shared libraries of a process: which object contains an address, and its
-/// build id.
+/// The executable and the shared libraries of a process. They tell which object contains an
+/// address, and its build id.
 
 #include <cstdint>
 #include <optional>
@@ -12,30 +12,30 @@ namespace weft {
 /// A loaded object file.
 struct ElfObject {
   std::string path{};       ///< absolute; "" for the executable
-  std::uintptr_t base = 0;  ///< where it is loaded
-  /// The linker's build id in hex; without one (-Wl,--build-id=none) "device:inode:size:mtime" of
-  /// the file, "" where that is gone.
+  std::uintptr_t base = 0;  ///< the address at which it is loaded
+  /// The linker's build id in hex. If the file has none (-Wl,--build-id=none), it is
+  /// "device:inode:size:mtime" of the file, or "" if the file no longer exists.
   std::string build{};
 };
 
 /// The object that contains `address`; absent if none does.
 std::optional<ElfObject> object_of(const void* address);
 
-/// Throws version if the file isn't of that build; the message has both. The file is read, not
-/// loaded, so no constructor of another build runs. Throws not_found or io too.
+/// Throws version if the file isn't of that build; the message has both builds. The file is read,
+/// not loaded, so no constructor of another build runs. Also throws not_found or io.
 void require_build(const std::string& path, const std::string& build);
 
 /// The base addresses of all loaded objects.
 std::vector<std::uintptr_t> loaded_bases();
 
-/// A copy of weft in this process, by its ELF note.
+/// A copy of weft in this process, found by its ELF note.
 struct WeftCopy {
   ElfObject object;
   std::uint32_t abi = 0;
-  std::uintptr_t entry = 0;  ///< of a worker process (worker_entry.cpp)
+  std::uintptr_t entry = 0;  ///< the entry of a worker process (worker_entry.cpp)
 };
-/// All copies, regardless of symbol visibility. A process may have several: a plug-in with its own
-/// weft in a host that has one too.
+/// Returns all copies, regardless of symbol visibility. A process has several copies if, for
+/// example, both a plug-in and its host contain weft.
 std::vector<WeftCopy> weft_copies();
 
 }  // namespace weft

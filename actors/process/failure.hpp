@@ -1,5 +1,6 @@
 #pragma once
-/// Failure: the error that ended a loop or a device's work, as it is sent to the trainer.
+/// Failure: the error that ended a loop or a device's work, in the form in which it is sent to the
+/// trainer.
 
 #include <exception>
 #include <string>
@@ -13,14 +14,16 @@ struct Thrown {
   Errc code = Errc::loop_failed;
   std::string message;
 };
-/// Converts any exception: an Error keeps its code; for others the message has the type's name, and
-/// the value of a text or a number. The message is UTF-8.
+/// Converts any exception. An Error keeps its code. For other exceptions, the message has the
+/// type's name; if a text or a number was thrown, the message has its value too. The message is
+/// UTF-8.
 Thrown describe(std::exception_ptr thrown);
 
-/// "std::runtime_error: boom, thrown at load train.cpp:9"; `place`: thrown_at(), may be empty.
+/// Returns a text such as "std::runtime_error: boom, thrown at load train.cpp:9". `place` is a
+/// result of thrown_at() and may be empty.
 std::string with_throw(const std::string& message, const std::string& place);
 
-/// "app::Plotter", without the namespace that a file has for itself.
+/// Returns a name such as "app::Plotter", without an anonymous namespace.
 std::string name_of(const std::type_info& type);
 
 }  // namespace weft

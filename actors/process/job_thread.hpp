@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// Sets the calling thread's name (up to 15 characters) and blocks all its signals but SIGPROF and
-/// those raised by a thread's own fault. Threads started meanwhile inherit both. The destructor
-/// restores the calling thread.
+/// The constructor sets the calling thread's name (up to 15 characters) and blocks all its signals
+/// except SIGPROF and those raised by a thread's own fault. Threads started meanwhile inherit both.
+/// The destructor restores the calling thread.
 class StartingThreads {
  public:
   explicit StartingThreads(const char* name);
@@ -23,13 +23,13 @@ class StartingThreads {
   sigset_t mask_{};
 };
 
-/// Names the calling thread for ps and debuggers: up to 15 characters.
+/// Names the calling thread for ps and debuggers. The name has up to 15 characters.
 void name_this_thread(const char* name);
 
-/// Starts a thread with such a name and signal mask that runs `body`.
+/// Starts a thread that runs `body`. It has this name, and the signal mask of StartingThreads.
 std::jthread start_job_thread(const char* name, std::function<void()> body);
 
-/// While it lives, this thread's write to a closed pipe is an error and raises no signal.
+/// While it lives, this thread's write to a closed pipe returns an error and raises no signal.
 class SigpipeBlock {
  public:
   SigpipeBlock();

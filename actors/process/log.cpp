@@ -30,7 +30,7 @@ namespace {
 constexpr std::array kLoggerNames = {"weft.trainer", "weft.worker", "weft.device",
                                      "weft.transport"};
 
-/// "worker 3 step 204".
+/// Formats the writer and its step: "worker 3 step 204".
 class PlaceFlag : public spdlog::custom_flag_formatter {
  public:
   PlaceFlag(std::string who, std::shared_ptr<const std::atomic<std::uint64_t>> step)
@@ -60,9 +60,9 @@ UserSink& user_sink() {
   return *sink;
 }
 
-/// Writes to the program's sink from level info up; without a sink to stderr, as WEFT_LOG says.
-/// Never blocks on stderr: lines that its reader doesn't take are lost there, but are in the log
-/// file.
+/// Writes records from level info up to the program's sink. Without a sink it writes to stderr at
+/// the level that WEFT_LOG sets. It never blocks on stderr: lines that the reader of stderr doesn't
+/// take are lost there, but they are in the log file.
 class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   ConsoleSink(LogOptions options, std::shared_ptr<const std::atomic<std::uint64_t>> step,
@@ -103,7 +103,7 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
   Outlet stderr_{STDERR_FILENO};
 };
 
-/// Each record from level info up is an event.
+/// Records an event for each record from level info up.
 class EventSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit EventSink(const EventWriter& events) : events_(events) {
@@ -137,7 +137,7 @@ spdlog::level::level_enum console_level(bool console) {
   return level;
 }
 
-/// Not inherited by programs that this process starts.
+/// Opens the file close-on-exec, so programs that this process starts don't inherit it.
 spdlog::sink_ptr open_file(const std::string& path) {
   spdlog::file_event_handlers handlers;
   handlers.after_open = [](const spdlog::filename_t&, std::FILE* file) {

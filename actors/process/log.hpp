@@ -1,10 +1,12 @@
 #pragma once
-/// Logging by spdlog: loggers weft.trainer, weft.worker, weft.device, weft.transport. Every line
-/// has the writer ("trainer", also for a worker in the trainer's process, or "worker 3") and a
-/// step: a worker's own step, or the last step that a worker asked the trainer for.
+/// Logging by spdlog, with the loggers weft.trainer, weft.worker, weft.device and weft.transport.
+/// Every line shows its writer and a step. The writer is "worker 3" in a worker's process, and
+/// "trainer" in the trainer's process, also for a worker in it. The step is a worker's own step;
+/// for the trainer it is the last step for which a worker asked.
 ///
-/// A process may have several jobs at once, each with its own log. A line goes to the log of the
-/// thread that writes it; threads started by job_thread.hpp inherit the log of their starter.
+/// A process may run several jobs at once, each with its own log. A line goes to the log of the
+/// thread that writes it. Threads started by job_thread.hpp inherit the log of the thread that
+/// started them.
 
 #include <cstdint>
 #include <memory>
@@ -18,25 +20,25 @@ namespace weft {
 
 struct LogOptions {
   std::string who;       ///< "trainer", "worker 3"
-  std::string file;      ///< everything from level info up; "": no file
+  std::string file;      ///< gets every record from level info up; "": no file
   std::string job = {};  ///< for set_log_sink()
   int worker = -1;
   EventWriter events = {};  ///< a ring that any thread may write
-  bool console = true;      ///< write to stderr if WEFT_LOG isn't set; else WEFT_LOG decides
+  bool console = true;      ///< write to stderr even if WEFT_LOG isn't set
 };
 
 /// The four loggers of a job in this process. Thread-safe.
 class JobLog {
  public:
-  /// The file, and stderr from the level of WEFT_LOG (trace, debug, info, warn, error, off; default
-  /// warn, and info where WEFT_DEBUG is set). Throws io if the file can't be opened,
-  /// invalid_argument for another WEFT_LOG or WEFT_DEBUG.
+  /// Opens a log that writes to the file, and to stderr from the level of WEFT_LOG (trace, debug,
+  /// info, warn, error, off). The default level is warn, or info if WEFT_DEBUG is set. Throws io if
+  /// the file can't be opened, invalid_argument for another value of WEFT_LOG or WEFT_DEBUG.
   static std::shared_ptr<JobLog> open(const LogOptions& options);
   virtual ~JobLog() = default;
 
-  /// Null for a name that isn't one of the four.
+  /// Returns null for a name that isn't one of the four.
   virtual std::shared_ptr<spdlog::logger> find(const std::string& name) const = 0;
-  /// Sets the step shown in its lines.
+  /// Sets the step shown in this log's lines.
   virtual void set_step(std::uint64_t step) noexcept = 0;
 };
 
@@ -52,21 +54,23 @@ class LogScope {
   std::shared_ptr<JobLog> before_;
 };
 
-/// Sets this thread's log until the thread ends; null: the process's log.
+/// Sets this thread's log until the thread ends. Null means the process's log.
 void set_thread_log(std::shared_ptr<JobLog> log);
-/// The log of this thread, else of the process; null if neither has one.
+/// Returns the log of this thread, or else that of the process. Null if neither has one.
 std::shared_ptr<JobLog> current_log();
-/// Sets the log of threads without one: a worker's process has one job. Null resets it.
+/// Sets the log of threads that have none of their own. A worker's process uses it, because it has
+/// only one job. Null resets it.
 void set_process_log(std::shared_ptr<JobLog> log);
 
-/// WEFT_DEBUG: 1 logs why programs are compiled, 2 also why they run, 3 also the result of each
-/// pass; 0 if it isn't set. Throws invalid_argument for another value.
+/// The value of WEFT_DEBUG; 0 if it isn't set. 1 logs why programs are compiled, 2 also why they
+/// run, 3 also the result of each pass. Throws invalid_argument for another value.
 int debug_level();
 
 /// Sets the step shown in lines of this thread's log.
 void set_log_step(std::uint64_t step) noexcept;
 
-/// One of the four loggers of current_log(); without one, a logger that writes warnings to stderr.
+/// Returns one of the four loggers of current_log(). Without a current log, returns a logger that
+/// writes warnings to stderr.
 std::shared_ptr<spdlog::logger> logger(const std::string& name);
 
 }  // namespace weft

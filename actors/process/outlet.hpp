@@ -6,9 +6,10 @@
 
 namespace weft {
 
-/// Text in transit to a file descriptor of this program. Its reader may have stopped (a pager, a
-/// stopped terminal), and a blocking write would stop all supervision. Text that can't be written
-/// at once is therefore buffered until poll() reports room. Used by one thread.
+/// Text on its way to a file descriptor of this program. The reader of the descriptor may have
+/// stopped (a pager, a stopped terminal), and a blocking write would then stop all supervision.
+/// Text that can't be written at once is therefore buffered until poll() reports room. Only one
+/// thread may use it.
 class Outlet {
  public:
   explicit Outlet(int fd) : fd_(fd) {}

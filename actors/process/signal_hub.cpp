@@ -12,23 +12,24 @@
 namespace weft {
 namespace {
 
-/// In the order in which a job receives them: preemption before cancellation.
+/// The signals in the order in which a job receives them: preemption comes before cancellation.
 constexpr std::array kSignals = {SIGTERM, SIGINT, SIGHUP};
 
-/// The state that a handler reads. `wake` publishes the slot and is cleared first. The handler
-/// counts itself in `handling`; a thread that clears a slot waits until no handler runs.
+/// The state that the handler reads. `wake` publishes the slot, and is the first field to be
+/// cleared. The handler counts itself in `handling`; a thread that clears a slot waits until no
+/// handler runs.
 struct Slot {
   std::atomic<const WakeFd*> wake{nullptr};
-  std::atomic<unsigned> signals{0};  ///< bit i: kSignals[i] has come
+  std::atomic<unsigned> signals{0};  ///< bit i: kSignals[i] was received
   std::atomic<bool> chain{false};
 };
 std::array<Slot, SignalSubscription::kCountMax> slots;
 std::atomic<int> handling{0};
 
-/// Of kSignals, as they were before the first job; written while no handler is installed.
+/// The actions of kSignals before the first job. It is written while no handler is installed.
 std::array<struct sigaction, kSignals.size()> previous{};
 std::array<bool, kSignals.size()> installed{};
-int subscriptions = 0;  ///< guarded by hub_mutex, as `installed`
+int subscriptions = 0;  ///< guarded by hub_mutex, as is `installed`
 std::mutex hub_mutex;
 
 std::size_t index_of(int signal) {
@@ -45,7 +46,8 @@ void call_own_handler(const struct sigaction& own, int signal, siginfo_t* info, 
   }
 }
 
-/// A handler of the program may call the handler that it replaced, which is this one.
+/// True inside this handler. A handler of the program may call the handler that it replaced, which
+/// is this one.
 [[gnu::tls_model("initial-exec")]] thread_local bool is_inside = false;
 
 void on_signal(int signal, siginfo_t* info, void* context) {
@@ -66,7 +68,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   handling.fetch_sub(1);
   const struct sigaction& own = previous[index_of(signal)];
   if (chain) call_own_handler(own, signal, info, context);
-  // The program has reinstalled this handler after the last job: do what its own handler did.
+  // No job is left, but the program has reinstalled this handler after the last job. It must act as
+  // the program's own handler would.
   if (!told && (own.sa_flags & SA_SIGINFO) == 0 && own.sa_handler == SIG_DFL) {
     ::signal(signal, SIG_DFL);
     ::raise(signal);

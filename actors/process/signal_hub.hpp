@@ -8,27 +8,29 @@
 
 namespace weft {
 
-/// While one of these lives, SIGINT, SIGTERM and SIGHUP wake its job; an ignored signal stays
-/// ignored (nohup). The first object of a process installs the handlers. The last one restores the
-/// previous handlers, except those that the program has replaced meanwhile. All jobs receive a
-/// signal, then the program's own handler is called, if it has one and a job chains.
+/// While a subscription lives, SIGINT, SIGTERM and SIGHUP wake its job. An ignored signal stays
+/// ignored (nohup). The first subscription of a process installs the handlers. The last one
+/// restores the previous handlers, except where the program has replaced the handlers meanwhile.
+/// All jobs receive a signal. If a job chains and the program has a handler of its own, that
+/// handler is called afterwards.
 class SignalSubscription {
  public:
   /// The maximum number of jobs of a process that receive signals.
   static constexpr int kCountMax = 64;
 
-  /// `chain`: the program's own handlers are called too. Throws unavailable where there are
-  /// kCountMax already.
+  /// `chain` makes the hub also call the program's own handlers. Throws unavailable if there are
+  /// kCountMax subscriptions already.
   explicit SignalSubscription(bool chain);
   ~SignalSubscription();
   SignalSubscription(const SignalSubscription&) = delete;
   SignalSubscription& operator=(const SignalSubscription&) = delete;
 
-  /// Readable once a signal has come.
+  /// Becomes readable when a signal has been received.
   int fd() const { return wake_.fd(); }
-  /// One of the signals received, each once; 0 for none.
+  /// Returns one of the signals received, each once; 0 if there is none.
   int take();
-  /// Whether the program had no handler for it, so that its default action would end the program.
+  /// Whether the program had no handler for the signal, so that the default action would end the
+  /// program.
   static bool ends_the_program(int signal);
   /// Performs the signal's default action, even if this thread blocks it.
   static void end_the_program_by(int signal);

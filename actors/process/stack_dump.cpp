@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kFrameCountMax = 64;
 constexpr std::string_view kTitle = "the stack of this thread, innermost call first:\n";
-/// The maximum tail of a log that is searched for the last stack.
+/// How much of a log's end is searched for the last stack, in bytes.
 constexpr std::streamoff kTailMax = 1 << 16;
 int dump_file = -1;
 

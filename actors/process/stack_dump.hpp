@@ -6,13 +6,13 @@
 
 namespace weft {
 
-/// From now on SIGQUIT to a thread appends that thread's stack to the file, as glibc's backtrace()
-/// writes it ("program(name+0x1234)"; names need -rdynamic, with which the program is linked), and
-/// the thread continues. Throws io.
+/// Installs a handler of SIGQUIT: a thread that gets this signal appends its stack to the file and
+/// continues. The format is that of glibc's backtrace() ("program(name+0x1234)"). Names need
+/// -rdynamic, with which weft links programs. Throws io.
 void dump_stack_on_sigquit(const std::string& file);
 
-/// The last stack in such a file, readable: one call per line, with demangled names; "" if there is
-/// none.
+/// Returns the last stack in such a file in readable form, one call per line with demangled names;
+/// "" if there is none.
 std::string last_stack(const std::string& file);
 
 /// Converts one line that glibc has written; "" for any other line.

@@ -13,10 +13,10 @@
 namespace weft {
 namespace {
 
-/// Kernels and the threads of libraries were seen to need less than half of it.
+/// The smallest stack that is accepted. Kernels and the threads of libraries used less than half.
 constexpr std::size_t kStackBytesMin = std::size_t{512} << 10;
 
-/// The smaller of the stack of the first thread and that of a new one.
+/// Returns the smaller of two sizes: the first thread's stack, and the stack of a new thread.
 std::size_t smallest_stack() {
   std::size_t bytes = kStackBytesMin;
   pthread_attr_t defaults;

@@ -18,27 +18,29 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kCallCountMax = 48;
-/// Exceptions that are thrown and caught while another one waits to be thrown again.
+/// How many exceptions may be thrown and caught while another one waits to be thrown again.
 constexpr std::size_t kThrowCount = 64;
 
-/// The calls of one throw. `exception` publishes the others: it is null while they are written.
+/// The calls of one throw. `exception` publishes the other fields; it is null while they are
+/// written.
 struct Throw {
   std::atomic<const void*> exception{};
   std::atomic<const std::type_info*> type{};
-  std::array<std::atomic<std::uintptr_t>, kCallCountMax> returns{};  ///< 0 behind the last
+  std::array<std::atomic<std::uintptr_t>, kCallCountMax> returns{};  ///< 0 after the last call
 };
 
 std::atomic<int> keepers{};
 std::atomic<std::size_t> throw_count{};
 std::array<Throw, kThrowCount> last_throws;
 
-/// Without a lock: a child that was forked meanwhile may throw, too.
+/// Records the calls of a throw. It takes no lock, because a child that was forked meanwhile may
+/// throw too.
 void keep_throw(const void* exception, const std::type_info* type) {
   const std::size_t number = throw_count.fetch_add(1, std::memory_order_relaxed);
   Throw& place = last_throws[number % kThrowCount];
   place.exception.store(nullptr, std::memory_order_release);
   place.type.store(type, std::memory_order_relaxed);
-  std::array<void*, kCallCountMax> calls{};  // null behind the last
+  std::array<void*, kCallCountMax> calls{};  // null after the last call
   ::backtrace(calls.data(), static_cast<int>(calls.size()));
   for (std::size_t i = 0; i < calls.size(); ++i) {
     place.returns[i].store(reinterpret_cast<std::uintptr_t>(calls[i]), std::memory_order_relaxed);
@@ -46,7 +48,7 @@ void keep_throw(const void* exception, const std::type_info* type) {
   place.exception.store(exception, std::memory_order_release);
 }
 
-/// Another exception that lay at this address is no more.
+/// Forgets an earlier exception that was at this address and has ended.
 void forget_throw(const void* exception) {
   for (Throw& place : last_throws) {
     const void* expected = exception;
@@ -54,8 +56,8 @@ void forget_throw(const void* exception) {
   }
 }
 
-/// Finds the function that this file replaces in the library that is searched next, else in the C++
-/// library.
+/// Finds the original of a function that this file replaces. It searches the libraries after this
+/// one, then the C++ library.
 template <typename Function>
 Function* find_next(const char* name) {
   void* found = ::dlsym(RTLD_NEXT, name);
@@ -67,7 +69,8 @@ Function* find_next(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
-/// Innermost first; empty: it isn't among the last, or was thrown before anybody kept them.
+/// Returns the calls, innermost first. The result is empty if the throw isn't among the last ones
+/// or no ThrowsKept existed then.
 std::vector<std::uintptr_t> find_throw(const void* exception, const std::type_info* type) {
   const std::size_t end = throw_count.load(std::memory_order_acquire);
   for (std::size_t back = 1; back <= kThrowCount && back <= end; ++back) {
@@ -86,7 +89,7 @@ std::vector<std::uintptr_t> find_throw(const void* exception, const std::type_in
   return {};
 }
 
-/// libstdc++'s exception_ptr is a pointer to the exception.
+/// Returns the exception's address. In libstdc++, an exception_ptr is a pointer to the exception.
 const void* address_of(const std::exception_ptr& thrown) {
   static_assert(sizeof(std::exception_ptr) == sizeof(void*));
   const void* address = nullptr;
@@ -94,7 +97,7 @@ const void* address_of(const std::exception_ptr& thrown) {
   return address;
 }
 
-/// The exception that this one holds; null: none.
+/// Returns the exception that this one holds; null if it holds none.
 std::exception_ptr inner_of(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
@@ -108,7 +111,7 @@ std::exception_ptr inner_of(const std::exception_ptr& thrown) {
 }  // namespace
 
 ThrowsKept::ThrowsKept() noexcept {
-  // Without a keeper nobody has forgotten exceptions that have ended.
+  // While there was no keeper, entries of exceptions that have ended were not removed.
   if (keepers.load(std::memory_order_relaxed) == 0) {
     for (Throw& place : last_throws) place.exception.store(nullptr, std::memory_order_relaxed);
   }
@@ -129,7 +132,8 @@ std::string thrown_at(std::exception_ptr thrown) {
 
 }  // namespace weft
 
-/// Both are weak, so that a program may have one of its own, or link the C++ library statically.
+/// Both functions are weak, so that a program may define its own or link the C++ library
+/// statically.
 extern "C" [[noreturn, gnu::weak]] void __cxa_throw(void* exception, std::type_info* type,
                                                     void (*destroy)(void*)) {
   static const auto next =
@@ -139,7 +143,7 @@ extern "C" [[noreturn, gnu::weak]] void __cxa_throw(void* exception, std::type_i
   std::abort();
 }
 
-/// Called before each throw, and for exceptions that are made without one.
+/// The C++ runtime calls this before each throw, and for exceptions that are made without a throw.
 extern "C" [[gnu::weak]] void* __cxa_allocate_exception(std::size_t bytes) noexcept {
   static const auto next = weft::find_next<void*(std::size_t)>("__cxa_allocate_exception");
   void* const exception = next(bytes);

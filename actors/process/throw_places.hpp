@@ -1,18 +1,20 @@
 #pragma once
-/// The places of throws. A catch finds the stack unwound, so `__cxa_throw`, which every `throw`
-/// calls, is replaced: it keeps the addresses of the calls and continues as before.
-/// `__cxa_allocate_exception`, which is replaced too, forgets the exception at its address before.
+/// Records the places of throws. A catch finds the stack unwound, so two functions of the C++
+/// runtime are replaced. Every `throw` calls `__cxa_throw`: the replacement records the addresses
+/// of the calls and then calls the original. `__cxa_allocate_exception` forgets the earlier
+/// exception at its address.
 
 #include <exception>
 #include <string>
 
 namespace weft {
 
-/// While one lives, this process keeps the calls of its last throws, of all threads. A throw takes
-/// a few microseconds longer then; all else takes no time. Without any, a throw loads one flag.
+/// While one of these lives, this process records the calls of the last throws of all its threads.
+/// Each throw then takes a few microseconds longer. Nothing else takes longer. While none lives, a
+/// throw only loads one flag.
 ///
-/// It sees nothing where a sanitizer replaces the same functions. In a plug-in whose program loaded
-/// the C++ library first, it sees only the throws of weft itself.
+/// It records nothing if a sanitizer replaces the same functions. In a plug-in whose program loaded
+/// the C++ library first, it records only throws of weft itself.
 class ThrowsKept {
  public:
   ThrowsKept() noexcept;
@@ -21,10 +23,10 @@ class ThrowsKept {
   ThrowsKept& operator=(const ThrowsKept&) = delete;
 };
 
-/// "load_batch(int) train.cpp:9 < train train.cpp:12": the user's calls at the first throw, also
-/// where it was thrown again, on another thread too. An exception that holds another one
-/// (std::throw_with_nested) has the place of the innermost. "" where none of the user's calls is
-/// known.
+/// Returns the user's calls at the first throw: "load_batch(int) train.cpp:9 < train train.cpp:12".
+/// A later throw of the same exception, even on another thread, doesn't change them. For an
+/// exception that holds another one (std::throw_with_nested), returns the place of the innermost.
+/// Returns "" if none of the user's calls is known.
 std::string thrown_at(std::exception_ptr thrown);
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// A file descriptor that is readable once wake() was called. Thread- and signal-safe.
+/// A file descriptor that is readable after a call of wake(). It is thread-safe and signal-safe.
 class WakeFd {
  public:
   WakeFd();
@@ -24,7 +24,7 @@ class WakeFd {
   int fd_;
 };
 
-/// Unbounded; any thread pushes, one pops.
+/// An unbounded queue. Any thread may push; one thread pops.
 template <typename T>
 class WakeQueue {
  public:
@@ -36,7 +36,8 @@ class WakeQueue {
     }
     wake_.wake();
   }
-  /// Absent if empty; fd() becomes readable again only after the next push.
+  /// Returns the next value; absent if the queue is empty. fd() then becomes readable only after
+  /// the next push.
   std::optional<T> pop() {
     const std::lock_guard lock(mutex_);
     if (values_.empty()) {

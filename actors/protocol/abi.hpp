@@ -1,10 +1,10 @@
 #pragma once
-/// The number of what processes of weft say to each other: preamble, messages, variables. It goes
-/// up with every change of one of them.
+/// The version of everything that processes of weft tell each other: preamble, messages, variables.
+/// Every change of one of them increments it.
 
 #include <cstdint>
 
-/// A macro, as the ELF note that carries it (worker_entry.cpp) is assembler.
+/// It is a macro because the ELF note that contains it (worker_entry.cpp) is assembler.
 #define WEFT_ABI 2
 
 namespace weft {

@@ -1,5 +1,5 @@
 #pragma once
-/// What to say of workers whose programs differ.
+/// The error messages for workers whose programs differ.
 
 #include <string>
 
@@ -12,10 +12,10 @@ inline constexpr const char* kReadsAreCollective =
     "; reads are collective: every worker must call item(), to_vector() and to_bytes() of what "
     "isn't computed yet or is sharded (as unmarked optimizer state of 64 KiB or more may be)";
 
-/// What to say of two workers, so named, that want different programs for one run.
+/// Describes two workers, with the given names, that want different programs for the same run.
 std::string describe_divergence(const ProgramSeen& first, const std::string& first_name,
                                 const ProgramSeen& second, const std::string& second_name);
-/// And of two whose loops ended after different numbers of programs.
+/// Describes two workers whose loops ended after different numbers of programs.
 std::string describe_uneven(const LoopEnded& first, const std::string& first_name,
                             const LoopEnded& second, const std::string& second_name);
 

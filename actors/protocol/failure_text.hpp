@@ -1,5 +1,5 @@
 #pragma once
-/// The words of a Failure's message that say what became of a worker.
+/// The parts of a Failure's message that say what happened to a worker.
 
 #include <string>
 
@@ -8,16 +8,16 @@
 
 namespace weft {
 
-/// " at step 204, in all_reduce #812 'fc1.weight.grad'".
+/// Returns a text such as " at step 204, in all_reduce #812 'fc1.weight.grad'".
 std::string describe(const Whereabouts& where);
 
-/// "was killed by signal 9 (SIGKILL)", "exited with code 3".
+/// Returns a text such as "was killed by signal 9 (SIGKILL)" or "exited with code 3".
 std::string describe(const ProcessEnded& ended);
 
-/// What to do where a process was killed for want of memory; else "".
+/// Returns advice if the kernel killed the process for lack of memory; else "".
 std::string out_of_memory_advice(const ProcessEnded& ended);
 
-/// Without the spaces before it.
+/// Returns the text without leading spaces.
 std::string trimmed(const std::string& text);
 
 }  // namespace weft

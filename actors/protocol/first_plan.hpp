@@ -8,23 +8,23 @@
 
 namespace weft {
 
-/// The folder of WEFT_PLAN_TO; "" where it isn't set.
+/// The folder that WEFT_PLAN_TO names; "" if it isn't set.
 std::string plan_folder();
 
 struct FirstPlan {
   const Plan& plan;
-  std::string site;  ///< of the call that would have run it
+  std::string site;  ///< place of the call that would have run it
   int num_workers = 1;
   int chips_per_worker = 1;
-  bool keeps_state = false;       ///< in two versions
-  std::uint64_t arena_bytes = 0;  ///< the most that a chip may take
+  bool keeps_state = false;       ///< state is kept in two versions
+  std::uint64_t arena_bytes = 0;  ///< the most memory that a chip may take
   double compile_seconds = 0;
 };
 
-/// Whether write_first_plan() has written one there; false for "".
+/// Whether write_first_plan() has written a plan to the folder; false for "".
 bool has_first_plan(const std::string& folder);
 
-/// Writes first.weftplan and then first.json. Throws io.
+/// Writes first.weftplan, then first.json. Throws io.
 void write_first_plan(const std::string& folder, const FirstPlan& first);
 
 }  // namespace weft

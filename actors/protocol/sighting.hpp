@@ -1,24 +1,24 @@
 #pragma once
-/// What the trainer can find out about a worker that is gone or doesn't come.
+/// What the trainer can find out about a worker that is gone or doesn't arrive.
 
 #include <cstdint>
 #include <string>
 
 namespace weft {
 
-/// What the board says of a worker.
+/// What the board shows about a worker.
 struct Whereabouts {
   std::uint64_t step = 0;
   std::string collective{};
 };
 
-/// The worker for which a wait that has timed out was waiting.
+/// The worker for which a wait waited until it timed out.
 struct Missing {
   int worker = -1;
   std::string how{};  ///< "is stopped", or ""
 };
 
-/// What board and system say of a living worker.
+/// What the board and the system show about a living worker.
 struct Sighting {
   int worker = -1;
   Whereabouts where{};

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// "all_reduce 'x'" and 812 -> "all_reduce #812 'x'".
+/// Inserts a collective's number: "all_reduce 'x'" and 812 give "all_reduce #812 'x'".
 std::string numbered(const ActorRow& row) {
   const auto space = row.collective_name.find(' ');
   const std::string kind = row.collective_name.substr(0, space);
@@ -20,7 +20,8 @@ std::string numbered(const ActorRow& row) {
   return fmt::format("{} #{}{}", kind, row.collective, rest);
 }
 
-/// "" if the process has ended, be it between opening and reading: an iterator would throw then.
+/// Reads a file of the process in /proc. Returns "" if the process has ended, even between opening
+/// and reading, when an iterator would throw.
 std::string read_of_process(int pid, const char* name) {
   std::ostringstream text;
   text << std::ifstream(fmt::format("/proc/{}/{}", pid, name)).rdbuf();
@@ -47,7 +48,7 @@ Whereabouts locate(const Board& board, int worker) {
   Whereabouts where;
   for (const ActorRow& row : board.readable_rows()) {
     if (row.worker != worker || row.kind == ActorKind::trainer) continue;
-    // A loop runs ahead of its chips: the step is that of the chip that is inside a collective.
+    // The loop runs ahead of its chips, so the step of the chip inside a collective is reported.
     if (row.in_collective) return {.step = row.step, .collective = numbered(row)};
     where.step = std::max(where.step, row.step);
   }
@@ -90,7 +91,7 @@ std::uint64_t core_time(int pid) {
   const std::string stat = read_of_process(pid, "stat");
   const auto name_end = stat.rfind(") ");
   if (name_end == std::string::npos) return 0;
-  // State, ten numbers, then the ticks as user and as system; see proc(5).
+  // The fields are the state, ten numbers, then the user and the system ticks; see proc(5).
   std::istringstream fields(stat.substr(name_end + 2));
   std::string skipped;
   for (int i = 0; i < 11; ++i) fields >> skipped;

@@ -1,5 +1,5 @@
 #pragma once
-/// What the board and the system say of a worker.
+/// What the board and the system show about a worker.
 
 #include <cstdint>
 #include <optional>
@@ -13,26 +13,27 @@
 
 namespace weft {
 
-/// Where the board saw a worker and its chips last.
+/// Returns where the board last saw the worker and its chips.
 Whereabouts locate(const Board& board, int worker);
 
-/// Follows the waits from the chips of `worker` to the one that waits for nobody: its worker, if
-/// that is another.
+/// Follows the waits from the chips of `worker` to the chip that waits for no other chip. Returns
+/// that chip's worker; absent if that is `worker` itself.
 std::optional<int> find_awaited(std::span<const ActorRow> rows, int worker);
 
-/// A failure by divergence names the worker that diverged, if one alone did, and not the one that
-/// was seen first. To be called once all loops have ended: until then they are at other lines, too.
+/// Corrects a failure by divergence: it then names the worker that diverged, if exactly one did,
+/// instead of the worker that was seen first. Call it only after all loops have ended, because
+/// until then they may be at different lines anyway.
 std::optional<Failure> with_worker_apart(std::optional<Failure> failure,
                                          std::span<const ActorRow> rows);
 
-/// What a process does that doesn't come: "is stopped", "runs, and makes no step", "sleeps in
-/// futex_wait"; see proc(5).
+/// Describes what a process that doesn't arrive is doing: "is stopped", "runs, and makes no step",
+/// "sleeps in futex_wait"; see proc(5).
 std::string describe_process(int pid);
 
-/// Time that a process has had of all cores, in ticks of the kernel; 0 where it is gone.
+/// The time that the process has used on all cores, in ticks of the kernel; 0 if it is gone.
 std::uint64_t core_time(int pid);
 
-/// A lost worker writes its rows no more: the trainer does.
+/// Marks a lost worker's rows. The worker no longer writes them, so the trainer does.
 void mark_lost(const Board& board, int worker);
 
 }  // namespace weft

@@ -13,10 +13,10 @@
 
 namespace weft {
 
-/// Receives blocks that are freed.
+/// The kind of a block decides how the pool frees it.
 enum class BlockKind : std::uint8_t { plain, state };
 
-/// Owns a block, which has the same offset in the arenas of all the worker's chips.
+/// Owns a block. The block has the same offset in the arenas of all the worker's chips.
 class ArenaBlock {
  public:
   ArenaBlock(std::shared_ptr<BufferPool> pool, BlockKind kind, std::uint64_t offset,
@@ -38,7 +38,8 @@ class ArenaBlock {
   std::uint64_t offset() const { return offset_; }
   std::uint64_t last_run() const { return last_run_; }
   void used_by(std::uint64_t run) { last_run_ = run; }
-  /// The job can't go back to the version in this block since that step, but somebody reads it.
+  /// Records that the job can't return to the version in this block since `step`, but that the
+  /// block still has a reader.
   void unneeded_since(std::uint64_t step) { unneeded_since_ = step; }
 
  private:
@@ -50,16 +51,18 @@ class ArenaBlock {
   std::optional<std::uint64_t> unneeded_since_;
 };
 
-/// Some of a worker's chips, by their number among them; empty: none.
+/// A set of the worker's chips, indexed by their number in the worker. An empty vector is the empty
+/// set.
 using ChipSet = std::vector<bool>;
 
 inline bool are_all(const ChipSet& chips) {
   return !chips.empty() && std::ranges::find(chips, false) == chips.end();
 }
 
-/// A tensor's buffer, in a block of its own. A version of state also owns the version before it:
-/// the next version is written over that one, so two buffers alternate. Chips that needn't keep the
-/// previous version (overwriters) write over it and stay in their block.
+/// A tensor's buffer, in a block of its own. A version of state also owns the previous version. The
+/// next version is written over the previous one, so two buffers alternate. Chips that needn't keep
+/// the previous version are called overwriters: they write the new version over the previous one
+/// and stay in its block.
 class ArenaBuffer : public Buffer {
  public:
   ArenaBuffer(const TensorType& type, const Sharding& sharding, std::shared_ptr<BufferPool> pool,
@@ -69,7 +72,7 @@ class ArenaBuffer : public Buffer {
 
   bool is_of(const BufferPool& pool) const { return block_->is_of(pool); }
   std::uint64_t block_offset() const { return block_->offset(); }
-  /// The offset in that chip's arena.
+  /// Returns the offset in this chip's arena.
   std::uint64_t offset(std::size_t chip) const {
     return overwritten_ != nullptr && overwriters_[chip] ? overwritten_->offset() : block_offset();
   }
@@ -79,16 +82,16 @@ class ArenaBuffer : public Buffer {
     if (overwritten_ != nullptr) overwritten_->used_by(run);
   }
 
-  /// The items that a loader has read into it; null if it isn't a loader's.
+  /// The items that a loader has read into the buffer; null if no loader has.
   const std::shared_ptr<const RowOrigin>& origin() const { return origin_; }
   void came_from(std::shared_ptr<const RowOrigin> origin) { origin_ = std::move(origin); }
 
-  /// Whether these chips may write the next version over this one. If some chips have this version
-  /// in another block than the rest, they must be `chips`.
+  /// Returns whether these chips may write the next version over this one. If this version is in
+  /// another block on some chips, those chips must be equal to `chips`.
   bool may_overwrite(const ChipSet& chips) const {
     return overwritten_ == nullptr || overwriters_ == chips;
   }
-  /// Makes this the version after `before`, which has the same type and layout, in `step`.
+  /// Makes this the version that follows `before`, in `step`. Both have the same type and layout.
   /// `overwriters` (see may_overwrite()) write over `before`.
   void replaces(std::shared_ptr<ArenaBuffer> before, std::uint64_t step,
                 const ChipSet& overwriters) {
@@ -98,13 +101,14 @@ class ArenaBuffer : public Buffer {
     before->replaced_in_ = step;
     before_ = std::move(before);
   }
-  /// Gives up the version before this one and returns it if it may be overwritten: nobody else has
-  /// it, and it was replaced before `step`, which the chips commit before they write. `overwriters`
-  /// don't write to it: they write over this version. May be called once.
+  /// Drops the previous version and returns it if it may be overwritten. It may be if it has no
+  /// other owner and was replaced before `step`, which the chips commit before they write.
+  /// `overwriters` don't write to it, because they write over this version. It may be called once.
   std::shared_ptr<ArenaBuffer> take_before(std::uint64_t step, const ChipSet& overwriters) {
     auto before = std::move(before_);
     if (before == nullptr || before->replaced_in_ >= step) return nullptr;
-    // Its block may be the block of overwriters of this version, or of an earlier one.
+    // The block of `before` may also be the block of overwriters of this version or of an earlier
+    // one.
     const bool is_whole = before->block_.use_count() == 1;
     if (before.use_count() > 1) {
       if (is_whole) before->block_->unneeded_since(before->replaced_in_);
@@ -123,19 +127,19 @@ class ArenaBuffer : public Buffer {
   std::shared_ptr<ArenaBlock> overwritten_;  // the overwriters' block; null: block_
   ChipSet overwriters_;
   std::shared_ptr<ArenaBuffer> before_;
-  std::uint64_t replaced_in_ = 0;  // step
+  std::uint64_t replaced_in_ = 0;  // a step
 };
 
-/// What the next version of a tensor's state is, and the bytes of a chip's shard.
+/// The type and sharding of the next version of a tensor's state, and the bytes of a chip's shard.
 struct VersionLayout {
   const TensorType& type;
   const Sharding& sharding;
   std::int64_t bytes = 0;
 };
 
-/// The buffer in which a run of `step` writes the version after `now`: `now` itself if all chips
-/// may overwrite it; else the version before it, if that isn't needed any more; else a new one.
-/// `may_overwrite`: the chips that needn't keep `now`.
+/// Returns the buffer to which a run of `step` writes the version after `now`. It is `now` itself
+/// if all chips may overwrite it; else the previous version, if that is no longer needed; else a
+/// new buffer. `may_overwrite` is the set of chips that needn't keep `now`.
 std::shared_ptr<ArenaBuffer> next_version(std::shared_ptr<ArenaBuffer> now,
                                           const ChipSet& may_overwrite, std::uint64_t step,
                                           const VersionLayout& layout,

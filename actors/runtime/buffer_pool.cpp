@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-/// Memory is reserved in pieces of a huge page, to keep system calls out of the steps. A small job,
-/// for which that would be most of its memory, reserves less.
+/// Memory is reserved in pieces of the size of a huge page, to keep system calls out of the steps.
+/// In a small job such a piece would be most of its memory, so it reserves less.
 std::uint64_t piece_bytes(std::uint64_t bytes) {
   return bytes <= kHugePageBytes / 2 ? kHugePageBytes / 2 : kHugePageBytes;
 }
@@ -94,7 +94,7 @@ std::uint64_t BufferPool::take_or_grow(FreeBlocks& blocks, std::int64_t bytes, P
   fail_no_room("a buffer", size);
 }
 
-/// New memory: from the first gap that is large enough, or behind all blocks. Nothing if neither
+/// Takes new memory from the first gap that is large enough, or after all blocks. Absent if neither
 /// has room.
 std::optional<std::uint64_t> BufferPool::grow(std::int64_t bytes) {
   const auto size = static_cast<std::uint64_t>(bytes);

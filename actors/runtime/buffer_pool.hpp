@@ -15,59 +15,61 @@
 namespace weft {
 
 /// Blocks have the same offset on all of the worker's chips. A freed block is reused for blocks of
-/// its size, oldest first. Used by the loop's thread, which makes it. Other threads may free
-/// blocks, because any thread may drop a tensor; such blocks wait until the loop's thread
+/// its size, oldest first. The loop's thread makes and uses the pool. Other threads may also free
+/// blocks, because any thread may drop a tensor; these blocks wait until the loop's thread
 /// allocates.
 ///
-/// State (the tensors that a job keeps from step to step) has its own free lists. A block freed in
-/// a step holds a version to which the job may still go back until every chip has committed the
-/// following step (commits.hpp).
+/// State (the tensors that a job keeps from step to step) has its own free lists. A block that is
+/// freed in a step holds a version to which the job may still return, until every chip has
+/// committed the following step (commits.hpp).
 ///
 /// Arrays have the same offset on the chips of all workers, as long as all workers allocate and
-/// free the same arrays in the same order. Buffers, which each worker frees when it likes, are kept
-/// apart from them: buffers grow up from the middle of an arena, arrays down from its end.
+/// free the same arrays in the same order. Buffers are kept apart from them, because each worker
+/// frees its buffers at different times. Buffers grow up from the middle of an arena, and arrays
+/// grow down from its end.
 class BufferPool {
  public:
   struct Range {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
   };
-  /// The size of a block for so many bytes.
+  /// Returns the range of a block for this number of bytes.
   static Range block(std::uint64_t offset, std::int64_t bytes);
   /// Makes a range usable on all of the worker's chips. Throws no_space.
   using Reserve = std::function<void(std::uint64_t offset, std::size_t bytes)>;
-  /// Called when no memory is left. Returns whether blocks may have been freed.
+  /// Called when no memory is free. Returns whether it may have freed blocks.
   using MakeRoom = std::function<bool()>;
   void on_no_room(MakeRoom make_room) { make_room_ = std::move(make_room); }
-  /// Grows from the beginning of `room`, around the ranges already `taken`.
+  /// Allocates from the beginning of `room`, around the ranges that are already `taken`.
   BufferPool(Range room, Reserve reserve, std::vector<Range> taken = {});
 
-  /// For blocks that only devices write.
+  /// Passed as `host_writes_after` for blocks that only devices write.
   static constexpr std::uint64_t kDeviceWrites = ~std::uint64_t{0};
-  /// Bytes are rounded up to 64. Devices do runs in order, so a block that a pending run still
-  /// reads can be given to a later run. A block that the host writes must have been left by all
-  /// runs up to `host_writes_after`, the last that has ended. Throws no_space.
+  /// Rounds bytes up to 64. Devices do runs in order, so a later run may get a block that a pending
+  /// run still reads. If the host writes the block, all runs that used it must have ended:
+  /// `host_writes_after` is the last run that has ended. Throws no_space.
   std::uint64_t allocate(std::int64_t bytes, std::uint64_t host_writes_after);
-  /// `last_run`: the last run that reads or writes the block.
+  /// `last_run` is the last run that reads or writes the block.
   void free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
 
   /// Sets the step in which later blocks are allocated and freed.
   void begin_step(std::uint64_t step) { step_ = step; }
-  /// A block for state that a device writes only after every chip has committed this step. Throws
-  /// no_space.
+  /// Allocates a block for state that a device writes only after every chip has committed this
+  /// step. Throws no_space.
   std::uint64_t allocate_state(std::int64_t bytes);
-  /// A block for state that the host writes at once, given that all chips have committed
+  /// Allocates a block for state that the host writes at once, given that all chips have committed
   /// `committed`.
   std::uint64_t allocate_state_for_host(std::int64_t bytes, std::uint64_t committed,
                                         std::uint64_t host_writes_after);
   void free_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
-  /// Of a version that the job could no longer go back to since that earlier step, but that
-  /// somebody still read. For the loop's thread.
+  /// Frees the block of a version to which the job can't return since the earlier step `step`, and
+  /// which had a reader until now. Only the loop's thread may call it.
   void free_old_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run,
                       std::uint64_t step);
 
-  /// When the last array is freed, its memory is free for all uses; that of another is kept for
-  /// arrays of its size. No run in progress may use a freed array. Throws no_space.
+  /// Allocates an array. When the last array is freed, its memory is free for all uses. When
+  /// another array is freed, its memory is kept for arrays of the same size. No run in progress may
+  /// use a freed array. Throws no_space.
   std::uint64_t allocate_array(std::int64_t bytes);
   void free_array(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run = 0);
 
@@ -75,17 +77,17 @@ class BufferPool {
   struct Block {
     std::uint64_t offset = 0;
     std::uint64_t last_run = 0;
-    std::uint64_t step = 0;  ///< of a state block: the step in which it was freed
+    std::uint64_t step = 0;  ///< for a state block: the step in which it was freed
   };
   using FreeBlocks = std::map<std::int64_t, std::deque<Block>>;  // by size
-  /// The arguments of free(), free_state() and free_array().
+  /// The arguments of a queued free(), free_state() or free_array().
   struct Returned {
     void (BufferPool::*free)(std::uint64_t, std::int64_t, std::uint64_t);
     std::uint64_t offset = 0;
     std::int64_t bytes = 0;
     std::uint64_t last_run = 0;
   };
-  /// Whether the caller is another thread, so that the block was queued.
+  /// Queues the block if the caller is another thread than the loop's. Returns whether it did.
   bool keep_returned(const Returned& block);
   void take_returned();
   template <typename Predicate>
@@ -110,7 +112,7 @@ class BufferPool {
   const std::thread::id owner_ = std::this_thread::get_id();
   std::mutex returned_mutex_;
   std::vector<Returned> returned_;         // queued by other threads
-  std::atomic<bool> has_returned_{false};  // a hint; read returned_ under the mutex
+  std::atomic<bool> has_returned_{false};  // only a hint; returned_ is read under the mutex
 };
 
 }  // namespace weft

@@ -24,7 +24,7 @@ void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
   const std::uint32_t number = find_or_admit(where);
   call_devices(number, body, {.function = "on_each_chip", .loc = where});
   const StateScope running(recorder_, ActorState::running);
-  std::exception_ptr failure;  // thrown when no device works on `body` any more
+  std::exception_ptr failure;  // thrown after all devices have left `body`
   for (const auto& device : devices_) {
     try {
       device->progress().wait(runs_);

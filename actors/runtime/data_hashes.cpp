@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// "data.1 i32[32] (digits.cpp:89)"
+/// Returns a text such as "data.1 i32[32] (digits.cpp:89)".
 std::string label(const Program& program, const ProgramInput& input) {
   const std::string& loc = program.locs[input.loc];
   return fmt::format("{} {}{}", input.name, program.type(input.value).to_string(),

@@ -1,5 +1,5 @@
 #pragma once
-/// Executed: a program that a WorkerRuntime has loaded, and what it knows of its runs.
+/// Executed: a program that a WorkerRuntime has loaded, with the facts that its runs need.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,11 +13,12 @@ namespace weft {
 
 struct Executed {
   std::shared_ptr<const Plan> plan;
-  std::uint64_t fingerprint = 0;      ///< low half, of the program as it was compiled and listed
-  std::vector<ChipSet> overwriters;   ///< by output: may write it over the input that it updates
-  std::vector<std::size_t> places{};  ///< in the state kept, by input; of data nothing
+  std::uint64_t fingerprint = 0;      ///< low half; of the program as it was compiled and listed
+  std::vector<ChipSet> overwriters;   ///< by output: chips that may write it over the input that it
+                                      ///< updates
+  std::vector<std::size_t> places{};  ///< by input: number in the kept state; unused for data
   std::uint64_t places_revision = 0;
-  bool has_output_places = false;  ///< of the inputs that are updated, too
+  bool has_output_places = false;  ///< places of the updated inputs are known, too
   std::uint64_t runs = 0;
 };
 

@@ -16,14 +16,15 @@
 
 namespace weft {
 
-/// A tensor on the chips, and where the host writes its shards.
+/// A tensor on the chips, and the memory where the host writes its shards.
 struct ChipInput {
   BufferPtr buffer{};
-  std::vector<std::byte*> shards{};                    ///< by chip of the worker
-  std::vector<std::shared_ptr<std::byte[]>> staged{};  ///< those that aren't the chips' own memory
+  std::vector<std::byte*> shards{};                    ///< by the worker's chip
+  std::vector<std::shared_ptr<std::byte[]>> staged{};  ///< host memory of those shards that can't
+                                                       ///< be written directly
 };
 
-/// For its lifetime no run writes over the buffer. Made and destroyed by the loop's thread.
+/// During its lifetime, no run writes over the buffer. The loop's thread makes and destroys it.
 class BufferHold {
  public:
   explicit BufferHold(BufferPtr buffer) : buffer_(std::move(buffer)) { buffer_->add_holds(1); }
@@ -37,13 +38,13 @@ class BufferHold {
   BufferPtr buffer_;
 };
 
-/// As long as it is among a runtime's holds, no run writes over the buffers.
+/// No run writes over these buffers while a runtime's holds contain them.
 struct HeldBuffers {
   std::vector<BufferHold> buffers{};  ///< for the loop's thread only
-  /// Set by the reading thread when it is done and has no other reference to the buffers; publishes
-  /// the end of its reads.
+  /// The reading thread sets it when it is done and has no other reference to the buffers. The
+  /// store publishes the end of its reads.
   std::atomic<bool> is_over{false};
-  Urgency urgency;  ///< of the reading
+  Urgency urgency;  ///< urgency of the reads
 
   explicit HeldBuffers(bool is_urgent) : urgency(is_urgent) {}
 
@@ -53,7 +54,7 @@ struct HeldBuffers {
   }
 };
 
-/// Used by the loop's thread, which alone drops the buffers.
+/// Only the loop's thread may use it, because only that thread drops the buffers.
 class Holds {
  public:
   void add(std::shared_ptr<HeldBuffers> held) { holds_.push_back(std::move(held)); }
@@ -66,7 +67,7 @@ class Holds {
     });
   }
   bool empty() const { return holds_.empty(); }
-  /// Waits for the oldest hold and drops it. False if there is none.
+  /// Waits for the oldest hold and drops it. Returns false if there is none.
   bool wait_for_one() {
     if (holds_.empty()) return false;
     holds_.front()->urgency.raise();
@@ -80,7 +81,8 @@ class Holds {
   std::vector<std::shared_ptr<HeldBuffers>> holds_;
 };
 
-/// For its lifetime the worker is saving on the board; the time is a sample of CheckpointWait.
+/// During its lifetime the board shows the worker as saving. The time is recorded as a sample of
+/// CheckpointWait.
 class CheckpointWait {
  public:
   CheckpointWait(const Recorder& recorder, std::uint64_t step, Runtime& runtime)

@@ -25,7 +25,7 @@ std::string executable_id() {
   return fmt::format("{} {} {}", self.string(), size, written.time_since_epoch().count());
 }
 
-/// Of the values that inputs or outputs are.
+/// Returns the types of the values that are a program's inputs or outputs.
 template <typename Side>
 std::vector<TensorType> types_of(const Program& program, const std::vector<Side>& side) {
   std::vector<TensorType> types;

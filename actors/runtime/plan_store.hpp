@@ -1,5 +1,5 @@
 #pragma once
-/// PlanStore: compiled plans in a folder (torch_xla's persistent compilation cache).
+/// PlanStore: keeps compiled plans in a folder (like torch_xla's persistent compilation cache).
 
 #include <memory>
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace weft {
 
-/// One file per plan, named by a digest of the program, the mesh and the executable: another build
-/// of weft, or of the program that embeds it, finds none of them. Files are written under a
-/// temporary name and renamed, so that several jobs may share the folder.
+/// There is one file per plan. It is named by a digest of the program, the mesh and the executable,
+/// so another build of weft, or of the program that embeds it, finds none of these files. Files are
+/// written under a temporary name and renamed, so that several jobs may share the folder.
 class PlanStore {
  public:
   /// `folder` is created with the first plan; "" disables the store.
   PlanStore(std::string folder, const Mesh& mesh);
 
   bool is_on() const { return !folder_.empty(); }
-  /// Null if there is none. A file that isn't a valid plan for this mesh, with the program's inputs
-  /// and outputs, is ignored with a warning.
+  /// Loads a plan; null if there is none. A file is ignored with a warning if it isn't a valid plan
+  /// for this mesh with the program's inputs and outputs.
   std::shared_ptr<const Plan> load(const Fingerprint& key, const Program& program) const;
-  /// Stores a plan. A folder that can't be written causes a warning.
+  /// Stores a plan. Warns if the folder can't be written.
   void keep(const Fingerprint& key, const Plan& plan) const;
 
  private:
@@ -31,7 +31,7 @@ class PlanStore {
 
   std::string folder_;
   const Mesh& mesh_;
-  std::string suffix_;  // of the file names: mesh and executable
+  std::string suffix_;  // suffix of the file names: mesh and executable
 };
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #pragma once
-/// ProgramListing: logs and files of a worker's programs for WEFT_DEBUG and WEFT_DUMP_TO.
+/// ProgramListing: logs a worker's programs and writes them to files, for WEFT_DEBUG and
+/// WEFT_DUMP_TO.
 
 #include <cstdint>
 #include <string>
@@ -11,16 +12,17 @@ namespace weft {
 
 class ProgramListing {
  public:
-  /// `dir`: from WEFT_DUMP_TO, "" for none; `level`: from WEFT_DEBUG. All workers have the same
-  /// programs, so all but one get "" and 0.
+  /// `dir` is from WEFT_DUMP_TO ("": none), `level` from WEFT_DEBUG. All workers have the same
+  /// programs, so all workers except one get "" and 0.
   ProgramListing(std::string dir, int level) : dir_(std::move(dir)), level_(level) {}
 
-  /// Logs what `text()` returns if WEFT_DEBUG is `level` or more.
+  /// Logs the result of `text()` if WEFT_DEBUG is `level` or more.
   template <typename Text>
   void debug(int level, const Text& text) const {
     if (level_ >= level) log(text());
   }
-  /// Writes the result of each pass, in order: program-2.1-canonicalize.txt.
+  /// Writes the result of each pass to a file; the names have the passes' order:
+  /// program-2.1-canonicalize.txt.
   PassObserver passes(std::uint32_t number) const;
   void dump_plan(std::uint32_t number, const Plan& plan) const;
 

@@ -1,4 +1,4 @@
-// The part of WorkerRuntime that finds a program's plan, or compiles it, and has it admitted.
+// The part of WorkerRuntime that finds or compiles a program's plan, and has the program admitted.
 
 #include <chrono>
 
@@ -20,10 +20,11 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// A larger message would block the socket for other messages for too long.
+/// The limit on a program's text in a message. A larger message would block the socket for other
+/// messages for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 
-/// Worker 0 writes and then ends the job; the others wait for that.
+/// Worker 0 writes the plan and then ends the job. The other workers wait for that.
 [[noreturn]] void end_planned(const WorkerRuntimeOptions& options, Permits& permits,
                               const FirstPlan& first) {
   if (options.worker != 0) permits.wait_over();
@@ -45,7 +46,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
       recorder_, ActorState::compiling, EventKind::compile,
       {.number = programs_, .text = recorder_.events.intern(to_string(site))});
   const auto reason = cache_.explain(program, site);
-  // One worker logs it for all.
+  // Only one worker logs it.
   if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
   const std::uint32_t number = programs_;
   listing_.debug(1, [&] {
@@ -70,7 +71,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   std::string text = to_text(program, mesh_);
   program_list_.add(entry, text, *plan);
   if (options_.has_mesh) admit(number, std::move(text), key, site);
-  // All workers have shown the same program by now.
+  // By now, all workers have shown the same program.
   if (site.ends_step && !options_.plan_folder.empty()) {
     end_planned(options_, link_.permits(),
                 {.plan = *plan,
@@ -93,7 +94,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   return cache_.add(program, key, {number, std::move(plan)});
 }
 
-/// Once per job.
+/// Called once per job.
 void WorkerRuntime::say_unused_axes(const Plan& plan, const RunSite& site) {
   if (axes_said_ || options_.worker != 0 || options_.resume_step != 0) return;
   const auto hint = hint_at_unused_axes(plan, mesh_, to_string(site));
@@ -102,7 +103,7 @@ void WorkerRuntime::say_unused_axes(const Plan& plan, const RunSite& site) {
   logger("weft.worker")->warn("{}", *hint);
 }
 
-/// The same plan under another number, loaded with checks.
+/// Loads the same plan with checks, under another number, and returns that number.
 std::uint32_t WorkerRuntime::find_checked(std::uint32_t program, const RunSite& site) {
   const auto [found, is_new] = checked_.try_emplace(program, programs_);
   if (!is_new) return found->second;
@@ -121,7 +122,7 @@ std::uint32_t WorkerRuntime::find_checked(std::uint32_t program, const RunSite& 
   return number;
 }
 
-/// Sets how long it took, and whether the plan was stored.
+/// Also records how long it took, and whether the plan was stored.
 std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& program,
                                                            const Fingerprint& key,
                                                            ProgramEntry& entry) {

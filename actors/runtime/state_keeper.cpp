@@ -28,7 +28,8 @@ StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const in
   directory_.keep_only(resume_step);
 }
 
-/// The directory of the worker that drives the chip at this position.
+/// Returns the first chip of the worker that drives the chip at this position. The worker's
+/// directory is there.
 int StateKeeper::first_chip(int position) const {
   const int chip = chip_on_host(mesh_, position);
   return chip - chip % static_cast<int>(positions_.size());
@@ -156,7 +157,7 @@ void StateKeeper::put(const ProgramInput& state, const TensorType& type, const B
 
 void StateKeeper::lies_in(std::size_t place, const BufferPtr& buffer) {
   std::weak_ptr<Buffer>& known = buffers_[place];
-  if (is_same(known, buffer)) return;  // as after an update in place
+  if (is_same(known, buffer)) return;  // this is the case after an update in place
   entries_[place].offset = static_cast<const ArenaBuffer&>(*buffer).block_offset();
   known = buffer;
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// StateKeeper: records where the worker's chips have the job's state, writes it to the directory
-/// for a successor of the worker, and finds the state of a predecessor there.
+/// StateKeeper: records where the worker's chips have the job's state, and writes these places to
+/// the directory for a successor of the worker. It also finds the state of a predecessor there.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,66 +19,70 @@
 
 namespace weft {
 
-/// State is the parameters and optimizer state that runs have used; the loop makes unused ones
-/// again. Of the chips that hold the same shard of an updated tensor, one (the keeper) keeps the
-/// version before until every chip has the next one. The others overwrite it, and copy it from the
-/// keeper if the job continues at it. Used by the loop's thread.
+/// State is the parameters and the optimizer state that runs have used; the loop makes unused ones
+/// again. Several chips may hold the same shard of an updated tensor. One of them, the keeper,
+/// keeps the previous version until every chip has the next one. The others overwrite it, and copy
+/// it from the keeper if the job continues at that version. Only the loop's thread may use this
+/// object.
 class StateKeeper {
  public:
-  /// Copies bytes that another chip has to `to` in the memory of the worker's chip number `chip`.
+  /// Copies bytes of another chip to offset `to` in the memory of the worker's chip number `chip`.
   using Copy = std::function<void(std::size_t chip, const KeptShard& from, std::uint64_t to,
                                   std::size_t bytes)>;
-  /// `positions`: of the worker's chips; all workers have equally many, assigned in order of their
-  /// ids. Finds the state after `resume_step` steps, and lets `copy` get what other chips have of
-  /// it, if `is_kept` and steps were taken. Throws corrupt or version if a directory isn't valid or
-  /// doesn't have that step.
+  /// `positions` are those of the worker's chips. All workers have the same number of chips,
+  /// assigned in order of their ids. If the state `is_kept` and steps were taken, finds the state
+  /// after `resume_step` steps, and calls `copy` for the parts that only other chips have. Throws
+  /// corrupt or version if a directory isn't valid or doesn't have that step.
   StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions, const Copy& copy,
               std::uint64_t resume_step, bool is_kept = true);
 
   /// The worker's chips that overwrite an updated tensor's version, because another chip keeps it.
   ChipSet overwriters(const std::string& name, const Sharding& sharding) const;
 
-  /// The ranges of the arenas that the found state occupies; the pool must not use them.
+  /// The ranges of the arenas that the found state occupies. The pool must not use them.
   std::vector<BufferPool::Range> taken() const;
-  /// Makes buffers of the found state, which return to the pool when freed.
+  /// Makes buffers of the found state. When freed, they return to the pool.
   void hold(const std::shared_ptr<BufferPool>& pool);
   bool has_found(const std::string& name) const { return found_.contains(name); }
-  /// The found tensor of this name; null if there is none, or while another tensor of that name has
-  /// it. Throws invalid_argument for another type.
+  /// Returns the found tensor of this name. Null if there is none, or while another tensor of that
+  /// name has it. Throws invalid_argument for another type.
   BufferPtr take(const std::string& name, const TensorType& type);
   /// Throws invalid_argument if another tensor has taken the state of this name and has not been
   /// used.
   void require_untaken(const std::string& name) const;
-  /// A taken tensor is taken for good once it is used, or once the first step has ended or been
-  /// committed. If it is dropped earlier, the next tensor of its name may take it.
+  /// A tensor that was taken keeps its state for good when it is used, or when the first step has
+  /// ended or been committed. If the tensor is dropped before that, the next tensor of its name may
+  /// take the state.
   void used(std::span<const ProgramInput> inputs);
   void end_first_step();
 
-  /// Changes when a tensor is recorded for the first time, is forgotten, or has another type or
-  /// sharding.
+  /// A number that changes when a tensor is recorded for the first time, is forgotten, or gets
+  /// another type or sharding.
   std::uint64_t revision() const { return revision_; }
-  /// The loop's loaders, with the positions that they have from the next step on. At first they
-  /// are those of the found state.
+  /// The loop's loaders, with their positions from the next step on. At first they are the loaders
+  /// of the found state.
   const std::vector<StoredLoader>& loaders() const { return loaders_; }
   void set_loaders(std::vector<StoredLoader> loaders);
-  /// The tensor's number, valid for this revision. Its next version has this type and sharding.
+  /// Returns the tensor's number, valid for this revision. The tensor's next version has this type
+  /// and sharding.
   std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding,
                     StateKind kind);
-  /// The number of a tensor that has one.
+  /// Returns the tensor's number, if it has one.
   std::optional<std::size_t> find(const std::string& name) const;
   /// Throws invalid_argument if another tensor of the loop has the same name and number.
   void require_same(std::size_t place, const BufferPtr& buffer) const;
-  /// Records that the host has put the tensor's next version to `buffer`. `before`: the buffer that
-  /// it had, or null. Throws as require_same().
+  /// Records that the host has written the tensor's next version to `buffer`. `before` is its
+  /// previous buffer, or null. Throws the errors of require_same().
   void put(const ProgramInput& state, const TensorType& type, const BufferPtr& before,
            const BufferPtr& buffer);
-  /// Records that a started run writes the tensor's next version to `buffer`, or reads it there.
+  /// Records that a started run writes the tensor's next version to `buffer`, or reads the version
+  /// there.
   void lies_in(std::size_t place, const BufferPtr& buffer);
-  /// The versions that runs have made so far, of tensors that the loop still has.
+  /// Returns the versions that runs have made so far, of tensors that the loop still has.
   std::vector<HashedTensor> live() const;
-  /// Writes to the directory where the state of `step` lies: all tensors that are still alive. True
-  /// if the table differs from that of the step before. The next run must then wait for the others'
-  /// commits, because the directory has few slots.
+  /// Writes the places of the state of `step` to the directory, for all tensors that are still
+  /// alive. Returns true if the table differs from that of the previous step. The next run must
+  /// then wait for the commits of the other chips, because the directory has few slots.
   bool write(std::uint64_t step);
 
  private:
@@ -96,9 +100,9 @@ class StateKeeper {
   std::vector<StoredLoader> loaders_;
   std::uint64_t loaders_revision_ = 0;
   std::vector<StateEntry> entries_;
-  std::vector<std::weak_ptr<Buffer>> buffers_;                           // of the entries
-  std::unordered_map<std::string, std::size_t> places_;                  // of the entries, by name
-  std::unordered_map<std::string, std::shared_ptr<ArenaBuffer>> found_;  // and not used yet
+  std::vector<std::weak_ptr<Buffer>> buffers_;                           // by entry
+  std::unordered_map<std::string, std::size_t> places_;                  // entries' numbers
+  std::unordered_map<std::string, std::shared_ptr<ArenaBuffer>> found_;  // unused ones
   bool in_first_step_ = true;
 };
 

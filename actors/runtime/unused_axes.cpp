@@ -17,8 +17,8 @@ bool is_step(const Program& program) {
          std::ranges::any_of(program.inputs, is_data);
 }
 
-/// The axes along which an input or an output is sharded, or a collective acts. A value in between
-/// that is sharded along another axis results from a collective.
+/// Returns the axes along which an input or an output is sharded, or along which a collective acts.
+/// Other values need no look: if one is sharded along another axis, a collective has made it.
 std::set<int> used_axes(const Plan& plan, const Mesh& mesh) {
   std::set<int> axes;
   const auto add = [&](const Sharding& sharding) {

@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// The warning for a program that updates something from data and is sharded along an axis, but not
-/// along another axis of more than one chip: it names the idle axis and a mesh that would use its
-/// chips. `site` identifies the program.
+/// Returns a warning if a program updates something from data and is sharded along one axis, but
+/// not along another axis of more than one chip. The warning names the idle axis and a mesh that
+/// would use its chips. `site` identifies the program.
 std::optional<std::string> hint_at_unused_axes(const Plan& plan, const Mesh& mesh,
                                                const std::string& site);
 

@@ -18,7 +18,7 @@ bool may_be_overwritten(const Binding& binding) {
 
 }  // namespace
 
-/// A version that a chip keeps is never overwritten.
+/// A chip that keeps a version never overwrites it.
 std::vector<ChipSet> WorkerRuntime::overwriters(const Plan& plan) const {
   const Program& program = plan.program;
   std::vector<ChipSet> overwriters(program.outputs.size());
@@ -41,7 +41,8 @@ BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
     try {
       return make_output(plan, i);
     } catch (const Error& e) {
-      // A save that held the value has been waited for, so that it can be overwritten after all.
+      // The allocation has waited for a save that held the value, so the value can be overwritten
+      // now.
       const bool is_freed = may_be_overwritten(binding) && are_all(executed.overwriters[i]);
       if (e.code() != Errc::no_space || !is_freed) throw;
       return now;
@@ -55,8 +56,9 @@ BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
                             pool_);
 }
 
-/// From this run on the job can go back to the state of this step. Called once per step: states
-/// that another run of the step reads are no version. The first step's is in place.
+/// From this run on, the job can return to the state of this step. Runs that end a step or update
+/// state call it, but only the first call in a step commits: states that further runs of the step
+/// read are not versions. The state of the first step is already in place.
 void WorkerRuntime::commit(DeviceRun& run) {
   if (!state_) return;
   if (step_ == options_.resume_step) state_->end_first_step();
@@ -89,8 +91,8 @@ void WorkerRuntime::require_known(const Executed& executed, std::span<const Bind
   }
 }
 
-/// Before the step is committed: a value that the host has given since the run before belongs to
-/// the version that this run reads.
+/// Called before the step is committed. A value that the host has set since the previous run
+/// belongs to the version that this run reads.
 void WorkerRuntime::note_inputs(Executed& executed, std::span<const Binding> inputs,
                                 const RunResult& result) {
   if (!state_) return;
@@ -118,7 +120,7 @@ void WorkerRuntime::note_inputs(Executed& executed, std::span<const Binding> inp
 void WorkerRuntime::note_outputs(Executed& executed, const RunResult& result) {
   if (!state_) return;
   const Program& program = executed.plan->program;
-  // Not if the commit in between has forgotten tensors.
+  // They are unknown if the commit in between has forgotten tensors.
   const bool has_places = executed.places_revision == state_->revision();
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const ProgramOutput& output = program.outputs[i];

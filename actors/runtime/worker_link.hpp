@@ -16,18 +16,19 @@
 
 namespace weft {
 
-/// What the link writes: messages that its actor gets, and those that any thread sends.
+/// The rows and rings that the link writes: one for messages that its actor receives, one for
+/// messages that any thread sends.
 struct LinkRecorder {
   Recorder actor{};
   EventWriter threads{};
 };
 
-/// Used by the loop's thread; Any thread may call loop_ended(), preempt(), state_hashed(),
-/// part_written() and save_ended(). Only join() blocks.
+/// Only the loop's thread may use it, except that any thread may call loop_ended(), preempt(),
+/// state_hashed(), part_written() and save_ended(). Only join() blocks.
 class WorkerLink {
  public:
-  /// Connects to the trainer, with an actor system of its own. Throws as System::dial, and as
-  /// require_sound().
+  /// Connects to the trainer, with an actor system of its own. Throws the errors of System::dial
+  /// and require_sound().
   static std::unique_ptr<WorkerLink> connect(const WorkerEnvironment& environment,
                                              std::chrono::milliseconds timeout,
                                              const LinkRecorder& recorder);
@@ -35,19 +36,20 @@ class WorkerLink {
 
   Permits& permits() { return *permits_; }
 
-  /// Throws the trainer's reason if it refuses.
+  /// Joins the job. If the trainer refuses, throws its reason.
   virtual Assignment join(const JoinRequest& request) = 0;
   virtual void show_program(const ProgramSeen& program) = 0;
   virtual void want_lease(std::uint64_t step) = 0;
   virtual void report(const Report& report) = 0;
-  /// Asks the trainer to end the job, for `reason`.
+  /// Asks the trainer to end the job for `reason`.
   virtual void preempt(const std::string& reason) = 0;
   virtual void state_hashed(const StateHashes& hashes) = 0;
   virtual void data_hashed(const DataHashes& hashes) = 0;
   virtual void part_written(const PartWritten& part) = 0;
   virtual void save_ended(const SaveEnded& ended) = 0;
   virtual void loop_ended(const LoopEnded& ended) = 0;
-  /// Reports that the loop of the generation before `generation` was left and nothing of it runs.
+  /// Reports that the loop of the generation before `generation` was left and that none of its work
+  /// runs any more.
   virtual void unwound(std::uint64_t generation) = 0;
   virtual std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine,
                                                    const Recorder& recorder, int chip,

@@ -27,8 +27,8 @@ void use(const BufferPtr& buffer, DeviceRun& run, std::vector<std::uint64_t> Run
   }
 }
 
-/// Null if no loader has read an input. The function has copies of what the buffers say, because it
-/// must not keep their memory.
+/// Returns a function that finds a faulty item; null if no loader has read an input. The function
+/// has copies of the buffers' facts, because it must not keep their memory.
 FaultyItem faulty_item_of(const std::vector<BufferPtr>& inputs, const Mesh& mesh,
                           std::span<const int> positions) {
   std::vector<LoadedRows> loaded;
@@ -116,7 +116,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
       (is_compared && (!put_.tensors.empty() || sets_state(program, inputs)))) {
     tell_data(hash_data(program, inputs));
   } else if (is_compared && site.num_numbers > 0) {
-    // Another number would make another program, which is compared whenever it runs.
+    // A program with another number is a new program, and new programs are compared anyway.
     tell_data(hash_data(program, inputs, inputs.size() - site.num_numbers));
   } else if (!noted_.tensors.empty()) {
     tell_data({});
@@ -176,7 +176,8 @@ void WorkerRuntime::note_data(std::string label, std::uint64_t hash) {
   noted_.hashes.push_back(hash);
 }
 
-/// With the state that the host has set, and the items that were read, since the last run.
+/// Sends the hashes to the trainer, together with those of state that the host has set and of items
+/// that were read since the last run.
 void WorkerRuntime::tell_data(DataHashes hashes) {
   hashes.num_states += static_cast<std::uint32_t>(put_.tensors.size());
   hashes.tensors.insert(hashes.tensors.begin(), put_.tensors.begin(), put_.tensors.end());
@@ -198,7 +199,7 @@ void WorkerRuntime::await_room() const {
   wait_for_run(runs_ + 1 - kRunsUnderWay);
 }
 
-/// Called after everything that may fail, because every counted run is waited for.
+/// Called after everything that may fail, because the program waits for every counted run.
 void WorkerRuntime::begin_run(std::uint32_t program, const RunSite& site) {
   if (const auto known = link_.permits().begin_run(runs_ + 1, program, step_, site)) {
     const StateScope admission(recorder_, ActorState::admission, EventKind::admission,
@@ -236,7 +237,8 @@ BufferPtr WorkerRuntime::make_output(const Plan& plan, std::size_t i) {
                                        BlockKind::plain, offset, bytes);
 }
 
-/// Tensors may outlive the job on whose chips they are.
+/// A tensor may outlive the job whose chips hold it, so this checks that the buffer belongs to this
+/// job.
 void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
                                 const std::source_location* where) const {
   if (static_cast<const ArenaBuffer&>(buffer).is_of(*pool_)) return;
@@ -262,8 +264,8 @@ void WorkerRuntime::end_step() {
   permits.begin_step(step_);
 }
 
-/// State of the checkpoint that no run has used yet is in the versions of the job from the first
-/// on, or a loss before its first use would take it back to the loop's own value.
+/// Keeps state of the checkpoint that no run has used yet. It belongs to the job's versions from
+/// the first one on. Otherwise, a loss before its first use would reset it to the loop's own value.
 void WorkerRuntime::keep_unused() {
   for (const auto& [tensor, type, restored] : resume_from_->taken(mesh_)) {
     if (state_->find(tensor.name)) continue;

@@ -30,10 +30,10 @@
 
 namespace weft {
 
-/// Used by the loop's thread. At most two runs are in progress: run() waits for the one before.
+/// Only the loop's thread may use it. At most two runs are in progress, because run() waits.
 class WorkerRuntime : public Runtime {
  public:
-  /// `positions`: the mesh positions of this worker's chips; `devices`: their actors, in order.
+  /// `positions` are mesh positions of this worker's chips; `devices` are their actors, in order.
   WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
                 std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
                 WorkerLink& link, const Recorder& recorder, WorkerRuntimeOptions options);
@@ -55,37 +55,37 @@ class WorkerRuntime : public Runtime {
   std::uint64_t step() const override { return step_; }
   void end_step() override;
   void collect_metrics() override;
-  void warn(const std::string& text) override;  ///< by worker 0 alone
+  void warn(const std::string& text) override;  ///< only worker 0 warns
   LoopRecorder& recorder() { return recorder_; }
   /// See TrainContext.
   void call_on_chips(const std::function<void(Chip&)>& body, const std::source_location& where);
   ArenaPlace allocate(std::int64_t size, std::size_t element_bytes,
                       const std::source_location& where);
 
-  /// Takes the place of a run, in which the chips do nothing but come to this point. All workers
-  /// must agree on `text`, and on `key`, at each call. Returns the run's number.
+  /// Takes the number of a run, in which the chips only reach this point. All workers must pass the
+  /// same `text` and `key` at each call. Returns the run's number.
   std::uint64_t agree(const std::string& text, const Fingerprint& key, const RunSite& site);
-  /// A chip's shard, as long as the buffer is held; filled once the last run so far has ended.
+  /// A chip's shard, valid while the buffer is held, and filled when the last run has ended.
   std::shared_ptr<const std::byte> host_shard(const BufferPtr& buffer, std::size_t chip);
   void hold(std::shared_ptr<HeldBuffers> held) { holds_.add(std::move(held)); }
-  /// Memory on the chips for data, which the host may write until a run binds it. Throws no_space.
+  /// Makes chip memory for data. The host may write it until a run binds it. Throws no_space.
   ChipInput make_input(const TensorType& type, const Sharding& sharding);
   void deliver(const ChipInput& input, std::shared_ptr<const RowOrigin> rows);  ///< after writes
-  const Mesh& program_mesh() const { return mesh_; }  ///< of one chip if the loop has no mesh
+  const Mesh& program_mesh() const { return mesh_; }  ///< one chip if there is no mesh
   void require_loop_thread(const char* what, const std::source_location& where) const;
   void set_observer(LoopObserver* observer) { observer_ = observer; }
-  StateKeeper* state() { return state_ ? &*state_ : nullptr; }  ///< null where none is kept
-  std::uint64_t reads() const { return reads_; }                ///< of values, by the host, so far
+  StateKeeper* state() { return state_ ? &*state_ : nullptr; }  ///< null if no state is kept
+  std::uint64_t reads() const { return reads_; }                ///< values read by the host
   void drain();  ///< waits for every run; throws the failure of a device
-  void wait_for_run(std::uint64_t run) const;  ///< any thread
+  void wait_for_run(std::uint64_t run) const;  ///< any thread may call it
   std::uint64_t runs() const { return runs_; }
   DataChecks check_data() const { return options_.check_data; }
   void note_data(std::string label, std::uint64_t hash);  ///< is compared with the next run
   std::uint64_t generation() const { return options_.generation; }
-  const RunSite& last_site() const { return last_site_; }  ///< of the last run
+  const RunSite& last_site() const { return last_site_; }  ///< the site of the last run
 
  private:
-  static constexpr std::uint64_t kRunsUnderWay = 2;  ///< at most
+  static constexpr std::uint64_t kRunsUnderWay = 2;  ///< the maximum
   const CompileCache::Entry& find_or_compile(const Program& program, const Fingerprint& key,
                                              const RunSite& site);
   std::shared_ptr<const Plan> load_or_compile(const Program& program, const Fingerprint& key,
@@ -124,25 +124,25 @@ class WorkerRuntime : public Runtime {
   JobMemory& memory_;
   WorkerLink& link_;
   LoopRecorder recorder_;
-  std::shared_ptr<ResumedState> resume_from_;  // until the first step has ended
-  std::map<std::string, BufferPtr> unused_;    // of its state, since then
+  std::shared_ptr<ResumedState> resume_from_;  // needed until the first step has ended
+  std::map<std::string, BufferPtr> unused_;    // its unused state, from then on
   const WorkerRuntimeOptions options_;
-  std::optional<StateKeeper> state_;  // absent without a mesh, and where none is kept
+  std::optional<StateKeeper> state_;  // absent if there is no mesh or no state is kept
   std::shared_ptr<BufferPool> pool_;
   Holds holds_;
-  const int loop_thread_;  // gettid
+  const int loop_thread_;  // a thread id of gettid()
   const std::shared_ptr<void> alive_ = std::make_shared<char>();
   const PlanStore store_;
   const ProgramListing listing_;
   const ProgramList program_list_;
   CompileCache cache_;
-  std::map<std::string, std::uint32_t> bodies_;  // numbers of on_each_chip's, by place
+  std::map<std::string, std::uint32_t> bodies_;  // numbers of on_each_chip() bodies, by place
   bool axes_said_ = false;
-  std::uint32_t programs_ = 0;                      // numbered so far, bodies too
+  std::uint32_t programs_ = 0;                      // numbered so far, including bodies
   std::map<std::uint32_t, Executed> executed_;      // by program
-  std::map<std::uint32_t, std::uint32_t> checked_;  // by program, that which detects anomalies
-  std::uint64_t step_ = 0, runs_ = 0, reads_ = 0, commits_ = 0;  // commits by runs from here on
-  DataHashes put_, noted_;  // since the last run: of state that the host has set, and of items
+  std::map<std::uint32_t, std::uint32_t> checked_;  // by program: the one that detects anomalies
+  std::uint64_t step_ = 0, runs_ = 0, reads_ = 0, commits_ = 0;  // commits_: by runs from here on
+  DataHashes put_, noted_;  // since the last run. put_: state that the host has set; noted_: items
   LoopObserver* observer_ = nullptr;
   RunSite last_site_;
 };

@@ -1,6 +1,6 @@
 #pragma once
-/// WorkerRuntimeOptions: what a WorkerRuntime is told of its worker and its job. LoopObserver: whom
-/// it tells of the loop.
+/// WorkerRuntimeOptions: the facts about the worker and its job that a WorkerRuntime needs.
+/// LoopObserver: is notified of events in the loop.
 
 #include <cstdint>
 #include <memory>
@@ -15,32 +15,34 @@ namespace weft {
 
 struct WorkerRuntimeOptions {
   int worker = 0;
-  std::string run_dir{};  ///< in which programs are listed; "" for none
+  std::string run_dir{};  ///< folder where programs are listed; "": none
   bool has_mesh = true;   ///< false: the loop sees no mesh, and each worker has its own programs
   std::string dump_dir;   ///< from WEFT_DUMP_TO; "" for none
   std::string plan_dir;   ///< from WEFT_COMPILE_CACHE; "" for none
   int debug = 0;          ///< from WEFT_DEBUG
   std::uint64_t generation = 1;
-  /// Steps after which the loop was interrupted that this one continues; 0: none was.
+  /// If this loop continues an interrupted one, the number of steps after which that one was
+  /// interrupted; else 0.
   std::uint64_t resume_step = 0;
-  bool keeps_state = true;  ///< two versions, for a later loop that continues this one
-  /// The state after `resume_step` steps, in a checkpoint; null: on the chips, or nowhere.
+  bool keeps_state = true;  ///< keeps two versions, for a later loop that continues this one
+  /// The state after `resume_step` steps, in a checkpoint. Null if it is on the chips, or nowhere.
   std::shared_ptr<ResumedState> resume_from{};
-  std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
+  std::uint64_t check_replicas_every = 0;  ///< in steps; 0: never
   DataChecks check_data = DataChecks::never;
   bool detect_anomaly = false;  ///< from WEFT_DETECT_ANOMALY
-  /// From WEFT_PLAN_TO: the plan of the first step goes there, and isn't run.
+  /// From WEFT_PLAN_TO: the folder to which the plan of the first step is written instead of being
+  /// run.
   std::string plan_folder{};
-  int num_workers = 1;  ///< for that
+  int num_workers = 1;  ///< for the plan of the first step
 };
 
-/// Called on the loop's thread.
+/// The loop's thread calls these functions.
 class LoopObserver {
  public:
   virtual ~LoopObserver() = default;
-  virtual void step_ended() = 0;  ///< before the next step is waited for
-  virtual void state_changes(const StateChange& change) = 0;          ///< before the change is made
-  virtual void ran(const Program& program, const RunSite& site) = 0;  ///< once it was started
+  virtual void step_ended() = 0;  ///< called before the wait for the next step
+  virtual void state_changes(const StateChange& change) = 0;          ///< before the change
+  virtual void ran(const Program& program, const RunSite& site) = 0;  ///< after its start
 };
 
 }  // namespace weft

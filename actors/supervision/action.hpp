@@ -1,5 +1,5 @@
 #pragma once
-/// Action: what JobState wants done.
+/// Action: an action that JobState requests from its owner.
 
 #include <cstdint>
 #include <iterator>
@@ -12,20 +12,21 @@
 
 namespace weft {
 
-/// A checkpoint in which every worker has its part.
+/// A checkpoint to which every worker has contributed its part.
 struct WholeCheckpoint {
   std::uint64_t step = 0;
   std::string path{};
-  bool is_saved = false;  ///< by a CheckpointManager: it has the state by names
+  bool is_saved = false;  ///< a CheckpointManager saved it, so it has the state by names
 };
 
 namespace action {
 
-// To every worker that has joined.
+// The following actions are messages to every worker that has joined.
 
-/// The next generation begins. Nobody uses the job's memory before this is carried out.
+/// The next generation begins. No worker uses the job's memory before this is carried out.
 using weft::Start;
-/// To the others: the worker wants its new program number `sequence` for run number `run`.
+/// Sent to the other workers: this worker wants its new program number `sequence` for run number
+/// `run`.
 struct Asked {
   int worker = -1;
   std::uint32_t sequence = 0;
@@ -41,17 +42,17 @@ struct Grant {
 };
 /// No further step may begin.
 struct Pause {};
-/// From this step on the loops are told to end.
+/// From this step on, the loops are told to end.
 struct EndAt {
   std::uint64_t step = 0;
 };
-/// To the others: the worker's loop has ended after so many programs.
+/// Sent to the other workers: this worker's loop has ended after `runs` programs.
 struct PeerEnded {
   int worker = -1;
   std::uint64_t runs = 0;
   std::string last;  ///< the call that the last program ran for
 };
-/// The generation is over: every worker is to leave its loop.
+/// The generation is over, and every worker must leave its loop.
 struct Unwind {
   std::string why;
 };
@@ -61,61 +62,61 @@ struct Cancel {
 };
 /// The job has ended well.
 struct Stop {};
-/// A part of this save could not be written, so that the others needn't be.
+/// A part of this save could not be written, so the other parts aren't needed.
 struct DropParts {
   std::uint64_t generation = 0;
   std::uint64_t save = 0;
 };
-/// A save has ended, well or not, and no worker writes to it.
+/// A save has ended, with or without an error, and no worker writes to it any more.
 struct TellSaved {
   SaveEnded ended;
 };
 
-// To worker 0.
+// The following action is a message to worker 0.
 
-/// The parts of this save are all written, and can be joined to a checkpoint.
+/// All parts of this save are written and can be joined to a checkpoint.
 struct JoinParts {
   std::uint64_t generation = 0;
   std::uint64_t save = 0;
 };
 
-// To the worker's process.
+// The following actions concern a worker's process.
 
 struct Kill {
   int worker = -1;
-  bool dumps_stack = false;  ///< it hangs, and may say where
+  bool dumps_stack = false;  ///< it hangs, and may write its stack first
 };
-/// Start a process for the worker. The process before is no longer a member of the job.
+/// Start a process for the worker. The previous process is no longer a member of the job.
 struct Launch {
   int worker = -1;
 };
 
-// To the log.
+// The following action writes to the log.
 
 struct Warn {
   std::string text;
 };
 
-// Timers.
+// The following actions set timers.
 
 /// Call gather_deadline(generation) in JobTerms::timeout_s.
 struct GatherDeadline {
   std::uint64_t generation = 0;
 };
-/// Call grace_over() in so many milliseconds.
+/// Call grace_over() after this many milliseconds.
 struct Grace {
   std::uint64_t ms = 0;
 };
 
-/// Call restart_due(worker) in so many milliseconds.
+/// Call restart_due(worker) after this many milliseconds.
 struct Backoff {
   int worker = -1;
   std::uint64_t ms = 0;
 };
-/// How long a worker's process may outlive its link before that counts as a loss, and a link its
-/// process before the next one is started.
+/// How long a worker's process may outlive its link before that counts as a loss. It is also how
+/// long a link may outlive its process before the next process is started.
 inline constexpr std::uint64_t kLinkGraceMs = 1000;
-/// Call link_grace_over(worker, number) in kLinkGraceMs.
+/// Call link_grace_over(worker, number) after kLinkGraceMs.
 struct LinkGrace {
   int worker = -1;
   std::uint64_t number = 0;
@@ -131,13 +132,13 @@ using Action =
                  action::Backoff, action::LinkGrace>;
 using Actions = std::vector<Action>;
 
-/// Those of `first`, then those of `second`.
+/// Returns the actions of `first` followed by those of `second`.
 inline Actions concat(Actions first, Actions second) {
   first.insert(first.end(), std::move_iterator(second.begin()), std::move_iterator(second.end()));
   return first;
 }
 
-/// For std::visit.
+/// Combines lambdas to a visitor for std::visit.
 template <typename... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;

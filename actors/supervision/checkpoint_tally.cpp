@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// The number of checkpoints that are kept until all workers have reported them. Where one worker
-/// alone reports checkpoints, none of them ever becomes whole.
+/// The limit on checkpoints that wait for the reports of all workers. If a single worker reports
+/// checkpoints, none of them ever becomes whole, so their number must be limited.
 constexpr std::size_t kPartsMax = 1000;
 
 }  // namespace
@@ -61,7 +61,7 @@ std::optional<int> CheckpointTally::culprit(std::string_view message) const {
 Actions CheckpointTally::save_ended(const SaveEnded& ended) {
   const bool is_current =
       ended.generation == generation_ && save_ && ended.save == save_->number && !save_->is_over;
-  // A checkpoint that worker 0 joined before it was lost is whole, too.
+  // A checkpoint that worker 0 joined before it was lost is also whole.
   const bool is_whole = ended.error == 0;
   if (is_whole && (!last_ || ended.step >= last_->step)) {
     last_ = WholeCheckpoint{.step = ended.step, .path = ended.path, .is_saved = true};

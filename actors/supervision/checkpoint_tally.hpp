@@ -1,6 +1,6 @@
 #pragma once
-/// CheckpointTally: which checkpoints are whole, because every worker has its part in them, and
-/// from which step and which checkpoint the loops go on. Loops report checkpoints, and
+/// CheckpointTally: decides which checkpoints are whole, because every worker has its part in them,
+/// and from which step and checkpoint the loops continue. Loops report checkpoints, and
 /// CheckpointManagers save them. Pure, and of bounded size.
 
 #include <map>
@@ -18,8 +18,8 @@ namespace weft {
 
 class CheckpointTally {
  public:
-  /// `keeps_state`: the chips keep the state of a step until all have that of the next one.
-  /// `resume`: the checkpoint that the job begins with.
+  /// With `keeps_state`, the chips keep the state of a step until all have that of the next one.
+  /// `resume` is the checkpoint with which the job begins.
   explicit CheckpointTally(int num_workers, bool keeps_state = true,
                            std::optional<WholeCheckpoint> resume = {})
       : num_workers_(static_cast<std::size_t>(num_workers)),
@@ -27,29 +27,30 @@ class CheckpointTally {
         resume_(std::move(resume)),
         last_(resume_) {}
 
-  /// Of any worker, with or without a checkpoint.
+  /// Records any worker's report, with or without a checkpoint.
   void reported(const Report& report);
-  /// A worker's part of a save. When all are written, worker 0 joins them. The first that could not
-  /// be written stops the others; the save ends when no worker writes to it any more.
+  /// Records that a worker has written its part of a save. When all parts are written, worker 0
+  /// joins them. If a part could not be written, the other workers stop; the save ends when no
+  /// worker writes to it any more.
   Actions part_written(const PartWritten& part);
-  /// The worker that couldn't write its part, where a loop that ended with this message did so
-  /// because of it.
+  /// If a loop ended with this message because some worker couldn't write its part, returns that
+  /// worker.
   std::optional<int> culprit(std::string_view message) const;
-  /// Worker 0 has joined the parts, or could not.
+  /// Records that worker 0 has joined the parts, or has failed to.
   Actions save_ended(const SaveEnded& ended);
-  /// Loops of `generation` begin at `step`: later checkpoints are made again.
+  /// The loops of `generation` begin at `step`, and make later checkpoints again.
   void begin_generation(std::uint64_t generation, std::uint64_t step);
-  /// The step at which the loops would go on now. `committed`: the last step that all chips have
-  /// committed.
+  /// The step at which the loops would continue now. `committed` is the last step that all chips
+  /// have committed.
   std::uint64_t next_begin(std::uint64_t committed) const;
-  /// The checkpoint to load when loops begin at `step`, because the chips don't have the state of
-  /// that step: they never have that of the step at which the job began.
+  /// The checkpoint that loops must load when they begin at `step`; absent if the chips have the
+  /// state of that step. The chips never have the state of the step at which the job began.
   std::optional<WholeCheckpoint> to_load(std::uint64_t step) const;
-  /// The latest that is whole.
+  /// The latest whole checkpoint.
   const std::optional<WholeCheckpoint>& last() const { return last_; }
-  /// Of the latest that is whole and a CheckpointManager's, 0 for none.
+  /// The step of the latest whole checkpoint if a CheckpointManager saved it, else 0.
   std::uint64_t saved_step() const { return last_ && last_->is_saved ? last_->step : 0; }
-  /// "" for none.
+  /// The path of the latest whole checkpoint; "": none.
   std::string last_path() const { return last_ ? last_->path : ""; }
 
  private:
@@ -59,7 +60,7 @@ class CheckpointTally {
   };
   struct Save {
     std::uint64_t number = 0;
-    std::set<int> workers{};  ///< that have written their parts, or could not
+    std::set<int> workers{};  ///< workers that have written their parts, or failed to
     std::optional<SaveEnded> failure{};
     int culprit = -1;
     bool is_over = false;
@@ -68,9 +69,10 @@ class CheckpointTally {
   bool keeps_state_;
   std::optional<WholeCheckpoint> resume_;
   std::uint64_t generation_ = 1;
-  std::optional<Save> save_;  ///< the last of this generation
+  std::optional<Save> save_;  ///< the last save of this generation
   std::map<std::string, Part>
-      parts_;  ///< by path: reported by some workers, and not older than last_
+      parts_;  ///< by path: checkpoints that some workers have reported, and that are not older
+               ///< than last_
   std::optional<WholeCheckpoint> last_;
 };
 

@@ -11,7 +11,8 @@ namespace weft {
 namespace {
 
 using Workers = std::vector<int>;
-using Sides = std::map<int, std::optional<std::uint64_t>>;  // hashes by worker; none: not uploaded
+using Sides = std::map<int, std::optional<std::uint64_t>>;  // hashes by worker; absent: not
+                                                            // uploaded
 
 constexpr const char* kAdvice =
     "data, parameters and scalars are global: of its own copy each worker uploads only what its "
@@ -26,13 +27,13 @@ constexpr const char* kDatasetAdvice =
 
 bool is_item(const std::string& label) { return label.find(DataHashes::kOfDataset) != label.npos; }
 
-/// "worker 1", "workers 0, 2".
+/// Returns a text such as "worker 1" or "workers 0, 2".
 std::string name(const Workers& workers) {
   return fmt::format("worker{} {}", workers.size() == 1 ? "" : "s", fmt::join(workers, ", "));
 }
 
-/// A side is all workers with the same hash. The largest side first; of sides of one size the one
-/// with the lowest worker.
+/// Returns the sides. A side is all workers with the same hash. The largest side comes first; among
+/// sides of the same size, the one with the lowest worker comes first.
 std::vector<Workers> sides_of(const Sides& hashes) {
   std::map<std::optional<std::uint64_t>, Workers> by_hash;
   for (const auto& [worker, hash] : hashes) by_hash[hash].push_back(worker);
@@ -44,8 +45,8 @@ std::vector<Workers> sides_of(const Sides& hashes) {
   return sides;
 }
 
-/// State is known by its name and type, wherever each worker has made it; an item by its place in
-/// the loader, whatever each worker's dataset is called.
+/// State is identified by its name and type, independent of the line where each worker makes it. An
+/// item is identified by its place in the loader, independent of the name of each worker's dataset.
 std::string key_of(const DataHashes& hashes, std::size_t i) {
   const std::string& label = hashes.tensors[i];
   return i < hashes.num_states ? label.substr(0, label.rfind(" ("))
@@ -71,7 +72,7 @@ std::optional<ReplicaFault> DataCheck::ended(int worker) {
   return came_to(worker, std::numeric_limits<std::uint64_t>::max());
 }
 
-/// Compares the runs that all workers have come to.
+/// Records that the worker has reached `run`, and compares the runs that all workers have reached.
 std::optional<ReplicaFault> DataCheck::came_to(int worker, std::uint64_t run) {
   last_runs_[worker] = run;
   if (static_cast<int>(last_runs_.size()) < num_workers_) return {};
@@ -85,9 +86,9 @@ std::optional<ReplicaFault> DataCheck::came_to(int worker, std::uint64_t run) {
   return {};
 }
 
-/// Data that only some workers upload, because the others have it on their chips already, is
-/// compared among the workers that upload it. A worker that doesn't upload state that others do has
-/// another hash of it than they.
+/// Some data may be uploaded by only some workers, because the other workers have it on their chips
+/// already. It is compared among the workers that upload it. State is different: a worker that
+/// doesn't upload it counts as a side of its own.
 std::optional<ReplicaFault> DataCheck::compare(const Told& told) const {
   std::map<std::string, Sides> tensors;
   std::vector<std::pair<std::string, std::string>> order;  // keys and labels

@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// The first difference between workers that must have the same.
+/// The first difference between workers that must have the same data.
 struct ReplicaFault {
   std::uint64_t step = 0;
   int worker = -1;  ///< the only one that differs from the majority; -1 if there is no such worker
@@ -22,21 +22,23 @@ struct ReplicaFault {
   Errc code = Errc::corrupt;
 };
 
-/// A run is compared when all workers have sent their hashes for it, or have gone past it: in a
-/// generation each worker sends the hashes of its runs in order. So the first difference found is
-/// the first one.
+/// A run is compared when all workers have sent their hashes for it or have passed it. In a
+/// generation each worker sends the hashes of its runs in order, so the difference that is found
+/// first is also the one that happened first.
 class DataCheck {
  public:
   explicit DataCheck(int num_workers) : num_workers_(num_workers) {}
 
-  /// Hashes of the generation before are dropped: the runs that they belong to are made again.
+  /// Drops the hashes of the previous generation, because the runs to which they belong are made
+  /// again.
   void forget() {
     runs_.clear();
     last_runs_.clear();
   }
-  /// A malformed message, such as one with a hash but no tensor, is a fault too.
+  /// Adds a worker's hashes. A malformed message, such as one with a hash but no tensor, is a fault
+  /// too.
   std::optional<ReplicaFault> add(const DataHashes& hashes);
-  /// The worker's loop has ended, and will send no more.
+  /// Records that the worker's loop has ended and will send no more hashes.
   std::optional<ReplicaFault> ended(int worker);
 
  private:

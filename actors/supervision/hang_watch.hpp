@@ -1,12 +1,12 @@
 #pragma once
-/// HangWatch: finds workers that are alive and don't move while others wait for them, and jobs in
-/// which nobody moves. Pure: what the board shows and the time come from outside.
+/// HangWatch: finds workers that are alive but don't move while others wait for them, and jobs in
+/// which no worker moves. It is pure: the caller passes the time and the contents of the board.
 ///
-/// What counts as a move of a worker: its board rows change (a step, a collective, a chip that
-/// begins to wait or comes, a state, a new process), or it compiles or saves and its process gets
-/// time of a core. What counts as one of the job, too: a message to the trainer (a report, a
-/// program, a lease, the end of a loop). What a loop does on the host between two of these isn't
-/// seen.
+/// A worker moves if its board rows change (a step, a collective, a chip that begins or ends a
+/// wait, a state, a new process). A worker that compiles or saves also moves while its process uses
+/// time of a core. The job moves if a worker moves or if the trainer receives a message (a report,
+/// a program, a lease, the end of a loop). HangWatch doesn't see what a loop does on the host
+/// between two of these events.
 
 #include <chrono>
 #include <cstdint>
@@ -21,39 +21,41 @@
 
 namespace weft {
 
-/// What a job shows at a moment.
+/// The facts that a job shows at one time.
 struct HangView {
   std::span<const ActorRow> rows{};
   std::span<const int> awaited{};  ///< workers that the trainer waits for
-  bool running = false;            ///< loops run, so that somebody has to move
-  std::uint64_t messages = 0;      ///< that the trainer has got
+  bool running = false;            ///< loops run, so some worker must move
+  std::uint64_t messages = 0;      ///< number of messages that the trainer has received
   std::function<std::uint64_t(int pid)> core_time{};
 };
 
-/// Workers that hang; none where nothing does.
+/// The workers that hang; empty if none does.
 struct Hang {
   std::vector<int> workers{};
-  bool all = false;  ///< nobody in the job moves, and it isn't known who waits for whom
+  bool all = false;  ///< no worker in the job moves, and it is unknown which one the others wait
+                     ///< for
 };
 
 class HangWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// How often observe() is to be called.
+  /// The interval at which observe() must be called.
   static constexpr std::chrono::milliseconds kPeriod{200};
 
   explicit HangWatch(std::chrono::milliseconds timeout) : timeout_(timeout) {}
 
-  /// Workers that others wait for and that have not moved for the timeout; where there is no such
-  /// wait, and no move in the whole job, all whose loops have not ended. Each hang is told once.
+  /// Returns workers that have not moved for the timeout while others wait for them. If there is no
+  /// such wait and nothing in the job has moved, returns all workers whose loops have not ended.
+  /// Each hang is reported once.
   Hang observe(const HangView& view, Time now);
-  /// The workers begin anew.
+  /// Forgets all observations, because the workers begin again.
   void forget();
 
  private:
   struct Seen {
-    std::string rows;  ///< what they showed
+    std::string rows;  ///< the contents of the rows
     Time since{};
     bool ended = false;
     bool told = false;

@@ -1,4 +1,4 @@
-// The part of JobState that ends a job: after its loops, after a preemption, and when workers don't
+// The part of JobState that ends a job: after its loops, after a preemption, or if workers don't
 // gather in time.
 
 #include <algorithm>
@@ -14,15 +14,16 @@
 namespace weft {
 namespace {
 
-/// The number of workers that a message names at most.
+/// The largest number of workers that a message names.
 constexpr std::size_t kNamesMax = 16;
 
-/// The part of a preempted job's grace in which its processes are ended.
+/// The part of a preempted job's grace that is reserved for ending its processes.
 constexpr std::uint64_t kEndingGraceMs = 1000;
 
 }  // namespace
 
-/// A job whose loops ended because they were told to has not succeeded: it is cancelled.
+/// Ends the job as a success, unless its loops ended because they were told to. That job is
+/// cancelled.
 void JobState::end_well() {
   phase_ = JobPhase::succeeded;
   const auto early =
@@ -41,7 +42,8 @@ void JobState::end_well() {
               .step = early->ended->step};
 }
 
-/// "worker 1 (pid 101) has not joined, worker 2 (pid 102) has not left its loop: ..."
+/// Returns a text such as "worker 1 (pid 101) has not joined, worker 2 (pid 102) has not left its
+/// loop: ...".
 std::string JobState::missing_text(std::span<const Sighting> sightings) const {
   std::vector<std::string> missing;
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
@@ -116,7 +118,7 @@ Actions JobState::paused(int worker, std::uint64_t generation, std::uint64_t ste
   return end_if_paused();
 }
 
-/// A worker whose loop has ended isn't waited for: its process may be gone.
+/// The job doesn't wait for a worker whose loop has ended, because its process may be gone.
 Actions JobState::end_if_paused() {
   std::uint64_t last = 0;
   for (const Worker& worker : workers_) {
@@ -147,8 +149,9 @@ Actions JobState::end_preempted(const std::string& how, const Failure& lost) {
   return fail_with(std::move(failure));
 }
 
-/// Returns the reason if a preempted job ends by this loss: because it doesn't wait for the worker
-/// to come again, or because the SIGTERM that preempted the job has ended the worker, too.
+/// Returns the reason if this loss ends a preempted job. There are two cases: the job doesn't wait
+/// until the worker is started again, or the SIGTERM that preempted the job has also ended the
+/// worker.
 std::optional<std::string> JobState::end_of_preempted(const Failure& lost, bool is_survived) const {
   if (!preempted_) return {};
   if (!is_survived) {

@@ -1,4 +1,4 @@
-// The part of JobState that deals with losses: of processes, of links, and by hangs.
+// The part of JobState that handles losses of processes and links, and hangs.
 
 #include <algorithm>
 #include <csignal>
@@ -13,10 +13,10 @@
 namespace weft {
 namespace {
 
-/// How many processes in a row are started for a worker if none of them joins.
+/// How many processes in a row are started for a worker without one of them joining.
 constexpr int kStartsInVainMax = 10;
 
-/// The number of workers that a message names at most.
+/// The largest number of workers that a message names.
 constexpr std::size_t kNamesMax = 16;
 
 }  // namespace
@@ -80,7 +80,7 @@ Actions JobState::hung(std::span<const Sighting> hanging, const std::string& why
                             .collective = seen.where.collective},
                            true, committed);
     if (over()) {
-      // A job that fails says where its workers hang, too.
+      // The message of a job that fails also says where its other workers hang.
       for (const Sighting& other : hanging) {
         if (terms_.has_processes) all.push_back(action::Kill{.worker = other.worker});
       }
@@ -98,7 +98,7 @@ Actions JobState::hung(std::span<const Sighting> hanging, const std::string& why
   return all;
 }
 
-/// "; so does worker 1 (pid 101) at step 3, it is stopped; worker 2 ..."
+/// Returns a text such as "; so does worker 1 (pid 101) at step 3, it is stopped; worker 2 ...".
 std::string JobState::also_hanging(std::span<const Sighting> hanging, int but) const {
   std::string text;
   std::size_t told = 0;
@@ -152,9 +152,9 @@ Action JobState::come_again(int worker) {
   return action::Backoff{.worker = worker, .ms = delay};
 }
 
-/// The next process is launched when all messages of the process before have come, which is when
-/// its link has ended. The link ends with the process, unless a process that it has forked has it
-/// open too.
+/// Launches the next process after all messages of the previous process have arrived. That is when
+/// its link has ended. The link ends with the process, unless the process has forked another one
+/// that holds the link open.
 Action JobState::launch(int worker) {
   Worker& lost = at(worker);
   lost.place = Place::starting;

@@ -7,10 +7,10 @@
 namespace weft {
 namespace {
 
-/// A later SIGTERM is a request of its own: by someone who doesn't want to wait.
+/// A SIGTERM that comes later than this is a new request, from someone who doesn't want to wait.
 constexpr std::chrono::seconds kOneRequest{2};
 
-/// How long processes may take to end after the job has, before they are killed.
+/// How long processes may take to end after the job has ended, before they are killed.
 constexpr std::chrono::milliseconds kPatienceFailed{1000};
 constexpr std::chrono::milliseconds kPatienceEnded{10000};
 
@@ -64,7 +64,7 @@ void JobOutcome::on_job_ended(std::optional<Failure> failure, Time now) {
   job_failure_ = std::move(failure);
 }
 
-/// A thread that doesn't come back ends with its process only.
+/// A thread that doesn't return can only be ended with its process.
 void JobOutcome::end_if_stuck(Actions& actions) const {
   if (local_loop_runs_ && last_signal_ != 0) actions.push_back(EndProgram{last_signal_});
 }
@@ -73,7 +73,8 @@ JobOutcome::Actions JobOutcome::on_time(Time now) {
   if (!kill_at_ || now < *kill_at_) return {};
   kill_at_.reset();
   Actions actions{KillProcesses{}};
-  // In the background nobody may ever read the output; a pager in front is waited for.
+  // The output of a job in the background may never be read, so it is dropped. A job in the
+  // foreground waits for its pager.
   if (in_background_ || requested_ != EndedBy::loops) actions.push_back(DropOutput{});
   end_if_stuck(actions);
   if (local_loop_runs_) actions.push_back(WarnOfLoop{});
@@ -91,7 +92,8 @@ EndedBy JobOutcome::ended_by() const {
   const std::optional<Failure> why = failure();
   if (!why) return EndedBy::loops;
   if (why->code != Errc::cancelled) return EndedBy::failure;
-  // A job that nobody asked the trainer to cancel was preempted by a worker that got a signal.
+  // If the trainer wasn't asked to cancel the job, a worker that received a signal has preempted
+  // it.
   return requested_ == EndedBy::loops ? EndedBy::signal : requested_;
 }
 

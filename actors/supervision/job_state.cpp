@@ -56,7 +56,7 @@ Actions JobState::joined(int worker, int pid, std::uint64_t committed) {
   at(worker).place = Place::ready;
   at(worker).in_vain = 0;
   at(worker).is_linked = true;
-  ++at(worker).link_grace;  // a LinkGrace for the link before is void
+  ++at(worker).link_grace;  // this cancels a LinkGrace of the previous link
   return start_if_gathered(committed);
 }
 
@@ -175,8 +175,9 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
   return actions;
 }
 
-/// The failure names the worker whose loop ended after the fewest programs, and not `told`, which
-/// may only have found it: what it was about to run isn't among its programs.
+/// The failure names the worker whose loop ended after the fewest programs, not the worker `told`.
+/// That worker may only have noticed the difference: the program that it was about to run isn't
+/// among its counted programs.
 Failure JobState::uneven(const LoopEnded& told, std::string message) const {
   const LoopEnded* first = &told;
   for (const Worker& worker : workers_) {
@@ -189,12 +190,12 @@ Failure JobState::uneven(const LoopEnded& told, std::string message) const {
           .step = first->step};
 }
 
-/// The worker has joined, but can't run the job's loop.
+/// Handles a worker that has joined but can't run the job's loop.
 Actions JobState::unfit(const LoopEnded& ended, std::uint64_t committed) {
   const bool known = ended.worker >= 0 && ended.worker < static_cast<int>(workers_.size());
   if (over() || !known) return {};
   const Worker& worker = at(ended.worker);
-  // The join of the last worker has begun the generation, so that one is looping.
+  // The join of the last worker has begun the generation, so that worker is already looping.
   const bool has_joined = worker.place == Place::ready || worker.place == Place::looping;
   if (!has_joined || worker.ended) return {};
   return lose({.code = static_cast<Errc>(ended.error),

@@ -1,7 +1,7 @@
 #pragma once
-/// Members: the workers that have joined, and the link by which each is reached. Says which of them
-/// an action is for, and whether a sender is one of them. Pure: `Link` is any value that can be
-/// compared.
+/// Members: the workers that have joined, and the link by which each is reached. It decides which
+/// workers an action concerns, and whether a sender is a member. It is pure: `Link` is any type
+/// whose values can be compared.
 
 #include <map>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// Whether the action is told to this worker. Worker 0 joins the parts of checkpoints.
+/// Whether the action is sent to this worker. Only worker 0 joins the parts of checkpoints.
 inline bool is_for(const Action& action, int worker) {
   return std::visit(Overloaded{
                         [&](const action::Asked& asked) { return worker != asked.worker; },
@@ -33,9 +33,9 @@ inline bool is_for(const Action& action, int worker) {
 template <typename Link>
 class Members {
  public:
-  /// Replaces the link that the worker had before.
+  /// Adds the worker's link in place of its previous one.
   void add(int worker, Link link) { links_.insert_or_assign(worker, std::move(link)); }
-  /// The worker whose link this is.
+  /// Returns the worker to which this link belongs.
   template <typename Other>
   std::optional<int> find(const Other& link) const {
     for (const auto& [worker, known] : links_) {
@@ -43,20 +43,22 @@ class Members {
     }
     return {};
   }
-  /// False for a process that was refused, and for one whose worker was started again.
+  /// Whether the link belongs to a member. It doesn't if the process was refused or its worker was
+  /// started again.
   template <typename Other>
   bool has(const Other& link) const {
     return find(link).has_value();
   }
-  /// The link is down. Returns its worker; nothing if it is not a member's link.
+  /// Removes a link that is down. Returns its worker; absent if the link doesn't belong to a
+  /// member.
   template <typename Other>
   std::optional<int> remove(const Other& link) {
     const std::optional<int> worker = find(link);
     if (worker) links_.erase(*worker);
     return worker;
   }
-  /// Calls tell(worker, link) for every member that the action is for. The worker of a Launch is no
-  /// member any more.
+  /// Calls tell(worker, link) for every member that the action concerns. The worker of a Launch
+  /// stops being a member.
   template <typename Tell>
   void tell(const Action& action, const Tell& tell) {
     if (const auto* launch = std::get_if<action::Launch>(&action)) links_.erase(launch->worker);

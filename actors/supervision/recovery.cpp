@@ -9,15 +9,16 @@ namespace weft {
 namespace {
 
 /// After this many equal failures of one worker without a step in between, the program itself is
-/// taken to be wrong, or what it needs to be missing. Other workers may fail in between.
+/// assumed to be wrong, or something that it needs to be missing. Other workers may fail in
+/// between.
 constexpr int kRepeatsMax = 3;
-/// The same for kills from outside before the first step, which on a slow machine may come sooner
-/// than that step: with the delays between them, the job has had minutes for it. Later on, kills
-/// are no sign of a wrong program.
+/// The same limit for kills from outside before the first step. On a slow machine, kills may come
+/// before that step. With the delays between the kills, the job has then had minutes to reach it.
+/// Later kills are no sign of a wrong program.
 constexpr int kKillsMax = 20;
 constexpr std::uint64_t kDelayMaxMs = 60'000;
 
-/// Whether the failure would come again each time that the job is tried.
+/// Whether the failure would happen again each time that the job is tried.
 bool is_wrong_use(Errc code) {
   switch (code) {
     case Errc::invalid_argument:

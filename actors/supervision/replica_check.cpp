@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// The advice of every message.
+/// Every message ends with this advice.
 constexpr const char* kAdvice =
     "look for what isn't the same in every worker: data or random numbers that a replicated tensor "
     "is made of, values of one worker that it computes with, what on_each_chip writes; where there "
@@ -74,7 +74,8 @@ std::optional<ReplicaFault> ReplicaCheck::compare(std::uint64_t number, const St
   return fault;
 }
 
-/// The largest side first; of sides of one size the one with the lowest chip.
+/// Returns the sides. The largest side comes first; among sides of the same size, the one with the
+/// lowest chip comes first.
 std::vector<ReplicaCheck::Chips> ReplicaCheck::sides_of(const std::vector<Shard>& shards) {
   std::map<std::uint64_t, Chips> by_hash;
   for (const Shard& shard : shards) by_hash[shard.hash].push_back(shard.chip);
@@ -110,7 +111,7 @@ ReplicaFault ReplicaCheck::describe(const std::vector<Chips>& sides) const {
   return fault;
 }
 
-/// "chips 4, 5 (worker 1)"
+/// Returns a text such as "chips 4, 5 (worker 1)".
 std::string ReplicaCheck::name(const Chips& chips) const {
   std::vector<int> workers;
   for (const int chip : chips) {

@@ -1,5 +1,5 @@
 #pragma once
-/// ReplicaCheck: compares what chips hold of the same tensors. Pure.
+/// ReplicaCheck: compares the replicas of tensors that chips hold. Pure.
 
 #include <cstdint>
 #include <map>
@@ -14,20 +14,21 @@
 namespace weft {
 
 /// A step's state is compared when all workers have sent their hashes of it. In a generation each
-/// worker sends the hashes of its steps in order, so the first difference found is the first one.
+/// worker sends the hashes of its steps in order, so the difference that is found first is also the
+/// one that happened first.
 class ReplicaCheck {
  public:
   ReplicaCheck(int num_workers, int chips_per_worker)
       : num_workers_(num_workers), chips_per_worker_(chips_per_worker), data_(num_workers) {}
 
-  /// Hashes of other generations don't count: their steps are made again.
+  /// Drops the hashes of other generations, because their steps are made again.
   void begin_generation(std::uint64_t generation) {
     generation_ = generation;
     steps_.clear();
     data_.forget();
   }
-  /// A malformed message, such as one with hashes for chips that the worker doesn't have, is a
-  /// fault too.
+  /// Adds a worker's hashes. A malformed message, such as one with hashes for chips that the worker
+  /// doesn't have, is a fault too.
   std::optional<ReplicaFault> add(const StateHashes& hashes);
   std::optional<ReplicaFault> add(const DataHashes& hashes) {
     return hashes.generation == generation_ ? data_.add(hashes) : std::nullopt;
@@ -45,13 +46,13 @@ class ReplicaCheck {
   using Chips = std::vector<int>;
   using Replicas = std::map<std::uint64_t, std::vector<Shard>>;  // by piece
   struct Step {
-    std::map<int, std::uint64_t> told;  ///< tensors, by worker
-    int complete = 0;                   ///< workers
+    std::map<int, std::uint64_t> told;  ///< number of tensors, by worker
+    int complete = 0;                   ///< number of complete workers
     std::vector<std::pair<std::string, Replicas>> tensors{};
-    std::map<std::string, std::size_t> places{};  ///< of the tensors, by name
+    std::map<std::string, std::size_t> places{};  ///< indices of the tensors, by name
   };
   std::optional<ReplicaFault> compare(std::uint64_t number, const Step& step) const;
-  /// Chips that hold the same of a piece, for each that some hold of it.
+  /// Groups the chips by the hash that they have of a piece.
   static std::vector<Chips> sides_of(const std::vector<Shard>& shards);
   ReplicaFault describe(const std::vector<Chips>& sides) const;
   std::string name(const Chips& chips) const;

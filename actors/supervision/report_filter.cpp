@@ -6,12 +6,12 @@
 namespace weft {
 namespace {
 
-/// The number of reports that each of the three queues keeps. A loop that makes more reports before
-/// its first step, or between the step that all chips have committed and its own, may have some of
-/// them delivered twice.
+/// The number of reports that each of the three queues keeps. If a loop makes more reports before
+/// its first step, or between the step that all chips have committed and its own, some of them may
+/// be delivered twice.
 constexpr std::size_t kKnownMax = 4096;
 
-/// The number of generations whose reports may still come from the log.
+/// The number of generations whose reports may still arrive from the log.
 constexpr std::size_t kBeginsMax = 256;
 
 template <typename Queue, typename Entry>
@@ -32,8 +32,8 @@ void ReportFilter::begin_generation(std::uint64_t generation, std::uint64_t step
   if (begins_.size() > kBeginsMax) begins_.erase(begins_.begin());
 }
 
-/// The begin of the report's generation if its loop made the report before its first step there;
-/// null otherwise, and for the first generation.
+/// Returns the begin of the report's generation if its loop made the report before its first step
+/// in that generation. Returns null otherwise, and for the first generation.
 ReportFilter::Begin* ReportFilter::first_step_of(const Report& report) {
   const auto begun = begins_.find(report.generation);
   if (report.generation <= 1 || begun == begins_.end()) return nullptr;
@@ -71,7 +71,8 @@ bool ReportFilter::is_new(const Report& report) {
     if (begin->next) {
       place.second = (*begin->next)++;
     } else if (last_ && last_->first == place.first) {
-      // The reports that the step itself has made keep their places; this one comes after them.
+      // The reports that the step itself has made keep their places, and this one is placed after
+      // them.
       place.second = std::max(place.second, last_->second + 1);
     }
   }

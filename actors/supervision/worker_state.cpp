@@ -12,12 +12,12 @@
 namespace weft {
 namespace {
 
-/// The number of last runs whose programs are known. A worker can be two runs ahead of another, and
-/// any number where its runs have no collectives.
+/// The number of recent runs whose programs are remembered. A worker can be two runs ahead of
+/// another, or any number if its runs have no collectives.
 constexpr std::size_t kRecentRuns = 4096;
 
-/// The number of last saves whose ends are known. A loop fails at the second save in a row that
-/// fails, so another worker's saves are at most two ahead.
+/// The number of recent saves whose ends are remembered. A loop fails at the second failed save in
+/// a row, so another worker is at most two saves ahead.
 constexpr std::size_t kSavesMax = 8;
 
 }  // namespace
@@ -75,7 +75,8 @@ std::uint64_t WorkerState::pause() {
 
 void WorkerState::end_at(std::uint64_t step) {
   now_.end_at = step;
-  now_.granted = std::numeric_limits<std::uint64_t>::max();  // its grace is the limit now
+  now_.granted = std::numeric_limits<std::uint64_t>::max();  // the grace is now the limit, not the
+                                                             // lease
 }
 
 std::optional<ProgramSeen> WorkerState::asked(std::uint32_t sequence, std::uint64_t run) {

@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-/// More call sites than this come from sizes that never repeat, so they aren't worth keeping.
+/// If there are more call sites than this, they come from sizes that never repeat, so they aren't
+/// worth keeping.
 constexpr std::size_t kPreparedCountMax = 4096;
 
 std::size_t rounded(std::size_t bytes) {
@@ -95,7 +96,7 @@ std::optional<std::uint64_t> CpuChipCollectives::place_in_arena(const std::byte*
 }
 
 void CpuChipCollectives::run(CollectiveCall& call, const ChipCall& of, std::int64_t whole) {
-  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // spreads the bodies' tags over all words
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // spreads the tags of bodies over all words
   call.tag = (body_ + 1) * kOdd + static_cast<std::uint64_t>(whole);
   const CallSite site{encode(call), of.where.file_name(), of.where.line()};
   auto found = prepared_.find(site);
@@ -108,7 +109,7 @@ void CpuChipCollectives::run(CollectiveCall& call, const ChipCall& of, std::int6
     found = prepared_.emplace(site, communicator_.prepare(named)).first;
   }
   communicator_.run(found->second);
-  // Not before: the communicator still refers to a call that failed.
+  // They can't be cleared earlier, because the communicator still refers to a call that failed.
   if (prepared_.size() >= kPreparedCountMax) prepared_.clear();
 }
 

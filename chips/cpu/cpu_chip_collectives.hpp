@@ -11,18 +11,18 @@
 
 namespace weft {
 
-/// Arena memory into which operands and results from elsewhere are copied. More bytes are copied in
-/// pieces of this size, which stay in the caches until they are read.
+/// The size of the arena memory into which operands and results from elsewhere are copied. A larger
+/// operand is copied in pieces of this size, which stay in the caches until they are read.
 inline constexpr std::size_t kStagingBytes = std::size_t{512} << 10;
 
 class CpuChipCollectives final : public ChipCollectives {
  public:
-  /// The communicator is shared with the executor's plans.
+  /// The executor's plans use the same communicator.
   CpuChipCollectives(JobMemory& memory, const Mesh& mesh, int position, int local_index,
                      Communicator& communicator);
 
-  /// Begins a body, by its number among the loop's programs, so that chips that run different
-  /// bodies don't match each other's calls.
+  /// Begins a body. `body` is its number among the loop's programs, so that calls of chips that run
+  /// different bodies don't match.
   Chip& chip_for(std::uint32_t body) {
     body_ = body;
     return chip();
@@ -45,7 +45,7 @@ class CpuChipCollectives final : public ChipCollectives {
     }
   };
 
-  /// `whole`: if the call is for a piece only, the number of elements of the whole; else 0.
+  /// If the call is only for a piece, `whole` is the number of elements of the whole; else 0.
   void run(CollectiveCall& call, const ChipCall& of, std::int64_t whole = 0);
   void carry_out_staged(const ChipCall& call);
   std::optional<std::uint64_t> place_in_arena(const std::byte* data) const;

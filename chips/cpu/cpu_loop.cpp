@@ -15,15 +15,15 @@
 namespace weft {
 namespace {
 
-/// Consecutive ops of a loop that become one piece of code.
+/// Consecutive ops of a loop that become one piece of machine code.
 struct Chain {
   jit::Graph graph{kernels::kernel_path().vectors};
   std::vector<CpuPlan::Operand> streams{};
-  std::map<ValueId, jit::Lane> lanes{};  ///< of the values that it reads or makes
+  std::map<ValueId, jit::Lane> lanes{};  ///< lanes of the values that it reads or makes
   std::vector<OpId> ops{};
 };
 
-/// How often ops read each value.
+/// Counts how often ops read each value.
 class Reads {
  public:
   void add(const Program& program, OpId op) {
@@ -63,22 +63,23 @@ class LoopLoader {
   bool is_tile(ValueId value) const { return plan_.slots[value].place == Place::tile; }
   bool is_added(ValueId value) const { return is_added_by_loops(program_, plan_.slots, value); }
 
-  /// Whether all ops are compiled, and all spreads that they read have rows of one size: then the
-  /// loop runs at once, row by row. Sets `columns`.
+  /// Whether all ops are compiled, and all spreads that they read have rows of the same size. If
+  /// so, the loop runs at once, row by row. Sets `columns`.
   bool runs_at_once();
-  /// False for an op that isn't compiled.
+  /// Returns false for an op that isn't compiled.
   bool add(Chain& chain, OpId op) const;
   jit::Lane lane(Chain& chain, ValueId value) const;
-  /// Whether a value of a chain whose ops read values as `own` says has to be in memory, or in a
-  /// tile for another step of the loop.
+  /// Whether a value of a chain must be in memory, or in a tile for another step of the loop. `own`
+  /// counts the reads by the chain's own ops.
   bool is_read_elsewhere(const Reads& own, ValueId value) const;
   void finish(Chain chain);
   void load_op(OpId op);
   std::optional<std::size_t> fill_operand(OpId op) const;
 
-  /// Where the value lies; of a tile, `offset` is the value's number until place_tiles().
+  /// Returns the place of the value. For a tile, `offset` is the value's number until place_tiles()
+  /// is called.
   CpuPlan::Operand placed(ValueId value) const;
-  /// Of what is read tile by tile.
+  /// Marks an operand as one that is read tile by tile.
   static CpuPlan::Operand tiled(CpuPlan::Operand operand, DType dtype);
   void place_tiles();
 
@@ -87,7 +88,7 @@ class LoopLoader {
   const Program& program_;
   const PlanStep& fused_;
   std::span<const TileBuffer> buffers_;
-  Reads reads_;  ///< of all ops of the loop
+  Reads reads_;  ///< by all ops of the loop
   CpuPlan::Loop loop_;
 };
 
@@ -173,7 +174,8 @@ bool LoopLoader::is_read_elsewhere(const Reads& own, ValueId value) const {
 
 void LoopLoader::finish(Chain chain) {
   if (chain.ops.empty()) return;
-  // Again, now that it is known what has to be stored: each result behind its op's reads.
+  // The ops are added again, because it is now known which results must be stored. Each is stored
+  // after the reads of its op.
   Chain whole;
   Reads own;
   for (const OpId op : chain.ops) own.add(program_, op);
@@ -197,11 +199,13 @@ void LoopLoader::finish(Chain chain) {
   loop_.chains.push_back({std::move(code), std::move(whole.streams)});
 }
 
-/// An operand that the op's kernel reads as one element: a fill that each loop makes for itself.
+/// Returns the operand that the op's kernel reads as a single element. It is a fill, of which each
+/// loop makes one tile.
 std::optional<std::size_t> LoopLoader::fill_operand(OpId op) const {
   const auto operands = program_.op_operands(op);
   const std::size_t first = program_.kind(op) == OpKind::select ? 1 : 0;
-  // A kernel has one such operand, of two or more. To look at values they must all be there.
+  // A kernel has at most one such operand, and only if it has two or more. If kernels check values,
+  // all elements must be there.
   if (source_.checks || operands.size() < 2) return {};
   for (std::size_t i = operands.size(); i-- > first;) {
     if (is_tile(operands[i]) && is_fill(operands[i])) return i;
@@ -229,8 +233,8 @@ CpuPlan::Operand LoopLoader::tiled(CpuPlan::Operand operand, DType dtype) {
   return operand;
 }
 
-/// Compiled ops read and write their tiles in another order than the plan's buffers allow: there
-/// each value has its own.
+/// Compiled ops read and write their tiles in an order that the plan's buffers don't allow, so each
+/// value gets a tile of its own.
 void LoopLoader::place_tiles() {
   std::map<ValueId, std::uint64_t> buffer_of;
   std::uint64_t buffer_bytes = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// The loops over elementwise ops of a plan, as a chip that is a CPU thread runs them.
+/// The loops over elementwise ops of a plan, for a chip that is a CPU thread.
 
 #include <functional>
 
@@ -7,18 +7,18 @@
 
 namespace weft {
 
-/// What load_loop() has to know of the plan that is loaded.
+/// The facts about the loaded plan that load_loop() needs.
 struct LoopSource {
   const Plan& plan;
-  std::function<CpuPlan::Operand(ValueId)> operand{};  ///< where the chip finds a value
-  /// Those of a reduce_scatter's result that loops add, in their order.
+  std::function<CpuPlan::Operand(ValueId)> operand{};  ///< returns the place of a value on the chip
+  /// Returns the operands of a reduce_scatter's result that loops add, in their order.
   std::function<std::vector<CpuPlan::Operand>(ValueId)> addends{};
-  std::function<CpuPlan::Step(OpId)> step{};  ///< an op with its kernel
-  bool checks = false;                        ///< kernels look at their values
-  bool compiles = false;                      ///< ops become machine code together
+  std::function<CpuPlan::Step(OpId)> step{};  ///< returns an op with its kernel
+  bool checks = false;                        ///< kernels check their values
+  bool compiles = false;                      ///< ops are compiled together to machine code
 };
 
-/// The fused loop of the plan's step number `step`.
+/// Returns the fused loop of the plan's step number `step`.
 CpuPlan::Loop load_loop(const LoopSource& source, std::size_t step);
 
 }  // namespace weft

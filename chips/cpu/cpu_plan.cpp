@@ -28,16 +28,16 @@ class PlanLoader {
         checks_(checks) {}
 
   CpuPlan::Step compute_step(OpId op) const;
-  /// The fused loop of the plan's step number `step`.
+  /// Returns the fused loop of the plan's step number `step`.
   CpuPlan::Loop loop(std::size_t step) const;
-  /// Where the chip finds a value.
+  /// Returns the place of a value on the chip.
   CpuPlan::Operand operand(ValueId value) const;
-  /// Those of the result of a reduce_scatter that loops add.
+  /// Returns the operands of a reduce_scatter's result that loops add.
   std::vector<CpuPlan::Operand> addends(ValueId value) const;
 
  private:
   bool is_viewed(ValueId value) const;
-  /// Where a view is read.
+  /// Returns the place where a view is read.
   CpuPlan::Operand viewed(ValueId view) const;
 
   const Plan& plan_;
@@ -89,7 +89,8 @@ std::vector<CpuPlan::Operand> PlanLoader::addends(ValueId value) const {
   return operands;
 }
 
-/// "tanh at digits.cpp:36"; of a loop or a bucket, its first op and how many more there are.
+/// Returns a text such as "tanh at digits.cpp:36". For a loop or a bucket, it has the first op and
+/// the number of further ops.
 std::string text_of(const Program& program, const PlanStep& step, std::string_view name) {
   std::string text(to_string(program.kind(step.first)));
   if (step.count > 1) text += fmt::format(" and {} more", step.count - 1);
@@ -125,7 +126,7 @@ class RangeLoader {
   RangeLoader(const PlanLoader& loader, const Program& program, CpuPlan& loaded)
       : loader_(loader), program_(program), loaded_(loaded) {}
 
-  /// `note`: gives the step that was added last its text.
+  /// `note` sets the text of the step that was added last.
   template <typename Note>
   void begin(const PlanStep& step, const Note& note) {
     for (OpId op = step.first + 1; op < step.end(); ++op) add(op, note);
@@ -154,7 +155,7 @@ class RangeLoader {
     if (program_.kind(op) == OpKind::otherwise) go_on_here();
     test(op, note);
   }
-  /// The next step is the one with which the last test or branch goes on unless it holds.
+  /// Makes the next step the target to which the last test or branch jumps if it doesn't hold.
   void go_on_here() {
     loaded_.steps[waiting_.back()].unless_holds = loaded_.steps.size();
     waiting_.pop_back();
@@ -173,8 +174,8 @@ class RangeLoader {
   const PlanLoader& loader_;
   const Program& program_;
   CpuPlan& loaded_;
-  std::vector<std::int32_t> open_;    // the loops around the step
-  std::vector<std::size_t> waiting_;  // steps that go on with one that isn't loaded yet
+  std::vector<std::int32_t> open_;    // the loops that contain the step
+  std::vector<std::size_t> waiting_;  // steps whose jump target isn't loaded yet
 };
 
 }  // namespace

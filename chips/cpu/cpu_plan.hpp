@@ -1,5 +1,5 @@
 #pragma once
-/// CpuPlan: a plan prepared for a chip that is a CPU thread.
+/// CpuPlan: a plan that is prepared for a chip that is a CPU thread.
 
 #include <array>
 #include <cstddef>
@@ -17,52 +17,53 @@ namespace weft {
 
 struct CpuPlan final : LoadedPlan {
   static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
-  /// The location of a value: in the arena of `chip`, a number in the job's memory; a tile is in
-  /// the executor's scratch memory.
+  /// The location of a value. It is in the arena of `chip`, a number in the job's memory, except
+  /// that a tile is in the executor's scratch memory.
   struct Operand {
     Place place = Place::temp;
     int chip = 0;
-    std::uint64_t offset = 0;      ///< in that memory; for an input or output, its number
-    std::uint64_t within = 0;      ///< of an input or output: the offset in it
+    std::uint64_t offset = 0;      ///< offset in that memory; for an input or output, its number
+    std::uint64_t within = 0;      ///< for an input or output: offset in it
     std::uint64_t tile_bytes = 0;  ///< in a loop: distance between tiles; 0 for a tile buffer
   };
   struct Step {
     kernels::Kernel kernel{};
     std::array<Operand, kOperandCountMax> operands{};
-    std::array<bool, kOperandCountMax> is_fill{};  ///< as in KernelArgs; in a loop only
+    std::array<bool, kOperandCountMax> is_fill{};  ///< as in KernelArgs; only in a loop
     int num_operands = 0;
     Operand result{};
     std::int32_t chain = -1;  ///< in a loop: index in its `chains`; -1: the kernel runs
     std::int32_t call = -1;   ///< index in `calls`
     std::int32_t loop = -1;   ///< index in `loops`
-    /// Index in `ranges` of a loop of the program, which begins or, if `repeats`, ends here. If all
-    /// three are -1 the kernel runs.
+    /// Index in `ranges` of a loop of the program. The loop begins here, or ends here if `repeats`.
+    /// If all three indices are -1, the kernel runs.
     std::int32_t range = -1;
     bool repeats = false;
-    /// With which step to go on unless the kernel's result, pred[], holds; kNever: with the next.
+    /// The step with which to continue if the kernel's result, pred[], doesn't hold. kNever: always
+    /// continue with the next step.
     std::size_t unless_holds = kNever;
-    std::uint32_t text = 0;  ///< what it does and where it is from, in the black box
+    std::uint32_t text = 0;  ///< its text in the black box: what it does and where it comes from
   };
-  /// Several ops of a loop as machine code.
+  /// Several ops of a loop, as machine code.
   struct Chain {
     std::shared_ptr<const jit::ChainCode> code{};
     std::vector<Operand> streams{};
   };
-  /// A spread of which a loop writes each tile before its steps read it.
+  /// A spread. The loop writes each of its tiles before the loop's steps read it.
   struct SpreadTile {
     Spread spread{};
     std::size_t element_bytes = 0;
     Operand from{};
     Operand to{};
   };
-  /// A reduce_scatter's result of which a loop adds each tile before its steps read it.
+  /// A reduce_scatter's result. The loop adds each of its tiles before the loop's steps read it.
   struct AddedTile {
     DType dtype = DType::f32;
     std::vector<Operand> addends{};
     Operand to{};
   };
-  /// A fused loop: writes one tile of each fill that kernels read, then runs its steps tile by
-  /// tile; if a chain is all it has, at once.
+  /// A fused loop. It writes one tile of each fill that kernels read, then runs its steps tile by
+  /// tile. If it consists of one chain, it may run at once.
   struct Loop {
     std::vector<Chain> chains;
     std::vector<Step> fills;
@@ -70,20 +71,21 @@ struct CpuPlan final : LoadedPlan {
     std::vector<SpreadTile> spreads;
     std::vector<AddedTile> sums;
     std::int64_t num_elements = 0;
-    std::int64_t columns = 0;       ///< of a loop that runs at once; else 0
+    std::int64_t columns = 0;       ///< for a loop that runs at once; else 0
     std::size_t scratch_bytes = 0;  ///< for all tiles of the loop
   };
   /// A loop of the program.
   struct Range {
-    Operand number{};         ///< of the iteration, i32
+    Operand number{};         ///< i32 number of the iteration
     std::int64_t length = 1;  ///< 0: a test ends it
     bool reversed = false;
     std::size_t body = 0;  ///< the first step of an iteration
   };
-  /// Elements of a tile: 1 KiB of f32, so that some twenty of them lie in a core's nearest cache.
+  /// The number of elements of a tile. 1 KiB of f32 lets some twenty tiles fit in a core's nearest
+  /// cache.
   static constexpr std::int64_t kTileSize = 256;
 
-  /// An output of Plan::held: until the update_wait it lies in the executor's memory.
+  /// An output of Plan::held. It is in the executor's memory until the update_wait.
   struct Held {
     std::size_t output = 0;
     std::size_t offset = 0;  ///< in the executor's memory
@@ -94,20 +96,20 @@ struct CpuPlan final : LoadedPlan {
   std::vector<Loop> loops;
   std::vector<Range> ranges;
   std::size_t scratch_bytes = 0;
-  std::vector<int> shared_in;  ///< chips in whose arenas this one stores its shared values
-  /// The number of the step before which the plan's update_wait stands, or the number of steps if
-  /// it stands after them all; kNever: the plan has none.
+  std::vector<int> shared_in;  ///< chips whose arenas hold the shared values that this chip stores
+  /// The number of the step after the plan's update_wait; the number of steps if the update_wait is
+  /// last; kNever if the plan has none.
   std::size_t first_update = kNever;
   std::vector<Held> held;
   std::size_t num_inputs = 0;
   std::size_t num_outputs = 0;
-  mutable std::uint64_t runs = 0;  ///< begun; counted by the executor, on the chip's thread
+  mutable std::uint64_t runs = 0;  ///< runs begun; the executor counts them on the chip's thread
 };
 
-/// `checks`: kernels look for NaN and infinity. `shared_begin`: the offset of the region of shared
-/// values in every arena. `events` gets the texts of the steps. Throws mesh_mismatch if the plan is
-/// for another mesh, corrupt if it doesn't verify, unavailable for an op without a kernel, and as
-/// Communicator::prepare().
+/// With `checks`, kernels look for NaN and infinity. `shared_begin` is the offset of the region of
+/// shared values in every arena. `events` gets the texts of the steps. Throws mesh_mismatch if the
+/// plan is for another mesh, corrupt if it doesn't verify, unavailable for an op without a kernel,
+/// and the errors of Communicator::prepare().
 CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
                   std::uint64_t shared_begin, const EventWriter& events, bool checks = false);
 

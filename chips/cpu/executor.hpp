@@ -1,6 +1,6 @@
 #pragma once
-/// Executor: the engine of a chip that is a CPU thread. Runs plans on an arena, resumable at every
-/// collective.
+/// Executor: the engine of a chip that is a CPU thread. It runs plans on an arena, and can pause
+/// and resume at every collective.
 
 #include <memory>
 #include <string>
@@ -10,22 +10,23 @@
 
 namespace weft {
 
-/// The chip's memory is its arena, which all processes of the host have mapped. CAF-free.
+/// The chip's memory is its arena, which all processes of the host have mapped.
 class Executor final : public Engine {
  public:
-  /// `memory`: of the chips of its host. `local_index`: the chip's index among its worker's chips.
-  /// `network`: the way to the chips of other hosts; null: the plans' collectives need none.
+  /// `memory` is that of the host's chips. `local_index` is the chip's index among its worker's
+  /// chips. `network` connects to the chips of other hosts; it is null if the plans' collectives
+  /// need no network.
   Executor(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
            WaitPolicy policy, int local_index = 0,
            std::unique_ptr<CollectiveTier> network = nullptr);
   ~Executor() override;
 
-  /// Why kernels are slower here than they could be, for the log; "" if they aren't.
+  /// Returns why kernels are slower here than they could be, for the log; "" if they aren't.
   static std::string limitation();
 
   int local_index() const override;
   /// From now on the arena gets its memory from this thread's NUMA node, whichever thread reserves
-  /// it.
+  /// the memory.
   void settle() noexcept override;
   void reserve(std::uint64_t offset, std::size_t bytes) override;
   void upload(std::uint64_t offset, std::size_t bytes,

@@ -22,7 +22,7 @@ using Request = httplib::Request;
 using Response = httplib::Response;
 using Handled = httplib::Server::HandlerResponse;
 
-/// A reader of events keeps one for itself.
+/// Each reader of events occupies a thread.
 constexpr std::size_t kThreads = kEventReadersMax + 8;
 constexpr int kReadTimeout_s = 2;
 
@@ -33,7 +33,7 @@ constexpr const char* kPolicy =
 constexpr const char* kTokenMissing =
     "This page needs its token: open the URL that `weft inspect serve` has printed.\n";
 
-/// 128 bits that nobody guesses.
+/// Makes a token of 128 random bits.
 std::string make_token() {
   std::random_device random;
   std::string token;
@@ -41,7 +41,7 @@ std::string make_token() {
   return token;
 }
 
-/// In a time that doesn't tell where they differ.
+/// Compares in a time that doesn't depend on the first difference.
 bool is_same(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned char difference = 0;
@@ -51,7 +51,7 @@ bool is_same(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-/// Absent: "".
+/// Returns the cookie's value; "" if it is absent.
 std::string_view cookie_of(std::string_view header, std::string_view name) {
   while (!header.empty()) {
     const auto end = header.find(';');
@@ -70,8 +70,8 @@ void refuse(Response& response, int status, const std::string& text) {
   response.set_content(text, "text/plain; charset=utf-8");
 }
 
-/// As it is: what is a body, Debian's cpp-httplib compresses by Brotli at its highest level, which
-/// takes seconds for the events of some chips.
+/// Sends the text uncompressed. Debian's cpp-httplib would compress a body by Brotli at its highest
+/// level, which takes seconds for the events of some chips.
 void send(Response& response, std::string text, const char* type) {
   const std::size_t bytes = text.size();
   response.set_content_provider(
@@ -87,7 +87,7 @@ std::int64_t number_of(const std::string& text) {
   return number;
 }
 
-/// One of the places for readers of events, for its lifetime.
+/// Occupies one of the places for readers of events for its lifetime.
 class ReaderPlace {
  public:
   explicit ReaderPlace(std::atomic<int>& taken) : taken_(taken) {
@@ -150,7 +150,7 @@ struct PageServer::Parts {
     return Handled::Handled;
   }
 
-  /// Message after message until the reader has gone.
+  /// Sends messages until the reader has gone.
   void send_events(Response& response) {
     const auto place = std::make_shared<ReaderPlace>(readers);
     if (!place->is_mine()) {
@@ -206,12 +206,12 @@ PageServer::PageServer(PageFeed& feed, int port) : parts_(std::make_unique<Parts
   httplib::Server& server = parts_->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   server.set_tcp_nodelay(true);
-  // By default another server could listen on the same port.
+  // By default, another server could listen on the same port.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  // A connection that waits for a further request would keep a thread.
+  // A connection that waits for another request would occupy a thread.
   server.set_keep_alive_max_count(1);
   server.set_read_timeout(kReadTimeout_s);
   server.set_pre_routing_handler(
@@ -239,7 +239,8 @@ bool PageServer::serve() {
   return parts_->stops;
 }
 
-/// A server that doesn't listen yet takes no notice.
+/// A server that doesn't listen yet would ignore the call, so this first waits until it listens or
+/// has ended.
 void PageServer::stop() {
   parts_->stops = true;
   while (!parts_->server.is_running() && !parts_->has_ended) std::this_thread::yield();

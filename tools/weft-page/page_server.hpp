@@ -1,16 +1,16 @@
 #pragma once
-/// PageServer: a job's page for the browsers of this host.
+/// PageServer: serves a job's page to the browsers of this host.
 ///
 ///   GET /?token=T      302 to /, with a cookie; all others need it, or "Authorization: Bearer T"
 ///   GET /              the page, and its /page.css and /page.js
-///   GET /events        what changes, as server-sent events
-///   GET /timeline      ?after=NS: what happened since then (CLOCK_MONOTONIC)
-///   GET /curves        reports and steps a second
-///   GET /stack         ?actor=NAME: where its thread is
+///   GET /events        changes, as server-sent events
+///   GET /timeline      ?after=NS: events since that time (CLOCK_MONOTONIC)
+///   GET /curves        reports and steps per second
+///   GET /stack         ?actor=NAME: the stack of its thread
 ///   GET /metrics       Prometheus' text format
 ///
-/// Requests for another host's name are refused (421), so that no page of another site can have its
-/// own name lead here; so is any other method (405), and a ninth reader of events (503).
+/// Requests for another host name are refused (421), so that a page of another site can't make its
+/// own name lead here. Other methods (405) and a ninth reader of events (503) are refused too.
 
 #include <memory>
 #include <string>
@@ -23,15 +23,15 @@ inline constexpr int kEventReadersMax = 8;
 
 class PageServer {
  public:
-  /// Listens on 127.0.0.1; port 0: any that is free. Throws io where the port can't be had.
+  /// Listens on 127.0.0.1. Port 0 means any free port. Throws io if the port isn't available.
   PageServer(PageFeed& feed, int port);
   ~PageServer();
   PageServer(const PageServer&) = delete;
   PageServer& operator=(const PageServer&) = delete;
 
-  /// With the token.
+  /// Returns the URL with the token.
   std::string url() const;
-  /// Answers until stop() is called by another thread. False: the system ended it before.
+  /// Answers until another thread calls stop(). Returns false if the system ended it before that.
   bool serve();
   void stop();
 

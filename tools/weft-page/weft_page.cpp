@@ -1,6 +1,6 @@
-/// weft-page: the server of `weft inspect serve`, which starts it. It is a program of its own
-/// because an HTTP server links OpenSSL and Brotli, whose loading would take more than half of the
-/// start of every other weft command.
+/// weft-page: the server that `weft inspect serve` starts. It is a separate program because an HTTP
+/// server links OpenSSL and Brotli, whose loading would take more than half of the start of every
+/// other weft command.
 
 #include <pthread.h>
 #include <unistd.h>
@@ -24,7 +24,8 @@
 namespace weft {
 namespace {
 
-/// SIGINT and SIGTERM wait, in all threads that begin later too, until wait() takes one.
+/// Blocks SIGINT and SIGTERM in all threads, including later ones, so that they stay pending until
+/// wait() takes one.
 class EndSignals {
  public:
   EndSignals() {
@@ -43,7 +44,7 @@ class EndSignals {
   sigset_t set_;
 };
 
-/// Absent where the port can't be had, which is said.
+/// Absent if the port isn't available; the reason is printed.
 std::unique_ptr<PageServer> listen_at(PageFeed& feed, int port) {
   try {
     return std::make_unique<PageServer>(feed, port);

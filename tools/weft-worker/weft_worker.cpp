@@ -1,7 +1,7 @@
 /// weft-worker: a worker process for loops in shared libraries whose host program doesn't call
-/// weft::worker_main(). It has no weft of its own: it loads the library and calls the entry of the
-/// weft inside, which it finds by that copy's ELF note. Started by a Trainer with
-/// scaling.worker_executable = weft::plugin_worker().
+/// weft::worker_main(). It contains no weft of its own. It loads the library and calls the entry of
+/// the weft inside, which it finds by that copy's ELF note. A Trainer with
+/// scaling.worker_executable = weft::plugin_worker() starts it.
 
 #include <dlfcn.h>
 
@@ -30,7 +30,7 @@ std::string required(const char* name) {
   return value;
 }
 
-/// Of the library itself, else of a libweft that it has brought.
+/// Returns the entry of the library itself, or else of a libweft that the library has loaded.
 Entry find_entry(const std::string& library) {
   Entry found = nullptr;
   for (const weft::WeftCopy& copy : weft::weft_copies()) {
@@ -49,7 +49,7 @@ Entry find_entry(const std::string& library) {
 int main() {
   try {
     const std::string library = required("WEFT_LOOP_OBJECT");
-    // Before any constructor of another build runs.
+    // This is checked before any constructor of another build runs.
     weft::require_build(library, required("WEFT_LOOP_BUILD"));
     if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) == nullptr) {
       weft::fail(weft::Errc::not_found, "can't load {}: {}", library, ::dlerror());

@@ -48,7 +48,7 @@ std::vector<std::byte> elements_of(const StateFile& file, const Exported& export
   return elements;
 }
 
-/// The averages that a ParameterAverage has of parameters, by the parameters' names.
+/// Returns the averages that a ParameterAverage has of parameters, by the parameters' names.
 std::map<std::string, std::size_t> averages_of(const StateFile& file) {
   constexpr std::string_view kSuffix = ".average";
   std::map<std::string, std::size_t> averages;

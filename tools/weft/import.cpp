@@ -25,7 +25,8 @@
 namespace weft {
 namespace {
 
-/// A part holds so many bytes of tensors at most, or one tensor: they are in memory at once.
+/// The limit on the bytes of a part's tensors, unless the part is a single tensor. A part is in
+/// memory at once.
 constexpr std::int64_t kPartBytes = std::int64_t{1} << 30;
 
 struct ImportOptions {
@@ -42,7 +43,7 @@ struct Imported {
   std::function<std::vector<std::byte>()> elements{};
 };
 
-/// Types that weft hasn't become the next wider one.
+/// Types that weft doesn't have become the next wider type that it has.
 DType imported_dtype(const FileTensor& tensor) {
   if (tensor.dtype < FileDType::i16) return static_cast<DType>(tensor.dtype);
   for (const DType wider : {DType::f32, DType::i32}) {
@@ -99,7 +100,7 @@ std::vector<Imported> arrays_of(const std::string& path, TensorChoice& choice) {
   return all;
 }
 
-/// The numbers of the first tensor of each part, and of none.
+/// Returns the number of the first tensor of each part, followed by the number of tensors.
 std::vector<std::size_t> divide(const std::vector<Imported>& all) {
   std::vector<std::size_t> begins{0};
   std::int64_t bytes = 0;
@@ -148,7 +149,7 @@ int run(ImportOptions& options) {
           : tensors_of(StateFile::open(options.source), options.choice);
   FileSystem& files = posix_file_system();
   const CheckpointLock lock(options.folder, fmt::format("weft import (pid {})", ::getpid()));
-  // An import that was killed may have left a folder of this name.
+  // An earlier import that was killed may have left a folder of this name.
   remove_unfinished(files, options.folder);
   const std::string unfinished =
       begin_checkpoint(files, options.folder, options.step, "import", options.step);

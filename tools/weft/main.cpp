@@ -1,4 +1,4 @@
-/// The `weft` command: launches jobs and looks into them.
+/// The `weft` command: launches and inspects jobs.
 
 #include <cstdio>
 #include <exception>

@@ -34,12 +34,12 @@ namespace {
 using Json = nlohmann::json;
 
 struct PlanArguments {
-  LaunchOptions launch{};  ///< a plan's file is the only word of its command
+  LaunchOptions launch{};  ///< if it is a plan's file, its path is the only word of the command
   bool json = false;
   ProfileOptions profile{};
 };
 
-/// The ops of a step, each kind once, in the order in which they first come.
+/// Returns the ops of a step, each kind once, in the order of their first occurrence.
 std::string ops_of(const Plan& plan, const PlanStep& step) {
   std::vector<std::string_view> kinds;
   for (OpId op = step.first; op < step.end(); ++op) {
@@ -49,7 +49,7 @@ std::string ops_of(const Plan& plan, const PlanStep& step) {
   return fmt::format("{}", fmt::join(kinds, ", "));
 }
 
-/// An input or an output, as both are shown.
+/// An input or an output. Both are shown in the same way.
 struct Boundary {
   std::string name;
   std::string role;  ///< an input's kind; the input that an output updates, or ""
@@ -225,7 +225,7 @@ bool is_executable(const std::string& path) {
   return std::filesystem::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// What a shell would start for this word. A plan's file isn't executable.
+/// Whether a shell would start a program for this word. A plan's file isn't executable.
 bool is_program(const std::string& word) {
   if (word.find('/') != std::string::npos) return is_executable(word);
   const char* path = std::getenv("PATH");
@@ -236,7 +236,7 @@ bool is_program(const std::string& word) {
   return false;
 }
 
-/// Options may stand behind the file, too.
+/// Takes options that come after the file.
 void take_options(PlanArguments& options) {
   const std::vector<std::string>& words = options.launch.command;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -250,7 +250,7 @@ void take_options(PlanArguments& options) {
   }
 }
 
-/// Of a chip, in 10^9 a second. Empty: `text` is one.
+/// Checks a rate of a chip, in 10^9 per second. Returns "" if the text is valid.
 std::string check_rate(const std::string& text) {
   double rate = 0;
   const char* const end = text.data() + text.size();
@@ -259,7 +259,7 @@ std::string check_rate(const std::string& text) {
   return fmt::format("\"{}\": expected 0.001 to 1e9", text);
 }
 
-/// Returns the one without which the others mean nothing.
+/// Returns the option without which the other ones mean nothing.
 CLI::Option* add_profile_options(CLI::App& command, ProfileOptions& options) {
   CLI::Option* profile =
       command

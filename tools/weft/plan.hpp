@@ -1,12 +1,12 @@
 #pragma once
-/// `weft plan`: what a program's first step, or a dumped plan, runs on its mesh.
+/// `weft plan`: shows what a program's first step, or a plan in a file, runs on its mesh.
 
 #include <CLI/CLI.hpp>
 
 namespace weft {
 
-/// Adds the subcommand; running it sets `code`: 0, or 3 where there is no first step that this
-/// machine can run.
+/// Adds the subcommand. Running it sets `code`: 0, or 3 if there is no first step that this machine
+/// can run.
 void add_plan(CLI::App& app, int& code);
 
 }  // namespace weft

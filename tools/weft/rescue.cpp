@@ -49,14 +49,14 @@ int list(const RescueOptions& options) {
   return 0;
 }
 
-/// The one whose id begins with what was asked for.
+/// Returns the single dead job whose id begins with the given text.
 DeadJob choose(const std::string& asked) {
   std::vector<DeadJob> found;
   for (DeadJob& dead : list_dead_jobs()) {
     if (dead.job.starts_with(asked)) found.push_back(std::move(dead));
   }
   if (found.size() == 1) return found.front();
-  if (found.empty() && !asked.empty()) return find_dead_job(asked);  // says why it isn't one
+  if (found.empty() && !asked.empty()) return find_dead_job(asked);  // throws the reason
   std::vector<std::string> jobs;
   for (const DeadJob& dead : found) jobs.push_back(dead.job);
   fail(Errc::not_found, "{}",
@@ -65,7 +65,7 @@ DeadJob choose(const std::string& asked) {
                                    found.size(), fmt::join(jobs, ", ")));
 }
 
-/// The memory is needed no more.
+/// Removes the job's memory, which is no longer needed.
 std::vector<std::string> remove_memory(const std::string& job) {
   for (const JobRemains& remains : find_remains()) {
     if (remains.job == job) return remove_remains(remains, true);

@@ -1,11 +1,11 @@
 #pragma once
-/// weft rescue: makes a checkpoint of the last step of a job whose processes are dead.
+/// `weft rescue`: makes a checkpoint of the last step of a job whose processes are dead.
 
 #include <CLI/CLI.hpp>
 
 namespace weft {
 
-/// `code`: the exit code once it has run.
+/// Adds the subcommand. Running it sets `code`.
 void add_rescue(CLI::App& app, int& code);
 
 }  // namespace weft

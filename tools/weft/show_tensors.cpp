@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// "[{"data"}, {}]"; "" where it isn't known.
+/// Returns a text such as "[{"data"}, {}]"; "" if the layout isn't known.
 std::string layout(const FileTensor& tensor, const StateFile& file) {
   if (!tensor.sharding || !file.mesh()) return "";
   return tensor.sharding->to_string(*file.mesh(), tensor.shape.size());
@@ -37,7 +37,7 @@ std::int64_t total_bytes(const StateFile& file) {
   return bytes;
 }
 
-/// What verify_checkpoint() found; of other programs' files nothing can be said.
+/// Returns the faults that verify_checkpoint() finds. Files of other programs can't be verified.
 std::vector<std::string> faults_of(const StateFile& file) {
   const CheckpointManifest* manifest = file.checkpoint();
   if (manifest == nullptr) {
@@ -52,7 +52,7 @@ std::string text_of(const Json& json) {
   return visible(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-/// The place in its data from which the loader continues.
+/// Returns the loader's position in its data, from which it continues.
 Json to_json(const StoredLoader& loader) {
   return {
       {"dataset", loader.dataset}, {"items", loader.num_items}, {"batch_size", loader.batch_size},
@@ -126,7 +126,7 @@ void print(const StateFile& file) {
   table.print();
 }
 
-/// A whole checkpoint of a folder, and what was saved with it.
+/// A whole checkpoint of a folder, with the notes that were saved with it.
 struct Listed {
   CheckpointEntry entry{};
   SavedNotes notes{};
@@ -148,8 +148,8 @@ std::vector<Listed> checkpoints_in(const std::string& folder) {
   return all;
 }
 
-/// Shows the checkpoints of a folder, and which is the best by the metric by which the job of the
-/// newest compared them.
+/// Shows the checkpoints of a folder. The best one is marked, by the metric that the newest
+/// checkpoint's job used.
 int show_checkpoints(const std::string& folder, const std::vector<Listed>& all, bool json) {
   const SavedNotes& last = all.back().notes;
   const auto best =

@@ -34,13 +34,13 @@ const CLI::App* command_of(const CLI::App& app, const std::string& word) {
   return all.empty() ? nullptr : all.front();
 }
 
-/// Whether the option takes the word behind it.
+/// Whether the option takes the following word as its value.
 bool takes_value(const CLI::App& app, const std::string& word) {
   const CLI::Option* option = app.get_option_no_throw(word);
   return option != nullptr && option->get_items_expected_max() > 0;
 }
 
-/// ": did you mean launch?"; `otherwise` where no name is near enough to be a slip.
+/// Returns a text such as ": did you mean launch?", or `otherwise` if no name is similar enough.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& names,
                          const char* otherwise) {
   constexpr std::size_t kBeginningMin = 3;

@@ -1,5 +1,5 @@
 #pragma once
-/// Suggestions for words that the command line doesn't have.
+/// Suggestions for unknown words on a command line.
 
 #include <string>
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace weft {
 
-/// About the first of the words that no command of `app` and no option knows, as "there is no
-/// command \"lunch\": did you mean launch? weft has ..."; "" where that isn't what is wrong.
+/// Describes the first word that no command of `app` and no option knows: "there is no command
+/// \"lunch\": did you mean launch? weft has ...". Returns "" if the error isn't an unknown word.
 std::string say_unknown(const CLI::App& app, const std::vector<std::string>& words);
 
-/// The words as `app` takes them: those of mpirun that have another name here (-np) replaced, up
-/// to the program that is launched.
+/// Returns the words as `app` takes them: options of mpirun that have another name here (-np) are
+/// replaced, up to the program that is launched.
 std::vector<std::string> translated(const CLI::App& app, std::vector<std::string> words);
 
 }  // namespace weft

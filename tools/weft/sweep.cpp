@@ -28,12 +28,12 @@ struct SweepOptions {
   bool json = false;
 };
 
-/// A job, and what has become of it.
+/// A job, and what has happened to it.
 struct Swept {
   JobRemains remains;
   bool is_to_go = false;
   bool removed = false;
-  std::vector<std::string> left;  ///< what couldn't be removed
+  std::vector<std::string> left;  ///< files that couldn't be removed
 };
 
 Json to_json(const Swept& swept) {
@@ -73,12 +73,13 @@ void print(const std::vector<Swept>& all, const SweepOptions& options) {
   }
 }
 
-/// Those that are kept for a rescue are dead, too, and go if they are named.
+/// Whether the job is dead. Jobs that are kept for a rescue are dead too, and are removed if they
+/// are named.
 bool is_dead(const JobRemains& remains) {
   return remains.life == JobLife::dead || remains.life == JobLife::kept;
 }
 
-/// Whether each job that was asked for is there and dead; says of each other what it is.
+/// Whether each job that was asked for exists and is dead. Prints the state of every other job.
 bool all_dead(const std::vector<JobRemains>& found, const std::vector<std::string>& asked) {
   bool all = true;
   for (const std::string& job : asked) {
@@ -97,7 +98,7 @@ bool all_dead(const std::vector<JobRemains>& found, const std::vector<std::strin
   return all;
 }
 
-/// Removes what killed saves have left in folders of the user's.
+/// Removes the files that killed saves have left in folders that the user names.
 int sweep_folders(const SweepOptions& options) {
   std::vector<std::string> swept;
   for (const std::string& folder : options.folders) {

@@ -1,13 +1,13 @@
 #pragma once
-/// `weft sweep`: removes what dead jobs have left.
+/// `weft sweep`: removes the files that dead jobs have left.
 
 #include <CLI/CLI.hpp>
 
 namespace weft {
 
-/// Adds the subcommand; `code` gets its exit code: 0 when nothing dead is left (or was to be
-/// removed, with --dry-run), 1 when something could not be removed, a lock could not be asked for,
-/// or a job that was named isn't there or isn't dead.
+/// Adds the subcommand. `code` receives its exit code: 0 if nothing dead remains (or, with
+/// --dry-run, would remain); 1 if something could not be removed, a lock could not be tested, or a
+/// named job doesn't exist or isn't dead.
 void add_sweep(CLI::App& app, int& code);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
-/// TensorChoice: which tensors `weft export` and `weft import` take, under which names, as which
-/// dtype.
+/// TensorChoice: decides which tensors `weft export` and `weft import` take, under which names, and
+/// with which dtype.
 
 #include <optional>
 #include <regex>
@@ -18,16 +18,16 @@ class TensorChoice {
  public:
   /// Adds --filter, --rename and --cast.
   void add_options(CLI::App& command);
-  /// Compiles the patterns that were given. Throws invalid_argument for one that is none, and for
-  /// another dtype than --cast takes.
+  /// Compiles the given patterns. Throws invalid_argument for an invalid pattern, and for a dtype
+  /// that --cast doesn't take.
   void prepare();
 
-  /// Whether --filter takes it; without one, all are taken.
+  /// Whether --filter takes the tensor. Without a filter, all tensors are taken.
   bool takes(const std::string& name) const;
-  /// Its name after all --rename. Throws invalid_argument for one without a letter left, and for
-  /// one that another tensor has got.
+  /// Returns the tensor's name after all --rename options. Throws invalid_argument for a name that
+  /// becomes empty, and for a name that another tensor has.
   std::string rename(const std::string& name);
-  /// The dtype that --cast gives elements of this one.
+  /// Returns the dtype to which --cast converts elements of this dtype.
   DType cast(DType dtype) const;
 
  private:
@@ -40,7 +40,7 @@ class TensorChoice {
   std::map<std::string, std::string> given_;  ///< by new name
 };
 
-/// Elements of one dtype as those of another.
+/// Converts elements from one dtype to another.
 std::vector<std::byte> cast_elements(std::vector<std::byte> elements, DType from, DType to);
 
 }  // namespace weft

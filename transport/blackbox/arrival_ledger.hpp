@@ -1,10 +1,10 @@
 #pragma once
-/// ArrivalLedger: who keeps a chip waiting in its collectives, summed up over a run.
+/// ArrivalLedger: records which chips keep a chip waiting in its collectives, summed over a run.
 ///
-/// A chip that finds all others there at its first look came last. Else the last was the one at
-/// which its look over the peers, which always has the same order, was stuck when it went on: those
-/// before it had been seen, those after it were there by then. So each chip writes only its own
-/// ledger.
+/// A chip looks over its peers always in the same order. If it finds all of them there at its first
+/// look, it came last itself. Otherwise the peer that came last is the one at which its final look
+/// was stuck: peers before that one had already been seen, and peers after it were there when it
+/// arrived. So each chip writes only its own ledger.
 
 #include <algorithm>
 #include <bit>
@@ -15,20 +15,21 @@
 
 namespace weft {
 
-/// How a chip's wait in a collective went.
+/// How long a chip waited in a collective, and for which chip.
 struct ChipArrival {
   int last_chip = -1;        ///< -1: this chip came last
-  std::uint64_t waited = 0;  ///< ticks
+  std::uint64_t waited = 0;  ///< in ticks
 };
 
-/// Used by the chip's thread; a value.
+/// A value. Only the chip's thread may use it.
 class ArrivalLedger {
  public:
-  ArrivalLedger() = default;  ///< writes nothing
+  ArrivalLedger() = default;  ///< makes a ledger that writes nothing
   explicit ArrivalLedger(box_format::ChipPageV1& page, box_format::LedgerEntryV1* entries)
       : page_(&page), entries_(entries) {}
 
-  /// The entry of the calls with this text; the last one is for all that find no other.
+  /// Returns the entry of the calls with this text. The last entry is shared by all calls that find
+  /// no other one.
   std::uint32_t entry_of(std::uint32_t text) const {
     constexpr std::uint32_t kLast = box_format::kLedgerEntries - 1;
     if (entries_ == nullptr) return 0;

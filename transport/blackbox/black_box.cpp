@@ -36,14 +36,15 @@ struct Copy {
   std::uint64_t words[4] = {};
 };
 
-/// False: there is none, or it is being written.
+/// Copies a record. Returns false if the record is empty or being written.
 bool copy(const RecordV1& record, Copy& out) {
   out.tick = load_field(record.words[0]);
   for (int i = 1; i < 4; ++i) out.words[i] = load_field(record.words[i]);
   return out.tick > box_format::kBusy && load_field(record.words[0]) == out.tick;
 }
 
-/// Those between two writes; after a bounded number of tries what there is.
+/// Copies the clock pairs between two writes. After a bounded number of failed tries, returns what
+/// it read last.
 std::vector<ClockPairV1> copy_pairs(const BoxHeaderV1& header) {
   constexpr int kTryCount = 100;
   std::vector<ClockPairV1> pairs;
@@ -278,7 +279,7 @@ TraceLevel BlackBox::level() const { return static_cast<TraceLevel>(load_field(h
 TickScale BlackBox::scale() const {
   std::vector<ClockPairV1> pairs = copy_pairs(header());
   const std::string here = read_boot_id();
-  // The young job of this host has one pair, which gives no rate.
+  // A job of this host that has just begun has only one pair, which gives no rate.
   if (pairs.size() == 1 && !here.empty() && here == boot_id()) {
     pairs.push_back(read_clock_pair(sizes_.ticks));
   }

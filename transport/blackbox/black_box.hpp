@@ -1,5 +1,5 @@
 #pragma once
-/// BlackBox: reads what the threads of a job did last, from the job's segment or from a copy of it
+/// BlackBox: reads the last actions of a job's threads, from the job's segment or from a copy of it
 /// in a run folder.
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-/// Checked against the mapping.
+/// The sizes of a box, checked against the mapping.
 struct BoxSizes {
   TickSource ticks = TickSource::monotonic;
   int num_workers = 0;
@@ -27,10 +27,10 @@ struct BoxSizes {
 BoxSizes read_box_sizes(const Segment& segment);
 
 enum class RingKind : std::uint8_t { chip, loop, link, shared };
-/// "chip", "loop", "link", "threads".
+/// Returns "chip", "loop", "link" or "threads".
 std::string_view to_string(RingKind kind) noexcept;
 
-/// Whose ring it is: of a chip, or of a worker (-1: the trainer).
+/// Identifies a ring by its owner: a chip, or a worker (-1: the trainer).
 struct RingId {
   RingKind kind = RingKind::chip;
   int owner = 0;
@@ -40,18 +40,20 @@ struct RingId {
 
 /// The waits of one chip in one collective call of a plan.
 struct LedgerEntry {
-  std::string_view text{};  ///< as that of `enter`; "" for calls that found no entry of their own
+  std::string_view text{};  ///< the text of its `enter` events; "" for calls that have no entry of
+                            ///< their own
   std::uint64_t count = 0;
-  std::uint64_t times_last = 0;  ///< it came last
+  std::uint64_t times_last = 0;  ///< how often this chip came last
   std::uint64_t waited_ns = 0;
   struct Bucket {
-    std::uint64_t from_ns = 0;  ///< waited as long, or longer up to the next bucket's
+    std::uint64_t from_ns = 0;  ///< begin of the bucket: its waits took from this up to the next
+                                ///< bucket's begin
     std::uint64_t count = 0;
   };
   std::vector<Bucket> waits{};
 };
 
-/// Of all calls of a chip.
+/// The sums over all calls of a chip.
 struct LedgerSums {
   std::uint64_t calls = 0;
   std::uint64_t times_last = 0;
@@ -59,18 +61,19 @@ struct LedgerSums {
 };
 LedgerSums sum_up(std::span<const LedgerEntry> ledger);
 
-/// What a chip does, or did last: a step of its plan.
+/// The step of its plan that a chip is in, or was in last.
 struct Position {
-  std::string_view text{};  ///< as that of `plan_step`; "" before the first
-  std::uint32_t index = 0;  ///< of the plan's step
+  std::string_view text{};  ///< text of the `plan_step` event; "" before the first one
+  std::uint32_t index = 0;  ///< index of the step in the plan
 };
 
-/// Used by one thread at a time. Texts and events' texts live as long as it does.
+/// Only one thread may use it at a time. The texts that it returns, and those of its events, live
+/// as long as it does.
 class BlackBox {
  public:
   /// Maps the box of a job, read-only. Throws not_found, version or corrupt.
   static BlackBox open(std::string_view job);
-  /// A copy. Throws as open(), and io.
+  /// Reads a copy. Throws the errors of open(), and io.
   static BlackBox open_file(const std::string& path);
   static BlackBox from_bytes(std::span<const std::byte> bytes);
 
@@ -80,23 +83,24 @@ class BlackBox {
   TraceLevel level() const;
   std::string job() const;
   std::string host() const;
-  std::string boot_id() const;  ///< of the host's kernel: /proc/sys/kernel/random/boot_id
+  std::string boot_id() const;  ///< /proc/sys/kernel/random/boot_id of the host
 
-  /// Rings whose owner has come.
+  /// Returns the rings whose owner has joined.
   std::vector<RingId> rings() const;
-  /// The events of a ring, oldest first, without those that are being written.
+  /// Returns the events of a ring, oldest first, except those that are being written.
   std::vector<Event> events(RingId ring) const;
-  /// How many were ever written to it: the ring keeps the last.
+  /// Returns how many events were ever written to the ring, which keeps only the last ones.
   std::uint64_t written(RingId ring) const;
   Position position(int chip) const;
-  /// Who kept this chip waiting, since the job began. Calls that it hasn't made are left out.
+  /// Returns which chips kept this chip waiting since the job began. Calls that the chip hasn't
+  /// made are left out.
   std::vector<LedgerEntry> ledger(int chip) const;
   std::vector<std::uint64_t> waited_for_ns(int chip) const;  ///< by chip
-  /// Of its owner's last event.
+  /// Returns the step of the owner's last event.
   std::uint64_t step(RingId ring) const;
 
-  /// The clocks of the host. They are read anew by each call, since a trainer that lives adds to
-  /// them; `events` does so itself.
+  /// Returns the clocks of the host. Each call reads them again, because a live trainer adds to
+  /// them. events() does so itself.
   TickScale scale() const;
 
  private:

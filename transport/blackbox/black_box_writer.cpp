@@ -49,7 +49,7 @@ void require_valid(const BlackBoxOptions& options) {
 
 }  // namespace
 
-/// The texts of a process, and where its rings are.
+/// The texts of a process, and its rings.
 struct BlackBoxWriter::Process {
   Process(std::byte* memory, int number)
       : page(*reinterpret_cast<ProcessPageV1*>(memory)),

@@ -1,9 +1,9 @@
 #pragma once
 /// BlackBoxWriter: a process's part in the black box of its job.
 ///
-/// The box outlives the processes: whoever looks later reads what each thread did last. The trainer
-/// makes it; each process reserves the memory of its own rings, so that a full /dev/shm is an error
-/// there and not a SIGBUS in a step.
+/// The box outlives the processes, so a later reader sees what each thread did last. The trainer
+/// makes the box. Each process reserves the memory of its own rings. Therefore a full /dev/shm
+/// causes an error there, and not a SIGBUS in a step.
 
 #include <map>
 #include <memory>
@@ -25,7 +25,7 @@ struct BlackBoxOptions {
   TickSource ticks = find_tick_source();
 };
 
-/// WEFT_TRACE: off, full, or, where it isn't set, sampled. Throws invalid_argument.
+/// Parses WEFT_TRACE: off, full, or sampled if it isn't set. Throws invalid_argument.
 TraceLevel trace_level_of_environment();
 
 class BlackBoxWriter {
@@ -33,7 +33,7 @@ class BlackBoxWriter {
   /// "weft-<job>-box".
   static std::string segment_name(std::string_view job);
 
-  /// Throws invalid_argument for counts that no box has, and as Segment.
+  /// Throws invalid_argument for counts that no box has, and the errors of Segment.
   static BlackBoxWriter create(const BlackBoxOptions& options);
   static BlackBoxWriter anonymous(const BlackBoxOptions& options);
   /// Throws not_found, version or corrupt.
@@ -42,15 +42,16 @@ class BlackBoxWriter {
   BlackBoxWriter(BlackBoxWriter&&) noexcept;
   ~BlackBoxWriter();
 
-  /// Writers of the rings of a worker, or with -1 of the trainer, and of a chip, whose texts are
-  /// this worker's. The first call for each reserves memory, and throws no_space.
+  /// These return writers of rings: of a worker's rings (-1: the trainer's), and of the ring of a
+  /// chip, whose texts belong to this worker. The first call for each reserves memory, and throws
+  /// no_space.
   EventWriter loop(int worker);
   EventWriter link(int worker);
-  EventWriter shared(int worker);  ///< any thread of the process
+  EventWriter shared(int worker);  ///< for any thread of the process
   EventWriter chip(int chip, int worker);
   ArrivalLedger ledger(int chip);
 
-  /// For readers to tell the time; called each second by the trainer.
+  /// Adds a pair by which readers convert ticks to time. The trainer calls it each second.
   void add_clock_pair();
   void set_level(TraceLevel level);
 

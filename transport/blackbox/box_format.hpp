@@ -13,13 +13,13 @@
 /// A record's words, low bits first:
 ///   0  tick, written last; 0: there is none, 1: being written by a thread that shares the ring
 ///   1  kind:8 flags:8 peer:16 text:32            peer 0xffff: none
-///   2  number:48 step:16                         of the step the low bits
-///   3  value                                     of `leave` in ticks, else as event.hpp says
+///   2  number:48 step:16                         the low bits of the step
+///   3  value                                     ticks for `leave`, else as event.hpp says
 ///
-/// A text is its length in two bytes, then that many of UTF-8. Its id is the number of its process
-/// times kTextBytes, plus its place in the area; 0: no text. Texts are only added.
+/// A text is its length in two bytes, then that many bytes of UTF-8. Its id is the number of its
+/// process times kTextBytes, plus its place in the area; 0: no text. Texts are only added.
 ///
-/// Memory of a process or chip exists once its bit in `present` is set. A change of any of this
+/// The memory of a process or chip exists when its bit in `present` is set. A change of any of this
 /// needs a new version; golden file: tests/golden/box-v1.bin.
 
 #include <cstddef>
@@ -55,7 +55,7 @@ struct BoxHeaderV1 {
   std::uint32_t record_bytes;
   std::int32_t num_workers;
   std::int32_t num_chips;
-  std::uint32_t clock;  ///< what ticks are: 0 CLOCK_MONOTONIC in ns, 1 the processor's counter
+  std::uint32_t clock;  ///< source of ticks: 0 CLOCK_MONOTONIC in ns, 1 the processor's counter
   std::uint32_t level;  ///< TraceLevel; may be changed at any time
   std::uint32_t zero;
   char job[64];
@@ -63,7 +63,7 @@ struct BoxHeaderV1 {
   char boot_id[40];
   std::uint64_t present[9];     ///< bit n: process n; bit 1 + num_workers + n: chip n
   std::uint64_t pair_sequence;  ///< odd while a pair is written
-  std::uint64_t pair_count;     ///< written so far; the first stays, then the last 63
+  std::uint64_t pair_count;     ///< number of pairs written; the first is kept, and the last 63
   ClockPairV1 pairs[kClockPairs];
   char reserved[2264];
 };
@@ -76,16 +76,16 @@ struct RecordV1 {
 };
 static_assert(sizeof(RecordV1) == 32);
 
-/// Written by the ring's owner.
+/// Only the ring's owner writes it.
 struct alignas(128) RingHead {
-  std::uint64_t next;      ///< number of the next event: as many were written
-  std::uint64_t step;      ///< the owner's
-  std::uint64_t position;  ///< text:32 of the plan's step that runs, index:32 of it
+  std::uint64_t next;      ///< number of the next event, and of events written
+  std::uint64_t step;      ///< the owner's step
+  std::uint64_t position;  ///< of the plan's current step: text:32, index:32
 };
 static_assert(sizeof(RingHead) == 128);
 
 struct TextAreaV1 {
-  std::uint64_t used;  ///< bytes of the area, with this word
+  std::uint64_t used;  ///< used bytes of the area, including this word
   char bytes[kTextBytes - 8];
 };
 static_assert(sizeof(TextAreaV1) == kTextBytes);
@@ -101,19 +101,19 @@ static_assert(sizeof(ProcessPageV1) == 4096);
 struct ChipPageV1 {
   RingHead head;
   char reserved[2048 - sizeof(RingHead)];
-  std::uint64_t waited_for[kChipCountMax];  ///< ticks, by chip
+  std::uint64_t waited_for[kChipCountMax];  ///< in ticks, by chip
 };
 static_assert(sizeof(ChipPageV1) == 4096);
 
-/// Of one collective call of a plan, by the chip alone.
+/// The waits in one collective call of a plan. Only the chip writes it.
 struct LedgerEntryV1 {
   static constexpr std::uint32_t kBuckets = 25;
   std::uint64_t count;
-  std::uint64_t times_last;  ///< this chip found all others there
-  std::uint64_t waited;      ///< ticks
+  std::uint64_t times_last;  ///< how often this chip found all others there
+  std::uint64_t waited;      ///< in ticks
   std::uint32_t text;
-  /// By ticks waited: bucket b has those of 2^(b + 7) to 2^(b + 8), the first also fewer, the last
-  /// also more.
+  /// Counts by ticks waited. Bucket b counts waits of 2^(b + 7) to 2^(b + 8) ticks. The first
+  /// bucket also counts shorter waits, and the last one also longer ones.
   std::uint32_t histogram[kBuckets];
 };
 static_assert(sizeof(LedgerEntryV1) == 128);

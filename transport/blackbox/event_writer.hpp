@@ -1,13 +1,14 @@
 #pragma once
 /// EventWriter: writes the events of one ring of a black box. Invariants:
 ///
-/// 1. A ring has one writer at a time, the thread that drives its actor, except the shared ring of
-///    a process, whose threads each claim a number and then the record.
+/// 1. A ring has one writer at a time, the thread that drives its actor. The shared ring of a
+///    process is the exception: each of its threads claims a number and then the record.
 /// 2. Word 0 of a record is cleared before its other words are written, and set to the tick after
-///    them. So a record counts if its word 0 is a tick, and the same one, before and after a reader
-///    has read the others. A writer that dies in a write loses that record only.
-/// 3. In the shared ring a claim exchanges word 0 with kBusy; who finds kBusy there, because the
-///    ring went round before the other thread went on, drops its event.
+///    them. So a reader accepts a record only if word 0 is a tick, and the same tick before and
+///    after it has read the other words. A writer that dies during a write loses only that record.
+/// 3. In the shared ring, a claim exchanges word 0 with kBusy. A thread may find kBusy there,
+///    because the ring has wrapped around before the other thread has continued. It then drops its
+///    event.
 /// 4. Writing takes a bounded number of steps and no lock.
 
 #include <cstdint>
@@ -21,14 +22,14 @@
 
 namespace weft {
 
-/// How much is written; any process may change it while the job runs.
+/// How many events are written. Any process may change it while the job runs.
 enum class TraceLevel : std::uint32_t {
   off = 0,
-  sampled = 1,  ///< of plan steps those in a plan's first 3 runs, and in each 16th step
+  sampled = 1,  ///< plan steps only in a plan's first 3 runs and in every 16th step
   full = 2,
 };
 
-/// What an event says besides its kind; see event.hpp. `text`: from intern().
+/// The fields of an event except its kind; see event.hpp. `text` is a result of intern().
 struct EventFields {
   std::uint64_t number = 0;
   std::uint64_t value = 0;
@@ -37,11 +38,11 @@ struct EventFields {
   std::uint8_t flags = 0;
 };
 
-/// A value that is copied to all who write for one actor. The BlackBoxWriter that it is from must
-/// outlive it.
+/// A value that is copied to all threads that write for one actor. The BlackBoxWriter that made it
+/// must outlive it.
 class EventWriter {
  public:
-  EventWriter() = default;  ///< writes nothing
+  EventWriter() = default;  ///< makes a writer that writes nothing
 
   bool is_on() const { return head_ != nullptr && level() != TraceLevel::off; }
   TraceLevel level() const {
@@ -52,7 +53,7 @@ class EventWriter {
   void put(EventKind kind, const EventFields& fields = {}) const {
     if (is_on()) put_at(now(), kind, fields);
   }
-  /// `tick`: now() of this moment.
+  /// `tick` is the current now().
   void put_at(std::uint64_t tick, EventKind kind, const EventFields& fields) const {
     const std::uint64_t number = is_shared_ ? claim() : load_field(head_->next);
     box_format::RecordV1& record = records_[number & mask_];
@@ -68,16 +69,16 @@ class EventWriter {
     if (!is_shared_) store_field(head_->next, number + 1);
   }
 
-  /// The step that later events show.
+  /// Sets the step that later events show.
   void step(std::uint64_t step) const {
     if (head_ != nullptr) store_field(head_->step, step);
   }
-  /// What the chip does now: `index` among a plan's steps.
+  /// Shows the chip's current step: its `index` in the plan.
   void position(std::uint32_t text, std::uint32_t index) const {
     if (head_ != nullptr) store_field(head_->position, std::uint64_t{index} << 32 | text);
   }
 
-  /// Not in a step: see TextArea.
+  /// Returns a text's id. Don't call it during a step; see TextArea.
   std::uint32_t intern(std::string_view text, bool is_record = false) const {
     return texts_ == nullptr ? 0 : texts_->intern(text, is_record);
   }
@@ -94,7 +95,7 @@ class EventWriter {
 
   box_format::RingHead* head_ = nullptr;
   box_format::RecordV1* records_ = nullptr;
-  std::uint32_t mask_ = 0;  ///< of a number, for its record
+  std::uint32_t mask_ = 0;  ///< maps a number to its record
   bool is_shared_ = false;
   TickSource source_ = TickSource::monotonic;
   const std::uint32_t* level_ = nullptr;

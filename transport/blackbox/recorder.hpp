@@ -1,6 +1,6 @@
 #pragma once
-/// Recorder: where an actor writes what it does. Its row of the board shows the present, its ring
-/// of the black box keeps the past.
+/// Recorder: the place where an actor records what it does. Its row of the board shows the present,
+/// and its ring of the black box keeps the past.
 
 #include <cstdint>
 #include <optional>
@@ -14,10 +14,10 @@
 
 namespace weft {
 
-/// A value, of any of which a default one writes nothing.
+/// A value. Each member that is default-constructed writes nothing.
 struct Recorder {
   Recorder() = default;
-  /// A row without a ring is enough for who only wants to be seen.
+  /// A row without a ring is enough for an actor that must only be visible.
   Recorder(const BoardWriter& row, const EventWriter& ring = {}, const ArrivalLedger& waits = {})
       : board(row), events(ring), ledger(waits) {}
 
@@ -35,8 +35,8 @@ struct Recorder {
   ArrivalLedger ledger;
 };
 
-/// For its lifetime the actor is in a state; afterwards it is in the one before. The beginning and
-/// the end are events of a kind.
+/// For its lifetime the actor is in a state; afterwards it is in the previous state again. The
+/// beginning and the end are events of a kind.
 class StateScope {
  public:
   StateScope(const Recorder& recorder, ActorState state, EventKind kind, const EventFields& fields)
@@ -48,7 +48,7 @@ class StateScope {
     recorder_.board.state(state);
     recorder_.events.put(kind, fields);
   }
-  /// Without events.
+  /// Makes a scope that writes no events.
   StateScope(const Recorder& recorder, ActorState state)
       : recorder_(recorder), before_(recorder.board.state()) {
     recorder_.board.state(state);
@@ -80,7 +80,7 @@ class StateScope {
   std::int64_t begin_ns_ = 0;
 };
 
-/// For its lifetime an actor may be inside of something that isn't weft's, once that was told.
+/// For its lifetime an actor may be inside code that isn't part of weft; enter() reports it.
 class InsideScope {
  public:
   explicit InsideScope(const BoardWriter& board) : board_(board) {}
@@ -100,12 +100,12 @@ class InsideScope {
   BoardWriter board_;
 };
 
-/// Of a loop, which also shows where in the program it is.
+/// The recorder of a loop, which also shows the loop's place in the program.
 class LoopRecorder : public Recorder {
  public:
   explicit LoopRecorder(const Recorder& recorder) : Recorder(recorder) {}
 
-  /// The program calls weft from here.
+  /// Records the place from which the program calls weft.
   void at(const std::source_location& where) {
     const bool is_same = where.line() == shown_.line() && where.file_name() == shown_.file_name();
     if (is_same || where.line() == 0) return;

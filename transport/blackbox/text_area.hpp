@@ -11,16 +11,17 @@
 
 namespace weft {
 
-/// Adds texts. Thread-safe. For loads, compilations and rare events: it takes a lock.
+/// Adds texts. Thread-safe. It takes a lock, so it is only for loads, compilations and rare events.
 class TextArea {
  public:
-  /// Goes on where an earlier process of this number has ended.
+  /// Continues after the texts of an earlier process of this number.
   TextArea(box_format::TextAreaV1& area, int process);
   TextArea(const TextArea&) = delete;
   TextArea& operator=(const TextArea&) = delete;
 
-  /// The id of the text, cut to 255 bytes and added if it is new. 0 where there is no room; text
-  /// that `is_record`, of which there may be any amount, gets three quarters of the area.
+  /// Returns the id of the text, cut to 255 bytes and added if it is new. Returns 0 if there is no
+  /// room. A text that `is_record` may only use three quarters of the area, because there may be
+  /// any number of such texts.
   std::uint32_t intern(std::string_view text, bool is_record = false);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// What a row of the board says of an actor.
+/// The facts about an actor that a row of the board shows.
 
 #include <cstdint>
 #include <string>
@@ -18,13 +18,13 @@ enum class ActorState : std::uint8_t {
   waiting = 6,  ///< in a collective, for another chip
   ended = 7,
   failed = 8,
-  lost = 9,      ///< its process is gone; written by the trainer
+  lost = 9,      ///< its process is gone; the trainer writes this
   saving = 10,   ///< its loop waits for a checkpoint to be written
   loading = 11,  ///< its loop waits for a batch of a DeviceLoader
-  // Of a loop.
-  user_code = 12,  ///< in code that isn't weft's
-  admission = 13,  ///< waits until every worker has shown the same program
-  lease = 14,      ///< waits for the trainer's grant of a step
+  // The following states are those of a loop.
+  user_code = 12,  ///< it is in code that isn't part of weft
+  admission = 13,  ///< it waits until every worker has shown the same program
+  lease = 14,      ///< it waits for the trainer's grant of a step
   reporting = 15,
 };
 inline constexpr ActorState kActorStateMax = ActorState::reporting;
@@ -48,30 +48,30 @@ struct ActorRow {
   int worker = -1;
   int chip = -1;
   int pid = 0;
-  int tid = 0;  ///< of the thread that drives it; 0: not known
+  int tid = 0;  ///< of the thread that drives it; 0: unknown
   std::uint64_t step = 0;
   std::uint64_t messages_came = 0;
   std::uint64_t messages_begun = 0;
   std::uint64_t messages_done = 0;
-  std::uint64_t mailbox = 0;  ///< messages that came and weren't begun
-  std::string last_message;   ///< begun
+  std::uint64_t mailbox = 0;  ///< messages that have arrived but weren't begun
+  std::string last_message;   ///< the last message begun
   std::string last_error;
-  std::uint64_t collective = 0;  ///< number of the last collective entered, 0: none
+  std::uint64_t collective = 0;  ///< number of the last collective entered; 0: none
   std::string collective_name;   ///< "all_reduce 'fc1.weight.grad'"
   bool in_collective = false;
-  int waiting_for = -1;         ///< a chip that hadn't arrived
-  std::string source;           ///< where the program last called weft: "digits.cpp:84"
-  std::int64_t since_ns = 0;    ///< CLOCK_BOOTTIME: when the state was entered
+  int waiting_for = -1;         ///< a chip that hasn't arrived
+  std::string source;           ///< the last place where the program called weft: "digits.cpp:84"
+  std::int64_t since_ns = 0;    ///< CLOCK_BOOTTIME when the state was entered
   std::int64_t updated_ns = 0;  ///< CLOCK_BOOTTIME
-  /// CLOCK_BOOTTIME: when it last did what is neither the program's own code nor a report; 0: not
-  /// known.
+  /// CLOCK_BOOTTIME when it last did something other than run the program's own code or report; 0:
+  /// unknown.
   std::int64_t moved_ns = 0;
-  std::uint64_t pid_namespace = 0;  ///< in which `pid` counts; 0: not known
-  /// The call that the trainer or a loop waits for: "Plotter::on_report", or a dataset's name.
+  std::uint64_t pid_namespace = 0;  ///< the namespace in which `pid` is valid; 0: unknown
+  /// The call for which the trainer or a loop waits: "Plotter::on_report", or a dataset's name.
   std::string inside{};
-  std::int64_t inside_number = -1;   ///< of the item that is read; -1: none
+  std::int64_t inside_number = -1;   ///< number of the item that is read; -1: none
   int inside_tid = 0;                ///< the thread that is inside
-  std::int64_t inside_since_ns = 0;  ///< CLOCK_BOOTTIME; 0: it is inside of nothing
+  std::int64_t inside_since_ns = 0;  ///< CLOCK_BOOTTIME; 0: it isn't inside anything
   bool torn = false;
 };
 

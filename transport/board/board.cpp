@@ -43,7 +43,7 @@ bool counts_ok(std::int64_t num_workers, std::int64_t num_chips) {
          num_chips < kRowCountMax;
 }
 
-/// A truncated folder or name would be another one.
+/// Throws unless the text fits. A truncated folder or name would name something else.
 void require_fits(std::string_view job, std::string_view field, std::string_view text,
                   std::size_t bytes_max, std::string_view mend) {
   if (text.size() <= bytes_max) return;
@@ -74,7 +74,7 @@ void require_valid(const BoardHeader& header) {
                "give a shorter run.storage_path");
 }
 
-/// Fills a segment of board_bytes() that nobody else reads before the magic number stands in it.
+/// Fills a segment of board_bytes(). No other process reads it before the magic number is written.
 void write_board(Segment& segment, const BoardHeader& header) {
   segment.reserve(0, segment.capacity());
   auto& format = *reinterpret_cast<BoardHeaderV1*>(segment.data());
@@ -106,8 +106,8 @@ void write_board(Segment& segment, const BoardHeader& header) {
   store_field(format.magic, board_format::kMagic);
 }
 
-/// Checks every size and count against the mapping. They are loaded once: another process could
-/// change them after the check.
+/// Reads the header and checks every size and count against the mapping. Each is loaded once,
+/// because another process could change it after the check.
 BoardHeader read_header(const Segment& segment) {
   const auto& format = *reinterpret_cast<const BoardHeaderV1*>(segment.data());
   const std::uint64_t magic = load_field(format.magic);
@@ -150,7 +150,7 @@ BoardHeader read_header(const Segment& segment) {
   for (int i = 0; i < std::min(num_chips, board_format::kDeviceIdCountMax); ++i) {
     header.device_ids.push_back(format.device_ids[i]);
   }
-  // Boards of jobs without a mesh, and those from before there was such a field.
+  // Boards of jobs without a mesh have no ids, nor have boards written before this field existed.
   if (std::ranges::count(header.device_ids, 0) != 1) header.device_ids.clear();
   return header;
 }
@@ -189,7 +189,7 @@ Board Board::open(std::string_view job, bool read_only) {
 }
 
 Board Board::open_file(const std::string& path) {
-  constexpr std::size_t kBytesMax = std::size_t{128} << 20;  // two times kRowCountMax rows
+  constexpr std::size_t kBytesMax = std::size_t{128} << 20;  // twice the size of kRowCountMax rows
   const std::vector<std::byte> bytes = read_file_bytes(path, kBytesMax);
   if (bytes.size() < sizeof(BoardHeaderV1)) {
     fail(Errc::corrupt, "board {} has {} bytes: its header alone has {}", path, bytes.size(),
@@ -215,7 +215,7 @@ std::string Board::segment_name(std::string_view job) {
 std::vector<std::string> Board::jobs() {
   std::vector<std::string> jobs;
   for (const std::string& name : Segment::list(kPrefix)) {
-    const bool channel = name.find("-channel-") != std::string::npos;  // one may be called "board"
+    const bool channel = name.find("-channel-") != std::string::npos;  // its name may be "board"
     if (!channel && name.ends_with(kSuffix) && name.size() > kPrefix.size() + kSuffix.size()) {
       jobs.push_back(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size()));
     }

@@ -5,10 +5,10 @@
 ///   header = BoardHeaderV1, 4096 bytes                      then the devices by chip
 ///   row    = BoardRowV2, 640 bytes
 ///
-/// Text is UTF-8, cut to its field less one byte and filled with zeros. A change of any of this
-/// needs a new version; golden file: tests/golden/board-v2.bin. Version 1, whose rows had neither a
-/// place nor counts of messages, is refused. The device ids,
-/// the namespaces and the last fields of a row took reserved bytes, which were zeros.
+/// Text is UTF-8, cut to the size of its field less one byte and padded with zeros. A change of any
+/// of this needs a new version; golden file: tests/golden/board-v2.bin. Version 1 is refused: its
+/// rows had neither a place nor counts of messages. The device ids, the namespaces and the last
+/// fields of a row use bytes that were reserved and zero before.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kVersion = 2;
 inline constexpr int kAxisCountMax = 16;
 inline constexpr int kDeviceIdCountMax = 512;
 inline constexpr int kRowCountMax = 1 << 16;
-/// A byte of the file that the process that made the board locks for its lifetime.
+/// A byte of the file. The process that made the board locks it for its lifetime.
 inline constexpr std::uint32_t kLifeByte = 0;
 
 struct BoardHeaderV1 {
@@ -41,16 +41,16 @@ struct BoardHeaderV1 {
   char job[64];
   char name[256];
   char run_dir[1024];
-  std::uint16_t device_ids[kDeviceIdCountMax];  ///< by position of the mesh; zeros: 0, 1, 2, ...
-  std::uint64_t time_namespace;             ///< in which the board's times are taken; 0: not known
-  std::int64_t boottime_minus_realtime_ns;  ///< there, when the board was made
+  std::uint16_t device_ids[kDeviceIdCountMax];  ///< by position in the mesh; zeros: 0, 1, 2, ...
+  std::uint64_t time_namespace;                 ///< of the board's times; 0: unknown
+  std::int64_t boottime_minus_realtime_ns;      ///< of the host, when the board was made
   char reserved[1016];
 };
 static_assert(sizeof(BoardHeaderV1) == 4096);
 static_assert(std::is_trivially_copyable_v<BoardHeaderV1>);
 
-/// Fields that change often are in the first cache line. Text is declared as words, in which it is
-/// copied.
+/// Fields that change often are in the first cache line. Text is declared as words, because it is
+/// copied by words.
 struct alignas(64) BoardRowV2 {
   std::uint64_t sequence;  ///< odd while the row is written
   std::uint64_t step;
@@ -70,19 +70,20 @@ struct alignas(64) BoardRowV2 {
   std::uint64_t source[96 / 8];
   std::uint64_t last_error[256 / 8];
 
-  /// Of the actor's mailbox, apart from `sequence`: threads that send count `came`, the one in
-  /// which the actor runs the rest.
+  /// The counts of the mailbox, which `sequence` doesn't guard. Threads that send count `came`; the
+  /// actor's thread counts the rest.
   std::uint64_t came;
-  std::uint64_t message_sequence;  ///< odd while the fields below are written
+  std::uint64_t message_sequence;  ///< odd while the following fields are written
   std::uint64_t begun;
   std::uint64_t done;
-  std::uint64_t message[32 / 8];  ///< the last that was begun
+  std::uint64_t message[32 / 8];  ///< the last message begun
 
-  std::int64_t moved_ns;        ///< when the actor last did what isn't the program's own code
-  std::uint64_t pid_namespace;  ///< in which `pid` counts; 0: not known
-  /// Apart from `sequence`: what the actor has called and waits for. Its name is in
-  /// `collective_name`, which only chips use otherwise.
-  std::int64_t inside_since_ns;  ///< 0: it is inside of nothing
+  std::int64_t moved_ns;        ///< time when the actor last did something other than run the
+                                ///< program's own code
+  std::uint64_t pid_namespace;  ///< the namespace in which `pid` is valid; 0: unknown
+  /// The foreign call for which the actor waits; `sequence` doesn't guard it. The call's name is in
+  /// `collective_name`, which otherwise only chips use.
+  std::int64_t inside_since_ns;  ///< 0: it isn't inside anything
   std::int64_t inside_number;
   std::int32_t inside_tid;
   std::int32_t zeros;

@@ -16,7 +16,8 @@ namespace {
 
 using board_format::BoardRowV2;
 
-/// A loop that does nothing but report doesn't move, though its state changes.
+/// Whether the state is the program's own code. A loop that only reports doesn't move, even though
+/// its state changes.
 bool is_own_code(ActorState state) {
   return state == ActorState::user_code || state == ActorState::reporting;
 }
@@ -38,8 +39,8 @@ std::string get_text(const std::uint64_t (&words)[N]) {
   return as_utf8(unpack_text(packed));
 }
 
-/// Keeps the sequence number odd for its lifetime. A number that a dead writer left odd is
-/// continued.
+/// Keeps the sequence number odd for its lifetime. If a dead writer left the number odd, it
+/// continues from there.
 class RowEdit {
  public:
   explicit RowEdit(void* row) : row_(*static_cast<BoardRowV2*>(row)) {
@@ -57,7 +58,7 @@ class RowEdit {
     store_field(row_.updated_ns, ns);
     return ns;
   }
-  /// Time passes from when the state changes.
+  /// Sets the state, and the time stamp if the state changes.
   void enter(ActorState state) const {
     const auto number = static_cast<std::uint8_t>(state);
     const std::uint8_t before = load_field(row_.state);
@@ -73,7 +74,7 @@ class RowEdit {
   BoardRowV2& row_;
 };
 
-/// As RowEdit, for the fields of messages.
+/// Does the same as RowEdit, for the fields of messages.
 class MessageEdit {
  public:
   explicit MessageEdit(void* row) : row_(*static_cast<BoardRowV2*>(row)) {
@@ -89,7 +90,7 @@ class MessageEdit {
   BoardRowV2& row_;
 };
 
-/// `came` is read last: what was begun had come before.
+/// Reads `came` last, because a message arrives before it is begun.
 void copy_messages(const BoardRowV2& row, ActorRow& copy) {
   copy.messages_begun = load_field(row.begun);
   copy.messages_done = load_field(row.done);
@@ -126,11 +127,11 @@ ActorRow copy_row(const BoardRowV2& row) {
   return copy;
 }
 
-/// Tries a bounded number of times; false: a write was always under way.
+/// Tries a bounded number of times. Returns false if a write was in progress each time.
 template <typename Read>
 bool read_between_writes(const std::uint64_t& sequence, const Read& read) {
   constexpr int kTryCount = 100;
-  constexpr int kTryCountBeforeYield = 10;  // a writer is inside for less than a microsecond
+  constexpr int kTryCountBeforeYield = 10;  // a writer needs less than a microsecond
   for (int i = 0; i < kTryCount; ++i) {
     if (i >= kTryCountBeforeYield) sched_yield();
     const std::uint64_t before = load_field(sequence);

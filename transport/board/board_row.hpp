@@ -8,10 +8,10 @@
 
 namespace weft {
 
-/// The row of an actor that hasn't started.
+/// Initializes the row of an actor that hasn't started.
 void init_row(board_format::BoardRowV2& row, ActorKind kind, int worker, int chip);
 
-/// Tries a bounded number of times to read a row between two writes.
+/// Reads a row between two writes. Tries a bounded number of times.
 ActorRow read_row(const board_format::BoardRowV2& row);
 
 }  // namespace weft

@@ -31,7 +31,8 @@ std::string label_of(std::string_view job, std::string_view name) {
   return fmt::format("channel '{}' of job {}", name, job);
 }
 
-/// Fills a segment of channel_bytes() that nobody else reads before the magic number stands in it.
+/// Fills a segment of channel_bytes(). No other process reads it before the magic number is
+/// written.
 void write_channel(Segment& segment, const ChannelOptions& options) {
   segment.reserve(0, segment.capacity());
   auto* header = new (segment.data()) ChannelHeader{};
@@ -47,7 +48,7 @@ std::size_t bytes_of(const ChannelOptions& options) {
                        rounded_slot_bytes(options.slot_bytes));
 }
 
-/// A copy of which every size was checked against the mapping.
+/// Returns a copy in which every size was checked against the mapping.
 ChannelHeader read_header(const Segment& segment) {
   auto& format = *reinterpret_cast<ChannelHeader*>(segment.data());
   const std::uint64_t magic = std::atomic_ref(format.magic).load(std::memory_order_acquire);

@@ -1,11 +1,11 @@
 #pragma once
-/// Channel: frames from one writer to one reader on this host, in place in shared memory. For
+/// Channel: frames from one writer to one reader on this host, in place in shared memory. It is for
 /// transfers that aren't collectives: loading, rescue, resharding between meshes.
 ///
 /// loan -> fill in place -> publish -> receive -> read in place -> release. Nothing is copied, and
 /// frames arrive in order. There can be as many frames in transit as slots; a writer without a free
-/// slot waits for the reader. The slot released last is loaned next, because it is still in the
-/// cache.
+/// slot waits for the reader. The slot that was released last is loaned next, because it is still
+/// in the cache.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,32 +27,33 @@ struct ChannelOptions {
   std::string job = {};   ///< 32 hex digits
   std::string name = {};  ///< 1 to 64 of a-z A-Z 0-9 _ .
   int slot_count = 3;     ///< 1 to kSlotCountMax
-  /// Bytes of the largest frame; rounded up to a multiple of 64. For shard frames: shard_layout().
+  /// The size of the largest frame in bytes, rounded up to a multiple of 64. For shard frames, use
+  /// shard_layout().
   std::size_t slot_bytes = 0;
 };
 
-/// The memory of a channel. Thread-safe. Must outlive its writer and its reader, and not move
+/// The memory of a channel. Thread-safe. It must outlive its writer and its reader, and not move
 /// meanwhile.
 class Channel {
  public:
-  /// "weft-<job>-channel-<name>", which JobMemory::remove(job) removes.
+  /// Returns "weft-<job>-channel-<name>", which JobMemory::remove(job) removes.
   static std::string segment_name(std::string_view job, std::string_view name);
 
   /// Reserves all slots. Throws invalid_argument, no_space, or io if the name is taken.
   static Channel create(const ChannelOptions& options);
-  /// Throws not_found, version or corrupt: every size and count is checked against the mapping.
+  /// Throws not_found, version or corrupt. Every size and count is checked against the mapping.
   static Channel open(std::string_view job, std::string_view name);
-  /// For threads; job and name are for messages.
+  /// Makes a channel between threads. Job and name are only for messages.
   static Channel anonymous(const ChannelOptions& options);
 
   std::uint32_t slot_count() const { return slot_count_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
 
-  /// For the ports.
+  /// The ports of a channel use the following functions.
   const Segment& segment() const { return segment_; }
   const std::string& label() const { return label_; }  ///< "channel 'rescue' of job 12ab..."
   ChannelSide& side(ChannelRole role) const;
-  /// slot_count() + 1 words.
+  /// An array of slot_count() + 1 words.
   ChannelWord* lane(ChannelRole sender) const;
   std::byte* slot(std::uint32_t index) const;
 
@@ -61,29 +62,30 @@ class Channel {
 
   Segment segment_;
   std::string label_;
-  // As checked when the channel was opened: later writes of the peer to the header are not read.
+  // The values checked when the channel was opened. Later writes of the peer to the header are not
+  // read.
   std::uint32_t slot_count_;
   std::uint64_t slot_bytes_;
 };
 
-/// The writer of a channel: one in the channel's life, used by one thread at a time. Throws as
-/// ChannelPort does.
+/// The writer of a channel. A channel has only one writer in its life, and only one thread may use
+/// it at a time. Throws the errors of ChannelPort.
 class ChannelWriter {
  public:
-  /// An abort of `job`, if given, ends the waits. Throws invalid_argument if the channel has or had
+  /// If `job` is given, its abort ends the waits. Throws invalid_argument if the channel has or had
   /// another writer.
   ChannelWriter(Channel& channel, WaitPolicy policy, const JobMemory* job = nullptr);
 
-  /// Memory for the next frame, at a multiple of 64, with unspecified content; waits for a slot. An
-  /// unpublished loan is returned first. Throws invalid_argument for more than slot_bytes() or
-  /// after close().
+  /// Returns memory for the next frame, at a multiple of 64, with unspecified content. Waits for a
+  /// slot. An unpublished loan is returned first. Throws invalid_argument for more than
+  /// slot_bytes() or after close().
   std::span<std::byte> loan(std::size_t bytes);
-  /// The same without waiting: absent if no slot is free.
+  /// Does the same without waiting. Absent if no slot is free.
   std::optional<std::span<std::byte>> try_loan(std::size_t bytes);
   /// Gives the loaned frame to the reader. Wait-free. Throws invalid_argument without a loan.
   void publish();
-  /// Announces that no frame follows. A writer that is destroyed without it counts as lost.
-  /// Wait-free.
+  /// Announces that no frame follows. If the writer is destroyed without it, the writer counts as
+  /// lost. Wait-free.
   void close() noexcept;
 
   /// The number of published frames.
@@ -92,7 +94,7 @@ class ChannelWriter {
  private:
   ChannelPort port_;
   std::vector<std::uint32_t> free_;          ///< in the order of release
-  std::optional<std::size_t> loaned_bytes_;  ///< of the last free slot
+  std::optional<std::size_t> loaned_bytes_;  ///< of the last free slot, if it is loaned
 };
 
 class ChannelReader;
@@ -120,18 +122,19 @@ class ChannelFrame {
   std::span<const std::byte> bytes_;
 };
 
-/// The reader of a channel: one in the channel's life, used by one thread at a time. Throws as
-/// ChannelPort does. Once it is destroyed, the writer gets peer_lost.
+/// The reader of a channel. A channel has only one reader in its life, and only one thread may use
+/// it at a time. Throws the errors of ChannelPort. After it is destroyed, the writer gets
+/// peer_lost.
 class ChannelReader {
  public:
   /// See ChannelWriter.
   ChannelReader(Channel& channel, WaitPolicy policy, const JobMemory* job = nullptr)
       : port_(channel, ChannelRole::reader, policy, job) {}
 
-  /// The next frame; waits for it. Absent if the writer has closed and every frame was received.
-  /// The reader may hold several frames and release them in any order.
+  /// Waits for the next frame and returns it. Absent if the writer has closed and every frame was
+  /// received. The reader may hold several frames and release them in any order.
   std::optional<ChannelFrame> receive();
-  /// The same without waiting: also absent if there is no frame yet.
+  /// Does the same without waiting. Also absent if there is no frame yet.
   std::optional<ChannelFrame> try_receive();
   /// Whether the writer has closed and every frame was received.
   bool ended() const { return port_.peer_end() == ChannelEnd::closed; }

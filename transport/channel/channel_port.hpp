@@ -17,8 +17,8 @@ namespace weft {
 
 class Channel;
 
-/// Sends slots to the other side and takes slots from it. Whatever the other side writes, it never
-/// yields a slot that this side already owns, or one that the channel doesn't have.
+/// Sends slots to the other side and takes slots from it. Whatever the other side writes, take()
+/// never returns a slot that this side already owns, or one that the channel doesn't have.
 class ChannelPort {
  public:
   struct Message {
@@ -36,16 +36,16 @@ class ChannelPort {
 
   /// Hands over a slot that this side owns. Wait-free.
   void send(Message message) noexcept;
-  /// Ends this side's messages. Wait-free.
+  /// Announces that this side sends no more messages. Wait-free.
   void close() noexcept;
   bool closed() const { return closed_; }
-  /// The next slot from the other side; this side owns it from then on. Absent if there is none
-  /// yet, or none follows. Wait-free. Throws corrupt for an invalid message, peer_lost if the other
-  /// side was destroyed before it had closed.
+  /// Returns the next slot from the other side, which this side then owns. Absent if there is none
+  /// yet, or if none follows. Wait-free. Throws corrupt for an invalid message, peer_lost if the
+  /// other side was destroyed before it closed.
   std::optional<Message> take();
-  /// Waits, as the policy says, until take() finds a message. Throws peer_lost (the other side's
-  /// process is gone, or the job was aborted), or timeout (the message has both sides, the frame
-  /// and the time; await() may be called again).
+  /// Waits according to the policy until take() finds a message. Throws peer_lost if the other
+  /// side's process is gone or the job was aborted. Throws timeout with a message that has both
+  /// sides, the frame and the time; await() may then be called again.
   void await();
 
   /// Absent while the other side may still send.
@@ -66,7 +66,7 @@ class ChannelPort {
 
     ChannelWord& word() const { return words[index]; }
     std::uint32_t awaited() const { return static_cast<std::uint32_t>(number); }
-    /// What stands there before it.
+    /// The number that the word has before that message.
     std::uint32_t previous() const {
       return number > word_count ? static_cast<std::uint32_t>(number - word_count) : 0;
     }

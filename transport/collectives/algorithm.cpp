@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-/// Above this all mailboxes together, which each chip loads, cost more than a second sync.
+/// Each chip loads all mailboxes. If they have more bytes than this together, loading them costs
+/// more than a second sync.
 constexpr std::uint64_t kAllMailboxesBytes = 4096;
 constexpr std::uint64_t kAllMailboxesBytesCrowded = 65536;
 
@@ -80,7 +81,7 @@ class ChipTransfers {
     WEFT_CHECK(false, static_cast<int>(call_.kind));
   }
 
-  /// Into the chip's own destination; offsets within source and destination.
+  /// Reads into the chip's own destination. The offsets are those within source and destination.
   void fetch(int from, std::size_t source, std::size_t destination, std::int64_t count,
              const TransferLoop& outer = {}, const TransferLoop& inner = {}) {
     TransferEnd place{TransferEnd::Region::mailbox, from, source};
@@ -91,7 +92,8 @@ class ChipTransfers {
         inner);
   }
 
-  /// Slices begin on cache lines, so that no two chips write to one.
+  /// Writes the chip's slice to all destinations. Slices begin on cache lines, so that no two chips
+  /// write to the same line.
   void push_slice(int from) {
     const auto n = static_cast<std::int64_t>(n_);
     const std::int64_t unit = 64 / byte_size(call_.dtype);
@@ -103,15 +105,15 @@ class ChipTransfers {
         {TransferEnd::Region::arena, kAllMembers, call_.destination + offset}, end - begin);
   }
 
-  /// The chip's own part, which its caches still hold, into the destination of `to`.
+  /// Writes the chip's own part, which its caches still hold, to the destination of `to`.
   void push_part(int to) {
     add(own(TransferEnd::Region::arena, call_.source),
         {TransferEnd::Region::arena, to, call_.destination + index_ * row()}, call_.count,
         {outer(), row(), n_ * row()});
   }
 
-  /// Begins with the chip's own part, which its caches still hold, and goes round from there, so
-  /// that no two chips read from the same one at a time.
+  /// Visits all members. It begins with the chip's own part, which its caches still hold, and
+  /// continues in cyclic order, so that no two chips read from the same chip at a time.
   template <typename Body>
   void each_member(const Body& body) const {
     for (std::size_t i = 0; i < n_; ++i) body((index_ + i) % n_);
@@ -123,9 +125,9 @@ class ChipTransfers {
     });
   }
 
-  /// Chip r gets part r of every operand; the part of chip q lies at place q along concat_dim. In
-  /// both arrays, the dims before the smaller of the two cut dims make one loop, those between the
-  /// two another, and the rest is contiguous.
+  /// Chip r gets part r of every operand. The part from chip q is at place q along concat_dim. In
+  /// both arrays, the dims before the smaller of the two cut dims form one loop, those between the
+  /// two form another, and the rest is contiguous.
   void all_to_all() {
     const int split = call_.split_dim;
     const int concat = call_.concat_dim;
@@ -158,7 +160,8 @@ class ChipTransfers {
   Stage stage_;
 };
 
-/// What is shared is read at once, and what goes through a mailbox is small.
+/// Whether the result leaves the caches. A shared result is read at once, and a result that goes
+/// through a mailbox is small.
 bool leaves_caches(Algorithm algorithm, const CollectiveCall& call, int group_size) {
   return has_exit_sync(algorithm) && call.kind != CollectiveKind::all_reduce &&
          bytes_of(call, group_size).destination >= kPastCachesBytes;

@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-/// The axes that the atoms are of; for a part of an axis "data:1", which of its atoms.
+/// Returns the axes to which the atoms belong. If only some atoms of an axis do, also says which:
+/// "data:1".
 std::vector<std::string> axes_of(AtomList atoms, const Mesh& mesh) {
   std::vector<std::string> axes;
   for (int i = 0; i < atoms.size();) {

@@ -18,11 +18,11 @@
 namespace weft {
 namespace {
 
-// One thread has all chips of a process: each announces itself before any is waited for, and with a
-// second sync the one that is waited for first would wait for the others.
+// One thread has all chips of a process, and each chip announces itself before the thread waits for
+// any. With a second sync, the first chip that is waited for would wait for the others.
 static_assert(!has_exit_sync(Algorithm::signal));
 
-/// FNV-1a, of words.
+/// FNV-1a, over words.
 class Digest {
  public:
   void add(std::uint64_t word) { value_ = (value_ ^ word) * 0x100'0000'01b3; }
@@ -32,8 +32,8 @@ class Digest {
   std::uint64_t value_ = 0xcbf2'9ce4'8422'2325;
 };
 
-/// Equal for equal groups of equal meshes: of the sizes, the names, the order of the chips, and who
-/// belongs to the group.
+/// A tag that is equal for equal groups of equal meshes. It covers the sizes, the names, the order
+/// of the chips, and the members of the group.
 std::uint64_t tag_of(const Mesh& mesh, const std::vector<int>& group) {
   Digest tag;
   for (const std::int64_t size : mesh.shape()) tag.add(static_cast<std::uint64_t>(size));
@@ -56,7 +56,7 @@ class Member {
         communicator_(std::make_unique<Communicator>(
             memory, mesh, position, Recorder(board.device(mesh.device_at(position))), policy)) {}
 
-  /// Announces itself; doesn't wait.
+  /// Announces the chip and doesn't wait.
   void start(AtomList atoms) {
     const std::string name = fmt::format("members of mesh {}", mesh_->to_string());
     barrier_ = communicator_->prepare({.kind = CollectiveKind::barrier,
@@ -67,7 +67,7 @@ class Member {
   }
   void wait() { communicator_->wait(); }
 
-  /// As at the beginning of a generation: no collective has been called.
+  /// Resets the chip to the beginning of a generation, when no collective has been called.
   void forget() const { record_->number.store(0, std::memory_order_relaxed); }
 
  private:

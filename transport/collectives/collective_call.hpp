@@ -1,5 +1,5 @@
 #pragma once
-/// CollectiveCall: what the chips of a group do together, as each of them says it.
+/// CollectiveCall: one collective of a group of chips, in the form in which each chip passes it.
 
 #include <array>
 #include <cstddef>
@@ -25,69 +25,74 @@ enum class CollectiveKind : std::uint8_t {
 };
 std::string_view to_string(CollectiveKind kind) noexcept;
 
-/// Of operands and results within an arena.
+/// The alignment of operands and results within an arena.
 inline constexpr std::uint64_t kOffsetAlignment = 64;
 
-/// One collective as every chip of the group calls it (all but `name` must be equal on all of them;
-/// the order of the group's chips is index_in(., atoms)). Offsets are bytes within the arena,
-/// aligned, and the ranges must not overlap unless equal (all_reduce, broadcast, shared only).
+/// One collective, as every chip of the group calls it. All fields except `name` must be equal on
+/// all of them. The order of the group's chips is index_in(., atoms). Offsets are bytes within the
+/// arena and aligned. The ranges must not overlap; they may be equal for all_reduce, broadcast and
+/// shared calls.
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::barrier;
-  AtomList atoms;                       ///< the group: chips that differ only in these
+  AtomList atoms;                       ///< the group is the chips that differ only in these
   ReduceKind reduce = ReduceKind::add;  ///< pred has no `add`: `max` is "any", `min` is "all"
   DType dtype = DType::f32;
   std::uint64_t source = 0;
   std::uint64_t destination = 0;
-  /// all_reduce, broadcast, permute: [count]. all_gather: source [outer][count], destination
-  /// [outer][n][count]. reduce_scatter: source [outer][n][count], destination [outer][count].
+  /// The shapes. all_reduce, broadcast, permute: [count]. all_gather: source [outer][count],
+  /// destination [outer][n][count]. reduce_scatter: source [outer][n][count], destination
+  /// [outer][count].
   std::int64_t outer = 1;
   std::int64_t count = 0;
-  /// all_to_all: the operand's shape; split_dim is cut in n, the parts are joined along concat_dim.
+  /// all_to_all: the operand's shape. split_dim is cut in n parts, which are joined along
+  /// concat_dim.
   Shape shape = {};
   int split_dim = 0;
   int concat_dim = 0;
-  /// permute: group index that each chip's value comes from, by group index. broadcast: [0] is the
-  /// root.
+  /// permute: for each group index, the group index from which its value comes. broadcast: [0] is
+  /// the root.
   std::vector<int> from = {};
-  /// all_gather: the result is stored once, in the arena of the group's first chip. The caller sees
-  /// to it that nobody reads what was there before when the first chip calls. Where source and
-  /// destination are equal, the caller has stored the chip's part there, and the chips only meet.
-  /// reduce_scatter, with source and destination equal: the chips only meet, and may read each
-  /// other's sources from then on; the caller sees to it that these stay.
+  /// all_gather: the result is stored once, in the arena of the group's first chip. The caller must
+  /// ensure that the previous content has no reader any more when the first chip calls. If source
+  /// and destination are equal, the caller has already stored the chip's part there, and the chips
+  /// only meet. reduce_scatter, with source and destination equal: the chips only meet, and may
+  /// read each other's sources afterwards. The caller must ensure that these stay unchanged.
   bool shared = false;
-  /// What else the chips must agree on: compared, but not used. 0: nothing.
+  /// A further value on which the chips must agree. It is compared, but not used. 0: none.
   std::uint64_t tag = 0;
-  /// For errors and the board: "fc1.weight.grad". Must stay until prepare() or start() returns.
+  /// The name for errors and the board: "fc1.weight.grad". It must live until prepare() or start()
+  /// returns.
   std::string_view name = {};
 };
 
-/// Bytes that one chip of a group of `group_size` has in its source and in its destination range.
+/// The bytes of the source range and the destination range of one chip, in a group of `group_size`.
 struct CallBytes {
   std::uint64_t source = 0;
   std::uint64_t destination = 0;
 };
 CallBytes bytes_of(const CollectiveCall& call, int group_size);
 
-/// Throws invalid_argument, naming the field, unless a group of this size can carry the call out in
+/// Throws invalid_argument, naming the field, unless a group of this size can carry out the call in
 /// arenas of this capacity.
 void require_valid(const CollectiveCall& call, int group_size, std::size_t arena_capacity);
 
-/// A call without its name in words that processes can compare, and text can be made of.
+/// A call without its name, as words. Processes can compare the words and make text of them.
 using CallWords = std::array<std::uint64_t, 7>;
 CallWords encode(const CollectiveCall& call);
-/// Equal for equal words; for others with a chance of 2^-64.
+/// Equal words have equal digests. Different words have equal digests with a probability of 2^-64.
 std::uint64_t digest_of(const CallWords& words) noexcept;
 constexpr std::uint64_t mix_word(std::uint64_t hash, std::uint64_t word) noexcept {
-  hash = (hash ^ word) * 0x9fb21c651e98df25;  // odd, its bits about half ones
+  hash = (hash ^ word) * 0x9fb21c651e98df25;  // the factor is odd, and about half of its bits are
+                                              // ones
   return hash ^ (hash >> 32);
 }
-/// Of the call with this digest as a chip's collective of this number.
+/// Returns the signature of a call: its digest, as a chip's collective of this number.
 constexpr std::uint64_t signature_of(std::uint64_t number, std::uint64_t digest) noexcept {
   return mix_word(digest, number);
 }
 
-/// What encode() kept. `details` is a digest of shape, dims, `from` and `tag`, 0 where there
-/// is none of them.
+/// The call as far as encode() kept it. `details` is a digest of shape, dims, `from` and `tag`; 0
+/// if the call has none of them.
 struct DecodedCall {
   CollectiveKind kind;
   ReduceKind reduce;

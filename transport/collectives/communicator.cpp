@@ -35,7 +35,7 @@ void require_atoms(AtomList atoms, const Mesh& mesh) {
   }
 }
 
-/// Names of the mesh's axes with an atom of the mask.
+/// Returns the names of the mesh's axes that have an atom in the mask.
 std::vector<std::string> axes_of(AtomMask mask, const Mesh& mesh) {
   std::vector<std::string> names;
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {
@@ -121,11 +121,11 @@ void Communicator::start(const PreparedCall& call) {
   current_.call = &call;
   current_.signature = signature_of(++current_.number, call.digest_);
   call.tier_->start(current_, *call.tier_call_);
-  record(call);  // while the announcement is on its way
+  record(call);  // done while the announcement is in transit
 }
 
-/// For the others to read when something is wrong. Only the numbers are new where the chip calls
-/// the same again.
+/// Writes the record that the other chips read after an error. If the chip repeats its previous
+/// call, only the numbers are written.
 void Communicator::record(const PreparedCall& call) {
   if (recorded_ == call.id_) {
     renew_record(*record_, current_.number, current_.signature);

@@ -15,47 +15,48 @@
 
 namespace weft {
 
-/// Used by one thread at a time. One collective at a time. Sums are taken in group order: bitwise
-/// the same on every chip and in every run; bf16 and f16 are summed in f32 and rounded once. A call
-/// over atoms of which none crosses the network goes through shared memory, any other through
-/// `network`.
+/// Only one thread may use it at a time, for one collective at a time. Sums are taken in group
+/// order, so they have the same bits on every chip and in every run. bf16 and f16 are summed in f32
+/// and rounded once. If none of a call's atoms crosses the network, the call goes through shared
+/// memory; otherwise it goes through `network`.
 class Communicator {
  public:
-  /// `position` in the mesh; `memory`, of the host's chips, and `mesh` must outlive it. Throws
-  /// mesh_mismatch where the mesh has more chips on a host than the memory.
+  /// `position` is the chip's position in the mesh. `memory`, which is that of the host's chips,
+  /// and `mesh` must outlive it. Throws mesh_mismatch if the mesh has more chips on a host than the
+  /// memory.
   Communicator(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
                WaitPolicy policy, std::unique_ptr<CollectiveTier> network = nullptr);
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  /// Step number for errors and the board.
+  /// Sets the step number that errors and the board show.
   void set_step(std::uint64_t step) { current_.step = step; }
 
-  /// Throws invalid_argument for a call that can't be carried out, unavailable for one over atoms
-  /// that cross the network where there is no network tier, no_space where the group's mailboxes
-  /// find no memory.
+  /// Throws invalid_argument for a call that can't be carried out, unavailable if the call's atoms
+  /// cross the network and there is no network tier, no_space if there is no memory for the group's
+  /// mailboxes.
   PreparedCall prepare(const CollectiveCall& call);
-  /// The chip has left a body of on_each_chip(): a chip that waits for it in a collective of that
-  /// body waits in vain, and throws program_divergence.
+  /// The chip has left a body of on_each_chip(). If another chip waits for it in a collective of
+  /// that body, that chip throws program_divergence.
   void leave_body();
 
-  /// Announces this chip's arrival; doesn't wait. `call` must stay until the collective has ended.
-  /// Throws invalid_argument before the last one has ended (a collective that failed never ends).
+  /// Announces this chip's arrival and doesn't wait. `call` must live until the collective has
+  /// ended. Throws invalid_argument if the last collective hasn't ended (one that failed never
+  /// ends).
   void start(const PreparedCall& call);
-  /// Goes as far as it can without waiting; true: done, or nothing was started. Throws peer_lost
-  /// (job aborted; the reason), program_divergence (another chip of the group called something
-  /// else: both calls are named).
+  /// Continues as far as it can without waiting. Returns true if the collective is done or none was
+  /// started. Throws peer_lost with the reason if the job was aborted. Throws program_divergence,
+  /// naming both calls, if another chip of the group called something else.
   bool poll() {
     if (current_.call == nullptr) return true;
     if (!current_.call->tier_->poll()) return false;
     finish();
     return true;
   }
-  /// Polls as the policy says until done. Throws timeout, naming the chips that didn't arrive, the
-  /// collective, the step and how long it waited (after which it may be called again); and what
-  /// poll() throws. A chip that is missing because it called something else is program_divergence
-  /// here.
+  /// Polls according to the policy until done. Throws timeout, naming the missing chips, the
+  /// collective, the step and the time waited; it may then be called again. If a chip is missing
+  /// because it called something else, throws program_divergence. Also throws the errors of poll().
   void wait();
   void run(const PreparedCall& call) {
     start(call);
@@ -69,7 +70,7 @@ class Communicator {
 
   JobMemory* memory_;
   const Mesh* mesh_;
-  int chip_;  ///< number in the memory
+  int chip_;  ///< the chip's number in the memory
   CallRecord* record_;
   Recorder recorder_;
   std::unique_ptr<CollectiveTier> shared_memory_;
@@ -77,10 +78,10 @@ class Communicator {
 
   std::uint64_t prepared_count_ = 0;
   std::uint64_t recorded_ = 0;  ///< id of the call that the chip's record and row show
-  StartedCall current_;         ///< its call is null where none is under way
+  StartedCall current_;         ///< its call is null while no collective is in progress
 };
 
-/// The loop of these chips' worker has ended, so that they come to no further collective.
+/// The loop of these chips' worker has ended, so they reach no further collective.
 void leave_loop(JobMemory& memory, const Mesh& mesh, std::span<const int> positions);
 
 }  // namespace weft

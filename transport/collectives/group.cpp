@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-/// A host's memory counts the atoms within the host only, from 1 on.
+/// A host's memory numbers only the atoms within the host, from 1.
 std::uint16_t mask_on_host(const Mesh& mesh, AtomList atoms) {
   unsigned mask = 0;
   unsigned next = 2;

@@ -1,5 +1,5 @@
 #pragma once
-/// Group: the chips of a host that carry a collective out together, and where their memory is.
+/// Group: the chips of a host that carry out a collective together, and their memory.
 
 #include <array>
 #include <cstddef>
@@ -15,8 +15,9 @@
 
 namespace weft {
 
-/// Another chip of a group, and what was seen of its line when it had arrived, read at once: a
-/// moment later the peer may be writing to the line again, and each look at it would be waited for.
+/// Another chip of a group, with a copy of its line. The copy is taken when the peer is seen to
+/// have arrived. A moment later the peer may write to the line again, and each further look would
+/// have to wait for it.
 struct Peer {
   int member = 0;  ///< its index in the group
   GroupLine* line = nullptr;
@@ -28,43 +29,44 @@ struct alignas(kLineMailboxBytes) LineMail {
   std::byte bytes[kLineMailboxBytes];
 };
 
-/// What the chip itself has announced in its line of a mask, and put into its ring. Groups that
-/// name the same atoms in another order share it. The line isn't read for that: a line that a peer
-/// has read after its owner's store is away from the owner, who waits for it as for any other's.
+/// A copy of what the chip has announced in its line of a mask and put into its ring. Groups that
+/// name the same atoms in another order share it. The line itself isn't read for this purpose: if a
+/// peer has read a line after the owner's store, the line is away from the owner, which then waits
+/// for it as for any other's.
 struct GroupProgress {
   std::uint32_t epoch = 0;
   std::uint64_t messages = 0;
-  std::uint64_t history = 0;  ///< of all messages
-  std::uint64_t room = 0;     ///< the last message for which the chip's ring is known to have room
+  std::uint64_t history = 0;  ///< a digest of all messages
+  std::uint64_t room = 0;     ///< the last message for which the chip's ring certainly has room
   std::array<std::uint64_t, kSlotCount>
-      recorded{};  ///< id of the call that the ring's record shows
+      recorded{};  ///< ids of the calls that the ring's records show
 };
 
-/// Says in the chip's line how far it is.
+/// Publishes in the chip's line how far the chip is.
 inline void publish_messages(const GroupProgress& progress, GroupLine& line) {
   line.history.store(progress.history, std::memory_order_relaxed);
   line.messages.store(progress.messages, std::memory_order_release);
 }
 
-/// The chips that differ from `position` only in `atoms`, in group order; what is listed per chip
-/// is in that order too.
+/// The chips that differ from `position` only in `atoms`, in group order. Lists with one entry per
+/// chip have the same order.
 struct Group {
   Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList group_atoms);
 
   AtomList atoms;
-  std::uint16_t mask = 0;  ///< of the atoms, as the host's memory numbers them
+  std::uint16_t mask = 0;  ///< of the atoms, in the numbering of the host's memory
   std::shared_ptr<GroupProgress> progress;
-  int index = 0;               ///< of the chip itself
+  int index = 0;               ///< index of the chip itself
   GroupLine* own = nullptr;    ///< the chip's line
-  GroupLine* first = nullptr;  ///< of the first chip: where sleepers are counted
+  GroupLine* first = nullptr;  ///< the first chip's line, where sleepers are counted
   std::vector<int> chips;
   std::vector<GroupLine*> lines;
-  std::vector<Peer> peers;  ///< members but the chip itself, from the next on
+  std::vector<Peer> peers;  ///< all members except the chip itself, beginning with the next
   std::vector<std::byte*> arenas;
-  /// By the parity of the epoch.
+  /// Indexed by the parity of the epoch.
   std::array<std::vector<std::byte*>, 2> mailboxes;
-  /// What is in the mailboxes of the lines at this epoch: of the chip itself, as it put it there,
-  /// of a peer, as it was seen.
+  /// The contents of the lines' mailboxes at this epoch: for the chip itself as it wrote them, for
+  /// a peer as they were seen.
   std::vector<LineMail> mails;
   std::vector<std::byte*> mail_bytes;
 

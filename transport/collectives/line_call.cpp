@@ -10,9 +10,9 @@ namespace {
 
 static_assert(sizeof(Bytes16) == kLineMailboxBytes);
 
-/// Copies of a size that the compiler knows are an instruction, others (0) a call. A vector is made
-/// of one word: made of bytes in memory, it would wait until they are in the cache, behind what was
-/// stored to a line that is with a peer.
+/// A copy whose size is known to the compiler is one instruction; for another size (0) it is a
+/// call. The vector is made of one word. If it were made of bytes in memory, it would wait until
+/// these are in the cache, behind a store to a line that is with a peer.
 template <std::size_t bytes>
 Bytes16 load_line(const std::byte* from, std::size_t size) {
   if constexpr (bytes == sizeof(Bytes16) || bytes == 0) {

@@ -1,7 +1,7 @@
 #pragma once
-/// LineCall: what a chip does with the mailboxes of the lines, chosen once for a call whose bytes
-/// travel in the line that announces it. Between the arrival of the last chip and what this chip
-/// announces next no schedule is read and no kernel is looked for.
+/// LineCall: handles the mailboxes of the lines, for a call whose bytes travel in the line that
+/// announces it. The function is chosen once. Between the arrival of the last chip and this chip's
+/// next announcement, no schedule is read and no kernel is looked up.
 
 #include <cstddef>
 #include <span>
@@ -12,20 +12,21 @@
 
 namespace weft {
 
-/// Whether the source fits in a mailbox of the lines, or there is none.
+/// Returns whether the source fits in a mailbox of the lines, or there is no source.
 bool is_in_lines(Algorithm algorithm, const CollectiveCall& call, int group_size);
 
-/// Of one chip. It loads and stores what make_schedule() says before and after the sync.
+/// The call of one chip. It does the loads and stores that make_schedule() lists before and after
+/// the sync.
 class LineCall {
  public:
-  /// `arena` of the chip.
+  /// `arena` is the chip's.
   LineCall(Algorithm algorithm, const CollectiveCall& call, int group_size, std::byte* arena);
 
   bool has_mail() const { return mail_ != nullptr; }
-  /// What the chip puts into its mailbox: the source, and zeros behind it.
+  /// Returns the content of the chip's mailbox: the source, followed by zeros.
   Bytes16 mail() const { return mail_(*this); }
-  /// Makes the result of all members' mailboxes, in group order. False where there is no function
-  /// for that, so that the schedule has to be carried out.
+  /// Makes the result from all members' mailboxes, in group order. Returns false if there is no
+  /// function for it, so that the schedule must be carried out.
   bool finish(std::span<const std::byte* const> mailboxes) const {
     if (finish_ != nullptr) finish_(*this, mailboxes);
     return finish_ != nullptr || mail_ == nullptr;
@@ -42,7 +43,7 @@ class LineCall {
   ReduceLoop16 reduce_ = nullptr;
   const std::byte* source_ = nullptr;
   std::byte* destination_ = nullptr;
-  std::size_t bytes_ = 0;  ///< of the source
+  std::size_t bytes_ = 0;  ///< size of the source
 };
 
 }  // namespace weft

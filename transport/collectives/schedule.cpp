@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-/// What goes to several destinations is read from memory once, then from the first cache.
+/// A block that goes to several destinations is read from memory once, then from the first-level
+/// cache.
 constexpr std::size_t kBlockBytes = 16384;
 
 std::span<std::byte* const> bases(const TransferEnd& end, const GroupMemory& group) {
@@ -40,7 +41,7 @@ void perform(const Transfer& transfer, const Schedule& schedule, const GroupMemo
     for (std::size_t at = 0; at < bytes; at += block) {
       const std::byte* source = from[0] + transfer.from.offset + from_offset + at;
       for (std::size_t i = 0; i < to.size(); ++i) {
-        // The chips begin with different destinations.
+        // Each chip begins with a different destination.
         std::byte* base = to[(static_cast<std::size_t>(group.index) + i) % to.size()];
         copy(schedule.past_caches, base + transfer.to.offset + to_offset + at, source,
              std::min(block, bytes - at));

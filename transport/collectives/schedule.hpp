@@ -1,6 +1,6 @@
 #pragma once
-/// Schedule: a collective as one chip carries it out, a list of stages of any length. A stage is a
-/// list of transfers; after each stage but the last, the chips of the group sync.
+/// Schedule: one chip's work in a collective, as a list of stages of any length. A stage is a list
+/// of transfers. After each stage except the last, the chips of the group sync.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,26 +12,26 @@
 
 namespace weft {
 
-/// In place of a member's index: all members of the group, in group order.
+/// Used in place of a member's index. It means all members of the group, in group order.
 inline constexpr int kAllMembers = -1;
 
-/// Where a transfer reads or writes.
+/// The place where a transfer reads or writes.
 struct TransferEnd {
   enum class Region : std::uint8_t { arena, mailbox };
   Region region = Region::arena;
   int member = 0;          ///< index in the group, or kAllMembers
-  std::size_t offset = 0;  ///< bytes
+  std::size_t offset = 0;  ///< in bytes
 };
 
-/// Repeats a transfer `count` times, its ends so many bytes further each time.
+/// Repeats a transfer `count` times. Each time, its ends move by these numbers of bytes.
 struct TransferLoop {
   std::size_t count = 1;
   std::size_t from_step = 0;
   std::size_t to_step = 0;
 };
 
-/// Copies `count` contiguous elements, or reduces them where `from` is all members, for each
-/// iteration of two nested loops. Where a destination is the source, there is nothing to do.
+/// Copies `count` contiguous elements for each iteration of two nested loops. If `from` is all
+/// members, it reduces them instead. If a destination is the source, nothing is done.
 struct Transfer {
   TransferEnd from;
   TransferEnd to;
@@ -40,7 +40,8 @@ struct Transfer {
   TransferLoop inner;
 };
 
-/// Calls body(bytes to add to the offset of `from`, bytes to add to that of `to`) per iteration.
+/// Calls body(bytes to add to the offset of `from`, bytes to add to the offset of `to`) for each
+/// iteration.
 template <typename Body>
 void for_each_part(const Transfer& transfer, const Body& body) {
   const TransferLoop& outer = transfer.outer;
@@ -63,23 +64,24 @@ struct Schedule {
   std::size_t sync_count() const { return stages.size() - 1; }
 };
 
-/// The memory of a group as one of its chips sees it, in group order.
+/// The memory of a group, in group order, as seen by one of its chips.
 struct GroupMemory {
   std::span<std::byte* const> arenas;
-  std::span<std::byte* const> mailboxes;  ///< the one of each chip that the first sync uses
-  int index = 0;                          ///< of the chip itself
+  std::span<std::byte* const> mailboxes;  ///< each chip's mailbox that the first sync uses
+  int index = 0;                          ///< index of the chip itself
 };
 
 /// Carries out the transfers of one stage.
 void perform(const Schedule& schedule, std::size_t stage, const GroupMemory& group);
 
-/// A line per transfer and per sync, with members by their index in the group, offsets in bytes:
+/// Returns one line per transfer and per sync. Members are given by their index in the group,
+/// offsets in bytes:
 ///
 ///     sync
 ///     reduce arena 0+1 @ 64 to arena 0+1 @ 64: 4 elements
 ///     sync
 ///
-/// A loop is written behind the elements: "5 elements, 3 times (20 bytes on, 40 bytes on)".
+/// A loop is written after the elements: "5 elements, 3 times (20 bytes on, 40 bytes on)".
 std::string to_string(const Schedule& schedule, int group_size);
 
 }  // namespace weft

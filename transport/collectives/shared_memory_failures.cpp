@@ -1,4 +1,4 @@
-/// SharedMemoryTier: who is missing, and who called something else.
+/// SharedMemoryTier: finds out which chip is missing, and which called something else.
 
 #include <sched.h>
 
@@ -22,7 +22,8 @@ std::optional<RecordedCall> SharedMemoryTier::last_call(int member) const {
   return read_record(memory_->call_record(group_->chip(member)));
 }
 
-/// With a message that `reader` is through with.
+/// Returns the call by which `member` posted a message, if that call has this number and `reader`
+/// has passed the message.
 std::optional<RecordedCall> SharedMemoryTier::posted_by(int member, std::uint64_t number,
                                                         int reader) const {
   if (group_->line(member).has_ring.load(std::memory_order_relaxed) == 0) return std::nullopt;
@@ -30,8 +31,8 @@ std::optional<RecordedCall> SharedMemoryTier::posted_by(int member, std::uint64_
                           group_->line(reader).messages.load(std::memory_order_acquire));
 }
 
-/// What a chip called as its collective of this number, or last. One that went on from a message
-/// called what its root posted.
+/// Returns the call that a chip made as its collective of this number, or else its last call. If
+/// the chip has passed a message, its call was the same as that of the message's root.
 std::optional<RecordedCall> SharedMemoryTier::call_of(int member, std::uint64_t number) const {
   const std::optional<RecordedCall> last = last_call(member);
   if (last && last->number <= number) return last;
@@ -42,11 +43,11 @@ std::optional<RecordedCall> SharedMemoryTier::call_of(int member, std::uint64_t 
   return posted ? posted : last;
 }
 
-/// A peer that is at another collective of this number, or beyond, but hasn't arrived, called
-/// something else in its place: it is asleep in another group, and nobody would ever wake. (It
-/// announces before it records, so what was announced with that number is visible once the number
-/// is.) At the same collective, it may be long at work between entry and exit. A root awaits the
-/// peer at an earlier collective than its own.
+/// Looks for missing peers that called something else. A peer may be at another collective of this
+/// number, or at a later one, without having arrived here. It then sleeps in another group, and no
+/// wake would ever come. (It announces before it records, so an announcement of that number is
+/// visible when the number is.) A peer at the same collective may be working for long between entry
+/// and exit. A root waits for its peers at an earlier collective than its own.
 void SharedMemoryTier::find_divergence(Clock::duration waited) const {
   if (call_->message) require_readers();
   for (const Peer& peer : group_->peers) {
@@ -64,9 +65,9 @@ void SharedMemoryTier::find_divergence(Clock::duration waited) const {
   }
 }
 
-/// A chip that has left more bodies of on_each_chip() than this one, or its loop, won't come. (What
-/// it had announced before is visible once that is.) The trainer knows of most loops that end
-/// early, and names both lines, so that it goes first.
+/// A chip won't come if it has left its loop, or more bodies of on_each_chip() than this chip. (Its
+/// earlier announcements are visible when that is.) The trainer knows of most loops that end early
+/// and names both lines, so it gets time to report first.
 void SharedMemoryTier::require_presence(const Peer& peer, Clock::duration waited) const {
   constexpr std::chrono::seconds kTrainerIsFirst(2);
   const auto bodies_left = [&](int member) {
@@ -81,7 +82,7 @@ void SharedMemoryTier::require_presence(const Peer& peer, Clock::duration waited
 }
 
 void SharedMemoryTier::fail_divergence(int member, std::uint64_t number) const {
-  constexpr int kTryCount = 1000;  // it may have announced what it is just recording
+  constexpr int kTryCount = 1000;  // the chip may be recording a call that it has announced
   std::optional<RecordedCall> other;
   for (int i = 0; i < kTryCount && (!other || other->number < number); ++i) {
     other = call_of(member, number);
@@ -92,7 +93,7 @@ void SharedMemoryTier::fail_divergence(int member, std::uint64_t number) const {
   fail_calls(group_->index, own ? *own : started_call(), member, other);
 }
 
-/// The root posted another call than this reader's.
+/// The root posted another call than that of this reader.
 void SharedMemoryTier::fail_message() const {
   fail_calls(group_->index, started_call(), call_->message->root(),
              call_->message->posted_call(message_));
@@ -110,9 +111,10 @@ void SharedMemoryTier::fail_calls(int member, const RecordedCall& call, int othe
        other ? to_string(*other, *mesh_) : "something that it has left since");
 }
 
-/// Chips call the same, but haven't before: several took themselves for the root of a message.
+/// The chips make the same call now, but made different calls before: several considered themselves
+/// the root of a message.
 void SharedMemoryTier::fail_history() const {
-  constexpr std::uint64_t kLookBack = 1000;  // collectives; only some are messages
+  constexpr std::uint64_t kLookBack = 1000;  // in collectives, of which only some are messages
   for (int member = 0; member < group_->size(); ++member) {
     for (std::uint64_t back = 0; back < kLookBack && back < started_->number; ++back) {
       const std::optional<RecordedCall> call = posted_by(member, started_->number - back, member);

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// After a word for which others may be asleep.
+/// Called after a write to a word for which other chips may be asleep.
 inline void SharedMemoryTier::wake_message_sleepers() const {
   light_fence();
   GroupLine& first = *group_->first;
@@ -19,7 +19,7 @@ inline void SharedMemoryTier::wake_message_sleepers() const {
   wake_all(first.slot_woken);
 }
 
-/// Where there is room.
+/// Posts the message if there is room.
 inline void SharedMemoryTier::post_message() {
   const SlotCall& call = *call_->message;
   if (!call.has_room(message_)) return;
@@ -45,7 +45,7 @@ inline bool SharedMemoryTier::is_message_ready() const {
   return posted_ || (call.is_root() ? call.has_room(message_) : call.has_arrived(message_));
 }
 
-/// A root that waits: for readers.
+/// Called by a root that waits for readers.
 void SharedMemoryTier::require_readers() const {
   const SlotCall& call = *call_->message;
   if (!call.is_root()) return;
@@ -68,7 +68,7 @@ bool SharedMemoryTier::poll_message() {
   return true;
 }
 
-/// False: the message isn't there, or there is no room for it.
+/// Returns false if the message isn't there, or if there is no room for it.
 bool SharedMemoryTier::wait_on() {
   require_readers();
   note_missing();

@@ -1,32 +1,33 @@
-/// A sync of a group: each chip counts its own epoch word up by one, then waits until all others
-/// have done so too. The words of group `mask` lie in one GroupLine per chip. Invariants:
+/// A sync of a group: each chip increments its own epoch word, then waits until all others have
+/// done so too. The words of group `mask` are in one GroupLine per chip. Invariants:
 ///
-/// 1. A chip's epoch word is written by that chip only, goes up by one at each sync of the group
-///    and is never reset; it is compared by signed difference, so it may wrap.
-/// 2. All chips of a group pass through the same syncs in the same order. A chip announces epoch
-///    e + 1 only after it has seen epoch e of all others, so no two are more than one apart.
-/// 3. A chip that announces epoch e has ended all its reads and writes of what the syncs before e
-///    ordered: the store releases them, the peer's load acquires them.
-/// 4. From 2 and 3: once a chip has passed sync e, nobody reads any more what belongs to sync
-///    e - 1. So mailboxes exist twice, chosen by the parity of the epoch, and a collective whose
-///    results leave through them needs no sync at its end.
-/// 5. The signature of a call and of all messages before (see slot_call.hpp) is announced in one
-///    word with the epoch, and compared before anything of the peer's is used. A peer that is an
-///    epoch further has compared ours: had it found another, it would not have gone on.
+/// 1. A chip's epoch word is written only by that chip. It is incremented at each sync of the group
+///    and never reset. It is compared by signed difference, so it may wrap.
+/// 2. All chips of a group pass through the same syncs in the same order. A chip announces epoch e
+///    + 1 only after it has seen epoch e of all others, so no two are more than one apart.
+/// 3. A chip that announces epoch e has ended all its reads and writes that the syncs before e
+///    ordered. The store releases them, and the peer's load acquires them.
+/// 4. From 2 and 3: when a chip has passed sync e, no chip reads any more what belongs to sync e -
+///    1. Therefore there are two sets of mailboxes, chosen by the parity of the epoch, and a
+///    collective whose results go through them needs no sync at its end.
+/// 5. The signature of a call and of all messages before it (see slot_call.hpp) is announced in one
+///    word with the epoch, and compared before any data of the peer is used. A peer that is an
+///    epoch ahead has compared our signature; if it had differed, the peer would not have
+///    continued.
 /// 6. All sleepers of a group sleep on one word, `woken` of its first chip, and are woken once per
-///    sync. A waiter counts itself in `sleepers` and reads `woken`; then comes a heavy fence; then
-///    it looks at the epochs a last time, and sleeps while `woken` stays so. Between announcing an
-///    epoch and looking at the others' there is a light fence; who finds all epochs there looks at
-///    `sleepers`, and if there are any sets `woken` to the epoch and wakes them. So a chip whose
-///    epoch a waiter missed looks after that waiter was counted, and so does whoever has seen that
-///    chip's epoch; one of them is the last to find all there. A process killed in its sleep leaves
-///    `sleepers` too high: that costs a call per sync, nothing else.
+///    sync. A waiter counts itself in `sleepers` and reads `woken`. After a heavy fence it looks at
+///    the epochs a last time, and sleeps while `woken` doesn't change. A chip issues a light fence
+///    between announcing an epoch and looking at the others' epochs. If it finds all epochs there,
+///    it looks at `sleepers`; if there are any, it sets `woken` to the epoch and wakes them. So a
+///    chip whose epoch a waiter missed looks after the waiter was counted, and so does each chip
+///    that has seen that chip's epoch. One of them is the last to find all epochs. A process that
+///    is killed in its sleep leaves `sleepers` too high, which only costs one call per sync.
 /// 7. No sleep is longer than kSleepSlice, so an abort or a deadline is noticed without a wake.
-/// 8. Between the last arrival and its next announcement a chip reads no line that a peer has read
-///    since the chip wrote to it: its epoch and its mail it keeps apart. Where source and signature
-///    fit in a line, what is done there is chosen by prepare(): see line_call.hpp.
-/// 9. A collective that threw divergence or was left by a timeout stays the chip's current one: it
-///    announces nothing more, so that nobody can take later words for earlier ones.
+/// 8. Between the last arrival and its next announcement, a chip reads no line that a peer has read
+///    since the chip wrote to it. It keeps copies of its epoch and its mail. If source and
+///    signature fit in a line, prepare() chooses the work on the line: see line_call.hpp.
+/// 9. A collective that threw divergence, or was left by a timeout, remains the chip's current one.
+///    It announces nothing more, so that later words can't be mistaken for earlier ones.
 
 #include "transport/collectives/shared_memory_tier.hpp"
 
@@ -47,8 +48,9 @@
 namespace weft {
 namespace {
 
-/// A yield that took longer gave the core to another program, for as long as the scheduler likes. A
-/// thread that wakes from sleep gets the core at once, so for some waits there are no yields.
+/// A yield that took longer than this gave the core to another program, for as long as the
+/// scheduler likes. A thread that wakes from sleep gets the core at once, so the next waits don't
+/// yield.
 constexpr std::chrono::nanoseconds kLongYield = std::chrono::milliseconds(2);
 constexpr int kYieldsToSkip = 100;
 
@@ -67,7 +69,7 @@ SharedMemoryTier::SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int posi
       recorder_(recorder),
       policy_(policy) {}
 
-/// The chip's next tier goes on from there.
+/// The chip's next tier continues from this state.
 SharedMemoryTier::~SharedMemoryTier() {
   for (const auto& group : groups_) publish_messages(*group->progress, *group->own);
 }
@@ -138,7 +140,8 @@ inline void SharedMemoryTier::announce() {
   light_fence();
 }
 
-/// Group index of the first peer that hasn't been seen at this epoch, or at this message.
+/// Returns the group index of the first peer that hasn't been seen at this epoch, or at this
+/// message.
 int SharedMemoryTier::awaited() const { return group_->peers[arrived_].member; }
 
 inline bool SharedMemoryTier::all_arrived() {
@@ -207,7 +210,8 @@ bool SharedMemoryTier::poll() {
   return false;
 }
 
-/// Whose absence at a sync cost the most is said to have come last.
+/// Records the end of a wait. The chip whose absence at a sync cost the most time counts as the one
+/// that came last.
 void SharedMemoryTier::end_wait() {
   const std::uint64_t waited = recorder_.events.now() - std::exchange(wait_begin_, 0);
   arrival_.waited += waited;
@@ -231,9 +235,10 @@ void SharedMemoryTier::wait() {
   }
 }
 
-/// Whether all peers arrived while it spun. A spin pauses: a core that asks for a line again and
-/// again takes it from its writer. And it stores nothing: stores would queue up behind the
-/// announcement, whose line may still be with a peer, and the next announcement behind them.
+/// Spins; returns whether all peers arrived meanwhile. The spin pauses, because a core that
+/// requests a line again and again takes it from its writer. It stores nothing, because stores
+/// would queue up behind the announcement, whose line may still be with a peer, and would delay the
+/// next announcement.
 bool SharedMemoryTier::spin() {
   if (call_->message) return spin_for_message();
   int left = policy_.spins;
@@ -249,7 +254,7 @@ bool SharedMemoryTier::spin() {
   return true;
 }
 
-/// Returns when all peers have arrived or the job is aborted. `since` is set where a wait of this
+/// Returns when all peers have arrived or the job is aborted. `since` is set when a wait of this
 /// collective first lasts longer than its spins.
 void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
   if (!since) since = Clock::now();

@@ -37,8 +37,8 @@ class SharedMemoryTier final : public CollectiveTier {
  private:
   struct Call final : TierCall {
     Group* group = nullptr;
-    std::unique_ptr<const SlotCall> message = {};  ///< present where its bytes travel in a slot
-    std::optional<LineCall> line = {};             ///< present where they travel in the lines
+    std::unique_ptr<const SlotCall> message = {};  ///< present if the call's bytes travel in a slot
+    std::optional<LineCall> line = {};             ///< present if they travel in the lines
     Schedule schedule = {};
   };
   using Clock = std::chrono::steady_clock;
@@ -85,24 +85,24 @@ class SharedMemoryTier final : public CollectiveTier {
   JobMemory* memory_;
   const Mesh* mesh_;
   int position_;
-  int chip_;  ///< number in the memory
+  int chip_;  ///< the chip's number in the memory
   Recorder recorder_;
   WaitPolicy policy_;
   std::vector<std::unique_ptr<Group>> groups_;
   int yields_to_skip_ = 0;
 
-  // Of the collective under way.
+  // The collective in progress.
   const StartedCall* started_ = nullptr;
   const Call* call_ = nullptr;
   Group* group_ = nullptr;
-  std::uint64_t message_ = 0;  ///< of a broadcast through slots
+  std::uint64_t message_ = 0;  ///< number of its message, if it is a broadcast through slots
   bool posted_ = false;
-  std::size_t stage_ = 0;    ///< whose sync is under way
-  std::uint32_t epoch_ = 0;  ///< of that sync
-  std::size_t arrived_ = 0;  ///< peers, counted from the next in group order, seen at this epoch
-  std::size_t missing_ = 0;  ///< the peer at which the last look over them was stuck
+  std::size_t stage_ = 0;    ///< the stage whose sync is in progress
+  std::uint32_t epoch_ = 0;  ///< the epoch of that sync
+  std::size_t arrived_ = 0;  ///< peers seen at this epoch, counted from the next in group order
+  std::size_t missing_ = 0;  ///< the peer at which the last look was stuck
   std::uint64_t wait_begin_ = 0;  ///< tick of the first look that failed; 0: none did
-  std::uint64_t longest_ = 0;     ///< wait of the collective, of which last_chip is the peer
+  std::uint64_t longest_ = 0;     ///< longest wait of the collective, caused by last_chip
   ChipArrival arrival_;
 };
 

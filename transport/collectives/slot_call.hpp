@@ -1,30 +1,31 @@
 #pragma once
-/// SlotCall: a broadcast of a few bytes, whose root puts them into a slot of its ring and goes on.
+/// SlotCall: a broadcast of a few bytes. Its root puts them into a slot of its ring and continues.
 ///
-/// The messages of a group are counted from 1, whoever is their root. Invariants:
+/// The messages of a group are counted from 1, regardless of their roots. Invariants:
 ///
 /// 1. All chips of a group see the same messages in the same order, and know the root of each.
 ///    Message m is in slot m % kSlotCount of its root's ring, which only the root writes.
-/// 2. A chip whose word `messages` is m is through with all messages before m. Of m, it says that
-///    its root has posted it, or that a reader waits for it. A reader that finds a message there
-///    says so only each kSlotCount / 4 messages: a root that waits for room reads the word again
-///    and again, and takes the line from its writer. The words go up, in 64 bits, and are reset
-///    only with the rings, where a generation begins: so nobody takes a slot for one of another
-///    message.
-/// 3. A root posts message m when the word of every other chip is at least m - kSlotCount + 1: all
-///    are through with what the slot held. It looks at the words only where it doesn't know that
-///    already, and then goes on once they are at least m - kSlotCount / 2.
-/// 4. The slot's number publishes its mail, its history, and all that the root has written before.
-///    A reader compares the history, of this call and of those with all messages before, before it
-///    uses the mail. A root learns of a divergence where it next waits: the history is part of a
-///    sync's word, and a peer that is ahead of a root takes itself for one.
-/// 5. What a chip called with a message that others aren't through with stays in its ring, so that
-///    both calls of a divergence can be named.
-/// 6. Sleepers read `slot_woken`, then set `slot_sleepers`; then comes a heavy fence; then they
-///    look a last time, and sleep while `slot_woken` stays so. Who posts, or changes its word,
-///    issues a light fence, looks at `slot_sleepers`, and if it is set clears it, counts
-///    `slot_woken` up and wakes all. It is cleared after it was set, so `slot_woken` changes after
-///    the sleeper read it. Both words are those of the group's first chip.
+/// 2. If a chip's word `messages` is m, the chip has passed all messages before m, and either is
+///    the root that has posted m or a reader that waits for m. A reader that finds a message
+///    already there updates its word only every kSlotCount / 4 messages. Otherwise a root that
+///    waits for room, which reads the word again and again, would take the line from its writer.
+///    The words increase, have 64 bits, and are reset only together with the rings, when a
+///    generation begins. So a slot is never mistaken for the slot of another message.
+/// 3. A root posts message m when the word of every other chip is at least m - kSlotCount + 1, so
+///    that all have passed the slot's previous message. It looks at the words only if it doesn't
+///    know that yet, and then continues when they are at least m - kSlotCount / 2.
+/// 4. The slot's number publishes its mail, its history, and everything that the root has written
+///    before. The history covers this call and the calls with all messages before. A reader
+///    compares it before it uses the mail. A root learns of a divergence when it next waits: the
+///    history is part of a sync's word, and a peer that is ahead of a root considers itself a root.
+/// 5. A chip's call stays in its ring until the others have passed the call's message, so that both
+///    calls of a divergence can be named.
+/// 6. A sleeper reads `slot_woken`, then sets `slot_sleepers`. After a heavy fence it looks a last
+///    time, and sleeps while `slot_woken` doesn't change. A chip that posts, or changes its word,
+///    issues a light fence and looks at `slot_sleepers`. If that is set, the chip clears it,
+///    increments `slot_woken` and wakes all. It clears the flag after a sleeper set it, so
+///    `slot_woken` changes after the sleeper read it. Both words are in the line of the group's
+///    first chip.
 
 #include <cstddef>
 #include <cstdint>
@@ -40,35 +41,35 @@
 
 namespace weft {
 
-/// What a chip called as its collective of this number, if that is in its ring, with a message up
-/// to `last`.
+/// Returns the call that a chip made as its collective of this number, if it is in the chip's ring
+/// with a message up to `last`.
 std::optional<RecordedCall> read_slot_record(
     const SlotRing& ring, std::uint64_t number,
     std::uint64_t last = std::numeric_limits<std::uint64_t>::max());
 
-/// Of one chip.
+/// The call of one chip.
 class SlotCall {
  public:
   /// Reserves the rings of the chip and of the root. Throws no_space.
   SlotCall(const CollectiveCall& call, Group& group, JobMemory& memory);
 
   bool is_root() const { return is_root_; }
-  int root() const { return root_; }  ///< its index in the group
+  int root() const { return root_; }  ///< index of the root in the group
 
-  /// The chip's next message.
+  /// Begins the chip's next message, and returns its number.
   std::uint64_t begin(std::uint64_t signature) const {
     progress_->history += signature;
     return ++progress_->messages;
   }
-  /// Says how far the chip is. Of a reader, before it waits.
+  /// Publishes how far the chip is. A reader calls it before it waits.
   void publish() const {
     own_->root.store(root_chip_, std::memory_order_relaxed);
     publish_messages(*progress_, *own_);
   }
-  /// Of a reader: whether it has to publish the message even where that is there.
+  /// For a reader: whether it must publish this message even if the message is already there.
   static bool is_published(std::uint64_t message) { return message % kPublishedEach == 0; }
 
-  /// Of a root: whether the others have left room for the message.
+  /// For a root: whether the other chips have left room for the message.
   bool has_room(std::uint64_t message) const {
     return message <= progress_->room || find_room(message);
   }
@@ -83,14 +84,15 @@ class SlotCall {
     to.message.store(message, std::memory_order_release);
     publish();
   }
-  /// Of a reader.
+  /// For a reader: whether the message is there.
   bool has_arrived(std::uint64_t message) const {
     return slot(message).message.load(std::memory_order_acquire) == message;
   }
   bool is_of_same_calls(std::uint64_t message) const {
     return slot(message).history.load(std::memory_order_relaxed) == progress_->history;
   }
-  /// Puts what has arrived into the reader's destination; the root's source into its own.
+  /// A reader copies the message to its destination. The root copies its source to its own
+  /// destination.
   void take(std::uint64_t message) const {
     if (!is_root_) {
       copy(destination_, slot(message).mail);
@@ -99,16 +101,16 @@ class SlotCall {
     }
   }
 
-  /// What the root called with a message that has arrived.
+  /// Returns the root's call with a message that has arrived.
   std::optional<RecordedCall> posted_call(std::uint64_t message) const {
     return read_slot_record(*ring_, number(message));
   }
-  /// Of a root that hasn't posted the message: whether the peer has another root for it.
+  /// For a root that hasn't posted the message: whether the peer has another root for it.
   bool has_diverged(const Peer& peer, std::uint64_t message) const;
-  /// Whether it is a peer for which the chip waits.
+  /// Whether the chip waits for this peer.
   bool is_awaited(const Peer& peer, std::uint64_t message) const;
-  /// Of a root: the number of the collective with the first message that the peer must publish and
-  /// hasn't; 0: it wasn't this chip's.
+  /// For a root: the number of the collective with the first message that the peer must still
+  /// publish; 0 if this chip wasn't that message's root.
   std::uint64_t number_awaited(const Peer& peer) const;
 
  private:
@@ -123,7 +125,7 @@ class SlotCall {
   static bool lags(const Peer& peer, std::uint64_t message) {
     return peer.line->messages.load(std::memory_order_acquire) + kSlotCount / 2 < message;
   }
-  /// A copy of a size that the compiler knows is an instruction, another a call.
+  /// A copy whose size is known to the compiler is one instruction; for another size it is a call.
   void copy(std::byte* to, const std::byte* from) const {
     switch (bytes_) {
       case 4: std::memcpy(to, from, 4); break;
@@ -139,7 +141,7 @@ class SlotCall {
   int root_;
   std::uint32_t root_chip_;
   bool is_root_;
-  SlotRing* ring_;  ///< of the root
+  SlotRing* ring_;  ///< the root's ring
   std::size_t bytes_;
   const std::byte* source_;
   std::byte* destination_;

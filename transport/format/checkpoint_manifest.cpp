@@ -28,7 +28,7 @@ bool overlap(const StoredShard& a, const StoredShard& b) {
   return true;
 }
 
-/// The dim in which the shards begin at the most different places.
+/// Returns the dim in which the shards begin at the largest number of different places.
 int most_cut_dim(const StoredTensor& tensor) {
   int best = 0;
   std::size_t best_cuts = 0;
@@ -43,7 +43,7 @@ int most_cut_dim(const StoredTensor& tensor) {
   return best;
 }
 
-/// Compares each shard with those that begin, in one dim, before it ends.
+/// Compares each shard with the later ones that begin before its end, along one dim.
 Fault overlap_fault(const StoredTensor& tensor) {
   const auto& shards = tensor.shards;
   const int dim = most_cut_dim(tensor);
@@ -67,7 +67,8 @@ Fault overlap_fault(const StoredTensor& tensor) {
   return std::nullopt;
 }
 
-/// Shards within the tensor that don't overlap and together have its number of elements cover it.
+/// If shards are within the tensor, don't overlap and together have its number of elements, they
+/// cover it.
 Fault cover_fault(const StoredTensor& tensor, bool is_whole) {
   const auto& shards = tensor.shards;
   if (shards.size() > kStoredShardCountMax) {
@@ -153,8 +154,8 @@ Fault fault_of(const CheckpointManifest& manifest, bool is_whole) {
   return std::nullopt;
 }
 
-/// What the tables of a body can be read as. Tables may share vectors, so that a small body could
-/// make a large manifest.
+/// A limit on what the tables of a body may be read as. Tables may share vectors, so a small body
+/// could make a large manifest.
 class Budget {
  public:
   explicit Budget(std::size_t body_bytes) : left_(body_bytes) {}

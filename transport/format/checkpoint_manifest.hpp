@@ -2,7 +2,7 @@
 /// Checkpoint manifest: the tensors of a checkpoint and the places of their shards.
 ///
 ///   manifest file = envelope(Manifest)           (schema/checkpoint.fbs)
-///   table file    = envelope(Manifest)           all tensors, but shards of one part only
+///   table file    = envelope(Manifest)           all tensors, but only the shards of one part
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@
 namespace weft {
 
 inline constexpr Format kManifestFormat{"checkpoint manifest", "weftmnft", 1};
-/// Of a part whose checkpoint is not finished.
+/// The format of a part's table, while the checkpoint is not finished.
 inline constexpr Format kPartTableFormat{"checkpoint part table", "weftpart", 1};
 /// The maximum number of shards of a tensor.
 inline constexpr std::size_t kStoredShardCountMax = 4096;
@@ -31,7 +31,8 @@ inline constexpr std::size_t kStoredShardCountMax = 4096;
 inline constexpr std::size_t kManifestBytesMax = std::size_t{256} << 20;
 /// The maximum number of tensors of a checkpoint.
 inline constexpr std::size_t kStoredTensorCountMax = std::size_t{1} << 20;
-/// A checksum belongs to each chunk of so many bytes of a shard's payload; the last may be shorter.
+/// Each chunk of this many bytes of a shard's payload has a checksum. The last chunk may be
+/// shorter.
 inline constexpr std::size_t kStoredChunkBytes = std::size_t{1} << 20;
 /// The maximum size of CheckpointManifest::user_json.
 inline constexpr std::size_t kUserJsonBytesMax = std::size_t{1} << 20;
@@ -40,7 +41,7 @@ struct StoredShard {
   Shape offsets{};
   Shape dims{};
   std::uint32_t file = 0;         ///< index into `files`
-  std::uint64_t file_offset = 0;  ///< of the shard's frame: a multiple of kShardAlignment
+  std::uint64_t file_offset = 0;  ///< of the shard's frame; a multiple of kShardAlignment
   std::uint64_t frame_bytes = 0;
   std::uint64_t payload_xxh3 = 0;
   std::vector<std::uint64_t> chunk_xxh3{};  ///< one per chunk
@@ -53,7 +54,7 @@ struct StoredTensor {
   TensorType type{};
   std::vector<StoredShard> shards{};
   StateKind kind = StateKind::param;
-  std::optional<Sharding> sharding{};  ///< on the manifest's mesh; absent where it isn't known
+  std::optional<Sharding> sharding{};  ///< over the manifest's mesh; absent if it isn't known
 
   friend bool operator==(const StoredTensor&, const StoredTensor&) = default;
 };
@@ -64,29 +65,31 @@ struct CheckpointManifest {
   std::vector<std::string> axis_names{};
   std::vector<std::string> files{};  ///< names in the checkpoint's folder
   std::vector<StoredTensor> tensors{};
-  std::vector<int> device_ids{};  ///< of the mesh; empty: in order
+  std::vector<int> device_ids{};  ///< of the mesh; empty: 0, 1, 2, ...
   std::uint64_t seed = 0;
   std::string user_json{};
   std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made them
-  /// Some of the state of a loop that goes on from it may be missing: the loop makes that itself.
+  /// The checkpoint may lack some state of a loop that continues from it. The loop then initializes
+  /// that state itself.
   bool partial = false;
-  /// The run folder of the dead job from whose memory it was saved; "" as a rule.
+  /// If the checkpoint was saved from the memory of a dead job, that job's run folder; otherwise
+  /// "".
   std::string rescued_from{};
 
-  /// Absent where there was none.
+  /// Absent if the manifest has no mesh.
   std::optional<Mesh> mesh() const;
 
   friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;
 };
 
-/// Throws invalid_argument for a manifest that decode_manifest would refuse. kPartTableFormat: its
-/// shards need not have all elements.
+/// Throws invalid_argument for a manifest that decode_manifest() would refuse. With
+/// kPartTableFormat, the shards need not have all elements.
 std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest,
                                        const Format& format = kManifestFormat);
 
-/// Throws version, or corrupt unless names are distinct, files are plain names, and the shards of
-/// each tensor have all of its elements, none of them twice. `bytes` is the whole file, 8-byte
-/// aligned.
+/// Decodes a manifest. Throws version. Throws corrupt unless names are distinct, files are plain
+/// names, and the shards of each tensor have each of its elements exactly once. `bytes` is the
+/// whole file, 8-byte aligned.
 CheckpointManifest decode_manifest(std::span<const std::byte> bytes,
                                    const Format& format = kManifestFormat);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Run card: what a checkpoint of a job needs beside the memory of its chips, in a file that
-/// outlives the job's processes.
+/// Run card: the facts, in addition to the memory of its chips, that a checkpoint of a job needs.
+/// It is a file that outlives the job's processes.
 ///
 ///   run card file = envelope(RunCard)            (schema/run_card.fbs)
 
@@ -22,20 +22,20 @@ inline constexpr std::size_t kRunCardBytesMax = std::size_t{1} << 20;
 
 struct RunCard {
   Mesh mesh{{1}, {"data"}};
-  int num_workers = 1;  ///< each drives as many chips, in order of their ids
+  int num_workers = 1;  ///< each drives the same number of chips, in order of their ids
   std::uint64_t seed = 0;
-  std::uint64_t begin_step = 0;  ///< at which the job began: that of a checkpoint, or 0
+  std::uint64_t begin_step = 0;  ///< the step at which the job began: a checkpoint's step, or 0
   std::string checkpoints{};     ///< the folder of the job's checkpoints, absolute
   double keep_for_rescue_s = 0;  ///< RunConfig::keep_for_rescue_s
-  int fit_number = 1;            ///< among the jobs of the trainer's process, from 1
+  int fit_number = 1;            ///< position among the jobs of the trainer's process, from 1
 
   friend bool operator==(const RunCard&, const RunCard&) = default;
 };
 
 /// Throws invalid_argument for a card that decode_run_card() would refuse.
 std::vector<std::byte> encode_run_card(const RunCard& card);
-/// Throws version, or corrupt unless the workers divide the chips of the mesh. `bytes` is the whole
-/// file, 8-byte aligned.
+/// Decodes a run card. Throws version. Throws corrupt unless the workers divide the chips of the
+/// mesh. `bytes` is the whole file, 8-byte aligned.
 RunCard decode_run_card(std::span<const std::byte> bytes);
 
 }  // namespace weft

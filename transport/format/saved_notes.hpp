@@ -10,17 +10,17 @@
 
 namespace weft {
 
-/// The values that the loop saved beside its tensors (CheckpointManifest::user_json). They are null
-/// in a checkpoint that another program wrote.
+/// The values that the loop saved in addition to its tensors (CheckpointManifest::user_json). They
+/// are null in a checkpoint that another program wrote.
 struct SavedNotes {
   nlohmann::json metrics{};
   nlohmann::json user{};
-  std::string best_by{};  ///< the metric by which the job compared checkpoints; "" for none
+  std::string best_by{};  ///< the metric by which the job compared checkpoints; "": none
   bool is_max_best = false;
 };
 std::string to_user_json(const SavedNotes& notes);
 SavedNotes notes_of(const CheckpointManifest& manifest);
-/// Absent where the metric is no number.
+/// The value of the metric; absent if it isn't a number.
 std::optional<double> rating_of(const SavedNotes& notes, const std::string& metric);
 
 }  // namespace weft

@@ -19,7 +19,7 @@ std::size_t payload_bytes(const ShardHeader& header) {
   return static_cast<std::size_t>(TensorType{header.type.dtype, header.dims}.bytes());
 }
 
-/// Has the same size for every checksum.
+/// Builds a header. Its size is the same for every checksum.
 flatbuffers::FlatBufferBuilder build_header(const ShardHeader& header, std::uint64_t checksum) {
   if (const auto fault = shard_fault(header.type, header.offsets, header.dims)) {
     fail(Errc::invalid_argument, "shard frame of '{}': {}", header.name, *fault);
@@ -37,7 +37,7 @@ flatbuffers::FlatBufferBuilder build_header(const ShardHeader& header, std::uint
   return builder;
 }
 
-/// All bytes before the payload.
+/// Writes all bytes before the payload.
 void write_head(const flatbuffers::FlatBufferBuilder& builder, std::span<std::byte> head) {
   const auto body = body_of(builder);
   const auto padding = std::ranges::copy(body, head.begin() + kEnvelopePrefixBytes).out;
@@ -81,7 +81,7 @@ ShardHeader read_header(const fb::TensorShard& shard) {
 }
 
 /// Verifies the bytes before the payload in `head`, and that the payload is within `frame`. Both
-/// begin with the frame's bytes; `head` must not change meanwhile.
+/// begin with the frame's bytes. `head` must not change meanwhile.
 ShardView read_head(std::span<const std::byte> head, std::span<const std::byte> frame) {
   ShardHead read = read_shard_head(head);
   const ShardLayout& layout = read.layout;

@@ -1,11 +1,11 @@
 #pragma once
-/// Shard frame: a part of a tensor with its place in the whole, framed as Arrow IPC frames a record
-/// batch: a FlatBuffers header, then the payload outside it. The same in an arena, a slot and a
-/// file.
+/// Shard frame: a part of a tensor with its position in the whole. It is framed as Arrow IPC frames
+/// a record batch: a FlatBuffers header, followed by the payload. The frame is the same in an
+/// arena, a slot and a file.
 ///
 ///   shard frame = envelope(TensorShard) padding payload           (schema/shard.fbs)
 ///
-/// A frame begins at a multiple of 64, and so does its payload: padding is zeros up to there.
+/// A frame and its payload both begin at a multiple of 64. The padding between them is zeros.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,17 +24,17 @@ inline constexpr std::size_t kShardAlignment = 64;
 
 struct ShardHeader {
   std::string name{};
-  TensorType type{};                        ///< of the whole tensor
-  Shape offsets{};                          ///< of the shard in it
+  TensorType type{};                        ///< the whole tensor's
+  Shape offsets{};                          ///< of the shard within the tensor
   Shape dims{};                             ///< of the shard
-  std::vector<std::int64_t> mesh_coords{};  ///< of the chip whose shard it is
+  std::vector<std::int64_t> mesh_coords{};  ///< coordinates of the chip that holds the shard
   std::uint64_t step = 0;
   std::uint64_t version = 0;
 
   friend bool operator==(const ShardHeader&, const ShardHeader&) = default;
 };
 
-/// Places in a frame, in bytes from its start.
+/// Offsets in a frame, in bytes from its start.
 struct ShardLayout {
   std::size_t payload_offset = 0;
   std::size_t payload_bytes = 0;
@@ -44,15 +44,15 @@ struct ShardLayout {
 /// Throws invalid_argument if the shard isn't a part of the tensor.
 ShardLayout shard_layout(const ShardHeader& header);
 
-/// The bytes of a frame before its payload, whose checksum this is: shard_layout(header)
-/// .payload_offset bytes.
+/// Returns the bytes of a frame before its payload: shard_layout(header).payload_offset bytes.
+/// `payload_xxh3` is the payload's checksum.
 std::vector<std::byte> shard_frame_head(const ShardHeader& header, std::uint64_t payload_xxh3);
-/// Completes a frame whose payload already stands at its place: writes all bytes before it. `frame`
+/// Completes a frame whose payload is already in place, by writing all bytes before it. `frame`
 /// must have shard_layout(header).frame_bytes and begin at a multiple of 64 (else
 /// invalid_argument).
 void seal_shard_frame(const ShardHeader& header, std::span<std::byte> frame);
-/// Copies the payload to its place and seals; returns the frame's size. Throws invalid_argument for
-/// a payload of another size or an `out` that is too small.
+/// Copies the payload to its place and completes the frame. Returns the frame's size. Throws
+/// invalid_argument for a payload of another size, or if `out` is too small.
 std::size_t write_shard_frame(const ShardHeader& header, std::span<const std::byte> payload,
                               std::span<std::byte> out);
 
@@ -63,22 +63,22 @@ struct ShardView {
   std::uint64_t payload_xxh3 = 0;
 };
 
-/// The bytes of a frame before its payload.
+/// The contents of the bytes before a frame's payload.
 struct ShardHead {
   ShardHeader header{};
   ShardLayout layout{};
   std::uint64_t payload_xxh3 = 0;
 };
-/// Reads them from the beginning of `bytes`, which is 8-byte aligned. Throws corrupt or version.
+/// Reads the head at the beginning of `bytes`, which are 8-byte aligned. Throws corrupt or version.
 ShardHead read_shard_head(std::span<const std::byte> bytes);
 
-/// Reads the frame at the beginning of `bytes`; more bytes may follow. All of it, including the
-/// payload, is checked before use: throws corrupt or version; invalid_argument if `bytes` doesn't
-/// begin at a multiple of 64. The bytes must not change meanwhile.
+/// Reads the frame at the beginning of `bytes`; more bytes may follow. All of the frame, including
+/// the payload, is checked before use. Throws corrupt or version. Throws invalid_argument if
+/// `bytes` doesn't begin at a multiple of 64. The bytes must not change meanwhile.
 ShardView read_shard_frame(std::span<const std::byte> bytes);
-/// The same for a frame in memory to which its writer still has access (a channel's slot). The
-/// bytes before the payload are copied and the copy is verified. The payload's place is checked,
-/// its checksum is not.
+/// Reads a frame in memory that its writer may still access (a channel's slot). The bytes before
+/// the payload are copied, and the copy is verified. The payload's place is checked, but not its
+/// checksum.
 ShardView view_shard_frame(std::span<const std::byte> bytes);
 
 }  // namespace weft

@@ -9,9 +9,9 @@
 namespace weft {
 
 enum class StateKind : std::uint8_t { param, opt_state, buffer };
-/// "param", "opt_state", "buffer".
+/// Returns "param", "opt_state" or "buffer".
 std::string_view to_string(StateKind kind) noexcept;
-/// `kind` is one of those that are state.
+/// `kind` must be a kind of state.
 StateKind state_kind(InputKind kind);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 /// State table: the places in a worker's arenas of the tensors that a job keeps from step to step,
-/// and where its loaders are.
+/// and the positions of the worker's loaders.
 ///
 ///   state table = envelope(StateTable)           (schema/state.fbs)
 
@@ -25,7 +25,8 @@ struct StateEntry {
   std::string name{};
   TensorType type{};  ///< global
   Sharding sharding{};
-  std::uint64_t offset = 0;  ///< of the chip's shard in its arena, the same on the worker's chips
+  std::uint64_t offset = 0;  ///< of the chip's shard in its arena; the same on all the worker's
+                             ///< chips
   StateKind kind = StateKind::param;
 
   bool operator==(const StateEntry&) const = default;
@@ -41,8 +42,9 @@ struct StateTable {
 std::vector<std::byte> encode_state_table(std::span<const StateEntry> tensors,
                                           const std::vector<StoredLoader>& loaders = {});
 
-/// Throws corrupt or version. Every type and sharding of the result is in range; the caller has to
-/// check that the shards lie in an arena. `bytes`, 8-byte aligned, begins with the table.
+/// Decodes a table. Throws corrupt or version. Every type and sharding of the result is in range.
+/// The caller must check that the shards lie in an arena. `bytes`, 8-byte aligned, begins with the
+/// table.
 StateTable decode_state_table(std::span<const std::byte> bytes, const Mesh& mesh);
 
 }  // namespace weft

@@ -1,34 +1,34 @@
 #pragma once
-/// StoredLoader: a DeviceLoader of a loop and its position, as checkpoints and state directories
-/// have it (schema/loader.fbs).
+/// StoredLoader: a DeviceLoader of a loop and its position, in the form that checkpoints and state
+/// directories store (schema/loader.fbs).
 
 #include <cstdint>
 #include <string>
 
 namespace weft {
 
-/// A pass is a `for` over the loader: an epoch, or as much of it as the loop takes. The position
-/// is a line over steps, so that it is written again only where a pass begins or ends.
+/// A pass is a `for` over the loader: an epoch, or the part of it that the loop takes. The position
+/// is stored as a line over steps, so it is written again only when a pass begins or ends.
 struct StoredLoader {
   std::string dataset{};
   std::int64_t num_items = 0;
   std::int64_t batch_size = 0;
   std::int64_t batches_per_step = 0;
   std::uint64_t seed = 0;
-  /// "train.cpp:41", where the loop made it. "": stored by a version without positions, for which
-  /// the position followed from the step.
+  /// The place where the loop made it: "train.cpp:41". "" means that a version without positions
+  /// stored it; the position then follows from the step.
   std::string site{};
   std::uint64_t origin = 0;      ///< the step in which it was made
-  std::uint64_t order_xxh3 = 0;  ///< of the items of its first batch
-  std::uint64_t passes = 0;      ///< that have begun
-  std::uint64_t taken = 0;       ///< batches of the last pass, after `step` steps
+  std::uint64_t order_xxh3 = 0;  ///< hash of the order of the items in its first batch
+  std::uint64_t passes = 0;      ///< passes that have begun
+  std::uint64_t taken = 0;       ///< batches taken from the last pass, after `step` steps
   std::uint64_t step = 0;
   std::uint64_t per_step = 0;  ///< batches that each further step takes
   bool is_over = true;         ///< the last pass had ended before the last of these steps began
-  /// In a step of the last pass, a pass of another loader was open too.
+  /// Whether a pass of another loader was open too in a step of the last pass.
   bool is_beside = false;
 
-  /// The batches of the last pass that `at` steps have taken.
+  /// Returns how many batches of the last pass `at` steps have taken.
   std::uint64_t taken_at(std::uint64_t at) const {
     return at > step ? taken + per_step * (at - step) : taken;
   }

@@ -1,6 +1,7 @@
 #pragma once
 /// Fields that several formats share: tensor types, shardings, the part of a tensor that a shard
-/// is, and loaders. Reading throws corrupt, with `what` in front, unless every value is in range.
+/// is, and loaders. Reading throws corrupt unless every value is in range; the message begins with
+/// `what`.
 
 #include <cstdint>
 #include <optional>
@@ -20,11 +21,11 @@
 
 namespace weft {
 
-/// A vector's elements, numbers or structs. FlatBuffers' verifier checks the alignment of the
-/// vector's length, but not that of its elements.
+/// Returns a vector's elements, which are numbers or structs. FlatBuffers' verifier checks the
+/// alignment of the vector's length, but not that of its elements.
 template <typename T>
 std::span<const T> elements(const flatbuffers::Vector<T>& vector, std::string_view what) {
-  if (vector.size() == 0) return {};  // may have any address
+  if (vector.size() == 0) return {};  // its address may be anything
   if (reinterpret_cast<std::uintptr_t>(vector.Data()) % alignof(T) != 0) {
     fail(Errc::corrupt, "{}: a vector's elements aren't aligned to {}", what, alignof(T));
   }
@@ -44,14 +45,14 @@ fb::TensorType write_type(const TensorType& type);
 TensorType read_type(const fb::TensorType& type, std::string_view what);
 
 fb::Sharding write_sharding(const Sharding& sharding);
-/// Its atoms must be atoms of the mesh, each at most once in the dims.
+/// Reads a sharding. Its atoms must be atoms of the mesh, each at most once in the dims.
 Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh, std::string_view what);
 
-/// Offsets or sizes, one per dim of `type`, each >= 0.
+/// Reads offsets or sizes: one per dim of `type`, each >= 0.
 Shape read_dims(const flatbuffers::Vector<std::int64_t>& dims, const TensorType& type,
                 std::string_view what);
 
-/// The error of a shard of `dims` at `offsets` of a tensor; empty if it is valid.
+/// Returns the error of a shard of `dims` at `offsets` of a tensor; absent if the shard is valid.
 std::optional<std::string> shard_fault(const TensorType& type, const Shape& offsets,
                                        const Shape& dims);
 
@@ -61,18 +62,19 @@ std::vector<std::string> read_strings(
     const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>& strings);
 
 using LoaderTables = flatbuffers::Vector<flatbuffers::Offset<fb::StoredLoader>>;
-/// Null for no loaders.
+/// Returns null if there are no loaders.
 flatbuffers::Offset<LoaderTables> write_loaders(flatbuffers::FlatBufferBuilder& builder,
                                                 std::span<const StoredLoader> loaders);
 /// `stored` may be null.
 std::vector<StoredLoader> read_loaders(const LoaderTables* stored);
 
-/// The bytes that a finished builder holds.
+/// Returns the bytes that a finished builder holds.
 std::span<const std::byte> body_of(const flatbuffers::FlatBufferBuilder& builder);
 /// Throws corrupt unless the generated verifier of a root table accepts the body.
 template <typename Verify>
 void verify_body(std::span<const std::byte> body, Verify verify, std::string_view what) {
-  // A table has at least the 4 bytes of its offset; the default of a million tables is too few.
+  // A table has at least the 4 bytes of its offset, which limits the number of tables. The default
+  // limit of a million tables is too low.
   constexpr flatbuffers::uoffset_t kDepthMax = 64;
   flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(body.data()), body.size(),
                                  kDepthMax,

@@ -4,8 +4,8 @@
 ///
 ///   crash = CrashHeaderV1 stack{stack_bytes} maps     maps: /proc/PID/maps, to the end of the file
 ///
-/// The handler of the signal copies and doesn't unwind: whoever reads the file does that, with the
-/// files that `maps` names. A change of any of this needs a new version.
+/// The signal's handler only copies. The reader of the file unwinds the stack, with the files that
+/// `maps` names. A change of any of this needs a new version.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct CrashHeaderV1 {
   std::int32_t tid;
   std::int32_t signal;
   std::int32_t code;                        ///< si_code
-  std::uint64_t address;                    ///< si_addr, of a fault
+  std::uint64_t address;                    ///< si_addr, for a fault
   std::uint64_t registers[kRegisterCount];  ///< of x86-64, in the order of DWARF's numbers
   std::uint64_t stack_begin;
   std::uint64_t stack_bytes;  ///< at most kStackBytesMax; pages that couldn't be read are zeros

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "/<id>/control" and the end of the string.
+/// The length of "/<id>/control", including the end of the string.
 constexpr std::size_t kPlaceInRoot = 1 + kJobIdLength + 8 + 1;
 
 bool is_private_folder(const std::string& path) {
@@ -36,7 +36,7 @@ bool is_private_folder(const std::string& path) {
 
 std::string root_in_tmp() { return fmt::format("/tmp/weft-{}", ::geteuid()); }
 
-/// "" if the variable isn't set to an existing folder.
+/// Returns "" if the variable doesn't name an existing folder.
 std::string root_in_runtime() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   return runtime != nullptr && *runtime == '/' ? std::string(runtime) + "/weft" : "";
@@ -125,7 +125,7 @@ JobLock JobLock::lock(const std::string& path, int command) {
     struct flock whole = whole_file();
     if (::fcntl(held.descriptor_, command, &whole) != 0) return {};
     struct stat found {};
-    // A sweeper may have removed the file between open and lock.
+    // A sweeper may have removed the file between the open and the lock.
     if (::fstat(held.descriptor_, &found) == 0 && found.st_nlink > 0) return held;
   }
 }
@@ -164,10 +164,10 @@ double kept_for_s(const std::string& root, const std::string& job) {
     keep_s = decode_run_card(read_file_bytes(run_card_in(root, job), kRunCardBytesMax))
                  .keep_for_rescue_s;
   } catch (const Error&) {
-    return 0;  // it has none, or nobody can read it
+    return 0;  // there is no card, or it can't be read
   }
   if (keep_s == 0) return 0;
-  // The file's time is that of the first call.
+  // The file's time is the time of the first call.
   const std::string mark = folder_in(root, job) + "/dead";
   const int made = ::open(mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (made >= 0) ::close(made);
@@ -189,10 +189,11 @@ void remove_job(const std::string& root, const std::string& job) {
 
 void sweep_dead_jobs(const std::string& root) {
   for (const std::string& job : jobs_in(root)) {
-    // A folder without a lock file has no lock to hold.
+    // A folder without a lock file has no lock that could be held.
     if (::access(lock_in(root, job).c_str(), F_OK) != 0) continue;
     try {
-      // A rescue may want the lock of a job that is kept, at any time: only others are locked.
+      // A rescue may need the lock of a kept job at any time, so only the locks of other jobs are
+      // taken.
       if (JobLock::is_held(root, job) || kept_for_s(root, job) > 0) continue;
       const JobLock lock = JobLock::try_take(root, job);
       if (lock && kept_for_s(root, job) == 0) remove_job(root, job);

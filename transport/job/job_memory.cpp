@@ -25,7 +25,7 @@ std::string arena_name(std::string_view job, int chip) {
   return fmt::format("weft-{}-chip-{}", job, chip);
 }
 
-/// Both mailboxes of every group.
+/// Returns the bytes of both mailboxes of every group.
 std::size_t all_mailbox_bytes(int num_chips) {
   return group_mask_count(num_chips) * 2 * kMailboxBytes;
 }
@@ -34,7 +34,7 @@ std::size_t all_slot_ring_bytes(int num_chips) {
   return group_mask_count(num_chips) * kSlotRingBytes;
 }
 
-/// The arena and the memory behind it.
+/// Returns the bytes of the arena and of the memory behind it.
 std::size_t segment_bytes(int num_chips, std::size_t arena_capacity) {
   return arena_capacity + all_mailbox_bytes(num_chips) + all_slot_ring_bytes(num_chips) +
          kDirectoryBytes;
@@ -66,7 +66,7 @@ void write_control(Segment& segment, const JobMemoryOptions& options) {
   options.control_root.copy(header->control_root, sizeof(header->control_root) - 1);
 }
 
-/// A header's sizes, loaded once because another process could change them meanwhile.
+/// A header's sizes. They are loaded once, because another process could change them meanwhile.
 struct Sizes {
   std::int32_t num_chips;
   std::uint64_t arena_capacity;
@@ -77,7 +77,7 @@ T load_once(const T& field) {
   return std::atomic_ref<T>(const_cast<T&>(field)).load(std::memory_order_relaxed);
 }
 
-/// Checks every size against the mapping.
+/// Reads the header and checks every size against the mapping.
 Sizes read_control(const Segment& segment) {
   const auto& header = *reinterpret_cast<const ControlHeader*>(segment.data());
   const std::uint64_t magic = header.magic.load(std::memory_order_acquire);
@@ -171,7 +171,7 @@ int JobMemory::remove(std::string_view job) noexcept {
     }
     return count;
   } catch (...) {
-    return 0;  // out of memory or descriptors: the names stay, as they do after a kill
+    return 0;  // out of memory or descriptors: the names stay, as after a kill
   }
 }
 
@@ -263,7 +263,7 @@ std::string JobMemory::abort_reason() const {
   return unpack_text(words);
 }
 
-/// A thread that goes to sleep just after this notices the abort at the end of its slice.
+/// A thread that goes to sleep just after this call notices the abort at the end of its slice.
 void JobMemory::wake_sleepers() const {
   for (std::size_t group = 0; group < group_mask_count(num_chips()); ++group) {
     for (int chip = 0; chip < num_chips(); ++chip) {

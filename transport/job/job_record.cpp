@@ -26,12 +26,12 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr int kIncidentsBefore = 2;
-/// result.json without its history, and the board of some 100 workers.
+/// The size of result.json without its history, and of the board of some 100 workers.
 constexpr off_t kRoomBytes = 256 << 10;
 
 std::string room_in(const std::string& run_dir) { return run_dir + "/.room"; }
 
-/// Holes stay holes.
+/// Copies the segment; holes stay holes.
 void copy_to(const Segment& segment, const std::string& path) {
   const int from = segment.descriptor();
   std::ofstream file(path, std::ios::binary);
@@ -62,7 +62,7 @@ std::string numbered(const std::string& folder, int number) {
   return number == 0 ? folder : fmt::format("{}-{}", folder, number);
 }
 
-/// The folder appears as a whole.
+/// Keeps the copies in a folder that appears atomically.
 void keep_incident(std::string_view job, const std::string& run_dir) {
   const std::string folder = incident_in(run_dir);
   const std::string unfinished = folder + ".tmp";

@@ -56,7 +56,7 @@ class File {
   int descriptor_;
 };
 
-/// By the worker that comes first: equal programs have the same files.
+/// Only the first worker writes the file, because equal programs have equal files.
 template <typename MakeBytes>
 void write_once(const std::string& path, const MakeBytes& make_bytes) {
   if (fs::exists(path)) return;
@@ -69,7 +69,7 @@ void write_once(const std::string& path, const MakeBytes& make_bytes) {
   fs::rename(unfinished, path);
 }
 
-/// Numbers below 0 and fractions would become others.
+/// Numbers below 0 and fractions would be converted to other numbers.
 bool has_counts(const nlohmann::json& line) {
   for (const char* name : {"generation", "number", "step", "arena_bytes"}) {
     if (!line.at(name).is_number_unsigned()) return false;
@@ -77,7 +77,7 @@ bool has_counts(const nlohmann::json& line) {
   return line.at("number").get<std::uint64_t>() < ProgramList::kLinesMax;
 }
 
-/// It is a part of paths.
+/// The fingerprint becomes a part of paths, so its characters are checked.
 bool is_fingerprint(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
@@ -125,7 +125,7 @@ std::vector<ProgramEntry> read_program_list(const std::string& run_dir) {
       if (has_counts(json) && is_fingerprint(entry.fingerprint))
         entries.push_back(std::move(entry));
     } catch (const nlohmann::json::exception&) {
-      // Its worker was killed while it wrote.
+      // The worker was killed while it wrote this line.
     }
   }
   return entries;

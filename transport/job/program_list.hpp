@@ -1,5 +1,6 @@
 #pragma once
-/// ProgramList: what the workers of a job have compiled, in its run folder, for `weft inspect`.
+/// ProgramList: the programs that the workers of a job have compiled, in its run folder, for `weft
+/// inspect`.
 ///
 ///   RUN/programs/list.jsonl             a line for each program of each worker, in order
 ///   RUN/programs/FINGERPRINT.txt        the program as it was traced
@@ -16,26 +17,28 @@ namespace weft {
 struct ProgramEntry {
   int worker = 0;
   std::uint64_t generation = 1;
-  std::uint32_t number = 0;   ///< among the worker's programs of the generation, from 0
-  std::uint64_t step = 0;     ///< in which it was needed first
+  std::uint32_t number = 0;   ///< among the worker's programs in the generation, from 0
+  std::uint64_t step = 0;     ///< the step that needed it first
   std::string fingerprint{};  ///< equal for equal programs
   std::string site{};         ///< the call that it runs for
-  std::string reason{};  ///< why an earlier program of this call doesn't do; empty: there is none
-  double seconds = 0;    ///< to compile it, or to load its plan
+  std::string reason{};  ///< why an earlier program of this call can't be used; empty: there is
+                         ///< none
+  double seconds = 0;    ///< time to compile it, or to load its plan
   bool stored = false;   ///< the plan was in WEFT_COMPILE_CACHE
-  std::uint64_t arena_bytes = 0;  ///< the most that the job's chips may take, each
-  bool keeps_state = false;       ///< in two versions
+  std::uint64_t arena_bytes = 0;  ///< the most memory that a chip of the job may take
+  bool keeps_state = false;       ///< state is kept in two versions
 };
 
-/// Of one worker. What can't be written is left out: a job doesn't end for that.
+/// The list of one worker. Entries that can't be written are left out, because a job must not end
+/// for that.
 class ProgramList {
  public:
-  /// Beyond the first kFilesMax programs there are lines only, beyond kLinesMax not even these: a
-  /// program that compiles in every step fills no disk.
+  /// After kFilesMax programs only lines are written, and after kLinesMax not even lines, so that a
+  /// program that compiles in every step can't fill the disk.
   static constexpr std::uint32_t kFilesMax = 64;
   static constexpr std::uint32_t kLinesMax = 4096;
 
-  /// "" writes nothing.
+  /// With "", nothing is written.
   explicit ProgramList(const std::string& run_dir);
 
   void add(const ProgramEntry& entry, const std::string& text, const Plan& plan) const noexcept;
@@ -46,11 +49,11 @@ class ProgramList {
   std::string folder_;
 };
 
-/// Empty where there is none. Lines that aren't whole, and those that no worker writes, are left
-/// out. Throws io.
+/// Reads the list; empty if there is none. Skips incomplete lines and lines that no worker can have
+/// written. Throws io.
 std::vector<ProgramEntry> read_program_list(const std::string& run_dir);
 
-/// Of an entry's program: where its text and its plan lie.
+/// The paths of an entry's program text and plan.
 std::string program_text_path(const std::string& run_dir, const ProgramEntry& entry);
 std::string program_plan_path(const std::string& run_dir, const ProgramEntry& entry);
 

@@ -26,12 +26,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A lock that no process of the job has is a sweeper's, for less than this.
+/// If no process of the job holds the lock, a sweeper does, for less time than this.
 constexpr std::chrono::milliseconds kLookAgain{5};
 constexpr std::string_view kFolder = "/dev/shm/";
 constexpr std::string_view kPrefix = "weft-";
 
-/// The job of "weft-<job>-..."; "" for another name.
+/// Returns the job of "weft-<job>-..."; "" for another name.
 std::string job_of(std::string_view segment) {
   if (!segment.starts_with(kPrefix)) return {};
   const std::string_view job = segment.substr(kPrefix.size(), kJobIdLength);
@@ -39,7 +39,8 @@ std::string job_of(std::string_view segment) {
   return is_job_id(job) && rest.starts_with('-') ? std::string(job) : std::string();
 }
 
-/// For each job, a process that has one of its segments open or mapped, as far as visible.
+/// Returns, for each job, a process that has one of its segments open or mapped, as far as this
+/// user can see.
 std::map<std::string, int> processes_by_job() {
   std::map<std::string, int> processes;
   const auto note = [&](std::string_view path, int pid) {
@@ -66,7 +67,7 @@ std::map<std::string, int> processes_by_job() {
   return processes;
 }
 
-/// The root in which a process holds the job's lock.
+/// Returns the root in which a process holds the job's lock.
 std::optional<std::string> locked_in(const JobRemains& remains) {
   for (const std::string& root : remains.roots) {
     if (::access(lock_in(root, remains.job).c_str(), F_OK) != 0) continue;
@@ -75,7 +76,7 @@ std::optional<std::string> locked_in(const JobRemains& remains) {
   return {};
 }
 
-/// A board that can't be read is no evidence.
+/// Returns false if the board can't be read, because that is no evidence.
 bool board_is_held(const std::string& job) {
   try {
     return Board::is_held(job);
@@ -84,7 +85,7 @@ bool board_is_held(const std::string& job) {
   }
 }
 
-/// Seconds since the youngest file of the job was changed.
+/// Returns the seconds since the job's most recently changed file was changed.
 std::int64_t age_s(const JobRemains& remains) {
   std::int64_t youngest = 0;
   const auto look = [&](const std::string& path) {
@@ -147,13 +148,13 @@ void judge(JobRemains& remains, const std::map<std::string, int>& processes) {
 
 void wait_for_end(int pid, std::chrono::milliseconds timeout) {
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  if (fd < 0) return;  // it has ended
+  if (fd < 0) return;  // the process has ended
   pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
   (void)::poll(&wait, 1, static_cast<int>(timeout.count()));
   ::close(fd);
 }
 
-/// Those that there are; absent where one can't be had.
+/// Takes the locks that exist. Absent if one of them can't be taken.
 std::optional<std::vector<JobLock>> take_locks(const JobRemains& remains) {
   std::vector<JobLock> locks;
   for (const std::string& root : remains.roots) {
@@ -168,7 +169,8 @@ std::optional<std::vector<JobLock>> take_locks(const JobRemains& remains) {
   return locks;
 }
 
-/// The root that a job's memory names, if this process has no reason to look there.
+/// Returns the root that the job's memory names, if it isn't among the roots that this process
+/// looks at anyway.
 std::vector<std::string> named_roots(const std::string& job) {
   const std::string root = JobMemory::control_root_of(job);
   if (root.empty() || !is_control_root(root)) return {};

@@ -1,5 +1,5 @@
 #pragma once
-/// Files of jobs on this host and whether the jobs are alive: the basis of `weft sweep`.
+/// The files of jobs on this host, and whether the jobs are alive: the basis of `weft sweep`.
 
 #include <chrono>
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace weft {
 
-/// A job without lock or process counts as starting while one of its files is younger than this.
+/// A job without lock or process counts as starting if one of its files is younger than this.
 inline constexpr std::int64_t kStartingSeconds = 60;
 
 enum class JobLife : std::uint8_t {
   alive = 0,
   starting = 1,
   dead = 2,
-  unknown = 3,  ///< its lock can't be tested: another file is in its place
+  unknown = 3,  ///< its lock can't be tested, because another file is in its place
   kept = 4,     ///< dead, but kept for a rescue (RunConfig::keep_for_rescue_s)
 };
 std::string_view to_string(JobLife life) noexcept;
@@ -27,23 +27,24 @@ struct JobRemains {
   std::string job;
   JobLife life = JobLife::alive;
   std::string why;                    ///< the evidence for the state
-  int pid = 0;                        ///< a process that has its memory open; 0: none is known
+  int pid = 0;                        ///< a process that has the job's memory open; 0: none is
+                                      ///< known
   std::vector<std::string> segments;  ///< names, sorted
-  std::uint64_t bytes = 0;            ///< of memory that the segments take
-  std::vector<std::string> roots;     ///< where it has a folder or a lock
+  std::uint64_t bytes = 0;            ///< memory that the segments take
+  std::vector<std::string> roots;     ///< roots where it has a folder or a lock
 };
 
-/// All jobs of this user, by id. A job is alive if a process holds its lock, or the trainer's lock
-/// on its board, or has one of its segments open: the kernel decides, not a number in a file.
-/// Throws io if the folders can't be read.
+/// Returns all jobs of this user, by id. A job is alive if a process holds its lock, or the
+/// trainer's lock on its board, or has one of its segments open. The kernel decides this, not a
+/// number in a file. Throws io if the folders can't be read.
 std::vector<JobRemains> find_remains();
 
-/// Waits until no process of the job lives, or until `timeout`; what it is then. Absent if nothing
-/// of it is there.
+/// Waits until no process of the job lives, or until `timeout`. Returns the job's state at that
+/// time; absent if it has no files.
 std::optional<JobRemains> wait_until_dead(std::string_view job, std::chrono::milliseconds timeout);
 
 /// Checks again that the job is dead (or kept, if `even_kept`), then removes its files. Returns the
-/// paths that could not be removed; all of them if the job isn't.
+/// paths that could not be removed. If the job isn't dead, these are all paths.
 std::vector<std::string> remove_remains(const JobRemains& remains, bool even_kept = false);
 
 }  // namespace weft

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Linux 5.14; an older kernel refuses it, and pages are ordinary ones.
+// Available since Linux 5.14. An older kernel refuses it, and pages are then ordinary ones.
 constexpr int kPopulateWrite = 23;
 
 constexpr char kNever[] = "never";
@@ -18,8 +18,8 @@ constexpr char kNever[] = "never";
 }  // namespace
 
 std::string huge_pages_of_shm() {
-  // "36 35 98:0 /root /dev/shm rw,noatime shared:1 - tmpfs tmpfs rw,size=8k,huge=advise": the mount
-  // that counts is the last one there.
+  // A line is "36 35 98:0 /root /dev/shm rw,noatime shared:1 - tmpfs tmpfs rw,size=8k,huge=advise".
+  // If several mounts are at /dev/shm, the last one counts.
   std::string policy = kNever;
   std::ifstream mounts("/proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {

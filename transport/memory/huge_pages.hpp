@@ -13,14 +13,15 @@ inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 /// system doesn't report it.
 /// For /dev/shm: its mount option `huge=`, in this process's mount namespace.
 std::string huge_pages_of_shm();
-/// For anonymous segments: /sys/kernel/mm/transparent_hugepage/shmem_enabled.
+/// Returns the same for anonymous segments, from /sys/kernel/mm/transparent_hugepage/shmem_enabled.
 std::string huge_pages_of_anonymous();
 
-/// Requests huge pages for a mapping that begins at a multiple of kHugePageBytes of both its file
-/// and its address. The system may ignore it.
+/// Requests huge pages for a mapping that begins at a multiple of kHugePageBytes, both in its file
+/// and in its address. The system may ignore the request.
 void ask_for_huge_pages(std::byte* begin, std::size_t bytes) noexcept;
 /// Allocates the whole huge pages in a range of such a mapping if they are available; otherwise
-/// ordinary pages or none. For `advise`, because posix_fallocate() ignores the request.
+/// ordinary pages or none. It is needed for `advise`, because posix_fallocate() ignores the
+/// request.
 void populate_huge_pages(std::byte* begin, std::size_t bytes) noexcept;
 
 }  // namespace weft

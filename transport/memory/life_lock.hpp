@@ -1,5 +1,5 @@
 #pragma once
-/// LifeLock: shows other processes that a process is alive, guaranteed by the kernel.
+/// LifeLock: shows other processes that this process is alive. The kernel guarantees it.
 
 #include <cstdint>
 #include <optional>
@@ -10,22 +10,22 @@
 namespace weft {
 
 /// Movable owner of a lock on one byte of a segment's file (an open file description lock). The
-/// kernel releases it when the owner is destroyed or its process ends, however it ends. A child
-/// forked from the process doesn't hold it.
+/// kernel releases the lock when the owner is destroyed or its process ends, however it ends. A
+/// child forked from the process doesn't hold it.
 class LifeLock {
  public:
-  /// Absent if another holds the byte. Throws io if the system refuses.
+  /// Takes the lock. Absent if another owner holds the byte. Throws io if the system refuses.
   static std::optional<LifeLock> take(const Segment& segment, std::uint32_t byte);
 
-  /// Whether anybody holds the byte, without taking it. Throws io.
+  /// Returns whether any owner holds the byte, without taking it. Throws io.
   static bool is_held(const Segment& segment, std::uint32_t byte);
 
   LifeLock(LifeLock&& other) noexcept;
   LifeLock& operator=(LifeLock&& other) noexcept;
   ~LifeLock();
 
-  /// Whether another owner holds the byte of the same segment, in this process or another. Throws
-  /// io.
+  /// Returns whether another owner holds the byte of the same segment, in this process or another.
+  /// Throws io.
   bool another_holds(std::uint32_t byte) const;
 
  private:

@@ -1,16 +1,17 @@
 #pragma once
-/// Open files (descriptors) of a process: the number that a job needs, and the limits.
+/// Open files (descriptors) of a process: how many a job needs, and the limits.
 
 #include <cstddef>
 #include <string>
 
 namespace weft {
 
-/// The open files of a job in the process that starts it, which has the most: for each worker its
-/// two streams, its pidfd and its link twice, for each chip its arena. Measured, with a margin.
+/// Returns the number of files that the process that starts a job has open, which has the most.
+/// Each worker takes its two streams, its pidfd and its link twice; each chip takes its arena. The
+/// number is measured, with a margin.
 std::size_t open_files_of_job(int num_workers, int num_chips, bool tls) noexcept;
 
-/// Counts and limits of this process.
+/// The open files of this process, and their limits.
 struct OpenFiles {
   std::size_t open = 0;
   std::size_t limit = 0;       ///< the soft limit (`ulimit -n`)
@@ -20,7 +21,7 @@ struct OpenFiles {
 };
 OpenFiles count_open_files() noexcept;
 
-/// The command that raises the limit to `wanted`, or who may raise it.
+/// Returns the command that raises the limit to `wanted`, or a text that says who may raise it.
 std::string how_to_allow_open_files(std::size_t wanted, const OpenFiles& now);
 
 }  // namespace weft

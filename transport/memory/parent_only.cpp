@@ -16,7 +16,7 @@ struct Hidden {
 };
 
 /// Runs in the child, where only functions that are safe in a signal handler may be called. The
-/// descriptors stay open there, as those who own them may close them.
+/// descriptors stay open in the child, because their owners may close them.
 void hide(const std::set<int>& descriptors) {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int descriptor : descriptors) {
@@ -29,7 +29,7 @@ void hide(const std::set<int>& descriptors) {
   if (null >= 0) ::close(null);
 }
 
-/// Never destroyed: children may be forked while static objects are.
+/// Never destroyed, because children may be forked while static objects are being destroyed.
 Hidden& hidden() {
   static Hidden* const all = [] {
     ::pthread_atfork([] { hidden().mutex.lock(); }, [] { hidden().mutex.unlock(); },

@@ -1,17 +1,17 @@
 #pragma once
-/// ParentOnly: a descriptor that a forked child doesn't get. A child that lives on would hold the
-/// locks, and the memory, of a job in which it has no part.
+/// ParentOnly: a descriptor that a forked child doesn't get. Otherwise a child that lives longer
+/// would hold the locks and the memory of a job to which it doesn't belong.
 
 #include <utility>
 
 namespace weft {
 
 /// While it lives, a child that this process forks has /dev/null in place of the descriptor. (A
-/// child that calls exec gets none of weft's descriptors anyway.) Movable; doesn't own the
-/// descriptor, and is to be destroyed before that is closed. Thread-safe.
+/// child that calls exec gets none of weft's descriptors anyway.) Movable. It doesn't own the
+/// descriptor, and must be destroyed before the descriptor is closed. Thread-safe.
 class ParentOnly {
  public:
-  ParentOnly() = default;  ///< of none
+  ParentOnly() = default;  ///< hides no descriptor
   explicit ParentOnly(int descriptor);
   ParentOnly(ParentOnly&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   ParentOnly& operator=(ParentOnly&& other) noexcept {

@@ -51,7 +51,7 @@ void require_file_name(const std::string& name) {
   }
 }
 
-/// Refuses files that another user has planted, or may change later.
+/// Refuses files that another user has made, or may change later.
 void require_private(const struct stat& status, const std::string& name) {
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077U) != 0) {
     fail(Errc::corrupt,
@@ -97,7 +97,8 @@ class Descriptor {
   int value_;
 };
 
-/// Address space for a mapping, from a multiple of kHugePageBytes; freed unless it is mapped.
+/// Address space for a mapping, beginning at a multiple of kHugePageBytes. The destructor frees it
+/// unless it is mapped.
 class AddressRange {
  public:
   explicit AddressRange(std::size_t bytes) : bytes_(round_up(bytes, page_bytes())) {
@@ -140,8 +141,8 @@ bip::mapped_region map(const Descriptor& descriptor, bip::mode_t mode, std::size
   return region;
 }
 
-/// Whether huge pages have to be requested by touching the memory. Not if that could fill /dev/shm:
-/// posix_fallocate() changes nothing when it fails, touching pages does.
+/// Whether huge pages must be requested by touching the memory. They must not be if that could fill
+/// /dev/shm: posix_fallocate() changes nothing when it fails, but touching pages does.
 bool wants_population(const std::string& name, int descriptor, std::size_t bytes) {
   if (bytes < kHugePageBytes) return false;
   if (name.empty()) return huge_pages_of_anonymous() == "advise";
@@ -150,7 +151,7 @@ bool wants_population(const std::string& name, int descriptor, std::size_t bytes
          folder.f_bavail * folder.f_frsize >= bytes;
 }
 
-/// Disjoint half-open ranges, merged where they touch: begin -> end.
+/// A set of disjoint half-open ranges, merged if they touch: begin -> end.
 class RangeSet {
  public:
   bool contains(std::size_t begin, std::size_t end) const {
@@ -181,7 +182,7 @@ class RangeSet {
   }
   const std::size_t free_bytes = folder.f_bavail * folder.f_frsize;
   const std::size_t total_bytes = folder.f_blocks * folder.f_frsize;
-  // More than this call lacks, or the next one would fail in the same way.
+  // The advice is more than this call lacks, because the next call would fail in the same way.
   const std::size_t wanted_bytes = std::max(total_bytes + bytes, 2 * total_bytes);
   const std::size_t wanted_mib = round_up(wanted_bytes, kMiB) / kMiB;
   fail(Errc::no_space,
@@ -200,7 +201,8 @@ class RangeSet {
        path_of(name), kFolder, folder.f_favail, folder.f_files, 2 * folder.f_files, kFolder);
 }
 
-/// A file that grows beyond the size limit would end the process by SIGXFSZ.
+/// Checks the size, because a file that grows beyond the size limit would end the process by
+/// SIGXFSZ.
 void require_file_size(const std::string& name, std::size_t capacity) {
   rlimit most{};
   if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur >= capacity) return;
@@ -239,7 +241,7 @@ Segment Segment::create(const std::string& name, std::size_t capacity) {
     const bip::shared_memory_object object(bip::create_only, name.c_str(), bip::read_write,
                                            bip::permissions(0600));
     try {
-      // Boost's truncate() would allocate every page.
+      // ftruncate() is used because Boost's truncate() would allocate every page.
       Descriptor descriptor(fcntl(object.get_mapping_handle().handle, F_DUPFD_CLOEXEC, 0));
       if (descriptor.get() < 0 || ftruncate(descriptor.get(), static_cast<off_t>(capacity)) != 0) {
         fail(Errc::io, "segment {}: can't be sized to {} bytes: {}", path_of(name), capacity,
@@ -267,7 +269,7 @@ Segment Segment::open(const std::string& name, bool read_only, std::size_t bytes
     fail(errno == ENOENT ? Errc::not_found : Errc::io, "segment {}: {}", path,
          std::strerror(errno));
   }
-  require_private(status, name);  // before open(), which would block on a fifo
+  require_private(status, name);  // checked before open(), which would block on a fifo
   const bip::mode_t mode = read_only ? bip::read_only : bip::read_write;
   try {
     const bip::shared_memory_object object(bip::open_only, name.c_str(), mode);
@@ -367,7 +369,8 @@ void Segment::prefer_this_node() noexcept {
   unsigned node = 0;
   if (getcpu(&core, &node) != 0 || node >= kBits * nodes.size()) return;
   nodes[node / kBits] = std::uint64_t{1} << (node % kBits);
-  // The policy belongs to the file, not to the mapping. The kernel uses one bit fewer than given.
+  // The policy belongs to the file, not to the mapping. The kernel uses one bit fewer than the
+  // number that it gets.
   syscall(SYS_mbind, data(), capacity(), MPOL_PREFERRED, nodes.data(), kBits * nodes.size() + 1, 0);
 }
 

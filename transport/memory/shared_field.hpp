@@ -5,8 +5,9 @@
 
 namespace weft {
 
-/// Shared fields are read and written through these only. The store releases: a reader that sees it
-/// sees what was stored before it. The load acquires: what is read next isn't older than the field.
+/// Shared fields are read and written only through these functions. The store releases: a reader
+/// that sees it also sees everything stored before it. The load acquires: later reads are not older
+/// than the field.
 template <typename T>
 void store_field(T& field, T value) {
   std::atomic_ref<T>(field).store(value, std::memory_order_release);

@@ -1,6 +1,6 @@
 #pragma once
 /// Text in shared memory as an array of atomic words. Reader and writer may access it at the same
-/// time: a torn text is a wrong text, never a data race.
+/// time. A torn text is then a wrong text, but never a data race.
 
 #include <array>
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace weft {
 
-/// The longest prefix of at most `bytes_max` bytes that splits no UTF-8 character.
+/// Returns the longest prefix of at most `bytes_max` bytes that doesn't split a UTF-8 character.
 std::string_view cut_text(std::string_view text, std::size_t bytes_max) noexcept;
 
-/// Cut to fit, with a terminating zero.
+/// Packs the text, cut to fit, with a terminating zero.
 template <std::size_t N>
 std::array<std::uint64_t, N> pack_text(std::string_view text) noexcept {
   std::array<std::uint64_t, N> words{};

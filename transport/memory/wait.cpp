@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Where chips share cores, the awaited chips run while others yield; a sleep and a wake-up cost
+/// Where chips share cores, the awaited chips run while others yield. A sleep and a wake-up cost
 /// more than several rounds of yielding.
 constexpr std::chrono::microseconds kCrowdedYield{1000};
 
@@ -20,8 +20,8 @@ constexpr std::chrono::microseconds kCrowdedYield{1000};
 
 std::atomic<bool> heavy_fence_reaches_us{false};
 
-/// ThreadSanitizer doesn't follow fences, and GCC says so. What these order are atomics, in which
-/// it sees no race either way.
+/// ThreadSanitizer doesn't follow fences, and GCC warns about that. The fences order only atomics,
+/// in which ThreadSanitizer sees no race either way.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Wtsan"

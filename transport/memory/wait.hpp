@@ -16,16 +16,17 @@ inline void pause_cpu() noexcept {
 #endif
 }
 
-/// Sleeps while `word` is `expected`, for at most `timeout`; may return early. Across processes.
+/// Sleeps while `word` is `expected`, for at most `timeout`. It may return early. It works across
+/// processes.
 void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
               std::chrono::nanoseconds timeout) noexcept;
 
 /// Wakes all threads that sleep on the word.
 void wake_all(std::atomic<std::uint32_t>& word) noexcept;
 
-/// An asymmetric pair of fences (asymmetric_thread_fence of P1202): stores before a heavy fence are
-/// visible to loads after a light one, and the other way round, as between two seq_cst fences. The
-/// heavy one costs some microseconds, the light one nothing. Works across processes that have
+/// An asymmetric pair of fences (asymmetric_thread_fence of P1202). Stores before a heavy fence are
+/// visible to loads after a light one, and vice versa, as between two seq_cst fences. The heavy
+/// fence costs some microseconds, the light one nothing. They work across processes that have
 /// mapped a job's memory.
 inline void light_fence() noexcept;
 void heavy_fence() noexcept;
@@ -35,8 +36,8 @@ void register_light_fence() noexcept;
 /// The number of cores on which the calling thread may run.
 int usable_cores() noexcept;
 
-/// The longest sleep of a wait. Between two sleeps it checks for events that wake nobody: an abort,
-/// a deadline, a dead peer.
+/// The longest sleep of a wait. Between two sleeps it checks for events that cause no wake: an
+/// abort, a deadline, a dead peer.
 inline constexpr std::chrono::milliseconds kSleepSlice{20};
 
 /// How to wait: spin, then yield, then sleep in the kernel in slices of kSleepSlice.
@@ -45,14 +46,15 @@ struct WaitPolicy {
   std::chrono::microseconds yield_for{100};
   std::chrono::milliseconds deadline{1800 * 1000};
 
-  /// Doesn't spin if there are more threads than cores. `threads`: all of the job on this host.
-  /// Call it before a thread is bound to a core.
+  /// Returns a policy that doesn't spin if there are more threads than cores. `threads` counts all
+  /// threads of the job on this host. Call it before a thread is bound to a core.
   static WaitPolicy for_threads(int threads, std::chrono::milliseconds deadline);
 };
 
-/// A process that another's heavy fence can't interrupt issues its own fence each time.
+/// If another process's heavy fence can't interrupt this process, the light fence must be a full
+/// fence each time.
 extern std::atomic<bool> heavy_fence_reaches_us;
-/// What the light fence is there.
+/// The light fence of such a process.
 void full_fence() noexcept;
 
 void light_fence() noexcept {

@@ -25,7 +25,7 @@ void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) n
     for (int i = 0; i < 4; ++i) _mm_stream_si128(stored + i, line[i]);
   }
   std::memcpy(to + at, from + at, bytes - at);
-  _mm_sfence();  // a release doesn't order these stores
+  _mm_sfence();  // a release fence doesn't order these stores
 }
 
 #else

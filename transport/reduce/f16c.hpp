@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// And its system keeps the registers for it.
+/// Whether the processor has F16C, and the system saves the registers that it uses.
 inline bool has_f16c() noexcept {
 #if defined(__x86_64__)
   // clang's __builtin_cpu_supports() doesn't know F16C in all versions.

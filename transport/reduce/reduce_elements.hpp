@@ -1,4 +1,5 @@
-/// Elements in vectors, and how two are combined. Included by reduce_kernel.hpp only.
+/// The element types as vectors, and how two vectors are combined. Only reduce_kernel.hpp includes
+/// it.
 
 #include <cstddef>
 #include <cstdint>
@@ -56,7 +57,7 @@ struct Bf16 {
   }
 };
 
-/// As the F16 of <weft/element.hpp>; with AVX, by the instructions that do the same.
+/// The F16 of <weft/element.hpp>. With AVX, instructions do the same conversions.
 struct F16 {
   using Stored = std::uint16_t;
   using Combined = float;
@@ -65,7 +66,7 @@ struct F16 {
   using Floats = Vector<float, kLanes>;
 
 #if defined(__AVX512F__)
-  // With a mask: without one, g++ 12 warns of its own header.
+  // A mask is used, because without one g++ 12 warns about its own header.
   static constexpr __mmask16 kAll = 0xffff;
   static Floats widen(Halves values) {
     return reinterpret_cast<Floats>(_mm512_maskz_cvtph_ps(kAll, reinterpret_cast<__m256i>(values)));

@@ -1,4 +1,5 @@
-/// Included once by each file that compiles the loops for an instruction set. See reduce_loops.hpp.
+/// The loops for one instruction set. Each file that compiles them for a set includes it once. See
+/// reduce_loops.hpp.
 
 #include "transport/reduce/reduce_elements.hpp"
 #include "transport/reduce/reduce_loops.hpp"
@@ -12,7 +13,8 @@ struct Loop {
   using Combined = Vector<typename Element::Combined, Element::kLanes>;
   static constexpr std::size_t kBytes = sizeof(Stored);
   /// Arenas begin on a page each, so all operands of an element share one set of the first-level
-  /// cache. More operands than this don't fit there, and are read one by one in longer runs.
+  /// cache. If there are more operands than this, they don't fit there, and each is read in longer
+  /// runs.
   static constexpr std::size_t kFewSources = 4;
 
   template <std::size_t bytes = kBytes>
@@ -28,9 +30,9 @@ struct Loop {
     __builtin_memcpy(to, &values, bytes);
   }
 
-  /// Combines `vectors` vectors of `bytes` each, at offset `at`. The results stay in registers, or,
-  /// if there are too many, in the first-level cache, until all sources are read. Sizes below whole
-  /// vectors are compile-time constants, because copies of other sizes are calls.
+  /// Combines `vectors` vectors of `bytes` each, at offset `at`. Until all sources are read, the
+  /// results stay in registers, or, if there are too many, in the first-level cache. Sizes below
+  /// whole vectors are compile-time constants, because copies of other sizes are calls.
   template <int vectors, std::size_t bytes = kBytes>
   [[gnu::always_inline]] static inline void block(const ReduceArgs& args, std::size_t at) {
     Combined results[vectors];
@@ -51,7 +53,7 @@ struct Loop {
     }
   }
 
-  /// The last `bytes`, less than twice `part_bytes`.
+  /// Combines the last `bytes`, which are fewer than twice `part_bytes`.
   template <std::size_t part_bytes>
   [[gnu::always_inline]] static inline void rest(const ReduceArgs& args, std::size_t at,
                                                  std::size_t bytes) {
@@ -74,8 +76,8 @@ struct Loop {
     if (at != bytes) rest<kBytes / 2>(args, at, bytes - at);
   }
 
-  /// For two chips, the most frequent case, the addresses stay in registers. Otherwise each store,
-  /// which may alias anything, would make the compiler load them again.
+  /// The loop for two chips, the most frequent case. The addresses stay in registers. Otherwise the
+  /// compiler would load them again after each store, because a store may alias anything.
   template <std::size_t num_destinations>
   static void run_pair(const ReduceArgs& args) {
     std::byte* const sources[] = {args.sources[0] + args.source_offset,

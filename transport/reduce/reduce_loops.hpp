@@ -1,14 +1,14 @@
 #pragma once
-/// The loops of reduce(), compiled once per instruction set. Everything here but the table has
-/// internal linkage, and no standard library function is called: the linker could otherwise keep
-/// the copy of an inline function with instructions that a processor doesn't have.
+/// The loops of reduce(), compiled once per instruction set. Everything here except the table has
+/// internal linkage, and no standard library function is called. Otherwise the linker could keep
+/// the copy of an inline function whose instructions a processor doesn't have.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace weft {
 
-/// sources[q] + source_offset is where source q begins; the same for the destinations.
+/// Source q begins at sources[q] + source_offset. The destinations have the same form.
 struct ReduceArgs {
   std::byte* const* sources;
   std::size_t num_sources;
@@ -20,10 +20,10 @@ struct ReduceArgs {
 };
 using ReduceLoop = void (*)(const ReduceArgs&);
 
-/// A vector of every processor.
+/// A vector type that every processor has.
 using Bytes16 [[gnu::vector_size(16)]] = std::uint64_t;
-/// Combines 16 bytes of each source, all of which stay in registers: a source may be what was just
-/// stored to a line that others read.
+/// Combines 16 bytes of each source. All of them stay in registers, because a source may have just
+/// been stored to a line that other chips read.
 using ReduceLoop16 = Bytes16 (*)(const std::byte* const* sources, std::size_t num_sources);
 
 /// Indexed by ReduceKind, for one dtype.
@@ -39,8 +39,8 @@ struct ReduceDTypes {
 };
 using ReduceTable = ReduceDTypes<ReduceLoop>;
 extern const ReduceTable kPortableReduce;
-extern const ReduceTable kAvx2Reduce;    ///< x86-64 only, as the next
-extern const ReduceTable kAvx512Reduce;  ///< F, BW, DQ and VL
+extern const ReduceTable kAvx2Reduce;    ///< x86-64 only, as is the next one
+extern const ReduceTable kAvx512Reduce;  ///< needs F, BW, DQ and VL
 extern const ReduceDTypes<ReduceLoop16> kReduce16;
 
 }  // namespace weft

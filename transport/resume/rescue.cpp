@@ -28,7 +28,7 @@ RunCard read_card(const std::string& root, const std::string& job) {
   return decode_run_card(read_file_bytes(run_card_in(root, job), kRunCardBytesMax));
 }
 
-/// The lock keeps sweepers away, and shows that the trainer is dead.
+/// Takes the job's lock, which keeps sweepers away and shows that the trainer is dead.
 JobLock hold(const DeadJob& dead) {
   JobLock lock = JobLock::try_take(dead.root, dead.job);
   if (!lock) fail(Errc::unavailable, "job {} is alive, or another process rescues it", dead.job);
@@ -65,18 +65,18 @@ DeadJob dead_job_of(const JobRemains& remains) {
           .step = common_step(open_memory(remains.job, card))};
 }
 
-/// A checkpoint in the making: the shards as they lie in the arenas, each once.
+/// A checkpoint that is being made. Each shard in the arenas is stored once.
 struct Part {
   CheckpointManifest manifest{};
   std::vector<SourceShard> shards{};
-  std::vector<std::size_t> tensors{};  ///< of each shard
+  std::vector<std::size_t> tensors{};  ///< the tensor of each shard
 };
 
 void add(Part& part, const KeptTensor& tensor, const KeptState& state, const Mesh& mesh) {
   for (int position = 0; position < mesh.size(); ++position) {
     if (keeper_of(tensor.name, tensor.sharding, mesh, position) != position) continue;
     const PlacedBox placed = shard_box(tensor.type.shape, tensor.sharding, mesh, position);
-    if (placed.box.dims.num_elements() == 0) continue;  // the tensor has none, or it is padding
+    if (placed.box.dims.num_elements() == 0) continue;  // empty, or only padding
     part.shards.push_back({.header = {.name = tensor.name,
                                       .type = tensor.type,
                                       .offsets = placed.box.offsets,
@@ -94,7 +94,7 @@ void add(Part& part, const KeptTensor& tensor, const KeptState& state, const Mes
 std::string write(Part part, const std::string& folder, const std::string& owner) {
   FileSystem& files = posix_file_system();
   const std::atomic<bool> never{false};
-  // A rescue that was killed may have left a folder of this name.
+  // An earlier rescue that was killed may have left a folder of this name.
   remove_unfinished(files, folder);
   const std::string unfinished =
       begin_checkpoint(files, folder, part.manifest.step, owner, part.manifest.step);
@@ -115,7 +115,7 @@ std::vector<DeadJob> list_dead_jobs() {
       DeadJob dead = dead_job_of(remains);
       if (dead.has_steps()) all.push_back(std::move(dead));
     } catch (const Error&) {
-      // Not dead, or nothing to rescue.
+      // The job isn't dead, or has nothing to rescue.
     }
   }
   return all;

@@ -1,6 +1,6 @@
 #pragma once
-/// ResumedState: gives the tensors of a loop the values that they have in the checkpoint from which
-/// the loop goes on.
+/// ResumedState: gives a loop's tensors their values from the checkpoint from which the loop
+/// continues.
 
 #include <map>
 #include <memory>
@@ -17,33 +17,33 @@
 
 namespace weft {
 
-/// Used by the loop's thread, in the loop's first step.
+/// Only the loop's thread may use it, in the loop's first step.
 class ResumedState {
  public:
-  /// `lets_make`: what the checkpoint lacks may be made by the loop, as RunConfig::resume_partial
-  /// says.
+  /// With `lets_make`, the loop may make the state that the checkpoint lacks, as
+  /// RunConfig::resume_partial says.
   ResumedState(std::shared_ptr<const StateFile> file, bool lets_make)
       : file_(std::move(file)), lets_make_(lets_make) {}
 
   const StateFile& file() const { return *file_; }
   bool has(const std::string& name) const;
-  /// The checkpoint's value of this name, laid out as it was saved if the mesh is the same. None,
-  /// where the checkpoint has none of this name and type.
+  /// Returns the checkpoint's value of this name. If the mesh is the same, the value has the layout
+  /// with which it was saved. Without a value if the checkpoint has none of this name and type.
   Restored take(const std::string& name, const TensorType& type, const Mesh& mesh);
   /// Throws invalid_argument if a run uses state for which take() had no value, with the value that
-  /// the loop itself gave it; names all for which it had none. What load() gave a value is fine,
-  /// and so is all that a partial checkpoint lacks.
+  /// the loop itself gave it. The message names all such state. State that load() has set is
+  /// allowed, and so is all state that a partial checkpoint lacks.
   void require_taken(std::span<const ProgramInput> inputs, std::span<const Binding> values) const;
-  /// The tensors of the checkpoint that the loop's have taken their values from.
+  /// The tensors of the checkpoint from which the loop's tensors have taken their values.
   struct Taken {
     const FileTensor& tensor;
     TensorType type;
     Restored restored;
   };
   std::vector<Taken> taken(const Mesh& mesh) const;
-  /// What the checkpoint has and nobody took; "" if that is nothing.
+  /// Returns the names of the checkpoint's tensors that no tensor of the loop has taken; "": none.
   std::string untaken() const;
-  /// What the loop made itself because `lets_make` lets it; "" if that is nothing.
+  /// Returns the names of the state that the loop made itself, as `lets_make` permits; "": none.
   std::string made() const;
 
  private:

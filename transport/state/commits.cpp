@@ -32,7 +32,7 @@ void Commits::commit(std::uint64_t step) {
   wake_all(line.woken);
 }
 
-/// Commits only grow, so a chip that has reached the target isn't checked again.
+/// Commits never decrease, so a chip that has reached the target isn't checked again.
 bool Commits::all_reached(std::uint64_t step) {
   if (target_ != step) {
     target_ = step;
@@ -82,7 +82,8 @@ void Commits::wait(std::uint64_t step) {
   recorder_.board.leave_collective();
 }
 
-/// On the chip that is missing; the fences are those of shared_memory_tier.cpp, number 6.
+/// Sleeps on the word of the missing chip. The fences are those of invariant 6 in
+/// shared_memory_tier.cpp.
 void Commits::sleep(std::uint64_t step, Clock::duration longest) {
   CommitLine& line = memory_->commit_line(peers_[reached_]);
   line.sleepers.fetch_add(1, std::memory_order_seq_cst);

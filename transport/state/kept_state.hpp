@@ -1,6 +1,6 @@
 #pragma once
-/// KeptState: the state of a job after some step, in the memory of its chips, as the directories of
-/// all workers have it.
+/// KeptState: the state of a job after some step, in the memory of its chips. The directories of
+/// all workers say where it is.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,9 @@
 
 namespace weft {
 
-/// The position of the keeper among those that hold the same shard as this one: the chip that does
-/// not overwrite the version before. Tensors are spread by name, so that no chip keeps all of them.
+/// Returns the position of the keeper among the chips that hold the same shard as this one. The
+/// keeper doesn't overwrite the previous version. Tensors are distributed by name, so that no chip
+/// keeps all of them.
 int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mesh, int position);
 
 struct KeptTensor {
@@ -21,10 +22,10 @@ struct KeptTensor {
   TensorType type{};  ///< global
   Sharding sharding{};
   StateKind kind = StateKind::param;
-  std::vector<std::uint64_t> offsets{};  ///< of the shard in the arenas, by worker
+  std::vector<std::uint64_t> offsets{};  ///< offset of the shard in the arenas, by worker
 };
 
-/// Of the chip at this position in the mesh, the place in its arena.
+/// The chip at this position in the mesh, and the place in its arena.
 struct KeptShard {
   int position = 0;
   std::uint64_t offset = 0;
@@ -32,16 +33,19 @@ struct KeptShard {
 
 class KeptState {
  public:
-  /// The state of `step`, a step that every chip still has (common_step()). Each worker drives
-  /// `chips_per_worker` chips, in order of their ids. Throws corrupt or version if a directory
-  /// isn't valid, doesn't have that step, or contradicts another one. The memory must outlive it.
+  /// Reads the state of `step`, a step that every chip still has (common_step()). Each worker
+  /// drives `chips_per_worker` chips, in order of their ids. Throws corrupt or version if a
+  /// directory isn't valid, doesn't have that step, or contradicts another one. The memory must
+  /// outlive it.
   KeptState(JobMemory& memory, const Mesh& mesh, int chips_per_worker, std::uint64_t step);
 
-  /// Those that all workers have: what one loop has dropped can't be in a program of all workers.
+  /// The tensors that all workers have. If one loop has dropped a tensor, no program of all workers
+  /// can have it.
   const std::vector<KeptTensor>& tensors() const { return tensors_; }
-  /// Those of a worker's loop.
+  /// The loaders of a worker's loop.
   const std::vector<StoredLoader>& loaders(std::size_t worker) const { return loaders_[worker]; }
-  /// Of one of these: where its keeper has the shard of the chip at `position`, with its padding.
+  /// Returns where the keeper of one of these tensors has the shard of the chip at `position`, with
+  /// its padding.
   KeptShard place(const KeptTensor& tensor, int position) const;
   const std::byte* shard(const KeptTensor& tensor, int position) const;
 

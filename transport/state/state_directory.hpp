@@ -2,14 +2,15 @@
 /// StateDirectory: the places of a worker's last versions of the job's state, in memory that
 /// outlives the worker's process.
 ///
-/// It lies behind the arena of the worker's first chip:
+/// It is behind the arena of the worker's first chip:
 ///
 ///   directory = slot{kDirectorySlotCount}
 ///   slot      = DirectorySlot, 64 bytes, then a state table (format/state_table.hpp)
 ///
-/// A worker is never more than kDirectorySlotCount - 1 tables ahead of the least commit
-/// (commits.hpp) that it can still be asked to go back to: two runs may be under way, and one that
-/// updates state, or whose step has another table, waits until all others have begun it.
+/// The slots must cover every version to which the worker may have to return. It is never more than
+/// kDirectorySlotCount - 1 tables ahead of the minimum of all commits (commits.hpp). Two runs may
+/// be in progress, and a run that updates state, or whose step has another table, waits until all
+/// other chips have begun it.
 
 #include <array>
 #include <cstdint>
@@ -24,20 +25,20 @@ namespace weft {
 
 inline constexpr int kDirectorySlotCount = 4;
 
-/// One writer: the loop's thread of the worker that drives the chip.
+/// It has one writer: the loop's thread of the worker that drives the chip.
 class StateDirectory {
  public:
-  /// `chip`: its number in the memory. Both must outlive this object.
+  /// `chip` is its number in the memory. Both references must outlive this object.
   StateDirectory(JobMemory& memory, const Mesh& mesh, int chip);
 
-  /// Records the places of version `step`; steps only grow. Versions with the same places share one
-  /// slot: returns false then, true for a new slot. `revision`: states of one revision differ in
-  /// offsets only, and have the same loaders. Throws no_space if a slot or the memory can't hold so
-  /// many tensors.
+  /// Records the places of version `step`; steps never decrease. Versions with the same places
+  /// share one slot: returns false in that case, true for a new slot. States of the same `revision`
+  /// differ only in offsets, and have the same loaders. Throws no_space if a slot or the memory
+  /// can't hold so many tensors.
   bool write(std::uint64_t step, std::span<const StateEntry> state, std::uint64_t revision,
              const std::vector<StoredLoader>& loaders = {});
-  /// The table of version `step`; absent if it isn't there. Throws corrupt or version if it isn't
-  /// valid, or a shard isn't in the arena's region for buffers.
+  /// Returns the table of version `step`; absent if it isn't there. Throws corrupt or version if it
+  /// isn't valid or a shard isn't in the arena's region for buffers.
   std::optional<StateTable> read(std::uint64_t step) const;
   /// Forgets all other versions, because their steps run again.
   void keep_only(std::uint64_t step);

@@ -1,6 +1,6 @@
 #pragma once
 /// BoxRuns: the elements that a stored shard and a box in memory have in common, as runs that are
-/// contiguous in both. Writing, reading and resharding checkpoints all copy by it.
+/// contiguous in both. Writing, reading and resharding of checkpoints use it to copy.
 
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +32,7 @@ class BoxRuns {
       in_stored_[d] = begin - stored.offsets[d];
       in_placed_[d] = begin - box.offsets[d];
       if (size_[d] == 0) length_ = 0;
-      // Dims that are whole in both belong to the run, and so does the next dim before them.
+      // The run contains the dims that are whole in both boxes, and one more dim before them.
       if (inner == 1) {
         length_ *= size_[d];
         run_dim_ = d;
@@ -60,7 +60,7 @@ class BoxRuns {
   }
 
  private:
-  /// Goes on as long as `copy` returns true.
+  /// Continues as long as `copy` returns true.
   template <typename Copy>
   void visit(std::int64_t begin, std::int64_t end, Copy copy) const {
     Shape row = size_;
@@ -80,7 +80,7 @@ class BoxRuns {
     } while (next_row(row, run_dim_ - 1));
   }
 
-  /// Goes on by one at `dim`. False after the last row.
+  /// Advances by one at `dim`. Returns false after the last row.
   bool next_row(Shape& row, int dim) const {
     for (; dim >= 0; --dim) {
       if (++row[dim] < size_[dim]) return true;
@@ -89,7 +89,8 @@ class BoxRuns {
     return false;
   }
 
-  /// The first row that doesn't end before this element of the stored shard, or the one before it.
+  /// Finds the first row that doesn't end before this element of the stored shard, or the row
+  /// before it.
   bool find_row(std::int64_t element, Shape& row) const {
     for (int d = 0; d < run_dim_; ++d) {
       const std::int64_t at = element / stored_stride_[d] - in_stored_[d];
@@ -102,13 +103,13 @@ class BoxRuns {
   }
 
   int num_dims_;
-  int run_dim_ = 0;  // a run has elements of this dim and those after it
+  int run_dim_ = 0;  // a run has elements of this dim and the later ones
   std::int64_t length_ = 1;
   Shape stored_stride_;
   Shape placed_stride_;
-  Shape in_stored_;  // of the common box, in the stored shard
+  Shape in_stored_;  // position of the common box in the stored shard
   Shape in_placed_;
-  Shape size_;  // of the common box
+  Shape size_;  // size of the common box
 };
 
 }  // namespace weft

@@ -31,10 +31,11 @@ namespace fs = std::filesystem;
 constexpr std::string_view kUnfinished = ".tmp-";
 constexpr std::string_view kTrash = ".trash-";
 constexpr const char* kLockName = ".lock";
-/// A name can only be taken by somebody who doesn't hold the lock.
+/// Only a process that doesn't hold the lock can take a name meanwhile, so a few attempts are
+/// enough.
 constexpr int kRenamesMax = 100;
 
-/// "checkpoint_000640", and "checkpoint_000640-2" for the third of that step.
+/// Returns "checkpoint_000640", or "checkpoint_000640-2" for the third save of that step.
 std::string checkpoint_name(std::uint64_t step, int save) {
   return save == 0 ? fmt::format("{}{:06}", kCheckpointPrefix, step)
                    : fmt::format("{}{:06}-{}", kCheckpointPrefix, step, save);
@@ -59,7 +60,7 @@ std::optional<ParsedName> parse_name(std::string_view name) {
   return parsed;
 }
 
-/// The local folder in which the folder's checkpoints are written.
+/// Returns the local folder in which the folder's checkpoints are written.
 std::string writing_folder(const std::string& folder) {
   return is_remote(folder) ? staging_folder(folder) : folder;
 }
@@ -75,7 +76,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-/// False too for what can't be looked at, such as a link to itself.
+/// Also returns false if the path can't be inspected, such as a link to itself.
 bool is_there(const std::string& path) {
   std::error_code error;
   return fs::exists(path, error);
@@ -90,23 +91,23 @@ std::string manifest_path(const std::string& checkpoint) {
   return checkpoint + "/" + std::string(kManifestName);
 }
 
-/// The paths of the whole checkpoints, by step and number of the save.
+/// Returns the paths of the whole checkpoints, by step and number of the save.
 std::map<std::uint64_t, std::map<int, std::string>> saves_in(const std::string& folder) {
   std::map<std::uint64_t, std::map<int, std::string>> found;
   for (const std::string& name : names_in(folder)) {
     const auto parsed = parse_name(name);
     std::string path = folder + "/" + name;
-    // A copy that somebody makes has no manifest before it is whole, if he is lucky.
+    // A checkpoint that a user is copying to here usually has no manifest until it is whole.
     if (!parsed || (!is_remote(folder) && !is_there(manifest_path(path)))) continue;
     found[parsed->step].emplace(parsed->save, std::move(path));
   }
   return found;
 }
 
-/// An open file. File systems without locks have none to respect.
+/// An open file with a lock. On file systems without locks it holds none.
 class LockedFile {
  public:
-  /// `how`: for flock().
+  /// `how` is an argument of flock().
   LockedFile(int descriptor, int how) : number_(descriptor) {
     is_refused_ = number_ >= 0 && ::flock(number_, how | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   }
@@ -127,7 +128,7 @@ class LockedFile {
   bool is_refused_ = false;
 };
 
-/// After all saves of the step, so that the last number is the last save.
+/// Returns a number after those of all saves of the step, so that the last number is the last save.
 int next_save(const std::string& folder, std::uint64_t step) {
   int next = 0;
   for (const std::string& name : names_in(folder)) {
@@ -216,7 +217,7 @@ ReadLock::ReadLock(const std::string& checkpoint) {
   };
   try {
     LockedFile file(open_plain_file(manifest_path(checkpoint)), LOCK_SH);
-    // Who removes has it locked until nothing is left.
+    // A process that removes the checkpoint keeps it locked until everything is removed.
     if (file.is_refused() || !file.is_linked()) fail_removed();
     descriptor_ = file.take();
   } catch (const Error& error) {
@@ -240,7 +241,7 @@ CheckpointLock::CheckpointLock(const std::string& folder, std::string_view owner
          "{} is in use: {} writes its checkpoints there; give each job a folder of its own", folder,
          size > 0 ? std::string_view(other.data(), static_cast<std::size_t>(size)) : "another job");
   }
-  // For the message above only.
+  // The content is only for the message above.
   if (::ftruncate(descriptor_, 0) == 0) {
     [[maybe_unused]] const auto said = ::pwrite(descriptor_, owner.data(), owner.size(), 0);
   }
@@ -314,7 +315,7 @@ bool remove_checkpoint(FileSystem& files, const std::string& path) {
   if (!files.rename(path, trash)) {
     fail(Errc::io, "can't rename {} to {}, which exists already", path, trash);
   }
-  // Else a loss of power could leave the name, without the files.
+  // Otherwise a loss of power could leave the name without the files.
   files.sync_folder(parent);
   remove_files(files, trash);
   return true;

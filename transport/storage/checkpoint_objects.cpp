@@ -18,15 +18,15 @@
 namespace weft {
 namespace {
 
-/// Each file is put by several threads besides.
+/// The number is low, because several threads upload each file.
 constexpr int kFilesAtATime = 2;
 
 std::string manifest_url(const std::string& checkpoint) {
   return checkpoint + "/" + std::string(kManifestName);
 }
 
-/// "part-00003-of-00008.weft" with what tells this save's from others', which its folder is named
-/// after: ".tmp-000640-JOB-1-7".
+/// Returns the name of a part with a suffix that distinguishes this save from others. The suffix
+/// comes from the name of the unfinished folder, ".tmp-000640-JOB-1-7".
 std::string name_in_store(const std::string& part, const std::string& unfinished) {
   constexpr std::string_view kMark = ".tmp-";
   constexpr std::string_view kExtension = ".weft";

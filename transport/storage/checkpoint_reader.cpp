@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-/// The maximum of what comes before a frame's payload, without the tensor's name.
+/// The maximum number of bytes before a frame's payload, not counting the tensor's name.
 constexpr std::uint64_t kHeadBytesMax = 4096;
 
 std::uint64_t payload_bytes(const StoredTensor& tensor, const StoredShard& shard) {
@@ -30,7 +30,7 @@ struct Chunk {
   std::size_t shard = 0;
   std::uint32_t file = 0;
   std::uint64_t file_offset = 0;
-  std::uint64_t begin = 0;  // in the payload
+  std::uint64_t begin = 0;  // offset in the payload
   std::uint64_t bytes = 0;
   std::uint64_t xxh3 = 0;
 };
@@ -57,7 +57,7 @@ void sort_by_place(std::vector<Chunk>& chunks) {
                     [](const Chunk& chunk) { return std::pair(chunk.file, chunk.file_offset); });
 }
 
-/// The chunk's bytes, verified; valid until this thread reads another one.
+/// Returns the chunk's verified bytes, which are valid until this thread reads another chunk.
 std::span<const std::byte> read_chunk(const PartFiles& files, const CheckpointManifest& manifest,
                                       const Chunk& chunk, bool verify) {
   thread_local std::vector<std::byte> buffer;
@@ -80,7 +80,7 @@ std::span<const std::byte> read_chunk(const PartFiles& files, const CheckpointMa
   return bytes;
 }
 
-/// The wanted boxes of each tensor.
+/// Groups the wanted boxes by tensor.
 std::vector<std::vector<const WantedBox*>> by_tensor(const CheckpointManifest& manifest,
                                                      std::span<const WantedBox> wanted) {
   std::vector<std::vector<const WantedBox*>> boxes(manifest.tensors.size());
@@ -109,7 +109,7 @@ std::string text_of(const CheckpointManifest& manifest, const StoredTensor& tens
                      header.step, tensor.name, tensor.type.to_string(), manifest.step);
 }
 
-/// Whether the bytes before the payload are those of this shard.
+/// Checks that the bytes before the payload belong to this shard.
 void verify_head(const PartFiles& files, const CheckpointManifest& manifest,
                  const StoredTensor& tensor, const StoredShard& shard) {
   files.require(shard.file, shard.file_offset, shard.frame_bytes);
@@ -220,7 +220,7 @@ std::vector<std::string> verify_checkpoint(const std::string& checkpoint,
   WorkCrew(options.threads).each(chunks.size(), [&](std::size_t i) {
     check([&] { read_chunk(files, manifest, chunks[i], true); });
   });
-  // Between frames there are zeros, and nothing after the last.
+  // The bytes between frames must be zeros, and there must be none after the last frame.
   for (std::uint32_t f = 0; f < frames.size(); ++f) {
     std::ranges::sort(frames[f], {}, &Frame::begin);
     std::uint64_t end = 0;

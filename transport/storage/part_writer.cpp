@@ -10,14 +10,15 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kWriteBytes = kStoredChunkBytes;
-/// A smaller payload isn't worth the room that its alignment takes.
+/// The payload size from which payloads are aligned. For a smaller payload, alignment would waste
+/// too much room.
 constexpr std::size_t kAlignedPayloadBytes = std::size_t{64} << 10;
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
   return (value + to - 1) / to * to;
 }
 
-/// Where a frame stands in the file.
+/// A frame's place in the file.
 struct PlacedFrame {
   std::uint64_t begin = 0;
   std::uint64_t payload = 0;
@@ -25,12 +26,12 @@ struct PlacedFrame {
   std::vector<std::byte> head{};  // the bytes before the payload
 };
 
-/// Copies the bytes of a shard's payload from `begin` on to `out`.
+/// Copies the bytes of a shard's payload, from offset `begin` on, to `out`.
 void copy_payload(const SourceShard& shard, std::uint64_t begin, std::span<std::byte> out) {
   const auto element = static_cast<std::uint64_t>(byte_size(shard.header.type.dtype));
   const Box box{shard.header.offsets, shard.header.dims};
   const BoxRuns runs(box, {box, shard.room});
-  // Pieces of the file end where they like, runs at whole elements.
+  // Pieces of the file may end anywhere, but runs end at whole elements.
   const std::uint64_t end = begin + out.size();
   const auto first = static_cast<std::int64_t>(begin / element);
   const auto last = static_cast<std::int64_t>((end + element - 1) / element);
@@ -44,7 +45,7 @@ void copy_payload(const SourceShard& shard, std::uint64_t begin, std::span<std::
   });
 }
 
-/// Whether its elements lie next to each other; the room of the first dim doesn't matter.
+/// Whether the shard's elements are contiguous. The room of the first dim doesn't matter.
 bool is_dense(const SourceShard& shard) {
   for (int d = 1; d < shard.room.size(); ++d) {
     if (shard.room[d] != shard.header.dims[d]) return false;
@@ -69,7 +70,7 @@ class PartWriter {
   PartWriter(std::span<const SourceShard> shards, const std::atomic<bool>& stop)
       : shards_(shards), stop_(stop), stored_(shards.size()), frames_(shards.size()) {}
 
-  /// Checksums come before the bytes that they are of, so everything is read twice.
+  /// Computes the checksums. They precede the bytes that they cover, so everything is read twice.
   void hash(WorkCrew& crew) {
     crew.each(shards_.size(), [this](std::size_t i) {
       require_going();
@@ -137,7 +138,7 @@ class PartWriter {
     stored.payload_xxh3 = whole.sum();
   }
 
-  /// The bytes of the file from `begin` on.
+  /// Copies the bytes of the file, from offset `begin` on, to `out`.
   void fill(std::uint64_t begin, std::span<std::byte> out) const {
     const std::uint64_t end = begin + out.size();
     std::ranges::fill(out, std::byte{0});

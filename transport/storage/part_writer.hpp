@@ -23,18 +23,18 @@ namespace weft {
 struct SourceShard {
   ShardHeader header{};  ///< its box is a box of the global shape, without padding
   const std::byte* elements = nullptr;
-  Shape room{};  ///< of the memory at `elements`: see PlacedBox
+  Shape room{};  ///< room of the memory at `elements`: see PlacedBox
 };
 
 struct PartOptions {
-  int threads = 4;             ///< that copy, hash and write
+  int threads = 4;             ///< threads that copy, hash and write
   std::uint32_t file = 0;      ///< number of the file in the manifest
   Urgency* urgency = nullptr;  ///< null: urgent
 };
 
-/// Creates `path`, writes the shards and makes the file's bytes durable. Returns each shard's place
-/// for the manifest. `stop` is looked at before each MiB. Throws cancelled if it was set, else what
-/// the file system throws; the file is left behind then.
+/// Creates `path`, writes the shards and makes the file's bytes durable. Returns each shard's
+/// place, for the manifest. Checks `stop` before each MiB, and throws cancelled if it is set. Also
+/// throws the errors of the file system. After an exception the incomplete file remains.
 std::vector<StoredShard> write_part(FileSystem& files, const std::string& path,
                                     std::span<const SourceShard> shards, const PartOptions& options,
                                     const std::atomic<bool>& stop);

@@ -1,6 +1,6 @@
 #pragma once
-/// Which chip stores which part of a job's state, so that every element is stored once and all
-/// chips store about as much.
+/// Decides which chip stores which part of a job's state, so that every element is stored once and
+/// all chips store about the same amount.
 
 #include <cstddef>
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// A tensor on the chips.
+/// A tensor that the chips hold.
 struct ShardedTensor {
   TensorType type{};
   Sharding sharding{};
@@ -22,14 +22,15 @@ struct ShardedTensor {
 
 /// A box that one chip stores: its shard without padding, or some of the shard's rows.
 struct OwnedBox {
-  std::size_t tensor = 0;  ///< index
-  int position = 0;        ///< of the chip in the mesh
+  std::size_t tensor = 0;  ///< index of the tensor
+  int position = 0;        ///< the chip's position in the mesh
   Box box{};
 };
 
-/// Gives each shard to the chip that has the fewest bytes so far of those that hold it, large
-/// shards first; a shard larger than a chip's fair share is cut by rows. The same for the same
-/// arguments: every worker computes it for itself. In order of positions, then tensors.
+/// Assigns shards to chips, large shards first. Among the chips that hold a shard, the one with the
+/// fewest bytes so far gets it. A shard larger than a chip's fair share is cut by rows. The result
+/// depends only on the arguments, so every worker computes it for itself. It is ordered by
+/// positions, then tensors.
 std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh);
 
 }  // namespace weft

@@ -19,7 +19,8 @@
 namespace weft {
 namespace {
 
-/// A tensor may have more bytes than its file, if its elements share places; so many more at most.
+/// A tensor may have more bytes than its file if its elements share places. This limits how many
+/// more.
 constexpr std::uint64_t kSharedBytesMax = std::uint64_t{64} << 20;
 
 struct DTypeFacts {
@@ -47,7 +48,7 @@ constexpr std::array kDTypes{
 
 const DTypeFacts& facts_of(FileDType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
 
-/// A dtype of weft whose elements are as large.
+/// Returns a dtype of weft whose elements have this size.
 DType stand_in(std::int64_t bytes) {
   constexpr std::array kBySize{DType::pred, DType::bf16, DType::f32, DType::f64};
   return kBySize[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(bytes)))];
@@ -68,7 +69,7 @@ double load_file_element(FileDType dtype, const std::byte* element) {
   }
 }
 
-/// The box of a tensor as a Shape, where there can be such one.
+/// Returns the sizes as a Shape; absent if a Shape can't have them.
 std::optional<Shape> shape_of(std::span<const std::int64_t> sizes) {
   try {
     return Shape(sizes);
@@ -121,7 +122,8 @@ class FileSource : public TensorSource {
     require_preds(targets);
   }
 
-  /// From a checkpoint's checksums; of other files from some blocks of elements.
+  /// Computed from a checkpoint's checksums. For other files it is computed from some blocks of
+  /// elements.
   std::uint64_t digest() const override {
     std::vector<std::uint64_t> words{static_cast<std::uint64_t>(dtype_)};
     for (const StoredShard& shard : file_->manifest_.tensors[tensor_].shards) {
@@ -137,7 +139,8 @@ class FileSource : public TensorSource {
   }
 
  private:
-  /// From the first element to the last: more than the shard has where elements lie apart.
+  /// Returns the bytes from the shard's first element to its last. These are more than the shard's
+  /// own bytes if its elements aren't contiguous.
   std::uint64_t spanned_bytes(const StoredShard& shard) const {
     const auto strides = file_->strides_.find(tensor_);
     if (strides == file_->strides_.end()) return shard.frame_bytes;
@@ -149,7 +152,7 @@ class FileSource : public TensorSource {
     return elements * static_cast<std::uint64_t>(facts_of(file_->tensors_[tensor_].dtype).bytes);
   }
 
-  /// Evenly spread over the shard, from the first byte to the last.
+  /// Adds blocks that are spread evenly over the shard, from the first byte to the last.
   void add_blocks(const StoredShard& shard, std::vector<std::uint64_t>& words) const {
     constexpr std::uint64_t kBlocks = 16;
     constexpr std::uint64_t kBlockBytes = 4096;
@@ -168,7 +171,7 @@ class FileSource : public TensorSource {
     for (const Target& target : targets) require_pred(target);
   }
 
-  /// The elements of a box whose places in the file are `strides` apart, row-major.
+  /// Collects the elements of a box whose places in the file are `strides` apart, row-major.
   std::vector<std::byte> gather(const Box& box, const std::vector<std::int64_t>& strides) const {
     const StoredShard& shard = file_->manifest_.tensors[tensor_].shards.front();
     const auto bytes = static_cast<std::size_t>(facts_of(file_->tensors_[tensor_].dtype).bytes);
@@ -196,7 +199,7 @@ class FileSource : public TensorSource {
     return elements;
   }
 
-  /// Another program's file may have anything.
+  /// Checks that the elements are 0 or 1, because another program's file may contain anything.
   void require_pred(const Target& target) const {
     const Box& box = target.placed.box;
     BoxRuns(box, target.placed)
@@ -245,8 +248,8 @@ std::int64_t FileTensor::bytes() const {
   return shape.num_elements() * facts_of(dtype).bytes;
 }
 
-/// At once, since they may be removed before the first use, or replaced: those without checksums
-/// are looked at again.
+/// Opens all files at once, because they may be removed or replaced before their first use. The
+/// beginnings of files without checksums are compared with what was read of them before.
 void StateFile::open_files() {
   files_.emplace(folder_, manifest_.files);
   files_->open();
@@ -260,7 +263,7 @@ void StateFile::open_files() {
 }
 
 void StateFile::add_checkpoint(const std::string& folder) {
-  // Copies of parts are made once nobody removes that of the manifest.
+  // Parts are copied only after the lock keeps the copy of the manifest from being removed.
   folder_ = local_folder(folder, {std::string(kManifestName)});
   lock_.emplace(folder_);
   manifest_ = read_manifest(folder_);

@@ -1,7 +1,7 @@
 #pragma once
-/// StateFile: the named tensors of a checkpoint, of a file of safetensors or of torch.save(), or of
-/// a folder of those (model.safetensors, or model.safetensors.index.json and the files that it
-/// names; pytorch_model.bin, or pytorch_model.bin.index.json).
+/// StateFile: the named tensors of one of these: a checkpoint; a file of safetensors or of
+/// torch.save(); a folder of such files (model.safetensors, or model.safetensors.index.json and the
+/// files that it names; pytorch_model.bin, or pytorch_model.bin.index.json).
 
 #include <cstddef>
 #include <map>
@@ -20,7 +20,7 @@
 
 namespace weft {
 
-/// The element types that files have: weft's, and those that are only converted.
+/// The element types of files: weft's own, and those that can only be converted.
 enum class FileDType : std::uint8_t {
   pred,
   i32,
@@ -40,21 +40,21 @@ enum class FileDType : std::uint8_t {
 struct FileTensor {
   std::string name{};
   FileDType dtype = FileDType::other;
-  std::string dtype_name{};  ///< "f32"; of another dtype as the file has it, "F8_E4M3"
+  std::string dtype_name{};  ///< "f32"; for another dtype its name in the file, "F8_E4M3"
   Shape shape{};
   StateKind kind = StateKind::param;
-  std::optional<Sharding> sharding{};  ///< on the mesh of the checkpoint
-  /// Of a tensor that weft can't read, whose dtype is `other`: what the file says of it,
+  std::optional<Sharding> sharding{};  ///< over the checkpoint's mesh
+  /// For a tensor that weft can't read, whose dtype is `other`: its description from the file,
   /// "F4[2,3]".
   std::string form{};
-  std::int64_t stored_bytes = 0;  ///< of such a tensor
+  std::int64_t stored_bytes = 0;  ///< size of such a tensor
 
   std::string label() const;   ///< "f32[4,3]", or its form
-  std::int64_t bytes() const;  ///< of all elements, as the file has them
+  std::int64_t bytes() const;  ///< of all elements, with the file's dtype
 };
 
-/// Open for as long as a source of its tensors lives: a checkpoint isn't pruned meanwhile. Used by
-/// any thread.
+/// The file stays open as long as a source of its tensors lives, so a checkpoint isn't removed
+/// meanwhile. Any thread may use it.
 class StateFile : public std::enable_shared_from_this<StateFile> {
  public:
   /// Throws not_found, corrupt, version or io, naming the path.
@@ -62,20 +62,21 @@ class StateFile : public std::enable_shared_from_this<StateFile> {
 
   const std::string& path() const { return path_; }
   const std::vector<FileTensor>& tensors() const { return tensors_; }
-  /// Of safetensors; if there are several files, all that they have.
+  /// The metadata of safetensors. If there are several files, it has the entries of all of them.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// Null for other programs' files.
+  /// Null for files of other programs.
   const CheckpointManifest* checkpoint() const { return has_checksums_ ? &manifest_ : nullptr; }
-  /// Of a checkpoint: the mesh that it was saved on.
+  /// For a checkpoint: the mesh over which it was saved.
   const std::optional<Mesh>& mesh() const { return mesh_; }
-  /// Whether elements of one dtype can be converted to the other without the loss of a range.
+  /// Whether elements of one dtype can be converted to the other without losing range.
   static bool can_cast(FileDType from, DType to);
-  /// Whether two tensors, as those of weights that are tied, are one in the file.
+  /// Whether two tensors are the same one in the file, as tied weights are.
   bool is_same_place(std::size_t a, std::size_t b) const {
     return manifest_.tensors[a].shards == manifest_.tensors[b].shards &&
            tensors_[a].shape == tensors_[b].shape;
   }
-  /// The elements of a tensor, converted to `dtype`, which it has or can be cast to.
+  /// Returns the tensor's elements converted to `dtype`. This must be its own dtype or one to which
+  /// it can be cast.
   SourcePtr source(std::size_t tensor, DType dtype) const;
 
  private:
@@ -84,9 +85,9 @@ class StateFile : public std::enable_shared_from_this<StateFile> {
   /// A tensor of another program's file.
   struct Foreign {
     std::string name{};
-    std::string dtype{};  ///< as safetensors has it: "F32"
+    std::string dtype{};  ///< its name in safetensors: "F32"
     std::span<const std::int64_t> sizes{};
-    std::uint64_t begin = 0;  ///< in the file
+    std::uint64_t begin = 0;  ///< offset in the file
     std::uint64_t bytes = 0;
     std::span<const std::int64_t> strides{};  ///< in elements; empty: row-major
   };
@@ -100,19 +101,21 @@ class StateFile : public std::enable_shared_from_this<StateFile> {
   void add(const Foreign& tensor);
 
   std::string path_;
-  std::string folder_;           // of the files in the manifest
-  CheckpointManifest manifest_;  // other programs': each tensor one shard, of a dtype of its size
+  std::string folder_;           // folder of the files in the manifest
+  CheckpointManifest manifest_;  // for other programs: each tensor is one shard, with a dtype of
+                                 // the same size
   bool has_checksums_ = false;
   struct Header {
     std::uint64_t file_bytes = 0;
     std::uint64_t bytes = 0;
     std::uint64_t xxh3 = 0;
   };
-  std::vector<Header> headers_;  // of other programs' files: their first bytes as they were read
-  std::map<std::size_t, std::vector<std::int64_t>> strides_;  // of tensors that aren't row-major
-  std::optional<ReadLock> lock_;                              // of a checkpoint
+  std::vector<Header> headers_;  // first bytes of other programs' files, as they were read
+  std::map<std::size_t, std::vector<std::int64_t>> strides_;  // strides of tensors that aren't
+                                                              // row-major
+  std::optional<ReadLock> lock_;                              // lock of a checkpoint
   std::optional<PartFiles> files_;
-  std::vector<FileTensor> tensors_;  // as in the manifest
+  std::vector<FileTensor> tensors_;  // in the manifest's order
   std::optional<Mesh> mesh_;
   std::map<std::string, std::string> metadata_;
 };

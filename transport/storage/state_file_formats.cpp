@@ -1,4 +1,4 @@
-// Which files StateFile reads, and what it says of others.
+// The formats that StateFile reads, and the messages for other formats.
 
 #include <algorithm>
 #include <array>
@@ -26,16 +26,16 @@ constexpr const char* kModelIndex = "model.safetensors.index.json";
 constexpr const char* kTorchFile = "pytorch_model.bin";
 constexpr const char* kTorchIndex = "pytorch_model.bin.index.json";
 constexpr std::size_t kIndexBytesMax = std::size_t{64} << 20;
-/// Of a file whose format is asked for.
+/// How much of a file is read to find out its format.
 constexpr std::size_t kHeadBytes = 512;
 
 constexpr std::string_view kThroughNumpy =
     "write its arrays by numpy.savez(), and make a checkpoint of them by `weft import`";
 
-/// Files of tensors that weft doesn't read.
+/// Formats of tensor files that weft doesn't read.
 struct OtherFormat {
-  std::string_view head;       ///< what they begin with; "": nothing of their own
-  std::string_view extension;  ///< what their names end with
+  std::string_view head;       ///< the bytes with which these files begin; "": none
+  std::string_view extension;  ///< the extension of their names
   std::string_view what;
   std::string_view advice;
 };
@@ -62,12 +62,12 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Safetensors begin with the length of their header, which is JSON.
+/// A safetensors file begins with the length of its header, which is JSON.
 bool looks_like_safetensors(std::string_view head) {
   return head.size() > 8 && head[8] == '{' && head.substr(6, 2) == std::string_view("\0\0", 2);
 }
 
-/// Throws if the file is of a format that weft knows and doesn't read.
+/// Throws if the file has a format that weft knows but doesn't read.
 void refuse_other_formats(const std::string& path, std::span<const std::byte> bytes) {
   const std::string_view head = text_of(bytes);
   if (is_old_torch_file(bytes)) {
@@ -91,7 +91,7 @@ std::vector<std::string> keys_of(const std::map<std::string, std::vector<std::st
   return keys;
 }
 
-/// As much as there is, up to `bytes_max`.
+/// Returns the beginning of the file, up to `bytes_max`.
 std::vector<std::byte> read_head(const PartFiles& file, std::uint64_t bytes_max) {
   std::vector<std::byte> head(static_cast<std::size_t>(std::min(bytes_max, file.bytes(0))));
   file.read(0, 0, head);
@@ -100,11 +100,11 @@ std::vector<std::byte> read_head(const PartFiles& file, std::uint64_t bytes_max)
 
 bool is_stored(const std::string& path) {
   if (const StoragePtr storage = find_storage(path)) return storage->open(path).has_value();
-  std::error_code error;  // what can't be looked at isn't there
+  std::error_code error;  // a path that can't be inspected counts as missing
   return fs::exists(fs::symlink_status(path, error));
 }
 
-/// An object store has folders only in the names of objects.
+/// In an object store, folders exist only in the names of objects.
 bool is_folder(const std::string& path) {
   std::error_code error;
   return is_remote(path) ? !is_stored(path) : fs::is_directory(path, error);
@@ -202,7 +202,7 @@ void StateFile::add_torch(const PartFiles& opened) {
   }
 }
 
-/// The index says in which of several files each tensor is.
+/// The index says which of several files has each tensor.
 void StateFile::add_index(const std::string& folder, const std::string& file) {
   const std::string path = folder + "/" + file;
   std::map<std::string, std::string> file_of;

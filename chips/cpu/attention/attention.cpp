@@ -1,5 +1,5 @@
-/// attention and attention_grad, in tiles of queries and keys, so that the matrix of all queries by
-/// all keys never exists (FlashAttention: T. Dao et al., 2022).
+/// attention and attention_grad. They work on tiles of queries and keys, so the matrix of all
+/// queries by all keys never exists (FlashAttention: T. Dao et al., 2022).
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,8 @@
 namespace weft::kernels {
 namespace {
 
-/// Results so far are multiplied by kept() when the largest score of a query changes.
+/// The forward pass. When the largest score of a query changes, the results so far are multiplied
+/// by kept().
 template <typename Products>
 class Forward {
  public:
@@ -91,15 +92,16 @@ class Forward {
   typename Products::Head k_;
   typename Products::Head v_;
   TileBias<V, C> bias_;
-  C* scores_;  ///< then weights
+  C* scores_;  ///< scores, which become weights
   typename Products::Weights weight_operands_;
   VectorRows<C> sums_;
-  /// A result is infinite or NaN: keys that a query doesn't see aren't multiplied by 0.
+  /// A result is infinite or NaN, so keys that a query doesn't see are left out instead of being
+  /// multiplied by 0.
   bool only_seen_ = false;
 };
 
-/// The weights of all keys are kept for a tile of queries, so that each product is computed once.
-/// Keys and values have rows of the same size.
+/// The backward pass. For a tile of queries it keeps the weights of all keys, so that each product
+/// is computed once. Keys and values have rows of the same size.
 template <typename Products>
 class Backward {
  public:
@@ -169,7 +171,7 @@ class Backward {
     return {parts.take<C>(count * row), row};
   }
 
-  /// Reads the tile of queries from one on, whose rows begin at `byte`.
+  /// Reads the tile of queries that begins with query `first`, whose row begins at `byte`.
   void begin(const KernelArgs& args, std::int64_t first, std::int64_t byte) {
     queries_.begin(first);
     const std::int64_t count = queries_.count();
@@ -187,7 +189,7 @@ class Backward {
     }
   }
 
-  /// Computes the weights of the keys that the queries see, each tile by the tops so far.
+  /// Computes the weights of the keys that the queries see. Each tile uses the tops found so far.
   void weigh() {
     queries_.for_keys([&](const Tile& tile, std::int64_t j) {
       bool& weighs = weighs_[j / Tile::kKeys];
@@ -216,8 +218,8 @@ class Backward {
     });
   }
 
-  /// The queries' cotangents, without keys that a query doesn't see: the product was infinite or
-  /// NaN.
+  /// Computes the queries' cotangents again, without the keys that a query doesn't see. It is
+  /// called if the product was infinite or NaN.
   void find_of_seen(std::int64_t first) {
     std::fill_n(of_q_.data, kQueries * of_q_.row, C{0});
     queries_.begin(first);
@@ -231,9 +233,9 @@ class Backward {
     });
   }
 
-  /// Makes the weights those of the whole softmax, and replaces the cotangents of the weights by
-  /// those of the scores. `tops`: by which the weights of the tile were computed. A key without
-  /// weight has no cotangent, whatever its value.
+  /// Scales the weights to those of the whole softmax, and replaces the weights' cotangents by
+  /// those of the scores. `tops` are those with which the tile's weights were computed. A key
+  /// without weight has no cotangent, whatever its value.
   void find_slopes(const Tile& tile, const C* tops, C* weights) const {
     for (std::int64_t i = 0; i < tile.vectors() * Tile::kLanes; i += Tile::kLanes) {
       const V kept = weight_of(V::load(tops + i) - V::load(queries_.tops() + i));
@@ -251,8 +253,8 @@ class Backward {
   }
 
   const AttentionSizes& sizes_;
-  std::int64_t vectors_;  ///< of a row
-  std::int64_t depth_;    ///< of a product along a row
+  std::int64_t vectors_;  ///< vectors of a row
+  std::int64_t depth_;    ///< depth of a product along a row
   QueryTile<V, C> queries_;
   typename Products::Rows q_;
   typename Products::Rows g_;
@@ -261,18 +263,18 @@ class Backward {
   typename Products::Head v_;
   TileBias<V, C> bias_;
   C* weights_;    ///< [keys, kQueries]
-  C* tops_;       ///< for each tile of keys, [kQueries]
-  bool* weighs_;  ///< of each tile of keys, whether the bias leaves it a weight
+  C* tops_;       ///< [kQueries] for each tile of keys
+  bool* weighs_;  ///< whether the bias leaves the tile a weight, by tile of keys
   C* slopes_;
-  typename Products::Weights weight_operands_;  ///< weights or slopes as operands
-  C* delta_;   ///< FlashAttention's D: of each query, the product of result and cotangent
-  C* shares_;  ///< of each query, the inverse sum of weights
+  typename Products::Weights weight_operands_;  ///< weights or slopes, as operands
+  C* delta_;   ///< FlashAttention's D: the product of result and cotangent, by query
+  C* shares_;  ///< the inverse sum of weights, by query
   VectorRows<C> of_q_;
   VectorRows<C> of_k_;
   VectorRows<C> of_v_;
 };
 
-/// A body for vectorized_by_size(). Method: Forward or Backward.
+/// A body for vectorized_by_size(). Method is Forward or Backward.
 template <template <typename> class Method, typename C>
 struct AttentionKernel {
   AttentionSizes sizes;
@@ -295,7 +297,7 @@ struct AttentionKernel {
     }
 #endif
     Kernel kernel = vectorized_by_size(*this);
-    // The largest vectors need most.
+    // The largest vectors need the most scratch memory.
     kernel.scratch_bytes = scratch_bytes<PlainProducts<Lanes<C, 64>, C>>();
     return kernel;
   }
@@ -312,7 +314,7 @@ struct AttentionKernel {
     Method<Products>(sizes, {}, parts);
     return parts.next();
   }
-  /// Whether bf16 is multiplied as it is (decision 0047), two numbers of a row at a time.
+  /// Whether bf16 is multiplied directly (decision 0047), two numbers of a row at a time.
   bool multiplies_pairs() const {
     return sizes.dtype == DType::bf16 && multiplied_dtype(DType::bf16) == DType::bf16 &&
            kernel_path().vectors == Vectors::avx512 && sizes.key_size % 2 == 0;
@@ -351,9 +353,9 @@ Kernel of_dtype(const Program& program, OpId op, const ChipContext& chip) {
   return AttentionKernel<Forward, C>{sizes}.kernel();
 }
 
-/// f16, and bf16 where it isn't multiplied in pairs, is computed in f32 and rounded once. Pairs
-/// round weights and their gradients to bf16 between products. A head's result depends on its own
-/// operands alone.
+/// f16 is computed in f32 and rounded once, and so is bf16 unless it is multiplied in pairs. Pairs
+/// round weights and their gradients to bf16 between products. A head's result depends only on its
+/// own operands.
 Kernel attention(const Program& program, OpId op, const ChipContext& chip) {
   switch (program.type(program.result(op)).dtype) {
     case DType::f32:

@@ -1,7 +1,8 @@
 #pragma once
-/// Lanes: numbers side by side, with the steps of float_steps.hpp. Each lane takes the steps of a
-/// number alone, so results don't depend on the size of vectors. To be inlined into functions that
-/// are compiled for vectors of this size; there, each step is one instruction or a few.
+/// Lanes: numbers side by side, with the steps of float_steps.hpp. Each lane takes the same steps
+/// as a single number, so results don't depend on the size of vectors. The functions must be
+/// inlined into functions that are compiled for vectors of this size; there, each step is one
+/// instruction or a few.
 
 #include <bit>
 #include <cmath>
@@ -28,7 +29,7 @@ struct Lanes {
     return x;
   }
   void store(C* to) const { reinterpret_cast<Loose*>(to)->v = v; }
-  /// first, first + 1, ...
+  /// The lanes get first, first + 1, ...
   static Lanes count_from(C first) {
     Lanes x;
     for (int i = 0; i < kCount; ++i) x.v[i] = first + static_cast<C>(i);
@@ -61,7 +62,8 @@ Lanes<C, kBytes> operator*(Lanes<C, kBytes> a, const Lanes<C, kBytes>& b) {
 
 template <typename C, int kBytes>
 Lanes<C, kBytes> fused(const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b, Lanes<C, kBytes> c) {
-  // Values instead of references: else the compiler doesn't see one instruction in the loop.
+  // Values are used instead of references; otherwise the compiler doesn't turn the loop into one
+  // instruction.
   const auto x = a.v;
   const auto y = b.v;
   auto sum = c.v;
@@ -70,7 +72,7 @@ Lanes<C, kBytes> fused(const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b, Lan
   return c;
 }
 
-/// A NaN on either side gives b.
+/// If either side is NaN, the result is b.
 template <typename C, int kBytes>
 Lanes<C, kBytes> larger(Lanes<C, kBytes> a, const Lanes<C, kBytes>& b) {
   a.v = a.v > b.v ? a.v : b.v;
@@ -83,8 +85,8 @@ Lanes<C, kBytes> where_less(const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b
   return then;
 }
 
-/// e^x of x <= 0 or NaN, but 0 below -87, where exponential() comes to subnormal numbers. Above, in
-/// f32, exponential() to the bit: 2^n is one factor there.
+/// e^x for x <= 0 or NaN, but 0 below -87, where exponential() becomes subnormal. Above that, in
+/// f32, it has the same bits as exponential(): there 2^n is one factor.
 template <int kBytes>
 Lanes<float, kBytes> weight_of(const Lanes<float, kBytes>& x) {
   using V = Lanes<float, kBytes>;
@@ -104,7 +106,7 @@ Lanes<double, kBytes> weight_of(Lanes<double, kBytes> x) {
 
 template <typename V, int... kLanes>
 void transpose_lanes(V (&rows)[V::kCount], std::integer_sequence<int, kLanes...>) {
-  // Steps interchange the lanes of which a bit is set with the rows of which it isn't.
+  // A step exchanges lanes that have a bit set with rows that don't have it set.
   const auto step = [&]<int kBit>(std::integral_constant<int, kBit>) {
     for (int i = 0; i < V::kCount; ++i) {
       if ((i & kBit) != 0) continue;
@@ -121,12 +123,13 @@ void transpose_lanes(V (&rows)[V::kCount], std::integer_sequence<int, kLanes...>
   if constexpr (V::kCount > 2) step(std::integral_constant<int, 2>{});
   step(std::integral_constant<int, 1>{});
 }
-/// Interchanges rows and columns.
+/// Exchanges rows and columns.
 template <typename V>
 void transpose(V (&rows)[V::kCount]) {
   transpose_lanes(rows, std::make_integer_sequence<int, V::kCount>{});
 }
-/// The same for a matrix with whole vectors both ways, from rows to rows this far apart.
+/// Does the same for a matrix with whole vectors in both directions. Its rows, and those of the
+/// result, are this far apart.
 template <typename V, typename C>
 void transpose(std::int64_t rows, std::int64_t columns, const C* from, std::int64_t from_row, C* to,
                std::int64_t to_row) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Rows of bf16 as operands of products of pairs. Where a product goes along a row, the row's
-/// numbers are pairs as they lie; where it goes across rows, two rows are interleaved.
+/// Rows of bf16 as operands of products of pairs. If a product goes along a row, adjacent numbers
+/// of the row are the pairs. If it goes across rows, two rows are interleaved.
 
 #include <algorithm>
 
@@ -12,8 +12,8 @@ namespace weft::kernels {
 
 using PairedTile = AttentionTile<SumLanes, float>;
 
-/// [count, size] as [(count + 1) / 2, size] pairs (the VNNI layout of oneDNN), with zeros behind
-/// rows and below them.
+/// Converts [count, size] to [(count + 1) / 2, size] pairs (the VNNI layout of oneDNN), with zeros
+/// after the ends of rows and after the last row.
 inline void interleave_rows(const std::byte* rows, std::int64_t count, std::int64_t size,
                             VectorRows<Bf16Pair> to) {
   const auto* from = as<std::uint16_t>(rows);
@@ -29,7 +29,7 @@ inline void interleave_rows(const std::byte* rows, std::int64_t count, std::int6
   }
 }
 
-/// HeadRows for pairs of bf16. left() needs rows of an even size.
+/// HeadRows for pairs of bf16. left() requires rows of an even size.
 class PairedHeadRows {
  public:
   PairedHeadRows(DType, const std::byte* operand, std::int64_t count, std::int64_t size, bool right,
@@ -52,12 +52,12 @@ class PairedHeadRows {
   const std::byte* next_;
   std::int64_t count_;
   std::int64_t size_;
-  std::int64_t row_;  ///< of interleaved rows
+  std::int64_t row_;  ///< size of interleaved rows
   Bf16Pair* pairs_ = nullptr;
   const Bf16Pair* rows_ = nullptr;
 };
 
-/// TileRows for pairs of bf16, of an even size.
+/// TileRows for pairs of bf16, with rows of an even size.
 class PairedTileRows {
  public:
   PairedTileRows(std::int64_t size, bool with_rows, ScratchParts& parts)
@@ -81,13 +81,13 @@ class PairedTileRows {
     if (pairs_ != nullptr) interleave_rows(operand, count, size_, {pairs_, row_});
   }
   VectorRows<const Bf16Pair> rows() const { return {pairs_, row_}; }
-  /// [size / 2, kQueries].
+  /// The pairs as [size / 2, kQueries].
   const Bf16Pair* columns() const { return columns_; }
 
  private:
   std::int64_t size_;
   std::int64_t plain_row_;
-  std::int64_t row_;  ///< of interleaved rows
+  std::int64_t row_;  ///< size of interleaved rows
   Bf16Pair* plain_;
   Bf16Pair* columns_;
   Bf16Pair* pairs_ = nullptr;
@@ -125,7 +125,7 @@ class PairedTileWeights {
       pair_lanes(SumLanes::load(from), SumLanes::load(from + Tile::kLanes), pairs);
       Bf16Pair* const to = along_queries_ + j * Tile::kQueries / 2;
       pairs.store(to);
-      // A query that doesn't exist has a weight of NaN where a key is NaN: no mask hides that.
+      // If a key is NaN, a query that doesn't exist has a weight of NaN, which no mask hides.
       if (tile.queries % 2 != 0) to[tile.queries / 2] &= 0xffffU;
     }
     return along_queries_;

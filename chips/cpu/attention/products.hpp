@@ -1,27 +1,27 @@
 #pragma once
-/// How attention multiplies: the types that its operands go through on the way to products.
-/// HeadRows are keys and values of a head, TileRows a tile of queries, results or cotangents, and
-/// TileWeights what is computed between two products (rows.hpp).
+/// The ways in which attention multiplies: the types into which its operands are converted for
+/// products. HeadRows are keys and values of a head, TileRows are a tile of queries, results or
+/// cotangents, and TileWeights are computed between two products (rows.hpp).
 
 #include "chips/cpu/attention/paired_rows.hpp"
 #include "chips/cpu/attention/rows.hpp"
 
 namespace weft::kernels {
 
-/// Numbers one by one, in the type that sums have.
+/// Multiplies numbers one by one, in the type of the sums.
 template <typename VectorType, typename NumberType>
 struct PlainProducts {
-  using V = VectorType;  ///< of sums
+  using V = VectorType;  ///< vector of sums
   using C = NumberType;
   using E = C;  ///< elements of operands
-  using X = V;  ///< a vector of them
+  using X = V;  ///< vector of elements
   using Head = HeadRows<V, C>;
   using Rows = TileRows<V, C>;
   using Weights = TileWeights<V, C>;
 };
 
 #if defined(__x86_64__)
-/// Numbers of bf16, two at a time.
+/// Multiplies numbers of bf16, two at a time.
 struct PairedProducts {
   using V = SumLanes;
   using C = float;

@@ -12,7 +12,7 @@ namespace weft::kernels {
 /// Whether `count` numbers are neither infinite nor NaN.
 template <typename V, typename C>
 bool are_finite(const C* numbers, std::int64_t count) {
-  V rest{};  // of whole vectors: x - x is 0, or NaN
+  V rest{};  // sum of the differences of whole vectors: x - x is 0, or NaN
   for (std::int64_t at = 0; at < count; at += V::kCount) {
     const V x = V::load(numbers + at);
     rest = rest + (x - x);
@@ -22,7 +22,8 @@ bool are_finite(const C* numbers, std::int64_t count) {
   return total == 0;
 }
 
-/// A tile of queries: what is the same for all tiles of keys, and the softmax over those so far.
+/// A tile of queries: the data that is the same for all tiles of keys, and the softmax over the
+/// tiles so far.
 template <typename V, typename C>
 class QueryTile {
  public:
@@ -39,7 +40,8 @@ class QueryTile {
   void begin(std::int64_t first) {
     first_ = first;
     count_ = std::min(kQueries, sizes_.queries - first);
-    // No infinity: of a tile whose scores are all -inf, the difference to it would be NaN.
+    // The tops begin with a finite number. With -inf, a tile whose scores are all -inf would give a
+    // difference of NaN.
     std::fill_n(tops_, kQueries, std::numeric_limits<C>::lowest());
     std::fill_n(sums_, kQueries, C{0});
   }
@@ -47,12 +49,13 @@ class QueryTile {
   std::int64_t first() const { return first_; }
   std::int64_t count() const { return count_; }
   const C* tops() const { return tops_; }
-  /// What the weights of query i are to be multiplied by. With a bias a query may have none.
+  /// The factor of the weights of query i. With a bias, a query may have no weights; the factor is
+  /// then 0.
   C share(std::int64_t i) const {
     return sums_[i] == 0 && sizes_.bias.kind != BiasKind::none ? C{0} : 1 / sums_[i];
   }
 
-  /// Calls body(tile, its first key) for the tiles of keys that some of the queries see.
+  /// Calls body(tile, its first key) for the tiles of keys that at least one of the queries sees.
   template <typename Body>
   void for_keys(Body body) const {
     const std::int64_t place = sizes_.first_query + first_;
@@ -65,9 +68,9 @@ class QueryTile {
     }
   }
 
-  /// Replaces the scores of a tile by e^(score - top), or 0 for keys that aren't seen, where `top`
-  /// is the largest so far; adds them to the sums. Returns whether a top has changed: what was
-  /// computed with earlier ones is then to be multiplied by kept().
+  /// Replaces the scores of a tile by e^(score - top), or 0 for keys that aren't seen, and adds
+  /// them to the sums. `top` is the largest score so far. Returns whether a top has changed:
+  /// results computed with earlier tops must then be multiplied by kept().
   bool weigh(const Tile& tile, C* scores) {
     bool changed = false;
     for (std::int64_t v = 0; v < tile.vectors(); ++v) {
@@ -100,7 +103,7 @@ class QueryTile {
   }
 
  private:
-  /// Of vector v, whose scores become -inf where keys aren't seen.
+  /// Returns the tops of vector v. Sets its scores to -inf where keys aren't seen.
   V find_top(const Tile& tile, std::int64_t v, C* column, V top) const {
     const std::int64_t rows = tile.scored(v);
     const std::int64_t all_see = std::min(rows, tile.seen(v * kLanes));

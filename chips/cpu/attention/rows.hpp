@@ -1,5 +1,5 @@
 #pragma once
-/// Rows of attention's operands and results, on the way to and from tiles.
+/// Rows of attention's operands and results, converted to and from tiles.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,8 @@
 
 namespace weft::kernels {
 
-/// Gives out 64-byte aligned parts of a kernel's scratch memory. From a null pointer it counts.
+/// Hands out 64-byte aligned parts of a kernel's scratch memory. If it begins with a null pointer,
+/// it only counts bytes.
 class ScratchParts {
  public:
   explicit ScratchParts(std::byte* scratch) : next_(reinterpret_cast<std::uintptr_t>(scratch)) {}
@@ -28,7 +29,7 @@ class ScratchParts {
   std::uintptr_t next_;
 };
 
-/// Calls visit(std::type_identity<T>{}) with the type of elements that are computed in C.
+/// Calls visit(std::type_identity<T>{}) with the element type of the dtype, which is computed in C.
 template <typename C, typename Visit>
 void visit_elements(DType dtype, Visit visit) {
   if constexpr (std::is_same_v<C, double>) {
@@ -42,7 +43,7 @@ void visit_elements(DType dtype, Visit visit) {
   }
 }
 
-/// Rows of `size` elements, with zeros behind them.
+/// Reads rows of `size` elements. The places after them get zeros.
 template <typename C>
 void read_rows(DType dtype, const std::byte* rows, std::int64_t count, std::int64_t size,
                VectorRows<C> to) {
@@ -54,7 +55,7 @@ void read_rows(DType dtype, const std::byte* rows, std::int64_t count, std::int6
     }
   });
 }
-/// The reverse, times `factor(r)` for row r.
+/// Writes rows, with row r multiplied by `factor(r)`.
 template <typename C, typename Factor>
 void write_rows(DType dtype, VectorRows<const C> from, std::int64_t count, std::int64_t size,
                 Factor factor, std::byte* rows) {
@@ -67,11 +68,11 @@ void write_rows(DType dtype, VectorRows<const C> from, std::int64_t count, std::
   });
 }
 
-/// The rows of an operand as C: they themselves, or a copy for each head.
+/// The rows of an operand as C: either the operand itself, or a copy for each head.
 template <typename V, typename C>
 class HeadRows {
  public:
-  /// `right`: whether right() is called.
+  /// `right` says whether right() will be called.
   HeadRows(DType dtype, const std::byte* operand, std::int64_t count, std::int64_t size, bool right,
            ScratchParts& parts)
       : dtype_(dtype),
@@ -82,14 +83,14 @@ class HeadRows {
     if (is_half(dtype) || row_ != size) copy_ = parts.take<C>(count * row_);
   }
 
-  /// Goes to the next head.
+  /// Moves to the next head.
   void next() {
     rows_ = copy_ == nullptr ? as<C>(next_) : copy_;
     if (copy_ != nullptr) read_rows(dtype_, next_, count_, size_, VectorRows<C>{copy_, row_});
     next_ += count_ * size_ * static_cast<std::int64_t>(byte_size(dtype_));
   }
-  /// From row j on, which begins a tile: as the left operand of a product along rows, and as the
-  /// right operand of one across them.
+  /// Return the rows from j on, where a tile begins: as the left operand of a product along rows,
+  /// and as the right operand of a product across rows.
   LeftMatrix<C> left(std::int64_t j) const { return {rows_ + j * row_, row_, 1}; }
   VectorRows<const C> right(std::int64_t j) const { return {rows_ + j * row_, row_}; }
 
@@ -109,21 +110,21 @@ class TileRows {
  public:
   using Tile = AttentionTile<V, C>;
 
-  /// `with_rows`: whether rows() is called.
+  /// `with_rows` says whether rows() will be called.
   TileRows(std::int64_t size, [[maybe_unused]] bool with_rows, ScratchParts& parts)
       : size_(size),
         row_(Tile::padded(size)),
         rows_(parts.take<C>(Tile::kQueries * row_)),
         columns_(parts.take<C>(Tile::kQueries * row_)) {}
 
-  /// `operand`: its first row. Columns of further queries are zeros.
+  /// `operand` is the tile's first row. Columns of missing queries get zeros.
   void read(DType dtype, const std::byte* operand, std::int64_t count) {
     read_rows(dtype, operand, count, size_, VectorRows<C>{rows_, row_});
     std::fill(rows_ + count * row_, rows_ + Tile::kQueries * row_, C{0});
     transpose<V>(Tile::kQueries, row_, rows_, row_, columns_, Tile::kQueries);
   }
   VectorRows<const C> rows() const { return {rows_, row_}; }
-  /// [size, kQueries].
+  /// The tile as [size, kQueries].
   const C* columns() const { return columns_; }
 
  private:
@@ -133,8 +134,8 @@ class TileRows {
   C* columns_;
 };
 
-/// The weights of a tile as operands of a product along keys or along queries. What is returned
-/// holds until the next call.
+/// The weights of a tile as operands of a product along keys or along queries. A result is valid
+/// until the next call.
 template <typename V, typename C>
 struct TileWeights {
   explicit TileWeights(ScratchParts&) {}

@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-/// Element (i, k) lies at data[i * row + k * column]. It is spread over a vector.
+/// Element (i, k) is at data[i * row + k * column]. Each element is broadcast to a vector.
 template <typename E>
 struct LeftMatrix {
   const E* data;
@@ -15,21 +15,21 @@ struct LeftMatrix {
   std::int64_t column;
 };
 
-/// Rows of whole vectors, `row` elements apart.
+/// Rows of whole vectors. They are `row` elements apart.
 template <typename C>
 struct VectorRows {
   C* data;
   std::int64_t row;
 };
 
-/// What becomes of a product.
+/// How a product is written.
 enum class Write : std::uint8_t {
   overwrite,   ///< c = factor * a x b
-  accumulate,  ///< c += a x b; there is no factor
+  accumulate,  ///< c += a x b, without a factor
 };
 
-/// R rows and N vectors of multiply_tiles(). An element's sum goes over k in order, whatever R and
-/// N.
+/// Computes R rows and N vectors of multiply_tiles(). An element is summed over k in order,
+/// independent of R and N.
 template <Write write, typename V, int R, int N, typename C, typename E>
 void multiply_block(std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b, VectorRows<C> c,
                     C factor) {
@@ -63,7 +63,7 @@ void multiply_block(std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b, 
   }
 }
 
-/// Rows in blocks of R, the rest in smaller ones.
+/// Computes rows in blocks of R, and the remaining ones in smaller blocks.
 template <Write write, typename V, int R, int N, typename C, typename E>
 void multiply_columns(std::int64_t rows, std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b,
                       VectorRows<C> c, C factor) {
@@ -76,11 +76,11 @@ void multiply_columns(std::int64_t rows, std::int64_t depth, LeftMatrix<E> a, Ve
   if constexpr (R > 1) multiply_columns<write, V, R / 2, N>(rows, depth, a, b, c, factor);
 }
 
-/// c[rows, vectors] from a[rows, depth] x b[depth, vectors]; elements of a and b may be pairs.
+/// c[rows, vectors] from a[rows, depth] x b[depth, vectors]. Elements of a and b may be pairs.
 template <Write write, typename V, typename C, typename E>
 void multiply_tiles(std::int64_t rows, std::int64_t vectors, std::int64_t depth, LeftMatrix<E> a,
                     VectorRows<const E> b, VectorRows<C> c, C factor = 1) {
-  // Sums, vectors of b and an element of a in 32 registers of 64 bytes, or 16.
+  // The sums, the vectors of b and one element of a must fit in 32 registers of 64 bytes, or in 16.
   constexpr bool kHas32 = sizeof(V) == 64;
   constexpr int kMost = kHas32 ? 4 : 2;
   const auto step = [&]<int kRows, int kVectors>() {

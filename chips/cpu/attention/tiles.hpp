@@ -1,6 +1,6 @@
 #pragma once
-/// What attention and its gradient multiply: a tile of queries by one of keys. Scores lie as [keys,
-/// queries], so that the softmax of a query is computed lane by lane.
+/// The operands that attention and its gradient multiply: a tile of queries by a tile of keys.
+/// Scores have the layout [keys, queries], so the softmax of a query is computed lane by lane.
 
 #include <algorithm>
 #include <array>
@@ -12,18 +12,18 @@
 
 namespace weft::kernels {
 
-/// What the optional operand does with scores.
+/// The effect of the optional operand on scores.
 enum class BiasKind : std::uint8_t {
   none,
   added,
   mask,  ///< keys that aren't seen have scores of -inf
 };
 
-/// The operand [B|1,H|1,S|1,T|1].
+/// The layout of the operand, which has the shape [B|1,H|1,S|1,T|1].
 struct BiasForm {
   BiasKind kind = BiasKind::none;
   std::int64_t heads = 1;  ///< H
-  /// Elements from one to the next along B, H, S and T: 0 where it is broadcast.
+  /// Distances of adjacent elements along B, H, S and T; 0 where it is broadcast.
   std::array<std::int64_t, 4> strides{};
 };
 inline BiasForm bias_form_of(const TensorType& type, std::int64_t heads) {
@@ -40,7 +40,7 @@ struct AttentionSizes {
   std::int64_t heads, queries, keys, key_size, value_size;
   double scale;
   bool causal;
-  std::int64_t first_query;  ///< its place in the whole, where other chips have those before it
+  std::int64_t first_query;  ///< its index in the whole, if other chips have earlier queries
   DType dtype;
   BiasForm bias{};
 };
@@ -51,7 +51,7 @@ struct AttentionTile {
   static constexpr std::int64_t kLanes = V::kCount;
   static constexpr std::int64_t kQueries = 2 * kLanes;
   static constexpr std::int64_t kKeys = 64;
-  static constexpr std::int64_t kBlock = 8;  ///< keys or queries that a product takes together
+  static constexpr std::int64_t kBlock = 8;  ///< keys or queries that a product handles together
 
   static std::int64_t whole_vectors(std::int64_t size) { return (size + kLanes - 1) / kLanes; }
   static std::int64_t padded(std::int64_t size) { return whole_vectors(size) * kLanes; }
@@ -59,7 +59,7 @@ struct AttentionTile {
 
   std::int64_t queries;
   std::int64_t keys;
-  std::int64_t place;  ///< query i sees keys 0 to place + i; at least kKeys: all
+  std::int64_t place;  ///< query i sees keys 0 to place + i; if >= kKeys, all
 
   std::int64_t vectors() const { return whole_vectors(queries); }
   /// How many keys query i sees.
@@ -70,14 +70,14 @@ struct AttentionTile {
   std::int64_t first_vector(std::int64_t j) const {
     return std::max<std::int64_t>(j - place, 0) / kLanes;
   }
-  /// How many keys have scores in vector v: whole blocks of which one key is seen.
+  /// How many keys have scores in vector v: whole blocks in which at least one key is seen.
   std::int64_t scored(std::int64_t v) const {
     const std::int64_t end = seen(v * kLanes + kLanes - 1) + kBlock - 1;
     return std::min(keys, end / kBlock * kBlock);
   }
 
-  // E is a number, or a pair of them along a product's depth, which is rounded up to whole pairs:
-  // the missing half of a last pair must be 0, as must be weights of keys that aren't seen.
+  // E is a number, or a pair of them along a product's depth. The depth is rounded up to whole
+  // pairs. The missing half of a last pair must be 0, and so must weights of keys that aren't seen.
 
   /// result[keys, queries] = factor * rows[keys, depth] x columns[depth, queries], where keys are
   /// seen.
@@ -96,7 +96,7 @@ struct AttentionTile {
   template <typename E>
   void add_to_queries(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
                       VectorRows<C> sums) const {
-    // Queries of one vector: behind what it has scored, nothing was ever written.
+    // A block has queries of one vector, because no weights exist after the keys that it scored.
     constexpr std::int64_t kRows = std::min(kBlock, kLanes);
     for (std::int64_t i = 0; i < queries; i += kRows) {
       const std::int64_t count = std::min(kRows, queries - i);
@@ -105,7 +105,7 @@ struct AttentionTile {
           {sums.data + i * sums.row, sums.row});
     }
   }
-  /// The same, in the same order, without products by weights of 0: unseen keys may be NaN.
+  /// Does the same in the same order, but skips weights of 0, because unseen keys may be NaN.
   template <typename E>
   void add_seen_to_queries(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
                            VectorRows<C> sums) const {

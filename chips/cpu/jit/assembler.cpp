@@ -18,8 +18,9 @@ Xbyak::Xmm Assembler::vec(int reg) const {
   return Xbyak::Xmm(reg);
 }
 
-/// rdi: the streams' array; rsi: rows, later the row; rdx: columns. rbx: the element of dense
-/// streams. rax and r15 are free. The frame begins with the number of rows.
+/// The registers: rdi has the array of streams, rsi the number of rows and later the row, rdx the
+/// columns, rbx the element of dense streams. rax and r15 are free. The frame begins with the
+/// number of rows.
 void Assembler::enter() {
   push(rbp);
   mov(rbp, rsp);

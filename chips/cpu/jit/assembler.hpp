@@ -1,6 +1,6 @@
 #pragma once
-/// Assembler: a machine with AVX2 or AVX-512 and the memory of a compiled chain: streams, a frame
-/// on the stack, constants behind the code.
+/// Assembler: emits instructions of AVX2 or AVX-512, and manages the memory of a compiled chain:
+/// streams, a frame on the stack, constants after the code.
 
 #include <cstdint>
 #include <unordered_map>
@@ -15,7 +15,7 @@ namespace weft::jit {
 /// How many elements a pass over the nodes computes.
 enum class Part : std::uint8_t {
   vector,  ///< as many as a vector has lanes
-  rest,    ///< AVX-512: as many lanes as k7 says; AVX2: one
+  rest,    ///< AVX-512: the lanes that k7 selects; AVX2: one element
 };
 
 class Assembler : protected Xbyak::CodeGenerator {
@@ -26,7 +26,7 @@ class Assembler : protected Xbyak::CodeGenerator {
   int lanes() const { return has_masks() ? 16 : 8; }
   int vector_bytes() const { return 4 * lanes(); }
   int frame_bytes() const { return frame_bytes_; }
-  /// A vector register; of one lane where AVX2 computes the rest.
+  /// Returns a vector register. It is used as one lane where AVX2 computes the rest.
   Xbyak::Xmm vec(int reg) const;
   Xbyak::Opmask mask(int reg) const { return Xbyak::Opmask(reg); }
 
@@ -35,18 +35,18 @@ class Assembler : protected Xbyak::CodeGenerator {
   void leave();
   /// Copies the elements that a row has to their slots.
   void begin_row();
-  /// After a pass over vectors.
+  /// Advances after a pass over vectors.
   void advance();
   void write_constants();
 
-  /// The lanes of a uniform node, as an operand.
+  /// Returns the lanes of a uniform node, as an operand.
   Xbyak::Address lanes_of(int node);
-  /// The same lane of all; 4 bytes.
+  /// Returns the lane that all lanes are equal to; 4 bytes.
   Xbyak::Address lane_of(int node);
   Xbyak::Address constant(std::uint32_t bits, bool is_lane = false);
   Xbyak::Address spill_slot(int slot);
   Xbyak::Address element(int stream);
-  /// `temporary`, `other`: registers that may be written.
+  /// `temporary` and `other` are registers that may be overwritten.
   void load(int stream, int to);
   void store(int stream, int from, int temporary, int other);
 
@@ -62,11 +62,11 @@ class Assembler : protected Xbyak::CodeGenerator {
   void store_narrow(int stream, int from, int temporary, int other);
   void store_one(int stream, int from);
 
-  std::vector<Xbyak::Reg64> pointers_;  ///< by stream; rdi: none
-  std::vector<int> slots_;              ///< by node, of uniforms: offset in the frame
+  std::vector<Xbyak::Reg64> pointers_;  ///< by stream; rdi: has none
+  std::vector<int> slots_;              ///< of uniform nodes, by node: offset in the frame
   int spills_begin_ = 0;
   int frame_bytes_ = 0;
-  std::size_t frame_size_at_ = 0;  ///< in the code
+  std::size_t frame_size_at_ = 0;  ///< place in the code
   bool has_rows_ = false;
   Xbyak::Label constants_at_;
   std::vector<std::uint32_t> constants_;

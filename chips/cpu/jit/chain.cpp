@@ -11,7 +11,7 @@
 namespace weft::jit {
 namespace {
 
-/// Of an op that isn't compiled.
+/// Absent for an op that isn't compiled.
 using Result = std::optional<Lane>;
 
 constexpr std::uint32_t kSignBit = 0x80000000U;
@@ -22,7 +22,7 @@ Lane is_nan(Lane x) { return compared(x, x, not_equal); }
 Lane with_other_sign(Lane x) { return Lane::make(Step::bit_xor, x, Lane::of_bits(kSignBit)); }
 Lane negated(Lane mask) { return Lane::unary(Step::mask_not, mask); }
 
-/// The nearest bf16, ties to even.
+/// Rounds to the nearest bf16, ties to even.
 Lane rounded_to_bf16(Lane x) {
   const Lane odd = and_bits(shifted(Step::shift_right, x, 16), 1);
   const Lane rounded = add_int(Lane::make(Step::int_add, x, odd), 0x7fff);
@@ -34,7 +34,8 @@ Lane sign(Lane x) {
   return blend(is_itself, x, with_sign_of(x, Lane(1.0F)));
 }
 
-/// a if it is NaN, wins or is equal. Of the instructions, min and max of (b, a) give b if it wins.
+/// Returns a if it is NaN, wins or is equal. The instructions min and max of (b, a) return b only
+/// if b wins.
 Lane winner(Step step, Lane a, Lane b) {
   const Lane chosen = Lane::make(step, b, a);
   const bool is_number = b.is_constant() && !std::isnan(std::bit_cast<float>(b.bits()));
@@ -76,7 +77,8 @@ Result real_binary(OpKind kind, Lane a, Lane b) {
   }
 }
 
-/// Of u32, the extremes and comparisons of lanes whose order is that of signed numbers.
+/// For u32, computes extremes and comparisons on lanes that are mapped to the order of signed
+/// numbers.
 Lane extreme(Step step, Lane a, Lane b, DType dtype) {
   if (dtype == DType::i32) return Lane::make(step, a, b);
   return with_other_sign(Lane::make(step, with_other_sign(a), with_other_sign(b)));
@@ -138,14 +140,14 @@ Lane to_i32(Lane x) {
   return blend(is_nan(x), Lane::of_bits(0), saturated);
 }
 
-/// As f32, or nothing.
+/// Converts to f32; absent for other dtypes.
 Result to_real(DType from, Lane x) {
   switch (from) {
     case DType::f32:
     case DType::bf16: return x;
     case DType::i32: return Lane::unary(Step::to_float, x);
     case DType::pred: return blend(x, Lane(1.0F), Lane(0.0F));
-    case DType::u32: {  // rounded once, as each half is exact
+    case DType::u32: {  // rounded once, because each half is exact
       const Lane upper = Lane::unary(Step::to_float, shifted(Step::shift_right, x, 16));
       return fused(upper, Lane(65536.0F), Lane::unary(Step::to_float, and_bits(x, 0xffff)));
     }

@@ -1,5 +1,6 @@
 #pragma once
-/// Elementwise ops as nodes of a graph, with the bits that their kernels give.
+/// Elementwise ops as nodes of a graph. The results have the same bits as those of the ops'
+/// kernels.
 
 #include <span>
 
@@ -8,19 +9,20 @@
 
 namespace weft::jit {
 
-/// Whether lanes hold elements of the dtype: f32 as it is, bf16 as f32, i32, u32, pred as a mask.
+/// Whether lanes can hold elements of the dtype: f32 itself, bf16 as f32, i32, u32, pred as a mask.
 bool has_lanes(DType dtype);
 
-/// The elements of a stream that the graph loads. Appends the stream; `kind` as in Stream.
+/// Returns the elements of a stream that the graph loads. Appends the stream. `kind` is as in
+/// Stream.
 Lane read(Graph& graph, DType dtype, Stream::Kind kind);
-/// The sum of the elements of as many dense streams, added in their order and rounded once. Appends
-/// the streams. f32 or bf16.
+/// Returns the sum of `count` dense streams, added in their order and rounded once. Appends the
+/// streams. The dtype is f32 or bf16.
 Lane read_sum(Graph& graph, DType dtype, std::size_t count);
 /// Lanes that all have this element.
 Lane fill_of(Graph& graph, DType dtype, const std::byte* element);
 
-/// Appends what the op computes. False, and the graph may have nodes that nothing stores, if the op
-/// isn't compiled for its dtypes.
+/// Appends the op's computation. Returns false if the op isn't compiled for its dtypes; the graph
+/// may then have nodes that nothing stores.
 bool append(const Program& program, OpId op, std::span<const Lane> operands, Lane& result);
 
 }  // namespace weft::jit

@@ -6,7 +6,7 @@
 namespace weft::jit {
 namespace {
 
-/// Code lives as long as a plan uses it.
+/// The code of chains in this process. It lives as long as a plan uses it.
 struct Cache {
   struct Entry {
     Graph graph;

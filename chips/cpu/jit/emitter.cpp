@@ -1,4 +1,5 @@
-/// The machine code of a graph: a loop over rows, in it one over vectors of elements, and the rest.
+/// Emits the machine code of a graph: a loop over rows, which contains a loop over vectors of
+/// elements and then handles the rest.
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +11,8 @@
 namespace weft::jit {
 namespace {
 
-/// A chip's thread has a small stack where `ulimit -s` says so, and its guard page has to be met.
+/// The limit on the stack frame. A chip's thread has a small stack if `ulimit -s` says so, and an
+/// overflow must hit its guard page.
 constexpr int kFrameBytesMax = 32768;
 
 class Emitter final : Assembler, Registers::Moves {
@@ -24,7 +26,8 @@ class Emitter final : Assembler, Registers::Moves {
   void run();
   std::size_t size() const { return getSize(); }
   bool fits_the_stack() const { return frame_bytes() <= kFrameBytesMax; }
-  /// Uniform nodes for which registers are left over, those first that need one most often.
+  /// Returns the uniform nodes for which registers are free. Nodes that need one most often come
+  /// first.
   std::vector<int> to_hoist() const;
 
  private:
@@ -46,12 +49,13 @@ class Emitter final : Assembler, Registers::Moves {
   bool is_in_memory(int node) const {
     return is_uniform(graph_.nodes[static_cast<std::size_t>(node)].step) && !registers_.has(node);
   }
-  /// A register with the node's lanes.
+  /// Returns a register with the node's lanes.
   int reg(int node);
   void count_uses(const Node& node);
-  /// The register of a new node, after its operands have been used.
+  /// Returns the register of a new node, after its operands have been used.
   int result(int number, const Node& node);
-  /// A register for the result that has the lanes of `node`, which an instruction will overwrite.
+  /// Returns a register for the result. It has the lanes of `node`, which an instruction will
+  /// overwrite.
   int overwritten(int node, int number);
   /// Calls instruction(operand) with the node's register or memory.
   template <typename Instruction>
@@ -67,7 +71,7 @@ class Emitter final : Assembler, Registers::Moves {
 
   std::vector<int> hoisted_;
   Registers registers_;
-  std::vector<int> needed_ = std::vector<int>(graph_.nodes.size());  ///< by uniform: in a register
+  std::vector<int> needed_ = std::vector<int>(graph_.nodes.size());  ///< by uniform: register uses
 };
 
 void Emitter::spill(int node, int reg, int slot) {
@@ -213,15 +217,16 @@ void Emitter::emit(int number, const Node& node) {
       if (!make_mask(number, node) && !make_unary(number, node)) make_binary(number, node);
       return;
   }
-  count_uses(node);  // after the result, which is in the place of an operand
+  count_uses(node);  // counted after the result, which is in the place of an operand
 }
 
-/// a * b + c: an operand that ends, or a copy of one, is overwritten; one may be in memory.
+/// Emits a * b + c. It overwrites an operand that isn't used any more, or a copy of one. One
+/// operand may be in memory.
 void Emitter::make_fused(int number, const Node& node) {
   int a = node.operands[0];
   int b = node.operands[1];
   const int c = node.operands[2];
-  if (is_in_memory(b)) std::swap(a, b);  // now b alone, or neither, unless both are
+  if (is_in_memory(b)) std::swap(a, b);  // now only b is in memory, or neither, unless both are
   const bool is_b_in_register = !is_in_memory(b);
   if (is_in_memory(c) || (is_b_in_register && !is_in_memory(a) && !registers_.ends(c) &&
                           (registers_.ends(a) || registers_.ends(b)))) {
@@ -232,7 +237,7 @@ void Emitter::make_fused(int number, const Node& node) {
       vfmadd213ps(vec(to), vec(factor), term);
     });
   }
-  if (!is_in_memory(a)) std::swap(a, b);  // now a is the one in memory, if one is
+  if (!is_in_memory(a)) std::swap(a, b);  // now, if one is in memory, it is a
   const int factor = reg(b);
   with(a, [&](const Operand& other) {
     const int to = overwritten(c, number);
@@ -247,7 +252,7 @@ void Emitter::make_bits_where(int number, const Node& node) {
        [&](const Operand& chosen) { vpternlogd(vec(to), vec(from), chosen, 0xd8); });
 }
 
-/// Nodes of masks, and blend, which reads one. False for all others.
+/// Emits nodes that make masks, and blend, which reads one. Returns false for all others.
 bool Emitter::make_mask(int number, const Node& node) {
   const int a = node.operands[0];
   const int b = node.operands[1];
@@ -318,7 +323,7 @@ bool Emitter::make_unary(int number, const Node& node) {
   switch (node.step) {
     case Step::square_root: vsqrtps(to, x); break;
     case Step::round:
-      // 8: without an exception for inexact results.
+      // Bit 3 suppresses the exception for inexact results.
       has_masks() ? vrndscaleps(to, x, bits | 8U) : vroundps(to, x, bits | 8U);
       break;
     case Step::exponent: vgetexpps(to, x); break;
@@ -367,7 +372,7 @@ void Emitter::make_binary(int number, const Node& node) {
 }  // namespace
 
 std::vector<std::byte> emit(const Graph& graph) {
-  // A node takes three instructions of some ten bytes at most, in each of two passes.
+  // A node takes at most three instructions of some ten bytes, in each of two passes.
   std::vector<std::uint8_t> buffer(16384 + graph.nodes.size() * 128);
   Emitter first(graph, buffer, {});
   first.run();

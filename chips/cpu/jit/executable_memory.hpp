@@ -1,5 +1,6 @@
 #pragma once
-/// ExecutableMemory: machine code, written before it may be run and never after.
+/// ExecutableMemory: machine code. Its pages are writable before they are executable, and never
+/// afterwards.
 
 #include <cstddef>
 #include <span>
@@ -9,13 +10,14 @@ namespace weft::jit {
 
 class ExecutableMemory {
  public:
-  /// A copy of `code`. Check refusal() before address().
+  /// Copies `code`. Check refusal() before address().
   explicit ExecutableMemory(std::span<const std::byte> code);
   ~ExecutableMemory();
   ExecutableMemory(const ExecutableMemory&) = delete;
   ExecutableMemory& operator=(const ExecutableMemory&) = delete;
 
-  /// Why this machine gives none: "mprotect: Permission denied"; "" if it has.
+  /// Returns why this machine refuses executable memory: "mprotect: Permission denied"; "" if it
+  /// doesn't.
   const std::string& refusal() const { return refusal_; }
   const void* address() const { return address_; }
 
@@ -25,7 +27,7 @@ class ExecutableMemory {
   std::string refusal_;
 };
 
-/// In place of mprotect(), for tests; null: mprotect() again.
+/// Replaces mprotect(), for tests. Null restores it.
 void set_protect(int (*protect)(void* address, std::size_t bytes, int protection));
 
 }  // namespace weft::jit

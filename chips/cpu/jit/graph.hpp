@@ -1,6 +1,6 @@
 #pragma once
-/// Graph: what one pass over elements computes, as steps of about an instruction each on vectors of
-/// 32-bit lanes.
+/// Graph: the computation of one pass over elements. Its steps take about one instruction each, on
+/// vectors of 32-bit lanes.
 
 #include <array>
 #include <compare>
@@ -17,10 +17,10 @@ namespace weft::jit {
 
 using kernels::Vectors;
 
-/// Operands are nodes a, b, c; `bits` is an immediate. Lanes are f32 unless the name says int. A
-/// mask is a lane that holds or doesn't.
+/// Operands are nodes a, b, c; `bits` is an immediate value. Lanes are f32 unless the name says
+/// int. A mask is a lane that is true or false.
 enum class Step : std::uint8_t {
-  load,      ///< the elements of stream `bits`, in a lane: bf16 as f32, pred as 0 or 1
+  load,      ///< the elements of stream `bits`, one per lane: bf16 as f32, pred as 0 or 1
   uniform,   ///< the same element of stream `bits` in every lane
   constant,  ///< `bits` in every lane
   add,
@@ -31,7 +31,7 @@ enum class Step : std::uint8_t {
   square_root,
   min,                 ///< a < b ? a : b
   max,                 ///< a > b ? a : b
-  round,               ///< as x86 numbers the modes: 0 to nearest even, 1 down, 2 up
+  round,               ///< in x86's modes: 0 to nearest even, 1 down, 2 up
   times_power_of_two,  ///< AVX-512
   exponent,            ///< AVX-512
   significand,         ///< AVX-512
@@ -45,10 +45,10 @@ enum class Step : std::uint8_t {
   int_min,
   int_max,
   shift_left,   ///< by `bits`
-  shift_right,  ///< zeros come in
+  shift_right,  ///< shifts in zeros
   shift_right_signed,
   to_float,     ///< i32 to f32
-  to_int,       ///< f32 to i32, truncated; what has none gives the least
+  to_int,       ///< f32 to i32, truncated; out of range gives the minimum
   compare,      ///< a mask, by x86's predicate `bits`
   int_equal,    ///< a mask
   int_greater,  ///< a mask, signed
@@ -56,7 +56,7 @@ enum class Step : std::uint8_t {
   mask_or,
   mask_xor,
   mask_not,
-  blend,  ///< mask a: c where it holds, b elsewhere
+  blend,  ///< by mask a: c where it is true, else b
 };
 
 struct Node {
@@ -69,9 +69,9 @@ struct Node {
 /// Memory that the pass reads or writes.
 struct Stream {
   enum class Kind : std::uint8_t {
-    dense,   ///< an element for each of the pass
-    row,     ///< an element for each column, read again in every row
-    column,  ///< an element for each row
+    dense,   ///< one element per element of the pass
+    row,     ///< one element per column, read again in every row
+    column,  ///< one element per row
     single,  ///< one element
   };
   DType dtype = DType::f32;
@@ -88,13 +88,14 @@ struct Graph {
   };
   explicit Graph(Vectors of_processor) : vectors(of_processor) {}
 
-  /// Number of the node, which may be there already. Operands come before it.
+  /// Returns the number of the node, which is added if it isn't there yet. Its operands must come
+  /// before it.
   int put(const Node& node) {
     const auto [found, is_new] = numbers.try_emplace(node, static_cast<int>(nodes.size()));
     if (is_new) nodes.push_back(node);
     return found->second;
   }
-  /// Writes the node's lanes to the stream, behind what the nodes so far read.
+  /// Writes the node's lanes to the stream, after the reads of the nodes so far.
   void store(int node, int stream) {
     stores.push_back({node, stream, static_cast<int>(nodes.size())});
   }
@@ -106,12 +107,13 @@ struct Graph {
   Vectors vectors;
   std::vector<Node> nodes;
   std::vector<Stream> streams;
-  std::vector<Store> stores;  ///< in their order
+  std::vector<Store> stores;  ///< in order of execution
   std::map<Node, int> numbers;
 };
 
 inline bool is_mask(Step step) { return step >= Step::compare && step <= Step::mask_not; }
-/// Of one element for all lanes, in the code's constants or in a slot of the stack.
+/// Whether all lanes have the same element, which is in the code's constants or in a slot of the
+/// stack.
 inline bool is_uniform(Step step) { return step == Step::uniform || step == Step::constant; }
 
 }  // namespace weft::jit

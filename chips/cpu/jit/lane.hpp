@@ -1,6 +1,6 @@
 #pragma once
-/// Lane: a node of a graph as a number with which C++ computes. The steps of float_steps.hpp on
-/// lanes append nodes, so that the functions of math.hpp append theirs.
+/// Lane: a node of a graph that C++ code can compute with like a number. The steps of
+/// float_steps.hpp on lanes append nodes, so the functions of math.hpp append theirs.
 
 #include <bit>
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace weft::jit {
 class Lane {
  public:
   Lane() : Lane(0.0F) {}
-  /// A constant of the graph in which it meets other lanes.
+  /// A constant. It belongs to the graph of the lanes with which it is combined.
   explicit Lane(float value) : bits_(std::bit_cast<std::uint32_t>(value)) {}
   static Lane of_bits(std::uint32_t bits) { return Lane(std::bit_cast<float>(bits)); }
   Lane(Graph& graph, int number) : graph_(&graph), number_(number) {}
 
-  /// One operand at least is no constant.
+  /// At least one operand must not be a constant.
   static Lane make(Step step, Lane a, Lane b = {}, Lane c = {}, std::uint32_t bits = 0,
                    int operands = 2) {
     Graph& graph = *(a.graph_ != nullptr ? a.graph_ : b.graph_ != nullptr ? b.graph_ : c.graph_);
@@ -62,7 +62,7 @@ inline Lane fused(Lane a, Lane b, Lane c) { return Lane::make(Step::fused, a, b,
 inline Lane at_most(Lane top, Lane x) { return Lane::make(Step::min, top, x); }
 inline Lane at_least(Lane bottom, Lane x) { return Lane::make(Step::max, bottom, x); }
 
-/// x86's numbers of comparisons that are false for NaN, but for not_equal.
+/// x86's numbers of comparisons. All except not_equal are false for NaN.
 enum Predicate : std::uint32_t { equal = 0, less = 1, less_equal = 2, not_equal = 4 };
 inline Lane compared(Lane a, Lane b, Predicate predicate) {
   return Lane::make(Step::compare, a, b, {}, predicate);
@@ -96,7 +96,7 @@ inline Lane with_sign_of(Lane sign, Lane x) {
   return Lane::make(Step::bit_or, and_bits(sign, kSign), rest);
 }
 
-// As in float_steps.hpp, where AVX-512 has no instruction for it.
+// These are the steps of float_steps.hpp, used where AVX-512 has no instruction.
 
 inline Lane times_power_of_two(Lane x, Lane n) {
   if (n.uses_avx512()) return Lane::make(Step::times_power_of_two, x, n);
@@ -109,7 +109,7 @@ inline Lane times_power_of_two(Lane x, Lane n) {
   return x * power(half) * power(Lane::make(Step::int_subtract, all, half));
 }
 
-/// The bits of x, or of x 2^23 if it is subnormal.
+/// Returns the bits of x, or of x 2^23 if x is subnormal.
 inline Lane normal(Lane x) {
   return where_less(x, Lane::of_bits(0x00800000U), x * Lane(8388608.0F), x);
 }

@@ -1,4 +1,4 @@
-/// Ops along the last dim in which an element's place counts.
+/// Ops along the last dim whose results depend on an element's position.
 
 #include <algorithm>
 #include <bit>
@@ -18,7 +18,7 @@ namespace {
 
 struct RowsOf {
   std::int64_t count = 1;
-  std::int64_t size;  ///< of the last dim
+  std::int64_t size;  ///< size of the last dim
 
   explicit RowsOf(const Shape& shape) : size(shape[shape.size() - 1]) {
     for (int dim = 0; dim + 1 < shape.size(); ++dim) count *= shape[dim];
@@ -29,8 +29,8 @@ const TensorType& operand_type(const Program& program, OpId op, std::size_t i) {
   return program.type(program.op_operands(op)[i]);
 }
 
-/// A number that is larger the later the element stands in ascending order: of floats, NaN last,
-/// and -0 where 0 is.
+/// Returns a number that orders elements ascending. For floats, NaN comes last, and -0 has the
+/// place of 0.
 template <typename T>
 auto rank_of(T element) {
   const Compute<T> value = load(element);
@@ -48,8 +48,8 @@ auto rank_of(T element) {
   }
 }
 
-/// An element of a row by its rank. Equal elements are ordered by their places, as a stable sort
-/// has them.
+/// An element of a row with its rank. Equal elements are ordered by their positions, as in a stable
+/// sort.
 template <typename T>
 struct Ranked {
   decltype(rank_of(T{})) rank;
@@ -67,7 +67,7 @@ void rank_row(const T* x, std::int64_t size, bool descending, Ranked<T>* ranked)
   }
 }
 
-/// Sorts what the order has from the least to the greatest of the places, and no more.
+/// Sorts only the part of the order from the least of `places` to the greatest.
 template <typename T>
 void sort_between(Ranked<T>* ranked, std::int64_t size, std::span<const std::int32_t> places) {
   std::int64_t first = size;
@@ -99,7 +99,7 @@ Kernel argsort(const RowsOf& rows, bool descending) {
   return kernel;
 }
 
-/// The same at `count` places of each row.
+/// Does the same at `count` places of each row.
 template <typename T>
 Kernel argsort_at(const RowsOf& rows, std::int64_t count, bool descending) {
   Kernel kernel{[rows, count, descending](const KernelArgs& args) {
@@ -149,7 +149,7 @@ Kernel take_along(const Program& program, OpId op) {
   });
 }
 
-/// A dtype that isn't computed in itself (bf16) is summed in scratch memory and rounded once.
+/// A dtype that isn't computed in its own type (bf16) is summed in scratch memory and rounded once.
 template <typename T>
 Kernel scatter_along(const RowsOf& from, const RowsOf& to) {
   using Sum = Compute<T>;

@@ -15,7 +15,7 @@
 namespace weft::kernels {
 namespace {
 
-/// The indices of a tensor's first NaN, and of its first infinity before that.
+/// The indices of a tensor's first NaN, and of its first infinity before that NaN.
 struct Anomaly {
   std::optional<std::int64_t> nan;
   std::optional<std::int64_t> infinity;
@@ -83,7 +83,7 @@ class Looker {
 
  private:
   struct Tensor {
-    std::string origin;  ///< for values that no kernel of the plan computes; else ""
+    std::string origin;  ///< the origin of values that no kernel of the plan computes; else ""
     TensorType type;
   };
 

@@ -5,7 +5,7 @@
 
 namespace weft::kernels {
 
-/// Copies dense operand 0 into the view of the result; the rest of the result is unchanged.
+/// Copies dense operand 0 into the view of the result. The rest of the result stays unchanged.
 Kernel put_view(const StridedView& view, DType dtype);
 
 Kernel assemble(const Program& program, OpId op);

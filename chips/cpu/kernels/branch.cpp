@@ -1,4 +1,5 @@
-/// Ops at the borders of branches, and the test of a loop. The executor goes on by their results.
+/// Ops at the borders of branches, and the test of a loop. Their results decide with which step the
+/// executor continues.
 
 #include <algorithm>
 

@@ -46,7 +46,7 @@ Problem problem_of(const Program& program, OpId op) {
           {program.shape(operands[0]), rhs, program.shape(program.result(op))}};
 }
 
-/// Which of lhs, rhs, result (0, 1, 2) is which tensor of an ordinary convolution.
+/// Maps lhs, rhs and result (0, 1, 2) to the tensors of an ordinary convolution.
 struct Roles {
   std::size_t source;
   std::size_t weights;
@@ -92,7 +92,7 @@ bool has_form(const Problem& problem, ConvolutionMethod method) {
                              });
 }
 
-/// oneDNN has one dim for group and feature, so these must be contiguous in memory.
+/// oneDNN has one dim for group and feature together, so these must be contiguous in memory.
 bool groups_are_runs(const Problem& problem, ConvolutionMethod method) {
   if (problem.attrs.group.empty()) return true;
   const Roles roles = roles_of(method);
@@ -117,7 +117,8 @@ ConvolutionMethod method_of(const Problem& problem) {
   }
   const bool ordinary = is_dense && (is_point || !problem.attrs.reversed);
   const bool back = strides_by_one && (is_point || problem.attrs.reversed);
-  // An ordinary convolution is also a gradient of weights: take that if its windows are larger.
+  // An ordinary convolution is also a gradient of weights. It is computed as one if its window is
+  // larger than its result.
   using enum ConvolutionMethod;
   const std::array order = window > result ? std::array{backward_weights, forward, backward_data}
                                            : std::array{forward, backward_weights, backward_data};
@@ -130,7 +131,8 @@ ConvolutionMethod method_of(const Problem& problem) {
   return loops;
 }
 
-/// A tensor in oneDNN's order: the dims of roles `first` and `second`, then the spatial dims.
+/// Returns a tensor in oneDNN's order: the dims of roles `first` and `second`, then the spatial
+/// dims.
 OneDnnConvolution::Tensor tensor_of(const Problem& problem, std::size_t tensor, std::size_t first,
                                     std::size_t second) {
   OneDnnConvolution::Tensor result;
@@ -144,8 +146,8 @@ OneDnnConvolution::Tensor tensor_of(const Problem& problem, std::size_t tensor, 
 
 OneDnnConvolution for_onednn(const Problem& problem, ConvolutionMethod method) {
   const Roles roles = roles_of(method);
-  // The op sums over the input feature. In the gradient of weights that is oneDNN's batch, and in
-  // the gradient of data the weights' output feature.
+  // The op sums over the input feature. In the gradient of weights, oneDNN calls this dim the
+  // batch; in the gradient of data, the weights' output feature.
   const bool of_weights = method == ConvolutionMethod::backward_weights;
   const bool of_data = method == ConvolutionMethod::backward_data;
   OneDnnConvolution c{
@@ -170,7 +172,8 @@ struct Pairing {
   std::int64_t lhs, rhs, result;
 };
 
-/// Exact for integers, and a reference in f64. The order of summation is fixed.
+/// Computes by loops. This is exact for integers, and a reference in f64. The order of summation is
+/// fixed.
 template <typename T>
 Kernel by_loops(const Problem& problem) {
   const Pairing group{problem.group_size(), problem.group_stride(0), problem.group_stride(1),

@@ -1,6 +1,6 @@
 #pragma once
-/// convolution: by oneDNN in f32 and bf16 (f16, and bf16 where it can't or isn't trusted to
-/// multiply it, go through f32), by plain loops in other dtypes.
+/// convolution: oneDNN computes f32 and bf16, and plain loops compute other dtypes. f16 goes
+/// through f32, and so does bf16 if oneDNN can't multiply it or isn't trusted to.
 
 #include "chips/cpu/onednn/onednn_convolution.hpp"
 

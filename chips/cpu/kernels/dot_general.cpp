@@ -1,5 +1,5 @@
-/// dot_general: by oneDNN in f32 and bf16 (f16, and bf16 on processors that can't multiply it, go
-/// through f32), by plain loops in other dtypes.
+/// dot_general: oneDNN computes f32 and bf16, and plain loops compute other dtypes. f16 goes
+/// through f32, and so does bf16 on processors that can't multiply it.
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ using Dims = std::span<const std::int64_t>;
 /// Several dims merged into one.
 struct Run {
   std::int64_t size = 1;
-  std::int64_t stride = 0;  ///< 0: `size` is 1, and any stride will do
+  std::int64_t stride = 0;  ///< 0: `size` is 1, so any stride is right
 };
 
 /// Merges the dims, in this order, into one if their strides allow it.
@@ -49,7 +49,7 @@ std::int64_t product(const Shape& shape, Dims dims) {
 /// An operand as a batch of matrices [batch.., rows, columns].
 struct Matrices {
   Matmul::Operand place;
-  std::optional<StridedView> copy;  ///< the copy that must be made first
+  std::optional<StridedView> copy;  ///< the copy that must be made first, if any
 };
 
 Matrices matrices(const Shape& shape, Dims batch, Dims rows, Dims columns) {
@@ -61,7 +61,7 @@ Matrices matrices(const Shape& shape, Dims batch, Dims rows, Dims columns) {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       result.place.batch[i] = strides[static_cast<std::size_t>(batch[i])];
     }
-    // A single row or column has no stride; it gets the one that a dense matrix would have.
+    // A single row or column has no stride. It gets the stride that a dense matrix would have.
     const bool row_major = column->stride == 1 || (column->stride == 0 && row->stride != 1);
     result.place.row = row->stride != 0 ? row->stride : row_major ? column->size : 1;
     result.place.column = column->stride != 0 ? column->stride : row_major ? 1 : row->size;
@@ -129,8 +129,8 @@ Kernel zeros(const TensorType& type) {
   }};
 }
 
-/// Computes the elements of a product that aren't finite again, without what the zeros of one side
-/// multiply. Most results are finite, and are left as they are.
+/// Recomputes the elements of a product that aren't finite, without the terms in which one side is
+/// 0. Most elements are finite and stay unchanged.
 template <typename T>
 class SkippedZeros {
  public:

@@ -76,7 +76,7 @@ struct Erf {
 /// Calls body(i) for each i.
 template <typename Body>
 void for_each_element(std::int64_t count, Body body) {
-#pragma GCC ivdep  // the result may lie where an operand does, element for element
+#pragma GCC ivdep  // the result may have the memory of an operand, element for element
   for (std::int64_t i = 0; i < count; ++i) body(i);
 }
 
@@ -111,7 +111,7 @@ void for_each_piece(std::int64_t count, bool in_blocks, Body body) {
   }
 }
 
-/// Whether an op from T to R is done for f16 by that for f32.
+/// Whether an op from T to R is done for f16 by the op for f32.
 template <typename T, typename R>
 constexpr bool kIsOfHalf = std::is_same_v<T, F16> &&
                            (std::is_same_v<R, F16> || std::is_same_v<R, Pred>);
@@ -155,7 +155,7 @@ Kernel binary_loop(std::int64_t size, F f) {
   });
 }
 
-/// For floating dtypes only.
+/// Makes a kernel for floating dtypes only.
 template <typename F>
 Kernel floating(const TensorType& type, F f) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
@@ -169,11 +169,11 @@ Kernel floating(const TensorType& type, F f) {
   });
 }
 
-/// For floating dtypes only; the result is pred.
+/// Makes a kernel for floating dtypes only. The result is pred.
 Kernel is_finite(const TensorType& type) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
     if constexpr (kIsFloating<T>) {
-      // x - x is 0, or NaN for infinities and NaN.
+      // x - x is 0 for finite x, and NaN for infinities and NaN.
       return unary_loop<T, Pred>(type.num_elements(), [](auto x) { return x - x == 0; });
     } else {
       return {};
@@ -181,7 +181,7 @@ Kernel is_finite(const TensorType& type) {
   });
 }
 
-/// For all dtypes but pred.
+/// Makes a kernel for all dtypes except pred.
 template <typename F>
 Kernel numeric(const TensorType& type, F f) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
@@ -195,7 +195,7 @@ Kernel numeric(const TensorType& type, F f) {
   });
 }
 
-/// For all dtypes; the result is pred.
+/// Makes a kernel for all dtypes. The result is pred.
 template <typename F>
 Kernel predicate(const TensorType& type, F f) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) {
@@ -255,7 +255,7 @@ Kernel convert(const TensorType& from, DType to) {
   }
   return visit_dtype(from.dtype, [&]<typename T>(std::type_identity<T>) {
     return visit_dtype(to, [&]<typename R>(std::type_identity<R>) {
-      // Of a hundred pairs, those without f32 are rare, and not worth the time to compile more.
+      // Most pairs of dtypes are rare; more versions of them would only cost time to compile.
       constexpr bool is_usual = std::is_same_v<T, float> || std::is_same_v<R, float>;
       constexpr Vectors most = is_usual ? Vectors::avx512 : Vectors::portable;
       return unary_loop<T, R, most>(from.num_elements(),
@@ -266,7 +266,7 @@ Kernel convert(const TensorType& from, DType to) {
 
 namespace {
 
-// Kernels by op, for the type of the first operand.
+// The following are kernels by op, for the type of the first operand.
 
 const TensorType& operand_of(const Program& program, OpId op) {
   return program.type(program.op_operands(op)[0]);
@@ -293,7 +293,7 @@ Kernel comparison(const Program& program, OpId op) {
   return compare(operand_of(program, op), direction);
 }
 
-/// For pred only.
+/// Makes a kernel for pred only.
 template <typename F>
 Kernel logical_op(const Program& program, OpId op) {
   const TensorType& type = operand_of(program, op);

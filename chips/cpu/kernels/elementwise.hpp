@@ -1,5 +1,5 @@
 #pragma once
-/// Conversion between dtypes, which other kernels use too.
+/// Conversion between dtypes, which other kernels also use.
 
 #include "chips/cpu/loops/kernel.hpp"
 

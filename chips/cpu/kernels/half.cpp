@@ -56,7 +56,7 @@ Kernel convert_by_f16c(std::int64_t size, DType from, DType to) {
 Kernel by_f32_blocks(std::int64_t size, std::size_t num_operands, bool rounds, Kernel of_f32) {
   if (!has_f16c()) return {};
   return {[=, run = std::move(of_f32.run)](const KernelArgs& args) {
-    constexpr std::int64_t kBlock = 512;  // with two operands and the result 6 KiB
+    constexpr std::int64_t kBlock = 512;  // 6 KiB with two operands and the result
     using Block = std::array<float, kBlock>;
     alignas(64) std::array<Block, 2> operands;
     alignas(64) Block result;

@@ -33,7 +33,7 @@ struct Rows {
   bool has(std::int64_t row) const { return row >= first && row < first + count; }
 };
 
-/// For any dtype: copies rows as bytes.
+/// Copies rows as bytes, for any dtype.
 Kernel gather(std::int64_t index_count, const Rows& rows, std::int64_t row_bytes) {
   return {[=](const KernelArgs& args) {
     const auto* index = as<std::int32_t>(args.operands[1]);
@@ -48,7 +48,7 @@ Kernel gather(std::int64_t index_count, const Rows& rows, std::int64_t row_bytes
   }};
 }
 
-/// A dtype that isn't computed in itself (bf16) is summed in scratch memory and rounded once.
+/// A dtype that isn't computed in its own type (bf16) is summed in scratch memory and rounded once.
 template <typename T>
 Kernel scatter(std::int64_t index_count, const Rows& rows) {
   using Sum = Compute<T>;
@@ -84,10 +84,10 @@ Kernel check_index(IndexCheck check, std::int64_t count) {
   }};
 }
 
-/// The byte offset in a dense `whole` of a part that begins where scalar operands say.
+/// The byte offset in a dense `whole` of a part. Scalar operands say where the part begins.
 struct Window {
   Strides strides{};  ///< in bytes
-  Strides last{};     ///< of each dim, the largest start with which the part lies within
+  Strides last{};     ///< by dim: the largest start with which the part is within the whole
   int num_dims;
   std::size_t first_start;  ///< number of the first operand that is a start
 

@@ -5,7 +5,7 @@
 
 namespace weft::kernels {
 
-/// The kernel of an op for which Program::is_fill holds.
+/// Returns the kernel of an op for which Program::is_fill() is true.
 Kernel fill(const Program& program, OpId op);
 
 }  // namespace weft::kernels

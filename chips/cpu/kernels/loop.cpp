@@ -1,4 +1,4 @@
-/// Ops at a loop's border. They copy; the executor counts the iterations.
+/// Ops at a loop's border. They copy values; the executor counts the iterations.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ Kernel copy_operand(const Program& program, OpId op, std::size_t operand) {
   }};
 }
 
-/// Runs outside of kernels: it has no work of its own.
+/// It has no work of its own, and runs outside of kernels.
 Kernel loop(const Program&, OpId) {
   return {[](const KernelArgs&) {}};
 }

@@ -14,7 +14,7 @@ constexpr std::array<const Prepare*, kOpNumberMax> kPrepares = [] {
   return table;
 }();
 
-/// Collectives are run by the Communicator.
+/// The Communicator runs collectives, so they have no kernel.
 Kernel none(const Program&, OpId) { return {}; }
 
 }  // namespace
@@ -25,7 +25,7 @@ constexpr Prepare prepares::reduce_scatter = prepare_by<none>;
 constexpr Prepare prepares::all_to_all = prepare_by<none>;
 constexpr Prepare prepares::collective_permute = prepare_by<none>;
 constexpr Prepare prepares::ppermute = prepare_by<none>;
-// Only in global programs.
+// These ops exist only in global programs.
 constexpr Prepare prepares::enter = prepare_by<none>;
 constexpr Prepare prepares::leave = prepare_by<none>;
 

@@ -1,5 +1,6 @@
-/// reduce_window and select_and_scatter: loops over the elements of a run, each in a window of its
-/// own, or over whole rows that lie in a window together. bf16 and f16 are summed in f32.
+/// reduce_window and select_and_scatter. They loop either over the elements of a run, each in a
+/// window of its own, or over whole rows that are in a window together. bf16 and f16 are summed in
+/// f32.
 
 #include <algorithm>
 #include <cstring>
@@ -25,7 +26,7 @@ struct Planes {
   std::int64_t window_size = 1;
   std::int64_t row = 1;  ///< the innermost dim of the windows
   WindowLoops loops;
-  bool are_apart = true;  ///< no element lies in two windows
+  bool are_apart = true;  ///< whether no element is in two windows
 };
 
 Planes planes_of(const WindowReduction& reduction, const Shape& operand, const Shape& windows) {
@@ -47,20 +48,21 @@ Planes planes_of(const WindowReduction& reduction, const Shape& operand, const S
   return planes;
 }
 
-/// The rows of a plane's windows, where the innermost dim isn't cut into windows, as where features
-/// lie last: a window has some rows of the operand, in row-major order of their places in it.
+/// The rows of a plane's windows, for an innermost dim that isn't cut into windows, such as the
+/// features when they are the last dim. A window has some rows of the operand, in row-major order
+/// of their places in it.
 struct RowWindows {
   struct Window {
-    std::int64_t result = 0;  ///< its row
-    std::size_t first = 0;    ///< the first of its rows in `operands`
+    std::int64_t result = 0;  ///< the window's row of the result
+    std::size_t first = 0;    ///< index of its first row in `operands`
     std::size_t count = 0;
   };
-  std::int64_t row = 0;  ///< elements
+  std::int64_t row = 0;  ///< elements of a row
   std::vector<Window> windows;
   std::vector<std::int64_t> operands;
 };
 
-/// Absent if rows aren't whole, or not of floating numbers.
+/// Absent if rows aren't whole, or if the dtype isn't floating.
 std::optional<RowWindows> row_windows(const Planes& planes, DType dtype) {
   const WindowLoops& loops = planes.loops;
   if (!is_floating(dtype)) return {};
@@ -86,7 +88,7 @@ struct VectorOf {
   using Type [[gnu::vector_size(count * sizeof(T))]] = T;
 };
 
-/// Elements of a row side by side; a piece of one is for what is left of it.
+/// Adjacent elements of a row. A smaller piece is used for the rest of a row.
 template <typename T, std::size_t kBytes>
 struct Piece {
   using C = Compute<T>;
@@ -114,7 +116,7 @@ struct Piece {
   static void store(Vector values, T* to) {
     if constexpr (std::is_same_v<T, C>) {
       std::memcpy(to, &values, kBytes);
-    } else if constexpr (std::is_same_v<T, Bf16>) {  // as Bf16 rounds
+    } else if constexpr (std::is_same_v<T, Bf16>) {  // rounds as Bf16 does
       const Bits bits = reinterpret_cast<Bits>(values);
       const Bits rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
       const Bits nan = (bits >> 16) | 0x40U;
@@ -171,8 +173,8 @@ struct ReductionOfRows {
   }
 };
 
-/// Each window adds its element of g to that of its rows which has the extremum, and 0 to the
-/// others; where windows are apart and leave nothing out, that is all there is.
+/// Each window adds its element of g to the one of its rows that has the extremum, and 0 to its
+/// other rows. If windows are apart and leave nothing out, these sums are the whole result.
 template <typename T, typename Beats>
 struct SelectionOfRows {
   using C = Compute<T>;
@@ -194,7 +196,8 @@ struct SelectionOfRows {
         if (window.count == 0) return;
         const std::int64_t* operands = rows.operands.data() + window.first;
         typename Lanes::Vector best = Lanes::load(x + operands[0] + begin);
-        typename Lanes::Numbers number{};  // a counter: g++ 12 broadcasts an integer lane by lane
+        typename Lanes::Numbers number{};  // a counter, because g++ 12 broadcasts an integer lane
+                                           // by lane
         typename Lanes::Numbers chosen{};
         for (std::size_t i = 1; i < window.count; ++i) {
           number += 1;
@@ -253,7 +256,7 @@ Kernel reduction(const Planes& planes, Compute<T> identity, F f) {
   });
 }
 
-/// Adds an element of g to that element of y whose place is its window's.
+/// Adds each element of g to the element of y that its window chose.
 template <typename T, typename Place>
 void scatter(const Planes& planes, const Place* places, const T* g, T* y) {
   if (planes.are_apart && planes.loops.window_step == 1 && planes.loops.operand_step == 1) {
@@ -276,8 +279,8 @@ void scatter(const Planes& planes, const Place* places, const T* g, T* y) {
   }
 }
 
-/// The scratch memory holds the place of each window's extremum in a plane, and then the extrema. A
-/// Place is at least as wide as an element.
+/// The scratch memory holds the place of each window's extremum in a plane, followed by the
+/// extrema. A Place is at least as wide as an element.
 template <typename T, typename Place, typename Beats>
 Kernel selection(const Planes& planes, T identity, Beats beats) {
   const auto windows = static_cast<std::size_t>(planes.window_size);
@@ -296,7 +299,7 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
           const T element = from[j * operand_step];
           const T b = best[j * window_step];
           const Place p = place[j * window_step];
-          // A NaN wins and stays. Without branches, the loop is vectorized.
+          // A NaN wins and stays. The expression has no branches, so the loop is vectorized.
           const bool wins = (p < 0) | ((beats(element, b) | is_nan(element)) & !is_nan(b));
           place[j * window_step] = wins ? static_cast<Place>(first.operand + j * operand_step) : p;
           best[j * window_step] = wins ? element : b;
@@ -318,7 +321,7 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
   return kernel;
 }
 
-/// Takes the narrowest Place that can number the elements of a plane.
+/// Uses the narrowest Place that can number the elements of a plane.
 template <typename T, typename Beats>
 Kernel selection(const Planes& planes, T identity, Beats beats) {
   if (sizeof(T) == 4 && planes.operand_size <= std::numeric_limits<std::int32_t>::max()) {
@@ -327,7 +330,7 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
   return selection<T, std::int64_t>(planes, identity, beats);
 }
 
-/// The dtype that the op is computed in.
+/// Returns the dtype in which the op is computed.
 DType computed(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 
 Kernel reduce_window(const Program& program, OpId op) {
@@ -356,7 +359,7 @@ Kernel reduce_window(const Program& program, OpId op) {
     }
     return {};
   };
-  // A row's totals are in f32 already.
+  // The totals of a row are in f32 already.
   if (rows || !is_half(x.dtype)) return visit_dtype(x.dtype, make);
   return through_f32(program, op, visit_dtype(computed(x.dtype), make));
 }
@@ -382,7 +385,7 @@ Kernel select_and_scatter(const Program& program, OpId op) {
     return attrs.kind == ReduceKind::max ? selected(lowest<C>(), greater)
                                          : selected(highest<C>(), less);
   };
-  // Sums of several elements are rounded once.
+  // Sums of several elements must be rounded only once.
   if ((rows && planes.are_apart) || !is_half(x.dtype)) return visit_dtype(x.dtype, make);
   return through_f32(program, op, visit_dtype(computed(x.dtype), make));
 }

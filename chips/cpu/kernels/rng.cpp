@@ -8,7 +8,7 @@
 namespace weft::kernels {
 namespace {
 
-/// Writes the words of `count` elements of the whole tensor, from number `element` on.
+/// Writes the words of `count` elements of the whole tensor, beginning with number `element`.
 void draw(const PhiloxBlock& state, std::uint64_t element, std::int64_t count, std::uint32_t* to) {
   while (count > 0) {
     const PhiloxBlock block = generator_block(state, element / 4);
@@ -20,15 +20,15 @@ void draw(const PhiloxBlock& state, std::uint64_t element, std::int64_t count, s
   }
 }
 
-/// A chip's part of a row-major tensor, as runs of elements that are adjacent in the whole.
+/// A chip's part of a row-major tensor, as runs of elements that are adjacent in the whole tensor.
 struct Part {
-  Shape shape;         ///< of the part, without the dims inside a run
-  Strides strides{};   ///< of the whole tensor
-  std::int64_t first;  ///< number of the part's first element in the whole
-  std::int64_t run;    ///< elements of a run
+  Shape shape;         ///< shape of the part, without the dims inside a run
+  Strides strides{};   ///< strides of the whole tensor
+  std::int64_t first;  ///< number of the part's first element in the whole tensor
+  std::int64_t run;    ///< number of elements of a run
   std::int64_t runs;
 
-  /// The number in the whole of the first element of run `r`.
+  /// Returns the number, in the whole tensor, of the first element of run `r`.
   std::int64_t begin(std::int64_t r) const {
     std::int64_t element = first;
     for (int dim = shape.size() - 1; dim >= 0; --dim) {
@@ -51,7 +51,7 @@ Part part_of(const Shape& local, std::span<const std::int64_t> atoms, const Chip
   }
   Part part{{}, dense_strides(whole), 0, 1, 1};
   for (std::size_t dim = 0; dim < dims; ++dim) part.first += offsets[dim] * part.strides[dim];
-  // A run covers the minor dims, up to and including the innermost dim that is cut.
+  // A run covers the minor dims, up to and including the innermost dim that is sharded.
   std::size_t outside = dims;
   bool is_cut = false;
   while (outside > 0 && !is_cut) {

@@ -1,5 +1,5 @@
-/// Ops on rows, along the last dim. A row is read once from memory and worked on in a buffer; bf16
-/// is computed in f32 and rounded once. A row's result depends on its elements alone.
+/// Ops on rows along the last dim. A row is read once from memory and then processed in a buffer.
+/// bf16 is computed in f32 and rounded once. A row's result depends only on its own elements.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace weft::kernels {
 namespace {
 
-/// One row of the operands (`b` is `a` where there is only one), and buffers of its size.
+/// One row of each operand (`b` is `a` if there is only one), and buffers of its size.
 template <typename T>
 struct Row {
   const T* a;
@@ -31,7 +31,8 @@ Compute<T> sum_of(const T* x, std::int64_t size) {
   return combine_run(x, size, Compute<T>{0}, Add{});
 }
 
-/// Leaves the powers e^(x - the largest x) in the buffer; gives the largest x and their sum.
+/// Writes the powers e^(x - the largest x) to the buffer. Returns the largest x and the sum of the
+/// powers.
 template <typename T>
 std::pair<Compute<T>, Compute<T>> powers(const T* x, std::int64_t size, Compute<T>* buffer) {
   using C = Compute<T>;
@@ -84,7 +85,7 @@ struct LogSoftmaxGrad {
 struct Normalize {
   Normalization normalization;
 
-  /// Leaves x - mean in the buffer; returns the factor that normalizes it.
+  /// Writes x - mean to the buffer. Returns the factor that normalizes it.
   template <typename T>
   Compute<T> center(const Row<T>& row) const {
     using C = Compute<T>;
@@ -168,7 +169,7 @@ Kernel losses(std::int64_t count, std::int64_t classes) {
   });
 }
 
-/// (softmax(x) - 1 at the label) g.
+/// Computes (softmax(x) - 1 at the label) * g.
 template <typename T>
 Kernel losses_grad(std::int64_t count, std::int64_t classes) {
   return vectorized([=](const KernelArgs& args) {

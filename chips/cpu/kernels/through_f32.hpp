@@ -5,8 +5,8 @@
 
 namespace weft::kernels {
 
-/// Converts bf16 and f16 operands for `inner`, which takes and gives f32, and rounds each element
-/// of its result once. Without `run` in `inner`, the kernel has none either.
+/// Converts bf16 and f16 operands for `inner`, which takes and returns f32, and rounds each element
+/// of its result once. If `inner` has no `run`, the resulting kernel has none either.
 Kernel through_f32(const Program& program, OpId op, const Kernel& inner);
 
 }  // namespace weft::kernels

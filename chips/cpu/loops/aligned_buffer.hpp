@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-/// Memory on a 64-byte boundary, zeroed at first.
+/// Memory on a 64-byte boundary, initially zero.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

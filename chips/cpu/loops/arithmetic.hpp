@@ -1,5 +1,5 @@
 #pragma once
-/// Scalar arithmetic of the ops, with StableHLO's rules where C++ leaves a case undefined.
+/// Scalar arithmetic of the ops. Where C++ leaves a case undefined, StableHLO's rules apply.
 
 #include <cmath>
 #include <concepts>
@@ -8,7 +8,7 @@
 
 namespace weft::kernels {
 
-/// Integers wrap around: they are computed as unsigned ones, for which C++ defines overflow.
+/// Integers wrap around. They are computed as unsigned integers, for which C++ defines overflow.
 template <typename C, typename F>
 C wrapping(C a, C b, F f) {
   if constexpr (std::integral<C>) {
@@ -19,7 +19,7 @@ C wrapping(C a, C b, F f) {
   }
 }
 
-/// Without a branch, so that loops with it are vectorized.
+/// It has no branch, so loops that use it are vectorized.
 template <typename C>
 constexpr bool is_nan(C x) {
   if constexpr (std::floating_point<C>) return x != x;
@@ -47,8 +47,8 @@ struct Multiply {
   }
 };
 
-/// Integers truncate; x / 0 is -1 (all bits set) and the one quotient that overflows wraps, as XLA
-/// has it, instead of trapping.
+/// Integers truncate. As in XLA, x / 0 is -1 (all bits set), and the one quotient that overflows
+/// wraps, instead of trapping.
 struct Divide {
   template <typename C>
   C operator()(C a, C b) const {
@@ -62,13 +62,13 @@ struct Divide {
   }
 };
 
-/// C's remainder: it has the dividend's sign. Integers: x % 0 is x.
+/// C's remainder, which has the dividend's sign. For integers, x % 0 is x.
 struct Remainder {
   template <typename C>
   C operator()(C a, C b) const {
     if constexpr (std::integral<C>) {
       if (b == 0) return a;
-      if (std::cmp_equal(b, -1)) return 0;  // INT_MIN / -1 overflows, and traps
+      if (std::cmp_equal(b, -1)) return 0;  // INT_MIN / -1 overflows and traps
       return static_cast<C>(a % b);
     } else {
       return std::fmod(a, b);
@@ -76,7 +76,8 @@ struct Remainder {
   }
 };
 
-/// A NaN on either side gives NaN. Vectors are compared element by element (hence no `||`).
+/// If either side is NaN, the result is NaN. Vectors are compared element by element, so `||` isn't
+/// used.
 struct Maximum {
   template <typename C>
   C operator()(C a, C b) const {
@@ -91,7 +92,7 @@ struct Minimum {
   }
 };
 
-/// Integers: a negative exponent gives the truncated quotient 1 / a^-b.
+/// For integers, a negative exponent gives the truncated quotient 1 / a^-b.
 struct Power {
   template <typename C>
   C operator()(C a, C b) const {

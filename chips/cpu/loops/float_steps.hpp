@@ -1,7 +1,7 @@
 #pragma once
-/// The steps that the functions of math.hpp consist of, on one float. None has a branch, so that
-/// loops over them are vectorized. The compiler of chains (jit/lane.hpp) has the same steps on
-/// vectors, with the same results but for the bits of a NaN.
+/// The steps of which the functions of math.hpp consist, on one float. None has a branch, so loops
+/// over them are vectorized. The compiler of chains (jit/lane.hpp) has the same steps on vectors,
+/// with the same results except for the bits of a NaN.
 
 #include <bit>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace weft::kernels {
 /// a * b + c, rounded once on every processor.
 inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
 
-/// x, but at most `top`; a NaN stays.
+/// Limits x to at most `top`; a NaN stays.
 inline float at_most(float top, float x) { return top < x ? top : x; }
 inline float at_least(float bottom, float x) { return bottom > x ? bottom : x; }
 
@@ -25,26 +25,27 @@ inline float where_equal(float a, float b, float then, float otherwise) {
 }
 
 inline float magnitude(float x) { return std::fabs(x); }
-/// Of the magnitude of `x`.
+/// A number with the magnitude of `x` and the sign of `sign`.
 inline float with_sign_of(float sign, float x) { return std::copysign(x, sign); }
 
-/// Added to |x| < 2^22, rounds it to an integer, which then lies in the low bits.
+/// If it is added to |x| < 2^22, the sum rounds x to an integer, which is then in the low bits.
 inline constexpr float kRound = 12582912.0F;
 
-/// x 2^n, rounded once, for 0.5 < x < 2 and a whole number n in -151..129.
+/// x 2^n, rounded once, for 0.5 < x < 2 and an integer n in -151..129.
 inline float times_power_of_two(float x, float n) {
   const auto power = [](std::uint32_t exponent) {
     return std::bit_cast<float>((exponent + 127U) << 23);
   };
-  // Two factors: one alone would overflow before the result does. The first product is exact.
+  // Two factors are used, because a single one would overflow before the result does. The first
+  // product is exact.
   const std::uint32_t all =
       std::bit_cast<std::uint32_t>(n + kRound) - std::bit_cast<std::uint32_t>(kRound);
   const auto half = static_cast<std::uint32_t>(static_cast<std::int32_t>(all) >> 1);
   return x * power(half) * power(all - half);
 }
 
-/// For finite x > 0: x = significand(x) 2^exponent(x) with 1 <= significand(x) < 2. Anything else
-/// gives any number.
+/// For finite x > 0: x = significand(x) 2^exponent(x) with 1 <= significand(x) < 2. For other x,
+/// the results are unspecified.
 inline float exponent(float x) {
   const bool subnormal = x < std::numeric_limits<float>::min();
   const auto bits = std::bit_cast<std::uint32_t>(subnormal ? x * 8388608.0F : x);

@@ -1,9 +1,9 @@
 #pragma once
-/// Functions in f32, each a fixed sequence of steps on any type V that has them: float
+/// Functions in f32. Each is a fixed sequence of steps on any type V that has them: float
 /// (float_steps.hpp), or the vectors of a compiled chain. An element's result is therefore the same
-/// on every processor, in every kernel and at every place. Within 1.5 ulp (exponential, log, tanh),
-/// 2 (erf, exponential_minus_one) and 2.4 (log_plus_one); polynomials fitted by Remez' method on
-/// the ranges given, those of erf by Lawson's.
+/// on every processor, in every kernel and at every place. The errors are within 1.5 ulp
+/// (exponential, log, tanh), 2 (erf, exponential_minus_one) and 2.4 (log_plus_one). The polynomials
+/// were fitted by Remez' method on the given ranges, those of erf by Lawson's.
 
 #include <cmath>
 #include <limits>
@@ -22,7 +22,7 @@ V polynomial(V x, float constant, float next, Rest... rest) {
   }
 }
 
-// ln 2 in two parts: multiples of the first up to 2^8 are exact.
+// ln 2 in two parts. Multiples of the first part up to 2^8 are exact.
 inline constexpr float kLn2High = 0.693359375F;
 inline constexpr float kLn2Low = -2.12194440e-4F;
 
@@ -46,13 +46,13 @@ V bounded_exponential(V x) {
   return times_power_of_two(V(1.0F) + powers.power_minus_one, powers.n);
 }
 
-/// Beyond the limits the result is 0 and infinity.
+/// Beyond the limits, the results are 0 and infinity.
 template <typename V>
 V exponential(V x) {
   return bounded_exponential(at_most(V(89.0F), at_least(V(-104.0F), x)));
 }
 
-/// 2^n (e^r - 1) + (2^n - 1). Below -20 the result is -1; above 20, 1 doesn't count.
+/// 2^n (e^r - 1) + (2^n - 1). Below -20 the result is -1; above 20, the 1 is too small to matter.
 template <typename V>
 V exponential_minus_one(V x) {
   const Powers<V> powers(at_most(V(20.0F), at_least(V(-20.0F), x)));
@@ -76,13 +76,13 @@ V log(V x) {
                             6.747242063e-2F);
   const V small = fused(square, V(-0.5F), fused(f * square, tail, e * V(kLn2Low)));
   const V finite = fused(e, V(kLn2High), f + small);
-  // Infinity and NaN are themselves.
+  // Infinity and NaN are their own logarithms.
   const V positive = where_less(x, V(Limits::infinity()), finite, x);
   const V not_zero = where_less(x, V(0.0F), V(Limits::quiet_NaN()), positive);
   return where_equal(x, V(0.0F), V(-Limits::infinity()), not_zero);
 }
 
-/// ln(1 + x) for |x| < 1: the factor x / ((1 + x) - 1) corrects the rounding of 1 + x (W. Kahan's
+/// ln(1 + x) for |x| < 1. The factor x / ((1 + x) - 1) corrects the rounding of 1 + x (W. Kahan's
 /// log1p).
 template <typename V>
 V log_near_one(V x, V sum) {
@@ -102,7 +102,7 @@ V softplus(V x) {
   return where_less(V(0.0F), x, x, V(0.0F)) + log_near_one(power, V(1.0F) + power);
 }
 
-/// A polynomial below 0.625, 1 - 2 / (e^2x + 1) above, which is 1 from 10 on.
+/// A polynomial below 0.625; above, 1 - 2 / (e^2x + 1), which is 1 from 10 on.
 template <typename V>
 V tanh(V x) {
   const V a = magnitude(x);
@@ -132,7 +132,7 @@ V erf(V x) {
   return with_sign_of(x, where_less(a, V(0.921875F), near, far));
 }
 
-/// e^x of a float or double, as the other kernels need it.
+/// e^x of a float or a double, for the other kernels.
 struct Exponential {
   double operator()(double x) const { return std::exp(x); }
   float operator()(float x) const { return exponential(x); }

@@ -1,6 +1,6 @@
 #pragma once
-/// A Prepare for each op of the list, which makes the op's kernel and is defined beside it. An op
-/// without one doesn't link.
+/// Declares a Prepare for each op of the list. It makes the op's kernel, and is defined beside it.
+/// An op without a Prepare causes a link error.
 
 #include <type_traits>
 
@@ -18,7 +18,7 @@ WEFT_OPS(WEFT_PREPARE)
 #undef WEFT_PREPARE
 }  // namespace prepares
 
-/// Makes a Prepare of a function that takes a ChipContext or not.
+/// Makes a Prepare of a function, which may take a ChipContext.
 template <auto kMake>
 Kernel prepare_by(const Program& program, OpId op, const ChipContext& chip) {
   if constexpr (std::is_invocable_v<decltype(kMake), const Program&, OpId, const ChipContext&>) {

@@ -1,5 +1,6 @@
 #pragma once
-/// RunSum: combines the elements of runs of memory, in an order that depends on their sizes alone.
+/// RunSum: combines the elements of runs of memory, in an order that depends only on the runs'
+/// sizes.
 
 #include <cstdint>
 
@@ -7,7 +8,7 @@
 
 namespace weft::kernels {
 
-/// For integers and pred, where any order gives the same result.
+/// For integers and pred, for which any order gives the same result.
 template <typename T, typename F>
 class RunSum {
  public:
@@ -24,7 +25,7 @@ class RunSum {
   C sum_;
 };
 
-/// For floating dtypes. In a single chain every addition would wait for the one before, so four
+/// For floating dtypes. In a single chain, every addition would wait for the previous one, so four
 /// vectors are summed side by side and combined at the end. The vector size is the same on every
 /// processor, because it determines the order of summation.
 template <typename T, typename F>

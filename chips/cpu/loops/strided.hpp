@@ -1,6 +1,6 @@
 #pragma once
-/// Ops that only select, repeat or reorder elements of their operand, by one mechanism: transpose,
-/// broadcast_in_dim, slice, reverse, all_slice, reshape, copy.
+/// Ops that only select, repeat or reorder elements of their operand. One mechanism implements
+/// transpose, broadcast_in_dim, slice, reverse, all_slice, reshape and copy.
 
 #include <array>
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace weft::kernels {
 
 using Strides = std::array<std::int64_t, kDimCountMax>;
 
-/// Row-major strides, in elements.
+/// Returns row-major strides, in elements.
 Strides dense_strides(const Shape& shape);
 
-/// Element (i0, i1, ..) lies at `offset` + i0 * strides[0] + i1 * strides[1] + ..; stride 0
-/// repeats.
+/// Element (i0, i1, ..) is at `offset` + i0 * strides[0] + i1 * strides[1] + .. A stride of 0
+/// repeats elements.
 struct StridedView {
   Shape shape;
   Strides strides{};

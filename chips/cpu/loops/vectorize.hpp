@@ -9,28 +9,29 @@
 
 namespace weft::kernels {
 
-/// The vectors that kernels use, each with fused multiply-add.
+/// The vector instructions that kernels use. Each has fused multiply-add.
 enum class Vectors : std::uint8_t { portable, avx2, avx512 };
 
-/// How kernels run. The results are bitwise the same; the oracle of each is the one before it. Only
-/// attention of bf16 has bits of its own where AVX-512 multiplies bf16 as such (decision 0050).
+/// The way in which kernels run. The results are bitwise the same for all ways, and each is tested
+/// against the one before it. The only exception is attention of bf16, whose bits differ where
+/// AVX-512 multiplies bf16 directly (decision 0050).
 struct KernelPath {
   Vectors vectors = Vectors::portable;
   bool compiles = false;  ///< loops over elementwise ops are compiled when a plan is loaded
   friend bool operator==(const KernelPath&, const KernelPath&) = default;
 };
 
-/// The best that this processor has, unless WEFT_KERNELS says otherwise: a list of `tiles` (compile
-/// no loops) and one of `portable`, `avx2`, `avx512`. Throws invalid_argument for other words and
-/// for vectors that this processor hasn't.
+/// Returns the best path that this processor has, unless WEFT_KERNELS names another one. It is a
+/// list of `tiles` (don't compile loops) and one of `portable`, `avx2`, `avx512`. Throws
+/// invalid_argument for other words, and for vectors that this processor doesn't have.
 KernelPath kernel_path();
 KernelPath parse_kernel_path(std::string_view words);
-/// For kernels that are prepared from now on, in the whole process.
+/// Sets the path for kernels that are prepared from now on, in the whole process.
 void set_kernel_path(const KernelPath& path);
 
 #if defined(__x86_64__)
-/// Everything that `body` calls is inlined and compiled for the processor. No multiplication and
-/// addition are contracted, so the results are bitwise those of every other processor.
+/// Inlines everything that `body` calls and compiles it for the processor. Multiplications and
+/// additions aren't contracted, so the results are bitwise those of every other processor.
 template <typename Body>
 [[gnu::target("avx2,fma"), gnu::flatten]] void run_avx2(const Body& body, const KernelArgs& args) {
   body(args);
@@ -41,7 +42,7 @@ template <typename Body>
 run_avx512(const Body& body, const KernelArgs& args) {
   body(args);
 }
-/// For AVX-512 BF16, whose products round differently from those of f32.
+/// The same for AVX-512 BF16, whose products round differently from those of f32.
 template <typename Body>
 [[gnu::target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512"),
   gnu::flatten]] void
@@ -50,9 +51,9 @@ run_avx512_bf16(const Body& body, const KernelArgs& args) {
 }
 #endif
 
-/// The kernel that runs `body(args)`, in the version that kernel_path() names, but not with more
-/// than `most`. (AVX2 is faster for loops that skip elements, which the compiler gathers with
-/// AVX-512, and for sums of short runs.)
+/// Returns the kernel that runs `body(args)` in the version that kernel_path() names, but at most
+/// `most`. (AVX2 is faster for loops that skip elements, which the compiler gathers with AVX-512,
+/// and for sums of short runs.)
 template <Vectors most = Vectors::avx512, typename Body>
 Kernel vectorized(Body body) {
   // One function object for all versions, as each one takes the compiler longer than its loop.
@@ -71,7 +72,8 @@ Kernel vectorized(Body body) {
   return {[body = std::move(body), run](const KernelArgs& args) { run(body, args); }};
 }
 
-/// The same for a body that is written for vectors of a size: runs `body.run<bytes>(args)`.
+/// Does the same for a body that is written for vectors of a given size: runs
+/// `body.run<bytes>(args)`.
 template <Vectors most = Vectors::avx512, typename Body>
 Kernel vectorized_by_size(Body body) {
 #if defined(__x86_64__)

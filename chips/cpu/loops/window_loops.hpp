@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-/// For one element number k of a window: the windows along a dim whose element k lies on an operand
+/// For one element number k of a window: the windows along a dim whose element k is on an operand
 /// element. They are window_step apart.
 struct Tap {
   Meeting first;
@@ -23,8 +23,9 @@ struct WindowLoops {
 };
 WindowLoops window_loops(std::span<const WindowAxis> axes);
 
-/// Calls body(first, count) for every run. Its meeting j is j * window_step and j * operand_step
-/// after `first`, at the same place. A window's meetings come in row-major order of their places.
+/// Calls body(first, count) for every run. Meeting j of a run is at j * window_step and j *
+/// operand_step after `first`, at the same place in the window. A window's meetings come in
+/// row-major order of their places.
 template <typename Body>
 void for_each_run(const WindowLoops& loops, const Body& body) {
   for (const Meeting& outer : loops.outer) {

@@ -1,5 +1,5 @@
 #pragma once
-/// oneDNN on a chip's thread, for the kernels that it computes.
+/// oneDNN on a chip's thread, for the kernels that use it.
 
 #include <array>
 #include <initializer_list>
@@ -11,7 +11,8 @@
 
 #include "chips/cpu/loops/kernel.hpp"
 
-// From libgomp, on which Debian's oneDNN runs. Its header belongs to g++, and clang has none.
+// These functions are from libgomp, which Debian's oneDNN uses. Their header belongs to g++, and
+// clang doesn't have it.
 extern "C" int omp_get_max_threads() noexcept;
 extern "C" void omp_set_num_threads(int) noexcept;
 
@@ -23,9 +24,9 @@ class MatmulStream {
   dnnl::stream stream{engine};
 };
 
-/// Limits OpenMP to one thread while it lives: Debian's oneDNN would start a thread per core for
-/// every chip. oneDNN reads the calling thread's limit when it makes and when it runs a primitive.
-/// The limit belongs to the program that embeds us, so it is restored.
+/// Limits OpenMP to one thread while it lives, because Debian's oneDNN would start a thread per
+/// core for every chip. oneDNN reads the calling thread's limit when it makes a primitive and when
+/// it runs one. The limit belongs to the program that embeds weft, so it is restored.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -37,8 +38,8 @@ class OneThread {
   int before_;
 };
 
-/// The caller gives scratch memory. Strict mode keeps f32, which an environment variable could turn
-/// into bf16.
+/// The caller provides scratch memory. Strict mode keeps f32, which an environment variable could
+/// otherwise turn into bf16.
 inline dnnl::primitive_attr strict_attributes() {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -46,13 +47,13 @@ inline dnnl::primitive_attr strict_attributes() {
   return attr;
 }
 
-/// f32, or bf16.
+/// Returns oneDNN's type for f32 or bf16.
 inline dnnl::memory::data_type data_type_of(DType dtype) {
   return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
-/// The primitive that oneDNN chooses for an operation. oneDNN 2 takes the operation's arguments as
-/// a descriptor of their own, which oneDNN 3 no longer has.
+/// Returns the primitive that oneDNN chooses for an operation. oneDNN 2 takes the operation's
+/// arguments as a separate descriptor, which oneDNN 3 no longer has.
 template <typename Primitive, typename... Arguments>
 typename Primitive::primitive_desc choose_primitive(const dnnl::engine& engine,
                                                     const Arguments&... arguments) {
@@ -63,7 +64,7 @@ typename Primitive::primitive_desc choose_primitive(const dnnl::engine& engine,
 #endif
 }
 
-/// The same for a gradient, for which oneDNN asks what it chose for the forward pass.
+/// Does the same for a gradient. oneDNN needs to know its choice for the forward pass.
 template <typename Primitive, typename Forward, typename... Arguments>
 typename Primitive::primitive_desc choose_gradient(const dnnl::engine& engine,
                                                    const Forward& forward,
@@ -75,8 +76,8 @@ typename Primitive::primitive_desc choose_gradient(const dnnl::engine& engine,
 #endif
 }
 
-/// A primitive with the memory objects that it is called with: two or three tensors and scratch
-/// memory. Only their addresses change.
+/// A primitive with the memory objects of its arguments: two or three tensors and scratch memory.
+/// Only their addresses change.
 class OneDnnCall {
  public:
   struct Argument {
@@ -96,15 +97,15 @@ class OneDnnCall {
   OneDnnCall(const OneDnnCall&) = delete;
   OneDnnCall& operator=(const OneDnnCall&) = delete;
 
-  /// Takes an address for each argument, in the constructor's order.
+  /// Takes one address per argument, in the constructor's order.
   void run(std::initializer_list<const std::byte*> addresses) {
     const OneThread one_thread;
     std::size_t i = 0;
     for (const std::byte* address : addresses) {
-      // oneDNN takes every address as writable; it reads the operands only.
+      // oneDNN takes every address as writable, but it only reads the operands.
       memories_[i++].set_data_handle(const_cast<std::byte*>(address));
     }
-    // The C function: its C++ wrapper makes a map and a vector in every call.
+    // This is the C function, because its C++ wrapper makes a map and a vector in every call.
     const dnnl_status_t status = dnnl_primitive_execute(
         primitive_.get(), stream_->stream.get(), static_cast<int>(count_), arguments_.data());
     WEFT_CHECK(status == dnnl_success, static_cast<int>(status));

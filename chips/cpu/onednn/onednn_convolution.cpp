@@ -13,7 +13,7 @@ namespace {
 
 using dnnl::memory;
 
-/// oneDNN's argument names of a primitive's tensors: the two operands, then the result.
+/// oneDNN's names for the arguments of a primitive: the two operands, then the result.
 using Names = std::array<int, 3>;
 using Descs = std::array<memory::desc, 3>;
 
@@ -29,7 +29,7 @@ bool is_row_major(const OneDnnConvolution::Tensor& tensor) {
   return std::ranges::is_sorted(tensor.strides, std::greater<>());
 }
 
-/// The tensor as an array in the order of its dims.
+/// Returns the tensor's layout as an array in the order of its dims.
 memory::desc row_major(const OneDnnConvolution::Tensor& tensor, DType dtype) {
   memory::dims strides(tensor.sizes.size());
   std::int64_t stride = 1;
@@ -39,7 +39,7 @@ memory::desc row_major(const OneDnnConvolution::Tensor& tensor, DType dtype) {
   return {tensor.sizes, data_type_of(dtype), strides};
 }
 
-/// The strides of the tensor [N, C, spatial..] as an array [N, spatial.., C].
+/// Returns the strides of the tensor [N, C, spatial..] stored as an array [N, spatial.., C].
 memory::dims channels_last_strides(const OneDnnConvolution::Tensor& tensor) {
   memory::dims strides(tensor.sizes.size());
   strides[1] = 1;
@@ -56,7 +56,7 @@ memory::desc channels_last(const OneDnnConvolution::Tensor& tensor, DType dtype)
   return {tensor.sizes, data_type_of(dtype), channels_last_strides(tensor)};
 }
 
-/// Whether the tensor's elements lie so. A dim of size 1 lies everywhere.
+/// Whether the tensor's elements have that layout. A dim of size 1 fits any layout.
 bool is_channels_last(const OneDnnConvolution::Tensor& tensor) {
   const memory::dims strides = channels_last_strides(tensor);
   for (std::size_t dim = 0; dim < tensor.sizes.size(); ++dim) {
@@ -65,9 +65,10 @@ bool is_channels_last(const OneDnnConvolution::Tensor& tensor) {
   return true;
 }
 
-/// In bf16 the gradients of a 1x1 kernel are right with features last only without strides and with
-/// even numbers of features: oneDNN reads pairs of features past the last one, and copies pixels
-/// that strides leave out beyond its buffer. In its own blocks it does neither.
+/// Whether bf16 must not be computed with features last. The gradients of a 1x1 kernel are right
+/// with features last only if there are no strides and the numbers of features are even. Otherwise
+/// oneDNN reads pairs of features beyond the last one, and copies pixels that strides skip beyond
+/// its buffer. In its own blocks it does neither.
 bool spoils_channels_last(const OneDnnConvolution& c) {
   using Spatial = OneDnnConvolution::Spatial;
   if (c.dtype != DType::bf16 || c.method == ConvolutionMethod::forward) return false;
@@ -83,23 +84,23 @@ bool kernel_meets_input(const OneDnnConvolution::Spatial& dim) {
   for (std::int64_t k = 0; k < dim.kernel; ++k) {
     const std::int64_t in_first_window = k * dim.dilation - dim.low;
     const std::int64_t padded = std::max<std::int64_t>(-in_first_window, 0);
-    const std::int64_t window = (padded + dim.stride - 1) / dim.stride;  // the first past `low`
+    const std::int64_t window = (padded + dim.stride - 1) / dim.stride;  // the first beyond `low`
     if (window >= dim.output || in_first_window + window * dim.stride >= dim.input) return false;
   }
   return true;
 }
 
-/// Whether the windows lie as they do in usual layers: there is padding of at most half of the
-/// kernel, each element of the kernel meets the input, and where there is only one window, the
-/// stride is 1.
+/// Whether the windows are like those of usual layers: the padding is at most half of the kernel,
+/// each element of the kernel meets the input, and a single window has a stride of 1.
 bool is_ordinary(const OneDnnConvolution::Spatial& dim) {
   return std::max(dim.low, dim.high()) <= dilated(dim.kernel, dim.dilation) / 2 &&
          (dim.output > 1 || dim.stride == 1) && kernel_meets_input(dim);
 }
 
-/// Whether the convolution must be computed in plain row-major layouts. In its other layouts oneDNN
-/// is wrong, also in f32: in three spatial dims and with unusual windows it leaves elements out of
-/// the gradient of weights, and 3.7.2 takes a wrong place where a single window has a stride.
+/// Whether the convolution must be computed in plain row-major layouts, because oneDNN is wrong in
+/// its other layouts, even in f32. With three spatial dims and unusual windows, it leaves elements
+/// out of the gradient of weights. Version 3.7.2 reads a wrong place if a single window has a
+/// stride.
 bool needs_row_major(const OneDnnConvolution& c) {
   const auto has_needless_stride = [](const OneDnnConvolution::Spatial& dim) {
     return dim.output == 1 && dim.stride > 1;
@@ -113,13 +114,13 @@ bool needs_row_major(const OneDnnConvolution& c) {
 enum class Layout : std::uint8_t {
   as_given,
   row_major,
-  channels_last,  ///< weights as oneDNN chooses
-  chosen,         ///< by oneDNN: in blocks of features
+  channels_last,  ///< oneDNN chooses the layout of the weights
+  chosen,         ///< oneDNN chooses: blocks of features
 };
 /// With two input features or fewer, oneDNN's blocks of eight would be mostly empty, and reordering
-/// row-major tensors costs more than it gains (measured: 1 -> 32 features of 28x28, 3x3, batch 64,
-/// AVX2: 0.7 ms in place, 1.6 ms in blocks; 32 -> 64 of 14x14: backward data 11.4 ms in place, 7.4
-/// ms in blocks).
+/// row-major tensors costs more than it gains. Measured on AVX2: 1 -> 32 features of 28x28, 3x3,
+/// batch 64: 0.7 ms in place, 1.6 ms in blocks; 32 -> 64 of 14x14: backward data 11.4 ms in place,
+/// 7.4 ms in blocks.
 Layout layout_of(const OneDnnConvolution& c) {
   if (needs_row_major(c)) return Layout::row_major;
   const bool grouped = c.weights.sizes.size() > c.source.sizes.size();
@@ -139,7 +140,7 @@ struct Chosen {
   dnnl::primitive primitive;
   Names names;
   Descs user;  ///< layouts in the op's buffers
-  Descs own;   ///< layouts that the primitive wants
+  Descs own;   ///< layouts that the primitive requires
   memory::desc scratchpad;
 };
 
@@ -274,13 +275,13 @@ std::int64_t OneDnnConvolution::Spatial::high() const {
   return (output - 1) * stride + dilated(kernel, dilation) - low - input;
 }
 
-// Derived from sweeps of random shapes with oneDNN 2.6.3 and 3.7.2 on a processor with avx512_bf16
-// (decision 0056). Outside of these conditions oneDNN reports no error, but gives wrong sums,
-// leaves elements of the result unwritten, or writes past the end of its buffers:
-// - with three spatial dims, or with dilation (gradient of weights);
-// - with more padding on a side than half of the kernel (forward in 2.6.3);
-// - where an element of the kernel meets nothing but padding (gradient of weights);
-// - where a dim with a stride has one window only (gradient of weights; in 3.7.2 forward, too).
+// These conditions come from sweeps of random shapes with oneDNN 2.6.3 and 3.7.2 on a processor
+// with avx512_bf16 (decision 0056). In the following cases oneDNN reports no error, but gives wrong
+// sums, leaves elements of the result unwritten, or writes beyond the end of its buffers:
+// - three spatial dims, or dilation (gradient of weights);
+// - more padding on a side than half of the kernel (forward in 2.6.3);
+// - an element of the kernel that meets only padding (gradient of weights);
+// - a dim with a stride that has only one window (gradient of weights; in 3.7.2 also forward).
 bool trusts_bf16(const OneDnnConvolution& convolution) {
   return convolution.spatial.size() <= 2 &&
          std::ranges::all_of(convolution.spatial, [](const OneDnnConvolution::Spatial& dim) {

@@ -9,11 +9,12 @@
 
 namespace weft::kernels {
 
-/// The oneDNN primitive that computes a convolution: a convolution that is a gradient of an
-/// ordinary one is a backward primitive. loops: plain loops, where oneDNN has no primitive.
+/// The oneDNN primitive that computes a convolution. A convolution that is a gradient of an
+/// ordinary one is a backward primitive. `loops` means plain loops, for convolutions that oneDNN
+/// has no primitive for.
 enum class ConvolutionMethod { forward, backward_data, backward_weights, loops };
 
-/// The three tensors of an ordinary convolution. `method` determines which one is computed from the
+/// The three tensors of an ordinary convolution. `method` says which of them is computed from the
 /// other two.
 struct OneDnnConvolution {
   struct Tensor {
@@ -38,15 +39,16 @@ struct OneDnnConvolution {
   Tensor weights;      ///< [O, C, spatial..], or [groups, O / groups, C / groups, spatial..]
   Tensor destination;  ///< [N, O, spatial..]
   std::vector<Spatial> spatial;
-  DType dtype = DType::f32;  ///< or bf16, where multiplied_dtype() and trusts_bf16() say so
+  DType dtype = DType::f32;  ///< or bf16, if multiplied_dtype() and trusts_bf16() allow it
 };
 
-/// Whether oneDNN's bf16 kernels are trusted with this convolution; the others are computed in f32.
+/// Whether oneDNN's bf16 kernels are trusted with this convolution. Other convolutions are computed
+/// in f32.
 bool trusts_bf16(const OneDnnConvolution& convolution);
 
 /// Operands and result by method. forward: (source, weights) -> destination; backward_data:
-/// (destination, weights) -> source; backward_weights: (source, destination) -> weights. Runs on
-/// the calling thread alone.
+/// (destination, weights) -> source; backward_weights: (source, destination) -> weights. Runs only
+/// on the calling thread.
 Kernel prepare_convolution(const OneDnnConvolution& convolution,
                            const std::shared_ptr<MatmulStream>& stream);
 

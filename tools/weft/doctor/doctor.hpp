@@ -1,11 +1,11 @@
 #pragma once
-/// `weft doctor`: what this machine has for jobs, and what would make it better.
+/// `weft doctor`: what this machine offers to jobs, and how to improve it.
 
 #include <CLI/CLI.hpp>
 
 namespace weft {
 
-/// Adds the subcommand; running it sets `code`: 0, or 1 where no job can run.
+/// Adds the subcommand. Running it sets `code`: 0, or 1 if no job can run.
 void add_doctor(CLI::App& app, int& code);
 
 }  // namespace weft

@@ -10,13 +10,13 @@ namespace weft {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-/// What Docker gives a container unasked is 64 MiB.
+/// Less than this in /dev/shm is reported as small. Docker gives a container 64 MiB by default.
 constexpr std::uint64_t kSmallBytes = 1024 * kMiB;
-/// More are refused on one host.
+/// One host refuses more workers than this.
 constexpr int kWorkersMax = 256;
-/// Of a worker of one chip: loop, chip, control, CAF's, a loader's.
+/// The threads of a worker with one chip: loop, chip, control, CAF's, a loader's.
 constexpr std::uint64_t kThreadsOfWorker = 12;
-/// Of an arena's file, unless WEFT_ARENA_BYTES is set.
+/// The size of an arena's file, unless WEFT_ARENA_BYTES is set.
 constexpr std::uint64_t kArenaBytes = std::uint64_t{8} << 30;
 
 std::string text_of(std::uint64_t limit) {
@@ -127,7 +127,7 @@ Finding of_file_size(const Machine& machine) {
           "no job can run, whose arenas are sparse files of 8 GiB: ulimit -f unlimited"};
 }
 
-/// Nothing is locked for chips that are threads; a driver of another kind of chip locks memory.
+/// Chips that are threads lock no memory, but a driver of another kind of chip does.
 Finding of_locked_memory(const Machine& machine) {
   const std::uint64_t bytes = machine.limits.locked_bytes;
   return {"locked memory",
@@ -146,7 +146,7 @@ Finding of_nodes(const Machine& machine) {
   return finding;
 }
 
-/// Events of the black box are stamped by rdtsc where that is a clock.
+/// Events of the black box are stamped by rdtsc if it is a reliable clock.
 Finding of_clock(const Machine::Clock& clock) {
   if (!clock.has_tsc) return {"clock", "of the system"};
   const bool invariant = clock.constant && clock.nonstop;

@@ -1,5 +1,5 @@
 #pragma once
-/// What to say of a machine: pure functions over what was read of it.
+/// The findings about a machine, as pure functions of the facts that were read.
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ namespace weft {
 
 enum class Level {
   good,
-  advice,   ///< jobs run, and could run better
+  advice,   ///< jobs run, but could run better
   refusal,  ///< no job can run
 };
 const char* to_string(Level level);
@@ -19,10 +19,10 @@ struct Finding {
   std::string what;
   std::string found;
   Level level = Level::good;
-  std::string advice{};  ///< with the command that mends it; empty: all is well
+  std::string advice{};  ///< with the command that fixes it; empty: nothing to fix
 };
 
-/// In the order in which they are shown.
+/// Returns the findings in the order in which they are shown.
 std::vector<Finding> examine(const Machine& machine);
 
 /// Whether the smallest job can run.

@@ -32,7 +32,7 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
-/// The number after `name` in lines of "name: 12 kB"; 0 where there is none.
+/// Returns the number after `name` in lines of "name: 12 kB"; 0 if there is none.
 std::uint64_t number_in(const std::string& text, const std::string& name) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -74,7 +74,7 @@ Machine::Shm read_shm() {
       shm.dead_bytes += remains.bytes;
     }
   } catch (const Error&) {
-    // The control folders can't be read: `weft sweep` says why.
+    // The control folders can't be read; `weft sweep` says why.
   }
   return shm;
 }
@@ -94,7 +94,7 @@ std::uint64_t threads_of_user() {
 Machine::Limits read_limits() {
   Machine::Limits limits{.files = count_open_files(), .threads = threads_of_user()};
   rlimit limit{};
-  // Root has none of its processes counted.
+  // The limit doesn't apply to processes of root.
   if (::getuid() != 0 && ::getrlimit(RLIMIT_NPROC, &limit) == 0) {
     limits.processes = limit_of(limit.rlim_cur);
     limits.processes_hard = limit_of(limit.rlim_max);
@@ -104,7 +104,8 @@ Machine::Limits read_limits() {
   return limits;
 }
 
-/// The least quota of this process's cgroup (version 2) and those above it, and of version 1.
+/// Reads the smallest quota of this process's cgroup (version 2) and its ancestors, and the quotas
+/// of version 1.
 void read_cgroup(Machine& machine) {
   std::istringstream lines(read("/proc/self/cgroup"));
   std::string own;

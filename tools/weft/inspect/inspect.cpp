@@ -29,7 +29,8 @@ struct InspectOptions {
   bool verify = false;
 };
 
-/// A path where no job has that name; a run folder is a job, too.
+/// Whether the word is a path of tensors: a path that isn't a job's name or a run folder, which is
+/// a job too.
 bool is_tensors(const std::string& what) {
   std::error_code error;
   const bool is_path =

@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-/// The job that was started last, of those whose boards can be read; empty: there is none.
+/// Returns the job that was started last, among those whose boards can be read; empty: there is
+/// none.
 std::string newest_job() {
   std::string newest;
   std::int64_t started = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// The job that a subcommand of `weft inspect` is asked for, and its exit codes.
+/// The choice of a job by the subcommands of `weft inspect`, and their exit codes.
 
 #include <optional>
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace weft {
 
-/// Of `weft inspect` and its subcommands; those of `why` are of exit_code() besides.
+/// The exit codes of `weft inspect` and its subcommands. `why` also has those of exit_code().
 inline constexpr int kUsage = 1;
 inline constexpr int kNoSuchJob = 2;
 inline constexpr int kUnreadable = 3;
 
-/// The steps of a job, for people: how fast it is, and when it is hung.
+/// The parts of a snapshot that show a job's steps, its speed, and whether it hangs.
 inline constexpr SnapshotParts kShownParts{.steps = true, .waits = true, .metrics = true};
 
 inline constexpr const char* kJobHelp =
@@ -21,17 +21,20 @@ inline constexpr const char* kJobHelp =
     "is "
     "in ~/weft_runs; or a run folder; without it: the job that was started last";
 
-/// The one job whose id begins with, or whose name is, what was asked for. Says on stderr where
-/// there is none or are several.
+/// Returns the single job whose id begins with `asked`, or whose name it is. If there is none, or
+/// several, says so on stderr.
 std::optional<std::string> find_job(const std::string& asked);
 
-/// The job that has a board and this run folder: it runs, or its processes were killed.
+/// Returns the job that has a board and this run folder. It is running, or its processes were
+/// killed.
 std::optional<std::string> find_job_in(const std::string& run_dir);
 
-/// As kJobHelp says. Absent: it has been said why, and `code` is the exit code.
+/// Opens the job as kJobHelp says. If it is absent, the reason has been printed and `code` is the
+/// exit code.
 std::optional<SnapshotReader> open_asked(const std::string& asked, int& code);
 
-/// What `action` returns; kUnreadable, and the reason on stderr, where it throws.
+/// Returns the result of `action`. If it throws, prints the reason on stderr and returns
+/// kUnreadable.
 template <typename Action>
 int with_job(const std::string& asked, Action action);
 

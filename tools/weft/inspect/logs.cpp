@@ -73,7 +73,8 @@ class LogsCommand {
 
   bool is_running() const { return job_.live && job_.held && !job_.over(); }
 
-  /// Of a job that is over, back from its last record.
+  /// Returns the time from which logs are shown. For a job that is over, it is counted back from
+  /// the job's last record.
   std::int64_t since_unix_ns() {
     std::int64_t latest = 0;
     if (is_running()) {
@@ -90,7 +91,7 @@ class LogsCommand {
     fmt::print("{}", options_.json ? log_json(entry) : log_text(entry, colours_));
   }
 
-  /// What is there; only the last records, if that was asked for.
+  /// Prints the existing records, or only the last ones if that was asked for.
   void print_all(JobLogs& logs, bool goes_on) {
     std::deque<LogEntry> kept;
     while (auto entry = logs.next(goes_on)) {
@@ -106,7 +107,7 @@ class LogsCommand {
     std::fflush(stdout);
   }
 
-  /// Until the job is over.
+  /// Prints new records until the job is over.
   void follow(JobLogs& logs) {
     while (is_running()) {
       std::this_thread::sleep_for(kBetweenReads);

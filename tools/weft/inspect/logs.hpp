@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Adds the subcommand to `inspect`; running it sets `code`, see job.hpp.
+/// Adds the subcommand to `inspect`. Running it sets `code`, see job.hpp.
 void add_inspect_logs(CLI::App& inspect, int& code);
 
 }  // namespace weft

@@ -27,13 +27,14 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kBetweenPageLooks{250};
 constexpr std::chrono::milliseconds kFollowerWaits{300};
 constexpr std::chrono::milliseconds kFirstLooks{50};
-/// Of looks that read the events, too.
+/// The interval between looks that also read the events.
 constexpr std::chrono::milliseconds kBetweenEvents{950};
-/// Threads aren't held more often to see where they are.
+/// The shortest interval at which threads are stopped to see where they are.
 constexpr std::chrono::seconds kBetweenSights{5};
-/// A job whose steps are long isn't held between them.
+/// How long a job must be still before its threads are stopped, so that a job with long steps isn't
+/// stopped between them.
 constexpr double kStillBeforeSights_s = 0.4;
-/// Of a longer file the end is read.
+/// Of a longer file, only the end is read.
 constexpr std::streamoff kProgressBytesMax = 16 << 20;
 
 bool is_over(const Snapshot& job) { return job.over() || !job.live || !job.held; }
@@ -76,7 +77,7 @@ void PageFeed::run() {
   }
 }
 
-/// Where the job can't be read, what was seen last stays.
+/// Looks at the job. If the job can't be read, the last look is kept.
 void PageFeed::look(bool events) {
   std::optional<Snapshot> before;
   if (!from_folder_) {
@@ -101,7 +102,8 @@ void PageFeed::look(bool events) {
   changed_.notify_all();
 }
 
-/// A job that has ended well leaves no memory in its folder: its board is mapped still.
+/// Continues with the job's run folder. Returns false if it has no copies of the memory. A job that
+/// has ended well leaves none, but its board is still mapped.
 bool PageFeed::go_on_with_folder(const Snapshot& job) {
   const std::string& run_dir = job.header.run_dir;
   std::error_code ignored;
@@ -145,7 +147,7 @@ void PageFeed::add_known_sights(const Snapshot& before) {
   sights_at_ = Clock::now();
 }
 
-/// For those who ask while nobody follows.
+/// Reads the events for a request that comes while nobody follows the job.
 void PageFeed::look_for_events() {
   if (Clock::now() - events_at_ >= kBetweenEvents) look(true);
 }
@@ -184,7 +186,7 @@ std::string PageFeed::stack(const std::string& actor) {
   return stack_json(asked_, why_, actor);
 }
 
-/// The actors that were looked at, by their names.
+/// Returns the stacks of the actors that were looked at, by their names.
 std::string PageFeed::known_stacks() const {
   std::string text;
   for (const ActorRow& row : last_.rows) {

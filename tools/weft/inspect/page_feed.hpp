@@ -1,5 +1,5 @@
 #pragma once
-/// PageFeed: looks at a job again and again, for all who look at its page.
+/// PageFeed: looks at a job repeatedly, for all browsers that show its page.
 
 #include <chrono>
 #include <condition_variable>
@@ -15,31 +15,32 @@
 
 namespace weft {
 
-/// A message for those who follow a job.
+/// A message for the followers of a job.
 struct FeedMessage {
   std::uint64_t number = 0;
-  std::string json{};  ///< {"at", "sent_ms", "state"}; without the state where that is as before
+  std::string json{};  ///< {"at", "sent_ms", "state"}; without the state if it is unchanged
 };
 
-/// Thread-safe. Its thread looks four times a second while anybody follows, and else not at all.
-/// When the job has ended, it goes on with what the run folder has of it, or else with what was
-/// seen last.
+/// Thread-safe. Its thread looks four times a second while there is a follower, and otherwise not
+/// at all. When the job has ended, it continues with the contents of the run folder, or else with
+/// the last look.
 class PageFeed {
  public:
-  /// Throws as SnapshotReader::read().
+  /// Throws the errors of SnapshotReader::read().
   explicit PageFeed(SnapshotReader reader);
   ~PageFeed();
   PageFeed(const PageFeed&) = delete;
   PageFeed& operator=(const PageFeed&) = delete;
 
-  /// While it is there, the job is looked at.
+  /// While it lives, the thread looks at the job.
   class Follower {
    public:
     explicit Follower(PageFeed& feed);
     ~Follower();
     Follower(const Follower&) = delete;
     Follower& operator=(const Follower&) = delete;
-    /// The next message, the first of which has the state; absent: none has come within 300 ms.
+    /// Returns the next message; the first one has the state. Absent if none has come within 300
+    /// ms.
     std::optional<FeedMessage> next();
 
    private:
@@ -51,7 +52,8 @@ class PageFeed {
   std::string timeline(std::int64_t after_ns);
   std::string curves();
   std::string metrics();
-  /// The stack of an actor's thread: see stack_json(). Looks at the threads of its process.
+  /// Returns the stack of an actor's thread; see stack_json(). Looks at the threads of the actor's
+  /// process.
   std::string stack(const std::string& actor);
   PageData all();
 
@@ -67,12 +69,12 @@ class PageFeed {
   void add_known_sights(const Snapshot& before);
   std::string known_stacks() const;
 
-  std::mutex mutex_;  // guards all below but the thread
+  std::mutex mutex_;  // guards all following members except the thread
   std::condition_variable changed_;
   SnapshotReader reader_;
   bool from_folder_ = false;
   Snapshot last_;
-  Snapshot asked_;  // has the sights of stack(), by process
+  Snapshot asked_;  // has the results of stack(), by process
   Why why_;
   Clock::time_point events_at_{};
   Clock::time_point sights_at_{};

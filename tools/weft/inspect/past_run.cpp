@@ -15,7 +15,8 @@ enum class Match { none, id, name };
 
 constexpr std::size_t kIdLength = 6;
 
-/// Of "NAME-TIME-ID", where TIME is "20261121-085432" and ID the first six digits.
+/// Matches "NAME-TIME-ID", where TIME is "20261121-085432" and ID is the first six digits of the
+/// job's id.
 Match match(const std::string& folder, const std::string& asked) {
   const auto id = folder.rfind('-');
   if (id == std::string::npos || folder.size() - id - 1 != kIdLength) return Match::none;
@@ -28,7 +29,7 @@ Match match(const std::string& folder, const std::string& asked) {
   return begins_alike ? Match::id : Match::none;
 }
 
-/// Of more digits than the folder's name has.
+/// Whether the folder's job has this id, for an id with more digits than the folder's name has.
 bool has_id(const fs::path& folder, const std::string& asked) {
   try {
     return SnapshotReader::of_folder(folder).read({.processes = false}).job.starts_with(asked);
@@ -50,7 +51,7 @@ std::optional<std::string> find_past_run(const std::string& asked) {
   const char* const home = std::getenv("HOME");
   if (home == nullptr) return {};
   std::optional<std::string> newest;
-  Match best = Match::none;  // a name rather than an id that begins alike
+  Match best = Match::none;  // a name is a better match than the beginning of an id
   fs::file_time_type written{};
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(fs::path(home) / "weft_runs", error)) {

@@ -6,9 +6,9 @@
 
 namespace weft {
 
-/// The newest folder in ~/weft_runs (RunConfig::storage_path's default) of a run whose name is, or
-/// whose job's id begins with, what was asked for; "" asks for the newest of all. Absent: there is
-/// none.
+/// Returns the newest matching folder in ~/weft_runs (RunConfig::storage_path's default). A folder
+/// matches if its run has the name `asked`, or if its job's id begins with `asked`; "" matches all.
+/// Absent if there is none.
 std::optional<std::string> find_past_run(const std::string& asked);
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Adds the subcommands to `inspect`; running one sets `code`, see job.hpp.
+/// Adds the subcommands to `inspect`. Running one sets `code`, see job.hpp.
 void add_inspect_programs(CLI::App& inspect, int& code);
 
 }  // namespace weft

@@ -36,7 +36,8 @@ int export_page(SnapshotReader& reader, const std::string& file) {
   return 0;
 }
 
-/// weft-page lies beside this program, and takes its place. Returns only if it can't be run.
+/// Replaces this program by weft-page, which is in the same folder. Returns only if it can't be
+/// run.
 int become_server(const ServeOptions& options) {
   const std::string program =
       std::filesystem::read_symlink("/proc/self/exe").replace_filename("weft-page");

@@ -42,7 +42,7 @@ TopSize screen_size() {
   return {.lines = size.ws_row, .columns = size.ws_col};
 }
 
-/// The terminal gives each key at once, and shows another screen, until this is destroyed.
+/// While it lives, the terminal passes on each key at once and shows another screen.
 class Screen {
  public:
   Screen() {
@@ -59,7 +59,7 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  /// Writes the lines that differ from those that are there.
+  /// Writes only the lines that differ from those on the screen.
   void show(const std::vector<std::string>& lines) {
     std::string text;
     for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -85,7 +85,7 @@ class Screen {
   std::vector<std::string> shown_;
 };
 
-/// Keys that are pressed within a frame's time; absent: the terminal is gone.
+/// Returns the keys that are pressed within a frame's time. Absent if the terminal is gone.
 std::optional<std::vector<std::string>> read_keys() {
   pollfd in{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   if (::poll(&in, 1, kFrameMs) <= 0) return std::vector<std::string>();
@@ -95,7 +95,7 @@ std::optional<std::vector<std::string>> read_keys() {
   return split_keys(std::string_view(bytes, static_cast<std::size_t>(count)));
 }
 
-/// The signal that ends it; 0: none.
+/// The signal that ends the program; 0: none.
 volatile std::sig_atomic_t ended_by = 0;
 
 int run_live(SnapshotReader& reader, TopUi ui) {
@@ -117,7 +117,7 @@ int run_live(SnapshotReader& reader, TopUi ui) {
   return ended_by == 0 ? 0 : 128 + ended_by;
 }
 
-/// Where there is no terminal that can be written to at a place: one frame.
+/// Shows the frames. On a terminal without cursor control, it shows only one.
 int run_top(SnapshotReader& reader) {
   TopUi ui{.colours = wants_colours()};
   const std::string terminal = variable("TERM");

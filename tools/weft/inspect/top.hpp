@@ -1,11 +1,11 @@
 #pragma once
-/// `weft inspect top`: a job's actors and mesh, live.
+/// `weft inspect top`: a job's actors and mesh, updated live.
 
 #include <CLI/CLI.hpp>
 
 namespace weft {
 
-/// Adds the subcommand to `inspect`; running it sets `code`, see job.hpp.
+/// Adds the subcommand to `inspect`. Running it sets `code`, see job.hpp.
 void add_inspect_top(CLI::App& inspect, int& code);
 
 }  // namespace weft

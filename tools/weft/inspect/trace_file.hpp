@@ -1,5 +1,5 @@
 #pragma once
-/// TraceFile: where a trace is written to.
+/// TraceFile: the file to which a trace is written.
 
 #include <cstdio>
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace weft {
 
-/// Compressed where the name ends with ".gz". What was there is replaced when all is written; an
-/// error leaves it as it was.
+/// The file is compressed if its name ends with ".gz". It replaces an existing file when everything
+/// is written. After an error, the existing file is unchanged.
 class TraceFile {
  public:
-  /// Throws io, as the others do.
+  /// Throws io, as the other functions do.
   explicit TraceFile(const std::string& path);
   ~TraceFile();
 

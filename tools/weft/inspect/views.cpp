@@ -75,7 +75,7 @@ int list_jobs(bool json) {
       SnapshotReader reader = SnapshotReader::of_job(job);
       jobs.push_back(reader.read({.control = false, .steps = true, .metrics = true}));
     } catch (const Error& e) {
-      // It has ended meanwhile, or is only starting.
+      // The job has ended meanwhile or is just starting.
       if (e.code() == Errc::not_found) continue;
       say_unreadable(job, e);
       code = kUnreadable;

@@ -7,11 +7,11 @@
 
 namespace weft {
 
-/// As `ps` and `show`; return the exit code.
+/// Do what `ps` and `show` do. Return the exit code.
 int list_jobs(bool json);
 int show_job(const std::string& job, bool json);
 
-/// Adds the subcommands to `inspect`; running one sets `code`, see job.hpp.
+/// Adds the subcommands to `inspect`. Running one sets `code`, see job.hpp.
 void add_inspect_views(CLI::App& inspect, int& code);
 
 }  // namespace weft

@@ -14,12 +14,13 @@
 namespace weft {
 namespace {
 
-/// A job that goes on moves in this time, unless its steps are long.
+/// A job that isn't hung moves within this time, unless its steps are long.
 constexpr std::chrono::milliseconds kBetweenLooks{50};
 constexpr std::chrono::milliseconds kBetweenLooksAtStopped{300};
-/// Sights of those that wait, of who holds what they wait for, and of who holds what those do.
+/// The number of looks at threads: at those that wait, at the holders of what they wait for, and at
+/// the holders of what these wait for.
 constexpr int kSightsMax = 3;
-/// To find who is slow.
+/// The number of looks that find slow workers.
 constexpr int kSlowLooks = 30;
 constexpr std::chrono::milliseconds kBetweenSlowLooks{10};
 
@@ -38,7 +39,7 @@ void look_for_slow(SnapshotReader& reader, Why& why) {
   find_slow(why, looks);
 }
 
-/// Some process doesn't go on by itself, though it is there.
+/// Whether some process exists but is stopped.
 bool stands(const Snapshot& look) {
   return std::ranges::any_of(look.processes, [](const ProcessState& process) {
     return process.frozen() && !process.gone();
@@ -50,11 +51,11 @@ Why answer(SnapshotReader& reader, const WhyArguments& options) {
   if (!before.live || before.end || !before.held) return explain_ended(before);
   std::this_thread::sleep_for(kBetweenLooks);
   Snapshot now = reader.read({.events = true});
-  if (stands(before) && stands(now)) {  // for a moment, or for long?
+  if (stands(before) && stands(now)) {  // this distinguishes a short stop from a long one
     std::this_thread::sleep_for(kBetweenLooksAtStopped);
     now = reader.read({.events = true});
   }
-  // A first look shows who waits for a lock. A later one looks at its holder.
+  // The first look shows which threads wait for a lock. A later one looks at its holder.
   for (int i = 0; i < kSightsMax; ++i) add_sights(now, worth_a_sight(before, now));
   Why why = explain(before, now, {.patience_s = options.patience_s});
   if (why.verdict == Verdict::well && now.live && !now.over()) look_for_slow(reader, why);

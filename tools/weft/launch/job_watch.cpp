@@ -11,15 +11,15 @@
 namespace weft {
 namespace {
 
-/// Shells and wrappers between the program and its trainer.
+/// The limit on shells and wrappers between the program and its trainer.
 constexpr int kParentsMax = 16;
 
-/// 0 where there is none, or it can't be read.
+/// Returns 0 if there is no parent or it can't be read.
 pid_t parent_of(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
   std::getline(in, text);
-  const auto name_end = text.rfind(')');  // a name may have blanks and parentheses
+  const auto name_end = text.rfind(')');  // a name may contain blanks and parentheses
   if (name_end == text.npos) return 0;
   std::istringstream rest(text.substr(name_end + 1));
   char state = 0;
@@ -49,7 +49,7 @@ bool JobWatch::find() {
       board_.emplace(std::move(board));
       return true;
     } catch (const Error&) {
-      // Another job's that is just beginning or ending.
+      // This board belongs to another job that is just beginning or ending.
     }
   }
   return false;

@@ -1,5 +1,5 @@
 #pragma once
-/// JobWatch: finds the job of a program, and reads from its board how far it is.
+/// JobWatch: finds the job of a program, and reads from its board how far the job is.
 
 #include <sys/types.h>
 
@@ -15,7 +15,7 @@ class JobWatch {
  public:
   explicit JobWatch(pid_t program) : program_(program) {}
 
-  /// Nothing while the program, or a process that it has started, has no job that runs.
+  /// Absent if neither the program nor a process that it has started has a running job.
   std::optional<JobGlance> look();
 
  private:

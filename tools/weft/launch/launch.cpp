@@ -30,13 +30,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// As timeout(1).
+/// The exit code is that of timeout(1).
 constexpr int kTimedOut = 124;
 constexpr std::chrono::milliseconds kStatusEvery{200};
 
 std::atomic<bool> size_has_changed{false};
 
-/// One start of the program, up to its end.
+/// One execution of the program, from its start to its end.
 class Run {
  public:
   Run(const LaunchOptions& options, Output& output, Timeout& timeout)
@@ -101,7 +101,7 @@ class Run {
   Clock::time_point next_status_ = Clock::now() + kStatusEvery;
 };
 
-/// The last line of a job that failed: why, and where to look.
+/// Prints the last line about a failed job: why it failed, and where to look.
 void say_first_cause(const ReportedEnd& end) {
   if (end.message.empty()) return;
   const std::string place = end.folder.empty() ? "" : shell_word(visible(end.folder));

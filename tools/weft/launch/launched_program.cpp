@@ -20,11 +20,12 @@ namespace {
 constexpr int kCannotStart = 127;
 constexpr std::array kCaughtSignals = {SIGINT, SIGTERM, SIGHUP};
 
-/// Handlers reach only what is static.
+/// It is static because a signal handler has no other access to it.
 std::atomic<pid_t> program_pid{0};
 
-/// What a terminal sends (Ctrl-C) comes from the kernel and has reached the program too, which is
-/// in the same process group; but for the hangup, that only the leader of the session gets.
+/// A signal from a terminal (Ctrl-C) comes from the kernel. It has reached the program too, which
+/// is in the same process group, so it isn't passed on. The hangup is an exception, because only
+/// the leader of the session gets it.
 void pass_on(int signal, siginfo_t* info, void*) {
   const int saved = errno;
   const bool of_terminal = info->si_code > 0;
@@ -40,8 +41,8 @@ bool is_ignored(int signal) {
   return action.sa_handler == SIG_IGN;
 }
 
-/// Signals that are ignored stay so (nohup), here and in the program; but for that of a child's
-/// end, which nobody could wait for then.
+/// Ignored signals stay ignored (nohup), here and in the program. SIGCHLD is an exception, because
+/// the end of a child couldn't be waited for then.
 void catch_signals() {
   struct sigaction action {};
   action.sa_sigaction = pass_on;
@@ -57,12 +58,12 @@ void catch_signals() {
   ::_exit(kCannotStart);
 }
 
-/// The child's code between vfork and exec, in the memory of this process, which waits. The signals
-/// caught are blocked.
+/// The child's code between vfork and exec. It runs in the memory of this process, which waits. The
+/// caught signals are blocked.
 [[noreturn]] void become(char** words, const std::string& folder, const Replacements& replacements,
                          pid_t launcher, const sigset_t& mask) {
-  // Workers end with their trainer at once, also those that are stopped. SIGTERM would give them
-  // run.grace_s for a checkpoint, of which nobody who killed the launcher alone would know.
+  // Workers end at once with their trainer, even stopped ones. SIGTERM would give them run.grace_s
+  // for a checkpoint, which someone who killed only the launcher wouldn't know.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launcher) ::_exit(kCannotStart);
   for (const int signal : kCaughtSignals) {
@@ -77,7 +78,8 @@ void catch_signals() {
 
 }  // namespace
 
-/// No signal gets lost: those that come before the program's pid is known wait until it is.
+/// No signal gets lost: signals that arrive before the program's pid is known are blocked until it
+/// is.
 LaunchedProgram::LaunchedProgram(const std::vector<std::string>& command, const std::string& folder,
                                  const Replacements& replacements) {
   std::vector<char*> words;

@@ -10,26 +10,28 @@
 
 namespace weft {
 
-/// Descriptors that take the place of the program's own: {this process's, the program's}.
+/// Descriptors that replace the program's own: {this process's, the program's}.
 using Replacements = std::vector<std::pair<int, int>>;
 
-/// One at a time. From the start on, signals that ask this process to end go to the program.
+/// Only one may exist at a time. From its start on, signals that ask this process to end are passed
+/// on to the program.
 class LaunchedProgram {
  public:
-  /// Runs `words` in `folder` ("": this one). Throws io where it can't fork; a program that can't
-  /// be started says so on stderr and ends with 127.
+  /// Runs `words` in `folder` ("": the current one). Throws io if it can't fork. A program that
+  /// can't be started prints the reason on stderr and ends with 127.
   LaunchedProgram(const std::vector<std::string>& words, const std::string& folder,
                   const Replacements& replacements);
-  /// Reaps it, once it has ended.
+  /// Reaps the program after it has ended.
   ~LaunchedProgram();
   LaunchedProgram(const LaunchedProgram&) = delete;
   LaunchedProgram& operator=(const LaunchedProgram&) = delete;
 
   pid_t pid() const { return pid_; }
-  /// Becomes readable when it has ended.
+  /// Becomes readable when the program has ended.
   int pidfd() const { return pidfd_; }
   void send(int signal) const;
-  /// Waits for its end, and leaves it unreaped: its pid may become another's then.
+  /// Waits for the program's end, and leaves it unreaped, because its pid may become that of
+  /// another process afterwards.
   siginfo_t wait() const;
 
  private:
@@ -37,7 +39,7 @@ class LaunchedProgram {
   int pidfd_;
 };
 
-/// The exit code of a shell: 128 + signal where it was killed.
+/// Returns the exit code that a shell would give: 128 + signal if the program was killed.
 int exit_code(const siginfo_t& ended);
 
 }  // namespace weft

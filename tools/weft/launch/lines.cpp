@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kWorker = "[worker ";
 /// A longer line is shown in pieces.
 constexpr std::size_t kLineBytesMax = 65536;
-/// Red is left to errors, black and white to the terminal.
+/// Red is reserved for errors, black and white for the terminal.
 constexpr int kColours[] = {36, 33, 35, 32, 34, 96};
 
 struct Tagged {
@@ -33,7 +33,7 @@ Tagged split(std::string_view line) {
 
 }  // namespace
 
-/// `line` without its newline.
+/// `line` has no newline.
 std::string Lines::show(std::string_view line) const {
   const Tagged tagged = split(line);
   const auto& only = options_.only;

@@ -16,7 +16,7 @@ namespace {
 constexpr int kWorkersMax = 256;
 
 void add_process_options(CLI::App& launch, LaunchOptions& options) {
-  // One value for each time that it is given, so that the program's words stay its own.
+  // Each occurrence takes only one value, so that the words of the program aren't taken.
   launch.add_option("--env", options.environment, "NAME=value for the program; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
@@ -70,7 +70,7 @@ void check_environment(const std::vector<std::string>& environment) {
   }
 }
 
-/// In MPI the programs share a world; weft's workers all run one loop of one program.
+/// In MPI the programs share a world, but weft's workers all run one loop of one program.
 void refuse_several_programs(const std::vector<std::string>& command) {
   if (std::ranges::find(command, ":") == command.end()) return;
   fail(
@@ -115,7 +115,7 @@ void add_options(CLI::App& launch, LaunchOptions& options) {
   add_job_options(launch, options);
   add_process_options(launch, options);
   add_output_options(launch, options);
-  // As mpirun: what follows the program's name is the program's.
+  // As with mpirun, everything after the program's name belongs to the program.
   launch.positionals_at_end();
   launch.add_option("command", options.command, "the program and its arguments")
       ->required()

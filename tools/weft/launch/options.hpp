@@ -1,5 +1,5 @@
 #pragma once
-/// What `weft launch` is asked for.
+/// The options of `weft launch`.
 
 #include <optional>
 #include <string>
@@ -11,46 +11,46 @@
 namespace weft {
 
 struct LaunchOptions {
-  // Of the job; they go before what the program asks for.
+  // The following options are for the job. They take precedence over the program's own.
   std::optional<int> workers{};
-  int chips = 0;  ///< per worker; 0: as the program says
+  int chips = 0;  ///< per worker; 0: the program decides
   std::string topology{};
   std::string mesh{};
   std::optional<int> max_failures{};
   std::string resume{};
-  // Of the processes.
+  // The following options are for the processes.
   std::vector<std::string> environment{};  ///< "NAME=value"
-  std::string folder{};                    ///< in which the program starts; "": this one
+  std::string folder{};                    ///< in which the program starts; "": the current one
   std::string bind{"none"};
   bool report_bindings = false;
   double timeout_s = 0;  ///< 0: none
   bool dry_run = false;
-  // Of the output.
+  // The following options are for the output.
   bool tag_output = false;
   std::vector<int> only{};
   std::string log_dir{};
   bool timestamps = false;
   bool no_progress = false;
-  double steps = 0;  ///< that the job is to make, for the time left; 0: not known
+  double steps = 0;  ///< steps that the job is to make, to show the remaining time; 0: unknown
 
   std::vector<std::string> command{};
 
-  /// Whether the program's output is to be read line by line.
+  /// Whether the program's output must be read line by line.
   bool reads_lines() const { return tag_output || timestamps || !only.empty() || !log_dir.empty(); }
 };
 
-/// Adds those of the job.
+/// Adds the options for the job.
 void add_job_options(CLI::App& launch, LaunchOptions& options);
-/// Adds all of them to the subcommand.
+/// Adds all options to the subcommand.
 void add_options(CLI::App& launch, LaunchOptions& options);
 
-/// Throws invalid_argument, naming the option, for what no program could run with.
+/// Throws invalid_argument, naming the option, for values with which no program can run.
 void check(const LaunchOptions& options);
 
-/// The variables that the program gets, by name.
+/// Returns the variables that the program gets, by name.
 std::vector<std::pair<std::string, std::string>> variables_of(const LaunchOptions& options);
 
-/// The command line that does by a shell what `weft launch` would do.
+/// Returns a shell command line that does what `weft launch` would do.
 std::string shell_text(const LaunchOptions& options);
 
 }  // namespace weft

@@ -20,12 +20,12 @@
 namespace weft {
 namespace {
 
-/// What an ended program has left is in the channel's buffer; what comes after that is of
-/// processes that it has left running.
+/// The limit on blocks that are read after the program's end. Its remaining output is in the
+/// channel's buffer; later output comes from processes that it has left running.
 constexpr int kBlocksLeftMax = 64;
 constexpr std::size_t kWidthUnknown = 80;
 
-/// "12:30:01.250 ".
+/// Returns a text such as "12:30:01.250 ".
 std::string time_of_day() {
   const auto now = std::chrono::system_clock::now();
   const auto in_second =
@@ -118,7 +118,7 @@ bool Output::has_status() const {
 
 void Output::status(std::string_view line) {
   for (const auto& stream : streams_) {
-    // Behind output that waits for a slow terminal the line would be old.
+    // If output waits for a slow terminal, the status line would be outdated when it is shown.
     if (!stream->has_screen || !stream->outlet.empty()) continue;
     stream->outlet.write(screen_.status(line));
     return;

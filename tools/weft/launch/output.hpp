@@ -1,5 +1,5 @@
 #pragma once
-/// Output: what a launched program prints, and the progress line below it.
+/// Output: the output of a launched program, and the progress line below it.
 
 #include <chrono>
 #include <fstream>
@@ -18,10 +18,10 @@
 
 namespace weft {
 
-/// Files of lines by writer, in a folder.
+/// A folder with one file of lines per writer.
 class LineLog {
  public:
-  /// Makes the folder. Throws io, naming it.
+  /// Makes the folder. Throws io, naming the folder.
   explicit LineLog(std::string folder);
   void add(int worker, const std::string& time, std::string_view line);
 
@@ -30,31 +30,32 @@ class LineLog {
   std::map<int, std::ofstream> files_;  // by worker; -1: the program
 };
 
-/// Streams that no option is about stay the program's own, as if it ran without a launcher.
+/// The streams of a program. A stream that no option concerns is left to the program, as if it ran
+/// without a launcher.
 class Output {
  public:
-  /// Throws io for --log-dir.
+  /// Throws io if the folder of --log-dir can't be made.
   explicit Output(const LaunchOptions& options);
 
   /// Opens channels for one start of the program.
   Replacements open();
-  /// After the start.
+  /// Must be called after the start.
   void started();
-  /// Whether there is a terminal for status(), and this process is in its foreground.
+  /// Whether there is a terminal for status() and this process is in its foreground.
   bool has_status() const;
-  /// The line below the output; "" for none.
+  /// Sets the line below the output; "": none.
   void status(std::string_view line);
-  /// Columns of the terminal.
+  /// Returns the number of columns of the terminal.
   std::size_t width() const;
   void resized() const;
 
   void add_to(std::vector<pollfd>& waits) const;
-  /// Passes on what has come.
+  /// Passes on the available output.
   void serve();
-  /// Passes on all that the ended program has left, and removes the status line.
+  /// Passes on all remaining output of the ended program, and removes the status line.
   void finish();
-  /// Ends a line that the program has begun on stderr's terminal, as by a progress bar: what is
-  /// said next has a line of its own.
+  /// Ends a line that the program has begun on stderr's terminal, such as a progress bar, so that
+  /// the next message has a line of its own.
   void end_line();
 
  private:
@@ -63,7 +64,7 @@ class Output {
     std::unique_ptr<Lines> lines;
     Outlet outlet;
     bool has_screen;
-    bool in_line = false;  ///< what was shown last has not ended its line
+    bool in_line = false;  ///< the output shown so far ends within a line
   };
   void add_stream(std::vector<int> streams);
   bool pass(Stream& stream);

@@ -40,7 +40,8 @@ ProgramStream::~ProgramStream() {
   if (reader_ >= 0) ::close(reader_);
 }
 
-/// The terminal behind it makes what a terminal makes of newlines.
+/// Opens a pseudo terminal. It passes newlines through, because the real terminal behind it
+/// converts them.
 void ProgramStream::open_terminal() {
   termios settings{};
   winsize size{};
@@ -72,7 +73,7 @@ bool ProgramStream::read(std::string& text) {
     return true;
   }
   if (count < 0 && errno == EINTR) return true;
-  // A pseudo terminal whose other end is closed gives EIO.
+  // A pseudo terminal whose other end is closed returns EIO.
   if (count == 0 || errno != EAGAIN) ::close(std::exchange(reader_, -1));
   return false;
 }

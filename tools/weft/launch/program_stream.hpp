@@ -8,30 +8,32 @@
 
 namespace weft {
 
-/// Whether both descriptors are of one file: what is written to them has an order.
+/// Whether both descriptors belong to the same file, so that data written to them has an order.
 bool is_same_file(int a, int b);
 
-/// Between the program and the file of this process that it would have written to: a pseudo
-/// terminal where that is a terminal, so that the program prints as it would there, else a pipe.
+/// A channel between the program and the file of this process to which it would have written. It is
+/// a pseudo terminal if that file is a terminal, so that the program prints the same as there.
+/// Otherwise it is a pipe.
 class ProgramStream {
  public:
-  /// `streams`: of stdout (1) and stderr (2), those that it replaces; both have to be one file.
-  /// Throws io.
+  /// `streams` are the streams that it replaces: stdout (1), stderr (2) or both. Both must belong
+  /// to the same file. Throws io.
   explicit ProgramStream(std::vector<int> streams);
   ~ProgramStream();
   ProgramStream(const ProgramStream&) = delete;
   ProgramStream& operator=(const ProgramStream&) = delete;
 
-  /// For the program's start.
+  /// Adds the program's end, for the program's start.
   void add_to(Replacements& replacements) const;
-  /// To be called after that: the end of the stream is the program's to decide.
+  /// Must be called after the start. It closes this process's copy of the program's end, so that
+  /// the stream ends when the program closes its own.
   void let_go();
 
-  /// -1 after the end.
+  /// Returns -1 after the end.
   int fd() const { return reader_; }
-  /// Appends what has come, at most 64 KiB; false if there is nothing now.
+  /// Appends available output, at most 64 KiB. Returns false if there is none now.
   bool read(std::string& text);
-  /// After the terminal's size has changed.
+  /// Must be called after the terminal's size has changed.
   void take_size() const;
 
  private:

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// Over which the rate is taken.
+/// The period over which the rate is computed.
 constexpr std::chrono::seconds kWindow{5};
 
 std::string rate_text(double rate) {
@@ -31,7 +31,7 @@ std::string time_left(double seconds) {
 }  // namespace
 
 void Progress::add(const JobGlance& glance, Clock::time_point now) {
-  // A program that was started again, or another job of it.
+  // The program was started again, or this is another job of it.
   if (!samples_.empty() && glance.step < samples_.back().step) samples_.clear();
   last_ = glance;
   samples_.push_back({now, glance.step});

@@ -1,5 +1,5 @@
 #pragma once
-/// The one line that says how far a job is.
+/// The line that shows how far a job is.
 
 #include <chrono>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// A job at one moment, as its board shows it.
+/// The state of a job at one moment, as its board shows it.
 struct JobGlance {
   std::string name;
   std::uint64_t step = 0;
@@ -17,17 +17,17 @@ struct JobGlance {
   std::optional<double> loss{};  ///< the last one reported
 };
 
-/// Makes the line of glances, of which the latest few seconds give the rate.
+/// Makes the progress line from glances. Those of the last few seconds determine the rate.
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `steps`: that the job is to make; 0: not known.
+  /// `steps` is the number of steps that the job is to make; 0: unknown.
   explicit Progress(double steps) : steps_(steps) {}
 
   void add(const JobGlance& glance, Clock::time_point now);
-  /// "digits  step 2851  890 steps/s  loss 0.31  16 chips  ETA 0:41", cut to `width` columns; ""
-  /// where there was no glance.
+  /// Returns a line such as "digits  step 2851  890 steps/s  loss 0.31  16 chips  ETA 0:41", cut to
+  /// `width` columns; "" if there was no glance.
   std::string line(std::size_t width) const;
 
  private:

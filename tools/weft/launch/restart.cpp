@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-/// Workers end with their trainer, at once.
+/// How long to wait for the workers' end. They end with their trainer, at once.
 constexpr std::chrono::seconds kWorkersEnd{10};
 
 std::optional<std::string> job_of(pid_t trainer) {
@@ -28,21 +28,21 @@ std::optional<std::string> job_of(pid_t trainer) {
     try {
       if (Board::open(job, true).header().trainer_pid == trainer) return job;
     } catch (const Error&) {
-      // Another job's that is just beginning or ending.
+      // This board belongs to another job that is just beginning or ending.
     }
   }
   return {};
 }
 
-/// Whether the program ended as by a fault or the OOM killer, not because somebody asked it to.
+/// Whether the program ended by a fault or the OOM killer, rather than by a request.
 bool was_lost(const siginfo_t& ended) {
   if (ended.si_code == CLD_EXITED) return false;
   return ended.si_status != SIGINT && ended.si_status != SIGTERM && ended.si_status != SIGHUP &&
          ended.si_status != SIGQUIT;
 }
 
-/// The job of a dead trainer goes, unless it was to be kept for a rescue; its run folder keeps what
-/// explains its end.
+/// Removes the job of a dead trainer, unless it must be kept for a rescue. Its run folder keeps the
+/// files that explain its end.
 void bury_job_of(pid_t trainer) {
   const std::optional<std::string> job = job_of(trainer);
   if (!job) return;
@@ -50,7 +50,7 @@ void bury_job_of(pid_t trainer) {
   if (remains && remains->life == JobLife::dead) (void)remove_remains(*remains);
 }
 
-/// Writes the reports that the trainer had not written yet. Without them the run is still saved.
+/// Writes the reports that the trainer had not yet written. If that fails, the run is still saved.
 void keep_reports(const JobRemains& remains, std::uint64_t step) {
   try {
     const std::string run_dir = Board::open(remains.job, true).header().run_dir;
@@ -63,7 +63,7 @@ void keep_reports(const JobRemains& remains, std::uint64_t step) {
   }
 }
 
-/// The file of the note; "" where the job's board can't be read.
+/// Returns the file of the note; "" if the job's board can't be read.
 std::string note_rescue(const std::string& job, const CheckpointEntry& saved) {
   try {
     const std::string note = rescue_note_in(Board::open(job, true).header().run_dir);

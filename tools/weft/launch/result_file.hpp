@@ -1,5 +1,5 @@
 #pragma once
-/// ResultFile: how the job of a launched program ended.
+/// ResultFile: receives how the job of a launched program ended.
 
 #include <string>
 #include <string_view>
@@ -13,8 +13,8 @@ struct ReportedEnd {
   std::string message{};  ///< one line
 };
 
-/// A file in memory into which the program writes it. It has a path as long as this process lives,
-/// so that nothing is left however this process ends.
+/// A file in memory into which the program writes the cause. Its path exists as long as this
+/// process lives, so no file remains, however this process ends.
 class ResultFile {
  public:
   ResultFile();
@@ -29,8 +29,8 @@ class ResultFile {
   int fd_;
 };
 
-/// What a program has written: lines with the code, the folder and the message; those after the
-/// code may be missing.
+/// Parses the lines that a program has written: the code, the folder and the message. The lines
+/// after the code may be missing.
 ReportedEnd parse_reported_end(std::string_view text);
 
 }  // namespace weft

@@ -6,8 +6,9 @@
 
 namespace weft {
 
-/// Says what to write to the terminal. The status line is erased before output and drawn again
-/// after it, but for output that has not ended its line: the cursor stays there then.
+/// Computes what to write to the terminal. The status line is erased before output and drawn again
+/// after it. If the output hasn't ended its line, the status line isn't drawn, because the cursor
+/// must stay there.
 class Screen {
  public:
   std::string print(std::string_view output) {
@@ -17,7 +18,7 @@ class Screen {
     in_line_ = output.back() != '\n';
     return text + draw();
   }
-  /// "" for none.
+  /// "" shows no line.
   std::string status(std::string_view line) {
     if (line == status_) return {};
     std::string text = erase();

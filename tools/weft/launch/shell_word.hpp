@@ -1,12 +1,12 @@
 #pragma once
-/// Words as a shell reads them.
+/// Words quoted for a shell.
 
 #include <string>
 #include <string_view>
 
 namespace weft {
 
-/// The word itself where a shell would take it as it stands, else in single quotes.
+/// Returns the word itself if a shell would take it unchanged, else the word in single quotes.
 inline std::string shell_word(std::string_view word) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";

@@ -1,5 +1,5 @@
 #pragma once
-/// Timeout: how a program ends whose time is over.
+/// Timeout: ends a program whose time is over.
 
 #include <chrono>
 #include <csignal>
@@ -7,13 +7,13 @@
 
 namespace weft {
 
-/// SIGTERM at first: the job saves what it has, for which it has 25 seconds. A second one cancels
-/// it. SIGKILL ends what doesn't listen.
+/// The first SIGTERM gives the job 25 seconds to save its state. A second SIGTERM cancels the job.
+/// SIGKILL ends a program that doesn't react.
 class Timeout {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `seconds` = 0: never.
+  /// `seconds` = 0 means no timeout.
   Timeout(double seconds, Clock::time_point begin) {
     if (seconds > 0) {
       next_ = begin +
@@ -21,10 +21,10 @@ class Timeout {
     }
   }
 
-  /// When due() has something to say.
+  /// The time of the next signal.
   std::optional<Clock::time_point> deadline() const { return next_; }
   bool is_over() const { return stage_ > 0; }
-  /// The signal to send now, if any.
+  /// Returns the signal to send now, if any.
   std::optional<int> due(Clock::time_point now) {
     if (!next_ || now < *next_) return {};
     const bool is_last = ++stage_ == 3;

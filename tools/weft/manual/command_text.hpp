@@ -1,5 +1,5 @@
 #pragma once
-/// The commands and options of a program as text, from which completions and man pages are made.
+/// The commands and options of a program as text. Completions and man pages are made from it.
 
 #include <string>
 #include <vector>
@@ -9,11 +9,11 @@
 namespace weft {
 
 struct OptionText {
-  std::vector<std::string> names{};  ///< "-n", "--workers"; of a positional its name alone
+  std::vector<std::string> names{};  ///< "-n", "--workers"; for a positional, only its name
   std::string description{};
   bool is_positional = false;
-  std::string value{};                 ///< what it takes, as "N"; "" for a flag
-  std::vector<std::string> choices{};  ///< the only values
+  std::string value{};                 ///< name of the value that it takes, "N"; "" for a flag
+  std::vector<std::string> choices{};  ///< the only permitted values
 
   bool takes_folder() const { return value == "FOLDER"; }
 };
@@ -28,7 +28,7 @@ struct CommandText {
   std::string name() const { return path.substr(path.rfind(' ') + 1); }
 };
 
-/// Of all that isn't hidden.
+/// Describes everything that isn't hidden.
 CommandText describe(const CLI::App& app, const std::string& path);
 
 }  // namespace weft

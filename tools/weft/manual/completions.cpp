@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// In single quotes, as bash, zsh and fish all take it.
+/// Quotes the text in single quotes, in a form that bash, zsh and fish all accept.
 std::string quote(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -31,7 +31,7 @@ std::string words_of(const CommandText& command) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// The loop by which both bash and zsh find the command that a line has come to.
+/// Returns the loop by which both bash and zsh find the command at which a line has arrived.
 std::string walk(const CommandText& program) {
   std::string text = "    case \"$at $word\" in\n";
   each(program, [&](const CommandText& command) {
@@ -41,7 +41,7 @@ std::string walk(const CommandText& program) {
   return text + "    esac\n";
 }
 
-/// Cases by command and the word before: an option that takes a value.
+/// Returns cases by command and previous word, for options that take a value.
 std::string values(const CommandText& program, const char* choices, const char* folders) {
   std::string text;
   each(program, [&](const CommandText& command) {
@@ -87,7 +87,7 @@ std::string for_bash(const CommandText& program) {
          "complete -o default -F _weft weft\n";
 }
 
-/// "name:description", in which a colon of the name would need a backslash.
+/// Returns "name:description". A colon in the name would need a backslash.
 std::string described(const std::string& name, const std::string& description) {
   return ' ' + quote(name + ':' + description);
 }
@@ -126,7 +126,7 @@ std::string for_zsh(const CommandText& program) {
          "_weft \"$@\"\n";
 }
 
-/// The words of a command that stand on a line before its own ones.
+/// Returns the condition that a line contains the words of the command before its own ones.
 std::string fish_condition(const CommandText& command, const CommandText& program) {
   std::string text;
   std::string rest = command.path.substr(program.path.size());

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// `shell`: bash, zsh or fish. Throws invalid_argument for another one.
+/// `shell` is bash, zsh or fish. Throws invalid_argument for another one.
 std::string completions(const CommandText& program, const std::string& shell);
 
 }  // namespace weft

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// Text as roff shows it, whatever it begins with.
+/// Escapes text so that roff shows it unchanged, whatever it begins with.
 std::string plain(const std::string& text) {
   std::string roff;
   for (const char c : text) {
@@ -57,7 +57,7 @@ std::string entry(const OptionText& option) {
   return text + '\n';
 }
 
-/// Lines that begin with blanks stand as they are; others are filled.
+/// Lines that begin with blanks stay unchanged; other lines are filled.
 std::string notes(const std::string& footer) {
   std::string text;
   bool is_verbatim = false;
@@ -76,7 +76,8 @@ std::string notes(const std::string& footer) {
   return text;
 }
 
-/// The blocks of a footer, which empty lines part: those of examples, or all others.
+/// Returns blocks of a footer, which are separated by empty lines: those with examples, or all
+/// others.
 std::string blocks(const std::string& footer, bool of_examples) {
   constexpr std::string_view kExamples = "Examples:\n";
   std::string text;

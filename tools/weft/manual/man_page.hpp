@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// The page of one command: "weft-launch" for "weft launch". `version`: of weft.
+/// Returns the page of one command: "weft-launch" for "weft launch". `version` is weft's.
 std::string man_page(const CommandText& command, const std::string& version);
 
-/// "weft-launch": the page's name without its section.
+/// Returns the page's name without its section, "weft-launch".
 std::string man_name(const CommandText& command);
 
 }  // namespace weft

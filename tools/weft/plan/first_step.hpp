@@ -1,5 +1,5 @@
 #pragma once
-/// `weft plan -- ./program`: what a program's first step would run, before anything trains.
+/// `weft plan -- ./program`: shows what a program's first step would run, before any training.
 
 #include <cstdint>
 #include <optional>
@@ -23,24 +23,24 @@ struct FirstStep {
   double compile_seconds = 0;
 };
 
-/// A contradiction: no first step comes of it.
+/// The exit code if contradictions prevent the first step.
 inline constexpr int kRefused = 3;
 
-/// Runs the program up to its first step. Sets `code`, and returns nothing, where none came of it:
-/// what the program says is on stderr then.
+/// Runs the program up to its first step. If it reaches none, sets `code` and returns nothing; the
+/// program's output is then on stderr.
 std::optional<FirstStep> trace_first_step(const LaunchOptions& options, int& code);
 
-/// What the host has for it.
+/// The resources that the host has for the step.
 struct HostRoom {
   std::uint64_t shm_free_bytes = 0;
   HostSpeed speed{};
   std::string compile_cache{};  ///< WEFT_COMPILE_CACHE
 };
 
-/// The contradictions between the step and the host; none: it can run.
+/// Returns the contradictions between the step and the host. If there are none, the step can run.
 std::vector<std::string> contradictions(const FirstStep& step, const HostRoom& room);
 
-/// All of it for people; as weft.plan/1 for programs.
+/// to_text() returns everything as text for people, to_json() as weft.plan/1 for programs.
 std::string to_text(const FirstStep& step, const HostRoom& room);
 std::string to_json(const FirstStep& step, const HostRoom& room);
 

@@ -22,16 +22,17 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr double kSeconds = 0.008;  // of each try
 constexpr double kWarmSeconds = 0.01;
 constexpr std::size_t kTries = 4;
-/// All three arrays together, from the smallest on.
+/// The smallest size of all three arrays together.
 constexpr std::int64_t kLeastBytes = 32 << 10;
 constexpr std::int64_t kMostBytes = 128 << 20;
 constexpr std::int64_t kNextSize = 4;
-constexpr int kSteps = 4096;  // multiply-adds of a chain in a call
-/// So many at once, as the loops are unrolled, that none waits for its own last step. They begin
-/// with different numbers, or a compiler would make them one.
+constexpr int kSteps = 4096;  // multiply-adds of a chain in one call
+/// The number of chains that run at once, since the loops are unrolled. With this many, none waits
+/// for its own last step. They begin with different numbers, because a compiler would merge equal
+/// ones.
 constexpr int kChains = 8;
 
-/// What a function does in a call: multiplications and additions, and a result that is used.
+/// The work of a function in one call: multiplications and additions, and a result that is used.
 struct Work {
   float (*run)() = nullptr;
   double flops = 0;
@@ -143,7 +144,7 @@ Adder adder() {
   return add_plain;
 }
 
-/// How often a second the call is made; `seconds`: how long it is tried.
+/// Returns the calls per second; `seconds` is how long it is tried.
 template <typename Call>
 double rate_of(Call& call, double seconds) {
   const auto begin = SteadyClock::now();
@@ -157,8 +158,8 @@ double rate_of(Call& call, double seconds) {
   return count / took.count();
 }
 
-/// Of all threads together, in the best try; in each they begin at once. `make()` gives what a
-/// thread calls.
+/// Returns the calls per second of all threads together, in the best try. In each try all threads
+/// begin at once. `make()` returns the function that a thread calls.
 template <typename Make>
 double calls_per_second(int threads, const Make& make) {
   std::barrier begins(threads);
@@ -223,8 +224,8 @@ ChipLimits measure_limits(int chips, int cores, std::int64_t bytes) {
   for (std::int64_t size = kLeastBytes; size <= most; size *= kNextSize) {
     limits.memory.push_back({size, bytes_per_second(threads, size) / threads});
   }
-  measure_flops();  // others may have had the cores at that time
-  // What fits where there is room for more is no slower.
+  measure_flops();  // other programs may have used the cores at the first measurement
+  // Data that also fits where there is more room is no slower for being smaller.
   for (std::size_t i = limits.memory.size() - 1; i > 0; --i) {
     double& smaller = limits.memory[i - 1].bytes_per_s;
     smaller = std::max(smaller, limits.memory[i].bytes_per_s);

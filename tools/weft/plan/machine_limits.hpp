@@ -1,5 +1,5 @@
 #pragma once
-/// What this machine can do at most, measured: the limits beside which a profile is shown.
+/// Measures the limits of this machine, with which a profile is compared.
 
 #include <cstdint>
 
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// Of each of `chips` chips while it has one of `cores` cores. As many threads as can run at once
-/// do the same: multiply and add in registers; then read two arrays and write their sum to a third,
-/// with arrays of several sizes, up to `bytes` for the three. The best of some tries, in less than
-/// a second.
+/// Returns the limits of each of `chips` chips while it has one of `cores` cores. As many threads
+/// as can run at once do the same work. First they multiply and add in registers. Then they read
+/// two arrays and write their sum to a third, for several array sizes up to `bytes` for all three.
+/// The best of some tries counts. It takes less than a second.
 ChipLimits measure_limits(int chips, int cores, std::int64_t bytes);
 
 }  // namespace weft

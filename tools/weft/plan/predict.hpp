@@ -1,5 +1,6 @@
 #pragma once
-/// What a collective costs between chips of one host, by its traffic and the speed of memory.
+/// Predicts the cost of a collective between chips of one host, from its traffic and the speed of
+/// memory.
 
 #include <cstdint>
 
@@ -12,10 +13,10 @@ struct HostSpeed {
   int cores = 1;
 };
 
-/// Measures a copy that doesn't fit into caches; some milliseconds.
+/// Measures a copy that doesn't fit into caches. It takes some milliseconds.
 HostSpeed measure_host(int cores);
 
-/// A round costs a hand-over between cores; chips that share a core take turns.
+/// A round costs one hand-over between cores. Chips that share a core take turns.
 double predicted_seconds(const CollectiveSummary& collective, int group, int chips,
                          const HostSpeed& speed);
 

@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-/// As events have it.
+/// Returns the half of the fingerprint that events contain.
 std::uint64_t low_half(const std::string& fingerprint) {
   std::uint64_t low = 0;
   const std::size_t begin = fingerprint.size() - std::min<std::size_t>(fingerprint.size(), 16);
@@ -29,7 +29,8 @@ std::uint64_t low_half(const std::string& fingerprint) {
   return low;
 }
 
-/// The program that was asked for, or the one whose runs took longest, first ones aside.
+/// Returns the program that was asked for, or the one whose runs took longest, not counting first
+/// runs.
 JobProgram choose_program(const Snapshot& job, const ProfileOptions& options) {
   const std::vector<JobProgram> programs = programs_of(read_program_list(job.header.run_dir));
   const std::map<std::uint64_t, std::int64_t> times = run_times(job);
@@ -47,7 +48,7 @@ JobProgram choose_program(const Snapshot& job, const ProfileOptions& options) {
   return *chosen;
 }
 
-/// Throws not_found where the job has left no events.
+/// Throws not_found if the job has left no events.
 void expect_events(const Snapshot& job) {
   if (!job.rings.empty()) return;
   if (job.live) fail(Errc::not_found, "there is no black box of this job that can be read");
@@ -62,7 +63,7 @@ void expect_events(const Snapshot& job) {
   fail(Errc::not_found, "{}/box.bin can't be read", incident_in(job.header.run_dir));
 }
 
-/// Of a step of the plan.
+/// Returns the largest number of bytes that a step of the plan moves.
 std::int64_t most_bytes(const Plan& plan, const Mesh& mesh) {
   std::int64_t most = 0;
   for (const StepCost& cost : step_costs(plan, mesh)) most = std::max(most, cost.bytes());
@@ -76,7 +77,7 @@ ChipLimits limits_of(const Snapshot& job, const ProfileOptions& options, const P
   const bool given = options.gflops > 0 && options.gbytes > 0;
   ChipLimits limits;
   if (!given) {
-    // A plan without a mesh is one chip's, but all workers run theirs at once.
+    // A plan without a mesh is for one chip, but all workers run their plans at once.
     const int chips = std::max(job.header.num_chips, 1);
     limits = measure_limits(chips, usable_cores(), most_bytes(plan, mesh));
   }

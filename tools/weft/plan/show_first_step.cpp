@@ -20,12 +20,12 @@ using Json = nlohmann::json;
 
 constexpr std::ptrdiff_t kLargestCount = 5;
 
-/// One kind of collective of one size over the same axes, and how often a step has it.
+/// Collectives of the same kind and size over the same axes, and how often a step has them.
 struct Collectives {
   CollectiveSummary first;
   int count = 0;
   int group = 1;
-  double seconds = 0;  ///< of all
+  double seconds = 0;  ///< of all of them
 };
 
 int group_size(const Plan& plan, const std::vector<std::string>& axes) {
@@ -98,7 +98,7 @@ std::string collectives_table(const FirstStep& step, const HostRoom& room) {
                      time_text(seconds), room.speed.copy_bytes_per_second / 1e9);
 }
 
-/// For each axis, the groups of chips that meet over it.
+/// Returns, for each axis, the groups of chips that communicate over it.
 std::string groups_text(const Mesh& mesh) {
   std::string text;
   for (std::size_t i = 0; i < mesh.shape().size(); ++i) {
