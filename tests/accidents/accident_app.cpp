@@ -1,5 +1,6 @@
-/// A job in which the accident that --mode names happens, or one that is odd and healthy. Its
-/// workers do it at step 3; a line "staged" on stdout says that they have come to it.
+/// Runs a job in which the accident that --mode names happens, or one that behaves oddly but is
+/// healthy. Its workers begin the accident at step 3; a line "staged" on stdout says that they have
+/// reached it.
 
 #include <csignal>
 #include <cstdio>
@@ -25,7 +26,7 @@ struct Options {
 
 void loop(weft::TrainContext& ctx, const weft::Config& config) { run_stage(ctx, config); }
 
-/// Says which job it is, and has the accidents of callbacks.
+/// Prints the job's id, and stages the accidents that happen in callbacks.
 class Announce : public weft::Callback {
  public:
   explicit Announce(std::string mode) : mode_(std::move(mode)) {}

@@ -1,41 +1,42 @@
 #pragma once
-/// The accidents, and the answers of `weft inspect why` that are right. docs/debugging.md tells
-/// people of them.
+/// This table lists the accidents and the right answers of `weft inspect why` to them.
+/// docs/debugging.md describes these accidents to users.
 
 #include <string>
 #include <vector>
 
 namespace weft::accidents {
 
-/// The part that the test takes in an accident.
+/// How the test takes part in an accident.
 enum class Hand {
   none,
   ends,         ///< the job ends by itself
   stop_all,     ///< all workers are stopped, then the trainer
-  hold,         ///< the test holds worker 1 as a debugger does
-  freeze,       ///< worker 1 is in a cgroup that is frozen
-  other_pids,   ///< who asks is in another pid namespace
-  other_clock,  ///< who asks is in another time namespace
+  hold,         ///< the test holds worker 1 as a debugger would
+  freeze,       ///< worker 1 is in a frozen cgroup
+  other_pids,   ///< the process that asks is in another pid namespace
+  other_clock,  ///< the process that asks is in another time namespace
   small_disk,   ///< the run folder, or the checkpoints, are on a small file system
   small_shm,    ///< /dev/shm is a small file system
-  no_trainer,   ///< the trainer is killed, and its launcher isn't there to start it again
+  no_trainer,   ///< the trainer is killed, and no launcher is there to start it again
 };
 
 struct Accident {
   const char* name;
-  const char* mode;  ///< of accident_app
+  const char* mode;  ///< the --mode of accident_app
   Hand hand = Hand::none;
-  int code = 10;                          ///< of `weft inspect why`
-  std::vector<std::string> says{};        ///< while it lasts
-  std::vector<std::string> never{};       ///< in no answer
-  std::vector<std::string> afterwards{};  ///< once the job is gone; empty: the same
-  bool is_killed = false;                 ///< the trainer can't end it: SIGKILL ends it
+  int code = 10;                     ///< the exit code of `weft inspect why`
+  std::vector<std::string> says{};   ///< words that the answer has while the accident lasts
+  std::vector<std::string> never{};  ///< words that no answer may have
+  /// Words of the answer after the job has ended; if empty, those of `says`.
+  std::vector<std::string> afterwards{};
+  bool is_killed = false;  ///< the trainer can't end the worker, so it sends SIGKILL
   int workers = 3;
 };
 
 const std::vector<Accident>& accidents();
 
-/// A job that is odd and healthy.
+/// A job that behaves oddly but is healthy.
 struct Healthy {
   const char* name;
   const char* mode;

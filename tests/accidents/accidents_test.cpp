@@ -1,5 +1,6 @@
-/// Stages each accident of the table, asks `weft inspect why` while it lasts and once the job is
-/// gone; and asks WEFT_WHY_ANSWERS times (50) of each healthy job, of which nothing may be accused.
+/// Stages each accident of the table and asks `weft inspect why` about it while it lasts and after
+/// the job has ended. It also asks WEFT_WHY_ANSWERS times (50) about each healthy job; no answer
+/// may accuse anybody.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +38,7 @@ using testing::AppProcess;
 using testing::TemporaryFolder;
 using Clock = std::chrono::steady_clock;
 
-/// Generous: a machine that is busy with other things is slow, and not wrong.
+/// The limit is generous: on a busy machine a test may be slow and still be right.
 constexpr std::chrono::seconds kPatience{120};
 constexpr int kAnswers = 3;
 
@@ -84,7 +85,7 @@ std::vector<std::string> words_of_app(const std::string& mode, int workers,
           folder.path() + "/shared"};
 }
 
-/// accident_app. Whatever becomes of the test, its job leaves nothing.
+/// Runs accident_app. However the test ends, the job leaves nothing behind.
 class Job {
  public:
   Job(const std::string& mode, int workers)
@@ -123,7 +124,7 @@ class Job {
   bool has_ended_ = false;
 };
 
-/// Whether a program can be run like this at all.
+/// Returns whether a program can be run in this way on this machine.
 bool can(const std::vector<std::string>& words) {
   AppProcess program(words);
   return program.wait() == 0;
@@ -135,8 +136,8 @@ std::vector<std::string> prefix_of(Hand hand) {
   return {};
 }
 
-/// Asks until the answer is the right one, and then again. None may have a word that is wrong, and
-/// nobody is lost while the job lives.
+/// Asks until the answer is the right one, and then once more. No answer may contain a wrong word,
+/// and no worker may be lost while the job lives.
 void ask_living(const Accident& accident, const std::string& job,
                 const std::vector<std::string>& says) {
   const auto deadline = Clock::now() + kPatience;
@@ -165,7 +166,7 @@ void wait_for_kept_hang(const std::string& run) {
   }
 }
 
-/// "{line}" is the one that the answer's exception says it was thrown in.
+/// Replaces "{line}" by the line at which, by the answer, the exception was thrown.
 std::vector<std::string> with_line(std::vector<std::string> words, const std::string& answer) {
   std::smatch line;
   if (!std::regex_search(answer, line, std::regex("in line ([0-9]+)"))) return words;
@@ -177,14 +178,15 @@ std::vector<std::string> with_line(std::vector<std::string> words, const std::st
 
 void ask_dead(const Accident& accident, const Job& job, const std::vector<std::string>& says) {
   Answer answer = ask(job.id());
-  // Another job that has begun meanwhile may have removed its memory.
+  // Another job may have started meanwhile and removed this job's memory.
   if (answer.code == 2) answer = ask(job.run());
   expect_words(answer.text,
                with_line(accident.afterwards.empty() ? says : accident.afterwards, answer.text));
   expect_none(answer.text, accident.never);
 }
 
-/// In a mount namespace of its own, with a file system that is too small where the accident says.
+/// Runs in its own mount namespace, with a file system that is too small at the place that the
+/// accident names.
 void run_on_small_disk(const Accident& accident) {
   const TemporaryFolder folder;
   if (!can({"/usr/bin/unshare", "--mount", "/bin/true"})) GTEST_SKIP() << "no mount namespace";
@@ -274,7 +276,7 @@ TEST(ListOfJobs, SaysThatACallbackBlocksTheTrainer) {
   EXPECT_NE(text.find("blocked"), std::string::npos) << text;
 }
 
-/// They would have an hour to end.
+/// The grace period is an hour, so the workers end only if they are killed with the launcher.
 TEST(Launcher, TakesAStoppedWorkerWithItWhenItIsKilled) {
   const TemporaryFolder folder;
   std::vector<std::string> words{WEFT, "launch", "--"};
@@ -302,7 +304,7 @@ int answers_wanted() {
   return text != nullptr ? std::atoi(text) : 50;
 }
 
-/// A worker that is stopped half of the time, as limits of its time do.
+/// Stops and continues a worker so that it runs half of the time, as a CPU limit does.
 class StopAndContinue {
  public:
   explicit StopAndContinue(pid_t pid)
@@ -331,7 +333,7 @@ std::string is_accused(const Why& why) {
 
 class HealthyJobs : public ::testing::TestWithParam<Healthy> {};
 
-/// Looks that are 10 ms apart, and not 50, find it at rest more often.
+/// If the looks are 10 ms apart, not 50, they more often find the job at rest.
 TEST_P(HealthyJobs, AreNeverCalledHungAndNeverAccused) {
   constexpr int kBetweenLooksMs = 10;
   const Healthy& healthy = GetParam();

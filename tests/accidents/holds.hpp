@@ -1,5 +1,5 @@
 #pragma once
-/// The things that the accidents' test does to a process of a job.
+/// What the accidents' test does to a process of a job.
 
 #include <sched.h>
 #include <sys/ptrace.h>
@@ -15,7 +15,7 @@
 
 namespace weft::accidents {
 
-/// Holds a process as a debugger does. Used by one thread.
+/// Holds a process as a debugger does. One thread uses it.
 class Debugger {
  public:
   explicit Debugger(pid_t pid) : pid_(pid) {
@@ -33,7 +33,7 @@ class Debugger {
   bool holds_ = false;
 };
 
-/// A group of version 2's hierarchy, or of version 1's freezer.
+/// A group in the hierarchy of cgroup version 2, or in the freezer of version 1.
 class FrozenGroup {
  public:
   explicit FrozenGroup(pid_t pid) {

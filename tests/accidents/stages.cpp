@@ -39,7 +39,7 @@ void say_staged() {
   std::fflush(stdout);
 }
 
-/// A step of all workers, in which each waits for all others.
+/// A step of all workers, in which each waits for all other workers.
 class Steps {
  public:
   explicit Steps(weft::TrainContext& ctx)
@@ -59,14 +59,14 @@ class Steps {
   weft::Parameter sum_ = weft::make_parameter("sum", std::vector<float>{0}, {1});
 };
 
-/// The loop's things that an accident, or an odd habit, uses.
+/// The objects of the loop that an accident or an odd habit uses.
 struct Stage {
   weft::TrainContext& ctx;
   const weft::Config& config;
   Steps steps;
   int rank = ctx.world_rank();
   bool is_victim = rank == 1 || ctx.world_size() == 1;
-  bool has_file = ::access(file().c_str(), F_OK) == 0;  ///< when the loop was entered
+  bool has_file = ::access(file().c_str(), F_OK) == 0;  ///< whether it exists at the loop's entry
 
   std::string file() const { return config["file"]; }
 };
@@ -76,7 +76,7 @@ void lock_file(const std::string& path) {
   if (::flock(file, LOCK_EX) != 0) throw std::runtime_error("flock");
 }
 
-/// In a file, which all workers map.
+/// Returns a mutex in a file that all workers map.
 pthread_mutex_t* shared_mutex(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (::ftruncate(file, sizeof(pthread_mutex_t)) != 0) throw std::runtime_error("ftruncate");
@@ -100,7 +100,7 @@ void make_mutex(pthread_mutex_t* mutex, int robustness) {
 
 void wait_for_disk() { stay_here(); }
 
-/// 24 items, of which the victim can't have number 3: worker 1 reads it for the first batch.
+/// Has 24 items. Reading item 3, which worker 1 needs for the first batch, can run an accident.
 class Items : public weft::Dataset {
  public:
   explicit Items(std::function<void()> on_item_3) : on_item_3_(std::move(on_item_3)) {}
@@ -126,7 +126,7 @@ void read_items(const Stage& stage, const std::function<void()>& on_item_3) {
 
 void crash_here(volatile int* place) { *place = 1; }
 
-/// Its child ends with it, though it hasn't called exec.
+/// The child ends together with this process, though it hasn't called exec.
 void wait_for_child() {
   say_staged();
   const pid_t child = ::vfork();
@@ -149,7 +149,7 @@ void lock_what_a_thread_held() {
   mutex.lock();
 }
 
-/// Worker 1's process dies with the mutex of all; worker 0 wants it when the job continues.
+/// Worker 1 dies while it holds the shared mutex; worker 0 locks it after the job continues.
 void take_from_the_dead(Stage& stage) {
   const std::uint64_t step = stage.ctx.step();
   if (stage.rank == 1 && step == kStep && ::access(stage.file().c_str(), F_OK) != 0) {
@@ -164,7 +164,7 @@ void take_from_the_dead(Stage& stage) {
   }
 }
 
-/// A chain of elementwise ops, which become one loop.
+/// Runs a chain of elementwise ops, which are fused into one loop.
 void run_chain(int count) {
   weft::Tensor x = weft::full({1024}, 0.5);
   for (int i = 0; i < count; ++i) x = weft::tanh(x) * 1.0001 + 0.0001;
@@ -214,10 +214,10 @@ const std::map<std::string, Act>& accidents() {
   return all;
 }
 
-/// Worker 1 has the lock from step 3 on, and worker 0 wants it at step 4.
+/// Worker 1 holds the lock from step 3 on, and worker 0 tries to lock it at step 4.
 void hold_lock(Stage& stage, const std::function<void()>& lock) {
   const std::uint64_t step = stage.ctx.step();
-  // A loop may be steps ahead of the others, but for a value that all of them have made.
+  // A loop may be steps ahead of other loops until it reads a value that all of them have made.
   if (step == kStep + 1) stage.steps.sum().to_vector();
   if (stage.rank == 1 && step == kStep) lock();
   if (stage.rank == 1 && step == kStep + 1 &&
@@ -230,7 +230,7 @@ void hold_lock(Stage& stage, const std::function<void()>& lock) {
   }
 }
 
-/// The accident of all workers at step 3, or of the victim alone while the others do the same.
+/// Accidents of all workers at step 3, or of the victim while the others run the same code.
 const std::map<std::string, Act>& common_accidents() {
   static const std::map<std::string, Act> all{
       {"loader", [](Stage& stage) { read_items(stage, wait_for_disk); }},
@@ -244,7 +244,7 @@ const std::map<std::string, Act>& common_accidents() {
   return all;
 }
 
-/// At each step, of each worker.
+/// What each worker does at each step.
 const std::map<std::string, Act>& habits() {
   static const auto pass_lock = [](Stage& stage) {
     hold_lock(stage, [&] { lock_file(stage.file()); });
@@ -276,7 +276,7 @@ const std::map<std::string, Act>& habits() {
          weft::CheckpointManager().save(std::vector{large, stage.steps.sum()}, {.force = true});
        }},
       {"slow", [](Stage& stage) { ::poll(nullptr, 0, stage.is_victim ? 20 : 0); }},
-      // Healthy ones.
+      // The following are healthy.
       {"plain", [](Stage&) {}},
       {"fsync",
        [](Stage& stage) {
@@ -346,7 +346,7 @@ const std::map<std::string, Act>& habits() {
   return all;
 }
 
-/// Odd from the beginning on.
+/// Does what is odd from the beginning of the loop.
 void begin(const std::string& mode, Stage& stage) {
   if (mode == "long_compile" || mode == "slow_first_batch" || mode == "long_host_work") {
     if (stage.rank == 0) say_staged();

@@ -4,11 +4,11 @@
 #include <weft/config.hpp>
 #include <weft/train_context.hpp>
 
-/// As config["mode"] says. Returns where the accident lets the loop end.
+/// Stages what config["mode"] names. Returns at the point at which the accident lets the loop end.
 void run_stage(weft::TrainContext& ctx, const weft::Config& config);
 
-/// Says "staged", and doesn't return.
+/// Prints "staged" and doesn't return.
 [[noreturn]] void stay_here();
 
-/// Takes so much time of a core.
+/// Keeps a core busy for this time.
 void work_for(double seconds);

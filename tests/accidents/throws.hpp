@@ -1,10 +1,10 @@
 #pragma once
-/// Exceptions whose place `weft inspect why` has to name.
+/// Functions that throw exceptions whose place `weft inspect why` has to name.
 
-/// Says its line in the message.
+/// Throws an exception whose message contains its line.
 [[noreturn]] void throw_here();
-[[noreturn]] void throw_other();  ///< what is no std::exception
-/// Throws what throw_here() threw again; others are thrown and caught meanwhile.
+[[noreturn]] void throw_other();  ///< throws something that is no std::exception
+/// Throws again the exception of throw_here(); other exceptions are thrown and caught meanwhile.
 void throw_again();
-void throw_in_thread();   ///< and gets it from there
-void add_other_shapes();  ///< a mistake, at which weft throws
+void throw_in_thread();   ///< throws in a thread and rethrows here
+void add_other_shapes();  ///< makes a mistake at which weft throws

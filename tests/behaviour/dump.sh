@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dump.sh BUILD OUT: writes what a change of the code's structure must leave as it is, so that
+# dump.sh BUILD OUT: writes everything that a change of the code's structure must not change, so that
 # `diff -r` of two such folders shows what has changed: plans and costs of random programs, and of
 # each example its programs, plans (as bytes of plan files), losses and other reports without times.
 set -euo pipefail

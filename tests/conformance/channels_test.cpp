@@ -1,4 +1,5 @@
-/// One suite for both ways to be the sides of a channel: two threads and two processes.
+/// One suite for the two ways in which the sides of a channel can run: as two threads or as two
+/// processes.
 
 #include "transport/channel/channel.hpp"
 
@@ -23,12 +24,12 @@ namespace weft::testing::channels_test {
 namespace {
 
 constexpr std::chrono::milliseconds kDeadline{60'000};
-/// Sleeps at once, so that the tests go through the kernel even where a spin would do.
+/// Waiters sleep at once, so that the tests reach the kernel even where a spin would be enough.
 constexpr WaitPolicy kSleepy{0, {}, kDeadline};
 
 using SideBody = std::function<void(Channel& channel)>;
 
-/// Both pairs: what the two bodies threw, empty where nothing.
+/// Both pairs return what the two bodies threw; an entry is empty if its body threw nothing.
 struct ThreadPair {
   static std::vector<std::string> run(const ChannelOptions& options, const SideBody& write,
                                       const SideBody& read) {
@@ -77,7 +78,7 @@ ChannelOptions options_of(int slot_count, std::size_t slot_bytes) {
   return {.job = unique_job(), .name = "case", .slot_count = slot_count, .slot_bytes = slot_bytes};
 }
 
-/// Frame `number` of the stream that the seed stands for: both sides can tell its size and bytes.
+/// Frame `number` of the stream with this seed. Both sides can compute its size and bytes.
 std::vector<std::byte> frame_of(std::uint64_t seed, std::uint64_t number, std::size_t bytes_max) {
   std::mt19937_64 random(seed * 1'000'003 + number);
   const std::size_t sizes[] = {0, bytes_max, 1 + random() % 64, random() % (bytes_max + 1)};
@@ -99,7 +100,7 @@ void write_stream(Channel& channel, WaitPolicy policy, std::uint64_t seed, std::
   writer.close();
 }
 
-/// Holds up to all but one of the slots, and releases at random what it checked once more.
+/// Holds up to all but one of the slots, and releases them in random order after another check.
 void read_stream(Channel& channel, WaitPolicy policy, std::uint64_t seed, std::uint64_t count) {
   std::mt19937_64 random(seed);
   const auto require_intact = [&](const ChannelFrame& frame) {
@@ -176,7 +177,7 @@ TYPED_TEST(Channels, TellTheWriterOfAReaderThatLeftWhileItWaited) {
 
 #ifndef WEFT_THREAD_SANITIZER
 
-/// What `body` throws, if it is peer_lost.
+/// Returns what `body` throws, if it is peer_lost.
 std::string lost_text(const std::function<void()>& body) {
   try {
     body();
@@ -191,7 +192,7 @@ void expect_words(const std::string& text, const std::vector<std::string>& words
   for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
 }
 
-/// Publishes two frames and dies in the third.
+/// Publishes two frames and dies while it writes the third.
 void write_and_hang(Channel& channel) {
   ChannelWriter writer(channel, kSleepy);
   for (int i = 0; i < 2; ++i) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Implementations of "a chip": a thread on anonymous memory, a process on named memory, or a
-/// thread that shares memory with the chips of its host only.
+/// Implementations of a chip: a thread on anonymous memory, a process on named memory, or a thread
+/// that shares memory only with the chips of its host.
 
 #include <exception>
 #include <functional>
@@ -23,12 +23,12 @@
 
 namespace weft::testing {
 
-/// A chip of a team, as its body sees it.
+/// A chip of a team as seen by the chip's body.
 struct TeamChip {
-  int id = 0;                           ///< in the mesh
-  JobMemory& memory;                    ///< of its host
-  const Board& board;                   ///< of the job
-  const SocketGrid* sockets = nullptr;  ///< between hosts; null: the job has one host
+  int id = 0;                           ///< its id in the mesh
+  JobMemory& memory;                    ///< the memory of its host
+  const Board& board;                   ///< the board of the job
+  const SocketGrid* sockets = nullptr;  ///< the sockets between hosts; null if the job has one host
   std::function<void(std::string_view reason)> abort;  ///< ends the waits of the whole job
 
   PreparingCommunicator communicator(const Mesh& mesh, const WaitPolicy& policy) const {
@@ -42,7 +42,8 @@ struct TeamChip {
   std::byte* arena() const { return memory.arena(id % memory.num_chips()); }
 };
 
-/// What one chip does. What it throws is its failure, and ends the waits of the others.
+/// What one chip does. If it throws, that is the chip's failure, and the waits of the other chips
+/// end.
 using ChipBody = std::function<void(const TeamChip& chip)>;
 
 inline void run_chip(const TeamChip& chip, const ChipBody& body) {
@@ -55,13 +56,14 @@ inline void run_chip(const TeamChip& chip, const ChipBody& body) {
   }
 }
 
-/// Tells the job, before anybody uses it, whether it has more chips than cores.
+/// Tells the job whether it has more chips than cores, before any chip uses it.
 inline void set_crowded(JobMemory& memory, bool crowded) {
   auto* lines = reinterpret_cast<std::byte*>(&memory.group_line(0, 0));
   reinterpret_cast<ControlHeader*>(lines - sizeof(ControlHeader))->crowded = crowded ? 1 : 0;
 }
 
-/// Runs a thread for each chip; a failure per chip, empty where it succeeded.
+/// Runs a thread for each chip; returns a failure per chip, which is empty where the chip
+/// succeeded.
 template <typename MakeChip>
 std::vector<std::string> run_threads(int num_chips, const MakeChip& make_chip,
                                      const ChipBody& body) {
@@ -102,8 +104,8 @@ struct ThreadTeam {
   }
 };
 
-/// The chips that differ on the mesh's first axis are on different hosts. Each host has a memory,
-/// and only sockets lead from one to another.
+/// Every team has two functions: mesh_of() gives a mesh the tiers that the team has; run() returns
+/// a failure per chip, which is empty where the chip succeeded. set_crowded() explains `crowded`.
 struct HostTeam {
   static Mesh mesh_of(const Mesh& mesh) { return mesh.with_dcn_atoms(mesh.axis_atoms(0).mask()); }
 
@@ -136,7 +138,7 @@ struct HostTeam {
   }
 };
 
-/// A job whose processes are chips; its names are removed at the end.
+/// A job whose chips are processes; the job's names are removed at the end.
 class ProcessTeam {
  public:
   ProcessTeam(int num_chips, std::size_t arena_capacity, const ChipBody& body,
@@ -178,7 +180,7 @@ class ProcessTeam {
   std::vector<ChildProcess> chips_;
 };
 
-/// ThreadSanitizer sees no races between processes.
+/// ThreadSanitizer doesn't see races between processes.
 #ifdef WEFT_THREAD_SANITIZER
 using Teams = ::testing::Types<ThreadTeam, HostTeam>;
 #else

@@ -25,7 +25,7 @@ int pick(std::uint64_t seed, std::uint64_t bit, std::int64_t choices) {
   return static_cast<int>((seed >> bit) % static_cast<std::uint64_t>(choices));
 }
 
-/// In place or, with a gap, behind the source.
+/// Places the destination on the source (in place), or behind it with a gap.
 void place_destination(CollectiveCall& call, int n, std::uint64_t seed) {
   const std::uint64_t source_bytes = bytes_of(call, n).source;
   const bool in_place =
@@ -35,7 +35,7 @@ void place_destination(CollectiveCall& call, int n, std::uint64_t seed) {
                          : (call.source + source_bytes + 127) / 64 * 64;
 }
 
-/// The greatest count up to which this, true for 0, is true.
+/// Returns the greatest count up to which `holds` is true; it is true for 0.
 std::int64_t last_count(const std::function<bool(std::int64_t count)>& holds) {
   constexpr std::int64_t kCountMax = 1 << 25;
   const auto counts = std::views::iota(std::int64_t{0}, kCountMax);

@@ -1,5 +1,5 @@
 #pragma once
-/// Collectives to be tried: made, solved, and run by one chip after another.
+/// Collectives for the tests: they are made, solved, and run by one chip after another.
 
 #include <chrono>
 #include <cstddef>
@@ -17,46 +17,47 @@
 
 namespace weft::testing {
 
-/// Of a wait that would never end.
+/// The deadline of a wait that would never end.
 inline constexpr std::chrono::milliseconds kDeadline{60'000};
 
 inline constexpr DType kDTypes[] = {DType::pred, DType::i32, DType::u32, DType::i64, DType::bf16,
                                     DType::f32,  DType::f64, DType::f16, DType::i8,  DType::u8};
-/// All but barrier.
+/// All kinds except barrier.
 inline constexpr CollectiveKind kDataKinds[] = {
     CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
     CollectiveKind::all_to_all, CollectiveKind::permute,    CollectiveKind::broadcast};
 
-/// The device ids in reverse: a chip's number isn't its position.
+/// The device ids run in reverse, so that a chip's number isn't its position.
 Mesh reversed_mesh(std::vector<std::int64_t> shape);
 
-/// A case of this kind whose source has about `count` elements where the kind has a choice. The
-/// seed chooses the rest.
+/// Makes a case of this kind whose source has about `count` elements, if the kind leaves a choice.
+/// The seed chooses all other properties.
 CollectiveCase make_case(CollectiveKind kind, DType dtype, AtomList atoms, int n,
                          std::int64_t count, std::uint64_t seed);
-/// One whose bytes are in proportion to `count`.
+/// Makes a case whose bytes are in proportion to `count`.
 CollectiveCase make_row_case(CollectiveKind kind, DType dtype, AtomList atoms, int n,
                              std::int64_t count, std::uint64_t seed);
-/// The greatest count of a row case that goes through the mailboxes of the lines, through mailboxes
-/// at all, and not past the caches.
+/// The greatest count of a row case that is carried out in the lines' mailboxes, in mailboxes at
+/// all, and without bypassing the caches.
 std::int64_t last_count_in_lines(CollectiveKind kind, DType dtype, AtomList atoms, int n);
 std::int64_t last_count_in_mailboxes(CollectiveKind kind, DType dtype, AtomList atoms, int n,
                                      bool crowded);
 std::int64_t last_count_in_caches(CollectiveKind kind, DType dtype, AtomList atoms, int n);
 
-/// How many elements: fewer than `usual_max`, and one time in 16 fewer than `rare_max`.
+/// The number of elements: fewer than `usual_max`, but in one case of 16 fewer than `rare_max`.
 struct RandomSizes {
   std::uint64_t usual_max = 200;
   std::uint64_t rare_max = 6000;
 };
-/// Cases over random groups, parts of axes too; solved.
+/// Returns solved cases over random groups, which may be parts of axes.
 std::vector<CollectiveCase> random_cases(const Mesh& mesh, std::size_t count, std::uint64_t seed,
                                          const RandomSizes& sizes = {});
 
-/// Of arenas that hold each case.
+/// Returns the bytes of an arena that can hold each of the cases.
 std::size_t capacity_for(const std::vector<CollectiveCase>& cases, const Mesh& mesh);
 
-/// Before a case, and after it: throws where the chip's result isn't what it should be.
+/// place_operand() comes before a case, check_result() after it: it throws if the chip's result is
+/// wrong.
 void place_operand(const CollectiveCase& which, int position, std::byte* arena);
 void check_result(const CollectiveCase& which, const Mesh& mesh, int position,
                   const std::byte* arena);

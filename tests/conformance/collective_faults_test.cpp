@@ -1,4 +1,4 @@
-/// What chips learn of each other's failures: threads and processes alike.
+/// Tests what chips learn of each other's failures, as threads and as processes.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t kCapacity = 64 * kArenaCapacityUnit;
 constexpr milliseconds kLong{60'000};
 
-/// The test's own failure if `body` doesn't throw this code with these words.
+/// Throws the test's own failure unless `body` throws this code with these words.
 template <typename Body>
 void require_error(Errc code, std::vector<std::string> words, const Body& body) {
   try {
@@ -62,7 +62,7 @@ class CollectiveFaults : public ::testing::Test {
 
 TYPED_TEST_SUITE(CollectiveFaults, Teams);
 
-/// In the lines, through mailboxes, and from arena to arena.
+/// The counts make the collective run in the lines, through mailboxes, and from arena to arena.
 TYPED_TEST(CollectiveFaults, EveryChipLearnsWhoCalledSomethingElse) {
   for (const std::int64_t count : {2, 100, 50'000}) {
     SCOPED_TRACE(count);
@@ -99,7 +99,7 @@ TYPED_TEST(CollectiveFaults, EveryChipNamesWhoDidntCome) {
 
 TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
   this->expect_all_succeed([this](const TeamChip& chip) {
-    if (chip.id == 3) {  // once all others sleep
+    if (chip.id == 3) {  // once all other chips sleep
       for (int other = 0; other < 3; ++other) {
         while (chip.board.read(2 + other).state != ActorState::waiting) sched_yield();
       }
@@ -112,7 +112,7 @@ TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
   });
 }
 
-/// A root doesn't wait for readers: it learns of the divergence by the abort of who found it.
+/// A root doesn't wait for readers: it learns of the divergence when the chip that found it aborts.
 template <typename Team>
 void expect_odd_reader_is_told(std::int64_t odd_count) {
   const Mesh mesh({4}, {"data"});
@@ -140,7 +140,7 @@ void expect_odd_reader_is_told(std::int64_t odd_count) {
 }
 
 TEST(DivergingBroadcast, IsFoundByItsReader) {
-  for (const std::int64_t count : {3, 100}) {  // through slots too, and not
+  for (const std::int64_t count : {3, 100}) {  // with and without slots
     SCOPED_TRACE(count);
     expect_odd_reader_is_told<ThreadTeam>(count);
 #ifndef WEFT_THREAD_SANITIZER
@@ -155,7 +155,7 @@ TEST(KilledProcess, IsNamedToEverySurvivor) {
   ProcessTeam team(4, kCapacity, [&mesh](const TeamChip& chip) {
     PreparingCommunicator communicator =
         chip.communicator(mesh, WaitPolicy{.spins = 0, .yield_for = {}, .deadline = kLong});
-    if (chip.id == 3) {  // which lives, but won't come
+    if (chip.id == 3) {  // it lives, but doesn't take part
       while (!chip.memory.aborted()) sched_yield();
       return;
     }

@@ -1,8 +1,8 @@
-/// A process dies by SIGKILL at every marked point of every collective. The others learn its name,
-/// and find in all arenas either what was there or what should come.
+/// A process dies by SIGKILL at every marked point of every collective. The other processes learn
+/// its name, and find in all arenas either the old bytes or the right result.
 ///
 /// Where start() and poll() don't stop, the victim writes to a page that it has made read-only for
-/// itself, and dies of that: the others see what is half done.
+/// itself, and dies of that, so that the other processes see a half-finished transfer.
 
 #include <gtest/gtest.h>
 
@@ -29,16 +29,16 @@ namespace {
 
 constexpr int kChipCount = 4;
 constexpr std::size_t kPageBytes = 4096;
-constexpr std::byte kOld{0xa5};  ///< in the destinations
+constexpr std::byte kOld{0xa5};  ///< the old bytes of the destinations
 
 enum class Mark {
   before_start,
-  filling,  ///< its mailbox
+  filling,  ///< the victim is filling its mailbox
   announced,
-  all_announced,  ///< and nothing transferred
+  all_announced,  ///< all chips have announced, and nothing is transferred
   transferring,
-  transferred,  ///< and its exit not yet announced
-  ended,        ///< or waiting at the exit
+  transferred,  ///< all is transferred, and its exit isn't announced yet
+  ended,        ///< the collective has ended, or waits at the exit
 };
 constexpr std::string_view kMarkNames[] = {"before start",  "filling",      "announced",
                                            "all announced", "transferring", "transferred",
@@ -80,7 +80,8 @@ CollectiveCase make_killed_case(const Kill& kill) {
   CollectiveCall& call = which.call;
   if (kill.kind == CollectiveKind::broadcast) call.from = {kill.victim};
   const std::uint64_t behind = call.source + bytes_of(call, kChipCount).source;
-  // In place as in training; else so that even the shortest result lies across a page's end.
+  // The call is in place as in training. Otherwise even the shortest result crosses the end of a
+  // page.
   call.destination = kill.kind == CollectiveKind::all_reduce && kill.algorithm == Algorithm::push
                          ? call.source
                          : (behind + kPageBytes - 1) / kPageBytes * kPageBytes + kPageBytes / 2;
@@ -95,13 +96,13 @@ bool exists(const Kill& kill) {
   switch (kill.mark) {
     case Mark::filling: return kill.algorithm == Algorithm::mailbox && whole_pages;
     case Mark::transferring: return whole_pages;
-    // The first chip's line is also written where it wakes others.
+    // The first chip's line is also written by the step in which it wakes the other chips.
     case Mark::transferred: return has_exit_sync(kill.algorithm) && kill.victim != 0;
     default: return true;
   }
 }
 
-/// When it happened, for all processes of a team.
+/// The times of the events, shared by all processes of a team.
 struct Times {
   std::atomic<std::int64_t> died;
   std::atomic<std::int64_t> aborted;
@@ -117,7 +118,7 @@ std::int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch
   for (;;) pause();
 }
 
-/// The next write of this process to the page dies.
+/// Makes the next write of this process to the page kill it.
 void forbid_writing(const void* place) {
   struct sigaction action {};
   action.sa_handler = [](int) { die(); };
@@ -128,8 +129,8 @@ void forbid_writing(const void* place) {
   }
 }
 
-/// Whose arena the victim can't write to any more in the middle of its transfers, and where: in the
-/// middle of its own part, with which it begins.
+/// Returns the chip to whose arena the victim can't write any more in the middle of its transfers.
+/// The page begins in the middle of the victim's own part, which it transfers first.
 int half_done_chip(const Kill& kill) {
   return kill.algorithm == Algorithm::push ? (kill.victim + 1) % kChipCount : kill.victim;
 }
@@ -171,12 +172,12 @@ void run_victim(const Kill& kill, const CollectiveCall& call, PreparingCommunica
   throw std::runtime_error("the victim lives");
 }
 
-/// What an arena's destination holds.
+/// What the destination in an arena holds.
 struct Held {
   bool old = false;
   bool fresh = false;
 };
-/// Throws where an element is neither what it was nor what it should become.
+/// Throws if an element is neither the old one nor the right one.
 Held read_destination(const Kill& kill, const CollectiveCase& which, const JobMemory& memory,
                       int chip) {
   const std::vector<std::byte>& operand = which.operands[static_cast<std::size_t>(chip)];
@@ -202,7 +203,7 @@ Held read_destination(const Kill& kill, const CollectiveCase& which, const JobMe
   return held;
 }
 
-/// It may end what it is in, but not the next.
+/// A survivor may end the collective that it is in, but not the next one.
 void run_survivor(const Kill& kill, const CollectiveCase& which,
                   PreparingCommunicator& communicator, const TeamChip& chip) {
   try {
@@ -219,7 +220,7 @@ void run_survivor(const Kill& kill, const CollectiveCase& which,
   throw std::runtime_error("it learned nothing");
 }
 
-/// The ways of waiting, one for each survivor.
+/// Gives each survivor another way of waiting.
 WaitPolicy policy_of(int chip) {
   WaitPolicy policy{.deadline = kDeadline};
   if (chip % 3 != 0) policy = WaitPolicy::for_threads(kChipCount, kDeadline);
@@ -227,7 +228,7 @@ WaitPolicy policy_of(int chip) {
   return policy;
 }
 
-/// Nothing of its result was left to the victim to do.
+/// Returns whether the victim had no part of this chip's result left to do.
 bool could_end(const Kill& kill, int chip) {
   if (kill.mark >= Mark::transferred) return true;
   return kill.mark >= Mark::all_announced && chip != kill.victim &&
@@ -283,7 +284,7 @@ class KilledInACollective : public ::testing::Test {
   }
   ~KilledInACollective() override { munmap(times, sizeof(Times)); }
 
-  /// In every collective that is carried out so.
+  /// Kills a chip at every mark of every collective that uses this algorithm.
   void expect_survived_at_every_mark(Kill kill) {
     Latency longest;
     int count = 0;

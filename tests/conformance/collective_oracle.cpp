@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// SplitMix64.
+/// The SplitMix64 hash.
 std::uint64_t hash(std::uint64_t value) {
   value += 0x9e3779b97f4a7c15;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
@@ -58,7 +58,7 @@ T combine(ReduceKind kind, T a, T b) {
   return a;
 }
 
-/// `result` gets the sum of the elements at `offset` of all operands, in their order.
+/// Writes the sum of the elements at `offset` of all operands, in their order, to `result`.
 void reduce_element(const CollectiveCall& call, std::span<const Bytes* const> operands,
                     std::size_t offset, std::byte* result) {
   const auto fold = [&]<typename T>(T (*read)(const std::byte*)) {
@@ -114,7 +114,7 @@ std::int64_t index_of(const std::array<std::int64_t, kDimCountMax>& coords, cons
   return index;
 }
 
-/// Where element `index` of chip `self`'s result comes from: an operand and an index in it.
+/// The operand, and the index in it, from which element `index` of chip `self`'s result comes.
 struct Origin {
   std::int64_t member;
   std::int64_t index;
@@ -143,7 +143,7 @@ Origin origin(const CollectiveCall& call, std::int64_t n, std::int64_t self, std
   }
 }
 
-/// Elements in a chip's source.
+/// The number of elements in a chip's source.
 std::int64_t source_elements(const CollectiveCall& call, std::int64_t n) {
   switch (call.kind) {
     case CollectiveKind::barrier: return 0;
@@ -164,7 +164,7 @@ Bytes random_operand(const CollectiveCall& call, std::int64_t n, std::uint64_t s
   return bytes;
 }
 
-/// `operands` of a group in its order; the result of member `self`.
+/// Returns the result of member `self`; `operands` has the operands of the group in its order.
 Bytes result_of(const CollectiveCall& call, std::span<const Bytes* const> operands,
                 std::int64_t self) {
   const auto size = static_cast<std::size_t>(byte_size(call.dtype));

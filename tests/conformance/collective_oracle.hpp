@@ -1,5 +1,6 @@
 #pragma once
-/// What a collective has to give, computed one element at a time from what all chips put in.
+/// The oracle computes the right result of a collective, one element at a time, from the operands
+/// of all chips.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace weft::testing {
 
-/// A collective with every position's operand and result. The values are such that sums of them
-/// round, so that their order shows.
+/// A collective with the operand and the result of every position. Sums of the values round, so
+/// that a wrong order of summation shows.
 struct CollectiveCase {
   CollectiveCall call;
   std::uint64_t seed = 0;
@@ -21,7 +22,7 @@ struct CollectiveCase {
   std::vector<std::vector<std::byte>> results;
 };
 
-/// Fills operands and results from call and seed.
+/// Fills operands and results according to call and seed.
 void solve(CollectiveCase& which, const Mesh& mesh);
 
 }  // namespace weft::testing

@@ -1,5 +1,5 @@
-/// Thousands of random sequences of collectives over random groups, each with communicators of its
-/// own, on 16 chips however few cores there are.
+/// Runs thousands of random sequences of collectives over random groups, each with its own
+/// communicators, on 16 chips, however few cores there are.
 
 #include <gtest/gtest.h>
 
@@ -20,10 +20,11 @@ namespace {
 
 constexpr int kChipCount = 16;
 constexpr std::size_t kSequenceLength = 4;
-constexpr RandomSizes kSizes{.usual_max = 24, .rare_max = 1200};  // mostly one round of all chips
+// Most cases take one round of all chips.
+constexpr RandomSizes kSizes{.usual_max = 24, .rare_max = 1200};
 constexpr std::size_t kSequencesPerJob = 100;
 
-/// Jobs of each team.
+/// The number of jobs for each team.
 std::uint64_t job_count() {
   const char* count = std::getenv("WEFT_TEST_JOBS");
   return count != nullptr ? std::stoull(count) : 5;
@@ -42,7 +43,7 @@ Mesh random_mesh(bool shuffled, std::mt19937_64& random) {
   return Mesh(shape, names, ids);
 }
 
-/// As the chips of a job usually wait, or asleep as soon as they can be.
+/// Waits as the chips of a job usually do, or sleeps as early as possible.
 WaitPolicy random_policy(std::uint64_t bits) {
   if (bits % 4 != 0) return WaitPolicy::for_threads(kChipCount, kDeadline);
   return {.spins = 0, .yield_for = std::chrono::microseconds(0), .deadline = kDeadline};
@@ -71,8 +72,8 @@ void expect_job_conforms(std::uint64_t seed) {
   }
 }
 
-/// Broadcasts of a few bytes one after another, now and then another root or a sync, by chips that
-/// wait in different ways.
+/// Sends broadcasts of a few bytes one after another, now and then with another root or a sync,
+/// between chips that wait in different ways.
 template <typename Team>
 void expect_messages_conform(const Mesh& shape, std::uint64_t seed) {
   constexpr std::size_t kMessages = 1000;

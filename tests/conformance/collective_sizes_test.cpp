@@ -1,5 +1,4 @@
-/// Every kind, dtype and reduction with the sizes at which a collective is carried out in another
-/// way.
+/// Tries every kind, dtype and reduction at the sizes at which a collective changes its algorithm.
 
 #include <gtest/gtest.h>
 
@@ -16,8 +15,8 @@
 namespace weft::testing::collective_sizes_test {
 namespace {
 
-/// Empty, one, odd, prime; and below, at and above the last that fits in a line and the last that
-/// goes through mailboxes.
+/// Counts that are empty, one, odd and prime, and counts below, at and above the last one that fits
+/// in a line and the last one that goes through mailboxes.
 std::set<std::int64_t> interesting_counts(CollectiveKind kind, DType dtype, AtomList atoms, int n,
                                           bool crowded) {
   std::set<std::int64_t> counts{0, 1, 15, 251};
@@ -56,8 +55,8 @@ std::vector<CollectiveCase> cases_of_every_size(const Mesh& mesh, bool crowded) 
   return cases;
 }
 
-/// Few where WEFT_TEST_TIMES asks for less than all, as under sanitizers: the groups of 8 and 16
-/// take most of the time.
+/// Returns only small sizes if WEFT_TEST_TIMES asks for less than everything, as under sanitizers:
+/// groups of 8 and 16 take most of the time.
 std::vector<int> group_sizes() {
   const char* times = std::getenv("WEFT_TEST_TIMES");
   if (times != nullptr && std::stod(times) < 1) return {2, 3, 5};
@@ -67,7 +66,8 @@ std::vector<int> group_sizes() {
 template <typename Team>
 class CollectiveSizes : public ::testing::Test {
  protected:
-  /// As the job would choose its algorithms with more chips than cores, or with a core for each.
+  /// Uses the algorithms that a job would choose with more chips than cores, or with a core for
+  /// each.
   void expect_all_conform(bool crowded) {
     for (const int n : group_sizes()) {
       SCOPED_TRACE(n);
@@ -84,7 +84,7 @@ TYPED_TEST(CollectiveSizes, AgreeWithTheOracleWhereChipsShareCores) {
   this->expect_all_conform(true);
 }
 
-/// Of three chips, whose parts begin in the middle of a cache line.
+/// Three chips have parts that begin in the middle of a cache line.
 TYPED_TEST(CollectiveSizes, AgreeWithTheOracleBesideTheCaches) {
   const Mesh mesh = reversed_mesh({3});
   const AtomList atoms = mesh.axis_atoms(0);

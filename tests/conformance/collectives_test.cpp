@@ -1,4 +1,5 @@
-/// One suite for all ways to be a chip: threads, processes, and one thread that polls all chips.
+/// One suite for all implementations of chips: threads, processes, and one thread that polls all
+/// chips.
 
 #include "transport/collectives/communicator.hpp"
 
@@ -16,8 +17,8 @@
 namespace weft::testing::collectives_test {
 namespace {
 
-/// One thread that starts and polls the chips in a random order: chips are several collectives
-/// apart.
+/// One thread starts and polls the chips in a random order, so that chips may be several
+/// collectives apart.
 struct PolledTeam {
   static std::string run(const Mesh& mesh, std::size_t arena_capacity,
                          const std::vector<CollectiveCase>& cases, std::uint64_t seed) {
@@ -62,7 +63,7 @@ struct PolledTeam {
   }
 };
 
-/// Every way to name some of the axes, forwards and (where there are two or more) backwards.
+/// Returns every choice of axes, in forward order and, with two or more, in reverse order too.
 std::vector<AtomList> axis_lists(const Mesh& mesh) {
   std::vector<AtomList> lists;
   for (unsigned subset = 0; subset < 1U << mesh.num_axes(); ++subset) {
@@ -97,14 +98,15 @@ std::vector<CollectiveCase> all_cases(const Mesh& mesh) {
       add(CollectiveKind::all_reduce, dtype, atoms, 61)->reduce = ReduceKind::min;
       add(CollectiveKind::reduce_scatter, dtype, atoms, 127);
     }
-    for (const DType dtype : {DType::pred, DType::bf16, DType::f64}) {  // of 1, 2 and 8 bytes
+    // Dtypes of 1, 2 and 8 bytes.
+    for (const DType dtype : {DType::pred, DType::bf16, DType::f64}) {
       for (const CollectiveKind kind : kDataKinds) {
         if (kind != CollectiveKind::all_reduce && kind != CollectiveKind::reduce_scatter) {
           add(kind, dtype, atoms, 127);
         }
       }
     }
-    for (const DType dtype : {DType::bf16, DType::f32}) {  // on both sides of the threshold
+    for (const DType dtype : {DType::bf16, DType::f32}) {  // sizes on both sides of the threshold
       const auto threshold = static_cast<std::int64_t>(kMailboxBytes) / byte_size(dtype);
       add(CollectiveKind::all_reduce, dtype, atoms, threshold);
       add(CollectiveKind::all_reduce, dtype, atoms, threshold + 1);
@@ -132,7 +134,8 @@ class Collectives : public ::testing::Test {};
 
 TYPED_TEST_SUITE(Collectives, Teams);
 
-/// Every third case from 8 chips on, which take turns on few cores. The polled team runs them all.
+/// Returns every third case if 8 or more chips have to share few cores. The polled team runs all
+/// cases.
 std::vector<CollectiveCase> affordable_cases(const Mesh& mesh) {
   std::vector<CollectiveCase> cases = all_cases(mesh);
   if (mesh.size() < 8) return cases;

@@ -1,4 +1,5 @@
-// Engines of several hosts: every host has a memory of its own, and sockets lead to the others.
+// Tests engines on several hosts: every host has its own memory, and sockets connect it to the
+// other hosts.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +38,7 @@ class EnginesOfHosts : public ::testing::TestWithParam<MakeEngine> {
   const SocketGrid sockets{hosts.size()};
 };
 
-/// The sum of x, which is cut over both axes, and 2 * x, whole.
+/// Returns the sum of x, which is cut over both axes, and 2 * x, which is whole on each chip.
 Program of_both_tiers(const Mesh& mesh) {
   Program program;
   Builder b(program);
@@ -52,7 +53,7 @@ Program of_both_tiers(const Mesh& mesh) {
 
 TEST_P(EnginesOfHosts, RunAPlanWhoseCollectivesCrossHosts) {
   const Program program = of_both_tiers(hosts);
-  // Chips share what is gathered, but not between hosts.
+  // The chips of one host share what is gathered; chips of different hosts don't.
   const Plan plan = compile(program, hosts, {.shared_bytes_min = 0});
   std::array<int, 2> calls{};
   bool reduces_between_hosts = false;

@@ -1,5 +1,5 @@
-// Each engine is asked to do all that a kind of chip has to do (chips/engine/engine.hpp):
-// the CPU's, and the reference interpreter as a chip.
+// Each engine has to do everything that a kind of chip has to do (chips/engine/engine.hpp). The
+// engines are the CPU's, and the reference interpreter as a chip.
 
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ class EngineConformance : public ::testing::TestWithParam<EngineKind> {
   }
 };
 
-/// w is updated by the sum of the chips' x; a count, by 1, before the chips meet.
+/// Updates w by the sum of the chips' x, and before the chips meet a count by 1.
 Program training_step() {
   Program program;
   Builder b(program);
@@ -75,7 +75,7 @@ Program training_step() {
   return program;
 }
 
-/// y, made of x by one op.
+/// A program that makes y from x by one op.
 template <typename Append>
 Program of_four(Append append) {
   Program program;
@@ -147,7 +147,7 @@ TEST_P(EngineConformance, TheHostsAddressIsThatOfTheChipsMemory) {
   }
 }
 
-/// Of two workers with two chips each, the second has the chips 2 and 3, at positions 0 and 2.
+/// The second of two workers with two chips each has the chips 2 and 3, at positions 0 and 2.
 TEST_P(EngineConformance, KnowsItsNumberAmongItsWorkersChips) {
   const Mesh mesh({4}, {"data"}, {3, 1, 2, 0});
   EngineMesh chips = chips_of(mesh, {.chips_per_worker = 2});
@@ -164,11 +164,11 @@ TEST_P(EngineConformance, KnowsItsNumberAmongItsWorkersChips) {
   }
   const HashedTensor tensor{"w", {DType::f32, {}}, Sharding::closed(), {at, at + sizeof(float)}};
   StateHash hash(1, {tensor}, mesh, {2, 0}, [](const StateHash&) {});
-  chips.engine(2).add_to(hash);  // the worker's first chip: 7, at the offset for it
-  chips.engine(0).add_to(hash);  // its second: 0
+  chips.engine(2).add_to(hash);  // the worker's first chip has number 7, at the offset of its chips
+  chips.engine(0).add_to(hash);  // its second chip has number 0
   StateHash other(1, {tensor}, mesh, {3, 1}, [](const StateHash&) {});
   chips.engine(3).add_to(other);
-  chips.engine(1).add_to(other);  // 1
+  chips.engine(1).add_to(other);  // the other worker's chip has number 1
   EXPECT_EQ(hash.hash(0, 0), other.hash(0, 0));
   EXPECT_NE(hash.hash(0, 1), other.hash(0, 1));
 }
@@ -213,7 +213,7 @@ TEST_P(EngineConformance, GoesOnFromStepToStep) {
       EXPECT_EQ(floats(chips, chip, plan.buffers.outputs[0], 1).at(0), 10 + 7 * done);
       EXPECT_EQ(floats(chips, chip, plan.buffers.outputs[1], 1).at(0), done);
     }
-    // The new version is the next step's input.
+    // The new version is the input of the next step.
     std::swap(plan.buffers.inputs[1], plan.buffers.outputs[0]);
     std::swap(plan.buffers.inputs[2], plan.buffers.outputs[1]);
   }
@@ -308,11 +308,11 @@ TEST_P(EngineConformance, FindsTheFirstOpThatGivesANan) {
   const auto checked = chips.engine(0).load(plan, true);
   expect_error(Errc::invalid_argument, {"detect_anomaly", "log", "train.cpp:7"},
                [&] { chips.engine(0).run(checked, 2, loaded.buffers); });
-  // The failed run is over.
+  // The failed run has ended.
   chips.engine(0).run(loaded.chips[0], 3, loaded.buffers);
 }
 
-/// A loop makes a piece of a fill at a time; what lies behind that isn't looked at.
+/// A loop computes a fill piece by piece; elements behind the fill aren't looked at.
 TEST_P(EngineConformance, FindsNoNanInAHealthyFill) {
   const Mesh one({1}, {"data"});
   Program program;

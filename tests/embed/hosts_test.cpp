@@ -1,5 +1,5 @@
-/// Hosts of other kinds than a command line: plug-ins, a program whose workers are another one, a
-/// server.
+/// Tests hosts other than a command line: plug-ins, a program whose workers are another program,
+/// and a server.
 
 #include <gtest/gtest.h>
 #include <httplib.h>
@@ -36,7 +36,7 @@ TEST(Plugin, RunsJobsBesideThoseOfAHostWithAnotherCopyOfWeft) {
   }
 }
 
-/// The worker would run other code than the trainer has.
+/// The worker would run other code than the trainer runs.
 TEST(Plugin, ThatWasReplacedWhileItIsLoadedIsRefused) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("weft-plugin-{}", ::getpid());
   fs::create_directories(folder);
@@ -63,7 +63,8 @@ TEST(Plugin, ThatBringsLibweftRunsJobsInAHostWithoutWeft) {
   EXPECT_NE(app.output().find("results 7 9"), std::string::npos) << app.output();
 }
 
-/// The dynamic linker takes the host's weft for the plug-in's too, and that is another version.
+/// The dynamic linker resolves the plug-in's weft symbols to the host's weft, which is another
+/// version.
 TEST(Plugin, ThatWouldRunAnotherVersionOfWeftIsRefused) {
   AppProcess app({INTERPOSING_HOST, OPEN_PLUGIN}, kVariables);
   EXPECT_EQ(app.wait(), 0) << app.output();
@@ -80,7 +81,7 @@ TEST(Worker, OfALibraryIsMadeByWeftAddWorker) {
   EXPECT_NE(app.output().find("right"), std::string::npos) << app.output();
 }
 
-/// As one that was linked to an archive of loops of which the linker dropped them.
+/// This worker is like one from which the linker has dropped an archive's unused loops.
 TEST(Worker, WithoutTheLoopIsRefusedWithWhatItHas) {
   AppProcess app({SPLIT_APP, WEFT_HOST}, kVariables);
   EXPECT_EQ(app.wait(), 0) << app.output();
@@ -90,7 +91,7 @@ TEST(Worker, WithoutTheLoopIsRefusedWithWhatItHas) {
   }
 }
 
-/// The example, and what it answers.
+/// The server example, and its answers.
 class Server {
  public:
   Server() : app_({SERVER, "--port", "0", "--storage", kStorage}) {
@@ -161,7 +162,7 @@ TEST(Server, EndsItsJobsCleanlyAtSigterm) {
   for (const std::string& job : jobs) testing::expect_nothing_left(job);
 }
 
-/// A killed worker costs a service nothing but a few milliseconds.
+/// A killed worker costs a service only a few milliseconds.
 TEST(Server, AJobOutlivesItsWorkers) {
   Server server;
   const std::string job = server.post("/jobs", R"({"steps": 3000})").at("job");

@@ -1,4 +1,4 @@
-/// Jobs of named loops: several at once, in the background, told to end.
+/// Tests jobs of named loops: several at once, in the background, or told to end.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -19,7 +19,7 @@ namespace {
 
 using testing::options;
 
-/// What is wrong with the result of an add loop; "" where nothing is.
+/// Returns what is wrong with the result of an add loop; "" if nothing is.
 std::string fault_of(const Result& result, int amount, int tag, int steps = 20) {
   if (!result.ok()) return result.error->message;
   if (result.metrics["tag"] != tag || result.metrics["sum"] != 1 + amount * steps) {
@@ -133,7 +133,7 @@ TEST(Jobs, AStopThatCameBeforeStartsNothing) {
   }
 }
 
-/// Until the callback knows its job.
+/// The loop reports until the callback knows its job.
 Loop reports{"test.reports_until_asked", [](TrainContext& ctx) {
                while (!ctx.reached_preemption()) {
                  sync();

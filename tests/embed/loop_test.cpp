@@ -1,4 +1,4 @@
-/// Loops: what is refused before anything runs, and what a worker process finds.
+/// Tests loops: what is refused before anything runs, and what a worker process finds.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -59,10 +59,10 @@ std::vector<std::string> thread_names() {
 
 bool was_set_up = false;
 
-/// Says what its process is like.
+/// Reports the properties of its process.
 Loop looks{"test.looks",
            [](TrainContext& ctx) {
-             // The chip has begun then, and its thread has its name.
+             // After this the chip has started, and its thread has its name.
              full({1}, 1).to_vector();
              cpu_set_t cpus;
              ::sched_getaffinity(0, sizeof cpus, &cpus);
@@ -146,7 +146,8 @@ TEST(Loop, AWorkerHasItsNameItsNumberAndNoSecret) {
 
 TEST(Loop, WhatTheProgramHasOpenIsNotOpenInItsWorkers) {
   int ends[2];
-  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);  // inheritable, as a server's port
+  // Workers could inherit it, like a server's port.
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
   const std::string own = fs::read_symlink(fmt::format("/proc/self/fd/{}", ends[0])).string();
   const Result result = Trainer{looks, options({}, 1)}.fit();
   ASSERT_TRUE(result.ok()) << result.error->message;
@@ -193,7 +194,7 @@ TEST(Loop, AWorkerExecutableThatIsNotThereIsRefused) {
 }
 
 TEST(Loop, AWorkerMayBeStartedByAnotherProgram) {
-  ::setenv("WEFT_WORKER_WRAPPER", "timeout 60", 1);  // which forks
+  ::setenv("WEFT_WORKER_WRAPPER", "timeout 60", 1);  // timeout forks
   const Result result = Trainer{looks, options({}, 2)}.fit();
   ::unsetenv("WEFT_WORKER_WRAPPER");
   ASSERT_TRUE(result.ok()) << result.error->message;
@@ -206,7 +207,7 @@ TEST(Loop, OutputGoesWhereItIsAskedFor) {
   with_output.run.output = [&](int worker, bool err, std::string_view line) {
     lines.push_back(fmt::format("{} {} {}", worker, err, line));
   };
-  ::setenv("WEFT_LOG", "info", 1);  // workers' lines on their stderr
+  ::setenv("WEFT_LOG", "info", 1);  // makes workers print log lines on stderr
   const Result result = Trainer{testing::add_one, with_output}.fit();
   ::unsetenv("WEFT_LOG");
   ASSERT_TRUE(result.ok()) << result.error->message;

@@ -1,5 +1,5 @@
 #pragma once
-/// Loops with names that the tests of embedding run, and how they run them.
+/// The named loops that the tests of embedding run, and the options they run them with.
 
 #include <string>
 
@@ -7,15 +7,15 @@
 
 namespace weft::testing {
 
-/// From 1, `step` is added `steps` times; reports what came of it, its rank, and the config's tag.
+/// Starts with 1 and adds `step` `steps` times; reports the result, its rank, and the config's tag.
 extern Loop add_one;
 extern Loop add_hundred;
-/// Runs until it is told to end, and asks; says so in a report.
+/// Runs until it is told to end, asks for that at each step, and says so in a report.
 extern Loop until_asked;
-/// Runs for ever, and never asks.
+/// Runs forever and never asks whether to end.
 extern Loop never_asks;
 
-/// Two workers of one chip, storage in the tests' folder.
+/// Returns options for two workers of one chip, with storage in the tests' folder.
 TrainerOptions options(const Config& config, int workers = 2);
 
 }  // namespace weft::testing

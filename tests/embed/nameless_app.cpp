@@ -1,5 +1,5 @@
-/// A program that doesn't call weft::worker_main(), and calls fit() in the way that its argument
-/// names. Prints a line "right", "refused: ..." or "wrong: ..." for each fit().
+/// A program that doesn't call weft::worker_main() and that calls fit() in the way that its
+/// argument names. It prints a line "right", "refused: ..." or "wrong: ..." for each fit().
 
 #include <unistd.h>
 
@@ -33,7 +33,8 @@ weft::TrainerOptions options(int workers = 2) {
           .run = {.name = "nameless", .storage_path = std::getenv("WEFT_TEST_STORAGE")}};
 }
 
-/// `fit` gives the Result of a loop that adds `amount` five times.
+/// Runs `fit`, which returns the Result of a loop that adds `amount` five times, and prints the
+/// line.
 template <typename Fit>
 void tell(int amount, Fit fit) {
   std::string line;
@@ -51,7 +52,7 @@ void tell(int amount, Fit fit) {
   std::fflush(stdout);
 }
 
-/// Two threads, two loops: which of them a worker comes to first is chance.
+/// Two threads start two loops; chance decides which one a worker reaches first.
 void race() {
   auto one = std::async(std::launch::async,
                         [] { tell(1, [] { return weft::Trainer(add<1>, options()).fit(); }); });
@@ -69,7 +70,7 @@ struct Adder {
   void operator()(TrainContext& ctx) const { add_some(amount, ctx); }
 };
 
-/// The same line and the same type: only the capture differs.
+/// Both loops have the same line and the same type; only the capture differs.
 void fit_with_captures(int amount) {
   const auto fit = [amount](const weft::TrainLoop& loop) {
     tell(amount, [&] { return weft::Trainer(loop, options()).fit(); });
@@ -90,21 +91,22 @@ void captures_on_threads() {
   other.join();
 }
 
-/// main() takes another way in the workers, which inherit the variable: another value is captured.
+/// main() takes another branch in the workers, which inherit the variable, and captures another
+/// value.
 void captures_by_environment() {
   const int first = std::getenv("WEFT_TEST_LATER") != nullptr ? 100 : 1;
   ::setenv("WEFT_TEST_LATER", "1", 1);
   fit_with_captures(first);
 }
 
-/// No captures, but another function of the same type at the same line.
+/// The loops have no captures, but are different functions of the same type at the same line.
 void functions_by_environment() {
   const bool is_later = std::getenv("WEFT_TEST_LATER") != nullptr;
   ::setenv("WEFT_TEST_LATER", "1", 1);
   tell(1, [&] { return weft::Trainer(is_later ? add<100> : add<1>, options()).fit(); });
 }
 
-/// The captures are of a loop of this process, which no worker looks for.
+/// The loop runs in this process, so no worker looks for its captures.
 void captures_without_workers() {
   const int amount = 100;
   tell(amount, [amount] {
@@ -112,7 +114,7 @@ void captures_without_workers() {
   });
 }
 
-/// main() goes another way in a worker than in the trainer.
+/// main() takes another branch in a worker than in the trainer.
 void branches() {
   if (std::getenv("WEFT_PROCESS_INDEX") != nullptr) {
     tell(100, [] { return weft::Trainer(add<100>, options()).fit(); });
@@ -121,14 +123,14 @@ void branches() {
   }
 }
 
-/// The config is another one in each process.
+/// The config differs in each process.
 void other_config() {
   weft::TrainerOptions with_pid = options();
   with_pid.loop_config = {{"pid", ::getpid()}};
   tell(1, [&] { return weft::Trainer(add<1>, with_pid).fit(); });
 }
 
-/// main() runs on in the workers while fit() is on its way on another thread.
+/// main() continues in the workers while another thread is about to call fit().
 void background() {
   std::thread fit([] { tell(1, [] { return weft::Trainer(add<1>, options()).fit(); }); });
   fit.join();
@@ -150,7 +152,7 @@ void start() {
   tell(1, [] { return weft::Trainer(add<1>, options()).start().result(); });
 }
 
-/// A program of weft's own that each worker starts before its fit(): it is no worker.
+/// Each worker starts another program that uses weft before its fit(). That program is no worker.
 void grandchild(const char* program) {
   weft::TrainerOptions with_program = options();
   with_program.loop_config = {{"command", std::string(program) + " one_after_the_other"}};

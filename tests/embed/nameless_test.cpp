@@ -1,5 +1,5 @@
-/// fit() calls of loops without names: main() runs again in each worker, and what it comes to there
-/// is the job's own call, or is refused.
+/// Tests fit() calls of loops without names: main() runs again in each worker, and the call that it
+/// reaches there is either the job's own call or is refused.
 
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST(Nameless, TwoThreadsNeverGetEachOthersLoop) {
   }
 }
 
-/// `loops`: as many as the program tries, all of which it must refuse.
+/// `loops` is the number of loops that the program tries; it must refuse all of them.
 void expect_refused_captures(const char* mode, std::size_t loops) {
   const Lines lines = run(mode);
   EXPECT_EQ(lines.right, 0);

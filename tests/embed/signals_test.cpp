@@ -1,4 +1,4 @@
-/// Signals, children and handlers of a program that has jobs.
+/// Tests the signals, children and handlers of a program that runs jobs.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using testing::wait_until;
 
 std::atomic<int> host_got{0};
 
-/// The program's own handler, as long as it lives.
+/// Installs the program's own handler as long as this object lives.
 class HostHandler {
  public:
   explicit HostHandler(int signal) : signal_(signal) {
@@ -120,7 +120,7 @@ TEST(Signals, AHandlerThatTheProgramHasSetMeanwhileStays) {
   ::sigaction(SIGTERM, &before, nullptr);
 }
 
-/// Worker 1 is killed.
+/// A loop in which worker 1 is killed.
 Loop dies{"test.dies", [](TrainContext& ctx) {
             if (ctx.world_rank() == 1) std::raise(SIGKILL);
             for (;;) sync();
@@ -151,7 +151,7 @@ TEST(Children, AProgramThatIgnoresSigchldHasJobsToo) {
   EXPECT_EQ(now.sa_handler, SIG_IGN);
 }
 
-/// Worker 1 forks a process that outlives it, and is killed at its first try.
+/// In its first try, worker 1 forks a process that outlives it, and is killed.
 Loop leaves_a_child{"test.leaves_a_child", [](TrainContext& ctx, const Config& config) {
                       Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
                       while (ctx.step() < 10) {
@@ -173,7 +173,7 @@ Loop leaves_a_child{"test.leaves_a_child", [](TrainContext& ctx, const Config& c
                       ctx.report({{"sum", sum.to_vector()[0]}});
                     }};
 
-/// It would have to wait for backend.timeout_s, and the job would end.
+/// Otherwise recovery would have to wait for backend.timeout_s, and the job would end.
 TEST(Children, AChildThatKeepsTheLinkOpenDoesNotHoldRecoveryUp) {
   const std::string once = fmt::format("/tmp/weft-embed-once-{}", ::getpid());
   TrainerOptions recovers = options({{"once", once}});

@@ -1,4 +1,4 @@
-/// One GPT under every kind of parallelism.
+/// Trains one GPT under every kind of parallelism.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using testing::AppProcess;
 
-/// 12 steps of a small one; tests/golden/torch/char_gpt.py trains the same.
+/// Trains a small model for 12 steps; tests/golden/torch/char_gpt.py trains the same one.
 nlohmann::json char_gpt(const std::vector<std::string>& options) {
   std::vector<std::string> words{CHAR_GPT, "--layers", "2",     "--size",   "32", "--heads",
                                  "4",      "--length", "16",    "--batch",  "8",  "--steps",

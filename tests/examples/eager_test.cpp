@@ -1,4 +1,4 @@
-/// Examples as eager jobs: what they learn is what they learn on one chip.
+/// Runs examples as eager jobs, which have to learn the same as on one chip.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// `weft inspect late`, `trace` and `logs` of jobs that run, and of those that have ended.
+/// Tests `weft inspect late`, `trace` and `logs` of running jobs and of jobs that have ended.
 
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ void wait_for_step(const std::string& job, std::uint64_t step) {
   });
 }
 
-/// A job that doesn't end by itself, and leaves nothing.
+/// A job that doesn't end by itself. It leaves nothing behind.
 class EndlessApp : public AppProcess {
  public:
   using AppProcess::AppProcess;
@@ -64,17 +64,17 @@ class EndlessApp : public AppProcess {
     testing::sweep(job);
   }
 
-  /// The first word of "ID on 4 workers".
+  /// Returns the first word of "ID on 4 workers".
   std::string id() { return job().substr(0, job().find(' ')); }
 };
 
-/// On 4 workers of 4 chips.
+/// Runs digits on 4 workers of 4 chips.
 class DigitsThatGoOn : public EndlessApp {
  public:
   DigitsThatGoOn() : EndlessApp({DIGITS, "--epochs", "1000000"}) {}
 };
 
-/// Worker 1 stays at the beginning of step 3, and all others wait for it.
+/// Worker 1 stops at the beginning of step 3, and all other workers wait for it.
 class JobAtRest : public EndlessApp {
  public:
   JobAtRest() : EndlessApp({FAULT_APP, "--json", "{json}", "--mode", "mark"}) {
@@ -104,7 +104,7 @@ TEST(InspectTrace, OfADigitsJobThatRuns) {
   EXPECT_EQ(TraceGrammar::fault_of(trace_in(file)), "");
 }
 
-/// Nothing is on its way, and no ring has gone round.
+/// No message is in flight, and no ring has wrapped around.
 TEST(InspectTrace, OfAJobAtRestHasBothEndsOfEveryFlow) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/trace.json";
@@ -166,7 +166,7 @@ TEST(InspectLate, SumsUpEveryChip) {
   EXPECT_NE(text.find("own above median"), std::string::npos) << text;
 }
 
-/// The run folder of fault_app.
+/// Runs fault_app and returns its run folder.
 std::string run_in(const TemporaryFolder& runs, const std::string& mode, int code) {
   AppProcess app({FAULT_APP, "--json", "{json}", "--mode", mode, "--storage", runs.path()});
   EXPECT_EQ(app.wait(), code) << app.output();
@@ -212,7 +212,7 @@ TEST(InspectFolder, OfAJobThatHasFailed) {
         << line;
   }
   EXPECT_EQ(lines_of(output_of({WEFT, "inspect", "logs", run_dir, "--last", "2"})).size(), 2U);
-  // The job is over: back from its last record.
+  // The job has ended, so the time counts back from its last record.
   const std::string all = output_of({WEFT, "inspect", "logs", run_dir});
   EXPECT_EQ(output_of({WEFT, "inspect", "logs", run_dir, "--since", "100"}), all);
   const std::string end = output_of({WEFT, "inspect", "logs", run_dir, "--since", "0.000001"});
@@ -220,7 +220,7 @@ TEST(InspectFolder, OfAJobThatHasFailed) {
   EXPECT_LT(lines_of(end).size(), lines_of(all).size());
 }
 
-/// The files are gone; the black box of the job has what they had.
+/// The log files are gone; the job's black box has the same lines.
 TEST(InspectFolder, LogsWithoutFiles) {
   const TemporaryFolder runs;
   const std::string run_dir = run_in(runs, "throw", 1);

@@ -1,5 +1,5 @@
-/// The options of `weft launch`, on programs that print, wait and fail; and programs that are
-/// started by other launchers.
+/// Tests the options of `weft launch` on programs that print, wait and fail, and programs that
+/// other launchers start.
 
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -46,7 +46,7 @@ Ended launch(std::vector<std::string> options, const std::string& script) {
   return run(std::move(words));
 }
 
-/// fault_app on 2 workers of 2 chips.
+/// Returns the words that launch fault_app on 2 workers of 2 chips.
 std::vector<std::string> fault_app(std::vector<std::string> launch_options, const char* mode) {
   std::vector<std::string> words{WEFT, "launch", "-n", "2", "--chips", "2"};
   words.insert(words.end(), launch_options.begin(), launch_options.end());
@@ -63,7 +63,7 @@ std::string read(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// What a program, started with all streams on a terminal of its own, leaves on the screen.
+/// Runs a program with all streams on its own terminal, and returns the text of the screen.
 Ended on_terminal(std::vector<std::string> words) {
   int terminal = -1;
   const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, nullptr);
@@ -143,7 +143,7 @@ TEST(LaunchOnATerminal, LetsTheProgramPrintAsOnATerminal) {
   EXPECT_EQ(on_terminal({WEFT, "launch", "--no-progress", "--", "/bin/echo", "a"}).output, "a\r\n");
 }
 
-/// The line is drawn below the output and gone at the end; nothing of the program is lost by it.
+/// The line is drawn below the output and removed at the end; no output of the program is lost.
 TEST(LaunchOnATerminal, ShowsOneLineOfProgress) {
   const Ended ended = on_terminal({WEFT, "launch", "--steps", "100000", "-n", "2", "--chips", "2",
                                    "--", DIGITS, "--epochs", "40"});
@@ -185,7 +185,7 @@ TEST(LaunchBindings, GiveEachWorkerItsOwnCores) {
   cpu_set_t usable;
   ::sched_getaffinity(0, sizeof usable, &usable);
   const Ended ended = run(fault_app({"--bind", "cores", "--report-bindings"}, "none"));
-  if (ended.code != 0) {  // one core, or the threads of one
+  if (ended.code != 0) {  // each worker has one core, or the hardware threads of one
     EXPECT_NE(ended.output.find("--bind cores: 2 workers on 1 cores"), std::string::npos)
         << ended.output;
     return;
@@ -221,7 +221,7 @@ TEST(LaunchEnd, SaysTheFirstCauseLast) {
   EXPECT_EQ(ended.output.find('\n', command), ended.output.size() - 1) << ended.output;
 }
 
-/// As `srun -n 2 ./app` would start them.
+/// Starts the program as `srun -n 2 ./app` would.
 TEST(OtherLaunchers, MakeTheFirstProcessTheTrainerOfAllWorkers) {
   const std::vector<std::string> app{FAULT_APP, "--json", "/dev/null", "--workers", "4",
                                      "--chips", "1",      "--mode",    "mark"};
@@ -273,7 +273,7 @@ TEST(LaunchOptions, TheFolderIsWhereTheProgramBelievesToBe) {
   EXPECT_EQ(said, real + "\n" + real + "\n");
 }
 
-/// A program's progress bar has no end of line when it is killed.
+/// A killed program's progress bar doesn't end with a newline.
 TEST(LaunchOutput, WhatTheLauncherSaysHasALineOfItsOwn) {
   const Ended ended = on_terminal({WEFT, "launch", "--timeout", "0.2", "--", "/bin/sh", "-c",
                                    "printf 'epoch 3/60 [===  ]' >&2; exec sleep 100"});

@@ -1,4 +1,4 @@
-/// The completions and man pages of the `weft` command, as shells and groff take them.
+/// Tests the completions and man pages of the `weft` command as shells and groff read them.
 
 #include <gtest/gtest.h>
 
@@ -16,14 +16,14 @@ bool has(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-/// By `shell -c script`, in which $0 is the weft command.
+/// Runs `shell -c script`, in which $0 is the weft command, and returns the output.
 std::string output_of(const char* shell, const std::string& script) {
   AppProcess process({"/usr/bin/env", shell, "-c", script, WEFT});
   EXPECT_EQ(process.wait(), 0) << process.output();
   return process.output();
 }
 
-/// What bash offers for the last of these words.
+/// Returns what bash offers for the last of these words.
 std::string bash_offers(const std::string& words) {
   return output_of("bash", "source <(\"$0\" completions bash); COMP_WORDS=(" + words +
                                "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _weft; "
@@ -108,7 +108,7 @@ TEST(Command, SaysWhatMayHaveBeenMeant) {
   expect_said({"xylophone"}, 1, "there is no command \"weft xylophone\": weft has launch, ");
 }
 
-/// They would take longer to load than a look into a job takes.
+/// Loading these libraries would take longer than looking into a job.
 TEST(Command, IsNotLinkedWithReadersOfDatasets) {
   AppProcess process({"/usr/bin/ldd", WEFT});
   EXPECT_EQ(process.wait(), 0);

@@ -1,4 +1,4 @@
-/// The convolutional net, on images that the test draws.
+/// Trains the convolutional net on images that the test draws.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ TEST_F(MnistCnn, LearnsTheSameOnEveryLayout) {
   const auto expected = one.at("loss_history").get<std::vector<double>>();
   const auto found = four.at("loss_history").get<std::vector<double>>();
   ASSERT_EQ(found.size(), expected.size());
-  // Dropout, too, takes the same elements on every mesh.
+  // Dropout chooses the same elements on every mesh, too.
   for (std::size_t i = 0; i < 10; ++i) {
     EXPECT_NEAR(found[i], expected[i], 1e-3 * expected[i]) << "step " << i;
   }

@@ -1,6 +1,6 @@
-/// What a step of each example costs a chip by its plan, against tests/golden/plan_cost/: a change
-/// that makes plans dearer shows itself as a difference of these texts. GOLDEN_UPDATE=1 rewrites
-/// them.
+/// Compares what a step of each example costs a chip by its plan with tests/golden/plan_cost/. A
+/// change that makes plans more expensive shows as a difference of these texts. GOLDEN_UPDATE=1
+/// rewrites them.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ struct Example {
 
 void PrintTo(const Example& example, std::ostream* out) { *out << example.name; }
 
-/// The sizes are those of the tests of these programs.
+/// The sizes are the ones that the tests of these programs use.
 std::vector<Example> examples() {
   const std::vector<std::string> text{"--text", LICENSE, "--batch", "16"};
   const auto with = [&](std::vector<std::string> options, const char* flag = nullptr) {
@@ -78,7 +78,7 @@ std::string cost_text(const Plan& plan) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
     std::string kind(to_string(step.kind));
-    // A loop over elementwise ops is of whichever op comes first.
+    // A loop over elementwise ops has the kind of the op that happens to come first.
     if (step.count > 0 && step.kind != StepKind::loop) {
       kind += fmt::format(" {}", to_string(plan.program.kind(step.first)));
     }
@@ -115,7 +115,7 @@ TEST_P(PlanCost, OfTheFirstStepIsAsItWas) {
     words.push_back(word == "{digits}" ? folder.path() : word);
   }
   AppProcess app(words, {"WEFT_PLAN_TO=" + folder.path(), "WEFT_LOG=off", "HOME=" + folder.path()});
-  app.wait();  // the step isn't run, and so the program says that its job has ended
+  app.wait();  // the step isn't run, so the program says that its job has ended
   const std::string file = folder.path() + "/first.weftplan";
   ASSERT_TRUE(std::filesystem::exists(file)) << app.output();
   const Plan plan = decode_plan(read_file_bytes(file, kPlanBytesMax));

@@ -1,4 +1,4 @@
-/// `weft plan --profile` of jobs that run, and of those that have ended.
+/// Tests `weft plan --profile` of running jobs and of jobs that have ended.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::string output_of(const std::vector<std::string>& words, int code = 0) {
   return process.output();
 }
 
-/// The run folder of a job of digits that has ended well.
+/// Runs a job of digits that ends well, and returns its run folder.
 std::string run_in(const TemporaryFolder& home, const std::string& trace) {
   AppProcess app({DIGITS, "--workers", "2", "--chips", "2", "--epochs", "1"},
                  {"HOME=" + home.path(), "WEFT_TRACE=" + trace});
@@ -46,7 +46,7 @@ TEST(PlanProfile, OfAJobThatWasTracedAndHasEnded) {
                                               svg, "--gflops", "100", "--gbytes", "20"}));
   EXPECT_EQ(profile.at("schema"), "weft.profile/1");
   EXPECT_EQ(profile.at("chips"), 4);
-  // Of 44 steps, 4 chips each without its first.
+  // Each of the 4 chips has 44 steps; the first isn't profiled.
   EXPECT_EQ(profile.at("runs"), 4 * 43);
   EXPECT_EQ(profile.at("limits").at("from"), "as given");
   EXPECT_EQ(profile.at("limits").at("f32_flops_per_s"), 100e9);
@@ -58,7 +58,7 @@ TEST(PlanProfile, OfAJobThatWasTracedAndHasEnded) {
   for (const Json& step : profile.at("steps")) {
     seconds += step.at("total_s").get<double>();
     flops += step.at("flops").get<double>() * step.at("count").get<double>() / runs_seen;
-    // Without loops and branches every run has every step.
+    // Without loops and branches, every run executes every step.
     if (step.at("kind") != "update_wait") {
       EXPECT_EQ(step.at("count"), profile.at("runs")) << step;
     }
@@ -78,7 +78,7 @@ TEST(PlanProfile, OfAJobThatWasTracedAndHasEnded) {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   EXPECT_TRUE(text.starts_with("<svg ")) << text;
   EXPECT_NE(text.find("dot_general"), std::string::npos);
-  // Its other views are those of a job that has ended well.
+  // The other views of the folder are the same as for any job that has ended well.
   EXPECT_NE(output_of({WEFT, "inspect", "why", run_dir}).find("ended well"), std::string::npos);
   EXPECT_NE(output_of({WEFT, "inspect", "late", run_dir}).find("came last"), std::string::npos);
 }
@@ -122,7 +122,7 @@ void wait_for_step(const std::string& job, std::uint64_t step) {
   });
 }
 
-/// It takes the cores from what measures them.
+/// The running job takes cores away from the measurement of the limits.
 TEST(PlanProfile, OfAJobThatRunsSaysThatLimitsAreTooLow) {
   const TemporaryFolder home;
   AppProcess app({DIGITS, "--workers", "2", "--chips", "1", "--epochs", "1000000"},

@@ -1,5 +1,5 @@
-/// Examples that are ports of the usual programs: what they learn doesn't depend on the layout, and
-/// is what torch learns from the same parameters and batches (tests/golden/torch/ports.py,
+/// Examples that are ports of well-known programs: what they learn doesn't depend on the layout and
+/// equals what torch learns from the same parameters and batches (tests/golden/torch/ports.py,
 /// parallel_ports.py and noise_ports.py).
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using testing::AppProcess;
 using Words = std::vector<std::string>;
 using Losses = std::vector<double>;
 
-/// One process and one chip; 4 x 1; 2 x 2.
+/// The layouts are one process with one chip, 4 x 1, and 2 x 2.
 const std::vector<Words> kLayouts{{"--workers", "0", "--chips", "1"},
                                   {"--workers", "4", "--chips", "1", "--topology", "4x1"},
                                   {"--workers", "2", "--chips", "2"}};
@@ -36,7 +36,7 @@ Losses losses(const std::string& program, const Words& options, const Words& lay
   return result.at("loss_history");
 }
 
-/// oneDNN 3 sums in other orders than oneDNN 2, whose numbers the tolerances were taken from.
+/// oneDNN 3 sums in another order than oneDNN 2, with which the tolerances were measured.
 constexpr double kLossTolerance = DNNL_VERSION_MAJOR < 3 ? 1e-3 : 5e-3;
 
 void expect_alike(const Losses& found, const Losses& expected, double tolerance = kLossTolerance) {
@@ -82,8 +82,8 @@ TEST(Ports, GroupedQueryGptWritesWithItsCache) {
   EXPECT_EQ(app.wait(), 0) << app.output();
 }
 
-/// One chip; only data parallelism; both, in two processes; and groups of a shard_map that have
-/// chips of both processes.
+/// The layouts are one chip; only data parallelism; both kinds, in two processes; and groups of a
+/// shard_map with chips of both processes.
 void expect_parallel_as_torch(const std::string& program, const std::string& name, Words options) {
   std::vector<Words> layouts = kLayouts;
   layouts.push_back({"--workers", "2", "--chips", "2", "--topology", "1x4"});
@@ -119,7 +119,7 @@ TEST(Ports, GeneratorAndJudgeLearnAsTorchDoes) {
   expect_as_torch(GAN, "gan", {"--plain", "--lr", "0.0001"}, "torch/noise_ports.json");
 }
 
-/// With shuffled images.
+/// The images are shuffled.
 Losses expect_one_curve(const std::string& program, const Words& options) {
   const Losses expected = losses(program, options, kLayouts[0]);
   expect_alike(losses(program, options, kLayouts[1]), expected);
@@ -134,7 +134,7 @@ TEST(Ports, AutoencoderLearnsOneCurveOnAllLayouts) {
 
 TEST(Ports, GeneratorAndJudgeLearnOneCurveOnAllLayouts) {
   const Losses curve = expect_one_curve(GAN, {"--batch", "32", "--steps", "30"});
-  EXPECT_LT(curve[20], curve.front());  // the judge is ahead at first
+  EXPECT_LT(curve[20], curve.front());  // the judge learns faster at first
 }
 
 }  // namespace

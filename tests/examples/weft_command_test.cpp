@@ -1,4 +1,5 @@
-/// `weft launch`, `inspect` and `doctor` as a person would use them, and on what a person may meet.
+/// Tests `weft launch`, `inspect` and `doctor` in the ways in which people use them, and in
+/// situations that people may meet.
 
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -63,7 +64,7 @@ TEST(WeftDoctor, SaysWhichLimitOfOpenFilesIsTooLow) {
   EXPECT_EQ(enough.find("ulimit"), std::string::npos) << enough;
 }
 
-/// On 2 workers of 2 chips, where the program itself would have 4 of 1.
+/// Launches on 2 workers of 2 chips; by default the program would have 4 workers of 1.
 AppProcess launch(const std::vector<std::string>& fault_app_arguments) {
   std::vector<std::string> words{WEFT,        "launch", "-n",      "2",      "--chips",
                                  "2",         "--",     FAULT_APP, "--json", "/dev/null",
@@ -72,7 +73,7 @@ AppProcess launch(const std::vector<std::string>& fault_app_arguments) {
   return AppProcess(words);
 }
 
-/// A program as the leader of a session on a terminal of its own, which is 24 x 80.
+/// A program that leads a session on its own terminal of 24 x 80 characters.
 class OnTerminal {
  public:
   explicit OnTerminal(std::vector<std::string> words) {
@@ -97,7 +98,7 @@ class OnTerminal {
   void type(std::string_view keys) {
     EXPECT_EQ(::write(terminal_, keys.data(), keys.size()), std::ssize(keys));
   }
-  /// Reads the screen until `text` stands on it; false if the terminal is closed before.
+  /// Reads the screen until it shows `text`; returns false if the terminal is closed before that.
   bool shows(const std::string& text) {
     char block[256];
     while (screen_.find(text) == std::string::npos) {
@@ -107,7 +108,7 @@ class OnTerminal {
     }
     return true;
   }
-  /// Reads on, until `text` comes that wasn't there yet.
+  /// Continues to read until `text` appears again.
   bool shows_next(const std::string& text) {
     screen_.clear();
     return shows(text);
@@ -130,7 +131,7 @@ std::vector<std::string> launched(const char* script) {
   return {WEFT, "launch", "--", "/bin/sh", "-c", script};
 }
 
-/// A board without a job: what it says is up to the test, which is the trainer's process.
+/// A board without a job. The test, which is the trainer's process, decides its contents.
 class ForgedBoard {
  public:
   explicit ForgedBoard(
@@ -152,7 +153,7 @@ class ForgedBoard {
 
   const std::string& job() const { return header_.job; }
   const Board& board() const { return *board_; }
-  /// As the kernel does at the end of the process that made it.
+  /// Releases the board as the kernel does when the process that made it ends.
   void let_go() { board_.reset(); }
   board_format::BoardHeaderV1& bytes() {
     return *reinterpret_cast<board_format::BoardHeaderV1*>(segment_.data());
@@ -191,7 +192,7 @@ TEST(WeftLaunch, RunsTheMainJobOnOtherSizesThanItsOwn) {
   EXPECT_EQ(app.wait(), 0) << app.output();
 }
 
-/// Plain data parallelism uses half of what the default mesh has, and says so once.
+/// Plain data parallelism uses half of the default mesh's chips, and the job says so once.
 TEST(WeftLaunch, RunsAJobOnTheMeshThatTheHintNames) {
   const auto train = [](std::vector<std::string> words) {
     words.insert(words.begin(), {WEFT, "launch", "-n", "2", "--chips", "2"});
@@ -220,7 +221,7 @@ TEST(WeftLaunch, ReturnsTheExitCodeOfTheFirstCause) {
   EXPECT_EQ(launch({"--mode", "throw"}).wait(), 1);
 }
 
-/// The program asks for 1; what the command line says goes before that.
+/// The program asks for 1; the command line's value overrides it.
 TEST(WeftLaunch, SaysHowManyLossesAJobSurvives) {
   const auto exit_code = [](const char* max_failures) {
     AppProcess app({WEFT, "launch", "-n", "2", "--max-failures", max_failures, "--", FAULT_APP,
@@ -323,8 +324,8 @@ TEST(WeftInspect, ShowsEveryActorOfAJobThatRuns) {
   EXPECT_GT(std::stoi(doing.substr(number + 1)), 0) << doing;
 }
 
-/// The trainer is killed, so nobody removes the board: it can still be read.
-/// Where no other test's job sweeps it.
+/// The trainer is killed, so no process removes the board, and it can still be read. It runs in its
+/// own /dev/shm, in which no other test's job sweeps it.
 TEST(WeftInspect, ShowsAJobThatIsDead) {
   testing::in_own_shm("size=1g", [] {
     AppProcess app({FAULT_APP, "--json", "{json}", "--mode", "mark"});
@@ -400,7 +401,7 @@ TEST(WeftInspect, ShowsControlCharactersOfABoardAsText) {
   EXPECT_EQ(json.at("mesh").at("axes")[0], "c\uFFFD");
 }
 
-/// The board's times are of a clock that may have been set since, by years.
+/// The clock that gave the board's times may have been set since, by years.
 TEST(WeftInspect, TakesAJobForAliveWhateverTheClockSays) {
   using std::chrono::system_clock;
   for (const auto years : {-20, 20}) {
@@ -409,7 +410,7 @@ TEST(WeftInspect, TakesAJobForAliveWhateverTheClockSays) {
   }
 }
 
-/// A process that has the trainer's number is there: this one.
+/// A process with the trainer's number exists: it is this process.
 TEST(WeftInspect, TakesAJobWhoseBoardNobodyHoldsForDead) {
   ForgedBoard board;
   board.let_go();
@@ -417,7 +418,8 @@ TEST(WeftInspect, TakesAJobWhoseBoardNobodyHoldsForDead) {
   EXPECT_NE(output_of({WEFT, "inspect"}).find(board.job() + "  forged  dead "), std::string::npos);
 }
 
-/// Keys sort, filter, descend into an actor and end it; the terminal is as it was, then.
+/// Keys sort, filter, enter an actor's view and end the program; after that the terminal is as it
+/// was before.
 TEST(InspectTop, ObeysKeysOnATerminal) {
   const ForgedBoard forged;
   forged.board().trainer().open(ActorKind::trainer, -1, -1, ::getpid());
@@ -461,7 +463,7 @@ TEST(WeftPlan, OfAProgramIsThatOfItsFirstStep) {
   EXPECT_NE(text.find("memory of a chip"), std::string::npos) << text;
 }
 
-/// Where /dev/shm is too small for the job, no first step comes of it.
+/// If /dev/shm is too small for the job, the first step isn't reached.
 TEST(WeftPlan, IsRefusedWhereMemoryIsShort) {
   testing::in_own_shm("size=24m", [] {
     const std::string text = output_of({WEFT, "plan", "-n", "3", "--chips", "2", "--", FAULT_APP,

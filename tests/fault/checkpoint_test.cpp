@@ -1,5 +1,5 @@
-/// Jobs of several processes that save checkpoints and are killed. WEFT_KILLS: how many kills;
-/// 12 by default.
+/// Tests jobs of several processes that save checkpoints and are killed. WEFT_KILLS sets the number
+/// of kills; the default is 12.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -34,7 +34,7 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t kSteps = 132;
 
-/// digits, which saves every 3 steps.
+/// Returns the words that run digits, which saves every 3 steps.
 std::vector<std::string> digits(const std::string& folder, const std::string& resume,
                                 const std::string& chips = "2", const std::string& workers = "2") {
   return {DIGITS, "--epochs",       "3",      "--workers",          workers, "--chips",
@@ -51,7 +51,7 @@ const Json& undisturbed() {
   return result;
 }
 
-/// All checkpoints that readers see are whole.
+/// Expects that all checkpoints that readers see are complete.
 void expect_whole(const std::string& folder) {
   for (const CheckpointEntry& entry : list_checkpoints(folder)) {
     for (const std::string& fault : verify_checkpoint(entry.path, read_manifest(entry.path))) {
@@ -65,7 +65,7 @@ int kill_count() {
   return given != nullptr ? std::atoi(given) : 12;
 }
 
-/// A running digits.
+/// A run of digits that saves checkpoints.
 class SavingRun {
  public:
   explicit SavingRun(const std::string& folder, const std::string& chips = "2",
@@ -78,13 +78,13 @@ class SavingRun {
   const std::string& job() const { return job_; }
   ActorRow worker(int rank) const { return board_.read(1 + rank); }
   bool over() const { return board_.status() > JobStatus::running; }
-  /// Waits for some steps more, and for some yields.
+  /// Waits for a random number of steps, and then for some yields.
   void let_run(std::mt19937_64& random) const {
     const std::uint64_t until = worker(0).step + random() % 20;
     wait_until([&] { return over() || worker(0).step >= until; });
     for (auto i = random() % 300; i > 0; --i) ::sched_yield();
   }
-  /// The trainer first, so that it starts no worker again while they are killed.
+  /// The trainer comes first, so that it restarts no worker while the workers are killed.
   std::vector<pid_t> processes() const {
     std::vector<pid_t> pids{app_.pid()};
     std::ranges::copy(processes_of(job_), std::back_inserter(pids));
@@ -118,8 +118,8 @@ TEST(Checkpoint, TheLossOfAWorkerThatSavesChangesNothing) {
   }
 }
 
-/// All processes at once, in the middle of steps and saves. The next job goes on from the newest
-/// checkpoint, and the last one ends with the bits of a job that nobody disturbed.
+/// Kills all processes at once, in the middle of steps and saves. The next job continues from the
+/// newest checkpoint, and the last job ends with the same bits as an undisturbed job.
 TEST(Checkpoint, TheLossOfAllProcessesChangesNoBitOfTheEnd) {
   std::mt19937_64 random(2);
   const testing::TemporaryFolder folder;
@@ -143,14 +143,14 @@ TEST(Checkpoint, TheLossOfAllProcessesChangesNoBitOfTheEnd) {
   AppProcess last(digits(folder.path(), "auto"));
   const Json result = finished(last);
   EXPECT_EQ(result.at("params_digest"), undisturbed().at("params_digest"));
-  // The losses of its own steps.
+  // A job has the losses of its own steps.
   const Json& all = undisturbed().at("loss_history");
   const Json& own = result.at("loss_history");
   ASSERT_EQ(own.size(), kSteps - steps);
   for (std::size_t i = 0; i < own.size(); ++i) EXPECT_EQ(own[i], all[i + steps]) << i;
 }
 
-/// Goes on on a mesh of 2x2.
+/// Continues on a mesh of 2x2.
 void expect_that_the_curve_goes_on(const std::string& folder) {
   const std::uint64_t step = list_checkpoints(folder).back().step;
   AppProcess last(digits(folder, "auto"));
@@ -174,7 +174,7 @@ TEST(Checkpoint, TheCurveGoesOnOnAnotherMesh) {
   expect_that_the_curve_goes_on(folder.path());
 }
 
-/// Whether a checkpoint is being written, or was left unfinished.
+/// Returns whether a checkpoint is being written or was left unfinished.
 bool has_unfinished(const std::string& folder) {
   const fs::directory_iterator entries(folder);
   return std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
@@ -182,7 +182,7 @@ bool has_unfinished(const std::string& folder) {
   });
 }
 
-/// All processes at once, with a checkpoint half written: of 16 chips, and 4 go on.
+/// Kills all processes of 16 chips at once, when a checkpoint is half written; 4 chips continue.
 TEST(Checkpoint, AKillInTheMiddleOfASaveLeavesACurveThatGoesOnOnFewerChips) {
   std::mt19937_64 random(4);
   std::optional<testing::TemporaryFolder> folder;
@@ -234,7 +234,7 @@ TEST(Checkpoint, OneFolderIsOfOneJobAtATime) {
   finished(first);
 }
 
-/// Never a hang: the others run on, and their next run is not the save.
+/// The error must not be a hang: the other workers continue, and their next run isn't the save.
 TEST(Checkpoint, OfOneWorkerAloneIsAnErrorWithItsLine) {
   FaultApp app({"--mode", "save_alone"});
   const Json result = failure_of(app);
@@ -242,7 +242,7 @@ TEST(Checkpoint, OfOneWorkerAloneIsAnErrorWithItsLine) {
   expect_words(result, {"worker 1", "the save at fault_app.cpp:", "the sync at fault_app.cpp:"});
 }
 
-/// Of the second save, too, which shows the trainer no names but what has changed.
+/// This holds for the second save too, in which the trainer sees only the changes, not the names.
 TEST(Checkpoint, OfOtherTensorsIsAnErrorThatNamesTheFirst) {
   FaultApp app({"--mode", "save_other", "--at", "4"});
   const Json result = failure_of(app);
@@ -258,7 +258,7 @@ TEST(Loader, OfAnotherOrderIsAnErrorWithItsLine) {
   expect_words(result, {"worker 1 for the DeviceLoader at fault_app.cpp:", "items of batch 0"});
 }
 
-/// The loss comes before all chips have committed the step after the load.
+/// The loss happens before all chips have committed the step after the load.
 TEST(Checkpoint, WhatALoadReplacesInTheMiddleOfARunSurvivesALoss) {
   FaultApp app(
       {"--mode", "go_back", "--at", "4", "--deaths", "1", "--steps", "6", "--max-failures", "-1"});
@@ -271,7 +271,8 @@ TEST(Checkpoint, WhatALoadReplacesInTheMiddleOfARunSurvivesALoss) {
   }
 }
 
-/// The loss comes in the middle of the only save that is due, when its step is behind all chips.
+/// The loss happens in the middle of the only save that is due, when all chips have passed its
+/// step.
 TEST(Checkpoint, ThatALossDropsIsMadeUpAfterIt) {
   FaultApp app({"--mode", "die_saving", "--managed", "--save-every", "1000", "--steps", "1500",
                 "--max-failures", "1"});

@@ -1,4 +1,4 @@
-// Ops of the program's own on the chips of several processes.
+// Tests the program's own ops on the chips of several processes.
 
 #include "tests/fault/fault_process.hpp"
 

@@ -1,4 +1,5 @@
-/// Strangers at the control socket of a job that runs: they change nothing, and are named.
+/// Strangers connect to the control socket of a running job: they change nothing, and the job names
+/// them.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -33,7 +34,7 @@ fs::path folder_of(const std::string& job) {
   return fs::path(root) / job;
 }
 
-/// Handshakes with which a worker would not come.
+/// Sends handshakes that no worker would send.
 void expect_takes_handshakes(const fs::path& socket, int count, std::deque<UnixStranger>& silent) {
   const std::string token(32, 'f');
   const std::string wrong = preamble("weftdoor", kAbi, token);
@@ -50,7 +51,7 @@ void expect_takes_handshakes(const fs::path& socket, int count, std::deque<UnixS
   testing::expect_takes_handshakes(socket, count, wholes, wrong, silent);
 }
 
-/// The right words, from another user to whom the way was opened.
+/// Sends the right words as another user, who was given access to the socket.
 void expect_refuses_another_user(const fs::path& folder, const std::string& words) {
   const fs::path socket = folder / "control";
   fs::permissions(folder.parent_path(), fs::perms(0755));
@@ -72,8 +73,8 @@ void expect_refuses_another_user(const fs::path& folder, const std::string& word
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
 }
 
-/// A worker waits at its mark while strangers come. It is killed while some of them still hold the
-/// line, and the one that takes its place has to come in past them.
+/// A worker waits at its mark while strangers connect. It is killed while some of them still hold
+/// their connections, and its successor has to join in spite of them.
 TEST(Door, StrangersChangeNoBitOfTheResult) {
   FaultApp calm({"--mode", "none", "--max-failures", "1"});
   ASSERT_EQ(calm.wait(), 0) << calm.output();
@@ -82,7 +83,8 @@ TEST(Door, StrangersChangeNoBitOfTheResult) {
   const std::string mark = app.wait_for_line("mark loop");
   const fs::path socket = folder_of(job) / "control";
   {
-    const UnixStranger friendly(socket);  // so that it is the token that the others lack
+    // This shows that the other strangers are refused for the missing token.
+    const UnixStranger friendly(socket);
     friendly.say(preamble("weftdoor", kAbi, app.token()));
     ASSERT_EQ(friendly.hear(32).size(), 32U);
   }

@@ -1,5 +1,5 @@
 /// A program whose victim worker misbehaves at step --at in the way that --mode names; with
-/// --max-failures only the first time. What the job came to is written to --json.
+/// --max-failures it does so only the first time. It writes the result of the job to --json.
 
 #include <sched.h>
 #include <sys/wait.h>
@@ -65,10 +65,10 @@ void add_up(weft::TrainContext& ctx, std::size_t size) {
   });
 }
 
-/// Opened before the loops run, when it loses its names.
+/// The job's memory; it is opened before the loops run, because then it loses its names.
 std::optional<weft::JobMemory> memory_to_flip;
 
-/// Turns a bit of what the last chip of the victim holds of `sum`, which all chips have.
+/// Flips a bit of `sum` in the copy of the victim's last chip; all chips have a copy.
 void flip(weft::TrainContext& ctx, const weft::Parameter& sum, bool victim) {
   const float value = sum.to_vector()[0];
   const int chips = ctx.num_local_devices();
@@ -78,7 +78,7 @@ void flip(weft::TrainContext& ctx, const weft::Parameter& sum, bool victim) {
   weft::JobMemory& memory = memory_to_flip.value();
   ctx.on_each_chip([&](weft::Chip& chip) {
     if (!victim || chip.local_index() != chips - 1) return;
-    // Nothing says yet where this version lies, but it has the place of an earlier one.
+    // No table says yet where this version lies, but it uses the place of an earlier one.
     const weft::StateDirectory directory(memory, mesh, first);
     for (std::uint64_t earlier = step - 1; earlier > step - 4; --earlier) {
       const auto table = directory.read(earlier);
@@ -94,14 +94,14 @@ void flip(weft::TrainContext& ctx, const weft::Parameter& sum, bool victim) {
   });
 }
 
-/// Leaves the file that says that it was.
+/// Returns whether the file doesn't exist yet, and creates it.
 bool first_time(const std::string& file) {
   if (std::filesystem::exists(file)) return false;
   std::ofstream(file) << "once";
   return true;
 }
 
-/// Ends the process if it is one of the first so many that the victim's successors are.
+/// Ends the process if it is one of the victim's first `deaths` successors.
 void die_again(const std::string& once, int deaths) {
   const std::string file = once + ".deaths";
   int before = 0;
@@ -111,7 +111,7 @@ void die_again(const std::string& once, int deaths) {
   std::_Exit(3);
 }
 
-/// The file of this worker in the checkpoint says at which step it was written, and what it has.
+/// Saves to this worker's file of the checkpoint the step at which it is written, and the sum.
 void save(weft::TrainContext& ctx, const weft::Tensor& sum) {
   const std::string folder = fmt::format("{}/saved-{}", ctx.run_dir(), ctx.world_rank());
   std::filesystem::create_directory(folder);
@@ -120,7 +120,7 @@ void save(weft::TrainContext& ctx, const weft::Tensor& sum) {
   ctx.report({}, weft::Checkpoint{folder});
 }
 
-/// What save() saved of the sum.
+/// Returns the sum that save() saved.
 float saved_sum(const weft::TrainContext& ctx) {
   if (!ctx.checkpoint()) return 0;
   std::ifstream file(fmt::format("{}/{}", ctx.checkpoint()->path, ctx.world_rank()));
@@ -134,9 +134,9 @@ float saved_sum(const weft::TrainContext& ctx) {
 }
 
 std::atomic<bool> square_throws{false};
-std::atomic<int> squares_left{0};  ///< if not 0, the last of so many kills the process
+std::atomic<int> squares_left{0};  ///< if not 0, the last call of so many kills the process
 
-/// x * x, as an op of the program's own.
+/// Returns x * x, computed by an op of the program's own.
 weft::Tensor square(const weft::Tensor& x, const char* name) {
   const weft::CustomOp op{
       .name = name, .sharding_rule = "i -> i", .kernel = [](const weft::CustomCall& call) {
@@ -148,7 +148,7 @@ weft::Tensor square(const weft::Tensor& x, const char* name) {
   return weft::custom_call(op, {x});
 }
 
-/// In each of 300 iterations, which take a collective each, what the one before has made counts.
+/// Runs 300 iterations with a collective each; each one uses the result of the one before.
 weft::Tensor scanned_total(const weft::Tensor& x) {
   const auto body = [&](const weft::Tensor& carry, const weft::Tensor& weight) {
     const weft::Tensor total = weft::sum(square(x * 0.125 + carry, "square"));
@@ -164,11 +164,11 @@ weft::Tensor scanned_total(const weft::Tensor& x) {
   return weft::sum(all) + grown;
 }
 
-/// Six steps of training with an optimizer of their own, four that evaluate, and again. Those come
-/// when the optimizer is gone, and update nothing, or before, and update `count`. The optimizer is
-/// made anew behind a run of the step, that of the last epoch still there. `frozen` is never
-/// updated, has its elements from the first step alone, and its layout by what that asks. With mode
-/// "twin" a parameter named as `weight` is made before it, and never used.
+/// Six steps train with an epoch's own optimizer, then four evaluate. Evaluations after the
+/// optimizer is gone update nothing; those before that update `count`. The next optimizer is made
+/// after a run of the step, while the last one still exists. `frozen` is never updated: the first
+/// step gives it elements and its layout. In mode "twin" an unused parameter of the same name is
+/// made before `weight`.
 void epochs(weft::TrainContext& ctx, const weft::Config& config) {
   constexpr std::uint64_t kEpoch = 10, kTraining = 6;
   const bool victim = ctx.world_rank() == config["victim"].get<int>();
@@ -226,7 +226,7 @@ void epochs(weft::TrainContext& ctx, const weft::Config& config) {
   }
 }
 
-/// One label, on the last chip, is no class.
+/// One label, on the last chip, isn't a valid class.
 weft::Tensor label_loss(const weft::TrainContext& ctx) {
   const std::int64_t size = ctx.num_devices();
   std::vector<std::int32_t> labels(static_cast<std::size_t>(size), 1);
@@ -236,7 +236,7 @@ weft::Tensor label_loss(const weft::TrainContext& ctx) {
   return weft::cross_entropy(weft::iota({size, 10}, 1, weft::DType::f32), given);
 }
 
-/// At step 3 goes back to the sum of step 1; not again in a loop that goes on after a loss.
+/// Goes back to the sum of step 1 at step 3, but not in a loop that continues after a loss.
 void go_back(const weft::TrainContext& ctx, const std::string& once, const weft::Parameter& sum) {
   const std::string file = once + ".safetensors";
   if (ctx.step() == 1) weft::save(std::vector{sum}, file);
@@ -244,18 +244,18 @@ void go_back(const weft::TrainContext& ctx, const std::string& once, const weft:
   weft::load(std::vector{sum}, file);
 }
 
-/// The victim saves one tensor more at the second save.
+/// In the second save the victim saves one more tensor.
 void save_other(weft::CheckpointManager& checkpoints, const weft::Parameter& sum, bool now) {
   std::vector<weft::Parameter> state{sum};
   if (now) state.push_back(weft::make_parameter("bias", std::vector<float>{0}, {1}));
   checkpoints.save(state, {.force = true});
 }
 
-/// At which the loop is.
+/// The step that the loop has reached.
 std::atomic<std::uint64_t> loop_step{0};
 
-/// Zeros. Who reads them first is killed, once its loop has come to a step: a writer, in the middle
-/// of a save.
+/// A source of zeros. The process that reads it first after its loop has reached a step is killed:
+/// it is a writer in the middle of a save.
 class Deadly : public weft::TensorSource {
  public:
   Deadly(std::string once, std::uint64_t step) : once_(std::move(once)), step_(step) {}
@@ -279,7 +279,7 @@ weft::Parameter deadly(const std::string& once, std::uint64_t step) {
   return zero;
 }
 
-/// The victim has a sampler of another seed.
+/// The victim's sampler has another seed.
 void load_other(bool victim) {
   const weft::DistributedSamplerOptions order{
       .size = 60, .batch_size = 6, .seed = victim ? 1U : 0U};
@@ -297,7 +297,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const auto save_every = config["save_every"].get<std::uint64_t>();
   weft::CheckpointManager checkpoints;
   std::vector<weft::Parameter> saved{sum};
-  // All chips have committed the step that is saved once a loop is two steps further.
+  // All chips have committed the saved step once a loop is two steps further.
   if (mode == "die_saving") saved.push_back(deadly(once + ".deaths", save_every + 2));
   const auto ask_every = config["ask_every"].get<std::uint64_t>();
   std::vector<float> elements(static_cast<std::size_t>(ctx.num_devices()) * 4);
@@ -357,13 +357,13 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     }
   }
   if (mode != "ends_again") return;
-  // No two times of it are alike, and all have it before the victim is lost.
+  // The reported times all differ, and all workers have reported before the victim is lost.
   ctx.report({{"time", std::chrono::steady_clock::now().time_since_epoch().count()}});
   add_up(ctx, 4);
   if (victim && first_time(once)) std::raise(SIGKILL);
 }
 
-/// Says which job it is, for a test that looks at its board.
+/// Prints the job's id, for a test that looks at its board.
 class Announce : public weft::Callback {
  public:
   explicit Announce(const std::string& mode) : mode_(mode) {}
@@ -382,7 +382,7 @@ class Announce : public weft::Callback {
   }
 
  private:
-  /// A child that ends as programs do, and not by exec or _exit(), has nothing of the job's.
+  /// A child that exits normally, not by exec or _exit(), has none of the job's resources.
   void fork_child() const {
     const pid_t child = ::fork();
     if (child == 0) std::exit(0);
@@ -396,7 +396,7 @@ class Announce : public weft::Callback {
   std::string job_;
 };
 
-/// A fit() that throws comes before the one that counts; the workers of that one must pass it by.
+/// A fit() that throws comes before the real one; the workers of the real one must skip it.
 void fit_in_vain() {
   try {
     weft::Trainer([](weft::TrainContext&) { std::abort(); }, {.scaling = {.topology = "7y"}}).fit();
@@ -406,7 +406,7 @@ void fit_in_vain() {
 
 int run(const Options& options) {
   if (options.mode == "second_fit") fit_in_vain();
-  // A worker takes it out of its environment when it comes to fit().
+  // A worker removes it from its environment when it reaches fit().
   const char* token = std::getenv("WEFT_JOB_TOKEN");
   if (token != nullptr) std::ofstream(options.json + ".token") << token;
   const char* index = std::getenv("WEFT_PROCESS_INDEX");

@@ -1,5 +1,5 @@
 #pragma once
-/// fault_app, watched by a test.
+/// Runs fault_app and watches it for a test.
 
 #include <gtest/gtest.h>
 
@@ -13,14 +13,14 @@
 
 namespace weft::testing {
 
-/// fault_app with these arguments.
+/// Runs fault_app with these arguments.
 class FaultApp : public AppProcess {
  public:
   explicit FaultApp(const std::vector<std::string>& arguments,
                     const std::vector<std::string>& variables = {})
       : AppProcess(words(arguments), variables) {}
 
-  /// The job's secret, once a worker has come to its loop.
+  /// Returns the job's secret, which is there once a worker has reached its loop.
   std::string token() const {
     std::ifstream file(json_path() + ".token");
     std::string token;
@@ -36,7 +36,7 @@ class FaultApp : public AppProcess {
   }
 };
 
-/// Runs to the end; the result must be a failure, and nothing left.
+/// Runs the program to its end; the result must be a failure, and the job must leave nothing.
 inline nlohmann::json failure_of(FaultApp& app) {
   const std::string job = app.job();
   EXPECT_EQ(app.wait(), 1) << app.output();

@@ -1,5 +1,5 @@
-/// What a job makes of the process and the machine it finds itself in: streams, signals, folders,
-/// other calls of fit().
+/// Tests how a job treats its process and its machine: streams, signals, folders, and other calls
+/// of fit().
 
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST(Host, AFitInsideAFitIsRefused) {
   }
 }
 
-/// Nobody reads what it prints: the job goes on, and is cleaned up.
+/// The job continues though its output has no reader, and it cleans up.
 TEST(Host, AClosedStdoutIsNoReasonToLeaveAnything) {
   FaultApp app({"--mode", "none"});
   const std::string job = app.job();
@@ -51,7 +51,7 @@ TEST(Host, AClosedStdoutIsNoReasonToLeaveAnything) {
   expect_nothing_left(job);
 }
 
-/// The host writes the result as JSON, which takes UTF-8 only.
+/// The host writes the result as JSON, which must be UTF-8.
 TEST(Host, ABoardThatWasScribbledOnIsNoReasonToThrow) {
   FaultApp app({"--mode", "mark"});
   const Board board = Board::open(app.job(), false);
@@ -85,8 +85,8 @@ TEST(Host, ClosedStreamsAreNotTakenForFilesOfTheJob) {
   EXPECT_TRUE(app.result().at("ok"));
 }
 
-/// The limit that the error names is enough, and the next lower one is refused as well; a worker
-/// that is lost and started again takes no more.
+/// The limit that the error names is enough, and the next lower one is refused too; a worker that
+/// is lost and started again needs no more files.
 TEST(Host, TooFewOpenFilesAreRefusedWithTheNumberThatIsEnough) {
   const auto run_at = [](int limit, const char* workers) {
     return std::make_unique<AppProcess>(std::vector<std::string>{
@@ -139,14 +139,14 @@ TEST(Host, ARunFolderThatIsLostIsAnErrorInTheResult) {
   expect_words(result, {"progress.csv", "the run's folder", "was removed while the job ran"});
 }
 
-/// It reports nothing meanwhile, and the successor of a lost worker would have no place for its
+/// The worker reports nothing meanwhile, and a lost worker's successor would have no place for its
 /// log.
 TEST(Host, ARunFolderThatIsLostBeforeAWorkerComesAgainIsNamed) {
   FaultApp app({"--mode", "mark", "--at", "0", "--max-failures", "-1"});
   const std::string job = app.job();
   const std::string mark = app.wait_for_line("mark loop");
   const std::string run_dir = Board::open(job, true).header().run_dir;
-  wait_until([&] {  // another process may just write a log's first line
+  wait_until([&] {  // another process may be about to write a log's first line
     std::error_code error;
     std::filesystem::remove_all(run_dir, error);
     return !error;
@@ -198,8 +198,8 @@ TEST(Host, AForkedChildThatExitsTakesNothingFromTheJob) {
   EXPECT_TRUE(app.result().at("ok"));
 }
 
-/// No process is told of any of these in time: the kernel frees the memory, which has no name any
-/// more. The board and the black box stay for `weft inspect`, until the next job.
+/// No process learns of these signals in time: the kernel frees the memory, which no longer has a
+/// name. The board and the black box stay for `weft inspect` until the next job.
 TEST(Host, ATrainerThatIsKilledLeavesNoTensors) {
   for (const int signal : {SIGKILL, SIGSEGV, SIGABRT, SIGQUIT, SIGXCPU}) {
     for (const char* workers : {"0", "3"}) {
@@ -239,7 +239,7 @@ TEST(Host, WorkersEndWithATrainerThatIsKilledAndTheNextJobCleansUp) {
   expect_nothing_left(job);
 }
 
-/// Whether the process has a file of the job's arenas mapped or open.
+/// Returns whether the process has a file of the job's arenas mapped or open.
 bool has_arenas(int pid, const std::string& job) {
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));
   const std::string mapped{std::istreambuf_iterator<char>(maps), {}};
@@ -252,7 +252,7 @@ bool has_arenas(int pid, const std::string& job) {
   return found;
 }
 
-/// A child of a worker may outlive all of the job. It keeps none of its memory, and no lock.
+/// A worker's child may outlive the whole job. It keeps no memory and no lock of the job.
 TEST(Host, AChildThatAWorkerForkedHasNoArenas) {
   for (const char* max_failures : {"0", "1"}) {
     FaultApp app({"--mode", "fork", "--at", "3", "--max-failures", max_failures});
@@ -265,9 +265,9 @@ TEST(Host, AChildThatAWorkerForkedHasNoArenas) {
     EXPECT_FALSE(has_arenas(child, job));
     ::kill(app.pid(), SIGKILL);
     wait_until([&] { return testing::processes_of(job) == std::vector<pid_t>{child}; });
-    // A process that ends is found no more a moment before its files are closed.
+    // A process that ends disappears from /proc a moment before its files are closed.
     wait_until([&] { return !board->is_held(); });
-    board.reset();  // nothing is swept that somebody looks at
+    board.reset();  // a sweep leaves out what a reader has open
     ::kill(child, SIGKILL);
     app.wait();
     wait_until([&] { return testing::processes_of(job).empty(); });

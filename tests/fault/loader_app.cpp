@@ -1,6 +1,6 @@
 /// Loops that go through their data in the ways that are usual with torch. Worker 1 is killed at a
-/// chosen batch, or the job ends there with a checkpoint from which another one continues; the end
-/// has to be that of a loop that nobody disturbed.
+/// chosen batch, or the job ends there with a checkpoint from which another job continues; the
+/// final result has to equal that of an undisturbed loop.
 
 #include <csignal>
 #include <filesystem>
@@ -21,19 +21,19 @@ using weft::Batch;
 using weft::DeviceLoader;
 using weft::Tensor;
 
-/// f32 numbers from `first` on.
+/// A dataset of `count` f32 numbers that begin with `first`.
 weft::DatasetPtr numbers(int first, int count) {
   std::vector<float> x(static_cast<std::size_t>(count));
   std::iota(x.begin(), x.end(), static_cast<float>(first));
   return weft::tensors({{"x", std::move(x)}});
 }
 
-/// The model is one number, which tells in which order batches have come.
+/// The model is one number, which depends on the order of the batches.
 class Training {
  public:
   Training(weft::TrainContext& ctx, const weft::Config& config) : ctx_(ctx), config_(config) {}
 
-  /// What a body does; the kill comes first.
+  /// The loop's body; the kill comes before the update.
   void record(const Tensor& x) {
     ++bodies_;
     if (checkpoints_.should_save()) checkpoints_.save(state_);
@@ -48,7 +48,7 @@ class Training {
     count_.assign(count_ + 1.0);
   }
   void record(const Batch& batch) { record(batch["x"]); }
-  /// The sum of what an evaluation sees.
+  /// Adds up the items that an evaluation sees.
   void evaluate(double& sum, const Batch& batch) const {
     sum += (weft::sum(batch["x"]) * number_).item();
   }
@@ -80,7 +80,7 @@ void epochs(Training& training) {
   }
 }
 
-/// The number becomes an input with the second step after the loop's entry.
+/// The number becomes an input in the second step after the loop is entered.
 void epochs_with_a_number_of_the_step(Training& training) {
   DeviceLoader train = training_data();
   while (train.epoch() < 3) {
@@ -214,7 +214,7 @@ void side_by_side(Training& training, int other_items) {
 void two_side_by_side(Training& training) { side_by_side(training, 24); }
 void two_of_unequal_length(Training& training) { side_by_side(training, 16); }
 
-/// It asks for the step, but not where it is.
+/// The loop asks for the step, but not for its position.
 void counted_epochs_with_a_rate(Training& training) {
   DeviceLoader train = training_data();
   for (int epoch = 0; epoch < 3; ++epoch) {
@@ -255,7 +255,7 @@ void counted_epochs_that_assign(Training& training) {
   }
 }
 
-/// The second one begins again at its end.
+/// The second loader starts again at its end.
 void beside_a_cycle(Training& training, int other_items, std::uint64_t epochs) {
   DeviceLoader train = training_data();
   DeviceLoader other(numbers(100, other_items), kShuffled);
@@ -272,7 +272,7 @@ void beside_a_cycle(Training& training, int other_items, std::uint64_t epochs) {
 void one_in_a_cycle(Training& training) { beside_a_cycle(training, 16, 2); }
 void longer_one_in_a_cycle(Training& training) { beside_a_cycle(training, 40, 3); }
 
-/// The second one begins in the body of the first.
+/// The second loader starts in the body of the first.
 void one_in_a_cycle_from_a_body_on(Training& training) {
   DeviceLoader train = training_data();
   DeviceLoader other(numbers(100, 16), kShuffled);
@@ -286,7 +286,7 @@ void one_in_a_cycle_from_a_body_on(Training& training) {
   }
 }
 
-/// Begins again at its end.
+/// A loader that starts again at its end.
 class Cycle {
  public:
   explicit Cycle(int first, int items) : loader_(numbers(first, items), kShuffled) {}
@@ -322,7 +322,7 @@ void three_in_cycles_by_a_counter(Training& training) {
   }
 }
 
-/// Without sync(): the next batch ends the step.
+/// The loop calls no sync(): the next batch ends the step.
 void two_in_cycles_by_step(Training& training) {
   DeviceLoader left(numbers(0, 12), kShuffled), right(numbers(100, 16), kShuffled);
   auto one = left.begin();
@@ -354,7 +354,7 @@ void two_batches_a_step(Training& training) {
   }
 }
 
-/// 40 sequences of 1 to 9 numbers.
+/// A stream of 40 sequences of 1 to 9 numbers.
 class Sequences : public weft::Stream {
  public:
   std::string name() const override { return "sequences"; }
@@ -377,7 +377,7 @@ class Sequences : public weft::Stream {
                                          {"n", {weft::DType::i32, {}}}};
 };
 
-/// Each place counts, so that no row can stand for another.
+/// Every position of a row counts, so that no row can replace another.
 Tensor of_rows(const Batch& batch) {
   const Tensor weight = weft::cast(batch["segment_ids"], weft::DType::f32) +
                         weft::cast(batch["positions"], weft::DType::f32) * 0.25;
@@ -449,7 +449,7 @@ const weft::Loop loop{"loader_app", [](weft::TrainContext& ctx, const weft::Conf
                         training.end();
                       }};
 
-/// Says which job it is, for a test that looks for what it leaves.
+/// Prints the job's id, for a test that looks for its remains.
 class Announce : public weft::Callback {
  public:
   void on_start(const weft::JobInfo& job) override {

@@ -1,5 +1,6 @@
-/// The ways in which loops go through their data: straight, after a kill, and resumed from a
-/// checkpoint. WEFT_LOADER_KILLS: at how many batches of each loop; 5 by default.
+/// Runs the ways in which loops go through their data: without a loss, after a kill, and resumed
+/// from a checkpoint. WEFT_LOADER_KILLS sets the number of batches of each loop to kill at; the
+/// default is 5.
 
 #include <gtest/gtest.h>
 
@@ -15,10 +16,10 @@ namespace {
 using testing::AppProcess;
 using Json = nlohmann::json;
 
-/// A loop, and what it has to end with.
+/// A loop and its expected final state.
 struct Case {
   std::string loop;
-  int bodies;  ///< of an undisturbed run
+  int bodies;  ///< the number of bodies in an undisturbed run
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& loop) { return out << loop.loop; }
@@ -35,7 +36,7 @@ class LoaderLoops : public ::testing::TestWithParam<Case> {
     testing::expect_nothing_left(job);
     return app.result();
   }
-  /// Some of the bodies, evenly spread, but for the first.
+  /// Returns some of the bodies, evenly spread, without the first.
   std::vector<int> places() const {
     const char* given = std::getenv("WEFT_LOADER_KILLS");
     const int count = std::min(given != nullptr ? std::atoi(given) : 5, GetParam().bodies - 1);
@@ -102,7 +103,7 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(All, LoaderLoops, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return each.param.loop; });
 
-/// A loop that is right as long as nobody disturbs it, and what the error says if it isn't.
+/// A loop that is right only if it isn't disturbed, and the error that it gets otherwise.
 struct Counted {
   std::string loop;
   int bodies;
@@ -113,7 +114,7 @@ std::ostream& operator<<(std::ostream& out, const Counted& counted) { return out
 
 class LoaderCounters : public ::testing::TestWithParam<Counted> {
  protected:
-  /// Returns the result, and what the job has printed.
+  /// Returns the result and the output of the job.
   std::pair<Json, std::string> run(int kill_at) const {
     std::vector<std::string> words{LOADER_APP,      "--json",    "{json}",      "--loop",
                                    GetParam().loop, "--storage", folder_.path()};
@@ -146,15 +147,15 @@ TEST_P(LoaderCounters, AreRightOrRefused) {
 }
 
 const Counted kCounted[] = {
-    // These count batches.
-    // Its counter begins at 0 again. At the end of a pass nothing is wrong with that.
+    // These loops count batches with a counter that begins at 0 again. At the end of a pass this
+    // causes no error.
     {"limited_by_a_counter",
      12,
      {"loader_app.cpp:", "was continued at its batch", "batch.index()"}},
     {"three_in_cycles_by_a_counter",
      18,
      {"loader_app.cpp:", "counter of the loop's own", "ctx.step()"}},
-    // These change state between passes.
+    // These loops change state between passes.
     {"counted_epochs_that_set_a_number",
      18,
      {"rate is changed at loader_app.cpp:", "made twice", "epoch() of the loader"}},

@@ -1,4 +1,4 @@
-/// A worker that is lost in a loop of its program.
+/// Tests the loss of a worker inside a loop of its program.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,8 @@ using testing::expect_words;
 using testing::FaultApp;
 using Json = nlohmann::json;
 
-/// Its kernel kills the process, so that the others wait in a collective of some iteration.
+/// The victim's kernel kills the process, so that the other workers wait in a collective of some
+/// iteration.
 TEST(Loop, LosesAWorkerInAnIterationAndNoBitOfTheResult) {
   for (const char* workers : {"2", "4"}) {
     SCOPED_TRACE(workers);

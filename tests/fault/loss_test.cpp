@@ -1,5 +1,5 @@
-/// What becomes of a job when one of its workers is lost: real processes, real signals. Nothing
-/// here sleeps; a hang is caught by the test's time limit.
+/// Tests what happens to a job when it loses one of its workers, with real processes and real
+/// signals. No test sleeps; the test's time limit catches a hang.
 
 #include <gtest/gtest.h>
 #include <sys/types.h>
@@ -73,7 +73,7 @@ TEST(Loss, AKillInUserCodeIsNamedWithPidAndStep) {
   EXPECT_EQ(result["signal"], SIGKILL);
 }
 
-/// Worker 1 stands still, so that worker 2's chips wait for it in a collective; then worker 2 dies.
+/// Worker 1 stops, so that worker 2's chips wait for it in a collective; then worker 2 dies.
 TEST(Loss, AKillInsideACollectiveNamesTheCollective) {
   FaultApp app({"--mode", "mark"});
   const Board board = Board::open(app.job(), true);
@@ -112,7 +112,7 @@ TEST(Loss, AWorkerThatNeverJoinsIsNamedAfterTheTimeout) {
 TEST(Loss, AKillBeforeTheJoinIsNamed) {
   FaultApp app({"--mode", "never_join"});
   const std::string job = app.job();
-  std::vector<pid_t> outside;  // the victim, once the others have joined
+  std::vector<pid_t> outside;  // only the victim, once the other workers have joined
   wait_until([&] {
     outside = testing::processes_of(job);
     const bool all_started = outside.size() == 3;
@@ -155,7 +155,8 @@ TEST(Loss, ALoopThatEndsBeforeANewProgramIsNamed) {
                  {"worker 1 ended its loop after 3 programs", "number 4"});
 }
 
-/// WEFT_KILLS (default 5) kills of a random worker at a random step; WEFT_SEED replays them.
+/// Kills a random worker at a random step, WEFT_KILLS times (default 5); WEFT_SEED replays the
+/// kills.
 TEST(Loss, RandomKillsEndCleanlyAndNameTheWorker) {
   const char* kills = std::getenv("WEFT_KILLS");
   const char* seed_text = std::getenv("WEFT_SEED");

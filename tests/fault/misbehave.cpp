@@ -26,10 +26,10 @@ namespace {
 }
 
 [[noreturn]] void spin() {
-  for (volatile bool forever = true;;) forever = !forever;  // all of it on a line of this file
+  for (volatile bool forever = true;;) forever = !forever;  // the whole loop is on this line
 }
 
-/// Works for 10 ms.
+/// Keeps the core busy for 10 ms.
 void dawdle() {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
   while (std::chrono::steady_clock::now() < end) {
@@ -49,13 +49,13 @@ void lock_twice() {
   mutex.lock();
 }
 
-/// Until the job has failed, which for a loop in the trainer's process isn't the end of the loop.
+/// Sleeps until the job has failed; a loop in the trainer's process doesn't end by that.
 void nap() {
   const weft::Board board = weft::Board::open(weft::get_context().job_id(), true);
   while (board.status() <= weft::JobStatus::running) ::sched_yield();
 }
 
-/// A child that lives on, whatever becomes of its parent; it says so when it is there.
+/// Forks a child that survives its parent; the child says when it is there.
 void fork_child() {
   const pid_t child = ::fork();
   if (child > 0) return stop_at_mark("parent");
@@ -64,7 +64,7 @@ void fork_child() {
   for (;;) ::pause();
 }
 
-/// Until it gets no more, once the test has let it go on.
+/// Allocates memory until there is no more, once the test has let it continue.
 [[noreturn]] void eat_memory() {
   fmt::print("mark oom {}\n", ::getpid());
   std::fflush(stdout);

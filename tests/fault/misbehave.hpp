@@ -1,16 +1,16 @@
 #pragma once
-/// What fault_app's victim does wrong.
+/// The mistakes of fault_app's victim.
 
 #include <string>
 
-/// Tells the test where this worker is, and stays there until it is killed.
+/// Tells the test which point this worker has reached, and waits there until it is killed.
 [[noreturn]] void stop_at_mark(const char* mark);
 
-/// Kills the job's trainer, with which this worker ends.
+/// Kills the job's trainer; this worker ends with it.
 [[noreturn]] void kill_trainer();
 
-/// Prints a line of stdin, as the loop of this worker has it.
+/// Prints a line from stdin, as the loop of this worker sees it.
 void say_stdin();
 
-/// As the mode says; nothing for modes that are another's.
+/// Misbehaves as the mode says; does nothing if the mode belongs to another function.
 void misbehave(const std::string& mode);

@@ -1,4 +1,4 @@
-/// Mistakes of a loop that would give a wrong result: jobs of several processes.
+/// Tests mistakes of a loop that would give a wrong result, in jobs of several processes.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using testing::expect_words;
 using testing::failure_of;
 using testing::FaultApp;
 
-/// Of the program's fourth run, in step 3.
+/// The mistake is in the program's fourth run, which is step 3.
 TEST(Mistakes, DataThatDifferBetweenWorkersAreRefusedWithTensorLineAndWorker) {
   FaultApp app({"--mode", "other_data"});
   const auto result = failure_of(app);

@@ -1,4 +1,4 @@
-/// Jobs of several processes whose checkpoints are in S3, and that are killed.
+/// Tests jobs of several processes that keep checkpoints in S3 and are killed.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t kSteps = 44;
 
-/// digits, which saves every 4 steps.
+/// Returns the words that run digits, which saves every 4 steps.
 std::vector<std::string> digits(const std::string& folder, const std::string& workers = "2",
                                 const std::string& chips = "2") {
   return {DIGITS, "--epochs",       "1",      "--workers",          workers, "--chips",
@@ -46,7 +46,7 @@ const Json& undisturbed() {
   return result;
 }
 
-/// All checkpoints that are listed are whole.
+/// Expects that all listed checkpoints are complete.
 void expect_whole(const std::string& folder) {
   for (const CheckpointEntry& entry : list_checkpoints(folder)) {
     EXPECT_EQ(verify_checkpoint(entry.path, read_manifest(entry.path)), std::vector<std::string>())
@@ -56,7 +56,7 @@ void expect_whole(const std::string& folder) {
 
 class ObjectStore : public ::testing::Test {
  protected:
-  /// One server for all tests; each has a prefix of its own.
+  /// All tests share one server; each test has its own prefix.
   static MotoServer& server() {
     static MotoServer server(MOTO_FOLDER);
     return server;
@@ -71,7 +71,7 @@ class ObjectStore : public ::testing::Test {
   }
 };
 
-/// Kills the processes of a job, its trainer first.
+/// Kills the processes of a job, beginning with its trainer.
 void kill_all(AppProcess& app, const std::string& job) {
   std::vector<pid_t> pids = processes_of(job);
   pids.insert(pids.begin(), app.pid());
@@ -80,7 +80,7 @@ void kill_all(AppProcess& app, const std::string& job) {
   wait_until([&] { return processes_of(job).empty(); });
 }
 
-/// A job on 2 workers of 2 chips ends as one that nobody disturbed.
+/// Expects that a job on 2 workers of 2 chips ends like an undisturbed one.
 void expect_that_the_curve_goes_on(const std::string& folder) {
   const auto entries = list_checkpoints(folder);
   const std::uint64_t step = entries.empty() ? 0 : entries.back().step;
@@ -127,7 +127,7 @@ TEST_F(ObjectStore, AKilledJobGoesOnOnAnotherMesh) {
   expect_that_the_curve_goes_on(folder());
 }
 
-/// All processes at once, with parts in the store and no manifest.
+/// Kills all processes at once, when the store has parts but no manifest.
 TEST_F(ObjectStore, AKillWhileACheckpointIsPutLeavesNone) {
   std::string place;
   int attempt = 0;
@@ -178,7 +178,8 @@ TEST_F(ObjectStore, OneFolderIsOfOneJobAtATime) {
   finished(first);
 }
 
-/// By parts, and keys with what a URL must encode. moto compares the signatures of all requests.
+/// Objects are uploaded in parts, and keys have characters that a URL must encode. moto checks the
+/// signatures of all requests.
 TEST_F(ObjectStore, HasObjectsOfAllSizesAndNames) {
   const testing::TemporaryFolder files;
   for (const std::size_t size : {std::size_t{0}, std::size_t{5}, std::size_t{20'000'003}}) {

@@ -1,4 +1,5 @@
-/// Jobs that are asked to end by SIGTERM: all their loops do so at one step, with what they had.
+/// Tests jobs that are asked to end by SIGTERM: all their loops end at the same step, with their
+/// current state.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -44,7 +45,7 @@ class EndlessApp : public FaultApp {
   Board board_;
 };
 
-/// In each worker's file of the checkpoint.
+/// What each worker's file of the checkpoint contains.
 struct Saved {
   std::uint64_t step = 0;
   float sum = 0;
@@ -65,15 +66,15 @@ void expect_saved_at_one_step(FaultApp& app, std::initializer_list<std::string_v
   EXPECT_EQ(result.at("code"), "cancelled");
   expect_words(result, words);
   const std::uint64_t step = result.at("step");
-  EXPECT_GE(step, 4U);  // a worker begins a step while another is still in the one before
-  // Of 3 workers x 2 chips 24 elements, of which each step adds the squares' sum.
+  EXPECT_GE(step, 4U);  // a worker may begin a step while another is still in the previous one
+  // 3 workers with 2 chips each have 24 elements; each step adds the sum of their squares.
   float sum = 0;
   for (std::uint64_t s = 0; s < step; ++s) sum += 4324;
   for (const Saved& one : saved(result, 3)) {
     EXPECT_EQ(one.step, step);
     EXPECT_EQ(one.sum, sum);
   }
-  // A report a step, and that of the checkpoint.
+  // There is one report for each step, and one for the checkpoint.
   EXPECT_EQ(result.at("history").size(), step + 1);
 }
 
@@ -114,7 +115,7 @@ TEST(Preemption, GathersOneCheckpointWhereOneWorkerAloneReportsMetrics) {
   expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
 }
 
-/// Loops that make several steps between their questions see it at the next.
+/// Loops that ask only once in several steps learn of it when they ask next.
 TEST(Preemption, WaitsForLoopsThatAskSeldom) {
   EndlessApp app({"--mode", "saves", "--ask-every", "7"});
   app.wait_for_step(5);
@@ -122,12 +123,13 @@ TEST(Preemption, WaitsForLoopsThatAskSeldom) {
   expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
 }
 
-/// timeout(1), systemd and Slurm send it to a program and to its group, or to all processes.
+/// timeout(1), systemd and Slurm send it to a program and its group, or to all processes.
 TEST(Preemption, MayComeAsOftenAsItLikes) {
   EndlessApp app({"--mode", "saves"});
   app.wait_for_step(5);
   const pid_t last = app.worker(2).pid;
-  ::kill(last, SIGSTOP);  // or the job might end, and leave signals to the program, in between
+  // Otherwise the job might end in between, and the program would get the signals.
+  ::kill(last, SIGSTOP);
   for (int w = 0; w < 3; ++w) ::kill(app.worker(w).pid, SIGTERM);
   app.wait_for_line("its loops are asked to end");
   for (int i = 0; i < 100; ++i) {
@@ -138,7 +140,8 @@ TEST(Preemption, MayComeAsOftenAsItLikes) {
   expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
 }
 
-/// Asks, saves its parameters, reports the checkpoint, and ends: as users of weft learn it.
+/// Digits asks, saves its parameters, reports the checkpoint and ends, as the guide for users
+/// shows.
 TEST(Preemption, EndsDigitsWithItsStateSaved) {
   AppProcess app(
       {DIGITS, "--epochs", "1000000", "--workers", "2", "--chips", "2", "--json", "{json}"});
@@ -183,7 +186,7 @@ TEST(Preemption, EndsALoopThatNeverAsksInTheTrainersProcess) {
   expect_words(failure_of(app), {"got SIGTERM", "all loops were ended"});
 }
 
-/// Worker 1 is killed at step 3, and again before it joins: it would be started in a minute.
+/// Worker 1 is killed at step 3 and again before it joins; its next start would be a minute later.
 class BackoffApp : public EndlessApp {
  public:
   explicit BackoffApp(std::vector<std::string> more) : EndlessApp(words(std::move(more))) {
@@ -226,7 +229,7 @@ TEST(Preemption, MayReachAWorkerBeforeItCanPassItOn) {
   FaultApp app({"--mode", "never_join", "--max-failures", "5"});
   const std::string job = app.job();
   const Board board = Board::open(job, true);
-  pid_t late = 0;  // the one that is no other's
+  pid_t late = 0;  // the process that belongs to no other worker
   wait_until([&] {
     const pid_t first = board.read(1).pid, third = board.read(3).pid;
     for (const pid_t pid : testing::processes_of(job)) {
@@ -240,7 +243,7 @@ TEST(Preemption, MayReachAWorkerBeforeItCanPassItOn) {
   expect_words(result, {"worker 1 was ended by SIGTERM"});
 }
 
-/// Its program has put the default action back, which ends it there.
+/// The program has restored the default action, so the signal ends it there.
 TEST(Preemption, AWorkerThatSIGTERMKillsInItsLoopIsNoFailure) {
   FaultApp app({"--mode", "default_sigterm", "--grace", "3600", "--max-failures", "0"});
   app.job();

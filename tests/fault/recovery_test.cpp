@@ -1,5 +1,6 @@
-/// Jobs that go on after losses: real processes are killed at random instants, and the result must
-/// be that of a run that nobody disturbed, bit for bit. WEFT_KILLS: how many kills; 24 by default.
+/// Tests jobs that continue after losses: real processes are killed at random instants, and the
+/// result must equal that of an undisturbed run, bit for bit. WEFT_KILLS sets the number of kills;
+/// the default is 24.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -55,15 +56,15 @@ class DigitsRun : public testing::WatchedRun {
   }
 };
 
-/// Instants of every kind, without looking at a clock: a step, a state that a worker is in, and any
-/// number of yields after it.
+/// Chooses instants of every kind without a clock: a step, a state of a worker, and a random number
+/// of yields after it.
 class Killer {
  public:
   explicit Killer(std::uint64_t seed) : random_(seed) {}
 
   int pick(int limit) { return std::uniform_int_distribution(0, limit - 1)(random_); }
 
-  /// False where the run was over first.
+  /// Returns false if the run ended first.
   bool kill_one(const DigitsRun& run) {
     const int rank = pick(kWorkers);
     const std::uint64_t step = run.step() + static_cast<std::uint64_t>(pick(30));
@@ -71,7 +72,7 @@ class Killer {
                                              ActorState::running, ActorState::idle};
     const ActorState state = kStates[pick(4)];
     const bool by_state = pick(2) == 0;
-    int tries = 20'000;  // a state may not come again
+    int tries = 20'000;  // the state may not occur again
     wait_until([&] {
       return run.over() || run.step() >= step || (by_state && run.worker(rank).state == state) ||
              (by_state && --tries == 0);
@@ -120,7 +121,7 @@ TEST(Recovery, AllWorkersAtOnceAreOneFailure) {
       << run.app().output();
 }
 
-/// Each time as soon as it has come again: the second and third are kills during recovery.
+/// The worker is killed as soon as it is back: the second and third kills happen during recovery.
 TEST(Recovery, TheSameWorkerThreeTimes) {
   DigitsRun run;
   wait_until([&] { return run.step() >= 20; });
@@ -142,8 +143,8 @@ TEST(Recovery, ASurvivorDuringTheRecovery) {
   run.expect_undisturbed_result();
 }
 
-/// Worker 1 misbehaves once, at step 3. The run must go on as if nothing had been, and say what
-/// was.
+/// Worker 1 misbehaves once, at step 3. The run must continue as if nothing had happened, and must
+/// say what happened.
 Json expect_survives(const std::string& mode, std::initializer_list<std::string_view> words,
                      std::vector<std::string> more = {}) {
   static const Json undisturbed = [] {
@@ -172,8 +173,8 @@ TEST(Recovery, SurvivesWhatEndsAWorkerAndNamesIt) {
   expect_survives("throw", {"worker 1", "std::runtime_error: boom", "step 3"});
 }
 
-/// What is kept of a loop's state is what it had at that step, whether the next steps use it or
-/// not: parameters that are never updated, too, and no optimizer state of an epoch that is over.
+/// The trainer keeps all of a loop's state at that step, even if the next steps don't use it: it
+/// includes parameters that are never updated, and excludes the optimizer state of a past epoch.
 TEST(Recovery, FindsWhatTheLoopHadAtThatStep) {
   const auto history = [](std::vector<std::string> more) {
     std::vector<std::string> words{"--mode", "epochs", "--steps", "40"};
@@ -188,7 +189,7 @@ TEST(Recovery, FindsWhatTheLoopHadAtThatStep) {
   }
 }
 
-/// What was kept is the first's of that name, which the loop doesn't use.
+/// The kept parameter is the first one with that name, which the loop doesn't use.
 TEST(Recovery, NamesAParameterWhoseNameAnotherHas) {
   FaultApp calm({"--mode", "twin", "--steps", "8", "--at", "99"});
   EXPECT_EQ(calm.wait(), 0) << calm.output();
@@ -196,7 +197,8 @@ TEST(Recovery, NamesAParameterWhoseNameAnotherHas) {
   expect_words(failure_of(app), {"'weight' is used", "another parameter of this name"});
 }
 
-/// That of the loop's thread of worker 1; the trainer tells it with names as in the source.
+/// Expects the stack of the loop's thread in worker 1, which the trainer prints with names as in
+/// the source.
 void expect_stack(const Json& result, const std::string& output) {
   EXPECT_NE(output.find("weft::Trainer::fit("), std::string::npos) << output;
   std::ifstream log(result.at("path").get<std::string>() + "/worker-1.log");
@@ -212,7 +214,7 @@ TEST(Recovery, SurvivesAHangAndSaysWhatItWas) {
   expect_survives("deadlock", {"worker 1", "hangs", "sleeps", "worker-1.log"}, timeout);
 }
 
-/// Nobody waits for it: the trainer sees that no step comes.
+/// No other worker waits for it: the trainer notices that no step comes.
 TEST(Recovery, SurvivesAHangOfTheOnlyWorker) {
   FaultApp calm({"--mode", "none", "--workers", "1"});
   ASSERT_EQ(calm.wait(), 0) << calm.output();
@@ -269,7 +271,8 @@ TEST(Recovery, AHangThatEndsAJobSaysWhereItWas) {
   expect_stack(result, app.output());
 }
 
-/// As a stray pointer in a worker would: the trainer says where a lost worker was by the board.
+/// The test writes over the board as a stray pointer in a worker would; the trainer uses the board
+/// to say where a lost worker was.
 TEST(Recovery, SurvivesABoardThatAWorkerHasWrittenOver) {
   FaultApp calm({"--mode", "none"});
   ASSERT_EQ(calm.wait(), 0) << calm.output();
@@ -287,7 +290,7 @@ TEST(Recovery, SurvivesABoardThatAWorkerHasWrittenOver) {
   expect_nothing_left(job);
 }
 
-/// It doesn't leave its loop, as it makes no sync.
+/// The survivor doesn't leave its loop, because it makes no sync.
 TEST(Recovery, NamesASurvivorThatSleepsInItsOwnCode) {
   FaultApp app({"--mode", "mark", "--workers", "2", "--max-failures", "-1", "--timeout", "5"});
   const Board board = Board::open(app.job(), true);
@@ -304,7 +307,7 @@ TEST(Recovery, StartsTheWholeGroupAgainWhereThatIsAskedFor) {
   expect_survives("segv", {"worker 1"}, {"--restart", "group"});
 }
 
-/// The loops lose the steps since the last checkpoint, and take them again to the same end.
+/// The loops lose the steps since the last checkpoint, run them again and end with the same result.
 void expect_goes_on_at_a_checkpoint(bool is_managed) {
   std::vector<std::string> words{"--mode",       "none", "--state-versions", "1", "--steps", "60",
                                  "--save-every", "8",    "--max-failures",   "-1"};
@@ -333,7 +336,7 @@ TEST(Recovery, GoesOnAtAManagersCheckpointWhereOneVersionIsKept) {
   expect_goes_on_at_a_checkpoint(true);
 }
 
-/// The loops are entered again behind the last step's checkpoint, and report their end again.
+/// The loops are entered again after the last step's checkpoint, and report their end again.
 TEST(Recovery, TheLastReportCountsOnceWhereOneVersionIsKept) {
   FaultApp app({"--mode", "ends_again", "--at", "99", "--state-versions", "1", "--save-every", "8",
                 "--max-failures", "1", "--workers", "2"});
@@ -357,7 +360,7 @@ TEST(Recovery, GivesUpAWorkerThatNeverJoinsAgain) {
                         "10 of its processes in a row", "not started again"});
 }
 
-/// As a save to a full disk would: each time that the loop has come to it again.
+/// The error occurs each time that the loop reaches this point, as with a save to a full disk.
 TEST(Recovery, GivesUpWhatFailsAgainWithoutAStep) {
   FaultApp app({"--mode", "throw_always", "--max-failures", "-1", "--backoff", "0", "--at", "5"});
   const Json result = failure_of(app);

@@ -1,4 +1,4 @@
-/// Jobs in which a bit of one chip's memory turns.
+/// Tests jobs in which a bit of one chip's memory flips.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using testing::failure_of;
 using testing::FaultApp;
 using Json = nlohmann::json;
 
-/// Of a job that ends well.
+/// Returns the result of a job that ends well.
 Json result_of(const std::vector<std::string>& arguments) {
   FaultApp app(arguments);
   const std::string job = app.job();
@@ -22,7 +22,7 @@ Json result_of(const std::vector<std::string>& arguments) {
   return app.result();
 }
 
-/// 3 workers of 2 chips; the last chip of worker 1 is 3.
+/// There are 3 workers of 2 chips; the last chip of worker 1 is chip 3.
 void expect_found(const std::vector<std::string>& arguments, std::uint64_t step) {
   FaultApp app(arguments);
   const Json result = failure_of(app);

@@ -1,6 +1,6 @@
-/// Jobs of which no process lives any more: `weft rescue` saves their last step, and `weft launch`
-/// starts a killed program again from it. Each has a control root of its own, where no other test's
-/// job would sweep it. WEFT_KILLS: how many kills; 12 by default.
+/// Tests jobs all of whose processes are dead: `weft rescue` saves their last step, and `weft
+/// launch` restarts a killed program from it. Each test has its own control root, in which no other
+/// test's job would sweep it. WEFT_KILLS sets the number of kills; the default is 12.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -53,7 +53,7 @@ class Rescue : public ::testing::Test {
   }
   std::string saved() const { return path_ + "/saved"; }
   std::string root() const { return path_ + "/weft"; }
-  /// digits, which saves only what a test makes it save.
+  /// Returns the words that run digits, which saves only what a test asks for.
   std::vector<std::string> digits(const std::vector<std::string>& more = {}) const {
     std::vector<std::string> words{DIGITS,   "--epochs",
                                    "3",      "--workers",
@@ -74,7 +74,7 @@ class Rescue : public ::testing::Test {
     }();
     return result;
   }
-  /// The exit code, and what it printed.
+  /// Returns the exit code and the output.
   std::pair<int, std::string> weft(std::vector<std::string> words) const {
     words.insert(words.begin(), WEFT);
     AppProcess command(std::move(words), here());
@@ -87,7 +87,7 @@ class Rescue : public ::testing::Test {
   static void wait_for_end_of(const std::string& job) {
     wait_until([&] { return processes_of(job).empty(); });
   }
-  /// The workers end with it.
+  /// Kills the trainer; the workers end with it.
   static void kill_trainer(AppProcess& app, const std::string& job) {
     ::kill(app.pid(), SIGKILL);
     app.wait();
@@ -97,8 +97,8 @@ class Rescue : public ::testing::Test {
   std::string path_;
 };
 
-/// Waits until all chips of a job that begins at this step have committed another, by how far
-/// worker 0 is, and for some yields. False if the job is over.
+/// Waits until all chips of a job that begins at this step have committed another one, which it
+/// concludes from worker 0's step, and then for some yields. Returns false if the job has ended.
 bool let_run(const std::string& job, std::uint64_t begin, std::mt19937_64& random) {
   const Board board = Board::open(job, true);
   const auto over = [&] { return board.status() > JobStatus::running; };
@@ -108,8 +108,8 @@ bool let_run(const std::string& job, std::uint64_t begin, std::mt19937_64& rando
   return !over();
 }
 
-/// Whatever the instant: what is rescued is whole, no step that all chips had made is lost, and the
-/// next job ends with the bits of one that nobody disturbed.
+/// At whatever instant the trainer is killed, the rescued checkpoint is complete, no step that all
+/// chips had made is lost, and the next job ends with the same bits as an undisturbed one.
 TEST_F(Rescue, LosesNoStepOfAJobWhoseTrainerIsKilled) {
   std::mt19937_64 random(1);
   std::uint64_t before = 0;
@@ -123,7 +123,7 @@ TEST_F(Rescue, LosesNoStepOfAJobWhoseTrainerIsKilled) {
     ASSERT_EQ(code, 0) << printed;
     const Json rescued = Json::parse(printed);
     const std::uint64_t step = rescued.at("step");
-    // A worker may begin one step that others haven't made yet.
+    // A worker may begin one step that the other workers haven't made yet.
     EXPECT_GE(step + 2, seen);
     EXPECT_GT(step, before);
     before = step;
@@ -155,7 +155,7 @@ TEST_F(Rescue, GoesOnOnAnotherMesh) {
   kill_trainer(app, job);
   ASSERT_EQ(weft({"rescue", job}).first, 0);
   std::vector<std::string> words = digits();
-  words[6] = "1";  // chips
+  words[6] = "1";  // the number of chips
   AppProcess last(words, here());
   EXPECT_EQ(last.wait(), 0) << last.output();
   const Json own = last.result().at("loss_history");
@@ -185,7 +185,7 @@ TEST_F(Rescue, WhySaysWhichJobHasContinuedByHand) {
   EXPECT_EQ(after.find("begin a job with run.resume"), std::string::npos) << after;
 }
 
-/// A job that fails, or is cancelled, and keeps its memory for later.
+/// A job that fails or is cancelled and keeps its memory for a later rescue.
 class KeptJob : public Rescue {
  protected:
   std::string run(const std::vector<std::string>& arguments, int code) {
@@ -211,7 +211,8 @@ TEST_F(KeptJob, IsRescuedThoughLaterJobsCameAndWereSwept) {
   const auto [swept, printed] = weft({"sweep", "--json"});
   EXPECT_EQ(swept, 0) << printed;
   EXPECT_GT(segments(job), 2U);
-  // Jobs of tests that run beside this one may be dead too, so the id's beginning chooses.
+  // Other tests that run at the same time may leave dead jobs too, so the test finds its own by the
+  // id.
   const Json list = Json::parse(weft({"rescue", "--list", "--json"}).second);
   EXPECT_TRUE(std::ranges::any_of(list, [&](const Json& dead) { return dead.at("job") == job; }))
       << list;
@@ -289,7 +290,7 @@ TEST_F(Rescue, SaysWhyThereIsNothingToRescue) {
   EXPECT_EQ(segments(job) + segments(other), 0U);
 }
 
-/// Bytes of a run card come from outside, as all of a dead job's memory does.
+/// The bytes of a run card come from outside, like all memory of a dead job.
 TEST_F(Rescue, RefusesADamagedRunCard) {
   AppProcess app(digits({"--max-failures", "3"}), here());
   const std::string job = app.job().substr(0, 32);
@@ -307,7 +308,7 @@ TEST_F(Rescue, RefusesADamagedRunCard) {
   EXPECT_EQ(weft({"sweep", job}).first, 0);
 }
 
-/// Where no checkpoint path is given, too: the killed run's folder has what is rescued.
+/// This works without a checkpoint path too: the rescued checkpoint is in the killed run's folder.
 TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
   std::mt19937_64 random(4);
   AppProcess app(launch_digits("-1"), here());
@@ -329,8 +330,8 @@ TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
   EXPECT_EQ(segments(job), 0U);
 }
 
-/// Another job of the user removes what dead ones have left, between the trainer's death and the
-/// launcher's look.
+/// Another job of the user removes the remains of dead jobs after the trainer's death and before
+/// the launcher looks.
 TEST_F(Rescue, LaunchLosesNoStepToAnotherJobThatBegins) {
   std::mt19937_64 random(5);
   AppProcess app(launch_digits("1"), here());

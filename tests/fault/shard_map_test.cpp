@@ -1,4 +1,4 @@
-/// A job whose step has a shard_map over chips of several processes, of which one is killed.
+/// Tests a job whose step has a shard_map over chips of several processes; one of them is killed.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 using testing::WatchedRun;
 using Words = std::vector<std::string>;
 
-/// Stages 0 and 1 are on worker 0, 2 and 3 on worker 1.
+/// Worker 0 has stages 0 and 1, worker 1 has stages 2 and 3.
 TEST(ShardMapRecovery, APipelineThatLosesAStageGoesOnWithTheSameBits) {
   const Words words{PIPELINE, "--workers",      "2", "--chips",  "2", "--topology", "1x4", "--size",
                     "16",     "--heads",        "2", "--length", "8", "--steps",    "120", "--json",

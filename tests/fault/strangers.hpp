@@ -1,5 +1,5 @@
 #pragma once
-/// What a test needs that comes to a job's door as a stranger.
+/// What a test needs to connect to a job's socket as a stranger.
 
 #include <cstdint>
 #include <cstring>
@@ -19,7 +19,7 @@
 
 namespace weft::testing {
 
-/// Of the workers of a job; "" where there is none.
+/// Returns an environment variable of the job's workers; "" if it isn't set.
 inline std::string variable_of(const std::string& job, const std::string& name) {
   const auto processes = processes_of(job);
   if (processes.empty()) return {};
@@ -30,15 +30,16 @@ inline std::string variable_of(const std::string& job, const std::string& name) 
   return {};
 }
 
-/// What a worker says first.
+/// Returns the first words of a worker.
 inline std::string preamble(std::string_view magic, std::uint32_t version, std::string_view token) {
   std::string words(magic);
   words.append(reinterpret_cast<const char*>(&version), sizeof version);
   return words.append(token);
 }
 
-/// 32 bytes: operation, two of padding, flags; then payload_len, operation_data, two actors, in
-/// network order. Some end a process that gives them to CAF 0.17.6.
+/// Builds a frame header of 32 bytes: operation, two bytes of padding, flags; then payload_len,
+/// operation_data and two actors, in network order. Some of these frames crash a process that
+/// passes them to CAF 0.17.6.
 inline std::string basp(char operation, std::uint32_t payload_bytes, char operation_data) {
   std::string frame(32, '\0');
   frame[0] = operation;
@@ -49,7 +50,7 @@ inline std::string basp(char operation, std::uint32_t payload_bytes, char operat
   return frame;
 }
 
-/// The pid at the end of "mark loop 4711".
+/// Returns the pid at the end of "mark loop 4711".
 inline pid_t marked(const std::string& line) { return std::stoi(line.substr(line.rfind(' '))); }
 
 inline std::string trainer_log(const nlohmann::json& result) {
@@ -57,7 +58,7 @@ inline std::string trainer_log(const nlohmann::json& result) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// A `Caller` for each 64 KiB of them.
+/// Sends random bytes, with a new `Caller` for each 64 KiB.
 template <typename Caller, typename Place>
 void expect_takes_random_bytes(const Place& place, std::size_t bytes) {
   std::mt19937_64 random(bytes);
@@ -73,8 +74,8 @@ void expect_takes_random_bytes(const Place& place, std::size_t bytes) {
   }
 }
 
-/// In turn each of `wholes`, then two beginnings of `cut`. Those that say nothing more are kept, as
-/// many as `silent` holds at the end.
+/// Sends each of `wholes` in turn, then two beginnings of `cut`. The callers that send nothing more
+/// are kept in `silent`; it keeps its size.
 template <typename Caller, typename Place>
 void expect_takes_handshakes(const Place& place, int count, const std::vector<std::string>& wholes,
                              const std::string& cut, std::deque<Caller>& silent) {

@@ -1,5 +1,5 @@
-/// `weft sweep` beside jobs that live and jobs that were killed. Each has a control root of its
-/// own, where no other test's job would sweep it, and every call names its job.
+/// Tests `weft sweep` beside living jobs and killed jobs. Each test has its own control root, in
+/// which no other test's job would sweep it, and every call names its job.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -33,7 +33,7 @@ class Sweep : public ::testing::Test {
     app.wait();
     testing::wait_until([&] { return testing::processes_of(job).empty(); });
   }
-  /// The exit code, and what it printed.
+  /// Returns the exit code and the output.
   std::pair<int, std::string> sweep(std::vector<std::string> words, std::string place) const {
     words.insert(words.begin(), {WEFT, "sweep"});
     AppProcess sweeper(std::move(words), {std::move(place)});
@@ -58,7 +58,7 @@ class Sweep : public ::testing::Test {
 
 TEST_F(Sweep, RemovesWhatATrainerThatWasKilledLeft) {
   kill_trainer();
-  ASSERT_EQ(segments(), 9U);  // board, black box, control, six chips
+  ASSERT_EQ(segments(), 9U);  // board, black box, control segment, six chips
   const auto [dry_code, listed] = sweep({"--dry-run", "--json", job}, here);
   EXPECT_EQ(dry_code, 0);
   const Json json = Json::parse(listed);
@@ -97,7 +97,7 @@ TEST_F(Sweep, DoesNotTouchAJobThatLivesWhereverItsLockIs) {
   EXPECT_EQ(segments(), 0U);
 }
 
-/// A folder and a link that lie where locks do are named, and end nothing but the exit code.
+/// A folder and a link at the places of locks are named; they change only the exit code.
 TEST_F(Sweep, IsNotEndedByWhatIsNoneOfWeft) {
   kill_trainer();
   const fs::path root = runtime / "here" / "weft";
@@ -118,7 +118,7 @@ TEST_F(Sweep, IsNotEndedByWhatIsNoneOfWeft) {
   EXPECT_EQ(next.wait(), 0) << next.output();
 }
 
-/// A job is not dead while one of its processes can still write to its memory.
+/// A job isn't dead while one of its processes can still write to its memory.
 TEST_F(Sweep, WaitsForWorkersThatOutliveTheirTrainer) {
   Segment kept = Segment::open("weft-" + job + "-chip-0", true, 1);
   kill_trainer();

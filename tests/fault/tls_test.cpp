@@ -1,4 +1,5 @@
-/// Jobs whose control goes over TLS: the same result, and strangers at the port change nothing.
+/// Tests jobs whose control connections use TLS: the result is the same, and strangers at the port
+/// change nothing.
 
 #include <gtest/gtest.h>
 
@@ -70,7 +71,7 @@ TEST_F(Tls, AJobMayListenAtIpv6) {
   EXPECT_EQ(times(testing::trainer_log(app.result()), "control at tls://[::1]:"), 1U);
 }
 
-/// Its openssl.cnf says what programs do that don't say it themselves.
+/// The machine's openssl.cnf sets the defaults of programs that set nothing themselves.
 TEST_F(Tls, AMachineWhoseOpensslPrefersTls12RunsAJob) {
   const std::string file = folder + "/openssl.cnf";
   std::ofstream(file) << "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\n"
@@ -108,14 +109,14 @@ TEST_F(Tls, OnlyCertificatesOfTheAuthorityComeIn) {
   }
 }
 
-/// A TLS 1.2 record that says it holds so many bytes of a handshake.
+/// Builds a TLS 1.2 record that claims to hold so many bytes of a handshake.
 std::string record(std::uint16_t bytes, std::string_view body) {
   std::string text{'\x16', '\x03', '\x01', static_cast<char>(bytes >> 8),
                    static_cast<char>(bytes & 0xff)};
   return text.append(body);
 }
 
-/// Handshakes with which a worker would not come.
+/// Sends handshakes that no worker would send.
 void expect_takes_handshakes(std::uint16_t port, int count, std::deque<TcpStranger>& silent) {
   const std::string junk(512, '\x5a');
   const std::string hello = std::string("\x01\x00\x01\xfc\x03\x03", 6) + junk.substr(6);
@@ -123,7 +124,7 @@ void expect_takes_handshakes(std::uint16_t port, int count, std::deque<TcpStrang
       basp(1, 0, 0),
       basp(0, 0, 3),
       preamble("weftdoor", kAbi, kWrong) + basp(2, 0xfffffff0U, 0),
-      record(512, hello),  // of a client's hello, junk behind the version
+      record(512, hello),  // a client's hello with junk after the version
       record(512, junk),
       record(0, ""),
       record(0xffff, junk),
@@ -132,8 +133,8 @@ void expect_takes_handshakes(std::uint16_t port, int count, std::deque<TcpStrang
   testing::expect_takes_handshakes(port, count, wholes, record(512, hello), silent);
 }
 
-/// A worker waits at its mark while strangers come. It is killed while some of them still hold the
-/// line, and the one that takes its place has to come in past them.
+/// A worker waits at its mark while strangers connect. It is killed while some of them still hold
+/// their connections, and its successor has to join in spite of them.
 TEST_F(Tls, StrangersChangeNoBitOfTheResult) {
   FaultApp app(arguments("mark"));
   const std::string job = app.job();
@@ -154,7 +155,7 @@ TEST_F(Tls, StrangersChangeNoBitOfTheResult) {
   EXPECT_EQ(times(log, "connections refused in all: "), 1U) << log;
 }
 
-/// Before anything starts: a job has no id yet.
+/// This happens before anything starts, so the job has no id yet.
 TEST_F(Tls, APartOfTheFilesIsRefused) {
   FaultApp app({"--mode", "none", "--tls-certificate", ours.certificate});
   EXPECT_NE(app.wait(), 0);

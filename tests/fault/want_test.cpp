@@ -1,4 +1,4 @@
-/// Jobs that don't get what they need: memory, or room on a disk.
+/// Tests jobs that lack memory, or room on a disk.
 
 #include <gtest/gtest.h>
 
@@ -53,8 +53,8 @@ TEST(Want, OfMemoryIsNamedWhereTheKernelKillsForIt) {
   }
 }
 
-/// Where the job can't write what it has reported, it ends and says so; its own file of the error
-/// can't be written either.
+/// If the job can't write its reports, it ends and says so; it can't write its own file of the
+/// error either.
 TEST(Want, OfRoomInTheRunFolderIsNamed) {
   const auto folder = std::filesystem::temp_directory_path() / testing::unique_job();
   std::filesystem::create_directory(folder);

@@ -1,5 +1,5 @@
 #pragma once
-/// A run of an example whose workers a test kills.
+/// A run of an example; a test kills its workers.
 
 #include <gtest/gtest.h>
 
@@ -30,18 +30,18 @@ class WatchedRun {
     for (int w = 0; w < workers_; ++w) step = std::max(step, worker(w).step);
     return step;
   }
-  /// The process of a worker that has come as far as its row; 0 while there is none.
+  /// Returns the process of a worker that has written its row; 0 before that.
   pid_t pid(int rank) const {
     const ActorRow row = worker(rank);
     return row.state == ActorState::lost || row.state == ActorState::absent ? 0 : row.pid;
   }
-  /// False where there is none to kill.
+  /// Returns false if there is no process to kill.
   bool kill(int rank, int signal = SIGKILL) const {
     const pid_t pid = this->pid(rank);
     return pid > 0 && ::kill(pid, signal) == 0;
   }
 
-  /// To the end: nothing is lost, nothing counts twice, nothing is left.
+  /// Runs to the end: nothing is lost, nothing counts twice, and nothing remains behind.
   nlohmann::json expect_result_of(const nlohmann::json& undisturbed) {
     EXPECT_EQ(app_.wait(), 0) << app_.output();
     const nlohmann::json result = app_.result();

@@ -1,5 +1,5 @@
-/// Staged accidents, and what `weft inspect why` says of each. Pids, times, addresses and ids are
-/// replaced: what is left is golden. Nothing here sleeps.
+/// Stages accidents and compares the answers of `weft inspect why` with golden texts. Pids, times,
+/// addresses and ids are masked. No test sleeps.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,8 @@ Answer inspect_why(const std::string& job, const std::vector<std::string>& more 
   return {code, why.output()};
 }
 
-/// Without what differs from run to run. A stack in weft's libraries differs from build to build.
+/// Masks the words that differ from run to run. A stack in weft's libraries differs from build to
+/// build.
 std::string masked(std::string text) {
   const std::pair<const char*, const char*> masks[] = {
       {R"(pid \d+)", "pid N"},
@@ -54,12 +55,13 @@ std::string masked(std::string text) {
   return text;
 }
 
-/// Where stacks of other processes can't be read, an answer lacks what the golden one has.
+/// Returns whether this machine can't read stacks of other processes, so that the answer lacks
+/// lines of the golden text.
 bool lacks_stacks(const Answer& answer) {
   return answer.text.find("\n  stack ") != std::string::npos;
 }
 
-/// An app that doesn't end by itself. Its job leaves nothing.
+/// An app that doesn't end by itself. Its job leaves nothing behind.
 class HungApp : public FaultApp {
  public:
   using FaultApp::FaultApp;
@@ -71,7 +73,7 @@ class HungApp : public FaultApp {
   }
 };
 
-/// The chips of all workers but the victim are in a collective, and wait.
+/// Waits until the chips of all workers except the victim wait in a collective.
 void wait_until_others_wait(const std::string& job, std::uint64_t step = 3) {
   const Board board = Board::open(job, true);
   wait_until([&] {
@@ -85,12 +87,12 @@ void wait_until_others_wait(const std::string& job, std::uint64_t step = 3) {
   });
 }
 
-/// Of a job whose worker 1 doesn't come to step 3.
+/// Returns the answer for a job whose worker 1 doesn't reach step 3.
 Answer answer_for(const std::string& mode, const std::vector<std::string>& more = {}) {
   HungApp app({"--mode", mode});
   const std::string job = app.job();
   wait_until_others_wait(job);
-  // Until nothing moves: chips of worker 1 may still be in the step before.
+  // Waits until nothing moves: chips of worker 1 may still be in the previous step.
   Answer answer;
   wait_until([&] {
     answer = inspect_why(job, more);
@@ -118,7 +120,7 @@ TEST(WhyLive, AMutexThatTheLoopAndItsThreadWaitFor) {
   const std::string job = app.job();
   wait_until_others_wait(job);
   Answer answer;
-  // Until its thread has come to the mutex, too.
+  // Waits until its thread has reached the mutex, too.
   wait_until([&] {
     answer = inspect_why(job, {"--patience", "0.3"});
     return answer.text.starts_with("DEADLOCK") || lacks_stacks(answer);
@@ -141,7 +143,7 @@ TEST(WhyLive, AMutexThatEveryWorkerLocksTwice) {
   expect_golden("why/all-deadlock.txt", masked(answer.text));
 }
 
-/// Where no other test's job sweeps it.
+/// The test has its own /dev/shm, in which no other test's job sweeps the dead job.
 TEST(WhyLive, TheTrainerKilled) {
   testing::in_own_shm("size=1g", [] {
     FaultApp app({"--mode", "mark"});
@@ -170,7 +172,7 @@ TEST(WhyLive, NoSuchJob) {
   EXPECT_EQ(inspect_why("/no/such/folder").code, 2);
 }
 
-/// The one run in a folder of runs.
+/// Returns the only run in a folder of runs.
 std::string run_in(const testing::TemporaryFolder& runs) {
   std::string run_dir;
   for (const auto& entry : std::filesystem::directory_iterator(runs.path())) {
@@ -179,7 +181,7 @@ std::string run_in(const testing::TemporaryFolder& runs) {
   return run_dir;
 }
 
-/// The answer of the run folder, once the job has failed.
+/// Returns the answer for the run folder after the job has failed.
 std::string answer_of_folder(std::vector<std::string> arguments) {
   const testing::TemporaryFolder runs;
   arguments.insert(arguments.end(), {"--storage", runs.path()});
@@ -194,7 +196,7 @@ std::string answer_of_folder(std::vector<std::string> arguments) {
   return masked(answer.text);
 }
 
-/// The answer of the run folder of a job that hung, until somebody had seen enough of it.
+/// Expects the golden answer for the run folder of a job that hung until it was ended by hand.
 void expect_hang_in_folder(const std::string& mode, const std::string& golden) {
   const testing::TemporaryFolder runs;
   FaultApp app({"--mode", mode, "--hang-warning", "0.5", "--grace", "0", "--storage", runs.path()});
@@ -217,7 +219,7 @@ TEST(WhyFolder, ADeadlockOfAllWorkers) {
   expect_hang_in_folder("all_deadlock", "folder-all-deadlock.txt");
 }
 
-/// A hang that ends by itself isn't told of once the job has ended.
+/// After the job has ended, the answer doesn't mention a hang that ended by itself.
 TEST(WhyFolder, AHangThatHasEnded) {
   const testing::TemporaryFolder runs;
   FaultApp app({"--mode", "stop", "--hang-warning", "0.5", "--storage", runs.path()});
@@ -235,14 +237,14 @@ TEST(WhyFolder, AnExceptionOnOneWorker) {
   expect_golden("why/folder-failed.txt", answer_of_folder({"--mode", "throw"}));
 }
 
-/// Either of the others may be the first to see it.
+/// Either of the other workers may be the first to notice.
 TEST(WhyFolder, ALoopThatEndsBeforeTheOthers) {
   const std::string text = answer_of_folder({"--mode", "return"});
   expect_golden("why/folder-uneven.txt",
                 std::regex_replace(text, std::regex("says   worker [02]"), "says   worker W"));
 }
 
-/// Chips of any two of the workers may be the first to see it.
+/// Chips of any two workers may be the first to notice.
 TEST(WhyFolder, CollectivesThatDisagree) {
   std::string text = answer_of_folder({"--mode", "other_size"});
   text = std::regex_replace(text, std::regex(R"((worker|chip) \d)"), "$1 N");
@@ -263,7 +265,7 @@ TEST(WhyFolder, AFullSharedMemory) {
   });
 }
 
-/// Whoever launched it keeps what there is.
+/// The launcher keeps the remains.
 TEST(WhyFolder, TheTrainerKilledUnderALauncher) {
   const testing::TemporaryFolder runs;
   AppProcess app({WEFT, "launch", "-n", "3", "--", FAULT_APP, "--mode", "kill_trainer", "--json",
@@ -274,7 +276,7 @@ TEST(WhyFolder, TheTrainerKilledUnderALauncher) {
   expect_golden("why/folder-lost.txt", masked(answer.text));
 }
 
-/// Also in the moment in which it holds a thread of the worker.
+/// The reader may be killed at the moment in which it holds a thread of the worker.
 TEST(WhyLive, AReaderThatIsKilledDisturbsNoJob) {
   HungApp app({"--mode", "slow", "--chips", "1", "--steps", "1000000"});
   const std::string job = app.job();

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # floors.sh ROOT: checks the source tree ROOT against the table of floors and rooms and the limits of
-# style: what each folder includes, circles of public headers, where CAF, oneDNN and the CPU's engine may
-# stand, how many headers a room has, how long files and lines are.
+# style: what each folder includes, cycles of public headers, which folders may use CAF, oneDNN and the
+# CPU's engine, how many headers a room has, how long files and lines are.
 # Prints "FILE:LINE: what is wrong" and fails, or prints nothing.
 set -euo pipefail
 
 cd "$1"
 
 readonly standard='<[a-z_0-9]+>'
-# Of POSIX and Linux, and of the compiler.
+# These headers belong to POSIX, Linux and the compiler.
 readonly posix='<((arpa|linux|net|netinet|sys)/[a-z_0-9]+|cpuid|cxxabi|dirent|dlfcn|elf|emmintrin|execinfo|fcntl|immintrin|link|netdb|poll|pthread|pwd|sched|signal|spawn|stdlib|termios|time|unistd)\.h>'
 readonly threads='<(thread|mutex|shared_mutex|condition_variable|semaphore|latch|barrier|future)>'
 readonly world='<(chrono|ctime|filesystem|fstream|iostream|random)>'
 
 found=0
-# say WHAT: every line of stdin is a place ("FILE:LINE:..."), and there should be none.
+# say WHAT: reports every line of stdin, which is a place ("FILE:LINE:..."), as a fault.
 say() {
   local place
   while IFS= read -r place; do
@@ -39,7 +39,7 @@ includes() {
   sources "$@" | xargs -r grep -HnoP '^\s*#\s*include\s*\K[<"].*[>"]' /dev/null || true
 }
 
-# floor FOLDER ALLOWED...: every include of the folder matches one of the patterns.
+# floor FOLDER ALLOWED...: requires that every include of the folder matches one of the patterns.
 floor() {
   [[ -d $1 ]] || return 0
   local folder=$1 allowed
@@ -48,7 +48,7 @@ floor() {
   say "not to be included on the floor $folder/" < <(includes "$folder" | but ":($allowed)\$")
 }
 
-# Public headers of what needs no job, and those of jobs.
+# The public headers that need no job, and those of jobs.
 readonly tensor_api='<weft/(along_dim|atom|attention|batch|compile|compile_impl|containers|control_flow|conv_layers|convolution|creation|custom_call|custom_op|data_files|data_transforms|dataset|debug|dlpack|dropout_layers|element|error|functional|gradients|host_number|hybrid_mesh|image_files|image_transforms|init|interpolate|item_random|large_scale_optimizers|local_data|lora|losses|mesh|mesh_scope|metrics|module|multi_head_attention|nn|norm_layers|ops|optim|optimizers|packing|parameter_average|partition_spec|plateau_schedule|presets|print|products|random|recurrent|reductions|sampler|schedule|shapes|shard_map|storage|stream|tar_files|tensor|tensor_tree|text_files|tokenizer|transformer|transforms|type)\.hpp>'
 readonly job_api='<weft/(callback|checkpoint_config|checkpoint_manager|chip|config|device|device_loader|host_values|job|log|loop|result|scaling_config|spdlog_sink|state|tls|train_context|trainer|validation_config|weft)\.hpp>'
 
@@ -148,7 +148,7 @@ say 'a header has at most 150 lines' < <(
 say 'a source has at most 400 lines' < <(
   sources "${product[@]}" | matching '\.cpp$' | xargs -r awk 'FNR == 401 {print FILENAME ":" FNR}')
 
-# lines PATTERN: lines that match, of the sources and of the build's files.
+# lines PATTERN: prints the matching lines of the sources and of the build's files.
 lines() {
   {
     sources "${folders[@]}"
@@ -158,7 +158,7 @@ lines() {
 say 'a line has at most 100 columns' < <(lines '^.{101}')
 say 'no tabs' < <(lines '\t')
 say 'what is left to do is done, or is an issue' < <(lines '\b(TODO|FIXME|XXX)\b')
-# Tests of a folder are compiled as one source: a namespace each, so that none takes the other's helper.
+# A folder's tests are compiled as one source: each has its own namespace, so that helpers don't collide.
 say 'the namespace of a test ends in the name of its file' < <(
   find tests -name '*_test.cpp' | sort | xargs -r awk '
     FNR == 1 {

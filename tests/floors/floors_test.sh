@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Breaks each rule of floors.sh once, in a small tree of its own, and expects that exactly this is said.
+# Breaks each rule of floors.sh once, each in a small tree, and expects exactly the message of this rule.
 set -euo pipefail
 
 floors=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/floors.sh
@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 
-# tree FILE CONTENT: a tree without a fault, but for the file.
+# tree FILE CONTENT: makes a tree without a fault, except in the file.
 tree() {
   rm -rf "${work:?}/tree"
   mkdir -p "$work"/tree/{include/weft,spmd/mesh,spmd/tensor,transport/board}
@@ -30,7 +30,7 @@ tree() {
   printf "$2" >"$1"
 }
 
-# refuses FILE CONTENT SAID: the fault and nothing else is said.
+# refuses FILE CONTENT SAID: expects that floors.sh reports this fault and nothing else.
 refuses() {
   tree "$1" "$2"
   local said
@@ -109,7 +109,7 @@ refuses tests/mesh_test.cpp '\nnamespace weft {\n}\n' \
 refuses tests/mesh_test.cpp 'namespace weft::testing::other_test {\n}\n' \
   '1: the namespace of a test ends in the name of its file'
 
-# A room too many, and a header too many in one.
+# There is one room too many, and a room with one header too many.
 tree spmd/cellar/c.cpp 'int x;\n'
 [[ $("$floors" "$work/tree") == 'spmd/cellar:1: this room is not in the list of rooms' ]] || failed=1
 tree spmd/mesh/c.cpp 'int x;\n'

@@ -1,4 +1,4 @@
-/// Bytes as the parts of a black box (box_parts.hpp), read as `weft inspect` does.
+/// Reads the bytes as the parts of a black box (box_parts.hpp), as `weft inspect` does.
 
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/support/box_parts.hpp"

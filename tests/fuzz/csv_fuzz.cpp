@@ -1,5 +1,5 @@
-/// Bytes as a whole file, of which records are found and split. The first byte says in pieces of
-/// what size it comes.
+/// Reads the bytes as a whole file, whose records are found and split. The first byte sets the size
+/// of the pieces in which the file arrives.
 
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@ void read_file(std::span<const std::byte> file) {
     WEFT_CHECK(begins[i] < begins[i + 1]);
     std::string record(text.substr(begins[i], begins[i + 1] - begins[i]));
     split_csv_record(record, ',', cells);
-    // Quoted anew, the cells are the same.
+    // The cells are the same after they are quoted again.
     std::string again;
     for (const std::string_view cell : cells) {
       if (!again.empty()) again += ',';

@@ -1,5 +1,5 @@
 #pragma once
-/// What the fuzz targets have in common.
+/// Code that the fuzz targets share.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +14,8 @@
 
 namespace weft {
 
-/// Runs the reader; anything but its refusal of bytes from outside ends the process.
+/// Runs the reader. If it does anything but accept the bytes or refuse them as invalid, the process
+/// ends.
 template <typename Read>
 void read_or_refuse(std::span<const std::byte> bytes, Read read) {
   try {
@@ -24,8 +25,8 @@ void read_or_refuse(std::span<const std::byte> bytes, Read read) {
   }
 }
 
-/// Gives the bytes to the reader as they are, then with the envelope sealed again, which no
-/// mutation would hit upon, so that what lies behind the checksum is read as well.
+/// Gives the bytes to the reader unchanged, and then with a valid checksum, which no mutation would
+/// find, so that the data behind the checksum is read as well.
 template <typename Read>
 void fuzz_reader(const Format& format, std::span<const std::uint8_t> data, Read read) {
   const testing::AlignedCopy copy(std::as_bytes(data));

@@ -1,4 +1,4 @@
-/// Bytes as a whole file, of which the header is read.
+/// Reads the header of a file with these bytes.
 
 #include "data/formats/idx.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -12,7 +12,7 @@ void read_file(std::span<const std::byte> file) {
   const auto data_bytes = static_cast<std::uint64_t>(header.shape.num_elements()) *
                           static_cast<std::uint64_t>(header.element.bytes);
   WEFT_CHECK(data_bytes == file.size() - header.data_begin);
-  // Nothing behind the header has a say in it.
+  // Bytes behind the header don't change the result.
   const auto first = file.first(std::min<std::size_t>(file.size(), kIdxHeaderBytesMax));
   WEFT_CHECK(read_idx_header(first, file.size()) == header);
 }

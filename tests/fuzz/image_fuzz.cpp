@@ -1,4 +1,4 @@
-/// Bytes as a whole picture, which is decoded whole, shrunk, and turned.
+/// Decodes the bytes as a picture: whole, shrunk, and rotated.
 
 #include <weft/image_files.hpp>
 

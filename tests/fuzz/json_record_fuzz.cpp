@@ -1,4 +1,4 @@
-/// Bytes as a line of JSON lines, in which values are looked for.
+/// Looks up values in the bytes as one line of JSON lines.
 
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-/// Bytes as a whole file, of which the header is read and the data is reordered.
+/// Reads the header of a file with these bytes, and reorders its data.
 
 #include "data/formats/npy.hpp"
 #include "tests/fuzz/fuzz.hpp"

@@ -1,4 +1,4 @@
-/// Bytes as a whole file, of which the directory is read, and each array with its header.
+/// Reads the directory of a file with these bytes, and the header of each array.
 
 #include "data/formats/npy.hpp"
 #include "data/formats/npz.hpp"

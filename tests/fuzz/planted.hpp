@@ -1,5 +1,5 @@
 #pragma once
-/// Bytes as a named segment, as another process would have left it.
+/// Plants bytes as a named segment, as another process would have left it.
 
 #include <unistd.h>
 
@@ -13,10 +13,10 @@
 
 namespace weft::testing {
 
-/// A job's id that no other process plants for.
+/// A job id for which no other process plants segments.
 inline std::string planted_job() { return fmt::format("{:032x}", getpid()); }
 
-/// The name is removed with it.
+/// The name of the segment is removed with this object.
 class Planted {
  public:
   Planted(const std::string& name, std::span<const std::byte> bytes, std::size_t capacity)

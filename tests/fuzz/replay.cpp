@@ -1,5 +1,5 @@
-/// Gives a fuzz target every file of the folders named on the command line: the part of libFuzzer's
-/// main() that a build without libFuzzer has.
+/// Gives a fuzz target every file of the folders named on the command line. It replaces libFuzzer's
+/// main() in builds without libFuzzer.
 
 #include <cstdint>
 #include <cstdio>

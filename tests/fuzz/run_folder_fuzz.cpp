@@ -1,5 +1,5 @@
-/// Bytes as one of the files that a run folder keeps of a job. The first byte says which; the rest
-/// of the folder is whole. All views of `weft inspect` are made of it.
+/// Puts the bytes into one of the files of a run folder. The first byte chooses the file; the other
+/// files are valid. All views of `weft inspect` are built from the folder.
 
 #include <array>
 #include <filesystem>
@@ -49,8 +49,8 @@ void look_at(const std::string& run_dir) {
   if (!job.rings.empty()) write_trace(job, {}, [](std::string_view) {});
 }
 
-/// A whole run folder, which stays for all inputs: of the golden box, and of the seeds, whose first
-/// byte is the number of their file.
+/// Returns a valid run folder, made from the golden box and the seeds, which all inputs share. The
+/// first byte of a seed is the number of its file.
 const std::string& folder() {
   static const testing::TemporaryFolder made;
   static const bool is_filled = [] {

@@ -1,5 +1,5 @@
-/// Bytes as a whole file, as an index, and, since no mutation would hit upon a length that fits, as
-/// two bytes that say how many bytes of data a file has and the JSON of its header.
+/// Reads the bytes as a whole file, as an index, and as two bytes that give the number of data
+/// bytes, followed by the JSON of the header; no mutation would find a length that fits.
 
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ std::optional<Shape> shape_of(const SafetensorsEntry& entry) {
   }
 }
 
-/// What was read is written and read to the same, where weft has dtypes and shapes.
+/// A header that was read and written again reads the same, if weft has its dtypes and shapes.
 void check_rewritten(const SafetensorsHeader& header) {
   std::vector<NamedType> tensors;
   for (const SafetensorsEntry& entry : header.tensors) {

@@ -1,5 +1,5 @@
-/// Bytes as what a worker has left in its state directory: three words for each slot, then the
-/// table that all of them have, as it is and sealed again.
+/// Reads the bytes as a worker's state directory: three words for each slot, then the table that
+/// all slots share, unchanged and with a valid checksum.
 
 #include <array>
 #include <cstring>
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < kAllWords || size - kAllWords > kTableBytesMax) return 0;
   const auto bytes = std::as_bytes(std::span(data, size));
   const auto table = bytes.subspan(kAllWords);
-  static std::size_t dirty_bytes = 0;  // of the table before this one
+  static std::size_t dirty_bytes = 0;  // the bytes of the previous table
   memory.reserve_directory(0, 0, kDirectoryBytes);
   const auto plant = [&](std::span<const std::byte> text) {
     for (int i = 0; i < kDirectorySlotCount; ++i) {

@@ -1,4 +1,4 @@
-/// Bytes as a whole archive, of which the headers are read.
+/// Reads the headers of an archive with these bytes.
 
 #include "data/formats/tar.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -13,7 +13,7 @@ void read_file(std::span<const std::byte> file) {
   };
   std::uint64_t end = 0;
   scan_tar(file.size(), read, [&](const TarEntry& entry) {
-    // Data lie one behind the other, with headers between them.
+    // Entries follow each other, with headers between them.
     WEFT_CHECK(entry.data_begin >= end + 512 && entry.data_begin <= file.size());
     WEFT_CHECK(entry.bytes <= file.size() - entry.data_begin, entry.bytes);
     WEFT_CHECK(entry.name.size() <= kTarNameBytesMax && !entry.name.ends_with('/'));
@@ -21,7 +21,7 @@ void read_file(std::span<const std::byte> file) {
   });
 }
 
-/// As it is, then with checksums that no mutation would hit upon.
+/// Reads the bytes unchanged, and then with valid checksums, which no mutation would find.
 void read_sealed(std::span<const std::uint8_t> data) {
   constexpr std::size_t kBlockBytes = 512;
   constexpr std::size_t kChecksumBegin = 148;

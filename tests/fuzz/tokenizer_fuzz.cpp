@@ -1,4 +1,4 @@
-/// Bytes as a tokenizer.json, with which a text is encoded and decoded.
+/// Reads the bytes as a tokenizer.json, and encodes and decodes a text with it.
 
 #include <string_view>
 
@@ -22,7 +22,7 @@ void read_file(std::span<const std::byte> file) {
       WEFT_CHECK(id >= 0 && id < tokenizer->vocab_size(), id);
     }
     (void)tokenizer->decode(encoding.ids, false);
-  } catch (const Error& error) {  // more special tokens than there is room
+  } catch (const Error& error) {  // more special tokens than fit
     if (error.code() != Errc::invalid_argument) throw;
   }
 }

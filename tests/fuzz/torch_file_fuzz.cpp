@@ -1,4 +1,5 @@
-/// Bytes as a whole file, and, since no mutation would hit upon a zip's checksums, as its pickle.
+/// Reads the bytes as a whole file, and as its pickle, because no mutation would find a zip's
+/// checksums.
 
 #include "data/pytorch/torch_file.hpp"
 #include "tests/fuzz/fuzz.hpp"

@@ -1,6 +1,6 @@
-/// Gradients that are accumulated over steps, of losses that count unequally and don't all use the
-/// same parameters, in jobs that lose a worker between two updates, resume there, or are eager: no
-/// bit may part from the undisturbed job.
+/// Gradients accumulate over steps, from losses that have different weights and don't all use the
+/// same parameters. The jobs lose a worker between two updates, resume there, or are eager; every
+/// bit must equal that of the undisturbed job.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ struct Net : Module {
   Linear right{*this, "right", {.in_features = 4, .out_features = 3}};
 };
 
-/// A mean over those of 8 rows that aren't ignored: 6, 7 or 8.
+/// Returns the mean over the rows that aren't ignored: 6, 7 or 8 of 8.
 Tensor loss_of(const Net& net, std::uint64_t step, const Mesh& mesh) {
   Floats x;
   std::vector<std::int64_t> labels;
@@ -40,7 +40,7 @@ Tensor loss_of(const Net& net, std::uint64_t step, const Mesh& mesh) {
   const Tensor rows = to_device(x, {8, 4});
   const Tensor classes = to_device(labels, {8});
   data_parallel({rows, classes}, mesh);
-  // The right layer is used in steps 1 and 6 to 8: of the updates, by the first and the third.
+  // Steps 1 and 6 to 8 use the right layer, so it is part of the first and the third update.
   const bool uses_right = step == 1 || step / kEvery == 2;
   return cross_entropy(uses_right ? net.left(rows) + net.right(rows) : net.left(rows), classes,
                        {.ignore_index = -100});
@@ -119,7 +119,7 @@ std::vector<std::string> right_of(std::size_t step) {
 TEST(Accumulation, UpdatesWhatTheLossesOfItsOwnStepsUse) {
   ASSERT_EQ(undisturbed().size(), kSteps);
   EXPECT_NE(right_of(2), right_of(1));
-  EXPECT_EQ(right_of(5), right_of(2));  // it doesn't even decay
+  EXPECT_EQ(right_of(5), right_of(2));  // not even weight decay changes it
   EXPECT_NE(right_of(8), right_of(5));
   EXPECT_EQ(right_of(11), right_of(8));
 }

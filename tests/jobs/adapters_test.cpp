@@ -1,4 +1,4 @@
-/// LoRA's adapters as files, apart from the model.
+/// Tests LoRA adapters that are saved in files apart from the model.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ struct Net : Module {
 
 const LoRA::Options kOptions{.rank = 2, .alpha = 4, .target_modules = {"q_proj"}};
 
-/// Trains adapters, saves them alone, and gives them to the model as it was before.
+/// Trains adapters, saves them alone, and applies them to the original model.
 Loop adapt{"test.adapters", [](TrainContext& ctx, const Config& config) {
              const std::string path = config.at("path");
              const Tensor x = to_device(Floats{1, 2, 3, 4, 5, 6}, {2, 3});

@@ -1,4 +1,4 @@
-/// What the steps of a steady loop allocate, counted by a replaced operator new.
+/// Counts what the steps of a steady loop allocate, with a replaced operator new.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace weft::allocations_test {
 namespace {
 
-// Without those that oneDNN makes in its calls.
+// Allocations that oneDNN makes in its calls aren't counted.
 thread_local std::int64_t of_this_thread = 0;
 std::atomic<std::int64_t> of_all_threads = 0;
 
@@ -26,7 +26,7 @@ bool is_onednn(const void* caller) {
 }
 
 void count(const void* caller) {
-  static thread_local bool counts = false;  // dladdr() might allocate
+  static thread_local bool counts = false;  // because dladdr() might allocate
   if (counts) return;
   counts = true;
   if (!is_onednn(caller)) {
@@ -45,8 +45,8 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 constexpr int kWarmUp = 32;
 constexpr int kSteps = 64;
 
-/// A perceptron of `layers` layers; reports what a step allocated in the loop's thread (median),
-/// and in the others (mean).
+/// Trains a perceptron of `layers` layers; reports how many allocations a step made in the loop's
+/// thread (median) and in the other threads (mean).
 Loop learns{
     "test.allocations", [](TrainContext& ctx, const Config& config) {
       Module net("net");
@@ -86,14 +86,14 @@ Metrics allocations_of(int layers) {
   return result.metrics;
 }
 
-// A compiled step hands one request to its chip, whose objects are allocated; how many they are
+// A compiled step sends one request to its chip, and allocates the request's objects; their number
 // doesn't depend on the model. The chip's thread allocates nothing.
 TEST(Allocations, OfACompiledStepDoNotGrowWithTheModel) {
   const Metrics shallow = allocations_of(1);
   const Metrics deep = allocations_of(8);
   EXPECT_EQ(shallow.at("loop"), deep.at("loop"));
   EXPECT_LE(deep.at("loop"), 16);
-  // A lease of steps now and then is a message to the trainer.
+  // Now and then a lease of steps sends the trainer a message.
   EXPECT_LT(shallow.at("others"), 1);
   EXPECT_LT(deep.at("others"), 1);
 }

@@ -1,4 +1,4 @@
-/// The callbacks of a job, and the values that its loops return.
+/// Tests the callbacks of a job, and the values that its loops return.
 
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ TEST(Callbacks, HearOfAFailureThatEndsTheJob) {
 
 constexpr int kSteps = 12;
 
-/// Worker 1 is killed once, when it has made half of its steps.
+/// Worker 1 is killed once, after half of its steps.
 Loop loses_one{
     "test.loses_one", [](TrainContext& ctx) {
       Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
@@ -110,7 +110,7 @@ TEST(Callbacks, HearOfALossOnceAndThatTheJobGoesOn) {
 }
 
 TEST(Callbacks, HearEachReportOfEachWorkerOnce) {
-  std::map<int, std::vector<int>> told;  // by worker
+  std::map<int, std::vector<int>> told;  // keyed by worker
   const Result result = run_loop(loses_one, 2, {}, [&](TrainerOptions& options) {
     options.run.failure.max_failures = 1;
     options.run.on_worker_report = [&](int worker, const Metrics& metrics) {
@@ -170,7 +170,7 @@ TEST(Nan, EndsAJobThatWantsSo) {
   EXPECT_TRUE(result.failures.empty());
 }
 
-// Values that loops return.
+// The following tests cover values that loops return.
 
 struct Score {
   int rank = 0;

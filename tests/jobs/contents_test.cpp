@@ -1,4 +1,5 @@
-/// Datasets of one form whose items differ between workers are refused.
+/// Tests that a job refuses datasets whose items differ between workers, though their form is the
+/// same.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +11,7 @@ namespace {
 using testing::expect_ok;
 using testing::run_loop;
 
-/// Its items from `from` on are others in worker 1.
+/// In worker 1 the items from `from` on differ.
 class Differing : public Dataset {
  public:
   Differing(int rank, std::int64_t from) : rank_(rank), from_(from) {}

@@ -1,4 +1,4 @@
-/// The place in the job that a loop is told.
+/// Tests what a loop is told about its place in the job.
 
 #include <gtest/gtest.h>
 
@@ -207,7 +207,7 @@ TEST(Devices, ThatAreRequiredAreAnError) {
                });
 }
 
-/// Adds what each worker has on its chips, along both axes.
+/// Adds up the values of all workers' chips, along both axes.
 Loop gathers{"test.gathers", [](TrainContext& ctx) {
                const Tensor x = to_device(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}, {4, 2});
                mark_sharding(x, {{"data"}, {"model"}});

@@ -1,5 +1,5 @@
-/// What is said of the mistakes of a program that is ported to weft: tests/golden/errors/. A place
-/// in mistakes.cpp stands there as the text of its line, so that the text must be that of the
+/// Compares the messages about mistakes of a ported program with tests/golden/errors/. A place
+/// in mistakes.cpp stands there as the text of its line, which must be the line of the
 /// mistake.
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::string replaced(const std::string& text, const char* pattern, const char* b
   return std::regex_replace(text, std::regex(pattern), by);
 }
 
-/// With the text of lines for their numbers, and without what differs from run to run.
+/// Replaces line numbers by the text of the lines, and masks what differs from run to run.
 std::string steady(std::string message) {
   static const std::vector<std::string> lines = lines_of_mistakes();
   const std::regex place("mistakes\\.cpp:(\\d+)");

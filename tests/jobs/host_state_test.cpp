@@ -1,6 +1,6 @@
-/// What a metric drives (a plateau schedule, the best so far, when to stop) in jobs that lose
-/// workers around an evaluation, and that resume from a checkpoint: no bit may part from the
-/// undisturbed job.
+/// State that a metric drives (a plateau schedule, the best value so far, when to stop) in jobs
+/// that lose workers around an evaluation or resume from a checkpoint: every bit must equal that of
+/// the undisturbed job.
 
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ Loop train{"test.train_by_metric", [](TrainContext& ctx, const Config& config) {
              PlateauSchedule schedule({.lr = 0.2, .factor = 0.5, .patience = 0, .threshold = 0.2});
              HostNumber best("best", std::numeric_limits<double>::infinity());
              HostNumber evaluations("evaluations", 0);
-             Parameter seldom = make_buffer("seldom", 1, {});  // used in each fifth step
+             Parameter seldom = make_buffer("seldom", 1, {});  // used in every fifth step
              CheckpointManager checkpoints;
              const Victim victim(ctx, config);
              const auto loss_of = [&](std::uint64_t step) {
@@ -150,7 +150,7 @@ TEST(HostState, DrivesTheRate) {
 }
 
 TEST(HostState, IsKeptThroughALossAtAnyPlaceAroundAnEvaluation) {
-  // "begin" of the step after an evaluation, and of the next, when its version counts.
+  // The "begin" of the step after an evaluation, and of the next, which is when its version counts.
   for (const Disturbance& kill :
        {Disturbance{6, "before"}, Disturbance{6, "in_scope"}, Disturbance{6, "after"},
         Disturbance{6, "saved"}, Disturbance{6, "begin"}, Disturbance{7, "begin"},
@@ -166,7 +166,7 @@ TEST(HostState, IsResumedAndKeptThroughALossAfterThat) {
                                   Disturbance{10, "begin"}}) {
     SCOPED_TRACE(kill.place + " at " + std::to_string(kill.step));
     const TemporaryFolder folder;
-    // The second job begins at step 6, where the first has saved last.
+    // The second job begins at step 6, at which the first one saved last.
     std::vector<std::string> reports = reports_of(folder.path(), {.end = 7});
     ASSERT_EQ(reports.size(), 7U);
     reports.pop_back();
@@ -177,7 +177,7 @@ TEST(HostState, IsResumedAndKeptThroughALossAfterThat) {
   }
 }
 
-/// Two swaps leave each tensor the value of another, which needs no sync to be saved.
+/// After two swaps each tensor has the value of another one; a save needs no sync for that.
 Loop swaps{
     "test.save_after_swaps", [](TrainContext& ctx) {
       Parameter w = make_parameter("w", Floats{1, 2}, {2});

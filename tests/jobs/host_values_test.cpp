@@ -1,4 +1,4 @@
-/// Values of the host that all workers agree on.
+/// Tests host values that all workers agree on.
 
 #include <gtest/gtest.h>
 

@@ -143,7 +143,7 @@ void state_loaded_by_one_worker(TrainContext& ctx) {
   sync();
 }
 
-// Moments of 64 KiB, which are sharded over both workers unasked.
+// The moments have 64 KiB, so that they are sharded over both workers without a request.
 void optimizer_state_read_by_one_worker(TrainContext& ctx) {
   Module net("net");
   const Linear fc(net, "fc", {.in_features = 128, .out_features = 128});
@@ -175,12 +175,12 @@ void rows_of_uneven_number(TrainContext& ctx) {
   sync();
 }
 
-// In functions of shard_map(), over the two chips of the axis "data".
+// The following run in functions of shard_map(), over the two chips of axis "data".
 
 using P = PartitionSpec;
 using Function = std::function<Tensor(const Tensor&)>;
 
-/// Of ones [4,2], by rows.
+/// Maps `fn` over the rows of ones [4,2].
 void over_rows(TrainContext& ctx, const Function& fn,
                std::source_location loc = std::source_location::current()) {
   (void)shard_map(fn, *ctx.mesh(), P{"data"}, P{"data"}, {}, loc)(f32({4, 2}));

@@ -1,5 +1,5 @@
 #pragma once
-/// Mistakes that a program makes which is ported to weft.
+/// Mistakes that a program makes when it is ported to weft.
 
 #include <string>
 #include <vector>
@@ -13,12 +13,12 @@ extern Loop makes_mistake;
 
 struct Mistake {
   std::string name;
-  int workers = 0;  ///< that it takes; 0: in this process
+  int workers = 0;  ///< the number of workers that it takes; 0: in this process
 };
-/// In a loop.
+/// Mistakes that are made in a loop.
 std::vector<Mistake> mistakes();
 
-/// Mistakes outside a loop: throw.
+/// Mistakes outside a loop; these throw.
 void adds_outside_a_loop();
 void asks_for_a_mesh_of_other_size();
 

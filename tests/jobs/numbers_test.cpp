@@ -1,4 +1,4 @@
-/// Numbers of the host's that change from step to step, in jobs of several workers.
+/// Tests host numbers that change from step to step, in jobs of several workers.
 
 #include <gtest/gtest.h>
 

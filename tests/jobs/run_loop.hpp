@@ -1,5 +1,5 @@
 #pragma once
-/// How these tests run their loops.
+/// Functions with which these tests run their loops.
 
 #include <functional>
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace weft::testing {
 
-/// In workers of two chips each; 0 workers: in this process. Its run folder is removed.
+/// Runs the loop in workers of two chips each, or in this process if `workers` is 0. Removes the
+/// run folder.
 Result run_loop(const Loop& loop, int workers, const Config& config = Config::object(),
                 const std::function<void(TrainerOptions&)>& change = {});
 
-/// The logs of the trainer and of its workers.
+/// A run with the logs of the trainer and of its workers.
 struct LoggedRun {
   Result result;
   std::string log;
 };
 LoggedRun run_logged(const Loop& loop, int workers);
 
-/// What ran, or how it failed.
+/// Expects that the result is ok, and otherwise prints why it failed.
 const Result& expect_ok(const Result& result);
 
 }  // namespace weft::testing

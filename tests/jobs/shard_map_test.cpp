@@ -1,4 +1,4 @@
-/// Functions of shard_map() whose chips are of several processes.
+/// Tests functions of shard_map() whose chips belong to several processes.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ Result run(const Loop& loop, int workers, const Config& config, const SpmdConfig
   return result;
 }
 
-/// Learns what attention is to see, in a ring or on the whole.
+/// Learns what attention should see, with ring attention or on the whole sequence.
 Loop attends{"test.attends", [](TrainContext& ctx, const Config& config) {
                const Shape shape{2, 2, 16, 4};
                const bool ring = config.at("ring");
@@ -80,7 +80,7 @@ TEST(ShardMapJobs, AttendInARingOfTwoProcesses) {
   for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(parts[i], whole[i], 1e-5);
 }
 
-/// All collectives, and the gradient of their results.
+/// Runs all collectives, and the gradient of their results.
 Loop moves{"test.moves_parts", [](TrainContext& ctx, const Config&) {
              const auto fn = [](const Tensor& part) {
                const Tensor gathered = all_gather(part, "ring", 1);

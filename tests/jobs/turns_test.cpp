@@ -1,4 +1,4 @@
-/// A loop that turns without a step is named at its second turn, and one that is right isn't.
+/// A loop that repeats without a step is named at its second repetition; correct loops aren't.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ DeviceLoader loader_of(int batches) {
   return DeviceLoader(tensors({{"x", std::move(x)}}), {.batch_size = 4});
 }
 
-/// A step of SGD without its end.
+/// Runs a step of SGD without its end.
 Tensor train(Parameter& w, SGD& optimizer) {
   const Tensor loss = sum(w * w);
   optimizer.step(grad(loss, std::vector{w}));
@@ -54,7 +54,7 @@ Loop evaluations_end_no_step{"test.turns_all", [](TrainContext&) {
                                }
                              }};
 
-/// Leaves the pass `turns` times at step 2: in every worker, or in worker `odd` alone.
+/// Leaves the pass over the data `turns` times at step 2, in every worker or only in worker `odd`.
 void leave_passes(TrainContext& ctx, int turns, int odd = -1) {
   Parameter w = weight();
   DeviceLoader loader = loader_of(3);
@@ -84,15 +84,16 @@ Loop is_right{"test.turns_right", [](TrainContext& ctx) {
                 SGD optimizer(std::vector{w}, {.lr = 0.1});
                 DeviceLoader loader = loader_of(3);
                 for (const Batch& batch : loader) {
-                  (void)batch;  // looks at the first batch
+                  (void)batch;  // a pass that looks at the first batch
                   break;
                 }
-                while (ctx.step() < 3) {  // steps by sync()
+                while (ctx.step() < 3) {  // a loop that steps by sync()
                   train(w, optimizer).item();
                   sync();
                 }
-                for (int turn = 0; turn < 5; ++turn) sum(w * w).item();  // reads only
-                for (int turn = 0; turn < 5; ++turn) {                   // an evaluation
+                // These repetitions only read.
+                for (int turn = 0; turn < 5; ++turn) sum(w * w).item();
+                for (int turn = 0; turn < 5; ++turn) {  // repeated evaluations
                   for (const Batch& batch : loader.all()) sum(w * batch["x"]).item();
                 }
                 int polls = 0;
@@ -108,7 +109,8 @@ Loop is_right{"test.turns_right", [](TrainContext& ctx) {
                     break;
                   }
                 }
-                for (int turn = 0; turn < 3; ++turn) {  // the host reads the first batch of each
+                // In these passes the host reads the first batch.
+                for (int turn = 0; turn < 3; ++turn) {
                   for (const Batch& batch : loader) {
                     batch["x"].to_vector();
                     break;

@@ -1,4 +1,4 @@
-/// What a loop has recorded when it returns, and nothing has run, is said with its line.
+/// If a loop returns with recorded ops that haven't run, the job says so and names their line.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// Validations run beside training, on checkpoints that stay.
+/// Validations run beside training, on checkpoints that are kept for them.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr int kSteps = 8;
 
 Parameter initial_sum() { return make_parameter("sum", std::vector<float>{0}, {1}); }
 
-/// Saves each step; after the first one it waits for the file `config["go"]`, if there is one.
+/// Saves at each step; after the first one it waits for the file `config["go"]`, if it is set.
 void train(TrainContext& ctx, const Config& config) {
   Parameter sum = initial_sum();
   CheckpointManager checkpoints;
@@ -39,7 +39,7 @@ void train(TrainContext& ctx, const Config& config) {
 
 Loop saves{"test.saves", train};
 
-/// Reads the checkpoint that it continues.
+/// Reads the checkpoint from which it continues.
 Loop evaluates{"test.evaluates", [](TrainContext&) {
                  Parameter sum = initial_sum();
                  return Metrics{{"sum", sum.to_vector()[0]}};
@@ -74,7 +74,8 @@ TEST(Validation, RunsAJobOfItsOwnOnACheckpointThatIsRemovedMeanwhile) {
         std::ofstream(go) << "on";
         const fs::path saved = fs::path(checkpoint.path).parent_path().parent_path() /
                                "checkpoints" / fs::path(checkpoint.path).filename();
-        while (fs::exists(saved)) std::this_thread::yield();  // until later ones have replaced it
+        // Waits until later checkpoints have replaced it.
+        while (fs::exists(saved)) std::this_thread::yield();
       }
       Metrics metrics = evaluate(checkpoint);
       metrics["step"] = step;

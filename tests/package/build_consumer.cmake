@@ -1,7 +1,7 @@
 # Configures the project SOURCE in the folder WORK, which it empties first, with the arguments
 # OPTIONS for CMake, builds its targets BUILD, and builds and runs its programs TARGETS. INSTALL, a
 # build folder, is installed for the project to find. WEFT_TEST_EMBEDDED=whole in the environment
-# runs the programs WHOLE too.
+# also runs the programs WHOLE.
 
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)

@@ -1,5 +1,5 @@
 # Checks that a program which includes all of weft's public headers is accepted, without a warning,
-# by the compiler OWN, and by each of those that docs/using.md names and this machine has.
+# by the compiler OWN, and by each compiler that docs/using.md names and this machine has.
 
 file(REAL_PATH ${OWN} compilers)
 foreach(name g++-12 g++-13 g++-14 g++-15 clang++-16 clang++-17 clang++-18 clang++-19 clang++-20
@@ -12,7 +12,7 @@ foreach(name g++-12 g++-13 g++-14 g++-15 clang++-16 clang++-17 clang++-18 clang+
 endforeach()
 list(REMOVE_DUPLICATES compilers)
 
-# clang tells by its name whether it is given C or C++.
+# The name under which clang is called decides whether it compiles C or C++.
 foreach(compiler IN LISTS compilers)
   message(STATUS "${compiler}")
   execute_process(

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# README's two commands on a fresh Debian of another release, in a folder that debootstrap fills:
+# Runs README's two commands on a fresh Debian of another release, in a folder that debootstrap fills:
 #
 #   WEFT_DEBIAN=trixie [WEFT_DEBIAN_FOLDER=FOLDER] tests/package/debian.sh DIGITS [CTEST ARGS...]
 #
 # DIGITS is this system's build of the example: the losses of both must agree. Needs root, the package
-# debootstrap, 5 GB and an hour. A folder that is there already is used again, with what was built in
-# it. Without WEFT_DEBIAN this says that it is skipped, and exits with 77.
+# debootstrap, 5 GB and an hour. An existing folder is used again, with the builds in it. Without
+# WEFT_DEBIAN the script says that it is skipped, and exits with 77.
 set -euo pipefail
 
 readonly root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -32,7 +32,7 @@ if [[ ! ${WEFT_DEBIAN_MOUNTS:-} ]]; then
   WEFT_DEBIAN_MOUNTS=own exec unshare --mount --propagation private "$0" "$digits" "$@"
 fi
 
-# mirror: the one from which this system has its own packages
+# mirror: the mirror from which this system gets its own packages
 mirror() {
   apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
     awk '$1 == "Debian" { print $2; exit }'
@@ -44,7 +44,7 @@ if [[ ! -x $folder/usr/bin/apt-get ]]; then
 fi
 for place in proc sys dev; do mount --rbind "/$place" "$folder/$place"; done
 
-# What git knows of the tree and of changes in it, in place of an earlier copy; times are kept, so
+# Copies the files that git tracks, with their changes, over an earlier copy. File times are kept, so
 # that little is built again.
 mkdir -p "$folder/root/weft"
 find "$folder/root/weft" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
@@ -52,22 +52,23 @@ find "$folder/root/weft" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
   while IFS= read -rd '' file; do [[ ! -e $file ]] || printf '%s\0' "$file"; done |
   tar --create --null --files-from=- | tar --extract --directory "$folder/root/weft")
 
-# inside COMMAND...: in the folder, with nothing of this environment but the number of compilers
+# inside COMMAND...: runs it in the folder, with only the number of compilers from this environment
 inside() {
   chroot "$folder" /usr/bin/env -i -C /root/weft HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
     LC_ALL=C.UTF-8 ${CMAKE_BUILD_PARALLEL_LEVEL:+"CMAKE_BUILD_PARALLEL_LEVEL=$CMAKE_BUILD_PARALLEL_LEVEL"} \
     "$@"
 }
 
-# losses FILE: of the steps, one a line
+# losses FILE: prints the losses of the steps, one per line
 losses() { tr -d ' \n' <"$1" | sed 's/.*"loss_history":\[\([^]]*\)\].*/\1/' | tr , '\n'; }
 
 readonly here=$(mktemp) there=$folder/tmp/losses.json
 trap 'rm -f "$here"' EXIT
 (cd "$folder/tmp" && "$digits" --json "$here")
 inside ./tools/dev run -- --json /tmp/losses.json
-# Another oneDNN sums in another order, so that last bits differ, and training makes more of them. The
-# first steps show whether it is the same computation, the last ones whether it learns the same.
+# Another version of oneDNN sums in another order, so that last bits differ, and training enlarges the
+# difference. The first steps show whether the computation is the same, the last steps whether it
+# learns the same.
 paste <(losses "$here") <(losses "$there") | awk '
   function abs(x) { return x < 0 ? -x : x }
   NF != 2 { print "step " NR ": one of them has no loss"; exit failed = 1 }

@@ -1,4 +1,4 @@
-/// What a user's program says of weft, for every compiler that is to accept it.
+/// Uses weft as a user's program does, with every compiler that has to accept it.
 
 #include <cstdio>
 #include <memory>

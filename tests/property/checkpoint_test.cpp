@@ -1,4 +1,4 @@
-/// Checkpoints of random trees: whole or not at all, and the same on every mesh.
+/// Checkpoints of random trees are complete or absent, and the same on every mesh.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,8 +66,8 @@ struct Case {
                       .has_tables = is_on_disk});
   }
 
-  /// All checkpoints of the folder are whole; the first step's is there, and if `new_too` the
-  /// second's.
+  /// All checkpoints of the folder are complete. The first step's is there, and if `new_too` is
+  /// set, the second step's too.
   void expect_whole(const std::string& folder, bool new_too, const std::string& when) const {
     const auto found = list_checkpoints(folder);
     std::vector<std::uint64_t> steps;
@@ -103,7 +103,7 @@ TEST(CheckpointProperty, LoadsOnAnyMeshWhatAnyMeshSaved) {
   }
 }
 
-/// Tensors of several MiB: chunks that begin and end within rows.
+/// The tensors have several MiB, so that chunks begin and end within rows.
 TEST(CheckpointProperty, LoadsLargeTensorsOnAnyMesh) {
   constexpr DType kDTypes[] = {DType::f32, DType::bf16, DType::u8};
   for (const std::uint64_t seed : seeds(12)) {
@@ -130,7 +130,7 @@ TEST(CheckpointProperty, LoadsLargeTensorsOnAnyMesh) {
   }
 }
 
-/// Every call fails in turn, once because the disk is broken and once because it is full.
+/// Each call fails in turn, once because the disk is broken and once because it is full.
 TEST(CheckpointCrash, AFailedCallLeavesTheOldCheckpointAndTheNextSaveWorks) {
   std::size_t points = 0;
   for (const std::uint64_t seed : seeds(24)) {
@@ -150,7 +150,7 @@ TEST(CheckpointCrash, AFailedCallLeavesTheOldCheckpointAndTheNextSaveWorks) {
         } catch (const Error& e) {
           EXPECT_EQ(e.code(), code);
         }
-        if (failed.empty()) break;  // fewer calls than that
+        if (failed.empty()) break;  // there are fewer calls than `point`
         ++points;
         const std::string when = fmt::format("seed {}: {} (call {}) failed: ", seed, failed, fails);
         example.expect_whole(folder.path(), false, when);
@@ -223,10 +223,10 @@ TEST(CheckpointCrash, ALossOfPowerLeavesTheOldCheckpointAndOnceSavedTheNew) {
   std::cout << points << " losses of power\n";
 }
 
-/// Two checkpoints, of which the first is removed.
+/// A folder with two checkpoints, of which the first is removed.
 class Pruning : public ::testing::Test {
  protected:
-  /// The second is whole, and what is left of the first isn't seen, or whole.
+  /// The second checkpoint is complete; the first is either complete or not seen.
   void expect_second_whole(const std::string& folder, const std::string& when) const {
     std::vector<std::uint64_t> steps;
     for (const CheckpointEntry& entry : list_checkpoints(folder)) {
@@ -316,7 +316,7 @@ TEST(CheckpointDamage, AnyFlippedBitIsFoundAndAWantedOneIsNotLoaded) {
   const TemporaryFolder folder;
   const std::string path = example.save(posix_file_system(), folder.path(), 1);
   std::vector<std::string> names;
-  std::vector<std::uint64_t> ends;  // of the files, one behind the other
+  std::vector<std::uint64_t> ends;  // the ends of the files, placed one after another
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     names.push_back(entry.path().string());
     ends.push_back(entry.file_size() + (ends.empty() ? 0 : ends.back()));
@@ -339,11 +339,11 @@ TEST(CheckpointDamage, AnyFlippedBitIsFoundAndAWantedOneIsNotLoaded) {
     try {
       found = !verify_checkpoint(path, read_manifest(path)).empty();
     } catch (const Error&) {
-      found = true;  // in the manifest
+      found = true;  // the damage is in the manifest
     }
     EXPECT_TRUE(found) << "byte " << offset << " of " << names[file];
     try {
-      // Bytes that are no tensor's may be damaged without harm.
+      // Bytes that belong to no tensor may be damaged without harm.
       EXPECT_TRUE(differing(path, example.before, example.mesh, example.shardings).empty())
           << "byte " << offset << " of " << names[file];
     } catch (const Error& e) {

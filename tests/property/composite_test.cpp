@@ -1,5 +1,5 @@
-// Composites, partitioned by random shardings, simulated and run by the real executor == the
-// reference interpreter, within rounding. WEFT_TEST_SEED=<seed> runs one case again.
+// Composites that are partitioned by random shardings, simulated and run by the real executor must
+// equal the reference interpreter, within rounding. WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using testing::EngineMesh;
 using testing::Random;
 
-/// One composite and its gradients, of inputs and with outputs of random shardings.
+/// A composite and its gradients, with random shardings of inputs and outputs.
 class CompositeMaker {
  public:
   CompositeMaker(const Mesh& mesh, Random& random) : mesh_(mesh), random_(random) {}
@@ -74,7 +74,7 @@ class CompositeMaker {
     }
   }
 
-  /// Labels that are no class among them.
+  /// The labels include numbers that are no class.
   void losses() {
     std::vector<std::int64_t> dims(random_.below(3));
     for (std::int64_t& size : dims) size = any_size();
@@ -102,7 +102,7 @@ class CompositeMaker {
     output(b_.attention_grad(q, k, v, y, g, form, bias));
   }
 
-  /// Of any dims that broadcast; a mask, or what is added, in part -inf.
+  /// Its dims are any that broadcast; it is a mask, or a bias that is partly -inf.
   ValueId attention_bias(const Shape& queries, std::int64_t keys) {
     Shape shape{queries[0], queries[1], queries[2], keys};
     for (int dim = 0; dim < 4; ++dim) {

@@ -1,5 +1,5 @@
-// Random programs, partitioned and run by the real executor on real arenas == the reference
-// interpreter, bitwise: on small integers every sum is exact, whatever its order.
+// Random programs that are partitioned and run by the real executor on real arenas must equal the
+// reference interpreter bitwise: on small integers every sum is exact in any order.
 // WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using testing::join;
 using testing::Random;
 using testing::small_integers;
 
-/// The program with `dtype` in the place of f32.
+/// Returns the program with `dtype` in place of f32.
 Program retype(const Program& program, DType dtype) {
   Program result = program;
   for (TensorType& type : result.value_types) {
@@ -55,7 +55,8 @@ Program retype(const Program& program, DType dtype) {
   return result;
 }
 
-/// The largest that an element of an op's result, or a part of a sum on the way to it, can be.
+/// Returns the largest possible magnitude of an element of an op's result, or of a partial sum on
+/// the way to it.
 double magnitude_of(const Program& program, OpId op, std::span<const double> operands) {
   const auto elements = [&](ValueId value) {
     return static_cast<double>(program.type(value).num_elements());
@@ -65,8 +66,8 @@ double magnitude_of(const Program& program, OpId op, std::span<const double> ope
     case OpKind::constant: return 2;
     case OpKind::iota: return elements(result);
     case OpKind::compare: return 1;
-    case OpKind::rng_bit_generator: return 1;  // compared with, never added
-    case OpKind::custom_call:                  // any of custom_ops.hpp
+    case OpKind::rng_bit_generator: return 1;  // it is only compared, never added
+    case OpKind::custom_call:                  // any op of custom_ops.hpp
       return (operands[0] * operands[0] + 3) * elements(program.op_operands(op)[0]);
     case OpKind::scatter: return operands[1] * elements(program.op_operands(op)[0]);
     case OpKind::merge:
@@ -108,7 +109,7 @@ double magnitude_of(const Program& program, OpId op, std::span<const double> ope
   }
 }
 
-/// The largest of any value, for inputs in -2..2.
+/// Returns the largest magnitude of any value, for inputs in -2..2.
 double magnitude(const Program& program) {
   std::vector<double> magnitudes(program.num_values(), 2);
   for (OpId op = 0; op < program.num_ops(); ++op) {
@@ -119,7 +120,8 @@ double magnitude(const Program& program) {
   return *std::ranges::max_element(magnitudes);
 }
 
-/// One that is exact, else one of the wider ones; these for loops, whose carries grow.
+/// Returns a dtype that is exact for this program, or else one of the wider ones. Programs with
+/// loops get a wider one too, because their carries grow.
 DType any_exact_dtype(const Program& program, Random& random) {
   const bool loops = std::ranges::count(program.op_kinds, OpKind::loop) > 0;
   const bool calls = std::ranges::count(program.op_kinds, OpKind::custom_call) > 0;
@@ -133,7 +135,7 @@ DType any_exact_dtype(const Program& program, Random& random) {
 
 using Equal = bool (*)(const Elements& found, const Elements& expected);
 
-/// In f64, whose sums are rounded in another order.
+/// Compares in f64, whose sums round differently in another order.
 bool are_near(const Elements& found, const Elements& expected) {
   double most = 1;
   for (const double element : expected) most = std::max(most, std::abs(element));
@@ -141,7 +143,8 @@ bool are_near(const Elements& found, const Elements& expected) {
                             [&](double a, double b) { return std::abs(a - b) <= 1e-8 * most; });
 }
 
-/// Whether the executor computes what the program says, twice the same; says where not.
+/// Returns whether the executor computes what the program says, and the same in two runs; the
+/// result says where they differ.
 ::testing::AssertionResult agrees(
     const Program& program, const Mesh& mesh, std::uint64_t seed,
     Equal equal = [](const Elements& found, const Elements& expected) {
@@ -150,7 +153,7 @@ bool are_near(const Elements& found, const Elements& expected) {
   Random random(seed);
   const auto schedule =
       random.one_in(4) ? EngineMesh::Schedule::thread_per_chip : EngineMesh::Schedule::one_thread;
-  // Nothing in a random program is large: share and compute again all of it, or none.
+  // No value of a random program is large, so the plan shares and recomputes either all or none.
   const PlanOptions options{.shared_bytes_min = random.one_in(2) ? 0 : 65536,
                             .recomputed_bytes_min = random.one_in(2) ? 0 : 65536};
   const std::vector<Elements> inputs = small_integers(program, random);
@@ -158,7 +161,7 @@ bool are_near(const Elements& found, const Elements& expected) {
   EngineMesh chips(mesh);
   const auto loaded = chips.load(plan, random.one_in(2));
   const auto outputs = chips.run(loaded, inputs, schedule);
-  // What lies in the temporaries from the first run mustn't matter.
+  // The remains of the first run in the temporaries mustn't matter.
   const bool again = chips.run(loaded, inputs, EngineMesh::Schedule::one_thread) == outputs;
   const auto expected = interpret(program, mesh, inputs);
   if (again && std::ranges::equal(join(plan, mesh, outputs), expected, equal)) {

@@ -1,6 +1,6 @@
-// Gradients of random programs, with loops, branches and functions of shard_map, and gradients of
-// these: partitioned on N simulated chips they are those of the reference interpreter, whose are
-// those of differences.
+// Tests gradients of random programs, with loops, branches and functions of shard_map, and
+// gradients of these gradients. Partitioned on N simulated chips, they equal those of the reference
+// interpreter, which equal finite differences.
 // WEFT_TEST_SEED=<seed> runs one random case again.
 
 #include <gtest/gtest.h>
@@ -36,7 +36,8 @@ double largest(const Elements& elements) {
   return most;
 }
 
-/// Parts of a maximum that is there several times round, and functions that aren't polynomials.
+/// Results round where a maximum occurs several times and is split, and in functions that aren't
+/// polynomials.
 bool is_near(const Elements& found, const Elements& expected) {
   const double tolerance = 1e-8 * (1 + largest(expected));
   return std::ranges::equal(found, expected,
@@ -90,7 +91,7 @@ TEST(Gradients, OfRandomTrainingAgreeOnAllMeshes) {
   check_random_programs(testing::random_training, 600);
 }
 
-/// Around random real inputs, in a random direction.
+/// The line through random real inputs in a random direction.
 class Line {
  public:
   Line(const Program& program, const Mesh& mesh, Random& random) : program_(program), mesh_(mesh) {
@@ -105,7 +106,7 @@ class Line {
     }
   }
 
-  /// What the program has there, the loss first.
+  /// Returns the program's values at this distance; the loss is the first.
   Inputs values(double distance = 0) const {
     Inputs inputs = at_;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -116,7 +117,7 @@ class Line {
   double slope(double distance) const {
     return (values(distance)[0][0] - values(-distance)[0][0]) / (2 * distance);
   }
-  /// That of the gradients among the values.
+  /// Returns the slope according to the gradients among the values.
   double slope_of(const Inputs& values) const {
     double slope = 0;
     std::size_t output = 1;
@@ -149,7 +150,7 @@ TEST(Gradients, OfRandomProgramsAreThoseOfDifferences) {
     const double wide = line.slope(1e-4);
     const double narrow = line.slope(5e-5);
     const double scale = 1 + std::abs(narrow);
-    // A kink or a jump is near, or the loss is too large for differences.
+    // There is a kink or a jump nearby, or the loss is too large for differences.
     if (!(std::abs(wide - narrow) <= 1e-4 * scale)) continue;
     ++smooth;
     const double exact = (4 * narrow - wide) / 3;

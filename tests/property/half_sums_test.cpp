@@ -1,5 +1,5 @@
-// Sums of bf16 and f16 whose parts lie on several chips: f32 until all parts are added, and rounded
-// once. WEFT_TEST_SEED=<seed> runs one case again.
+// Sums of bf16 and f16 whose parts lie on several chips stay in f32 until all parts are added, and
+// are rounded once. WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
 
@@ -45,14 +45,15 @@ TEST(HalfSums, KeepWhatCancelsBetweenChips) {
       Builder b(program);
       const ValueId x = program.add_input({dtype, {4}}, InputKind::data, "x", over(mesh, 1, 0));
       program.add_output(b.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0}), "y", {});
-      const double large = dtype == DType::bf16 ? 256 : 2048;  // beside which 1 is rounded off
+      // The number beside which 1 is lost by rounding.
+      const double large = dtype == DType::bf16 ? 256 : 2048;
       const std::vector<Elements> inputs{{large, 1, -large, 0}};
       EXPECT_EQ(run(program, mesh, inputs).at(0).at(0), 1) << mesh.to_string();
     }
   }
 }
 
-/// What is added to others, scaled or accumulated in a loop is still the rounded sum.
+/// A sum that is added to other values, scaled, or accumulated in a loop is rounded before that.
 TEST(HalfSums, AreRoundedBeforeTheyAreReadByOtherOps) {
   const Mesh mesh({2}, {"a"});
   Program program;
@@ -78,7 +79,8 @@ TEST(HalfSums, AreRoundedBeforeTheyAreReadByOtherOps) {
   EXPECT_EQ(outputs.at(1), (Elements{1.5, 4.5, 4.5}));
 }
 
-/// Sums and composites along a dim that chips cut, with outputs that are whole or cut.
+/// Returns sums and composites along a dim that is divided over chips; the outputs are whole or
+/// divided.
 Program random_half_program(const Mesh& mesh, Random& random, DType dtype) {
   Program program;
   Builder b(program);
@@ -120,7 +122,7 @@ Program random_half_program(const Mesh& mesh, Random& random, DType dtype) {
   return program;
 }
 
-/// The distance from one number of the dtype to the next.
+/// Returns the distance from one number of the dtype to the next.
 double unit(DType dtype, double x) {
   const int digits = dtype == DType::bf16 ? 8 : 11;
   const int lowest = dtype == DType::bf16 ? -126 : -14;
@@ -148,7 +150,8 @@ TEST(HalfSums, DifferBetweenMeshesByOneRoundingAtMost) {
     const auto found = run(program, mesh, inputs);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       for (std::size_t e = 0; e < expected[i].size(); ++e) {
-        // Rounded either way, and what f32 sums in another order leave of what cancels.
+        // The tolerance allows for rounding in either direction, and for f32 errors that remain
+        // when terms cancel in another order.
         const double tolerance = unit(dtype, expected[i][e]) + 1e-5;
         ASSERT_NEAR(found[i][e], expected[i][e], tolerance)
             << "seed " << seed << ", output " << i << ", element " << e << " on mesh "

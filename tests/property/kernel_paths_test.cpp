@@ -1,6 +1,6 @@
 // Random elementwise programs give the same bits on every path that this processor has: kernels for
-// each kind of vectors, one by one in tiles, and compiled together. WEFT_TEST_SEED=<seed> runs one
-// case again.
+// each kind of vectors, ops one by one in tiles, and ops compiled together. WEFT_TEST_SEED=<seed>
+// runs one case again.
 
 #include <gtest/gtest.h>
 
@@ -32,10 +32,10 @@ using testing::kernel_paths;
 using testing::PathScope;
 using testing::Random;
 
-/// Elementwise ops at random on a few dtypes; values are read long after they are made.
+/// Random elementwise ops on a few dtypes; values are read long after they are computed.
 class Chains {
  public:
-  /// `compiles`: only ops that are compiled, so that loops run at once, row by row.
+  /// `compiles`: uses only ops that are compiled, so that loops run at once, row by row.
   Chains(Random& random, const Shape& shape, int ops, bool compiles)
       : random_(random), shape_(shape), compiles_(compiles) {
     for (const DType dtype : dtypes()) {
@@ -129,7 +129,7 @@ class Chains {
   std::vector<ValueId> made_;
 };
 
-/// Of all magnitudes, and what is not finite.
+/// Returns elements of all magnitudes, and infinities and NaNs.
 double any_element(DType dtype, Random& random) {
   const auto sign = random.one_in(2) ? -1.0 : 1.0;
   if (dtype == DType::pred) return static_cast<double>(random.below(2));
@@ -162,7 +162,7 @@ std::vector<Elements> inputs_of(const Program& program, Random& random) {
   return inputs;
 }
 
-/// NaNs are equal.
+/// Treats NaNs as equal.
 bool are_same(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) ||
          std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
@@ -206,7 +206,7 @@ TEST(KernelPaths, GiveTheSameBits) {
   }
 }
 
-/// Every value is read again in reverse, so that all are needed at once.
+/// Every value is read again in reverse order, so that all of them are alive at once.
 TEST(KernelPaths, GiveTheSameBitsWhereRegistersDoNotSuffice) {
   Program program;
   Builder build(program);

@@ -1,5 +1,5 @@
-// Random steps of training whose numbers have become inputs == the steps with constants, bitwise:
-// where numbers have changed, a loop that continues after a loss has constants again.
+// Random training steps whose numbers have become inputs must equal, bitwise, the steps with
+// constants. If numbers have changed, a loop that continues after a loss uses constants again.
 // WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 using testing::EngineMesh;
 using testing::Random;
 
-/// Keeps the last program that it is to run.
+/// A Runtime that keeps the last program that it was asked to run.
 class LastProgram : public Runtime {
  public:
   explicit LastProgram(const Mesh& mesh) : mesh_(mesh) {}
@@ -48,7 +48,7 @@ class LastProgram : public Runtime {
   const Mesh& mesh_;
 };
 
-/// The program with another value in all constants of one value.
+/// Returns the program with all constants of one value replaced by another value.
 Program with_other_numbers(Program program) {
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (program.kind(op) != OpKind::constant || !program.is_fill(op)) continue;

@@ -1,6 +1,6 @@
-// Every op's row against itself and its kernels: an example of each is printed and parsed, computed
-// whole and from its decomposition, differentiated, run by the real executor in each dtype, and
-// partitioned on three meshes.
+// Tests every op's row against itself and its kernels. An example of each op is printed and parsed,
+// computed directly and from its decomposition, differentiated, run by the real executor in each
+// dtype, and partitioned on three meshes.
 
 #include <gtest/gtest.h>
 
@@ -44,9 +44,9 @@ class Ops : public ::testing::TestWithParam<OpExample> {
   }
 };
 
-/// Of values that every dtype has: floating ones from 0.25 to 2.25, so that every function is
-/// defined and smooth; whole ones from 1 to 3, of the first operand from 3 to 5, so that they are
-/// indices, divisors, and differences that u32 has.
+/// Returns inputs of values that every dtype has. Floating values are from 0.25 to 2.25, so that
+/// every function is defined and smooth. Whole values are from 1 to 3, and in the first operand
+/// from 3 to 5, so that they can be indices and divisors, and their differences fit u32.
 std::vector<Elements> inputs_of(const Program& program, std::span<const TensorType> types) {
   Random random(7);
   std::vector<Elements> inputs;
@@ -86,7 +86,7 @@ double tolerance(DType dtype) {
   }
 }
 
-/// By what sums of the example amount to, as its operands are about 1.
+/// The tolerance is relative to the size of the example's sums, whose operands are about 1.
 void expect_near(const Elements& expected, const Elements& actual, double tolerance) {
   ASSERT_EQ(expected.size(), actual.size());
   double scale = 1;
@@ -96,7 +96,7 @@ void expect_near(const Elements& expected, const Elements& actual, double tolera
   }
 }
 
-/// What the chips of a mesh compute; nothing where the dtype has no kernel.
+/// Returns what the chips of a mesh compute; nothing if the dtype has no kernel.
 std::optional<Elements> run(const Plan& plan, const Mesh& mesh, std::span<const Elements> inputs) {
   EngineMesh chips(mesh);
   try {
@@ -108,7 +108,7 @@ std::optional<Elements> run(const Plan& plan, const Mesh& mesh, std::span<const 
   }
 }
 
-/// The least narrow floating dtype in the program: what rounding there is.
+/// Returns the largest rounding tolerance of the program's dtypes.
 double tolerance_of(const Program& program) {
   double widest = 0;
   for (const TensorType& type : program.value_types) {
@@ -117,7 +117,7 @@ double tolerance_of(const Program& program) {
   return widest;
 }
 
-/// "attention_mask": the op and, of several examples, which.
+/// Returns the op's name with the variant if there are several examples: "attention_mask".
 std::string name_of(const OpExample& example) {
   return fmt::format("{}{}{}", to_string(example.kind), example.variant.empty() ? "" : "_",
                      example.variant);
@@ -156,7 +156,7 @@ TEST_P(Ops, IsWhatItDecomposesTo) {
   expect_near(expected, interpret(program, inputs).at(0), 1e-7);
 }
 
-/// Against central differences of a weighted sum of the result.
+/// Compares with central differences of a weighted sum of the result.
 TEST_P(Ops, HasTheGradientOfItsValues) {
   const Gradient::How how = row(example().kind).gradient->how;
   using enum Gradient::How;
@@ -225,7 +225,7 @@ TEST_P(Ops, HasAKernelThatComputesItsValues) {
       program = parse_program(testing::text_of(example(), dtype), mesh);
       verify(program, mesh);
     } catch (const Error&) {
-      continue;  // the op is not for this dtype, or its body has the other dtype
+      continue;  // the op doesn't allow this dtype, or its body has another dtype
     }
     const std::vector<TensorType> types = input_types(program);
     const std::vector<Elements> inputs = inputs_of(program, types);
@@ -239,7 +239,7 @@ TEST_P(Ops, HasAKernelThatComputesItsValues) {
   EXPECT_GE(kernels, 1);
 }
 
-/// Each input cut along each of its dims in turn, whether the mesh divides it or not.
+/// Each input is cut along each of its dims in turn, whether or not the mesh divides the dim.
 TEST_P(Ops, IsTheSameWhenItIsPartitioned) {
   if (is_of_chips()) {
     const Program program = this->program();

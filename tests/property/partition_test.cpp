@@ -1,5 +1,6 @@
-// Partitioned on N simulated chips == the reference interpreter, bitwise: on small integers every
-// sum is exact, whatever its order. WEFT_TEST_SEED=<seed> runs one random case again.
+// Programs that are partitioned on N simulated chips must equal the reference interpreter bitwise:
+// on small integers every sum is exact in any order. WEFT_TEST_SEED=<seed> runs one random case
+// again.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +24,7 @@ using testing::Mlp;
 using testing::Random;
 using testing::small_integers;
 
-/// Whether the plan computes what the program says; says where not.
+/// Returns whether the plan computes what the program says; the result says where they differ.
 ::testing::AssertionResult agrees(const Program& program, const Mesh& mesh, Random& random) {
   const std::vector<Elements> inputs = small_integers(program, random);
   const auto expected = interpret(program, mesh, inputs);
@@ -45,8 +46,8 @@ using testing::small_integers;
   return ::testing::AssertionSuccess();
 }
 
-/// The same of a random program; one that disagrees is shrunk first. What is left gets inputs of
-/// its own, and some hide a fault: it may be any of a few.
+/// Tests the same of a random program; shrinks a program that fails. The shrunk program gets new
+/// inputs, and some inputs hide a fault, so a few draws are tried.
 ::testing::AssertionResult agrees_or_shrinks(const Program& program, const Mesh& mesh,
                                              std::uint64_t seed) {
   const auto result = [&](const Program& tried, std::uint64_t num_draws) {
@@ -83,7 +84,7 @@ AxisNames axis_names(const std::vector<std::string>& names) {
   }
 }
 
-/// All specs of a tensor: each axis shards one of its dims, or none, in any order.
+/// Returns all specs of a tensor: each axis shards one of its dims, or none, in any order.
 std::vector<PartitionSpec> all_specs(const Mesh& mesh, std::size_t num_dims) {
   std::vector<std::vector<AxisNames>> specs{std::vector<AxisNames>(num_dims)};
   for (const std::string& axis : mesh.axis_names()) {
@@ -106,7 +107,8 @@ std::vector<PartitionSpec> all_specs(const Mesh& mesh, std::size_t num_dims) {
   return result;
 }
 
-/// A sum over dim 0 takes whatever shards it to a partial result, which then goes to every layout.
+/// A sum over dim 0 makes a partial result of any sharding of dim 0; this is then resharded to
+/// every layout.
 void check_all_reshards(const Mesh& mesh) {
   const std::int64_t size = mesh.size();
   const TensorType type{DType::f32, {size, 2 * size, size}};
@@ -213,8 +215,8 @@ TEST(Partition, AgreesForRandomPrograms) {
   }
 }
 
-/// One that asks for parameters as the first step's plan has left them, as a loop does that takes
-/// another's place.
+/// A later step asks for parameters as the first step's plan has left them, like a loop that
+/// replaces another one.
 TEST(Partition, ALaterStepComesToTheSamePlan) {
   const std::vector<Mesh> meshes{mesh_of({4}), mesh_of({2, 2}), mesh_of({6}), mesh_of({4, 2})};
   for (const std::uint64_t seed : testing::seeds(2000)) {

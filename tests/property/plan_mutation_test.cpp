@@ -1,5 +1,5 @@
-// A plan that comes from a file may be anything: what verify() accepts must compute what its
-// program says. Plans of random programs are damaged, and those that are accepted are run.
+// A plan from a file may contain anything: if verify() accepts it, it must compute what its program
+// says. The test damages plans of random programs and runs those that are accepted.
 // WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ T& any_of(std::vector<T>& list, Random& random) {
   return list[random.below(list.size())];
 }
 
-/// Outputs update inputs of their type where there are any.
+/// Makes outputs update inputs of their type, if there are any.
 void add_updates(Program& program) {
   std::vector<bool> is_updated(program.inputs.size(), false);
   for (const ProgramOutput& output : program.outputs) {
@@ -40,7 +40,7 @@ void add_updates(Program& program) {
   }
 }
 
-/// One change to what the plan says of its steps, places, tile buffers or donations.
+/// Makes one change to the plan's steps, places, tile buffers or donations.
 void damage(Plan& plan, Random& random) {
   const auto step_at = [&] {
     return plan.steps.begin() + static_cast<std::ptrdiff_t>(random.below(plan.steps.size()));

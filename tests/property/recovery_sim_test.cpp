@@ -1,6 +1,6 @@
-// Jobs that lose workers at random moments, simulated: every one ends as an undisturbed one, or
-// for a reason that it has. WEFT_TEST_SEED=<seed> simulates one job again,
-// WEFT_TEST_FAILURES=<count> as many jobs as it takes to lose so many workers.
+// Simulates jobs that lose workers at random moments: every job ends like an undisturbed one, or
+// for a valid reason. WEFT_TEST_SEED=<seed> simulates one job again; WEFT_TEST_FAILURES=<count>
+// runs as many jobs as it takes to lose so many workers.
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ TEST(RecoverySim, NoLossIsSeenInWhatAJobLeaves) {
   EXPECT_GT(succeeded, jobs * 11 / 25);
 }
 
-/// The jobs that it takes to find it; 0: none.
+/// Returns the number of jobs that it takes to find the broken rule; 0 if none finds it.
 std::uint64_t jobs_to_find(BrokenRule rule) {
   constexpr std::uint64_t kMost = 3000;
   for (std::uint64_t seed = 0; seed < kMost; ++seed) {

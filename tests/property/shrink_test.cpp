@@ -1,5 +1,5 @@
-// Faults planted where the random tests look for real ones: what shrink() leaves of a program is
-// what the fault is about.
+// Plants faults where the random tests look for real ones, and expects that shrink() reduces a
+// program to the part that shows the fault.
 
 #include "tests/support/shrink.hpp"
 
@@ -25,7 +25,7 @@ using testing::small_integers;
 
 const Mesh kMesh({2, 2}, {"a", "b"});
 
-/// Whether any of a few draws shows it: single ones happen to hide a fault.
+/// Returns whether any of a few draws of inputs shows the fault: a single draw may hide it.
 bool for_some_inputs(const Program& program,
                      const std::function<bool(const std::vector<Elements>&)>& differs) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
@@ -48,7 +48,7 @@ int num_atoms(const Program& program) {
   return count;
 }
 
-/// Calls `expect` with what is left of each of `count` random programs that fail.
+/// Shrinks each of `count` random programs that fail, and passes the result to `expect`.
 template <typename Expect>
 void for_shrunk(int count, const Fails& fails, const Expect& expect) {
   std::uint32_t most_ops = 0;
@@ -72,7 +72,7 @@ bool is_of_range(OpKind kind) {
   return begins_range(kind) || is_border(kind) || is_cond_border(kind);
 }
 
-/// What a wrong evaluator would give: the operands of subtract the wrong way round.
+/// Swaps the operands of subtract, as a wrong evaluator would.
 Program with_swapped_subtractions(Program program) {
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const std::uint32_t first = program.operand_begin[op];
@@ -90,7 +90,7 @@ TEST(Shrink, LeavesTheOneOpThatIsEvaluatedWrongly) {
     });
   };
   for_shrunk(50, fails, [](const Program& left) {
-    // Some faults show in a second iteration only.
+    // Some faults show only in a second iteration.
     std::vector<OpKind> others = kinds(left);
     std::erase_if(others, is_of_range);
     EXPECT_EQ(others, std::vector{OpKind::subtract});
@@ -99,7 +99,7 @@ TEST(Shrink, LeavesTheOneOpThatIsEvaluatedWrongly) {
   });
 }
 
-/// Partial sums are reduced by their maximum instead.
+/// Replaces sums of partial results by maxima.
 Plan with_maxima_for_sums(Plan plan) {
   for (OpId op = 0; op < plan.program.num_ops(); ++op) {
     const OpKind kind = plan.program.kind(op);

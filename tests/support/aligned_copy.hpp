@@ -1,5 +1,5 @@
 #pragma once
-/// Bytes where a reader of frames wants them.
+/// Places bytes with the alignment that a reader of frames needs.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 #pragma once
-/// Certificates that a test makes for itself.
+/// Certificates that a test makes for its own use.
 
 #include <memory>
 #include <string>
@@ -11,19 +11,19 @@
 namespace weft::testing {
 
 struct IssueOptions {
-  long from_days = -1;  ///< from now
+  long from_days = -1;  ///< days from now
   long to_days = 1;
   std::string usage{};  ///< extendedKeyUsage; "": any
   bool encrypted = false;
-  int rsa_bits = 0;  ///< of the key; 0: P-256
+  int rsa_bits = 0;  ///< bits of the key; 0: P-256
 };
 
 struct AuthorityOptions {
-  std::string usage{};  ///< as IssueOptions's
-  int rsa_bits = 0;     ///< of its key; 0: P-256
+  std::string usage{};  ///< as in IssueOptions
+  int rsa_bits = 0;     ///< bits of its key; 0: P-256
 };
 
-/// Signs certificates with a key of its own.
+/// A certificate authority with its own key, which signs certificates.
 class Authority {
  public:
   explicit Authority(const std::string& name, const AuthorityOptions& options = {});
@@ -31,7 +31,7 @@ class Authority {
   Authority(const Authority&) = delete;
   Authority& operator=(const Authority&) = delete;
 
-  /// Writes name.crt, name.key (mode 0600) and, of its own, the CA's ca.crt to the folder.
+  /// Writes name.crt, name.key (mode 0600) and the authority's own ca.crt to the folder.
   TlsConfig issue(const std::string& folder, const std::string& name,
                   const IssueOptions& options = {}) const;
 

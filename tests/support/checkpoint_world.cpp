@@ -21,7 +21,7 @@ std::int64_t up_to(Random& random, std::int64_t max) {
   return std::uniform_int_distribution<std::int64_t>(0, max)(random);
 }
 
-/// A shard's room, all of it something that no tensor has.
+/// Returns memory for a shard, filled with a byte that no tensor has.
 std::vector<std::byte> empty_shard(const TensorType& type, const Sharding& sharding,
                                    const Mesh& mesh, PlacedBox& placed, int position) {
   placed = shard_box(type.shape, sharding, mesh, position);
@@ -94,7 +94,7 @@ std::vector<std::byte> shard_of(const TreeTensor& tensor, const Sharding& shardi
   PlacedBox placed;
   std::vector<std::byte> shard = empty_shard(tensor.type, sharding, mesh, placed, position);
   const auto element = byte_size(tensor.type.dtype);
-  // Element by element, so that what is tested doesn't test itself.
+  // Copies element by element, so that the test doesn't use the code that it tests.
   Shape at = placed.box.dims;
   for (int d = 0; d < at.size(); ++d) at[d] = 0;
   for (std::int64_t n = placed.box.dims.num_elements(); n > 0; --n) {

@@ -21,17 +21,18 @@ using Random = std::mt19937_64;
 struct TreeTensor {
   std::string name{};
   TensorType type{};
-  std::vector<std::byte> elements{};  ///< of the whole tensor, row-major
+  std::vector<std::byte> elements{};  ///< the whole tensor, row-major
 };
 using Tree = std::vector<TreeTensor>;
 
-/// Up to `elements_max` elements per tensor; dims of 0 and 1, scalars and all dtypes among them.
+/// Makes tensors of up to `elements_max` elements, with dims of 0 and 1, scalars, and all dtypes
+/// among them.
 Tree random_tree(Random& random, std::int64_t elements_max = 2000);
 Mesh random_mesh(Random& random);
 Sharding random_sharding(Random& random, const Mesh& mesh, const Shape& shape);
 std::vector<Sharding> random_shardings(Random& random, const Mesh& mesh, const Tree& tree);
 
-/// The shard that the chip at `position` has of a tensor, with its padding, which is not zero.
+/// Returns the shard of the chip at `position`, with its padding, which isn't zero.
 std::vector<std::byte> shard_of(const TreeTensor& tensor, const Sharding& sharding,
                                 const Mesh& mesh, int position);
 
@@ -40,17 +41,16 @@ struct SaveOptions {
   int workers = 1;  ///< a divisor of the mesh's size
   int threads = 2;
   int attempt = 0;
-  /// Parts are joined by their tables, which are files of the system; else the manifest is made
-  /// without them.
+  /// If true, the parts' tables, which are files of the system, are joined; otherwise the manifest
+  /// is made without them.
   bool has_tables = true;
 };
-/// Writes the tree, as shards on a mesh, with one part per worker. Returns the checkpoint's path.
+/// Writes the tree as shards on a mesh, with one part per worker. Returns the checkpoint's path.
 std::string save_tree(FileSystem& files, const std::string& folder, const Tree& tree,
                       const Mesh& mesh, const std::vector<Sharding>& shardings,
                       const SaveOptions& options);
 
-/// Reads each chip's shards on another mesh; the tensors that differ from the tree's, empty if none
-/// does.
+/// Reads each chip's shards on another mesh. Returns the tensors that differ from the tree's.
 std::vector<std::string> differing(const std::string& checkpoint, const Tree& tree,
                                    const Mesh& mesh, const std::vector<Sharding>& shardings);
 

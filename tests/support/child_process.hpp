@@ -1,5 +1,5 @@
 #pragma once
-/// Code that runs in a forked process, and a job id that no other test has.
+/// Runs code in a forked process; makes a job id that no other test has.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,13 +17,14 @@
 
 namespace weft::testing {
 
-/// 32 hex digits.
+/// Returns 32 hex digits.
 inline std::string unique_job() {
   static unsigned count = 0;
   return fmt::format("{:024x}{:08x}", getpid(), ++count);
 }
 
-/// Runs `body` in a fork of this process, which must have one thread. Killed if it is left alone.
+/// Runs `body` in a fork of this process, which must have one thread. The destructor kills the
+/// fork.
 class ChildProcess {
  public:
   explicit ChildProcess(const std::function<void()>& body) {
@@ -50,7 +51,8 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   void kill() const { ::kill(pid_, SIGKILL); }
 
-  /// Waits for its end. Empty: `body` returned; else what it threw, or the signal that ended it.
+  /// Waits for its end. Returns "" if `body` returned, and otherwise what it threw or the signal
+  /// that ended it.
   std::string join() {
     std::string text;
     char buffer[4096];

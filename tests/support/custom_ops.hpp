@@ -1,5 +1,5 @@
 #pragma once
-/// Custom ops for tests, on small integers exact in every dtype that has them.
+/// Custom ops for tests; on small integers they are exact in every dtype that they support.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,7 +22,7 @@ void with_element(const CustomCall& call, Body body) {
   }
 }
 
-/// 2 x + w + 1 for rows x and one row w.
+/// Computes 2 x + w + 1 for rows x and one row w.
 inline void affine_kernel(const CustomCall& call) {
   with_element(call, [&]<typename T>(T) {
     const auto x = call.operand<T>(0);
@@ -32,7 +32,7 @@ inline void affine_kernel(const CustomCall& call) {
   });
 }
 
-/// The sums of a row's elements up to each.
+/// Computes the prefix sums of each row.
 inline void prefix_sum_kernel(const CustomCall& call) {
   with_element(call, [&]<typename T>(T) {
     const auto x = call.operand<T>(0);
@@ -43,7 +43,7 @@ inline void prefix_sum_kernel(const CustomCall& call) {
   });
 }
 
-/// The sum of x^2 + 1 over each row: a zero in its padding would count.
+/// Computes the sum of x^2 + 1 over each row: a zero in the padding would count as 1.
 inline void square_sum_kernel(const CustomCall& call) {
   with_element(call, [&]<typename T>(T) {
     const auto x = call.operand<T>(0);
@@ -53,7 +53,8 @@ inline void square_sum_kernel(const CustomCall& call) {
   });
 }
 
-/// Of operands with this many dims, 1 at least: "a b s, s -> a b s" for affine, and so on.
+/// Returns the op for operands with this many dims, at least 1: affine is "a b s, s -> a b s" with
+/// 3.
 enum class CustomKind : std::uint8_t { affine, prefix_sum, square_sum };
 inline CustomTarget custom_target(CustomKind kind, int num_dims) {
   constexpr std::string_view kRows[] = {"", "a ", "a b ", "a b c ", "a b c d ", "a b c d e "};

@@ -1,6 +1,6 @@
 #pragma once
 /// The chips of a mesh, each with an engine, in the memory of this process. Without a network,
-/// plans for several hosts run as on one.
+/// plans for several hosts run as if they had one.
 
 #include <chrono>
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace weft::testing {
 
-/// Of 1 to 8 chips, with 1 to 3 axes; in some the devices stand in another order.
+/// Returns meshes of 1 to 8 chips with 1 to 3 axes; some have the devices in another order.
 std::vector<Mesh> small_meshes();
 
 /// A plan that is loaded on all chips of a mesh.
@@ -31,7 +31,7 @@ struct MeshPlan {
 
 using Engines = std::vector<std::unique_ptr<Engine>>;
 
-/// What an engine is made of, for one chip.
+/// What a test needs to make an engine for one chip.
 struct EngineSetup {
   JobMemory& memory;
   const Mesh& mesh;
@@ -39,42 +39,43 @@ struct EngineSetup {
   int local_index = 0;
   BoardWriter board{};
   WaitPolicy policy{};
-  const Engines& engines;  ///< of all chips, by position, once they are made
+  const Engines& engines;  ///< all chips' engines by position, complete once they are made
   std::unique_ptr<CollectiveTier> network{};
 };
 using MakeEngine = std::unique_ptr<Engine> (*)(EngineSetup setup);
-/// An Executor.
+/// Makes an Executor.
 std::unique_ptr<Engine> make_cpu_engine(EngineSetup setup);
 using MakeNetwork = std::function<std::unique_ptr<CollectiveTier>(
     JobMemory& memory, const Mesh& mesh, int position, WaitPolicy policy)>;
 
 struct EngineMeshOptions {
   MakeEngine make = make_cpu_engine;
-  int chips_per_worker = 0;  ///< chips are dealt to workers in order of their ids; 0: one has all
+  /// Chips are dealt to workers in order of their ids; 0: one worker has all.
+  int chips_per_worker = 0;
   std::chrono::milliseconds timeout{60'000};
-  MakeNetwork network{};  ///< with it, each host of the mesh has a memory of its own
+  MakeNetwork network{};  ///< if set, each host of the mesh has its own memory
 };
 
 class EngineMesh {
  public:
   enum class Schedule {
-    one_thread,      ///< poll() of one after another, at random; the n-th run always alike
-    thread_per_chip  ///< run()
+    one_thread,  ///< polls one chip after another at random; the n-th run always has the same order
+    thread_per_chip  ///< calls run() in a thread for each chip
   };
   using Bytes = std::vector<std::byte>;
-  /// By position, then by output.
+  /// Indexed by position, then by output.
   using Outputs = std::vector<std::vector<Bytes>>;
 
   explicit EngineMesh(const Mesh& mesh, const EngineMeshOptions& options = {});
 
   const Mesh& mesh() const { return mesh_; }
-  /// Of the first host.
+  /// The memory of the first host.
   JobMemory& memory() { return memories_.front(); }
   Engine& engine(int position) { return *engines_[static_cast<std::size_t>(position)]; }
 
-  /// `donates`: an output that may be written over the input that it updates lies where that does.
+  /// `donates`: an output that may overwrite the input that it updates is placed there.
   MeshPlan load(const Plan& plan, bool donates = false);
-  /// Runs a plan on global inputs, each chip its shards.
+  /// Runs a plan on global inputs; each chip gets its shards.
   Outputs run(const MeshPlan& loaded, std::span<const Elements> inputs, Schedule schedule);
   Outputs run(const Plan& plan, std::span<const Elements> inputs, Schedule schedule) {
     return run(load(plan), inputs, schedule);
@@ -91,7 +92,7 @@ class EngineMesh {
   std::uint64_t step_ = 0;
 };
 
-/// The global outputs; a failure of the test where chips that hold the same part differ in a bit.
+/// Returns the global outputs; fails the test if chips that hold the same part differ in a bit.
 std::vector<Elements> join(const Plan& plan, const Mesh& mesh, const EngineMesh::Outputs& outputs);
 
 }  // namespace weft::testing

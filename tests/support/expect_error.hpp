@@ -1,5 +1,5 @@
 #pragma once
-/// What went wrong, with the code and the words that the message must have.
+/// Expects an error with its code and the words that its message must contain.
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 
 namespace weft::testing {
 
-/// The message of the weft::Error that `body` throws; a failure unless it throws one with this code
-/// and all these words in the message.
+/// Returns the message of the weft::Error that `body` throws; fails unless `body` throws one with
+/// this code and all these words in its message.
 inline std::string expect_error(Errc code, std::initializer_list<std::string_view> words,
                                 const std::function<void()>& body) {
   try {

@@ -1,5 +1,6 @@
 #pragma once
-/// Batches and parameters of the golden files that tests/golden/torch/make.py's train() writes.
+/// The batches and parameters in the golden files that train() in tests/golden/torch/make.py
+/// writes.
 
 #include <span>
 #include <string>
@@ -14,7 +15,7 @@
 
 namespace weft::testing {
 
-/// Entry `step` of a golden tensor.
+/// Returns entry `step` of a golden tensor.
 template <typename Element>
 Tensor golden_entry(const Safetensors& file, const std::string& name, int step) {
   const Shape all = file.type(name).shape;
@@ -24,7 +25,7 @@ Tensor golden_entry(const Safetensors& file, const std::string& name, int step) 
   return to_device(std::span(elements).subspan(static_cast<std::size_t>(step) * size, size), shape);
 }
 
-/// Each f32 tensor takes the golden one of its name with this prefix; there is one for each.
+/// Sets each f32 tensor to the golden one of its name with this prefix; fails if one is missing.
 inline void load_golden(const Safetensors& file, const std::string& prefix,
                         std::vector<Parameter> state) {
   EXPECT_EQ(state.size(), file.names(prefix).size());

@@ -1,5 +1,5 @@
 #pragma once
-/// Every interleaving of the threads of a small model.
+/// Explores every interleaving of the threads of a small model.
 
 #include <cstddef>
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace weft::testing {
 
-/// A thread of a model. `step` appends every state that its next atomic step may lead to (several
-/// where it chooses), or none: it is blocked, or has ended.
+/// A thread of a model. `step` appends every state to which its next atomic step may lead (several
+/// if it has a choice). It appends none if the thread is blocked or has ended.
 template <typename State>
 struct ModelThread {
   std::string name;
@@ -21,13 +21,14 @@ struct ModelThread {
 
 struct Exploration {
   std::size_t state_count = 0;
-  std::string failure;  ///< empty: none. Else what is wrong, and the shortest schedule to it
+  /// Empty if all is well; otherwise the fault and the shortest schedule that leads to it.
+  std::string failure;
 };
 
 /// Visits every state that the threads can reach together from `initial`, breadth first. `check` is
-/// given each and whether no thread has a step left in it; it says what is wrong, or nothing.
-/// States are ordered by <. Steps are sequentially consistent: what a weaker order of the machine
-/// allows has to be a step of its own.
+/// given each state and whether no thread has a step left in it; it returns what is wrong, or
+/// nothing. States are ordered by <. Steps are sequentially consistent: effects of a weaker memory
+/// order must be modelled as separate steps.
 template <typename State>
 Exploration explore(const State& initial, const std::vector<ModelThread<State>>& threads,
                     const std::function<std::string(const State& state, bool stuck)>& check) {

@@ -19,13 +19,13 @@
 
 namespace weft::testing {
 
-/// The whole tensor, in double, with the sharding that it would have on chips.
+/// A buffer that holds the whole tensor in double, with the sharding that it would have on chips.
 struct ElementBuffer : Buffer {
   ElementBuffer(const TensorType& type, const Sharding& sharding, Elements buffer_elements)
       : Buffer(type, sharding), elements(std::move(buffer_elements)) {}
 
   Elements elements;
-  bool replaced = false;  ///< by an output that updates it
+  bool replaced = false;  ///< an output has updated it
 };
 
 inline Elements to_elements(const TensorType& type, std::span<const std::byte> bytes) {
@@ -46,11 +46,11 @@ inline std::vector<std::byte> to_bytes(const TensorType& type, const Elements& e
   return bytes;
 }
 
-/// Nothing is rounded between runs but what passes through the host. Where a sharding is open it
-/// stays unsharded. Reading a buffer that was replaced is a failure of the test.
+/// Values aren't rounded between runs, except when they pass through the host. Open shardings stay
+/// unsharded. The test fails if a replaced buffer is read.
 class InterpretRuntime : public Runtime {
  public:
-  /// `positions`: of this worker's chips; default: it has all of the mesh.
+  /// `positions`: the positions of this worker's chips; by default it has the whole mesh.
   explicit InterpretRuntime(std::optional<Mesh> mesh = std::nullopt,
                             std::vector<int> positions = {})
       : mesh_(std::move(mesh)), positions_(std::move(positions)) {
@@ -101,9 +101,9 @@ class InterpretRuntime : public Runtime {
   void end_step() override { ++steps; }
   void warn(const std::string& text) override { warnings.push_back(text); }
 
-  std::vector<Program> programs;   ///< that ran
-  std::vector<std::string> sites;  ///< what they ran for
-  int steps = 0;                   ///< that ended
+  std::vector<Program> programs;   ///< the programs that ran
+  std::vector<std::string> sites;  ///< the places in the source for which they ran
+  int steps = 0;                   ///< the number of steps that ended
   std::vector<std::string> warnings;
 
  protected:

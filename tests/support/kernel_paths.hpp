@@ -7,7 +7,7 @@
 
 namespace weft::testing {
 
-/// First the portable one, of which others have the bits.
+/// The first path is the portable one; all other paths must give its bits.
 inline std::vector<kernels::KernelPath> kernel_paths() {
   using kernels::Vectors;
   std::vector<kernels::KernelPath> all;
@@ -19,7 +19,7 @@ inline std::vector<kernels::KernelPath> kernel_paths() {
   return all;
 }
 
-/// Restores the process's path.
+/// Restores the process's path at the end of the scope.
 struct PathScope {
   const kernels::KernelPath before = kernels::kernel_path();
   ~PathScope() { kernels::set_kernel_path(before); }

@@ -1,5 +1,5 @@
 #pragma once
-/// A limit on the memory of single processes: a cgroup of a test's own.
+/// Limits the memory of single processes by a test's own cgroup.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 namespace weft::testing {
 
-/// Of either version of cgroups.
+/// Works with either version of cgroups.
 class MemoryLimit {
  public:
   explicit MemoryLimit(long bytes) {
@@ -30,14 +30,14 @@ class MemoryLimit {
   MemoryLimit(const MemoryLimit&) = delete;
   MemoryLimit& operator=(const MemoryLimit&) = delete;
 
-  /// False where the system doesn't allow it.
+  /// Returns false if the system doesn't allow the limit.
   bool is_set() const { return set_; }
-  /// What it gets from now on counts.
+  /// Memory that the process gets from now on counts.
   bool add(pid_t pid) const { return write("cgroup.procs", pid); }
 
  private:
   bool write(const char* file, long value) const {
-    std::fstream out(fmt::format("{}/{}", folder_, file));  // that is there: no file is made
+    std::fstream out(fmt::format("{}/{}", folder_, file));  // opens an existing file only
     return static_cast<bool>(out << value << std::flush);
   }
 

@@ -66,7 +66,7 @@ class MemoryStorage : public Storage {
     const auto bytes = std::as_bytes(std::span(text));
     objects_[url] = {{bytes.begin(), bytes.end()}, ++versions_};
   }
-  /// All calls from the one of this number on fail, counted from 0; -1: none.
+  /// From the call with this number on, counted from 0, all calls fail; -1: none fails.
   void fail_from(int call) {
     const std::lock_guard lock(mutex_);
     calls_ = 0;

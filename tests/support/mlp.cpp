@@ -9,7 +9,7 @@ namespace {
 
 struct State {
   ValueId value;
-  std::int32_t index;  // among the inputs
+  std::int32_t index;  // its number among the inputs
 };
 
 class MlpBuilder {
@@ -69,7 +69,8 @@ class MlpBuilder {
     return b_.dot_general(lhs, rhs, {{}, {}, {lhs_dim}, {rhs_dim}});
   }
 
-  /// state - lr * gradient; with momentum, the gradient is first added to twice the momentum.
+  /// Returns state - lr * gradient; with momentum, the gradient is first added to twice the
+  /// momentum.
   void update(const State& state, ValueId gradient, const std::string& name,
               const std::optional<PartitionSpec>& momentum_spec, bool momentum) {
     const Shape shape = program_.shape(state.value);

@@ -1,6 +1,6 @@
 #pragma once
-/// A two-layer perceptron with its backward pass and update, written op by op: the program whose
-/// partitioning everyone can predict.
+/// A two-layer perceptron with its backward pass and update, written op by op. Its partitioning is
+/// easy to predict.
 
 #include <cstdint>
 #include <optional>
@@ -11,18 +11,19 @@
 
 namespace weft::testing {
 
-/// x[batch,in] -> linear(fc1) -> relu -> linear(fc2) -> sum of squared differences to y. Weights
-/// are [out,in], as torch has them. Only adds, multiplies and compares: exact on small integers.
+/// Computes x[batch,in] -> linear(fc1) -> relu -> linear(fc2) -> sum of squared differences to y.
+/// Weights are [out,in], as in torch. It has only adds, multiplies and compares, so that it is
+/// exact on small integers.
 struct Mlp {
   std::int64_t batch = 8;
   std::int64_t in = 8;
   std::int64_t hidden = 8;
   std::int64_t out = 8;
-  /// nullopt: open, propagation decides.
+  /// nullopt leaves the spec open, so that propagation decides.
   std::optional<PartitionSpec> x, y, fc1, fc1_bias, fc2;
   bool momentum = false;  ///< SGD with momentum, for the two weights
   std::optional<PartitionSpec> fc1_momentum, fc2_momentum;
-  int priority = 0;             ///< of the specs of weights and momentum
+  int priority = 0;             ///< priority of the specs of weights and momentum
   bool input_gradient = false;  ///< a second output: d loss / d x
 
   Program program(const Mesh& mesh) const;

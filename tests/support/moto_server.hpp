@@ -1,5 +1,5 @@
 #pragma once
-/// MotoServer: S3 on loopback by PyPI's moto, which another project wrote, and which verifies
+/// MotoServer: serves S3 on loopback with moto from PyPI, an independent project that verifies
 /// signatures.
 
 #include <memory>
@@ -10,16 +10,16 @@
 
 namespace weft::testing {
 
-/// Has a bucket "bucket". While it lives, the environment names it.
+/// Has a bucket "bucket". While the server lives, the environment names it.
 class MotoServer {
  public:
-  /// Installs moto in `folder` by pip, if nobody has. Where that can't be, why_not() says why.
+  /// Installs moto in `folder` by pip unless it is there. If that fails, why_not() says why.
   explicit MotoServer(const std::string& folder);
   MotoServer(const MotoServer&) = delete;
   MotoServer& operator=(const MotoServer&) = delete;
 
-  const std::string& why_not() const { return why_not_; }  ///< "" where it is installed
-  bool is_there() const { return is_there_; }              ///< it answers
+  const std::string& why_not() const { return why_not_; }  ///< "" if it is installed
+  bool is_there() const { return is_there_; }              ///< whether it answers
 
  private:
   const TemporaryFolder cache_;

@@ -1,5 +1,5 @@
-"""PyPI's moto as a server on loopback, until the process that started it ends. It verifies
-signatures, and has a bucket "bucket". Prints "ready URL KEY SECRET"."""
+"""Runs PyPI's moto as a server on loopback until the process that started it ends. The server
+verifies signatures, and has a bucket "bucket". Prints "ready URL KEY SECRET"."""
 import ctypes
 import json
 import logging

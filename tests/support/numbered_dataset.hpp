@@ -1,5 +1,5 @@
 #pragma once
-/// A dataset whose elements are known, and which writes down what is read.
+/// A dataset with known elements that records which items are read.
 
 #include <cstdint>
 #include <mutex>
@@ -12,10 +12,10 @@
 
 namespace weft::testing {
 
-/// Fields "x0", "x1", ... of f32.
+/// Has fields "x0", "x1", ... of f32.
 class Numbered : public Dataset {
  public:
-  /// Items of `broken` throw.
+  /// Reading an item of `broken` throws.
   Numbered(std::int64_t size, const std::vector<Shape>& items, std::set<std::int64_t> broken = {})
       : size_(size), broken_(std::move(broken)) {
     for (std::size_t f = 0; f < items.size(); ++f) {

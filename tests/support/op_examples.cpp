@@ -5,7 +5,7 @@
 namespace weft::testing {
 namespace {
 
-/// "{?}, {?}" for each dim of "f32[2,3]".
+/// Returns "{?}, {?}": one entry for each dim of "f32[2,3]".
 std::string open_dims(std::string_view type) {
   const std::string_view dims = type.substr(type.find('['));
   if (dims == "[]") return "";

@@ -9,14 +9,14 @@
 
 namespace weft::testing {
 
-/// `body`: lines of a program's text, whose last value is the op's. `inputs`: types of %0, %1, ...
-/// f32 stands for the dtype that is tried.
+/// `body`: the lines of a program's text; the last value is the op's result. `inputs`: the types of
+/// %0, %1, ...; f32 stands for the dtype under test.
 struct OpExample {
   OpKind kind;
   std::vector<std::string_view> inputs;
   std::string_view body;
-  /// Of an op that chips run and global programs don't have, on the mesh (2, 2) of data and model:
-  /// how its only input is cut, and its result.
+  /// For an op that chips run but global programs don't contain: how its only input and its result
+  /// are cut on the mesh (2, 2) of data and model.
   std::string_view cut_input = "";
   std::string_view cut_result = "";
   std::string_view variant = "";  ///< tells examples of one op apart
@@ -24,7 +24,8 @@ struct OpExample {
 
 const std::vector<OpExample>& op_examples();
 
-/// The example as text. `dtype` in the place of f32; an input is cut as `cuts` say, open without.
+/// Returns the example as text, with `dtype` in place of f32. Inputs are cut as `cuts` say; without
+/// cuts they are open.
 std::string text_of(const OpExample& example, std::string_view dtype = "f32",
                     const std::vector<std::string>& cuts = {});
 

@@ -18,10 +18,11 @@ class PlanRuntime : public InterpretRuntime {
   explicit PlanRuntime(const Mesh& mesh) : InterpretRuntime(mesh) {}
 
   std::vector<std::shared_ptr<const Plan>> plans;  ///< in the order in which they were compiled
-  std::vector<std::string> recompiles;             ///< why all but the first of a site were
+  /// The reasons for all compilations of a site except its first.
+  std::vector<std::string> recompiles;
 
  protected:
-  /// The outputs, as whole tensors.
+  /// Returns the outputs as whole tensors.
   virtual std::vector<Elements> run_plan(const Plan& plan, std::span<const Elements> inputs) = 0;
 
  private:

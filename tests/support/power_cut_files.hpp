@@ -1,5 +1,6 @@
 #pragma once
-/// A file system in memory that loses power: what was not made durable survives in part.
+/// A file system in memory that can lose power: data that was not made durable survives only in
+/// part.
 
 #include <cstdint>
 #include <map>
@@ -13,20 +14,21 @@
 
 namespace weft::testing {
 
-/// Thrown by the call at which the power goes.
+/// Thrown by the call during which the power fails.
 struct PowerCut {};
 
-/// As harsh as POSIX allows: of the changes to folders that no sync_folder() has made durable, any
-/// survive, in any combination; of the bytes that no sync() has, any 4096 of them.
+/// The file system is as harsh as POSIX allows. If no sync_folder() has made changes to folders
+/// durable, any combination of them survives; if no sync() has made bytes durable, any blocks of
+/// 4096 bytes survive.
 class PowerCutFiles : public FileSystem {
  public:
   /// `root` is a folder that exists; all paths are in it.
   explicit PowerCutFiles(std::string root) : root_(std::move(root)) { nodes_.push_back({true}); }
 
-  /// The call with this number, counted from 1, and all after it throw PowerCut; 0: none.
+  /// The call with this number, counted from 1, and all later calls throw PowerCut; 0: none does.
   void cut_at(std::uint64_t call) { cut_at_ = call; }
   std::uint64_t calls() const { return calls_; }
-  /// What is left after a loss of power now, written to the empty folder `to`.
+  /// Writes what survives a loss of power now to the empty folder `to`.
   void survive(Random& random, const std::string& to) const;
 
   std::unique_ptr<NewFile> create_file(const std::string& path, std::uint64_t bytes) override;
@@ -41,9 +43,9 @@ class PowerCutFiles : public FileSystem {
   friend class PowerCutFile;
   struct Node {
     bool is_folder = false;
-    std::map<std::string, int> names{};      // of a folder
-    std::vector<std::byte> bytes{};          // of a file
-    std::vector<std::byte> durable_bytes{};  // empty before the first sync
+    std::map<std::string, int> names{};      // for a folder
+    std::vector<std::byte> bytes{};          // for a file
+    std::vector<std::byte> durable_bytes{};  // for a file; empty before the first sync
     bool is_durable = false;
   };
   /// A change of a folder: `from` loses its name, `to` gets the node. Either may be empty.

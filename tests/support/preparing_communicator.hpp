@@ -14,7 +14,7 @@ class PreparingCommunicator : public Communicator {
   using Communicator::run;
   using Communicator::start;
 
-  /// Prepares and starts. The call before stays, as it may not have ended.
+  /// Prepares and starts the call. The previous call is kept, because it may not have ended.
   void start(const CollectiveCall& call) {
     last_ = 1 - last_;
     start(kept_[last_].emplace(prepare(call)));

@@ -13,12 +13,13 @@ namespace weft::testing {
 namespace {
 
 constexpr std::int64_t kElementCountMax = 1024;
-constexpr double kMagnitudeMax = 1e15;  // < 2^50
-constexpr double kForwardMax = 1e4;     // of what is differentiated: products of it come later
-constexpr double kTwiceMax = 1e2;       // of what is differentiated twice
-constexpr double kExactMax = 0x1p24;    // of custom ops, whose kernels compute in f32
+constexpr double kMagnitudeMax = 1e15;  // less than 2^50
+// Limit for values that are differentiated: they are multiplied later.
+constexpr double kForwardMax = 1e4;
+constexpr double kTwiceMax = 1e2;     // limit for values that are differentiated twice
+constexpr double kExactMax = 0x1p24;  // limit for custom ops, whose kernels compute in f32
 
-/// What is in the program besides.
+/// What else the program contains.
 struct Extras {
   bool narrow = false;  // inputs of narrow dtypes
   bool shards = false;  // functions of shard_map
@@ -53,7 +54,7 @@ class ProgramMaker {
   }
 
  private:
-  /// One of the program's few sizes, so that dims of different values are often equal.
+  /// Returns one of the program's few sizes, so that dims of different values are often equal.
   std::int64_t any_size() { return sizes_[random_.below(sizes_.size())]; }
 
   Shape any_shape() {
@@ -78,7 +79,7 @@ class ProgramMaker {
     values_.push_back(dtype == DType::f32 ? input : made(b_.convert(input, DType::f32), 2));
   }
 
-  /// Often the newest, so that chains get long; seldom a scalar.
+  /// Often returns the newest value, so that chains get long, and seldom a scalar.
   ValueId any_value() {
     for (int i = 0; i < 3; ++i) {
       const ValueId value =
@@ -104,7 +105,7 @@ class ProgramMaker {
 
   double magnitude(ValueId value) const { return magnitude_[value]; }
 
-  /// nullopt where the op that came up doesn't fit its operand.
+  /// Returns nullopt if the chosen op doesn't fit its operand.
   std::optional<ValueId> try_op() {
     const ValueId x = any_value();
     switch (random_.below(extras_.shards ? 34 : 32)) {
@@ -169,7 +170,7 @@ class ProgramMaker {
     return made(b_.select(predicate, a, b), std::max(magnitude(a), magnitude(b)));
   }
 
-  /// A splat, a table or an iota of the shape of x.
+  /// Returns a splat, a table or an iota of the shape of x.
   std::optional<ValueId> constant(ValueId x) {
     const TensorType type = program_.type(x);
     const std::uint64_t which = random_.below(3);
@@ -182,7 +183,7 @@ class ProgramMaker {
     return table(type.shape);
   }
 
-  /// The dims' prime factors, grouped anew.
+  /// Regroups the prime factors of the dims.
   std::optional<ValueId> reshape(ValueId x) {
     std::vector<std::int64_t> primes;
     for (std::int64_t size : program_.shape(x)) {
@@ -199,8 +200,8 @@ class ProgramMaker {
     return made(b_.reshape(x, Shape(dims)), magnitude(x));
   }
 
-  /// By their order along the last dim, x's elements or those of another value like it; or the sums
-  /// of those that scatter_along puts there.
+  /// Returns the elements of x, or of a similar value, in the order of x's elements along the last
+  /// dim, or their sums at the places that this order gives (scatter_along).
   std::optional<ValueId> sorted(ValueId x) {
     const Shape shape = program_.shape(x);
     if (shape.size() == 0) return std::nullopt;
@@ -215,7 +216,7 @@ class ProgramMaker {
     return made(b_.transpose(x, any_order(program_.shape(x).size())), magnitude(x));
   }
 
-  /// Mostly of one dim.
+  /// Mostly slices one dim.
   std::optional<ValueId> slice(ValueId x) {
     const Shape& shape = program_.shape(x);
     std::vector<std::int64_t> start;
@@ -272,7 +273,8 @@ class ProgramMaker {
     return made(b_.reverse(x, dims), magnitude(x));
   }
 
-  /// Integers of which some are row numbers: an input of any sharding, or made by an op.
+  /// Returns integers, some of which are row numbers: an input with any sharding, or the result of
+  /// an op.
   ValueId any_index(const Shape& shape) {
     const TensorType type{DType::i32, shape};
     if (random_.one_in(3))
@@ -316,7 +318,7 @@ class ProgramMaker {
     return made(b_.scatter(indices, updates, rows), result);
   }
 
-  /// Of a part of x, which half the time goes back elsewhere.
+  /// Takes a part of x; half of the time it is written back at another place.
   std::optional<ValueId> dynamic_slice(ValueId x) {
     std::vector<std::int64_t> sizes;
     std::vector<ValueId> starts;
@@ -335,7 +337,7 @@ class ProgramMaker {
                 std::max(magnitude(x), magnitude(whole)));
   }
 
-  /// Zero where the random bits say so.
+  /// Sets elements to zero where random bits say so.
   std::optional<ValueId> drop_some(ValueId x) {
     std::array<std::uint32_t, 4> words{};
     std::ranges::generate(words, [&] { return static_cast<std::uint32_t>(random_.below(1000)); });
@@ -346,7 +348,8 @@ class ProgramMaker {
     return made(b_.select(keeps, x, b_.constant(0, program_.type(x))), magnitude(x));
   }
 
-  /// Over the parts of a value, with up to two carries; in it a few ops, or another loop.
+  /// Loops over the parts of a value, with up to two carries; the body has a few ops, or another
+  /// loop.
   std::optional<ValueId> loop(ValueId x) {
     const Shape shape = program_.shape(x);
     const bool has_items = shape.size() > 0 && shape[0] <= 4;
@@ -385,7 +388,7 @@ class ProgramMaker {
     return results.back();
   }
 
-  /// In a function of shard_map, a carry may differ on all its chips from the beginning.
+  /// In a function of shard_map, a carry may differ between all its chips from the beginning.
   ValueId carried(ValueId value, double magnitude) {
     const ManualAtoms differs{.manual = manual_, .varies = manual_};
     return made(manual_ == 0 ? value : b_.like(value, differs), magnitude);
@@ -398,17 +401,17 @@ class ProgramMaker {
     }
   }
 
-  /// Whether some element of one value is less than that of another.
+  /// Returns whether some element of one value is less than that of another.
   ValueId any_predicate(ValueId x) {
     const ValueId less = b_.compare(CompareDirection::lt, x, any_value_like(x));
     const std::vector<std::int64_t> dims = any_order(program_.shape(x).size());
     return dims.empty() ? less : b_.reduce(ReduceKind::max, less, dims);
   }
 
-  /// Ends by a count of up to three, or before, by what its carry has become.
+  /// Ends after at most three iterations, or earlier, when its carry has reached a value.
   std::optional<ValueId> while_loop(ValueId x) {
     if (manual_ != 0 || depth_ == 2 || magnitude(x) > magnitude_max_ / 64) return std::nullopt;
-    if (extras_.gradients > 0) return std::nullopt;  // there is none of a while
+    if (extras_.gradients > 0) return std::nullopt;  // a while loop has no gradient
     const std::size_t outside = values_.size();
     ++depth_;
     sums_.push_back(kNoId);
@@ -429,7 +432,7 @@ class ProgramMaker {
     return results.back();
   }
 
-  /// Two branches of a few ops each, which lend up to three values.
+  /// Adds two branches of a few ops each, which use up to three outside values.
   std::optional<ValueId> branches(ValueId x) {
     // Chips that differ in a predicate may not meet in a branch.
     if (manual_ != 0 || depth_ == 3) return std::nullopt;
@@ -463,7 +466,7 @@ class ProgramMaker {
     return made(b_.constant(static_cast<double>(random_.below(3)), {DType::f32, shape}), 2);
   }
 
-  /// A carry becomes any value of its type, another carry too, within the bounds of the first.
+  /// A carry becomes any value of its type, even another carry, within the bounds of the first.
   std::vector<ValueId> end_loop(ValueId number, std::int64_t length,
                                 const std::vector<ValueId>& carries) {
     std::vector<ValueId> nexts;
@@ -482,7 +485,7 @@ class ProgramMaker {
     const ValueId sum = sums_.back();
     ValueId total = kNoId;
     if (sum != kNoId) {
-      // The newest, which most likely is of the loop.
+      // Takes the newest, which is most likely a value of the loop.
       const auto fits = std::find_if(values_.rbegin(), values_.rend(), [&](ValueId value) {
         return program_.type(value) == program_.type(sum) &&
                magnitude(value) * static_cast<double>(length) <= magnitude_max_;
@@ -511,7 +514,7 @@ class ProgramMaker {
     return results;
   }
 
-  /// Some of the mask's atoms, at least one, in any order.
+  /// Returns some of the mask's atoms, at least one, in any order.
   AtomList some_atoms(AtomMask mask) {
     AtomList atoms;
     const AtomList all = mesh_.list(mask);
@@ -527,7 +530,7 @@ class ProgramMaker {
     return attrs;
   }
 
-  /// The chip's part of a value, cut by some of the manual atoms.
+  /// Returns the chip's part of a value that is cut by some of the manual atoms.
   ValueId entered(ValueId x) {
     const Shape shape = program_.shape(x);
     std::vector<AtomList> dims(static_cast<std::size_t>(shape.size()));
@@ -542,7 +545,8 @@ class ProgramMaker {
     return made(b_.enter(x, border(dims)), magnitude(x));
   }
 
-  /// The whole of a chip's value. Where no dim can take what it varies over, of the largest.
+  /// Returns the whole value of a chip. Atoms over which it varies and that no dim can take are
+  /// reduced by a maximum.
   ValueId left(ValueId x) {
     const double most = magnitude(x);
     std::vector<AtomList> dims(static_cast<std::size_t>(program_.shape(x).size()));
@@ -560,7 +564,8 @@ class ProgramMaker {
     return made(b_.leave(x, border(dims)), most);
   }
 
-  /// One or two values, a few ops on them and on others, and their newest value.
+  /// Takes one or two values, applies a few ops to them and other values, and returns their newest
+  /// value.
   std::optional<ValueId> shard_map(ValueId x) {
     if (manual_ != 0 || mesh_.num_atoms() == 0) return std::nullopt;
     manual_ = some_atoms(mesh_.all_atoms()).mask();
@@ -628,7 +633,7 @@ class ProgramMaker {
     return order;
   }
 
-  /// With weights that are a value of the program, if one fits, or a table.
+  /// Convolves with weights that are a fitting value of the program, or else a table.
   std::optional<ValueId> convolution(ValueId lhs) {
     const Shape left = program_.shape(lhs);
     if (left.size() < 3) return std::nullopt;
@@ -677,8 +682,8 @@ class ProgramMaker {
     return made(b_.convolution(lhs, rhs, c), result);
   }
 
-  /// What windows a reduction has. Those of a maximum all hold an element: nothing's maximum is
-  /// infinite.
+  /// Returns the windows of a reduction. All windows of a maximum contain an element, because the
+  /// maximum of an empty window is infinite.
   std::optional<WindowReduction> any_windows(const Shape& shape, ReduceKind kind) {
     WindowReduction reduction{kind};
     std::int64_t elements = 1;
@@ -715,7 +720,7 @@ class ProgramMaker {
     return made(b_.reduce_window(x, *reduction), result);
   }
 
-  /// Scatters what another value has in the windows, or a table.
+  /// Scatters the elements that another value has in the windows, or a table.
   std::optional<ValueId> select_and_scatter(ValueId x) {
     const ReduceKind kind = random_.one_in(2) ? ReduceKind::max : ReduceKind::min;
     const auto reduction = any_windows(program_.shape(x), kind);
@@ -732,7 +737,7 @@ class ProgramMaker {
     return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(bound)));
   }
 
-  /// New dims among the old ones, which grow where they are 1.
+  /// Inserts new dims among the old ones, and enlarges dims of 1.
   std::optional<ValueId> broadcast(ValueId x) {
     const Shape& shape = program_.shape(x);
     std::vector<std::int64_t> dims;
@@ -747,7 +752,7 @@ class ProgramMaker {
     return made(b_.broadcast_in_dim(x, Shape(sizes), dims), magnitude(x));
   }
 
-  /// Pairs equal dims of two values, as batch or contracting dims.
+  /// Pairs equal dims of two values as batch or contracting dims.
   std::optional<ValueId> dot_general(ValueId lhs) {
     const ValueId rhs = any_value();
     const Shape& left = program_.shape(lhs);
@@ -822,7 +827,7 @@ class ProgramMaker {
     }
   }
 
-  /// Of a weighted sum of all that nobody uses.
+  /// Adds the gradients of a weighted sum of all unused values.
   void add_gradients() {
     std::vector<bool> used(program_.num_values(), false);
     for (const ValueId operand : program_.operands) used[operand] = true;
@@ -861,7 +866,7 @@ class ProgramMaker {
     return dims.empty() ? x : b_.reduce(ReduceKind::add, x, dims);
   }
 
-  /// Half of what nobody uses, and the newest value in any case.
+  /// Adds half of the unused values, and always the newest value.
   void add_outputs() {
     std::vector<bool> used(program_.num_values(), false);
     for (const ValueId operand : program_.operands) used[operand] = true;
@@ -874,7 +879,7 @@ class ProgramMaker {
     if (random_.one_in(4)) add_output(any_value(), updated);
   }
 
-  /// The next version of a param, if it fits one.
+  /// Makes the value the next version of a parameter if it fits one.
   void add_output(ValueId value, std::vector<bool>& updated) {
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
       const ProgramInput& input = program_.inputs[i];
@@ -894,11 +899,11 @@ class ProgramMaker {
   std::array<std::int64_t, 3> sizes_{};
   Program program_;
   Builder b_{program_, &mesh_};
-  std::vector<ValueId> values_;    // what ops may take: f32 each
-  std::vector<ValueId> sums_;      // by loop around what is added: a carry that is a sum, or kNoId
-  int depth_ = 0;                  // of the loops around what is added
-  AtomMask manual_ = 0;            // of the shard_map around it
-  std::vector<double> magnitude_;  // by value: the largest that an element can be
+  std::vector<ValueId> values_;    // the values that ops may take, all of f32
+  std::vector<ValueId> sums_;      // for each enclosing loop: a carry that is a sum, or kNoId
+  int depth_ = 0;                  // the number of enclosing loops
+  AtomMask manual_ = 0;            // the atoms of the enclosing shard_map
+  std::vector<double> magnitude_;  // by value: the largest possible magnitude of an element
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// Random programs with random shardings, for the tests that hold passes against the interpreter.
+/// Random programs with random shardings, for tests that compare passes with the interpreter.
 
 #include <cstdint>
 #include <random>
@@ -12,12 +12,12 @@
 
 namespace weft::testing {
 
-/// The same numbers from a seed on every platform.
+/// Draws the same numbers from a seed on every platform.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
 
-  /// 0 .. bound-1.
+  /// Returns a number in 0 .. bound-1.
   std::uint64_t below(std::uint64_t bound) { return engine_() % bound; }
   bool one_in(std::uint64_t count) { return below(count) == 0; }
 
@@ -25,24 +25,26 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-/// Each atom goes to a random dim, seldom to one that it doesn't divide, or to none.
+/// Gives each atom to a random dim or to none; seldom to a dim that it doesn't divide.
 Sharding random_sharding(const Mesh& mesh, const Shape& shape, Random& random);
 
-/// 2 to 20 ops on values of 0 to 4 dims, of every kind that keeps small integers exact; the sums
-/// stay below 2^50 for inputs in -2..2. Inputs, outputs and constraints are sharded at random: by
-/// whole axes or parts of one, open or closed, by priorities 0 to 2.
+/// Has 2 to 20 ops on values of 0 to 4 dims, of every kind that keeps small integers exact; the
+/// sums stay below 2^50 for inputs in -2..2. Inputs, outputs and constraints are sharded at random:
+/// by whole axes or parts of axes, open or closed, with priorities 0 to 2.
 Program random_program(const Mesh& mesh, Random& random);
-/// Likewise, with some inputs of u8, i8, f16 or bf16, which are converted to f32 first.
+/// Like random_program(), with some inputs of u8, i8, f16 or bf16, which are converted to f32
+/// first.
 Program random_program_of_narrow(const Mesh& mesh, Random& random);
-/// Likewise, with functions of shard_map.
+/// Like random_program(), with functions of shard_map.
 Program random_program_of_shards(const Mesh& mesh, Random& random);
-/// Likewise, all of which has a gradient, and with smaller sums. Its outputs are a loss, and the
-/// loss's gradients by all inputs that are floating.
+/// Like random_program(), but every op has a gradient, and sums are smaller. Its outputs are a loss
+/// and the loss's gradients by all floating inputs.
 Program random_program_of_gradients(const Mesh& mesh, Random& random);
-/// Likewise, with the gradients of a weighted sum of these gradients, and smaller sums still.
+/// Like random_program_of_gradients(), with the gradients of a weighted sum of these gradients, and
+/// even smaller sums.
 Program random_program_of_second_gradients(const Mesh& mesh, Random& random);
 
-/// Inputs of a program: integers in -2..2; of u8 in 0..2, of a pred 0 and 1.
+/// Returns inputs of a program: integers in -2..2, for u8 in 0..2, for pred 0 and 1.
 std::vector<Elements> small_integers(const Program& program, Random& random);
 
 }  // namespace weft::testing

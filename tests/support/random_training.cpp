@@ -22,7 +22,7 @@ constexpr int kDepthMax = 3;
 constexpr std::int64_t kSizes[] = {2, 3, 4, 6, 8};
 using Nothing = std::tuple<>;
 
-/// Records programs, and computes nothing.
+/// Records programs and computes nothing.
 class Recording : public InterpretRuntime {
  public:
   using InterpretRuntime::InterpretRuntime;
@@ -84,7 +84,7 @@ class TrainingMaker {
     return sizes[random_.below(N)];
   }
 
-  /// Each axis shards one dim or none, seldom one that it doesn't divide.
+  /// Each axis shards one dim or none, seldom a dim that it doesn't divide.
   Parameter parameter(const char* name, const Shape& shape) {
     const std::vector<float> zeros(static_cast<std::size_t>(shape.num_elements()), 0.0F);
     const Parameter made = make_parameter(name, zeros, shape);
@@ -108,7 +108,7 @@ class TrainingMaker {
   std::pair<Tensor, std::vector<Tensor>> first_gradients(const std::vector<Parameter>& all) {
     if (rows_ % 2 == 0 && random_.one_in(4)) {
       const std::array<Tensor, 1> batch{Tensor(x_)};
-      uses_items_ = false;  // their rows are those of the whole batch
+      uses_items_ = false;  // its rows are those of the whole batch
       rows_ /= 2;
       LossAndGradients made = micro_batches(
           2, batch, all, [&](std::span<const Tensor> part) { return loss_of(block(part[0])); });
@@ -126,7 +126,7 @@ class TrainingMaker {
     }
   }
 
-  /// One or two layers, each [rows, size] to [rows, size].
+  /// Returns one or two layers, each from [rows, size] to [rows, size].
   Tensor block(const Tensor& x) {
     ++depth_;
     Tensor y = layer(x);
@@ -155,8 +155,8 @@ class TrainingMaker {
     }
   }
 
-  /// What is computed along rows: a composite, or a sum that is spread again. Norms have constants
-  /// whose rounding to f32 differs once chips cut them.
+  /// Computes along rows: a composite, or a sum that is broadcast again. Norms are left out,
+  /// because their constants round to f32 differently once chips cut them.
   Tensor of_rows(const Tensor& x) {
     return random_.one_in(2) ? softmax(x, -1) : x - mean(x, {0}, true);
   }
@@ -182,7 +182,7 @@ class TrainingMaker {
     return made.carry + mean(made.stacked, {0}) * 0.5;
   }
 
-  /// On a number that is alike on all chips; branches of equal values too.
+  /// Branches on a number that is equal on all chips; branches with equal values occur too.
   Tensor branches(const Tensor& x) {
     Tensor level = mean(x);
     if (!axis_.empty()) level = pmean(level, axis_);
@@ -197,7 +197,7 @@ class TrainingMaker {
                       [&](const Tensor& c) { return c * 1.5 + 0.375; }, tanh(x));
   }
 
-  /// Each chip has its rows, or all of them.
+  /// Gives each chip its own rows, or all rows.
   Tensor function_of_shards(const Tensor& x) {
     const auto axis = static_cast<std::size_t>(below(mesh_.num_axes()));
     if (rows_ % mesh_.shape()[axis] != 0) return counted_scan(x);
@@ -225,7 +225,7 @@ class TrainingMaker {
   std::int64_t rows_ = 0, size_ = 0, length_ = 0;
   Parameter x_, w_, b_, items_;
   bool uses_items_ = true;
-  std::string axis_;  // of the shard_map around what is recorded
+  std::string axis_;  // the axis of the enclosing shard_map
   int depth_ = 0;
 };
 

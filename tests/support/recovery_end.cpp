@@ -1,4 +1,4 @@
-// What must hold of a simulated job's failures, and of its end; and what is said where it doesn't.
+// Checks a simulated job's failures and its end, and describes what is violated.
 
 #include <algorithm>
 
@@ -50,7 +50,7 @@ std::string SimJob::trace() const {
   return text;
 }
 
-/// Losses of different workers while all gather are one.
+/// Losses of different workers during one gathering count as one incident.
 void SimJob::count_incidents() {
   for (; losses_ < job_.recovery().failures().size(); ++losses_) {
     const int worker = job_.recovery().failures()[losses_].worker;
@@ -64,7 +64,7 @@ void SimJob::count_incidents() {
     violated(fmt::format("{} incidents, not {}", job_.recovery().incidents(), incidents_));
 }
 
-/// Whether the job has survived it so often that it may refuse it now.
+/// Returns whether the job has survived this failure so often that it may now give up.
 bool SimJob::has_repeated(const Failure& failure) const {
   const auto survived =
       std::ranges::count_if(job_.recovery().failures(), [&](const Failure& other) {
@@ -123,8 +123,9 @@ void SimJob::check_preempted_end() const {
   }
   const auto before = [&](std::uint64_t metrics) { return metrics < metrics_of_step(step); };
   auto made = static_cast<std::size_t>(std::ranges::count_if(script_.reports, before));
-  if (workers_.front().was_ended) --made;  // in the sync of its last step, which it reports after
-  // Those of a step that a generation before had begun may have come.
+  // The worker ended in the sync of its last step, after which it would report.
+  if (workers_.front().was_ended) --made;
+  // Reports of a step that an earlier generation had begun may have arrived.
   const bool more = delivered_ > made && job_.generation() == 1;
   if (delivered_ < made || more) violated("a report is missing, or there is one more");
 }

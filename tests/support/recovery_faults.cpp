@@ -1,4 +1,4 @@
-// The processes of a simulated job, their links, and what befalls them.
+// The processes of a simulated job, their links, and the faults that happen to them.
 
 #include <algorithm>
 #include <csignal>
@@ -31,7 +31,7 @@ void SimJob::start_process(int index) {
   post(some(30), {.what = What::loop, .worker = index, .life = worker.life});
 }
 
-/// `signal`: 0 for one that ends by itself, and has sent all that it had to.
+/// `signal`: 0 for a process that ends by itself and has sent all its messages.
 void SimJob::end_process(int index, int signal) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   if (!worker.alive) return;
@@ -43,7 +43,7 @@ void SimJob::end_process(int index, int signal) {
        {.what = What::process_ended, .worker = index, .a = static_cast<std::uint64_t>(signal)});
 }
 
-/// `at_once`: what is under way may not come any more.
+/// `at_once`: messages under way may be lost.
 void SimJob::break_link(int index, bool at_once) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   worker.linked = false;
@@ -73,7 +73,7 @@ void SimJob::inject_fault(int index) {
       return post(kSimHangPatience,
                   {.what = What::hang_seen, .worker = index, .life = worker.life});
     case 3:
-    case 4:  // several at once
+    case 4:  // several workers at once
       for (std::uint64_t more = 1 + random_.below(workers_.size()); more > 0; --more) {
         const int other = any();
         faults_ += workers_[static_cast<std::size_t>(other)].alive && other != index ? 1 : 0;

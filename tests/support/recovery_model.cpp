@@ -31,10 +31,10 @@ SimScript::SimScript(int num_chips, Random& random) {
   for (std::size_t k = 1; k < kSimTensors; ++k) {
     first_use[k] = random.one_in(3) ? random.below(12) : 0;
   }
-  const std::uint64_t quiet = 2 + random.below(8);   // one step in so many runs nothing
-  const std::uint64_t frozen = 2 + random.below(6);  // one run in so many updates nothing
-  const std::uint64_t twice = 1 + random.below(4);   // one step in so many has two runs or three
-  const std::uint64_t meets = 1 + random.below(4);   // one run in so many has a collective
+  const std::uint64_t quiet = 2 + random.below(8);   // one step in `quiet` runs nothing
+  const std::uint64_t frozen = 2 + random.below(6);  // one run in `frozen` updates nothing
+  const std::uint64_t twice = 1 + random.below(4);   // one step in `twice` has two or three runs
+  const std::uint64_t meets = 1 + random.below(4);   // one run in `meets` has a collective
   const std::size_t num_steps = 3 + random.below(num_chips > 32 ? 12 : 24);
   steps.resize(num_steps);
   for (std::size_t s = 0; s < num_steps; ++s) {
@@ -76,7 +76,8 @@ SimValues SimScript::apply(std::size_t step, std::size_t run, const SimValues& i
   }
   SimValues out = in;
   for (std::size_t k = 0; k < kSimTensors; ++k) {
-    if (steps[step][run].updates[k]) out[k] = mix(all, in[k] + k) | 1;  // 0: being written
+    // A value of 0 means that it is being written.
+    if (steps[step][run].updates[k]) out[k] = mix(all, in[k] + k) | 1;
   }
   return out;
 }

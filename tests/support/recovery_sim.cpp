@@ -1,4 +1,4 @@
-// The trainer of a simulated job, as trainer_actor.cpp and job_run.cpp drive it, and the events.
+// The trainer of a simulated job, driven as in trainer_actor.cpp and job_run.cpp, and the events.
 
 #include "tests/support/recovery_sim.hpp"
 
@@ -62,13 +62,13 @@ SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
   next_fault_ = random_.below(2 * fault_gap_);
   Random alike(seed + 1);
   for (std::size_t k = 0; k < kSimTensors; ++k) {
-    // Its name says which chip keeps a tensor that all chips hold.
+    // If all chips hold a tensor, its name determines which chip keeps it.
     const std::string name = fmt::format("{}.{}", alike.below(1000), k);
     tensors_[k] = alike.one_in(2) ? replicated_tensor(name) : sharded_tensor(name, mesh_);
   }
 }
 
-/// From random numbers of their own, so that they leave the rest as it is.
+/// Uses its own random numbers, so that the rest of the job doesn't change.
 JobTerms SimJob::draw_terms() {
   Random saves(seed_ + 2);
   if (saves.one_in(3)) save_every_ = 1 + saves.below(6);
@@ -109,7 +109,7 @@ SimResult SimJob::run() {
       if (count_ >= next_fault_) {
         inject_fault(worker >= 0 && random_.one_in(2) ? worker : -1);
       } else if (event.what == What::loop && has_ended(worker) && random_.one_in(8)) {
-        inject_fault(worker);  // while it waits for the others
+        inject_fault(worker);  // while it waits for the other workers
       }
     }
     check_end();
@@ -137,7 +137,7 @@ void SimJob::post(std::uint64_t delay, Event event) {
   events_.push(event);
 }
 
-/// Mostly about so long; seldom much longer.
+/// Returns a delay of about `typical`, and seldom a much longer one.
 std::uint64_t SimJob::some(std::uint64_t typical) {
   const std::uint64_t delay = 1 + random_.below(2 * typical);
   return random_.one_in(24) ? delay * 16 : delay;
@@ -251,7 +251,7 @@ void SimJob::at_trainer(const Event& event) {
     case What::grace: return carry_out(job_.grace_over());
     default: break;
   }
-  // hang_seen: by a chip that waits, or by the trainer.
+  // A hang is noticed by a chip that waits, or by the trainer.
   const SimWorker& worker = workers_[static_cast<std::size_t>(w)];
   if (!worker.alive || worker.life != event.life) return;
   post(kSimHangPatience, event);
@@ -262,7 +262,7 @@ void SimJob::at_trainer(const Event& event) {
     return fail_chip(chip, Errc::timeout, w);
   }
   std::vector<Sighting> hanging{{.worker = w, .process = "is stopped"}};
-  // Where nobody moves, all are taken for hanging.
+  // If no worker moves, all are considered hung.
   if (random_.one_in(4)) {
     for (int all = 0; all < num_workers_; ++all) {
       if (all != w && workers_[static_cast<std::size_t>(all)].stopped) {
@@ -273,7 +273,7 @@ void SimJob::at_trainer(const Event& event) {
   carry_out(job_.hung(hanging, "others have waited", committed()));
 }
 
-/// Messages to a worker come in the order in which they were sent.
+/// Messages to a worker arrive in the order in which they were sent.
 void SimJob::send(const SimLink& link, Event event) {
   event.worker = link.worker;
   event.life = link.life;

@@ -1,5 +1,5 @@
 // The state that the workers of a simulated job keep: StateKeeper, BufferPool and ArenaBuffers in
-// the job's memory, driven as WorkerRuntime does.
+// the job's memory, driven as in WorkerRuntime.
 
 #include <cstring>
 #include <map>
@@ -50,7 +50,7 @@ std::vector<int> SimJob::chips_of(int index) const {
   return chips;
 }
 
-/// Finds what an earlier session of the worker, or other workers, have kept.
+/// Finds the state that an earlier session of the worker, or other workers, have kept.
 void SimJob::open_state(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   worker.tensors = {};
@@ -100,7 +100,7 @@ void SimJob::take_kept(int index) {
   }
 }
 
-/// The version of the step where every chip can get it, while nobody writes.
+/// Checks that every chip can get the version of the step while no chip writes.
 void SimJob::check_kept(std::uint64_t step) const {
   if (step == 0) return;
   try {
@@ -126,8 +126,8 @@ std::uint64_t& SimJob::directory_word(int index, int slot) const {
                                            static_cast<std::size_t>(slot) * kSlotBytes);
 }
 
-/// True if the directory has a new version. Until finish_directory() it is as a kill in the middle
-/// of the write leaves it: the slot that is written holds no version.
+/// Returns true if the directory has a new version. Until finish_directory() it is in the state
+/// that a kill in the middle of the write leaves: the slot that is written holds no version.
 bool SimJob::commit_state(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   if (worker.step == worker.state.started(0)->step) worker.keeper->end_first_step();
@@ -152,7 +152,7 @@ void SimJob::end_step_of_state(SimWorker& worker) const {
   if (worker.step == worker.state.started(0)->step) worker.keeper->end_first_step();
 }
 
-/// Of the loop, or of the checkpoint that it has loaded.
+/// Returns the initial values of the loop, or those of the checkpoint that it has loaded.
 const SimValues& SimJob::initial_values(const SimWorker& worker) const {
   return script_.expected[keeps_state_ ? 0 : worker.state.started(0)->step][0];
 }

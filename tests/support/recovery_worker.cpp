@@ -1,5 +1,5 @@
-// The loops of a simulated job's workers: WorkerLife and WorkerRuntime, turn by turn. A loop that
-// waits is parked, and woken when what it waits for may have come.
+// The loops of a simulated job's workers, which model WorkerLife and WorkerRuntime turn by turn. A
+// loop that waits is parked, and is woken when the awaited event may have happened.
 
 #include <algorithm>
 #include <utility>
@@ -29,7 +29,8 @@ void SimJob::loop_turn(int index) {
   if (advance(index) && worker.alive) wake(index);
 }
 
-/// To the end of the session, which waits until its chips have done, or passed over, what they got.
+/// Goes to the end of the session, which waits until the worker's chips have run or skipped all
+/// their runs.
 void SimJob::leave(SimWorker& worker, Errc error, int missing) {
   worker.missing = missing;
   worker.error = static_cast<std::uint8_t>(error);
@@ -45,7 +46,7 @@ bool SimJob::advance(int index) {
     const auto first = chips_.begin() + index * chips_each_;
     return std::all_of(first, first + chips_each_, is);
   };
-  /// A wait for the trainer: over, or ready.
+  /// Ends a wait for the trainer if the wait is over or the answer is there.
   const auto permitted = [&](bool ready, At next) {
     if (state.is_over()) {
       leave(worker, state.cancelled() ? Errc::cancelled : Errc::peer_lost);
@@ -195,7 +196,7 @@ bool SimJob::advance(int index) {
       return false;
     case At::unwound:
       worker.at = At::waiting;
-      worker.generation += 1;  // in the message
+      worker.generation += 1;  // the message names the next one
       to_trainer(worker, {.what = What::unwound});
       worker.generation -= 1;
       return true;
@@ -243,7 +244,7 @@ SimPlaces SimJob::places_of(int chip) const {
   return places;
 }
 
-/// The loop is done. Each tensor is somewhere then, those that no run has used too.
+/// The loop has ended. Each tensor has a place by then, even if no run has used it.
 void SimJob::end_loop(SimWorker& worker) {
   const auto index = static_cast<int>(&worker - workers_.data());
   for (std::size_t k = 0; k < kSimTensors; ++k) {
@@ -252,7 +253,7 @@ void SimJob::end_loop(SimWorker& worker) {
   worker.at = SimWorker::At::drain;
 }
 
-/// To the next run of the step, or to its end, or to that of the loop.
+/// Goes to the next run of the step, to the end of the step, or to the end of the loop.
 void SimJob::take_step(SimWorker& worker) {
   using At = SimWorker::At;
   const bool asks = ask_every_ != 0 && worker.step < script_.steps.size() && worker.index == 0 &&
@@ -264,7 +265,7 @@ void SimJob::take_step(SimWorker& worker) {
     return;
   }
   if (worker.step > worker.begun) violated("a step that has not begun");
-  // One that is told to end has its grace as its limit.
+  // A worker that is told to end is limited by its grace period instead.
   if (worker.step >= granted_ && !worker.told_to_end)
     violated(fmt::format("step {} is not granted", worker.step));
   const bool saves = save_every_ != 0 && worker.step % save_every_ == 0;
@@ -275,7 +276,7 @@ void SimJob::take_step(SimWorker& worker) {
   worker.at = worker.index == script_.steps[worker.step].size() ? At::end_step : At::program;
 }
 
-/// For two runs under way; then the commit of the step.
+/// Waits until there is room for another run (two may be under way), and then commits the step.
 bool SimJob::has_room(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   const std::uint64_t needed = worker.runs < 2 ? 0 : worker.runs - 1;
@@ -338,7 +339,7 @@ void SimJob::launch(int index) {
   if (run.reports) make_report(worker, metrics, At::step);
 }
 
-/// Two turns: to the file, and to the trainer. Only worker 0's count.
+/// Takes two turns: to the file, and to the trainer. Only worker 0's reports count.
 void SimJob::make_report(SimWorker& worker, std::uint64_t metrics, SimWorker::At then) {
   if (std::exchange(worker.report_step, worker.step) != worker.step) worker.report_number = 0;
   worker.metrics = metrics;

@@ -1,8 +1,8 @@
 #pragma once
-/// A simulated job: recovery_sim.cpp has its trainer, recovery_faults.cpp its processes and links,
-/// recovery_messages.cpp its workers' actors, recovery_worker.cpp their loops, recovery_state.cpp
-/// the state that these keep, recovery_saves.cpp their checkpoints and recovery_chip.cpp its chips;
-/// recovery_end.cpp checks the end.
+/// A simulated job. Its files are: recovery_sim.cpp, the trainer; recovery_faults.cpp, processes
+/// and links; recovery_messages.cpp, the workers' actors; recovery_worker.cpp, the loops;
+/// recovery_state.cpp, the state that the loops keep; recovery_saves.cpp, their checkpoints;
+/// recovery_chip.cpp, the chips; recovery_end.cpp, the checks at the end.
 
 #include <deque>
 #include <map>
@@ -27,17 +27,17 @@ namespace weft::testing {
 
 inline constexpr std::size_t kRecentEvents = 50;
 inline constexpr std::uint64_t kSimNever = ~std::uint64_t{0};
-/// To gather, in most jobs.
+/// The deadline for gathering, in most jobs.
 inline constexpr std::uint64_t kLongDeadline = 1'000'000'000;
 inline constexpr double kLongGrace = 1e6;
-/// How long others wait for a worker that hangs.
+/// How long other workers wait for a worker that hangs.
 inline constexpr std::uint64_t kSimHangPatience = 500;
 
 enum class What : std::uint8_t {
-  // A step of a worker's loop or of a chip.
+  // Steps of a worker's loop or of a chip.
   loop,
   chip,
-  // To the trainer, from a worker.
+  // Messages from a worker to the trainer.
   join,
   program,
   lease,
@@ -49,7 +49,7 @@ enum class What : std::uint8_t {
   paused,
   asks,
   link_down,
-  // To the trainer, from its process and its timers.
+  // Events from the trainer's processes and timers.
   process_started,
   process_ended,
   restart_due,
@@ -57,7 +57,7 @@ enum class What : std::uint8_t {
   deadline,
   grace,
   hang_seen,
-  // From the trainer, to a worker.
+  // Messages from the trainer to a worker.
   assigned,
   start,
   asked,
@@ -71,7 +71,7 @@ enum class What : std::uint8_t {
   save_ended,
   unwind,
   trainer_gone,
-  // From the trainer, to its process.
+  // Actions of the trainer on its processes.
   kill,
   start_process,
 };
@@ -79,8 +79,8 @@ enum class What : std::uint8_t {
 struct Event {
   std::uint64_t time = 0, order = 0;
   What what = What::loop;
-  int worker = -1;  ///< or chip
-  int life = 0;     ///< of the worker that it is from or to
+  int worker = -1;  ///< a worker or a chip
+  int life = 0;     ///< the life of the worker that sends or receives it
   std::uint64_t generation = 0, a = 0, b = 0, c = 0;
   bool operator>(const Event& other) const {
     return time != other.time ? time > other.time : order > other.order;
@@ -96,7 +96,7 @@ struct SimLink {
 struct SimLaunch {
   std::uint64_t run = 0, commits = 0;
   std::size_t step = 0, index = 0;
-  bool is_awaited = false;  ///< the run ends only when all chips have committed
+  bool is_awaited = false;  ///< the run ends only after all chips have committed
   SimPlaces in{}, out{};
 };
 
@@ -107,18 +107,19 @@ struct SimTensor {
 };
 
 struct SimChip {
-  std::uint64_t met = 0;  ///< in the job's memory: the last run in whose collective it has been
-  // In the process.
+  /// Kept in the job's memory: the last run in whose collective the chip took part.
+  std::uint64_t met = 0;
+  // Members that belong to the process.
   std::optional<Commits> commits;
   enum class At : std::uint8_t { begin, read, meet, meeting, update, write, store };
   At at = At::begin;
   std::deque<SimLaunch> queue;
   std::uint64_t done = 0;
   std::size_t tensor = 0;
-  SimValues results{};  ///< of the run
+  SimValues results{};  ///< the results of the run
   bool failed = false;
   Errc error{};
-  int missing = -1;  ///< the worker that it has waited for too long
+  int missing = -1;  ///< the worker for which it has waited too long
   bool parked = true;
 };
 
@@ -149,16 +150,16 @@ struct SimWorker {
     unwound,
     gone,
   };
-  // Beyond the process.
+  // Members that outlive the process.
   int life = 0;
   bool alive = false;
   bool linked = false;              ///< its messages reach the trainer
-  std::vector<std::uint64_t> cut;   ///< of each life: what would come later doesn't
-  std::uint64_t sent = 0, got = 0;  ///< when the last message comes, each way
+  std::vector<std::uint64_t> cut;   ///< for each life: messages after this time are lost
+  std::uint64_t sent = 0, got = 0;  ///< when the last message arrives, in each direction
   WorkerState state{-1};
-  std::uint64_t begun = 0;   ///< the last step that the state let begin
-  bool told_to_end = false;  ///< in this generation
-  // The loop.
+  std::uint64_t begun = 0;   ///< the last step that the state allowed to begin
+  bool told_to_end = false;  ///< it was told to in this generation
+  // Members of the loop.
   bool was_ended = false;
   std::uint64_t pace = 1;
   At at = At::gone;
@@ -170,9 +171,9 @@ struct SimWorker {
   std::shared_ptr<BufferPool> pool;
   std::array<std::shared_ptr<ArenaBuffer>, kSimTensors> tensors;
   std::array<ChipSet, kSimTensors> overwriters;
-  bool awaits_commits = false;  ///< of the next run
-  int torn_slot = -1;           ///< of the directory, while it is written
-  std::uint64_t save = 0;       ///< the last that this generation has begun; 0: none
+  bool awaits_commits = false;  ///< whether the next run does
+  int torn_slot = -1;           ///< the slot of the directory that is being written
+  std::uint64_t save = 0;       ///< the last save that this generation has begun; 0: none
   std::vector<std::uint32_t> programs;
   std::uint64_t report_step = 0, metrics = 0;
   std::uint32_t report_number = 0;
@@ -181,7 +182,8 @@ struct SimWorker {
   int missing = -1;
 };
 
-/// The memory of a job that begins. Jobs with as many chips have the same, one after the other.
+/// Returns the memory of a job that begins. Jobs with the same number of chips use the same memory,
+/// one after another.
 JobMemory& fresh_memory(const Mesh& mesh);
 
 class SimJob {
@@ -229,7 +231,7 @@ class SimJob {
   void to_trainer(const SimWorker& worker, Event event);
   void at_worker(const Event& event);
   void loop_turn(int index);
-  bool advance(int index);  ///< false: waits
+  bool advance(int index);  ///< false if it waits
   static WorkerState::StepBegin begin_step(SimWorker& worker);
   static void end_at(SimWorker& worker, std::uint64_t step);
   void leave(SimWorker& worker, Errc error, int missing = -1);
@@ -279,7 +281,7 @@ class SimJob {
   Random random_;
   int num_workers_ = 0, chips_each_ = 0;
   std::uint64_t lease_steps_ = 0, deadline_ = 0;
-  bool late_ = false;  ///< leases, programs and ends of loops may come out of turn
+  bool late_ = false;  ///< leases, programs and ends of loops may arrive out of order
   RecoveryPolicy policy_;
   SimScript script_;
   const Mesh mesh_;
@@ -288,30 +290,31 @@ class SimJob {
   std::vector<SimWorker> workers_;
   std::vector<SimChip> chips_;
   std::vector<SimReport> log_;  ///< worker 0's file
-  std::uint64_t least_ = 0;     ///< common_step(), as far as it has woken chips
+  std::uint64_t least_ = 0;     ///< common_step(), up to which it has woken chips
 
-  // The trainer's actor and process.
+  // Members of the trainer's actor and process.
   Members<SimLink> members_;
   std::uint64_t granted_ = 0;
   std::size_t delivered_ = 0;
   std::uint64_t process_lane_ = 0, event_lane_ = 0;
 
   bool keeps_state_ = true;
-  std::uint64_t save_every_ = 0;                  ///< steps; 0: loops save nothing
-  std::map<std::uint64_t, std::set<int>> parts_;  ///< by save: written in this generation
-  std::set<std::uint64_t> joined_;                ///< steps of checkpoints that are whole
-  std::uint64_t told_save_ = 0;                   ///< the last in this generation
-  std::uint64_t preempt_at_ = kSimNever;          ///< the event
+  std::uint64_t save_every_ = 0;  ///< interval in steps; 0: loops save nothing
+  /// By save: the workers that have written their part in this generation.
+  std::map<std::uint64_t, std::set<int>> parts_;
+  std::set<std::uint64_t> joined_;        ///< steps of complete checkpoints
+  std::uint64_t told_save_ = 0;           ///< the last save that was reported in this generation
+  std::uint64_t preempt_at_ = kSimNever;  ///< number of the event at which the job is preempted
   double grace_s_ = kLongGrace;
   bool has_sigterms_ = false;
-  std::uint64_t ask_every_ = 1;  ///< steps; 0: loops don't ask whether to end
+  std::uint64_t ask_every_ = 1;  ///< interval in steps; 0: loops don't ask whether to end
   JobState job_;
-  std::set<int> lost_;  ///< since the last generation began
+  std::set<int> lost_;  ///< workers lost since the last generation began
   std::size_t losses_ = 0;
   int incidents_ = 0;
   std::uint64_t faults_left_ = 0, faults_ = 0, next_fault_ = 0, fault_gap_ = 1;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<Event> recent_;  ///< a ring
+  std::vector<Event> recent_;  ///< a ring of the last events
   std::uint64_t now_ = 0, order_ = 0, count_ = 0;
 };
 

@@ -30,7 +30,7 @@ struct ReferencePlan final : LoadedPlan {
   bool checks = false;
 };
 
-/// Carries a body's collectives out in the arena, whole, and its memory is the chip's own.
+/// Runs a body's collectives completely, in the arena; the memory is the chip's own.
 class ReferenceCollectives final : public ChipCollectives {
  public:
   ReferenceCollectives(const EngineSetup& setup, Communicator& communicator,
@@ -72,7 +72,7 @@ class ReferenceCollectives final : public ChipCollectives {
   Communicator& communicator_;
   std::vector<std::byte>& own_;
   std::uint32_t body_ = 0;
-  std::optional<PreparedCall> call_;  // one that failed is never over
+  std::optional<PreparedCall> call_;  // a call that failed never ends
 };
 
 class ReferenceEngine final : public Engine {
@@ -203,13 +203,13 @@ class ReferenceEngine final : public Engine {
 
   const Program& program() const { return plan_->plan.program; }
 
-  /// A fill that only loops make is made when it is first read.
+  /// A fill that only loops make is computed when it is first read.
   const Elements& value(ValueId value) {
     if (!is_known_[value]) compute(program().defining_op(value));
     return values_[value];
   }
 
-  /// A loop that has begun and where its iterations begin.
+  /// A loop that has begun, and the step at which its iterations begin.
   struct Begun {
     std::size_t step;
     std::size_t call;
@@ -245,13 +245,13 @@ class ReferenceEngine final : public Engine {
     for (const OpId next : range.nexts) {
       values_[program().op_operands(next)[1]] = values_[program().result(next)];
     }
-    // Fills that only loops make.
+    // Fills that only loops make are forgotten.
     for (OpId op = range.begin; op < range.end; ++op) {
       if (is_made_by_loops(program(), op)) is_known_[program().result(op)] = false;
     }
   }
 
-  /// To the end of the loop whose test doesn't hold, or of the branch.
+  /// Skips to the end of a loop whose test fails, or to the end of a branch.
   void skip(const PlanStep& from) {
     const bool is_test = from.kind == StepKind::test;
     if (is_test) {
@@ -323,7 +323,7 @@ class ReferenceEngine final : public Engine {
     return memory_.arena(chip) + offset;
   }
 
-  /// Of a reduce_scatter whose result has no place.
+  /// Returns the sum for a reduce_scatter whose result has no place.
   Elements sum_of_addends(ValueId result) const {
     const TensorType& type = program().type(result);
     std::vector<std::byte*> addends;
@@ -420,7 +420,7 @@ class ReferenceEngine final : public Engine {
   std::vector<std::byte> own_;
   ReferenceCollectives collectives_;
 
-  // The run in progress; no plan: none.
+  // The run in progress; null if there is none.
   std::shared_ptr<const ReferencePlan> plan_;
   RunBuffers buffers_;
   RunCommit commit_;

@@ -1,5 +1,5 @@
 #pragma once
-/// ReferenceEngine: the reference interpreter as a kind of chip. It has memory of its own, computes
+/// ReferenceEngine: the reference interpreter as a kind of chip. It has its own memory, computes
 /// every op in double and rounds the result to its dtype, and meets the other chips through a
 /// Communicator.
 

@@ -18,7 +18,7 @@
 
 namespace weft::testing {
 
-/// The tensors of a file by name, f32 and i32.
+/// The f32 and i32 tensors of a file, by name.
 class Safetensors {
  public:
   explicit Safetensors(std::string_view golden) : bytes_(read_golden(golden)) {
@@ -29,7 +29,7 @@ class Safetensors {
   }
 
   bool contains(const std::string& name) const { return header_.contains(name); }
-  /// Those that begin with `prefix`, without it.
+  /// Returns the names that begin with `prefix`, without the prefix.
   std::vector<std::string> names(std::string_view prefix) const {
     std::vector<std::string> found;
     for (const auto& [name, entry] : header_.items()) {
@@ -41,7 +41,7 @@ class Safetensors {
     const auto sizes = entry(name).at("shape").get<std::vector<std::int64_t>>();
     return {entry(name).at("dtype") == "F32" ? DType::f32 : DType::i32, Shape(sizes)};
   }
-  /// Row-major; `Element` is what the type says.
+  /// Returns the elements in row-major order; `Element` must match the tensor's type.
   template <typename Element>
   std::vector<Element> elements(const std::string& name) const {
     std::vector<Element> elements(static_cast<std::size_t>(type(name).num_elements()));
@@ -59,7 +59,7 @@ class Safetensors {
 
   std::string bytes_;
   nlohmann::json header_;
-  std::size_t begin_ = 0;  // of the elements
+  std::size_t begin_ = 0;  // start of the elements
 };
 
 }  // namespace weft::testing

@@ -1,5 +1,5 @@
 #pragma once
-/// A program with its steps, placed nowhere.
+/// A program with its steps, without places for its values.
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #pragma once
-/// ScriptedServer: answers HTTP requests on loopback with the bytes that a test chooses, whole or
-/// not.
+/// ScriptedServer: answers HTTP requests on loopback with bytes that a test chooses; an answer may
+/// be incomplete.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -18,7 +18,7 @@
 
 namespace weft::testing {
 
-/// An answer with its length.
+/// Returns an answer with its length.
 inline std::string http_answer(int status, const std::string& body = "",
                                const std::string& headers = "") {
   return fmt::format("HTTP/1.1 {} Said\r\nConnection: close\r\nContent-Length: {}\r\n{}\r\n{}",
@@ -27,8 +27,8 @@ inline std::string http_answer(int status, const std::string& body = "",
 
 class ScriptedServer {
  public:
-  /// Gives the bytes to answer with, for the request and how many came before it; then the
-  /// connection is closed. Called by one thread.
+  /// Returns the bytes of the answer to a request; `before` is the number of earlier requests. The
+  /// connection is closed after the answer. One thread calls it.
   using Answer = std::function<std::string(const std::string& request, std::size_t before)>;
 
   explicit ScriptedServer(Answer answer) : answer_(std::move(answer)) {
@@ -54,12 +54,12 @@ class ScriptedServer {
   }
 
   const std::string& url() const { return url_; }
-  /// Each with its headers and its body.
+  /// Returns all requests with their headers and bodies.
   std::vector<std::string> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
-  /// "GET /bucket/key?x=1" of each.
+  /// Returns the first line of each request: "GET /bucket/key?x=1".
   std::vector<std::string> lines() const {
     std::vector<std::string> lines;
     for (const std::string& request : requests()) {

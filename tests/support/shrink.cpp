@@ -14,8 +14,8 @@
 namespace weft::testing {
 namespace {
 
-/// The program with these outputs, with value `by` (kNoId: a new input that lies so) where
-/// `replaced` was, and without what they don't need.
+/// Returns the program with these outputs, with value `by` (kNoId: a new input with this sharding)
+/// in place of `replaced`, and without everything that the outputs don't need.
 Program rebuilt(const Program& program, std::span<const ProgramOutput> outputs,
                 ValueId replaced = kNoId, ValueId by = kNoId, const Sharding& sharding = {}) {
   const auto source = [&](ValueId value) { return value == replaced && by != kNoId ? by : value; };
@@ -75,8 +75,8 @@ Program rebuilt(const Program& program, std::span<const ProgramOutput> outputs,
   return result;
 }
 
-/// The program with one iteration in the place of a loop, where what this has a part of, or makes
-/// more of, is an input.
+/// Returns the program with one iteration in place of a loop. Values that are parts of a larger
+/// tensor in each iteration, or that the loop stacks, become inputs.
 Program without_loop(const Program& program, const LoopRange& range) {
   Program result = program;
   const ValueId number = program.result(range.begin);
@@ -96,7 +96,7 @@ Program without_loop(const Program& program, const LoopRange& range) {
   }
   for (ValueId& operand : result.operands) operand = instead[operand];
   for (ProgramOutput& output : result.outputs) output.value = instead[output.value];
-  // The loop's own ops are left without a reader, but for what names the loop.
+  // The loop's own ops have no readers then, except for those that name the loop.
   for (OpId op = range.begin; op < range.end; ++op) {
     if (op != range.begin && program.op_operands(op).empty()) continue;
     const bool is_own =
@@ -106,7 +106,7 @@ Program without_loop(const Program& program, const LoopRange& range) {
   return rebuilt(result, result.outputs);
 }
 
-/// The program with one branch of a cond in the place of both.
+/// Returns the program with one branch of a cond in place of both.
 Program without_cond(const Program& program, const LoopRange& first, const LoopRange& second,
                      bool takes_first) {
   Program result = program;
@@ -115,7 +115,7 @@ Program without_cond(const Program& program, const LoopRange& first, const LoopR
   for (const OpId merge : second.nexts) {
     instead[program.result(merge)] = instead[program.op_operands(merge)[takes_first ? 1 : 2]];
   }
-  // The ops of the cond are left without a reader, but for each other.
+  // The ops of the cond have no readers then, except for each other.
   for (ValueId& operand : result.operands) operand = instead[operand];
   for (ProgramOutput& output : result.outputs) output.value = instead[output.value];
   result.op_kinds[first.begin] = OpKind::copy;
@@ -146,7 +146,7 @@ class Shrinker {
     return true;
   }
 
-  /// One value alone is the output, the earliest that fails.
+  /// Makes one value the only output: the earliest value that fails.
   bool end_sooner() {
     for (ValueId value = 0; value < program_.num_values(); ++value) {
       const int num_dims = program_.shape(value).size();
@@ -193,7 +193,7 @@ class Shrinker {
         if (program_.type(operand) != type) continue;
         if (accept(rebuilt(program_, program_.outputs, value, operand))) return true;
       }
-      // Inputs are filled with small integers of either sign.
+      // Inputs are filled with small integers of either sign, which u32 can't hold.
       if (type.dtype == DType::u32) continue;
       for (const Sharding& sharding : {Sharding::closed(), Sharding::open(type.shape.size())}) {
         if (accept(rebuilt(program_, program_.outputs, value, kNoId, sharding))) return true;

@@ -1,5 +1,5 @@
 #pragma once
-/// Shrinking: what is left of a random program when all that its fault doesn't need is taken away.
+/// Shrinking removes from a random program everything that its fault doesn't need.
 
 #include <functional>
 
@@ -9,15 +9,16 @@
 
 namespace weft::testing {
 
-/// Whether a program, with the shardings of its inputs, outputs and constraints, shows the fault.
+/// Returns whether a program, with the shardings of its inputs, outputs and constraints, shows the
+/// fault.
 using Fails = std::function<bool(const Program&)>;
 
-/// `program`, which fails, without the ops, outputs and inputs, and then without the shardings,
-/// that it fails without: they go one by one, as long as what is left still fails. An op goes by an
-/// operand of its type or an input in its place. What can't be caught, such as a WEFT_CHECK, can't
-/// be shrunk.
+/// Returns `program`, which fails, without the ops, outputs, inputs and shardings that the failure
+/// doesn't need. They are removed one by one, the shardings last, as long as the program still
+/// fails. An op is replaced by an operand of its type or by an input. Failures that can't be
+/// caught, such as a WEFT_CHECK, can't be shrunk.
 Program shrink(Program program, const Fails& fails);
-/// `fails`, of programs that verify() accepts.
+/// Restricts `fails` to programs that verify() accepts.
 Fails of_valid(const Mesh& mesh, Fails fails);
 
 }  // namespace weft::testing

@@ -1,5 +1,5 @@
 #pragma once
-/// A /dev/shm of a test's own, which is soon full.
+/// A test's own /dev/shm, which is small.
 
 #include <gtest/gtest.h>
 
@@ -25,8 +25,8 @@ namespace weft::testing {
 
 inline constexpr std::string_view kNoNamespace = "no right to mount in a namespace of its own: ";
 
-/// Moves this process to a namespace in which `folder` is a file system of its own, of which
-/// `options` ("size=1m") say what it has.
+/// Moves this process to a namespace in which `folder` is a separate file system with these
+/// `options` ("size=1m").
 inline void mount_own(const std::string& folder, const std::string& options) {
   const auto write = [](const char* file, const std::string& text) { std::ofstream(file) << text; };
   const auto must = [](bool done, const char* what) {
@@ -46,10 +46,10 @@ inline void mount_own(const std::string& folder, const std::string& options) {
   must(mount("tmpfs", folder.c_str(), "tmpfs", 0, (options + ",mode=1777").c_str()) == 0, "mount");
 }
 
-/// Runs `body` with its expectations in a fork with a /dev/shm of its own, and expects that it
-/// leaves no file there. Skips the test where the system doesn't allow namespaces. Locks of jobs
-/// have a folder of their own, too: a job that begins removes the lock of a dead one, without which
-/// nobody would remove that one's memory in the other /dev/shm.
+/// Runs `body` with its expectations in a fork with its own /dev/shm, and expects that `body`
+/// leaves no file there. Skips the test if the system doesn't allow namespaces. Locks of jobs have
+/// their own folder, too: a job that begins removes the lock of a dead job, and without its lock no
+/// process would remove the dead job's memory in the other /dev/shm.
 inline void in_own_shm(const std::string& options, const std::function<void()>& body) {
   SCOPED_TRACE("/dev/shm with " + options);
   const TemporaryFolder locks;

@@ -34,7 +34,7 @@ struct Header {
   std::array<char, 64> name{};
 };
 
-/// One direction of the talk with a peer: the message of the sync under way.
+/// One direction of a connection to a peer: the message of the sync under way.
 struct Message {
   std::vector<std::byte> bytes;
   std::size_t done = 0;  ///< bytes sent or received
@@ -47,13 +47,13 @@ struct Peer {
   int socket = -1;
   Message sent;
   Message received;
-  std::size_t read = 0;  ///< of the received payload, by the stage's transfers
+  std::size_t read = 0;  ///< bytes of the received payload that the stage's transfers have read
 };
 
 struct SocketCall final : TierCall {
   std::vector<int> chips;  ///< device ids, in group order
   int index = 0;
-  std::vector<Schedule> schedules;  ///< of every member
+  std::vector<Schedule> schedules;  ///< the schedules of all members
 };
 
 class SocketTier final : public CollectiveTier {
@@ -143,8 +143,8 @@ class SocketTier final : public CollectiveTier {
     return static_cast<std::size_t>(transfer.count * byte_size(own_schedule().dtype));
   }
 
-  /// Calls body(transfer, offset in the arena) for each part that the member's next stage reads
-  /// from this chip.
+  /// Calls body(transfer, offset in the arena) for each part of this chip that the member's next
+  /// stage reads.
   template <typename Body>
   void each_part_read_by(int member, const Body& body) const {
     for (const Transfer& transfer : schedule_of(member).stages[stage_ + 1]) {
@@ -176,7 +176,8 @@ class SocketTier final : public CollectiveTier {
 
   bool pass_sync() {
     bool complete = true;
-    for (Peer& peer : peers_) send(peer);  // to all, before what a peer called may end this
+    // The chip sends to all peers before a peer's different call may end this one.
+    for (Peer& peer : peers_) send(peer);
     for (Peer& peer : peers_) {
       receive(peer);
       complete = complete && peer.sent.is_complete() && peer.received.is_complete();
@@ -184,7 +185,7 @@ class SocketTier final : public CollectiveTier {
     return complete;
   }
 
-  /// A socket would have to wait: 0. Its other end is gone: peer_lost.
+  /// Returns 0 if the socket would have to wait; throws peer_lost if the other end is gone.
   std::size_t moved(const Peer& peer, ssize_t result) const {
     if (result > 0) return static_cast<std::size_t>(result);
     if (result < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
@@ -227,7 +228,7 @@ class SocketTier final : public CollectiveTier {
     peer.received.bytes.resize(sizeof header + header.payload_bytes);
   }
 
-  /// Where the next `bytes` are that the member's arena has for the stage.
+  /// Returns the place of the next `bytes` of the member's arena for the stage.
   std::byte* next_part(int member, std::size_t own_offset, std::size_t bytes) {
     if (member == call_->index) return arena_ + own_offset;
     Peer& peer = *std::ranges::find(peers_, member, &Peer::member);
@@ -258,7 +259,7 @@ class SocketTier final : public CollectiveTier {
     reduce(own_schedule().reduce, own_schedule().dtype, {parts}, {destination}, transfer.count);
   }
 
-  /// The first peer from which, or to which, bytes are missing.
+  /// Returns the first peer from which, or to which, bytes are missing.
   const Peer* awaited() const {
     for (const Peer& peer : peers_) {
       if (!peer.received.is_complete() || !peer.sent.is_complete()) return &peer;
@@ -287,10 +288,10 @@ class SocketTier final : public CollectiveTier {
   std::byte* const arena_;
   std::vector<RecordedCall> last_;  ///< by device id
 
-  // Of the collective under way.
+  // The state of the collective under way.
   const StartedCall* started_ = nullptr;
   const SocketCall* call_ = nullptr;
-  std::size_t stage_ = 0;  ///< whose sync is under way
+  std::size_t stage_ = 0;  ///< the stage whose sync is under way
   std::vector<Peer> peers_;
 };
 

@@ -1,9 +1,10 @@
 #pragma once
 /// SocketTier: collectives between chips that share no memory, over a stream socket for each pair.
 ///
-/// A sync is a message to every other chip of the group: the call, and the bytes that the
-/// receiver's next stage reads from the sender. all_gather and broadcast go round in a ring, so
-/// that they have as many stages as the group has chips; the others fetch from all at once.
+/// A sync is a message to every other chip of the group. It contains the call, and the bytes that
+/// the receiver's next stage reads from the sender. all_gather and broadcast run in a ring, so that
+/// they have as many stages as the group has chips; in all other collectives a chip fetches from
+/// all chips at once.
 
 #include <memory>
 #include <vector>
@@ -18,7 +19,7 @@
 
 namespace weft::testing {
 
-/// A pair of connected sockets for any two of so many chips.
+/// A pair of connected sockets for every two of `num_chips` chips.
 class SocketGrid {
  public:
   explicit SocketGrid(int num_chips);
@@ -26,7 +27,7 @@ class SocketGrid {
   SocketGrid(const SocketGrid&) = delete;
   SocketGrid& operator=(const SocketGrid&) = delete;
 
-  /// The end by which `chip` talks with `peer`; it doesn't block.
+  /// Returns the end of `chip` in its connection to `peer`; it doesn't block.
   int end(int chip, int peer) const {
     return ends_[static_cast<std::size_t>(chip * num_chips_ + peer)];
   }
@@ -36,11 +37,12 @@ class SocketGrid {
   std::vector<int> ends_;
 };
 
-/// all_gather or broadcast, each chip fetching from the chip before it in the group.
+/// Returns a schedule of all_gather or broadcast in which each chip fetches from the chip before it
+/// in the group.
 Schedule ring_schedule(const CollectiveCall& call, int group_size, int index);
 
-/// The chip at `position`, whose arena is in `memory`. `memory`, `mesh` and `sockets` must outlive
-/// the tier.
+/// Makes the tier of the chip at `position`, whose arena is in `memory`. `memory`, `mesh` and
+/// `sockets` must outlive the tier.
 std::unique_ptr<CollectiveTier> make_socket_tier(JobMemory& memory, const Mesh& mesh, int position,
                                                  const SocketGrid& sockets, BoardWriter board,
                                                  WaitPolicy policy);

@@ -1,5 +1,5 @@
 #pragma once
-/// Who comes to a job's socket without being a worker.
+/// A stranger connects to a job's socket without being a worker.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -26,7 +26,7 @@ class Stranger {
 
   bool connected() const { return connected_; }
   int fd() const { return fd_; }
-  /// How much of it the other side has taken.
+  /// Sends the words. Returns how many bytes the other side has taken.
   std::size_t say(std::string_view words) const {
     std::size_t said = 0;
     while (said < words.size()) {
@@ -36,7 +36,7 @@ class Stranger {
     }
     return said;
   }
-  /// What comes until `bytes` are there, or the other side has closed.
+  /// Reads until `bytes` have arrived or the other side has closed.
   std::string hear(std::size_t bytes) const {
     std::string heard(bytes, '\0');
     const ssize_t count = ::recv(fd_, heard.data(), bytes, MSG_WAITALL);
@@ -59,7 +59,7 @@ class Stranger {
   bool connected_;
 };
 
-/// At a Unix socket.
+/// A stranger at a Unix socket.
 class UnixStranger : public Stranger {
  public:
   explicit UnixStranger(const std::string& path) : Stranger(address_of(path), AF_UNIX) {}
@@ -73,7 +73,7 @@ class UnixStranger : public Stranger {
   }
 };
 
-/// At a port of 127.0.0.1.
+/// A stranger at a port of 127.0.0.1.
 class TcpStranger : public Stranger {
  public:
   explicit TcpStranger(std::uint16_t port) : Stranger(address_of(port), AF_INET) {}

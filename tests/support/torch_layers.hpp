@@ -1,5 +1,6 @@
 #pragma once
-/// Layers against torch: golden files of tests/golden/torch_nn/transformer.py's layer_case().
+/// Compares layers with torch: golden files of layer_case() in
+/// tests/golden/torch_nn/transformer.py.
 
 #include <functional>
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace weft::testing {
 
-/// The layer's parameters take the operands of their names, of those that begin with `prefix`.
+/// Sets the layer's parameters to the operands of the same names; these begin with `prefix`.
 template <typename Layer>
 OpCase layer_case(const std::string& name, const typename Layer::Options& options,
                   std::function<Tensor(const Layer&, Operands&, const Tensor& index)> call,

@@ -1,5 +1,5 @@
 #pragma once
-/// Operations against torch: the golden files say what it computes (tests/golden/torch/make.py).
+/// Compares operations with torch: the golden files have its results (tests/golden/torch/make.py).
 
 #include <functional>
 #include <map>
@@ -15,16 +15,17 @@ namespace weft::testing {
 using Operands = std::map<std::string, Parameter>;
 struct OpCase {
   std::string name;
-  /// `index`: the operand of i32, if there is one.
+  /// `index`: the i32 operand, if there is one.
   std::function<Tensor(Operands&, const Tensor& index)> function;
 };
 std::ostream& operator<<(std::ostream& out, const OpCase& which);
 
-/// Its value and, where that is floating, its gradients are the file's. On a mesh with axes "data"
-/// and "model", an operand's first dim is divided over the one and its last over the other.
+/// Expects the op's value, and if that is floating its gradients, to equal the file's. On a mesh
+/// with axes "data" and "model", an operand's first dim is divided over "data" and its last over
+/// "model".
 void expect_op_as_torch(const OpCase& which, const std::string& golden, const Mesh* mesh = nullptr);
 
-/// There is a case for each that the file has.
+/// Expects that there is a case for each case of the file.
 void expect_all_in(const std::string& golden, std::span<const OpCase> cases);
 
 }  // namespace weft::testing

@@ -218,7 +218,7 @@ std::map<std::string, Function> others() {
   };
 }
 
-/// Those of edges.py alone.
+/// Returns the functions that only edges.py uses.
 std::map<std::string, Function> of_edges() {
   return {
       {"square", of_one(square)},
@@ -272,7 +272,7 @@ const std::map<std::string, Function>& functions() {
   return all;
 }
 
-// Tensors of samples.
+// The following functions build the tensors of samples.
 
 struct Elements {
   TensorType type;
@@ -288,7 +288,7 @@ Elements elements_of(const Json& entry) {
                                  ? std::strtod(number.get<std::string>().c_str(), nullptr)
                                  : number.get<double>());
   }
-  // edges.py has the period of what repeats.
+  // edges.py stores only one period of repeated numbers.
   const auto count = static_cast<std::size_t>(result.type.num_elements());
   const std::size_t period = result.numbers.size();
   while (result.numbers.size() < count) {
@@ -326,7 +326,7 @@ Numbers numbers_of(const Tensor& tensor) {
   return numbers;
 }
 
-/// weft counts and indexes in i32 where torch does in i64.
+/// weft counts and indexes in i32 where torch uses i64.
 bool is_like(const TensorType& actual, const TensorType& torch) {
   return actual.shape == torch.shape &&
          (actual.dtype == torch.dtype || (actual.dtype == DType::i32 && torch.dtype == DType::i64));
@@ -342,7 +342,7 @@ double tolerance_of(DType dtype) {
   }
 }
 
-/// What differs, or "".
+/// Returns what differs, or "".
 std::string difference(const std::string& what, const Tensor& actual, const Elements& torch) {
   if (!is_like(actual.type(), torch.type)) {
     return fmt::format("{} is {}, and torch's {}", what, actual.type().to_string(),

@@ -1,5 +1,5 @@
 #pragma once
-/// Small inputs of ops with what torch gives for them (tests/golden/torch/samples.py, edges.py).
+/// Small inputs of ops with the results of torch (tests/golden/torch/samples.py, edges.py).
 
 #include <string>
 #include <vector>
@@ -10,11 +10,11 @@ namespace weft::testing {
 
 using Json = nlohmann::json;
 
-/// Of a file of tests/golden/torch, which has one in each line.
+/// Reads a file of tests/golden/torch, which has one sample in each line.
 std::vector<Json> torch_samples(const std::string& name);
 
 /// Runs a sample in the calling thread's RuntimeScope. Returns what differs from torch in value or
-/// gradients, or weft's error; "" where all agrees.
+/// gradients, or weft's error; "" if all agrees.
 std::string disagreement(const Json& sample);
 
 }  // namespace weft::testing

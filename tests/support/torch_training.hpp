@@ -1,6 +1,6 @@
 #pragma once
-/// The trainings of tests/golden/torch/make.py: the same models, parameters, batches and
-/// optimizers, to be run on any runtime and compared with what torch computed.
+/// The trainings of tests/golden/torch/make.py: they have the same models, parameters, batches and
+/// optimizers, run on any runtime, and are compared with what torch computed.
 
 #include <ostream>
 #include <string>
@@ -20,22 +20,23 @@ struct TorchCase {
 inline std::ostream& operator<<(std::ostream& out, const TorchCase& which) {
   return out << which.name();
 }
-/// All that there are golden values of.
+/// Returns all cases that have golden values.
 std::vector<TorchCase> torch_cases();
 
 struct TorchTraining {
   std::vector<double> losses;  ///< by step
-  std::vector<double> norms;   ///< of the gradients before they were clipped; empty if they weren't
-  std::vector<std::pair<std::string, std::vector<float>>> parameters;  ///< after the last step
+  std::vector<double> norms;   ///< norms of the gradients before clipping; empty without clipping
+  /// The parameters after the last step.
+  std::vector<std::pair<std::string, std::vector<float>>> parameters;
 };
-/// Runs the case in the calling thread's RuntimeScope. `mesh` is the runtime's, or null: an axis
-/// "data" shards the batch, and an axis "model" the layers, in pairs.
+/// Runs the case in the calling thread's RuntimeScope. `mesh` is the runtime's mesh or null: an
+/// axis "data" shards the batch, and an axis "model" shards the layers, in pairs.
 TorchTraining train(const TorchCase& which, const Mesh* mesh);
 
-/// Every number agrees with torch's to a relative 1e-4, or, where it is below 0.01, to 1e-6.
+/// Expects every number to agree with torch's to a relative 1e-4, or to 1e-6 if it is below 0.01.
 void expect_as_torch(const TorchCase& which, const TorchTraining& training);
 
-/// Expects `actual` to agree with these golden elements, as above.
+/// Expects `actual` to agree with these golden elements, with the same tolerances.
 void expect_as_torch(const std::string& what, const std::vector<float>& actual,
                      const std::vector<float>& expected);
 

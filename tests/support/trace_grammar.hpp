@@ -1,5 +1,5 @@
 #pragma once
-/// What a trace in Chrome's format has to keep to so that Perfetto shows all of it.
+/// The rules that a trace in Chrome's format must follow so that Perfetto shows all of it.
 
 #include <cmath>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace weft::testing {
 
 class TraceGrammar {
  public:
-  /// "" for a good document; else the first fault.
+  /// Returns "" for a valid document, and otherwise the first fault.
   static std::string fault_of(const nlohmann::json& document) {
     TraceGrammar grammar;
     for (const auto& event : document.at("traceEvents")) {

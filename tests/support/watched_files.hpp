@@ -1,5 +1,5 @@
 #pragma once
-/// The system's files, with a look at each call.
+/// The system's files, with a callback before each call.
 
 #include <atomic>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace weft::testing {
 
-/// Forwards to the system's files; calls `before` with each call's name and number from 1.
+/// Forwards to the system's files; calls `before` with each call's name and number, counted from 1.
 class WatchedFiles : public FileSystem {
  public:
   using Before = std::function<void(const char* call, std::uint64_t number)>;

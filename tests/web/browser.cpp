@@ -109,8 +109,8 @@ void Browser::click(const std::string& selector) {
 }
 
 void Browser::press(const std::string& keys) {
-  // As a keyboard does: to what has the focus when the key goes down. An element looked up before
-  // may have been drawn anew, or hidden with its dialog, by then.
+  // Keys go to the element that has the focus when the key goes down, as with a keyboard. An
+  // element found earlier may have been drawn again by then, or hidden with its dialog.
   Json actions = Json::array();
   for (std::size_t i = 0; i < keys.size();) {
     const std::size_t begin = i++;

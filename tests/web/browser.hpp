@@ -14,28 +14,28 @@ namespace weft::testing {
 
 class Browser {
  public:
-  /// chromedriver's path; absent where it isn't installed.
+  /// Returns chromedriver's path; nullopt if it isn't installed.
   static std::optional<std::string> find_driver();
 
-  /// Throws what WebDriver answers.
+  /// Throws WebDriver's error if the session can't begin.
   explicit Browser(const std::string& driver);
   ~Browser();
   Browser(const Browser&) = delete;
   Browser& operator=(const Browser&) = delete;
 
   void open(const std::string& url);
-  /// What the body of a function returns.
+  /// Runs the body of a function, and returns its result.
   nlohmann::json run(const std::string& script);
   void click(const std::string& selector);
-  /// To the element that has the focus.
+  /// Presses keys in the element that has the focus.
   void press(const std::string& keys);
-  /// The inside of the window, in pixels.
+  /// Sets the size of the inside of the window, in pixels.
   void resize(int width, int height);
-  /// As if the system had dark or light colours: "dark", "light".
+  /// Acts as if the system had dark or light colours: "dark", "light".
   void prefer_colours(const std::string& scheme);
-  /// A PNG.
+  /// Returns a PNG.
   std::string screenshot();
-  /// What the page has complained of since the last call: refused requests, errors of scripts.
+  /// Returns the page's complaints since the last call: refused requests, errors of scripts.
   nlohmann::json complaints();
 
  private:
@@ -45,7 +45,7 @@ class Browser {
   TemporaryFolder profile_;
   AppProcess driver_;
   std::optional<httplib::Client> client_;
-  std::string session_;  // the path
+  std::string session_;  // the path of the session
 };
 
 }  // namespace weft::testing

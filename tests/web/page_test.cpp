@@ -1,4 +1,4 @@
-/// The page of `weft inspect serve` in headless Chromium, on a job that runs. With
+/// Tests the page of `weft inspect serve` in headless Chromium, on a running job. With
 /// WEFT_SCREENSHOTS=FOLDER the job has 16 chips, and pictures of the page are written there.
 
 #include <gtest/gtest.h>
@@ -125,7 +125,7 @@ TEST_F(PageTest, ShowsTheJobOnOneScreen) {
   EXPECT_EQ(run("return byId('column').value"), "loss");
 }
 
-/// Nothing of the page is cut, or beside the screen, or too small to read.
+/// The script finds parts of the page that are cut, off the screen, or too small to read.
 const char* const kUnreadable = R"(
   const found = [];
   const room = document.documentElement.clientWidth;
@@ -188,7 +188,7 @@ TEST_F(PageTest, NothingComesFromOutside) {
   for (const auto& name : names) {
     EXPECT_TRUE(name.get<std::string>().starts_with(origin + "/")) << name;
   }
-  // Nor is the token in what the browser shows and keeps.
+  // The token isn't in what the browser shows and keeps, either.
   EXPECT_EQ(run("return location.href"), origin + "/");
 }
 
@@ -318,7 +318,7 @@ TEST_F(PageTest, AStoppedWorkerIsRed) {
   EXPECT_EQ(run("return " + row + ".querySelector('path').getAttribute('d') === SHAPES.bad"), true);
   wait_for(
       "byId('badge').dataset.state === 'stopped' && byId('why').textContent.startsWith('STOPPED')");
-  // Actors that wait for it are shown as waiting, and the banner cuts nothing.
+  // Actors that wait for this worker are shown as waiting, and the banner cuts off nothing.
   wait_for("document.querySelector('tr[data-actor=\"worker 0\"]').dataset.state === 'waiting'");
   EXPECT_EQ(run("show(); drawTimeline(); return 0"), 0);
   EXPECT_EQ(run(kUnreadable), Json::array());

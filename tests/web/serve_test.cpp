@@ -1,4 +1,4 @@
-/// What `weft inspect serve` answers, and whom.
+/// Tests what `weft inspect serve` answers, and to which clients.
 
 #include <gtest/gtest.h>
 #include <httplib.h>
@@ -211,7 +211,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  int status() const { return status_; }  ///< 0: there is no answer yet
+  int status() const { return status_; }  ///< 0 if there is no answer yet
   bool done() const { return done_; }
 
  private:
@@ -238,13 +238,14 @@ TEST_F(ServeTest, EventsShowAStoppedWorker) {
   wait_until([&] { return stopped.load(); });
 }
 
-/// A message without the state says that the server is there.
+/// A message without the state says that the server is alive.
 TEST_F(ServeTest, AStateIsSentOnceWhileItStays) {
   const Server server(job);
   board->worker(0).state(ActorState::idle);
   std::atomic<int> states{0}, messages{0};
   const Reader reader(server, [&](const nlohmann::json& message) {
-    // The first may be of before; why a job rests changes once it has rested for long enough.
+    // The first message may describe an earlier state; the reason why a job rests changes after it
+    // has rested for long enough.
     if (message.contains("state") && message["state"].at("why").at("verdict") == "well") ++states;
     EXPECT_TRUE(message.contains("at"));
     return ++messages < 8;

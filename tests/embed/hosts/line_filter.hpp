@@ -1,5 +1,6 @@
 #pragma once
-/// What a host calls of the plug-in: it knows nothing of weft.
+/// The function of the plug-in that a host calls; the host knows nothing of weft.
 
-/// What came of `steps` steps on `workers` workers; -1 and a line on stderr where it failed.
+/// Returns the result of `steps` steps on `workers` workers; if they fail, returns -1 and prints a
+/// line on stderr.
 using FitLine = double (*)(int steps, int workers);

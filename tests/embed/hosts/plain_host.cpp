@@ -1,6 +1,6 @@
-/// A program without weft that loads a plug-in: plain_host LIBRARY [REPLACEMENT]. With a
-/// replacement that file takes the library's place once it is loaded. As interposing_host it
-/// exports the anchor of a weft of another version.
+/// A program without weft that loads a plug-in: plain_host LIBRARY [REPLACEMENT]. If there is a
+/// replacement, this file takes the library's place after the library is loaded. Built as
+/// interposing_host, the program exports the anchor of another version of weft.
 
 #include <dlfcn.h>
 
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (argc > 2 && std::rename(argv[2], argv[1]) != 0) return 1;
-  // Two jobs at once, from threads that the plug-in has not made.
+  // Two jobs run at once, in threads that the plug-in hasn't made.
   double results[2] = {};
   std::jthread one([&] { results[0] = fit_line(7, 2); });
   std::jthread other([&] { results[1] = fit_line(9, 1); });

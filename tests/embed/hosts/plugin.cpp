@@ -1,4 +1,4 @@
-/// A shared library with jobs in it, whose host has never heard of weft.
+/// A shared library that runs jobs in a host that knows nothing of weft.
 
 #include <cstdio>
 #include <cstdlib>

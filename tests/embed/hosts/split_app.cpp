@@ -1,5 +1,6 @@
-/// An application that doesn't call weft::worker_main(): its workers are another program, which
-/// weft_add_worker() makes of the library with its loops. split_app [WORKER]: or that one.
+/// An application that doesn't call weft::worker_main(): its workers run another program, which
+/// weft_add_worker() builds from the library with its loops. Usage: split_app [WORKER], where
+/// WORKER replaces that program.
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 #pragma once
-/// The loops of split_app, in a static library.
+/// The loops of split_app, which are in a static library.
 
 #include <weft/weft.hpp>
 

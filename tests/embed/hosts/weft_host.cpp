@@ -1,4 +1,4 @@
-/// A program with weft and jobs of its own that loads a plug-in with a weft of its own.
+/// A program with weft and its own jobs that loads a plug-in with another copy of weft.
 
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the pictures beside it, by Pillow, and what torchvision makes of them.
+"""Writes the pictures in this folder with Pillow, and the pixels that torchvision computes from them.
 
 Needs Debian's python3-pil and python3-numpy. expected.npz has, for each picture, the pixels of
 Image.convert("RGB"), and sizes changed as torchvision's Resize and CenterCrop do, which call Pillow.
@@ -22,7 +22,7 @@ def path(name):
 
 
 def scene(width, height):
-    """Smooth gradients, an edge and a small bright square."""
+    """Returns smooth gradients, an edge and a small bright square."""
     y, x = np.mgrid[0:height, 0:width]
     pixels = np.stack(
         [255 * x / (width - 1), 255 * y / (height - 1), 127 + 120 * np.sin(9 * (x + y) / width)], -1)
@@ -39,7 +39,7 @@ def keep(name):
 
 
 def write_png(name, pixels, bits, interlaced):
-    """Colours of 8 or 16 bits; Pillow writes neither 16 nor interlaced ones (Adam7)."""
+    """Writes colours of 8 or 16 bits; Pillow writes neither 16 bits nor interlaced PNGs (Adam7)."""
     passes = [(0, 0, 1, 1)]
     if interlaced:
         passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
@@ -79,7 +79,7 @@ for name in ("rgb", "rgba", "gray", "gray_alpha", "one_bit", "palette", "interla
 for name in ("baseline", "progressive", "gray", "cmyk"):
     keep(name + ".jpg")
 
-# Each is 257 times one of 8 bits.
+# Each number is 257 times one of 8 bits.
 write_png("rgb16.png", np.asarray(small).astype(np.uint16) * 257, 16, False)
 expect("rgb16.png", small)
 expect("luma", small.convert("L"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes WebP, pictures with EXIF's orientation, and PNGs of 16 bits, by Pillow, and what it makes of them.
+"""Writes WebP, pictures with EXIF's orientation, and PNGs of 16 bits with Pillow, and their pixels.
 
 Needs PyPI's pillow and numpy. more.npz has, for each picture, the pixels of
 ImageOps.exif_transpose(image).convert("RGB"), or of gray ones of 16 bits the numbers as they are.
@@ -19,7 +19,7 @@ def path(name):
 
 
 def scene(width, height):
-    """Smooth gradients, and a square that is nowhere near the middle."""
+    """Returns smooth gradients, and a square far from the middle."""
     y, x = np.mgrid[0:height, 0:width]
     pixels = np.stack([255 * x / (width - 1), 255 * y / (height - 1), 0 * x + 90], -1)
     pixels[1 : height // 3, 2 : width // 4] = (250, 20, 60)

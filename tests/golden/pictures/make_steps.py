@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes steps.npz: what Pillow's functions, which torchvision calls, make of a picture.
+"""Writes steps.npz: the results of Pillow's functions, which torchvision calls, for a picture.
 
 Needs PyPI's pillow and numpy. Arrays are [1, 3, height, width].
 """
@@ -18,7 +18,7 @@ image = Image.fromarray(pixels.astype(np.uint8))
 
 
 def shifted(image, part):
-    """torchvision's adjust_hue() of a PIL image."""
+    """Does the same as torchvision's adjust_hue() for a PIL image."""
     hue, saturation, value = image.convert("HSV").split()
     numbers = np.array(hue, dtype=np.uint8)
     numbers = (numbers.astype(np.int32) + int(part * 255)) % 256

@@ -1,4 +1,4 @@
-"""Writes the files of torch.save() that are read by tests. Needs PyTorch (they were written by 2.15):
+"""Writes files with torch.save() for the tests. Needs PyTorch (the files were written with 2.15):
 build/peers/torch/bin/python tests/golden/pytorch/make.py
 """
 
@@ -11,7 +11,7 @@ FOLDER = pathlib.Path(__file__).parent
 
 
 def rising(count, dtype, factor=1.0):
-    """-factor, 0, factor, 2 * factor, ..."""
+    """Returns -factor, 0, factor, 2 * factor, ..."""
     return ((torch.arange(count, dtype=torch.float64) - 1) * factor).to(dtype)
 
 

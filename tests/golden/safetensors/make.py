@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the golden files of this folder, with Python's struct and json alone: what another program
-would write. In the order of the names, which is not the one of weft's own files: tensors lie at odd
+"""Writes the golden files of this folder with only Python's struct and json, as another program
+would. Tensors are in the order of their names, unlike in weft's own files, and so lie at odd
 offsets.
 
   kinds.safetensors: a tensor of each kind that weft holds or converts
@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 def bf16(number):
-    """The upper half of a float, rounded to nearest even."""
+    """Returns the upper half of a float, rounded to nearest even."""
     bits = struct.unpack("<I", struct.pack("<f", number))[0]
     return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
 
@@ -36,7 +36,7 @@ PACK = {
 
 
 def write(path, tensors, metadata=None):
-    """Tensors by name: dtype, shape, elements."""
+    """Writes tensors by name: dtype, shape, elements."""
     header, elements = {}, b""
     if metadata:
         header["__metadata__"] = metadata
@@ -51,7 +51,7 @@ def write(path, tensors, metadata=None):
 
 
 def rising(count, factor):
-    """-1 * factor, 0, factor, 2 * factor, ..."""
+    """Returns -1 * factor, 0, factor, 2 * factor, ..."""
     return [(i - 1) * factor for i in range(count)]
 
 

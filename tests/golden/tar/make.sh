@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the archives beside it, by GNU tar and Python's tarfile: three samples with a picture, a
-# number and an array, one of them under a name of more than 100 bytes, and files that are none.
+# Writes the archives in this folder with GNU tar and Python's tarfile. They have three samples with a
+# picture, a number and an array, one sample with a name of more than 100 bytes, and other files.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 here=$PWD

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tokenizers, and what Hugging Face's tokenizers makes of texts with them.
+"""Writes tokenizers, and the encodings of texts that Hugging Face's tokenizers computes with them.
 
     python3 make.py [FOLDER [TEXTS [TOKENIZER.json...]]]
 
 Needs PyPI's tokenizers. Each NAME.json is a tokenizer.json, trained here on a few sentences; each
 NAME.vectors.json is a list of texts with their encodings. Without FOLDER the golden files beside this
-script are written. With one, random texts are added, and tokenizers that others made:
+script are written. With FOLDER, random texts and the given TOKENIZER.json files are added:
 build/release/bin/unit_tokenizer reads the folder that WEFT_TOKENIZER_VECTORS names.
 """
 
@@ -68,7 +68,7 @@ PAIRS = [
 
 
 def random_text(rng):
-    """Words, letters of any script, marks, white space and emoji, in any mixture."""
+    """Returns words, letters of any script, marks, white space and emoji, in any mixture."""
     pools = [
         lambda: rng.choice("etaoin shrdlu cmfwyp vbgkqjxz"),
         lambda: rng.choice("ETAOIN SHRDLU'\"!?.,;:-_()[]{}<>/\\@#$%^&*+=|~`"),
@@ -92,7 +92,7 @@ def random_text(rng):
 
 
 def is_stable(c):
-    """Whether all Unicode tables since 2015 say the same of it: the tables of tokenizers differ."""
+    """Returns whether all Unicode tables since 2015 agree on it: the tables of tokenizers differ."""
     if 0xD800 <= ord(c) <= 0xDFFF:
         return False
     old = unicodedata.ucd_3_2_0.category(c)
@@ -207,7 +207,7 @@ def words():
 
 
 def pieces():
-    """BPE with a prefix within words, and cuts of all other kinds."""
+    """Makes BPE with a prefix within words, and with all other kinds of pre-tokenizers."""
     tokenizer = Tokenizer(models.BPE(unk_token="[UNK]", continuing_subword_prefix="##"))
     tokenizer.normalizer = normalizers.NFD()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

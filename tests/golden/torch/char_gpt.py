@@ -4,11 +4,11 @@
 Needs Debian's python3-torch and python3-numpy. Without --against it writes char_gpt.json, the
 losses of a small model that tests/examples/char_gpt_test.cpp expects:
   /usr/bin/python3 char_gpt.py
-With it, it compares with what `char_gpt --json FILE` has written, and fails where the last loss is
-off by more than 2 %:
+With --against it compares with what `char_gpt --json FILE` has written, and fails if the last loss
+differs by more than 2 %:
   char_gpt --json weft.json && /usr/bin/python3 char_gpt.py --against weft.json
-which takes torch a few minutes, and ten times that without OpenBLAS (libopenblas0).
-All options of the model are char_gpt's. Initial values and batches are computed here anew: Philox
+This takes torch a few minutes, and ten times as long without OpenBLAS (libopenblas0).
+All options of the model are char_gpt's. The script computes initial values and batches itself: Philox
 4x32-10 by counter (spmd/program/philox.hpp) and std::mt19937_64 from a std::seed_seq (text.cpp).
 """
 
@@ -30,7 +30,7 @@ SMALL = {"text": str(HERE.parents[2] / "LICENSE"), "layers": 2, "heads": 4, "siz
 
 
 def philox(seed, stream, counters):
-    """The words of the blocks with key `seed` and counters (counter, stream)."""
+    """Returns the words of the blocks with key `seed` and counters (counter, stream)."""
     low = np.uint64(0xFFFFFFFF)
     shift = np.uint64(32)
     counters = counters.astype(np.uint64)
@@ -46,7 +46,7 @@ def philox(seed, stream, counters):
 
 
 def random_words(seed, name, counters):
-    """The first word of the blocks whose stream is the name's hash."""
+    """Returns the first word of the blocks whose stream is the name's hash."""
     stream = 0xCBF29CE484222325
     for byte in name.encode():
         stream = (stream ^ byte) * 0x100000001B3 % 2**64
@@ -59,7 +59,7 @@ def uniform(seed, name, counters):
 
 
 def initial(seed, name, parameter):
-    """As the layers of spmd/nn/nn.cpp: embeddings normal, weights and biases uniform."""
+    """Initializes like the layers of spmd/nn/nn.cpp: embeddings normal, weights and biases uniform."""
     module, kind = name.split(".")[-2:]
     counters = np.arange(parameter.numel())
     if module in ("tokens", "positions"):
@@ -73,7 +73,7 @@ def initial(seed, name, parameter):
 
 
 def seed_words(words, count):
-    """std::seed_seq{words}.generate of `count` words, 623 or more."""
+    """Computes std::seed_seq{words}.generate of `count` words, 623 or more."""
     mask, size = 2**32 - 1, len(words)
     t = 11
     p = (count - t) // 2
@@ -97,7 +97,7 @@ def seed_words(words, count):
 
 
 def mersenne_twister(words, count):
-    """The first numbers of std::mt19937_64 from std::seed_seq{words}."""
+    """Returns the first numbers of std::mt19937_64 from std::seed_seq{words}."""
     assert count <= 156, f"{count} numbers: expected 156 or fewer, before which no state is reused"
     halves = seed_words(words, 624)
     state = [halves[2 * i] | halves[2 * i + 1] << 32 for i in range(312)]
@@ -163,7 +163,7 @@ class Gpt(nn.Module):
 
 
 def rate(step, o):
-    """weft::cosine_schedule."""
+    """Computes weft::cosine_schedule."""
     steps, warmup = o.steps + 1, o.steps // 20
     if step < warmup:
         return o.lr * (step + 1) / (warmup + 1)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes edges.json: samples as those of samples.py, of numbers at which functions change: NaN,
+"""Writes edges.json: samples in the form of samples.py, with numbers at which functions change: NaN,
 infinities, zeros of both signs, kinks, ties, the ends of integers, and means over many numbers of
 16 bits. See tests/unit/chips/cpu/edges_test.cpp and
 tests/unit/spmd/functions/samples_test.cpp.
 
-Elements that repeat with a period of one or two stand once."""
+Of elements that repeat with a period of one or two, only one period is written."""
 
 import json
 import math
@@ -35,7 +35,7 @@ def compact(entry):
 
 
 def edge(op, function, operands, args=None):
-    """With a weight of 1 and, for every other element, 2."""
+    """Adds a weight of 1, and of 2 for every other element."""
     entry = {"op": op, "args": args or {}, "view": ""}
     y = function(*operands)
     if y.is_floating_point():
@@ -72,7 +72,7 @@ def unary():
         for dtype in FLOATS:
             x = torch.tensor([*kinks, -2.0, 1.5], dtype=dtype)
             edge("clamp", lambda x, a=args: torch.clamp(x, **a), [x], args)
-    for exponent in (-1, 0, 0.5, 1, 2, 3, -0.5):  # torch's root of -infinity is NaN, C's power isn't
+    for exponent in (-1, 0, 0.5, 1, 2, 3, -0.5):  # torch's root of -infinity is NaN; C's pow isn't
         x = torch.tensor([x for x in kinks if x != -INF])
         edge("pow_number", lambda x, e=exponent: x ** e, [x], {"p": exponent})
 
@@ -182,7 +182,7 @@ def reductions():
 
 
 def many():
-    """Sums that 16 bits can't hold, and means that they can."""
+    """Adds sums that don't fit in 16 bits, and means that do."""
     sizes = ((torch.float16, 100000, 1.0), (torch.bfloat16, 600, 1.0), (torch.float16, 300, 300.0))
     for dtype, count, value in sizes:
         x = torch.full((count,), value, dtype=dtype)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the golden files of this folder: what torch computes for tests/support/torch_golden.hpp.
+"""Writes the golden files of this folder: torch's results for tests/support/torch_golden.hpp.
 
 Needs Debian's python3-torch and python3-numpy; run it as /usr/bin/python3 make.py. All is computed
 in float64, from numbers that float32 has exactly, and stored as float32 or int32, one safetensors
@@ -27,7 +27,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 def write(name, tensors, folder=HERE):
-    """The safetensors format: the header's size, the header as JSON, the elements."""
+    """Writes the safetensors format: the header's size, the header as JSON, the elements."""
     header, elements = {}, b""
     for key, tensor in tensors.items():
         array = np.asarray(tensor.detach() if torch.is_tensor(tensor) else tensor)
@@ -48,7 +48,7 @@ def write(name, tensors, folder=HERE):
 
 
 def rounded(tensor):
-    """To numbers that float32 has."""
+    """Rounds to numbers that float32 has."""
     return tensor.float().double()
 
 
@@ -85,7 +85,7 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = heads
         for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
-            # A bias of the keys has a gradient of 0 but for rounding, which Adam would scale up.
+            # The gradient of the keys' bias is only a rounding error, which Adam would scale up.
             self.add_module(name, nn.Linear(size, size, bias=name != "k_proj"))
 
     def forward(self, x):
@@ -135,13 +135,13 @@ class Gpt(nn.Module):
         return self.head(x) if hasattr(self, "head") else x @ self.wte.weight.T
 
 
-# As large an eps as 1e-4 shows where it is added, and keeps the rounding of a gradient near 0 from
-# becoming a step.
+# With an eps as large as 1e-4 the results show where it is added, and the rounding error of a
+# gradient near 0 doesn't become a step.
 ADAM = {"lr": 1e-2, "betas": (0.8, 0.99), "eps": 1e-4}
 
 
 def groups(model):
-    """Weights decay, and everything else learns faster."""
+    """Makes groups: weights decay, and all other parameters have a higher learning rate."""
     weights = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
     return [
@@ -166,7 +166,7 @@ OPTIMIZERS = {
 
 
 def train(name, make_model, batches, optimizers=OPTIMIZERS, folder=HERE):
-    """Each optimizer from the same parameters, on the same batches."""
+    """Trains with each optimizer from the same parameters, on the same batches."""
     torch.manual_seed(20)
     model = make_model()
     with torch.no_grad():
@@ -207,7 +207,7 @@ def tokens():
 
 
 class Cases:
-    """Adds what a function gives, and its gradients, to the tensors of a golden file."""
+    """Adds a function's result and its gradients to the tensors of a golden file."""
 
     def __init__(self):
         self.tensors = {}

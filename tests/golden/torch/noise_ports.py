@@ -20,14 +20,14 @@ HIDDEN, LATENT, NOISE = 128, 8, 16
 
 
 def rand(step, call, count):
-    """Call number `call` for uniform numbers in a step: spmd/functions/random.cpp."""
+    """Returns the uniform numbers of call `call` in a step, as spmd/functions/random.cpp does."""
     blocks = philox(SEED, call | step << 32, np.arange((count + 3) // 4))
     words = np.stack(blocks, 1).ravel()[:count] >> np.uint64(8)
     return words.astype(np.float64) * 2.0**-24
 
 
 def randn(step, rows, columns):
-    """A step's only call."""
+    """Returns the numbers of a step's only call."""
     radius = np.sqrt(-2 * np.log(1 - rand(step, 0, rows * columns)))
     angle = 2 * math.pi * rand(step, 1, rows * columns)
     return torch.from_numpy((radius * np.cos(angle)).reshape(rows, columns))
@@ -93,15 +93,15 @@ def train_gan(batches):
     net = Gan()
     begin(net)
     sides = [list(side.parameters()) for side in (net.discriminator, net.generator)]
-    # A larger rate makes a weight whose gradient is about 0 differ by more than the tolerance: Adam
-    # takes a whole step in either direction.
+    # With a larger rate, a weight whose gradient is about 0 would differ by more than the tolerance,
+    # because Adam takes a whole step in either direction.
     adams = [torch.optim.Adam(side, lr=1e-4, betas=(0.5, 0.999)) for side in sides]
     losses = []
     for step, real in enumerate(batches):
         fake = net.generator(randn(step, len(real), NOISE)).sigmoid()
         loss = (judged(net.discriminator(real), 1.0) +
                 judged(net.discriminator(fake.detach()), 0.0))
-        # Both gradients are of the parameters before the step.
+        # Both gradients are computed at the parameters before the step.
         grads = [torch.autograd.grad(loss, sides[0]),
                  torch.autograd.grad(judged(net.discriminator(fake), 1.0), sides[1])]
         for side, of_side, adam in zip(sides, grads, adams):

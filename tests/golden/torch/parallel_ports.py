@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Trains in torch what examples/pipeline and moe train, from the same parameters on the same
 batches, and writes parallel_ports.json, the losses that tests/examples/ports_test.cpp expects. Here
-nothing is parallel: all layers work one after the other, and every expert on every letter, of which
-only those that it has a place for count."""
+nothing is parallel: all layers run one after another, and every expert computes every letter, but
+only those letters count for which it has a place."""
 
 import json
 import math
@@ -38,7 +38,7 @@ def rms_norm(x, weight):
 
 
 class Pipeline(nn.Module):
-    """The weights of all layers lie along dim 0 of one parameter."""
+    """Puts the weights of all layers along dim 0 of one parameter."""
 
     def __init__(self, vocabulary):
         super().__init__()

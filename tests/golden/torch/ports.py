@@ -3,9 +3,9 @@
 the same parameters on the same batches, and writes ports.json, the losses that
 tests/examples/ports_test.cpp expects. See char_gpt.py, whose random numbers it uses.
 
-Of the ResNet's trainings only those can be compared for 100 steps in which no rounding carries a
-relu over its kink: with this seed, torch's own losses in float32 and float64 agree to 2e-6, with
-others to no more than 0.7."""
+A ResNet's training can be compared for 100 steps only if no rounding error carries a relu over its
+kink: with this seed, torch's own losses in float32 and float64 agree to 2e-6, with other seeds
+sometimes only to 0.7."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def uniform_values(name, p, bound):
 
 
 def initial(name, p, modules):
-    """As the layers of spmd/nn/ have it."""
+    """Initializes like the layers of spmd/nn/."""
     owner, kind = name.rpartition(".")[::2]
     module = modules[owner]
     counters = np.arange(p.numel())
@@ -52,7 +52,7 @@ def initial(name, p, modules):
 
 
 def begin(net, initial=initial):
-    """Parameters begin as those of weft's layers."""
+    """Gives parameters the initial values of weft's layers."""
     modules = dict(net.named_modules())
     with torch.no_grad():
         for name, p in net.named_parameters():
@@ -154,7 +154,7 @@ class LstmModel(nn.Module):
 
 
 def rope(x):
-    """The pairs of GPT-NeoX, as weft::rope."""
+    """Rotates the pairs of GPT-NeoX, like weft::rope."""
     half = x.shape[-1] // 2
     rates = 10000.0 ** (-torch.arange(half) / half)
     angles = torch.arange(x.shape[-2])[:, None] * rates
@@ -200,7 +200,7 @@ class Gpt(nn.Module):
 
 
 def cosine(step, lr, share):
-    """weft::cosine_schedule with warmup = steps / share."""
+    """Computes weft::cosine_schedule with warmup = steps / share."""
     steps, warmup = STEPS + 1, STEPS // share
     if step < warmup:
         return lr * (step + 1) / (warmup + 1)
@@ -230,7 +230,7 @@ def next_letter(net, ids, following):
 
 
 def train_on_text(make, optimizer_of, norm, rate, loss_of=next_letter, batch=BATCH, initial=initial):
-    """loss_of gives what is trained and what is reported."""
+    """`loss_of` returns the loss that is trained and the one that is reported."""
     text = (HERE.parents[2] / "LICENSE").read_bytes()
     letters = bytes(sorted(set(text), key=lambda letter: (letter + 128) % 256))  # as signed chars
     ids = torch.tensor([letters.index(letter) for letter in text])

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes samples.json: what torch gives for small inputs of every op, as its own OpInfo tests have
-them: shapes with 0 and 1, scalars, transposed and strided views, every dtype that torch and weft
+"""Writes samples.json: torch's results for small inputs of every op, like those of its own OpInfo
+tests: shapes with 0 and 1, scalars, transposed and strided views, every dtype that torch and weft
 both have. See tests/unit/spmd/functions/samples_test.cpp.
 
-One sample a line: op, arguments, operands, y, and, where y is floating, the weight of y in the sum
+One sample per line: op, arguments, operands, y, and, if y is floating, the weight of y in the sum
 that is differentiated, and the gradients. Operands and weights are multiples of 1/8, which every
-floating dtype has exactly. Needs torch 2.15: older ones lack functions of float16 on the CPU, and
-have other gradients at kinks."""
+floating dtype has exactly. Needs torch 2.15: older versions lack functions of float16 on the CPU,
+and have other gradients at kinks."""
 
 import itertools
 import json
@@ -18,7 +18,7 @@ import torch
 from torch.nn import functional as F
 
 INDICES = (torch.int32, torch.int64)
-# The dtypes of a pass over all parts, which use_dtypes() sets.
+# use_dtypes() sets the dtypes of a pass over all parts.
 FLOATS = INTEGERS = NUMBERS = ALL = ()
 PASSES = (((torch.float32, torch.float64, torch.bfloat16), INDICES, (torch.bool,)),
           ((torch.float16,), (torch.int8, torch.uint8), ()))
@@ -39,8 +39,8 @@ def use_dtypes(floats, integers, others):
 
 
 class Domain:
-    """Numbers first to last, in steps of 1/8; of integers, whole ones, which begin at 0 where the
-    dtype has no sign."""
+    """Returns numbers from first to last in steps of 1/8. Integers are whole numbers, which begin at
+    0 if the dtype has no sign."""
 
     def __init__(self, first=-3.0, last=3.0, distinct=False):
         self.first, self.last, self.distinct = first, last, distinct
@@ -81,7 +81,7 @@ def described(tensor):
 
 
 def view_of(kind, tensor):
-    """A view of this shape whose elements don't lie in order, and what it is a view of."""
+    """Returns a view of this shape whose elements aren't in order, and the viewed tensor."""
     if kind == "transposed":
         base = tensor.transpose(0, -1).contiguous()
         return base, lambda base: base.transpose(0, -1)
@@ -96,7 +96,7 @@ def sample(op, function, operands, args=None, view=None):
     try:
         fill(entry, function, operands, view)
     except (RuntimeError, IndexError, TypeError):
-        return  # torch doesn't take it
+        return  # torch refuses it
     if entry["y"]["dtype"]:
         samples.append(json.dumps(entry, separators=(",", ":")))
 
@@ -177,7 +177,7 @@ def choices():
         x = Domain().tensor(shape, dtype)
         for args in ({"min": -1, "max": 2}, {"min": 0}, {"max": 1}):
             if dtype == torch.uint8 and args.get("min", 0) < 0:
-                continue  # a number that it doesn't have
+                continue  # the dtype doesn't have this number
             sample("clamp", lambda x, a=args: torch.clamp(x, **a), [x], args)
         mask = Domain().tensor(shape, torch.bool)
         sample("masked_fill", lambda x, m: x.masked_fill(m, 2), [x, mask])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes layers.safetensors: torch's recurrent and convolution layers, as transformer.safetensors.
+"""Writes layers.safetensors: torch's recurrent and convolution layers, in the form of
+transformer.safetensors.
 The result of a recurrent layer is its output, h_n and c_n flattened, in one row.
 
 Needs what ../torch/make.py needs; run it as /usr/bin/python3 layers.py.
@@ -20,14 +21,14 @@ TIME, BATCH, FEATURES, SIZE = 6, 4, 3, 4
 
 
 def flat(result):
-    """Of output, h_n or (output, (h_n, c_n))."""
+    """Flattens output and h_n, or (output, (h_n, c_n))."""
     output, last = result
     last = last if isinstance(last, tuple) else (last,)
     return torch.cat([y.flatten() for y in (output, *last)])
 
 
 def recurrent_case(case, name, layer, inputs):
-    """As layer_case(), which doesn't reach the list of weights that torch's layers keep."""
+    """Does the same as layer_case(), which doesn't reach the list of weights of torch's layers."""
     layer.eval()
     parameters = {key: rounded(0.5 * torch.randn(p.shape)) for key, p in layer.named_parameters()}
 
@@ -55,7 +56,7 @@ def recurrent_cases(case):
 
 
 def convolution_cases(case):
-    # An operand "weight" would be taken for y's: see Cases.
+    # An operand "weight" would be confused with y's weight: see Cases.
     class Named(nn.Module):
         def __init__(self, layer):
             super().__init__()

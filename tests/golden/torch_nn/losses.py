@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes losses.safetensors: torch's losses with their options, as ops of ../torch/make.py.
+"""Writes losses.safetensors: torch's losses with their options, in the form of the ops of
+../torch/make.py.
 
-Needs what that needs; run it as /usr/bin/python3 losses.py.
+Needs what ../torch/make.py needs; run it as /usr/bin/python3 losses.py.
 """
 
 import pathlib

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes norms.safetensors and train_norms.safetensors: torch's normalization layers.
 
-Needs what ../torch/make.py needs; run it as /usr/bin/python3 norms.py. The first file is as ops of
-that folder. The second has x and labels (one entry per step), parameter.NAME and buffer.NAME as they
-are at first, and loss (per step), after.NAME and logits in evaluation after the last step.
+Needs what ../torch/make.py needs; run it as /usr/bin/python3 norms.py. The first file has the form of
+the ops of make.py. The second has x and labels (one entry per step), the initial parameter.NAME and
+buffer.NAME, and loss (per step), after.NAME and logits in evaluation after the last step.
 """
 
 import pathlib

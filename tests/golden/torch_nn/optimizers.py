@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes train_optimizers.safetensors, as train_MODEL of ../torch/make.py: the optimizers that are
-not there.
+"""Writes train_optimizers.safetensors in the form of train_MODEL of ../torch/make.py, for the
+optimizers that make.py doesn't have.
 
-Needs what that needs; run it as /usr/bin/python3 optimizers.py. Those that torch 1.13 has are its
-own. The others are written here after the papers, and after torch where it has them since.
+Needs what ../torch/make.py needs; run it as /usr/bin/python3 optimizers.py. Optimizers that torch
+1.13 has are torch's own. The others are written here from the papers, and from torch if a later
+version has them.
 """
 
 import math
@@ -39,7 +40,7 @@ def average(state, name, value, keep):
 
 
 def lion(p, g, state, t, o):
-    """X. Chen et al. (2023), algorithm 2."""
+    """Implements X. Chen et al. (2023), algorithm 2."""
     before = state.get("m", torch.zeros_like(p))
     direction = (o["beta1"] * before + (1 - o["beta1"]) * g).sign()
     average(state, "m", g, o["beta2"])
@@ -47,7 +48,7 @@ def lion(p, g, state, t, o):
 
 
 def lamb(p, g, state, t, o):
-    """Y. You et al. (2020), algorithm 2, with the identity as phi."""
+    """Implements Y. You et al. (2020), algorithm 2, with the identity as phi."""
     m = average(state, "m", g, o["beta1"]) / (1 - o["beta1"] ** t)
     v = average(state, "v", g * g, o["beta2"]) / (1 - o["beta2"] ** t)
     direction = m / (v.sqrt() + o["eps"]) + o["decay"] * p
@@ -55,7 +56,7 @@ def lamb(p, g, state, t, o):
 
 
 def adafactor(p, g, state, t, o):
-    """N. Shazeer, M. Stern (2018), with the numbers of torch.optim.Adafactor."""
+    """Implements N. Shazeer, M. Stern (2018), with the constants of torch.optim.Adafactor."""
     eps1, keep = 2.0**-23, 1 - t**-0.8
     squares = g * g
     if p.dim() > 1:
@@ -71,7 +72,7 @@ def adafactor(p, g, state, t, o):
 
 
 def muon(p, g, state, t, o):
-    """K. Jordan et al. (2024), with the numbers of torch.optim.Muon."""
+    """Implements K. Jordan et al. (2024), with the constants of torch.optim.Muon."""
     m = average(state, "m", g, o["momentum"])
     x = o["momentum"] * m + (1 - o["momentum"]) * g if o["nesterov"] else m
     is_tall = p.shape[0] > p.shape[1]
@@ -90,7 +91,7 @@ def muon(p, g, state, t, o):
 
 
 class Matrices(make.nn.Module):
-    """Muon takes no biases."""
+    """Has no biases, because Muon doesn't accept them."""
 
     def __init__(self):
         super().__init__()

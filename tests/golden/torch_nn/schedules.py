@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes schedules.safetensors: torch's learning rates of 20 steps by schedule, and the metrics that
-the plateau schedules are given.
+the plateau schedules get.
 
 Needs what ../torch/make.py needs; run it as /usr/bin/python3 schedules.py.
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes transformer.safetensors: torch's attention and transformer layers, as ops of
-../torch/make.py. Operands are the layer's parameters by their names, "x" and what it takes beside.
+"""Writes transformer.safetensors: torch's attention and transformer layers, in the form of the
+ops of ../torch/make.py. Operands are the layer's parameters by their names, "x" and its other inputs.
 
-Needs what that needs; run it as /usr/bin/python3 transformer.py.
+Needs what ../torch/make.py needs; run it as /usr/bin/python3 transformer.py.
 """
 
 import math
@@ -25,7 +25,7 @@ def causal(rows=LENGTH, columns=LENGTH):
 
 
 def layer_case(case, name, layer, call, inputs, index=None):
-    """`call(layer, *inputs, index)` with random parameters, whose gradients are in the file."""
+    """Runs `call(layer, *inputs, index)` with random parameters; the file has their gradients."""
     layer.eval()
     parameters = {key: rounded(0.5 * torch.randn(p.shape)) for key, p in layer.named_parameters()}
 

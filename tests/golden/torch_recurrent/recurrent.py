@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes recurrent.safetensors: torch.nn's recurrent layers, as ops of ../torch/make.py.
+"""Writes recurrent.safetensors: torch.nn's recurrent layers, in the form of the ops of
+../torch/make.py.
 
-Needs what that needs; run it as /usr/bin/python3 recurrent.py. y is all outputs, then the last h
-(and c), behind each other along time.
+Needs what ../torch/make.py needs; run it as /usr/bin/python3 recurrent.py. y has all outputs, then
+the last h (and c), one after another along time.
 """
 
 import pathlib

@@ -1,5 +1,5 @@
 #pragma once
-/// Whether a document is as schema/inspect/ says.
+/// Checks that a document follows its schema in schema/inspect/.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ inline const std::filesystem::path kSchemas =
 
 class JsonSchema {
  public:
-  /// "ps" of "weft.ps/1".
+  /// `name` is "ps" for "weft.ps/1".
   explicit JsonSchema(const std::string& name)
       : json_(nlohmann::json::parse(std::ifstream(kSchemas / (name + ".json")))) {
     valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(json_),
@@ -33,7 +33,7 @@ class JsonSchema {
     return valijson::Validator().validate(
         schema_, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
   }
-  /// "" or what the validator says.
+  /// Returns "" or the validator's message.
   std::string faults_of(const nlohmann::json& document) const {
     valijson::ValidationResults results;
     valijson::Validator().validate(schema_, valijson::adapters::NlohmannJsonAdapter(document),
@@ -51,7 +51,7 @@ class JsonSchema {
   valijson::Schema schema_;
 };
 
-/// Of all members of all objects in it.
+/// Finds all members of all objects in the document.
 inline void add_members(const nlohmann::json& json, const nlohmann::json::json_pointer& at,
                         std::vector<nlohmann::json::json_pointer>& found) {
   if (json.is_object()) {
@@ -68,8 +68,8 @@ inline nlohmann::json of_another_type(const nlohmann::json& value) {
   return value.is_object() || value.is_array() ? nlohmann::json("text") : nlohmann::json::object();
 }
 
-/// A document fits its schema; without any of its fields, or with one of another type, it doesn't.
-/// So no field is there that the schema doesn't know.
+/// Expects that a document fits its schema, and that it doesn't without one of its fields or with a
+/// field of another type. So the document has no field that the schema doesn't describe.
 inline void expect_described(const std::string& text) {
   const nlohmann::json document = nlohmann::json::parse(text);
   const std::string id = document.at("schema");

@@ -1,5 +1,5 @@
 #pragma once
-/// A job that is only said to be there: a snapshot of workers, their chips and processes.
+/// A job that exists only as a snapshot of workers, their chips and processes.
 
 #include <string>
 #include <utility>
@@ -9,8 +9,9 @@
 
 namespace weft::testing {
 
-/// On a mesh of (workers, chips) ("data", "model"); 100 s after the boot of its host. All is at
-/// rest: every chip idle since 41 s, every loop in its own code. Worker w has the pid 4711 + w.
+/// The job has a mesh of (workers, chips) ("data", "model"), 100 s after its host has booted.
+/// Everything is at rest: every chip has been idle for 41 s, and every loop is in its own code.
+/// Worker w has the pid 4711 + w.
 class MadeJob {
  public:
   static constexpr std::int64_t kSecond = 1'000'000'000;
@@ -53,7 +54,7 @@ class MadeJob {
   }
   Mesh mesh() const { return *snapshot.mesh(); }
 
-  /// The chip announces its next sync with the chips along the axes; it isn't through.
+  /// The chip announces its next sync with the chips along the axes, and hasn't left it.
   void enter(int chip_number, const std::vector<std::string>& axes, const std::string& name) {
     const Mesh grid = mesh();
     CollectiveCall call{.kind = CollectiveKind::all_reduce, .atoms = {}, .count = 1};
@@ -74,18 +75,18 @@ class MadeJob {
     row.in_collective = false;
     row.waiting_for = -1;
   }
-  /// All chips of these workers go through a collective along "data", and the others, too.
+  /// All chips go through a collective along "data".
   void pass(const std::string& name) {
     for (int c = 0; c < snapshot.header.num_chips; ++c) enter(c, {"data"}, name);
     for (int c = 0; c < snapshot.header.num_chips; ++c) leave(c);
   }
-  /// All chips but those of this worker are in a collective along "data".
+  /// All chips except those of this worker are in a collective along "data".
   void wait_for(int missing, const std::string& name) {
     for (int c = 0; c < snapshot.header.num_chips; ++c) {
       if (c / chips_ != missing) enter(c, {"data"}, name);
     }
   }
-  /// What the first thread of a worker's process is doing.
+  /// Sets what the first thread of a worker's process is doing.
   void look_at(int worker, std::vector<StackFrame> frames, FutexWait futex = {}) {
     const int pid = 4711 + worker;
     ThreadSight thread{.stack = {.tid = pid, .frames = std::move(frames)}, .futex = futex};

@@ -1,5 +1,5 @@
-/// The code of docs/porting.md. Each line of the page's right side is a piece of this file; a test
-/// looks for it. What needs no job is run.
+/// The code of docs/porting.md. Each line on the page's right side must occur in this file, and a
+/// test checks that. Code that needs no job is run.
 
 #include <array>
 #include <fstream>
@@ -243,12 +243,12 @@ TEST(PortingToChips, ExplicitSpmd) {
            psum(sum(own) + sum(other * cast(axis_index("data"), DType::f32)), "data");
   };
   const auto run = shard_map(f, mesh, P{"data"}, P{});
-  // 1, 2 on chip 0 and 3, 4 on chip 1, where 1 and 2 arrive.
+  // Chip 0 has 1, 2 and chip 1 has 3, 4; ppermute brings 1 and 2 to chip 1.
   EXPECT_EQ(run(to_device(std::vector<float>{1, 2, 3, 4}, {4})).to_vector(),
             (std::vector<float>{4 + 4 + 13, 6 + 6 + 13}));
 }
 
-/// The body of a loop, compiled only.
+/// The body of a loop, which is compiled but not run.
 [[maybe_unused]] void in_a_job(TrainContext& ctx, const DatasetPtr& dataset,
                                const std::vector<float>& part, const std::string& path) {
   Net net;
@@ -276,7 +276,7 @@ TEST(PortingToChips, ExplicitSpmd) {
   return Trainer(loop, {.scaling = {.num_workers = 4}}).fit();
 }
 
-// The page.
+// The following tests compare this file with the page.
 
 std::string text_of(const std::string& path) {
   std::ifstream file(std::string(WEFT_TEST_DIR) + "/../" + path);
@@ -284,7 +284,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Without space, which clang-format decides.
+/// Returns the text without spaces, which clang-format decides.
 std::string squeezed(const std::string& text) {
   std::string result;
   for (const char c : text) {

@@ -115,7 +115,7 @@ TEST_F(Export, WritesAnNpzOfAllTensors) {
   EXPECT_EQ(first, 1.0F);
 }
 
-/// Changes a checkpoint's manifest, which has no tensor's bytes.
+/// Changes a checkpoint's manifest; the bytes of tensors stay.
 void change_manifest(const std::string& checkpoint,
                      const std::function<void(CheckpointManifest&)>& change) {
   CheckpointManifest manifest = read_manifest(checkpoint);

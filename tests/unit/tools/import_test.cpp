@@ -38,7 +38,7 @@ class Import : public ::testing::Test {
     file.source(tensor, static_cast<DType>(of.dtype))->read({&target, 1});
     return bytes;
   }
-  /// Saved on a mesh, written for another program, and read from that again.
+  /// Saves a tree on a mesh, exports it for another program, imports it and expects the same tree.
   void expect_same_after(const std::string& format) const {
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       testing::Random random(seed);

@@ -17,7 +17,7 @@
 namespace weft::plan_test {
 namespace {
 
-/// What `weft plan ARGS` prints.
+/// Returns what `weft plan ARGS` prints.
 std::string output_of(const std::vector<std::string>& args) {
   CLI::App app;
   int code = 1;
@@ -66,7 +66,7 @@ TEST(PlanCommand, RefusesRatesThatNoChipHas) {
   }
 }
 
-/// Of what a person may name, a fifo would wait for a writer, and /dev/zero never ends.
+/// A fifo would wait for a writer, and /dev/zero never ends; a person may name either.
 TEST(PlanCommand, RefusesWhatIsNoPlainFile) {
   const std::string folder = ::testing::TempDir() + fmt::format("weft-plan-{}", ::getpid());
   std::filesystem::create_directory(folder);

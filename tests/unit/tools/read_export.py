@@ -1,4 +1,4 @@
-"""Reads what weft has written as other programs do: FORMAT PATH EXPECTED. EXPECTED is a JSON file,
+"""Reads files that weft has written as other programs do: FORMAT PATH EXPECTED. EXPECTED is a JSON file,
 {"NAME": {"dtype": ..., "shape": [...], "hex": "elements, row-major, little-endian"}, ...}; the
 dtypes are the format's. Prints each difference and fails, or prints nothing."""
 
@@ -9,7 +9,7 @@ import sys
 
 
 def read_safetensors(path):
-    """By the format's description alone."""
+    """Follows only the format's description."""
     file = path.read_bytes()
     (size,) = struct.unpack_from("<Q", file)
     header = json.loads(file[8:8 + size])

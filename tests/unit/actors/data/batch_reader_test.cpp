@@ -13,13 +13,14 @@ namespace {
 
 using testing::Numbered;
 
-/// A worker's chips and their memory: `shardings` of a batch of `rows` items, one for each field.
+/// A worker's chips and their memory. `shardings` has one entry for each field of a batch of `rows`
+/// items.
 struct Chips {
   Mesh mesh;
   std::vector<TensorType> types{};
   std::vector<Sharding> shardings{};
   std::vector<int> positions{};
-  std::vector<std::vector<std::vector<float>>> shards{};  // by field, chip
+  std::vector<std::vector<std::vector<float>>> shards{};  // by field and chip
 
   Chips(const Mesh& on, std::vector<int> chips, std::int64_t rows, const std::vector<Shape>& items,
         const std::vector<PartitionSpec>& specs)
@@ -60,8 +61,8 @@ struct Chips {
     }
     return memory;
   }
-  /// The element of a chip's shard at these indices of the global tensor; nothing if another chip
-  /// has it.
+  /// Returns the element of a chip's shard at these indices of the global tensor; nothing if
+  /// another chip has it.
   std::optional<float> at(std::size_t field, std::size_t chip,
                           const std::vector<std::int64_t>& index) const {
     const PlacedBox placed = shard_box(types[field].shape, shardings[field], mesh, positions[chip]);
@@ -152,7 +153,7 @@ TEST(BatchReader, RefusesARowWithoutItemWhereNobodyKnowsItsWeight) {
   testing::expect_error(Errc::invalid_argument, {"row 3", "pad_last"}, [&] { reader.finish(); });
 }
 
-/// Whatever thread fails first, the loop is told of the first row.
+/// The loop gets the error of the first row, whichever thread fails first.
 TEST(BatchReader, ThrowsTheFirstRowsExceptionAtItsBatch) {
   const Mesh mesh({1}, {"data"});
   for (int round = 0; round < 20; ++round) {

@@ -31,7 +31,7 @@ using testing::TemporaryFolder;
 using Bytes = std::vector<std::byte>;
 using Values = std::map<std::string, Bytes>;
 
-constexpr std::int64_t kRows = 12;  // divided by 1 to 4 chips
+constexpr std::int64_t kRows = 12;  // divisible by 1 to 4 chips
 
 struct Net : Module {
   explicit Net(double dropout) : drop{*this, "drop", dropout} {}
@@ -41,7 +41,7 @@ struct Net : Module {
   Tensor operator()(const Tensor& x) { return fc2(drop(tanh(fc1(x)))); }
 };
 
-/// The batch of a step.
+/// Returns the batch of a step.
 std::vector<float> batch(std::uint64_t step) {
   std::vector<float> numbers(kRows * 6);
   std::minstd_rand random(static_cast<unsigned>(step + 1));
@@ -184,12 +184,12 @@ TEST_F(Checkpoints, HoldTheStateOfTheirStepThoughTheTrainingGoesOn) {
   }
 }
 
-/// 1 MiB that each step replaces.
+/// A module with 1 MiB that each step replaces.
 struct Large : Module {
   Parameter weight = add_parameter("weight", std::vector<float>(std::size_t{1} << 18), {1 << 18});
 };
 
-/// Zeros, which are there as soon as the job's loop waits for a checkpoint.
+/// A source of zeros, which are available once the job's loop waits for a checkpoint.
 class ReadWhenSaving : public TensorSource {
  public:
   ReadWhenSaving(const std::string& job, std::shared_ptr<const std::atomic<bool>> is_over)
@@ -205,14 +205,14 @@ class ReadWhenSaving : public TensorSource {
   const std::shared_ptr<const std::atomic<bool>> is_over_;
 };
 
-/// There is room for the versions that the job needs, but not for one that a save holds besides.
+/// There is room for the versions that the job needs, but not for another one that a save holds.
 TEST_F(Checkpoints, ASaveThatTakesTooMuchMemoryIsWaitedFor) {
   for (const int versions : {1, 2}) {
     const std::size_t room = static_cast<std::size_t>(2 * versions + 1) << 19;
     ASSERT_EQ(::setenv("WEFT_ARENA_BYTES", std::to_string(2 * room).c_str(), 1), 0);
     RunConfig config = every(3);
     config.checkpoint.path = fmt::format("{}{}", path(), versions);
-    config.check_replicas_every = versions == 1 ? 0 : 1;  // keeps two
+    config.check_replicas_every = versions == 1 ? 0 : 1;  // 1 makes the job keep two versions
     std::string metrics;
     const auto loop = [&](TrainContext& ctx) {
       const auto is_over = std::make_shared<std::atomic<bool>>(false);
@@ -243,7 +243,7 @@ TEST_F(Checkpoints, ASaveThatTakesTooMuchMemoryIsWaitedFor) {
   ::unsetenv("WEFT_ARENA_BYTES");
 }
 
-/// Dropout and the batches depend on the step, AdamW has state of two dtypes.
+/// Dropout and the batches depend on the step; AdamW has state of two dtypes.
 TEST_F(Checkpoints, GoOnToTheBit) {
   Values straight;
   run({.seed = 11}, [&](TrainContext&) {
@@ -261,7 +261,7 @@ TEST_F(Checkpoints, GoOnToTheBit) {
       training.train_to(at);
       CheckpointManager().save_async(training.state(), {.user = {{"epoch", 7}}});
     });
-    config.seed = 99;  // the checkpoint's seed goes before it
+    config.seed = 99;  // the checkpoint's seed takes precedence
     run(config, [&](TrainContext& ctx) {
       EXPECT_EQ(ctx.step(), at);
       EXPECT_EQ(ctx.seed(), 11U);
@@ -290,7 +290,7 @@ TEST_F(Checkpoints, AreOfTheirStepBeforeTheFirstStepToo) {
   EXPECT_EQ(stored(checkpoint(4)).size(), 4U + 2 * 4 + 2);
 }
 
-/// No parameter was used by a step: all are on the host.
+/// No step has used a parameter: all of them are on the host.
 TEST_F(Checkpoints, HaveWhatIsOnTheHost) {
   Values initial;
   run(every(1), [&](TrainContext&) {
@@ -354,7 +354,7 @@ TEST_F(Checkpoints, OldOnesGo) {
       checkpoints.save_async(training.state(), {.metrics = {{"loss", losses[ctx.step()]}}});
     }
   });
-  // The best two, those of multiples of 4, the newest.
+  // The best two, multiples of 4, and the newest are kept.
   std::vector<std::uint64_t> steps;
   for (const CheckpointEntry& entry : list_checkpoints(path())) steps.push_back(entry.step);
   EXPECT_EQ(steps, (std::vector<std::uint64_t>{2, 4, 5, 8, 9}));
@@ -363,7 +363,7 @@ TEST_F(Checkpoints, OldOnesGo) {
   }
 }
 
-/// Straight, resumed, and for whoever looks from outside.
+/// The best is found in a straight run, in a resumed one, and from outside.
 TEST_F(Checkpoints, TheBestIsFoundByItsMetric) {
   RunConfig config = every(1);
   config.checkpoint.best_by = "loss";
@@ -460,7 +460,7 @@ TEST_F(Checkpoints, TheStepThatTheJobGoesOnFromIsNotDueAgain) {
   }
 }
 
-/// What the loop reads later is there, whatever is pruned meanwhile.
+/// The loop can still read it later, even if checkpoints are pruned meanwhile.
 TEST_F(Checkpoints, OneThatIsLoadedStaysUntilItIsRead) {
   RunConfig config = every(1);
   config.checkpoint.max_to_keep = 1;
@@ -500,7 +500,7 @@ TEST_F(Checkpoints, WhatAnEarlierJobLeftUnfinishedGoesAtTheStart) {
   run(every(1), [&](TrainContext&) { EXPECT_FALSE(fs::exists(path() + "/.tmp-000003-job-0")); });
 }
 
-/// A path with any name, and a slash at its end.
+/// The path has an arbitrary name, and a slash at its end.
 TEST_F(Checkpoints, AJobThatGoesOnFromAFolderOfAnyNameCountsItsReportedOnes) {
   run(every(3), [&](TrainContext&) {
     Training training;
@@ -537,7 +537,7 @@ TEST_F(Checkpoints, ANameInTheirWayIsAnError) {
   run(every(1), [&](TrainContext&) {
     Training training;
     CheckpointManager checkpoints;
-    // A file where the folder of the parts is to be made.
+    // A file is in the way of the folder of the parts.
     fs::remove_all(path());
     std::ofstream(path()) << "no folder";
     expect_error(Errc::io, {"step 0", "worker 0", path()},
@@ -639,7 +639,7 @@ TEST_F(Checkpoints, WithoutATensorOfTheProgramAreRefused) {
                  Errc::invalid_argument, {"fc1.weight", "f32[17,6]", "f32[16,6]"});
 }
 
-/// The newest that can be read.
+/// The job resumes from the newest checkpoint that can be read.
 TEST_F(Checkpoints, ThatAreDamagedArePassedOver) {
   run(every(1), [&](TrainContext& ctx) {
     Training training;

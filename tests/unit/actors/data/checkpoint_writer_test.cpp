@@ -22,9 +22,9 @@ using testing::TemporaryFolder;
 using testing::WatchedFiles;
 
 constexpr int kWorkers = 2;
-constexpr std::int64_t kElements = 1000;  // of each worker
+constexpr std::int64_t kElements = 1000;  // elements of each worker
 
-/// The trainer's part in saves.
+/// Does the trainer's part of saves.
 class Saves {
  public:
   Saves() {
@@ -185,8 +185,8 @@ void expect_nothing_unfinished(const std::string& folder, const std::string& whe
   }
 }
 
-/// Every call of either worker fails in turn, of the save and of the removal of the checkpoint
-/// before.
+/// Each call of either worker fails in turn, both in the save and in the removal of the previous
+/// checkpoint.
 TEST(CheckpointWriter, AFailedCallLeavesAWholeCheckpointAndNothingElse) {
   int points = 0;
   for (const Errc code : {Errc::io, Errc::no_space}) {
@@ -221,7 +221,7 @@ TEST(CheckpointWriter, AFailedCallLeavesAWholeCheckpointAndNothingElse) {
   EXPECT_GE(points, 50);
 }
 
-/// So that a disk isn't filled by what nobody will read.
+/// Otherwise data that cannot be read would fill the disk.
 TEST(CheckpointWriter, NothingIsLeftOfASaveThatFailed) {
   for (int victim = 0; victim < kWorkers; ++victim) {
     const TemporaryFolder folder;

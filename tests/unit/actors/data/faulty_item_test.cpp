@@ -1,4 +1,4 @@
-// The error about an index out of range names the item of the dataset that has it.
+// The error about an index out of range names the item of the dataset that contains it.
 
 #include <filesystem>
 #include <fstream>
@@ -29,7 +29,7 @@ DatasetPtr sequences() {
 
 class FaultyItem : public ::testing::Test {
  protected:
-  /// The error of a job that computes the loss of one batch after the other.
+  /// Returns the error of a job that computes the loss of one batch after another.
   std::string error_of(const DatasetPtr& dataset, const DeviceLoaderOptions& options,
                        const Loss& loss, const std::vector<std::int64_t>& mesh = {2},
                        const std::string& debug = "none") const {
@@ -123,7 +123,7 @@ TEST_F(FaultyItem, HasThePathOfItsFile) {
   const Loss loss = [](const Batch& batch) {
     return cross_entropy(full({1, 2}, 0.5), batch["label"]);
   };
-  // Item 4 of the files, and what it is in a part of two datasets behind each other.
+  // It is item 4 of the files, and another number in a part of two concatenated datasets.
   for (const DatasetPtr& dataset :
        {files, subset(concat({subset(files, 0, 2), subset(files, 2, 6)}), {0, 1, 4})}) {
     expect_words(error_of(dataset, {.batch_size = 1}, loss, {1}),

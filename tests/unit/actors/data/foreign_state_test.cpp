@@ -1,5 +1,5 @@
-/// Files of tensors that another program has written; tests/golden/safetensors/make.py describes
-/// them.
+/// Loads files of tensors that another program has written; tests/golden/safetensors/make.py
+/// describes them.
 
 #include <bit>
 #include <cstring>
@@ -23,7 +23,7 @@ using testing::expect_error;
 using testing::golden_path;
 using testing::TemporaryFolder;
 
-/// -factor, 0, factor, 2 * factor, ...
+/// Returns -factor, 0, factor, 2 * factor, ...
 template <typename T>
 std::vector<T> rising(std::size_t count, double factor) {
   std::vector<T> numbers(count);
@@ -41,7 +41,7 @@ std::vector<T> elements_of(const Parameter& parameter) {
   return elements;
 }
 
-/// Of numbers that bf16 has exactly: the upper halves of floats.
+/// Takes numbers that bf16 represents exactly, and returns the upper halves of the floats.
 std::vector<std::uint16_t> to_bf16(const std::vector<float>& numbers) {
   std::vector<std::uint16_t> halves;
   for (const float number : numbers) {
@@ -64,7 +64,8 @@ class ForeignState : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-/// In the order of the file. Some have another dtype, which the file's is converted to.
+/// Returns parameters in the order of the file. Some have another dtype, to which the file's is
+/// converted.
 std::vector<Parameter> state_of_all_kinds() {
   const std::vector<std::pair<const char*, TensorType>> types{
       {"bool", {DType::pred, {5}}},  {"bf16", {DType::bf16, {2, 3}}},
@@ -119,7 +120,7 @@ TEST_F(ForeignState, OfFewBitsIsLoadedAsItIs) {
   });
 }
 
-/// Each chip reads its rows or columns, at odd offsets of the file.
+/// Each chip reads its rows or columns, which begin at odd offsets of the file.
 TEST_F(ForeignState, OfSeveralFilesIsLoadedToTheChips) {
   run([&](TrainContext& ctx) {
     Module net;
@@ -128,7 +129,7 @@ TEST_F(ForeignState, OfSeveralFilesIsLoadedToTheChips) {
     mark_sharding(fc1.weight, *ctx.mesh(), {{"data"}, {"model"}});
     mark_sharding(fc2.weight, *ctx.mesh(), {{}, {"data", "model"}});
     load(net, golden_path("safetensors/split"), {.cast = true});
-    // fc1 gives 0.25 * (i - 1) where x is 0.
+    // fc1 gives 0.25 * (i - 1) because x is 0.
     const Tensor y = fc2(fc1(full({3, 6}, 0)));
     sync();
     EXPECT_EQ(y.to_vector(), (std::vector<float>{0, 7, 0, 7, 0, 7}));

@@ -1,4 +1,4 @@
-/// What a loop does with checkpoints and files in an object store.
+/// Tests what a loop does with checkpoints and files in an object store.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ class ObjectStoreLoop : public ::testing::Test {
       std::make_shared<testing::MemoryStorage>();
 };
 
-/// A vector of which each step adds 1 to each element.
+/// A vector; each step adds 1 to every element.
 struct Counting {
   Parameter sum = make_parameter("sum", std::vector<float>(8, 0.0F), {8});
   Counting() { mark_sharding(sum, *mesh(), {{"data"}}); }
@@ -131,7 +131,7 @@ TEST_F(ObjectStoreLoop, GoesOnOnAnotherMeshFromTheNewestAndFromAnyOther) {
   });
 }
 
-/// A save that fails is no checkpoint, and the next one is.
+/// A failed save leaves no checkpoint, but the next save does.
 TEST_F(ObjectStoreLoop, SurvivesAStoreThatIsAwayForAWhile) {
   const Result result = fit({.checkpoint = {.path = kFolder}}, [&](TrainContext&) {
     Counting counting;

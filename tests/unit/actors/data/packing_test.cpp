@@ -1,4 +1,4 @@
-/// Packed rows in a training: outputs, losses and gradients are those of each sequence alone.
+/// Packed rows in a training: outputs, losses and gradients equal those of each sequence alone.
 
 #include <weft/packing.hpp>
 
@@ -17,7 +17,7 @@ constexpr std::int64_t kWidth = 16;
 constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kRow = 16;
 
-/// A block of a language model, causal, with positions learned and rotated.
+/// A causal block of a language model, with learned and rotary positions.
 struct Net : Module {
   Embedding token{*this, "token", {.num_embeddings = kVocabulary, .embedding_dim = kWidth}};
   Embedding place{*this, "place", {.num_embeddings = kMost, .embedding_dim = kWidth}};
@@ -26,7 +26,7 @@ struct Net : Module {
   Linear v{*this, "v", {.in_features = kWidth, .out_features = kWidth}};
   Linear head{*this, "head", {.in_features = kWidth, .out_features = kVocabulary}};
 
-  /// Logits of [batch, length]; ids are undefined where each row is one sequence.
+  /// Returns logits for tokens of [batch, length]; `ids` is undefined if each row is one sequence.
   Tensor operator()(const Tensor& tokens, const Tensor& positions, const Tensor& ids) const {
     const Tensor x = token(tokens) + place(positions);
     const Tensor seen = attention(rope(split_heads(q(x), kHeads), 100, positions),
@@ -79,12 +79,12 @@ DatasetPtr dataset_of(const std::vector<Sequence>& sequences) {
 using Values = std::vector<std::vector<float>>;
 
 struct Computed {
-  std::map<int, std::vector<float>> logits;  ///< of each sequence, by its first occurrence
+  std::map<int, std::vector<float>> logits;  ///< logits of each sequence, by its first occurrence
   double loss = 0;
   Values gradients;
 };
 
-/// The sequence that stands in a row from `begin` on.
+/// Returns the sequence that stands in a row from `begin` on.
 int find(const std::vector<Sequence>& sequences, std::span<const std::int32_t> row,
          const std::map<int, std::vector<float>>& found) {
   for (int i = 0; i < std::ssize(sequences); ++i) {
@@ -107,7 +107,7 @@ class Packing : public ::testing::Test {
     ASSERT_TRUE(result.ok()) << result.error->message;
   }
 
-  /// All rows as one batch of a loader.
+  /// Computes all rows as one batch of a loader.
   static Computed packed(const std::vector<Sequence>& sequences,
                          const std::vector<std::int64_t>& mesh) {
     Computed computed;
@@ -156,7 +156,7 @@ class Packing : public ::testing::Test {
     }
   }
 
-  /// Each sequence by itself, on one chip.
+  /// Computes each sequence by itself, on one chip.
   static Computed alone(const std::vector<Sequence>& sequences) {
     Computed computed;
     run({1, 1}, [&] {
@@ -214,7 +214,7 @@ TEST_F(Packing, ChangesNoOutputLossOrGradientOnAnyMesh) {
   }
 }
 
-/// A query isn't changed by another segment, not even by a NaN there.
+/// Another segment doesn't change a query's result, not even if it contains a NaN.
 TEST_F(Packing, KeepsSegmentsApartWhateverTheyHave) {
   run({1, 1}, [] {
     const auto ids = to_device(std::vector<std::int32_t>{1, 1, 2, 2, 2, 0}, {1, 6});

@@ -1,5 +1,5 @@
-/// Jobs that end at a random step and go on from a checkpoint, beside a job that trains straight
-/// through. WEFT_TEST_SEED replays one of them.
+/// Jobs that end at a random step and continue from a checkpoint are compared with a job that
+/// trains straight through. WEFT_TEST_SEED replays one of them.
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ using testing::TemporaryFolder;
 using Values = std::map<std::string, std::vector<std::byte>>;
 
 constexpr std::int64_t kItems = 84;
-constexpr std::int64_t kBatch = 12;  // divided by 1 to 4 and 6 chips
+constexpr std::int64_t kBatch = 12;  // divisible by 1 to 4 and 6 chips
 constexpr std::int64_t kFeatures = 6;
 constexpr std::int64_t kClasses = 4;
 
@@ -38,7 +38,7 @@ struct Net : Module {
   Tensor operator()(const Tensor& x) { return fc2(drop(norm(tanh(fc1(x))))); }
 };
 
-/// Items that are scaled, shifted and in part left out at random each time that they are read.
+/// The items are randomly scaled, shifted and partly masked each time that they are read.
 DatasetPtr augmented() {
   std::minstd_rand random(7);
   std::vector<float> x(kItems * kFeatures);
@@ -58,10 +58,10 @@ DatasetPtr augmented() {
              {.keep = {"y"}});
 }
 
-/// What a training has come to.
+/// The results of a training.
 struct Trained {
   std::map<std::uint64_t, double> losses;  ///< by the step that ended
-  Values values;                           ///< of parameters and optimizer state, after the last
+  Values values;                           ///< parameters and optimizer state after the last step
 };
 
 class Resume : public ::testing::Test {
@@ -71,7 +71,7 @@ class Resume : public ::testing::Test {
     std::uint64_t end = 0;   ///< the last step
   };
 
-  /// Trains from the step at which the job begins, which has to be `first`.
+  /// Trains from the step at which the job begins, which must be `first`.
   Trained train(std::uint64_t first, const Stop& stop, const std::vector<std::int64_t>& mesh,
                 const RunConfig& config) const {
     Trained trained;
@@ -81,7 +81,7 @@ class Resume : public ::testing::Test {
     const auto loop = [&](TrainContext& ctx) {
       EXPECT_EQ(ctx.step(), first);
       Net net;
-      // Its usual eps makes of what rounding leaves of a gradient near 0 a whole update.
+      // With Adam's usual eps, the rounding error of a gradient near 0 would become a whole update.
       AdamW adam(net.parameters(), {.lr = 1e-2, .eps = 1e-3, .weight_decay = 0.1});
       mark_sharding(net.fc1.weight, *ctx.mesh(), {{"model"}, {}});
       fsdp(net, *ctx.mesh());
@@ -114,7 +114,7 @@ class Resume : public ::testing::Test {
     return trained;
   }
 
-  /// Trains on a mesh of 2x2 to a checkpoint of step `at`, and some steps more, which are lost.
+  /// Trains on a mesh of 2x2 to a checkpoint of step `at`, and for some more steps, which are lost.
   std::string save_at(std::uint64_t at, std::uint64_t more) const {
     const std::string path = fmt::format("{}/saved-{}-{}", folder_.path(), at, more);
     train(0, {.save = at, .end = at + more}, {2, 2},
@@ -142,7 +142,7 @@ TEST_F(Resume, AtARandomStepGivesTheBitsOfAStraightRun) {
   }
 }
 
-/// The greatest difference of two tensors, in parts of the greatest element.
+/// Returns the greatest difference of two tensors, relative to the greatest element.
 double relative_difference(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
   std::vector<float> left(a.size() / sizeof(float));
   std::vector<float> right(left.size());
@@ -175,13 +175,13 @@ TEST_F(Resume, OnAnotherMeshFollowsTheStraightRunFor100Steps) {
       EXPECT_NEAR(loss, expected, 1e-5 * expected) << "step " << step;
     }
     for (const auto& [name, bytes] : resumed.values) {
-      if (name.find("correction") != name.npos) continue;  // f64
+      if (name.find("correction") != name.npos) continue;  // corrections are in f64
       EXPECT_LE(relative_difference(bytes, straight.values.at(name)), 1e-5) << name;
     }
   }
 }
 
-/// Trains from a checkpoint of AdamW's with a head that it lacks, and Lion's state.
+/// Loads an AdamW checkpoint into a training that has a new head and Lion's state.
 TEST_F(Resume, PartiallyMakesWhatWasAddedAndKeepsTheStep) {
   const std::string path = save_at(3, 0);
   const auto stored = StateFile::open(path + "/checkpoint_000003");
@@ -229,7 +229,7 @@ TEST_F(Resume, PartiallyMakesWhatWasAddedAndKeepsTheStep) {
   }
 }
 
-/// Of every tensor in turn, at a random place.
+/// Flips a bit of every tensor in turn, at a random place.
 TEST_F(Resume, AFlippedBitIsRefusedWithTheNameOfItsTensor) {
   const std::string path = save_at(3, 0);
   const std::string checkpoint = path + "/checkpoint_000003";
@@ -279,7 +279,7 @@ TEST_F(Resume, AFlippedBitIsRefusedWithTheNameOfItsTensor) {
   EXPECT_FALSE(restore());
 }
 
-/// The warnings of jobs of this process, while it lives.
+/// Collects the warnings of this process's jobs while it lives.
 class Warnings {
  public:
   Warnings() {
@@ -322,7 +322,7 @@ class InOrder : public Stream {
   const DatasetPtr source_;
 };
 
-/// A loader that continues in another order than that of the checkpoint says so, once.
+/// A loader that continues in another order than the checkpoint's says so once.
 TEST_F(Resume, AnotherOrderOfItemsIsSaidOnce) {
   const auto train = [&](const DatasetPtr& data, const DeviceLoaderOptions& order,
                          const std::string& saved, bool resumes) {
@@ -356,7 +356,7 @@ TEST_F(Resume, AnotherOrderOfItemsIsSaidOnce) {
     std::string what;
     DeviceLoaderOptions before;
     DeviceLoaderOptions after;
-    std::vector<std::string> words;  ///< of the one warning; none: there is no warning
+    std::vector<std::string> words;  ///< words of the one warning; empty if there is none
     DatasetPtr data_before = augmented();
     DatasetPtr data_after = data_before;
   };

@@ -1,4 +1,4 @@
-// Ops of the program's own on the chips of a job.
+// Tests the program's own ops on the chips of a job.
 
 #include <weft/weft.hpp>
 
@@ -15,7 +15,7 @@
 namespace weft::custom_op_fit_test {
 namespace {
 
-// The example of docs/training.md.
+// This is the example in docs/training.md.
 const CustomOp kSoftClip{.name = "soft_clip",
                          .sharding_rule = "b s, s -> b s",
                          .kernel =
@@ -33,7 +33,7 @@ const CustomOp kSoftClip{.name = "soft_clip",
                            return {v.cotangent * (1.0 - ratio * ratio), {}};
                          }};
 
-/// Rows as they are, and the elements that the kernel has seen on all chips.
+/// Returns rows unchanged, and counts the elements that the kernel has seen on all chips.
 std::atomic<std::int64_t> seen{0};
 const CustomOp kLook{
     .name = "look",
@@ -66,7 +66,7 @@ struct Trained {
   std::vector<double> losses;
 };
 
-/// A loop over x[8,6] w[6,5]: 5 columns that neither axis divides.
+/// Trains with x[8,6] w[6,5]; neither axis divides the 5 columns.
 Trained train(TrainContext& ctx, bool custom, const PartitionSpec& spec, bool shards_data) {
   std::vector<float> elements(48);
   for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -114,7 +114,8 @@ TEST_F(CustomOpFit, TrainsAsOrdinaryOpsDo) {
   }
 }
 
-/// Nothing more than there is: a cut factor in parts, a padded one as it was before.
+/// A chip gets its part of a factor that is cut, and the existing elements of a factor that is
+/// padded.
 TEST_F(CustomOpFit, GivesEachChipItsShard) {
   const auto look = [&](const Shape& shape, const PartitionSpec& spec) {
     seen = 0;

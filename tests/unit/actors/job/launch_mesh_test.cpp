@@ -9,7 +9,7 @@
 namespace weft::launch_mesh_test {
 namespace {
 
-/// What becomes of a mesh that the program asks for.
+/// Returns the program's mesh after WEFT_LAUNCH_MESH, which has this value, is applied.
 SpmdConfig applied(const char* variable) {
   ::setenv("WEFT_LAUNCH_MESH", variable, 1);
   SpmdConfig spmd{.mesh_shape = {3}, .axis_names = {"rows"}, .data_parallel_size = 3};

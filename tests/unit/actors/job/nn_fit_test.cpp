@@ -1,5 +1,5 @@
-/// Layers, optimizers and the state beside them on real chips: what the interpreter computes, and
-/// goes on from a file.
+/// Layers, optimizers and the state beside them on real chips compute what the interpreter
+/// computes, and continue from a file.
 
 #include <weft/weft.hpp>
 
@@ -61,10 +61,10 @@ struct Trained {
 };
 
 struct Files {
-  std::string load, save;  // none if empty
+  std::string load, save;  // empty: no file
 };
 
-/// Steps `begin` to `end`, each with another batch; gradients are accumulated over two.
+/// Runs the steps `begin` to `end`, each with another batch; gradients are accumulated over two.
 Trained train(const MakeOptimizer& make, const Mesh* mesh, int begin, int end,
               const Files& files = {}) {
   Net net;
@@ -142,7 +142,7 @@ TEST_P(NnFit, GoesOnFromAFileAsIfItHadNotEnded) {
   const std::string path = folder_.path() + "/state.safetensors";
   run([&](const Mesh* mesh) {
     const Trained straight = train(make(), mesh, 0, 6);
-    // Between two updates: what is accumulated goes on, too.
+    // The save lies between two updates: accumulated gradients continue, too.
     train(make(), mesh, 0, 3, {.load = "", .save = path});
     const Trained resumed = train(make(), mesh, 3, 6, {.load = path, .save = ""});
     EXPECT_EQ(resumed.state, straight.state);

@@ -1,4 +1,4 @@
-/// Training on real chips against torch: see tests/golden/torch/make.py.
+/// Compares training on real chips with torch: see tests/golden/torch/make.py.
 
 #include <weft/weft.hpp>
 

@@ -1,4 +1,4 @@
-/// Rows A3 to A15, C11 to C13 and L of the feature table: every contradiction is found before
+/// Tests rows A3 to A15, C11 to C13 and L of the feature table: every contradiction is found before
 /// anything starts, and its message names the field, the value and the remedy.
 #include "actors/job/validate.hpp"
 

@@ -30,7 +30,8 @@ constexpr DoorLimits kPatient{.patience = hours(1), .patience_when_full = hours(
 
 std::string socket_path() { return fmt::format("/tmp/weft-door-{}", ::getpid()); }
 
-/// The other side of a connection. Every wait of it ends with an answer or with the test's time.
+/// The other side of a connection. Each of its waits ends with an answer or with the test's time
+/// limit.
 class Client {
  public:
   Client() : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
@@ -130,7 +131,7 @@ TEST_F(DoorTest, EveryPreambleThatIsCutShortIsRefused) {
   for (std::size_t bytes = 0; bytes < kPreambleBytes; ++bytes) {
     Client(preamble().substr(0, bytes)).hang_up();
   }
-  Client worker(preamble());  // accepted after all of them
+  Client worker(preamble());  // it is accepted after all the refused ones
   ::close(wait_for_proven(door));
   door.close();
   EXPECT_EQ(count(door, Refusal::closed_early), kPreambleBytes);
@@ -147,7 +148,7 @@ TEST_F(DoorTest, SilenceHasAnEndAndKeepsNobodyOut) {
   EXPECT_EQ(count(door, Refusal::late), 2U);
 }
 
-/// A worker comes through although more are silent than may be.
+/// A worker gets in although the number of silent clients exceeds the limit.
 TEST_F(DoorTest, ACrowdMakesRoom) {
   Door door(socket_path(), kToken,
             {.unproven_count_max = 2, .patience = hours(1), .patience_when_full = milliseconds(1)});
@@ -213,7 +214,7 @@ TEST_F(DoorTest, ClosingEndsWhatWaits) {
   door.close();
   door.close();
   silent.wait_until_closed();
-  worker.wait_until_closed();  // nobody took it
+  worker.wait_until_closed();  // no caller has taken it
   EXPECT_EQ(door.take(), -1);
 }
 

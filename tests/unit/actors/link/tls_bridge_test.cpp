@@ -31,7 +31,7 @@ std::string random_bytes(std::size_t count, unsigned seed) {
   return bytes;
 }
 
-/// A blocking descriptor of the test's.
+/// A blocking file descriptor that the test owns.
 class End {
  public:
   explicit End(int fd) : fd_(fd) {}
@@ -79,7 +79,7 @@ class TlsBridgeTest : public ::testing::Test {
     End there;
   };
 
-  /// Two that have shaken hands over a socket pair.
+  /// Returns two sessions that have shaken hands over a socket pair.
   Sessions sessions() {
     int fds[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) std::abort();
@@ -92,7 +92,7 @@ class TlsBridgeTest : public ::testing::Test {
     }
     return made;
   }
-  /// The plain ends of a connection that both bridges carry.
+  /// Returns the plain ends of a connection that both bridges carry.
   Ends connect() {
     Sessions made = sessions();
     return {End(here_.add(std::move(made.server))), End(there_.add(std::move(made.client)))};
@@ -154,7 +154,7 @@ TEST_F(TlsBridgeTest, ThePlainEndsCloseWithTheConnection) {
   Sessions lost = sessions();
   const End loser(here_.add(std::move(lost.server)));
   {
-    const TlsSession dies = std::move(lost.client);  // without a word
+    const TlsSession dies = std::move(lost.client);  // without a closing message
   }
   EXPECT_EQ(loser.hear_all(), "");
 
@@ -165,7 +165,8 @@ TEST_F(TlsBridgeTest, ThePlainEndsCloseWithTheConnection) {
   EXPECT_EQ(victim.hear_all(), "");
 }
 
-/// More than the bridge and a plain end hold, less than they and a socket pair of TLS do.
+/// Returns a size that exceeds the buffers of a bridge and a plain end, but not these plus a socket
+/// pair of TLS.
 std::size_t more_than_room(int fd) {
   int buffer = 0;
   socklen_t size = sizeof buffer;
@@ -173,7 +174,7 @@ std::size_t more_than_room(int fd) {
   return static_cast<std::size_t>(buffer) + 2 * kBridgeBytes + (std::size_t{16} << 10);
 }
 
-/// The other side has said its last and is gone, before it could be told something.
+/// The other side has sent its last bytes and closed before it could be sent anything.
 TEST_F(TlsBridgeTest, WhatCameBeforeALossIsNotLostWithIt) {
   Sessions dying = sessions();
   const End survivor(here_.add(std::move(dying.server)));
@@ -206,32 +207,32 @@ TEST_F(TlsBridgeTest, WhoDoesNotReadHoldsNobodyElseUp) {
 
 TEST_F(TlsBridgeTest, SleepsWhereNothingCanMove) {
   const Ends ends = connect();
-  // Full: nobody reads.
+  // A connection that is full because its peer doesn't read.
   Sessions full = sessions();
   const End writer(here_.add(std::move(full.server)));
   std::jthread blocked([&] { writer.say(random_bytes(kMany, 7)); });
-  // Closed at the plain end, and the other side doesn't answer to that.
+  // A connection that is closed at its plain end, and whose other side doesn't answer.
   Sessions unanswered = sessions();
   End closed(here_.add(std::move(unanswered.server)));
   closed.hang_up();
-  // Ended by the other side, while the plain end stays.
+  // A connection that the other side has ended, while its plain end stays open.
   Sessions ended = sessions();
   const End stays(here_.add(std::move(ended.server)));
   EXPECT_EQ(ended.client.end_writing(), TlsProgress::done);
   EXPECT_EQ(stays.hear_all(), "");
-  // Both said their end, and the first of them is lost before it hears so.
+  // A connection that both sides have ended; the first side is lost before it learns of it.
   Sessions crossed = sessions();
   End crosses(here_.add(std::move(crossed.server)));
   EXPECT_EQ(crossed.client.end_writing(), TlsProgress::done);
   EXPECT_EQ(crosses.hear_all(), "");
   { const TlsSession dies = std::move(crossed.client); }
   crosses.hang_up();
-  // Bytes that nobody reads at the plain end.
+  // A connection with bytes that nobody reads at the plain end.
   Sessions unread = sessions();
   const End deaf(here_.add(std::move(unread.server)));
   std::size_t count = 0;
   EXPECT_EQ(unread.client.write(std::string(1000, 'x'), count), TlsProgress::done);
-  // It asks for other keys, on and on, and there is no room for the answer.
+  // A connection whose peer asks for new keys repeatedly, without room for the answers.
   testing::KeyUpdater asks(server_, client_);
   while (::send(asks.server().fd(), "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1) {
   }
@@ -245,12 +246,12 @@ TEST_F(TlsBridgeTest, SleepsWhereNothingCanMove) {
     ends.here.say("pong");
     EXPECT_EQ(ends.there.hear(4), "pong");
   };
-  for (int i = 0; i < kPings; ++i) ping();  // what has to settle does
+  for (int i = 0; i < kPings; ++i) ping();  // gives all connections time to settle
   const std::uint64_t before = here_.wakes();
   for (int i = 0; i < kPings; ++i) ping();
   EXPECT_LT(here_.wakes() - before, 10U * kPings);
 
-  // So that the writer comes to its end.
+  // The writer can end only after its bytes are read.
   char sink[1 << 14];
   for (std::size_t heard = 0; heard < kMany; heard += count) {
     if (full.client.read(sink, count) == TlsProgress::done) continue;

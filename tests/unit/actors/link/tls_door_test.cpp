@@ -40,7 +40,7 @@ std::string preamble(std::string_view token = kToken) {
 
 class TlsDoorTest : public ::testing::Test {
  protected:
-  TlsDoorTest() { ::signal(SIGPIPE, SIG_IGN); }  // OpenSSL's own sockets in answer_to()
+  TlsDoorTest() { ::signal(SIGPIPE, SIG_IGN); }  // answer_to() uses OpenSSL's own sockets
   ~TlsDoorTest() override { fs::remove_all(folder); }
 
   void open(const DoorLimits& limits = kPatient) {
@@ -57,11 +57,11 @@ class TlsDoorTest : public ::testing::Test {
     for (const auto refused : door->refused()) all += refused;
     return all;
   }
-  /// Until the door has refused so many.
+  /// Waits until the door has refused so many connections.
   void wait_for_refusals(std::uint64_t expected) const {
     while (count() < expected) std::this_thread::yield();
   }
-  /// Says a word to the next that comes in.
+  /// Sends a word to the next connection that is accepted.
   std::jthread greet() {
     return std::jthread([this] {
       pollfd wait{.fd = door->fd(), .events = POLLIN, .revents = 0};
@@ -155,7 +155,8 @@ TEST_F(TlsDoorTest, SilenceHasAnEnd) {
   EXPECT_EQ(count(Refusal::late), 1U);
 }
 
-/// As many as a listening socket's queue takes, none of which says a whole word of TLS.
+/// Fills the queue of a listening socket with connections, none of which sends a complete TLS
+/// message.
 TEST_F(TlsDoorTest, ACrowdThatFillsTheQueueKeepsNobodyOut) {
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
@@ -201,7 +202,7 @@ void expect_notices_a_dead_host(int fd) {
   EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 60'000);
 }
 
-/// The other end, which this process has too, of a connection.
+/// Returns the other end of a connection; this process has both ends.
 int other_end(int fd) {
   sockaddr_in own{};
   socklen_t size = sizeof own;

@@ -12,7 +12,7 @@
 
 #include "inspect/process/stack.hpp"
 
-/// Outside of weft's namespace, whose calls aren't the user's.
+/// These functions are outside weft's namespace, because weft's own calls aren't the user's.
 namespace throwers {
 
 int line = 0;
@@ -84,7 +84,7 @@ class ThrowPlaces : public ::testing::Test {
     const auto here = reinterpret_cast<std::uintptr_t>(&throwers::throw_error) + 1;
     if (name_calls({{here}}).empty()) GTEST_SKIP() << "there is no libdw";
   }
-  /// Clang 16's lines aren't found by libdw.
+  /// libdw doesn't find the lines of code that clang 16 has compiled.
   static void expect_at(const std::string& place, const std::string& function) {
     EXPECT_EQ(place.find("throwers::" + function), 0U) << place;
 #ifndef __clang__
@@ -122,7 +122,7 @@ TEST(ThrowPlace, IsUnknownWhereNobodyKeepsThrows) {
   EXPECT_EQ(place_of(throwers::throw_error), "");
 }
 
-/// It lies where others lay that were thrown.
+/// The exception lies in memory in which thrown exceptions were before.
 TEST(ThrowPlace, IsUnknownOfAnExceptionThatWasNeverThrown) {
   const ThrowsKept kept;
   for (int i = 0; i < 100; ++i) {

@@ -22,7 +22,7 @@ class PlanStoreTest : public ::testing::Test {
   ~PlanStoreTest() override { fs::remove_all(folder); }
 
   std::shared_ptr<const Plan> load() const { return store.load(fingerprint(program), program); }
-  /// The one that there is.
+  /// Returns the only file.
   fs::path file() const { return fs::directory_iterator(folder)->path(); }
 
   std::string folder = ::testing::TempDir() + fmt::format("weft-plans-{}", ::getpid());
@@ -42,7 +42,7 @@ TEST_F(PlanStoreTest, HasWhatItKept) {
   EXPECT_EQ(load()->program.num_ops(), compile(program, mesh).program.num_ops());
 }
 
-/// All workers read the folder, and none may wait there.
+/// All workers read the folder, and none of them may block there.
 TEST_F(PlanStoreTest, HasNoneWhereThereIsNoPlainFile) {
   store.keep(fingerprint(program), compile(program, mesh));
   const fs::path path = file();

@@ -9,7 +9,8 @@
 namespace weft::unused_axes_test {
 namespace {
 
-/// What is said of a step `w += sum(x, 0)` whose data and parameter are cut as these specs say.
+/// Returns the hint for a step `w += sum(x, 0)` whose data and parameter are cut as these specs
+/// say.
 std::optional<std::string> hint(const Mesh& mesh, const std::string& data, const std::string& param,
                                 const char* update = "updates 1") {
   const std::string text = fmt::format(R"(program(%0: f32[8,4] data "x" {},
@@ -44,7 +45,7 @@ TEST(UnusedAxes, AreThoseThatNeitherDataNorParametersAreCutAlong) {
   EXPECT_FALSE(hint(Mesh({4, 1}, {"data", "model"}), R"([{"data"}, {}])", "[{}]"));
 }
 
-/// Evaluation after training says nothing of how the training is cut.
+/// Evaluation after training shows nothing about how the training is cut.
 TEST(UnusedAxes, AreNotLookedForWhereNothingIsCutOrUpdated) {
   EXPECT_FALSE(hint(kDefault, "[{}, {}]", "[{}]"));
   EXPECT_FALSE(hint(kDefault, R"([{"data"}, {}])", "[{}]", ""));

@@ -152,7 +152,7 @@ class Versions : public ::testing::Test {
     return std::make_shared<ArenaBuffer>(TensorType{DType::f32, {16}}, Sharding::closed(), pool,
                                          BlockKind::state, pool->allocate_state(64), 64);
   }
-  /// What a run in `step` writes the next version to.
+  /// Returns the version that a run in `step` writes.
   Version update(const Version& now, std::uint64_t step, const ChipSet& overwriters = {}) {
     pool->begin_step(step);
     Version next = now->take_before(step, overwriters);
@@ -210,7 +210,7 @@ TEST_F(Versions, TheirBlocksAreFreeOnceTheLastIsDropped) {
   EXPECT_EQ(again, taken);
 }
 
-/// Chip 1 writes over what it has, chip 0 keeps it.
+/// Chip 1 overwrites its version, chip 0 keeps it.
 class VersionsOfTwoChips : public Versions {
  protected:
   const ChipSet one{false, true};
@@ -231,7 +231,8 @@ TEST_F(VersionsOfTwoChips, WhoWritesOverItStaysWhereItIs) {
   EXPECT_FALSE(now->may_overwrite({true, false})) << "they have it in different blocks";
 }
 
-/// Nor is the block that it stays in the host's before its last run has ended.
+/// The host doesn't get the version's block before the last run that uses the block has ended, even
+/// if a chip overwrites the version.
 TEST_F(VersionsOfTwoChips, RunsUseWhatIsWrittenOverToo) {
   Version now = version();
   const std::uint64_t even = now->block_offset();
@@ -244,8 +245,8 @@ TEST_F(VersionsOfTwoChips, RunsUseWhatIsWrittenOverToo) {
   EXPECT_EQ(pool->allocate_state_for_host(64, 9, 7), even);
 }
 
-/// On no chip is anything written to where it has what a handle refers to, another tensor, or what
-/// the step began with and the chip keeps.
+/// No chip's write goes to memory that holds a handle's tensor, another tensor, or the version with
+/// which the step began if the chip keeps it.
 TEST_F(VersionsOfTwoChips, NothingIsWrittenOverThatIsStillNeeded) {
   using Places = std::array<std::uint64_t, 2>;
   const auto places_of = [](const Version& of) { return Places{of->offset(0), of->offset(1)}; };
@@ -329,7 +330,7 @@ TEST(BufferPool, NeverGivesOutWhatIsTaken) {
   }
 }
 
-/// Every box of a 3-d tensor, and those that reach beyond it, against indexing by hand.
+/// Compares every box of a 3-d tensor, and boxes that reach beyond it, with indexing by hand.
 TEST(ShardCopy, CutsEveryBox) {
   const TensorType type{DType::i32, {3, 4, 5}};
   std::vector<std::int32_t> global(60);

@@ -5,7 +5,7 @@
 namespace weft::data_check_test {
 namespace {
 
-/// Of one batch, x and labels.
+/// Returns the hashes of one batch with x and labels.
 DataHashes hashes(int worker, std::uint64_t x, std::uint64_t labels, std::uint64_t run = 4) {
   return {.worker = worker,
           .step = 3,

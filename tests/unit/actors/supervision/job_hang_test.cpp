@@ -1,4 +1,4 @@
-/// JobState where workers hang.
+/// Tests JobState when workers hang.
 
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST(JobHang, OfAThreadOfTheTrainersProcessKillsNothing) {
   EXPECT_EQ(words(job.hung(stopped({0}), "nobody moves", 7)), "cancel");
 }
 
-/// An error of its own says more than the board does.
+/// An error of the worker's own is more specific than the board.
 TEST(JobHang, TheAwaitedWorkerIsToBlameForATimeoutOnly) {
   for (const Errc error : {Errc::timeout, Errc::loop_failed}) {
     JobState job = running();

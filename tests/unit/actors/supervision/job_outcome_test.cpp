@@ -18,7 +18,7 @@ const Failure kCancelled{.code = Errc::cancelled, .message = "cancelled"};
 const Failure kDiskFull{.code = Errc::io, .message = "disk full"};
 const Failure kKilled{.code = Errc::peer_lost, .message = "worker 1 was killed"};
 
-/// "kill, drop output".
+/// Prints actions as "kill, drop output".
 std::string words(const JobOutcome::Actions& actions) {
   std::string text;
   for (const auto& action : actions) {
@@ -72,7 +72,7 @@ TEST_F(JobOutcomeTest, ASignalToACancelledJobWaitsForNoOutput) {
   EXPECT_EQ(signal(SIGINT, 1), "drop output");
 }
 
-/// The job has saved, and ended, before the group got its SIGTERM.
+/// The job has saved and ended before its group got the SIGTERM.
 TEST_F(JobOutcomeTest, ASigtermOfTheSameRequestIsIgnoredAfterTheEndOfTheJobToo) {
   signal(SIGTERM, 0);
   outcome.on_job_ended(kCancelled, kStart);

@@ -1,4 +1,4 @@
-/// JobState where the job survives losses.
+/// Tests JobState in jobs that survive losses.
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@ namespace {
 constexpr RecoveryPolicy kAnyNumber{.max_failures = -1, .backoff_ms = 500};
 constexpr RecoveryPolicy kGroup{.max_failures = -1, .restart = Restart::group};
 
-/// "unwind, gather, kill 1, restart 2". A process is started again at once, or when its link has
-/// ended.
+/// Prints actions as "unwind, gather, kill 1, restart 2". A process restarts at once, or when its
+/// link has ended.
 std::string words(const Actions& actions) {
   std::string text;
   for (const Action& action : actions) {
@@ -37,13 +37,13 @@ class JobRecoveryTest : public ::testing::Test {
     EXPECT_EQ(job.phase(), JobPhase::running);
     return job;
   }
-  /// It lost worker 1 at step 7, and the others are still in their loops.
+  /// A job that lost worker 1 at step 7; the other workers are still in their loops.
   JobState unwinding() {
     JobState job = running();
     job.process_ended(killed(1), {.step = 8}, 7);
     return job;
   }
-  /// The link breaks, and the process doesn't end in the time that it has for that.
+  /// The link breaks, and the process doesn't end within its time limit.
   static Actions link_lost(JobState& job, int worker) {
     const Actions actions = job.link_down(worker);
     if (actions.empty()) return {};

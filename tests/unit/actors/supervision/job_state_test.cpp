@@ -39,7 +39,7 @@ TEST(JobState, RefusesAJoinOfAnotherProcessThanTheOneThatWasStarted) {
   job.started(0, 100);
   EXPECT_TRUE(job.refuse_join(0, 101).has_value());
   EXPECT_FALSE(job.refuse_join(0, 100).has_value());
-  EXPECT_FALSE(job.refuse_join(1, 102).has_value());  // its start hasn't been told yet
+  EXPECT_FALSE(job.refuse_join(1, 102).has_value());  // no message has reported its start yet
   JobState wrapped({.num_workers = 2, .any_process_joins = true});
   wrapped.started(0, 100);
   EXPECT_FALSE(wrapped.refuse_join(0, 101).has_value());  // a debugger may have started it
@@ -49,7 +49,7 @@ TEST(JobState, BeginsWithTheDeadlineToGather) {
   EXPECT_EQ(words(JobState({.num_workers = 2}).begin()), "gather");
 }
 
-/// The loops get their state from the chips, or from a checkpoint where the chips don't have it.
+/// The loops get their state from the chips, or from a checkpoint if the chips don't have it.
 TEST(JobState, SaysWhichCheckpointTheLoopsLoad) {
   const auto start = [](JobState job, std::uint64_t committed) {
     return std::get<Start>(job.joined(0, 10, committed).front());
@@ -145,7 +145,7 @@ TEST(JobState, NamesTheFirstLineOfADivergingProgram) {
   EXPECT_NE(failure.message.find("train.cpp:6"), std::string::npos);
 }
 
-/// The numbers of inputs follow from where they are used first.
+/// Inputs are numbered in the order of their first use.
 TEST(JobState, NamesTheOpThatDivergesRatherThanAnInputThatFollowsIt) {
   JobState job = joined(2);
   job.program(seen(0, 7, "  %1: f32 param \"w\"\n  %0 = iota  // train.cpp:4"));
@@ -288,7 +288,7 @@ TEST(JobState, AProcessIsStartedAgainWhenTheLinkToTheOneBeforeHasEnded) {
   EXPECT_EQ(words(second.link_grace_over(0, 2, {}, 0)), "") << "the process was seen to end";
 }
 
-/// Another process that the worker has forked may have the link open.
+/// Another process that the worker has forked may keep the link open.
 TEST(JobState, ALinkThatOutlivesItsProcessIsNotWaitedForLong) {
   JobState job({.num_workers = 1, .recovery = {.max_failures = -1}, .timeout_s = 5});
   job.joined(0, 100, 0);

@@ -67,7 +67,7 @@ TEST(Permits, NoticesARunThatHasBegunAlready) {
   EXPECT_NE(wrong->message.find("number 2"), std::string::npos);
 }
 
-/// Another worker asks for a new program in a run that this one makes with one it knows.
+/// Another worker asks for a new program in a run for which this worker has a known one.
 TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
   const auto start = [](Permits& permits) {
     permits.shown({.worker = 0, .sequence = 0, .run = 1, .text = "known"});
@@ -88,7 +88,7 @@ TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
   EXPECT_TRUE(early.begin_run(2, 0, 7));
 }
 
-/// Of all runs that it has made, not the last one only.
+/// It can show the program of every run that it has made, not only of the last.
 TEST(Permits, ShowsTheProgramOfTheVeryRunThatIsAskedFor) {
   for (const std::uint64_t run : {1U, 2U, 3U}) {
     Permits permits(0, kLong);
@@ -155,7 +155,7 @@ TEST(Permits, WaitsForTheGenerationAfterItsOwn) {
   EXPECT_EQ(start.reports, 4U);
 }
 
-/// Its worker has to say that it has left it, or nobody goes on.
+/// Its worker must report that it has left the generation; otherwise no worker continues.
 TEST(Permits, AGenerationThatIsOverBeforeItWasNoticedHasBegunAllTheSame) {
   Permits permits(0, kLong);
   permits.start({.generation = 1});
@@ -252,7 +252,7 @@ TEST(WorkerState, AsksForALeaseOnceAheadOfItsNeedAndAgainWithoutOne) {
   EXPECT_EQ(state.lease_to_ask(10), 10U);
 }
 
-/// The worker's actor sends it as it is.
+/// The worker's actor sends the text unchanged.
 TEST(WorkerState, NamesItselfWhereARunIsOvertaken) {
   WorkerState state(3);
   state.start({.generation = 2});
@@ -263,7 +263,7 @@ TEST(WorkerState, NamesItselfWhereARunIsOvertaken) {
   EXPECT_EQ(wrong->generation, 2U);
 }
 
-/// Or a worker of a cancelled job would wait for the next generation again and again.
+/// Otherwise a worker of a cancelled job would wait for one generation after another.
 TEST(Permits, ACancelledJobIsLeftAndNotItsGenerationOnly) {
   Permits permits(0, kLong);
   permits.start({.generation = 1});

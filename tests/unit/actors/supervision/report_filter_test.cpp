@@ -37,7 +37,8 @@ TEST(ReportFilter, AStepThatIsTakenAgainReportsOnce) {
   EXPECT_EQ(filter.count(), 10U) << "new or not";
 }
 
-/// The worker was lost with reports on their way; its log sends them in the next generation.
+/// The worker was lost while its reports were on their way; its log sends them in the next
+/// generation.
 TEST(ReportFilter, TakesWhatComesLateFromAnEarlierGeneration) {
   ReportFilter filter;
   EXPECT_TRUE(filter.is_new(report(1, 3, 0, "loss")));
@@ -81,8 +82,8 @@ TEST(ReportFilter, ACheckpointIsPartOfWhatWasReported) {
   EXPECT_TRUE(filter.is_new(report(2, 0, 1, "{}", "checkpoint_000001")));
 }
 
-/// As where one version of the state is kept: the loop goes on behind the report of a checkpoint,
-/// and what it reports then isn't the same in each word.
+/// This happens if one version of the state is kept: the loop continues after the report of a
+/// checkpoint, and its repeated reports differ in some words.
 TEST(ReportFilter, TheLastReportMadeAgainBehindACheckpointCountsOnce) {
   ReportFilter filter;
   filter.begin_generation(1, 0);
@@ -141,13 +142,13 @@ TEST(ReportFilter, PassesEveryReportOfALongRunAndRemembersItsEnd) {
   EXPECT_TRUE(filter.is_new(report(2, kSteps + 1, 0, "on")));
 }
 
-/// A loop that goes on at a step numbers the reports that it makes there anew.
+/// A loop that continues at a step starts to number its reports in that step from the beginning.
 TEST(ReportFilter, PassesWhatAnEarlierGenerationReportedAtItsFirstStep) {
   ReportFilter filter;
   filter.begin_generation(1, 0);
   EXPECT_TRUE(filter.is_new(report(1, 1, 0, "after step 0")));
-  // Generation 2 goes on at step 1 and reports in its middle; that is lost on its way, and comes
-  // out of the log when generation 3 has begun.
+  // Generation 2 continues at step 1 and reports in the middle of it. The report is lost on its
+  // way, and is sent from the log after generation 3 has begun.
   filter.begin_generation(2, 1);
   filter.begin_generation(3, 2);
   EXPECT_TRUE(filter.is_new(report(2, 1, 0, "in step 1")));

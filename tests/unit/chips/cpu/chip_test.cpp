@@ -20,7 +20,7 @@ namespace {
 using testing::EngineMesh;
 using testing::expect_error;
 
-/// Runs `body` on every chip at once, each on a thread of its own.
+/// Runs `body` on every chip at once, each in its own thread.
 void on_each_chip(EngineMesh& chips, const std::function<void(Chip&)>& body) {
   std::vector<std::thread> threads;
   for (int position = 0; position < chips.mesh().size(); ++position) {
@@ -29,10 +29,10 @@ void on_each_chip(EngineMesh& chips, const std::function<void(Chip&)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// What a chip holds at first: no two chips and no two elements the same.
+/// Returns a chip's initial element; all elements of all chips differ.
 std::int64_t element(int position, std::int64_t i) { return position * 1'000'003 + i; }
 
-/// Memory of one chip for one test: `size` elements in its arena, or in a vector.
+/// The memory of one chip for one test: `size` elements in its arena, or in a vector.
 class Memory {
  public:
   Memory(EngineMesh& chips, const Chip& chip, bool in_arena, std::uint64_t offset,
@@ -57,7 +57,7 @@ class Memory {
 
 struct Case {
   bool in_arena;
-  std::int64_t size;  ///< of a part
+  std::int64_t size;  ///< elements in a part
 };
 
 class ChipCollectives : public ::testing::TestWithParam<Case> {
@@ -70,7 +70,7 @@ class ChipCollectives : public ::testing::TestWithParam<Case> {
   Memory second(const Chip& chip, std::int64_t size) {
     return {chips_, chip, GetParam().in_arena, kSecond, size};
   }
-  /// Positions of the chip's group along "model".
+  /// Returns the positions of the chip's group along "model".
   std::vector<int> row(const Chip& chip) const {
     return chips_.mesh().group(chip.position(), chips_.mesh().axis_atoms(1));
   }
@@ -166,7 +166,7 @@ TEST_P(ChipCollectives, PermuteFetchesFromTheSources) {
   });
 }
 
-/// None, one, a few, and more than what is copied at once.
+/// The sizes are none, one, a few, and more elements than one copy handles.
 INSTANTIATE_TEST_SUITE_P(All, ChipCollectives,
                          ::testing::Values(Case{true, 0}, Case{true, 1}, Case{true, 1000},
                                            Case{true, 100'003}, Case{false, 0}, Case{false, 1},
@@ -225,7 +225,7 @@ TEST(Chip, TellsTheCallsOfDifferentBodiesApart) {
   other.join();
 }
 
-/// All pieces of the smaller call are as those of the larger one.
+/// All pieces of the smaller call equal pieces of the larger one.
 TEST(Chip, FindsSizesThatDifferThoughTheirPiecesAgree) {
   EngineMesh chips(Mesh({2}, {"data"}));
   on_each_chip(chips, [](Chip& chip) {
@@ -275,7 +275,7 @@ TEST(Chip, RefusesWhatDoesntFit) {
     expect_error(Errc::invalid_argument, {"size = 3, data ="}, [&] {
       chip.all_reduce({DType::f32, nullptr, 3});
     });
-    chip.all_reduce(four);  // a refused call leaves the chip as it was
+    chip.all_reduce(four);  // a refused call leaves the chip unchanged
   });
   EngineMesh two(Mesh({2}, {"data"}));
   on_each_chip(two, [](Chip& chip) {

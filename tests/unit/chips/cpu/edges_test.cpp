@@ -1,5 +1,6 @@
-/// The edges of ops (tests/golden/torch/edges.py) on the engine, on every path of its kernels: what
-/// agrees with torch in the interpreter agrees there, too, and what differs differs.
+/// Tests the edges of ops (tests/golden/torch/edges.py) in the engine, on every path of its
+/// kernels: it agrees with torch where the interpreter agrees, and differs where the interpreter
+/// differs.
 
 #include <map>
 #include <string>
@@ -16,7 +17,7 @@ namespace {
 
 using testing::Json;
 
-/// The samples that don't agree with torch, each with what differs.
+/// Returns the samples that don't agree with torch, each with its difference.
 template <typename AnyRuntime>
 std::map<std::string, std::string> differing(const std::vector<Json>& samples) {
   std::map<std::string, std::string> found;

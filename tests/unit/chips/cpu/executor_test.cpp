@@ -32,8 +32,8 @@ std::vector<Mesh> meshes() {
           Mesh({2, 4}, {"data", "model"})};
 }
 
-/// A training step: data parallel, and where there is a second axis tensor parallel too; parameters
-/// and their momentum are sharded over "data" where there is only that one.
+/// A training step with data parallelism and, if there is a second axis, tensor parallelism. If
+/// "data" is the only axis, parameters and momentum are sharded over it.
 Program training_step(const Mesh& mesh) {
   Mlp mlp;
   mlp.batch = 16;
@@ -77,7 +77,8 @@ TEST(Executor, IsExactOnWholeNumbersOnEveryMesh) {
   }
 }
 
-/// Elementwise ops of a few sizes at random, fills and sums between them; some are outputs.
+/// Random elementwise ops of a few sizes, with fills and sums between them; some values are
+/// outputs.
 Program loops(std::mt19937& random) {
   const auto below = [&](std::size_t end) { return std::size_t{random()} % end; };
   Program program;
@@ -132,8 +133,8 @@ TEST(Executor, IsExactInLoopsOverSeveralOps) {
   EXPECT_GT(tiled, 1000U);
 }
 
-/// Two programs in turn, so that one shares where the other has temporaries and values of its own,
-/// with chips that run ahead.
+/// Two programs run in turn, so that one shares memory in which the other has temporaries and
+/// values, and chips run ahead.
 TEST(Executor, SharesWhatIsGathered) {
   const PlanOptions share_all{.shared_bytes_min = 0};
   for (const Mesh& mesh : meshes()) {
@@ -239,7 +240,7 @@ float number_of(int position, std::uint64_t run) {
   return static_cast<float>(run * 10 + static_cast<std::uint64_t>(position));
 }
 
-/// On the chip's `size` numbers, op(builder, x), negated by a loop.
+/// Applies op(builder, x) to the chip's `size` numbers; a loop negates the result.
 template <typename Op>
 Plan shared_plan(const Mesh& mesh, std::int64_t size, const Op& op) {
   Program program;
@@ -252,9 +253,10 @@ Plan shared_plan(const Mesh& mesh, std::int64_t size, const Op& op) {
   return make_plan(program, mesh, {&part, 1}, {&whole, 1}, {.shared_bytes_min = 0});
 }
 
-/// No chip waits for the others to end a run: those of one row may be in the next run, which shares
-/// with those of its column, while another still reads what its row shared. Plan 0 is over axis 0,
-/// plan 1 over axis 1; `expected(group, element, run)` is what a chip gets, negated.
+/// No chip waits for other chips to end a run: the chips of one row may be in the next run, in
+/// which they share with the chips of their columns, while another chip still reads what its row
+/// shared. Plan 0 is over axis 0, plan 1 over axis 1; `expected(group, element, run)` is a chip's
+/// result before it is negated.
 template <typename Expected>
 void expect_kept(const Mesh& mesh, std::array<Plan, 2> of_axes, const Expected& expected) {
   EngineMesh chips(mesh);
@@ -293,7 +295,7 @@ void expect_kept(const Mesh& mesh, std::array<Plan, 2> of_axes, const Expected& 
 
 TEST(Executor, KeepsWhatIsSharedUntilAllHaveReadIt) {
   const Mesh mesh({2, 2}, {"data", "model"});
-  // 16 numbers are written in place, 4 are copied there.
+  // 16 numbers are written in place; 4 are copied.
   for (const std::int64_t size : {4, 16}) {
     const auto plan = [&](int axis) {
       return shared_plan(mesh, size, [&](Builder& build, ValueId x) {
@@ -323,15 +325,15 @@ TEST(Executor, KeepsWhatOthersAddUntilTheyHaveReadIt) {
   });
 }
 
-/// The bits of sums that loops add are those of sums that the collective adds, with compiled loops
-/// and tiles, in loops of a few ops and of ops that aren't compiled.
+/// Sums that loops add have the same bits as sums that the collective adds, with compiled loops and
+/// tiles, and in loops of a few ops and of ops that aren't compiled.
 TEST(Executor, AddsInLoopsWhatAReduceScatterAdds) {
   const Mesh mesh({4}, {"data"});
   for (const DType dtype : {DType::f32, DType::bf16}) {
     for (const bool is_compiled : {true, false}) {
       Program program;
       Builder build(program);
-      const TensorType part{dtype, {4, 300}};  // a tile and a bit
+      const TensorType part{dtype, {4, 300}};  // more than one tile
       const ValueId x = program.add_input(part, InputKind::data, "x", Sharding::closed());
       const ValueId sum = build.reduce_scatter(mesh, x, mesh.axis_atoms(0), ReduceKind::add, 0);
       const ValueId y =
@@ -353,8 +355,8 @@ TEST(Executor, AddsInLoopsWhatAReduceScatterAdds) {
   }
 }
 
-/// One value from `op(builder, x)` on the chip's part of an iota-like x: no compile in between, so
-/// that each collective is run as it stands.
+/// Computes one value with `op(builder, x)` from the chip's part of an iota-like x. Nothing is
+/// compiled before, so that each collective runs as written.
 template <typename Op>
 void expect_collective(const Mesh& mesh, const TensorType& global, const Sharding& from,
                        const TensorType& result, const Sharding& to, Op op) {
@@ -373,8 +375,8 @@ void expect_collective(const Mesh& mesh, const TensorType& global, const Shardin
   }
 }
 
-/// [8,24] or larger, dim 0 over "data" and dim 1 over "model", of a mesh whose chips stand in
-/// another order than their numbers.
+/// [8,24] or larger, with dim 0 over "data" and dim 1 over "model", on a mesh whose chips aren't in
+/// the order of their numbers.
 struct Grid {
   Mesh mesh{{2, 4}, {"data", "model"}, {7, 2, 5, 0, 1, 6, 3, 4}};
   AtomList data = mesh.axis_atoms(0);
@@ -397,7 +399,7 @@ class ExecutorCollective : public ::testing::TestWithParam<std::int64_t> {
 
 TEST_P(ExecutorCollective, AllReduce) {
   for (const ReduceKind kind : {ReduceKind::add, ReduceKind::max, ReduceKind::min}) {
-    // Every chip of a row ends up with the same [4, n/4].
+    // Every chip of a row gets the same [4, n/4].
     const TensorType result{DType::f32, {8, GetParam() / 4}};
     expect_collective(grid_.mesh, type_, both_, result, grid_.sharding(grid_.data, {}),
                       [&](Builder& build, ValueId x) {
@@ -433,7 +435,7 @@ TEST_P(ExecutorCollective, AllToAll) {
 }
 
 TEST_P(ExecutorCollective, CollectivePermute) {
-  // The two atoms of "model" change places.
+  // The two atoms of "model" are swapped.
   AtomList swapped;
   swapped.push_back(grid_.model[1]);
   swapped.push_back(grid_.model[0]);
@@ -451,7 +453,7 @@ TEST_P(ExecutorCollective, AllSlice) {
       [&](Builder& build, ValueId x) { return build.all_slice(grid_.mesh, x, grid_.model, 1); });
 }
 
-// A chip's part is within a mailbox, and larger than one.
+// A chip's part fits into a mailbox at the first size, and doesn't at the second.
 INSTANTIATE_TEST_SUITE_P(Sizes, ExecutorCollective, ::testing::Values(24, 24 * 1024));
 
 TEST(Executor, ResumeWaitsForThePeer) {

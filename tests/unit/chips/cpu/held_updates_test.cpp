@@ -1,4 +1,4 @@
-/// When a chip waits for the others before it writes over what they may go back to.
+/// Tests when a chip waits for other chips before it overwrites state to which they may go back.
 
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@ using testing::MeshPlan;
 
 constexpr std::uint64_t kCommit = 1;
 
-/// `count` grows by 1, `w` by the sum of x: the one before the collective, the other behind it. As
-/// many counts as that.
+/// `count` grows by 1 before the collective; `w` grows by the sum of x after it. `count` has
+/// `counts` elements.
 Program step(const Mesh& mesh, std::int64_t counts) {
   Program program;
   Builder b(program);
@@ -95,7 +95,8 @@ TEST_F(HeldUpdates, RunsBehindEachOtherHoldTheirOwn) {
   }
 }
 
-/// As one that wrote the directory anew has to: its slots would be used up.
+/// A run that rewrites the directory has to wait, because otherwise the directory's slots would be
+/// used up.
 TEST_F(HeldUpdates, ARunThatUpdatesNothingMayHaveToWaitForTheOthersCommits) {
   Program program;
   Builder b(program);

@@ -1,5 +1,5 @@
-/// Plans whose loops are long are loaded in time that grows as their length does: with the square
-/// of it, those here would take hours.
+/// Plans with long loops load in time proportional to the loops' length; if the time were
+/// quadratic, these tests would take hours.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ void expect_exact(const Program& program) {
   EXPECT_EQ(join(plan, mesh, outputs), interpret(program, inputs));
 }
 
-/// Each op reads the one before it.
+/// Each op reads the previous result.
 ValueId add_and_subtract(Builder& b, ValueId x) {
   ValueId y = x;
   for (int i = 0; i < kOps; ++i) {
@@ -59,7 +59,7 @@ TEST(LongChain, OfOtherConstants) {
   }));
 }
 
-/// Some values are read long after they were made: more than there are registers.
+/// Some values are read long after they were computed: there are more of them than registers.
 TEST(LongChain, OfManyValuesAtOnce) {
   expect_exact(program_with_input(DType::f32, [](Builder& b, ValueId x) {
     std::deque<ValueId> made(100, x);
@@ -71,7 +71,7 @@ TEST(LongChain, OfManyValuesAtOnce) {
   }));
 }
 
-/// All values live at once, so that no stack has room for them.
+/// All values are alive at once, and don't fit on any stack.
 TEST(LongChain, OfMoreValuesThanAStackHolds) {
   expect_exact(program_with_input(DType::f32, [](Builder& b, ValueId x) {
     std::vector<ValueId> made{x};
@@ -100,7 +100,7 @@ TEST(LongChain, OfADtypeThatIsntCompiled) {
   expect_exact(program_with_input(DType::f64, add_and_subtract));
 }
 
-/// Loops of one op, as sums stand between them.
+/// Each loop has one op, because sums stand between the loops.
 TEST(LongChain, OfManyLoops) {
   expect_exact(program_with_input(DType::f32, [](Builder& b, ValueId x) {
     ValueId y = x;

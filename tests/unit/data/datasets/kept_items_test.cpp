@@ -1,4 +1,5 @@
-/// cached(), skip_errors(), and what they and others do with items that come in one order.
+/// Tests cached() and skip_errors(), and how they and other datasets treat items that come in one
+/// order.
 
 #include <atomic>
 #include <set>
@@ -124,7 +125,7 @@ TEST(SkipErrors, LeavesErrorsOfTheMachineAndAllBadItems) {
                [&] { (void)skip_errors(bad, {.tries_max = 0}); });
 }
 
-/// Pictures that come in one order only.
+/// Pictures that can be read in one order only.
 class InOrder : public Dataset {
  public:
   std::string name() const override { return "in_order"; }

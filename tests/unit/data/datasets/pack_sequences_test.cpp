@@ -20,8 +20,9 @@ using Lengths = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMost = 12;
 
-/// Sequence i has lengths[i] tokens 100 i, 100 i + 1, ..., whose targets are negative, and a vector
-/// of two for each. Behind them lie numbers that mustn't show. `shift`: where a mask begins.
+/// Sequence i has lengths[i] tokens 100 i, 100 i + 1, ..., negative targets, and a vector of two
+/// elements for each token. The numbers behind the sequence must not appear in results. `shift` is
+/// the index at which a mask begins.
 class Sequences : public Dataset {
  public:
   explicit Sequences(Lengths lengths, bool is_sequential = false, std::int64_t shift = 0)
@@ -64,7 +65,7 @@ class Sequences : public Dataset {
 
 DatasetPtr sequences(const Lengths& lengths) { return std::make_shared<const Sequences>(lengths); }
 
-/// The items of a dataset, one epoch.
+/// A stream of the items of a dataset, for one epoch.
 class Items : public Stream {
  public:
   explicit Items(DatasetPtr dataset) : dataset_(std::move(dataset)) {}
@@ -91,13 +92,13 @@ DatasetPtr packed(const Lengths& lengths, PackOptions options) {
   return pack_sequences(sequences(lengths), of_tokens(std::move(options)));
 }
 
-/// The elements of fields, one behind the other.
+/// Returns the elements of fields, one after another.
 Numbers numbers(const ItemBuffer& row, const char* field) {
   const auto span = row.view().get<std::int32_t>(field);
   return {span.begin(), span.end()};
 }
 
-/// The first tokens of the sequences of each row, as numbers of sequences.
+/// Returns the numbers of the sequences in each row, by their first tokens.
 std::vector<Numbers> rows_of(const Dataset& dataset) {
   std::vector<Numbers> rows;
   for (std::int64_t i = 0; i < dataset.size(); ++i) {
@@ -124,7 +125,7 @@ TEST(PackSequences, PutThemSideBySide) {
                                                    {"vector", {DType::f32, {8, 2}}},
                                                    {"segment_ids", {DType::i32, {8}}},
                                                    {"positions", {DType::i32, {8}}}}));
-  // The third doesn't fit into the first row any more, but the fourth does, which fills it.
+  // The third sequence doesn't fit into the first row any more, but the fourth does and fills it.
   const ItemBuffer first = read_item(*dataset, {.index = 0, .epoch = 5});
   EXPECT_EQ(numbers(first, "tokens"), (Numbers{0, 1, 2, 100, 101, 102, 103, 300}));
   EXPECT_EQ(numbers(first, "segment_ids"), (Numbers{1, 1, 1, 2, 2, 2, 2, 3}));
@@ -144,7 +145,7 @@ TEST(PackSequences, PutThemSideBySide) {
 TEST(PackSequences, GoToTheFirstRowThatHasRoom) {
   EXPECT_EQ(rows_of(*packed({5, 6, 3, 2, 8, 1}, {.length = 8})),
             (std::vector<Numbers>{{0, 2}, {1, 3}, {4}, {5}}));
-  // With one open row there is no other to go to.
+  // With one open row there is no other row to choose.
   EXPECT_EQ(rows_of(*packed({5, 6, 3, 2, 8, 1}, {.length = 8, .window = 1})),
             (std::vector<Numbers>{{0}, {1}, {4}, {2, 3, 5}}));
 }
@@ -191,7 +192,7 @@ TEST(PackSequences, OfAStreamAreThoseOfADataset) {
     };
     const DatasetPtr rows = stream_items(stream(), dataset->size());
     EXPECT_EQ(rows->fields(), dataset->fields());
-    // In order, then as a loader that continues somewhere.
+    // Reads in order, and then like a loader that continues at a later item.
     for (const std::uint64_t epoch : {0U, 1U, 3U, 0U}) {
       for (std::int64_t i = epoch == 3 ? dataset->size() / 2 : 0; i < dataset->size(); ++i) {
         const ItemBuffer of_stream = read_item(*rows, {.index = i, .epoch = epoch});
@@ -210,7 +211,7 @@ TEST(PackSequences, KnowLengthsByAMaskOrANumberOrFromTheCaller) {
   const std::vector<Numbers> expected = rows_of(*packed(lengths, {.length = 8}));
   EXPECT_EQ(rows_of(*packed(lengths, {.length = 8, .length_field = "count"})), expected);
   EXPECT_EQ(rows_of(*packed(lengths, {.length = 8, .lengths = lengths})), expected);
-  // As of a tokenizer that pads on the left.
+  // The mask is like that of a tokenizer that pads on the left.
   const auto shifted = std::make_shared<const Sequences>(lengths, false, 5);
   EXPECT_EQ(rows_of(*pack_sequences(shifted, of_tokens({.length = 8}))), expected);
 }

@@ -1,4 +1,4 @@
-/// Datasets whose files are objects of a store: the same items as of files.
+/// Datasets whose files are objects of a store have the same items as with local files.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ class RemoteDatasets : public ::testing::Test {
   }
   ~RemoteDatasets() override { ::unsetenv("WEFT_CACHE"); }
 
-  /// Uploads what is at a path, a file or a folder, and returns its URL.
+  /// Uploads the file or folder at a path, and returns its URL.
   std::string uploaded(const std::filesystem::path& path) {
     const std::string url = "mem://b/" + path.filename().string();
     if (!std::filesystem::is_directory(path)) {
@@ -118,7 +118,7 @@ TEST_F(RemoteDatasets, OfArchivesAreThoseOfTheFiles) {
     try {
       files = tar_files({archive}, {TarNumber{}});
     } catch (const Error&) {
-      continue;  // of the archives that a reader refuses
+      continue;  // one of the archives that a reader refuses
     }
     ++read;
     expect_equal(*files, *tar_files({uploaded(archive)}, {TarNumber{}}));
@@ -145,7 +145,7 @@ TEST_F(RemoteDatasets, OfTextsAreThoseOfTheFiles) {
         (void)Tokenizer::load(entry.path());
         tokenizer = entry.path();
       } catch (const Error&) {
-        // It is another file of the folder.
+        // This file of the folder isn't a tokenizer.
       }
     }
   }

@@ -15,7 +15,7 @@
 namespace weft::scan_progress_test {
 namespace {
 
-/// A clock that moves on by so much whenever it is looked at, and what scans report.
+/// A clock that advances by a fixed time whenever it is read, and the reports of scans.
 class Watched {
  public:
   explicit Watched(double tick)
@@ -66,7 +66,8 @@ TEST(ScanProgress, IsReadable) {
             "reads x: 7 of 9 items after 0 s");
 }
 
-/// Each dataset whose opening reads all of something says how far it is, and names what it reads.
+/// Each dataset that reads all its data when it is opened reports its progress, and names what it
+/// reads.
 class Scans : public ::testing::Test {
  protected:
   std::string file(const std::string& name, const std::string& text) const {

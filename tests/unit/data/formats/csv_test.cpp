@@ -15,7 +15,7 @@ using testing::expect_error;
 
 using Table = std::vector<std::vector<std::string>>;
 
-/// The records of a text that comes in pieces of `piece` bytes.
+/// Returns the records of a text that arrives in pieces of `piece` bytes.
 Table read_table(const std::string& text, char separator = ',', std::size_t piece = 1) {
   const std::uint64_t begin = csv_text_begin(text);
   CsvScanner scanner(separator, begin);

@@ -18,7 +18,7 @@ using testing::read_golden;
 ReadAt reader_of(std::span<const std::byte> file) {
   return [file](std::uint64_t offset, std::span<std::byte> out) {
     ASSERT_LE(offset, file.size());
-    ASSERT_LE(out.size(), file.size() - offset);  // only what there is
+    ASSERT_LE(out.size(), file.size() - offset);  // asks only for bytes that exist
     std::ranges::copy(file.subspan(offset, out.size()), out.begin());
   };
 }
@@ -27,7 +27,7 @@ std::vector<ZipEntry> read_directory(std::span<const std::byte> file) {
   return read_zip_directory(file.size(), reader_of(file));
 }
 
-/// All of a file: names, and what is unpacked.
+/// Returns the names and the unpacked contents of a whole file.
 std::vector<std::pair<std::string, std::string>> read_file(std::span<const std::byte> file) {
   std::vector<std::pair<std::string, std::string>> arrays;
   for (const ZipEntry& entry : npz_arrays(read_directory(file))) {
@@ -105,7 +105,7 @@ TEST(Npz, ReadsWhatWasWritten) {
 }
 
 TEST(Npz, WritesTheSameBytesAlways) {
-  // Python's zipfile reads this file and verifies its checksums.
+  // Python's zipfile can read this file, and verifies its checksums.
   testing::expect_golden("data/written.npz", write({{"x", {1, 2, 3}}, {"empty", {}}}));
 }
 
@@ -144,7 +144,7 @@ TEST(Npz, RefusesOrSurvivesEveryFlippedBit) {
     for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
       damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
       try {
-        // What neither the names nor the checksums cover are dates, versions and the like.
+        // Names and checksums don't cover fields such as dates and versions.
         const auto arrays = read_file(bytes_of(damaged));
         ASSERT_EQ(arrays.size(), whole.size());
         for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -160,7 +160,7 @@ TEST(Npz, RefusesOrSurvivesEveryFlippedBit) {
   }
 }
 
-/// A file with 16 or 32 bits of it replaced.
+/// Returns a file with 16 or 32 of its bits replaced.
 std::string with(std::string file, std::size_t at, std::uint32_t value, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i, value >>= 8U) {
     file[at + i] = static_cast<char>(value & 0xffU);

@@ -18,7 +18,7 @@ namespace {
 using namespace std::string_literals;
 using testing::expect_error;
 
-/// The header of a file with this JSON, its length in front.
+/// Returns the header of a file with this JSON, preceded by its length.
 std::string with_length(const std::string& json) {
   const std::uint64_t json_bytes = json.size();
   std::string header(sizeof json_bytes, '\0');
@@ -30,7 +30,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// Reads a file as its user does: first its length, then the header.
+/// Reads a file as its users do: first the length, then the header.
 SafetensorsHeader read_file(std::span<const std::byte> file) {
   const std::uint64_t header_bytes =
       safetensors_header_bytes(file.first(std::min<std::size_t>(file.size(), 8)), file.size());
@@ -42,7 +42,8 @@ SafetensorsHeader read_json(const std::string& json, std::uint64_t data_bytes) {
   return read_safetensors_header(bytes_of(header), header.size() + data_bytes);
 }
 
-/// Written by Python's json.dumps and struct.pack; padded with spaces to a multiple of 8.
+/// This file was written by Python's json.dumps and struct.pack, and padded with spaces to a
+/// multiple of 8.
 const std::string kPythonsFile =
     "\340\001\000\000\000\000\000\000"
     R"({"__metadata__": {"format": "pt", "\u00e9 \"q\"": "\u5b57"}, )"
@@ -203,9 +204,9 @@ void expect_header_refusals(const std::vector<Refusal>& refusals) {
   expect_refusals(refusals, [](const Refusal& r) { read_json(r.json, r.data_bytes); });
 }
 
-/// A header of the tensor "t", with these fields.
+/// Returns a header of the tensor "t" with these fields.
 std::string of_fields(const std::string& fields) { return R"({"t":{)" + fields + "}}"; }
-/// A header of the f32 scalars named, at these offsets.
+/// Returns a header of these named f32 scalars at these offsets.
 std::string scalars(std::initializer_list<std::tuple<std::string, int, int>> places) {
   std::string json = "{";
   for (const auto& [name, begin, end] : places) {
@@ -284,7 +285,7 @@ std::string ones(int count) {
   return text;
 }
 
-/// Whoever asks for such a tensor finds that it can't be read; the others can.
+/// Reading such a tensor fails, but the other tensors can be read.
 TEST(Safetensors, HasTensorsOfUnknownDTypesAndManyDims) {
   const std::string first = R"({"a":{"dtype":"F4","shape":[2,3],"data_offsets":[0,3]},)";
   const std::string second =

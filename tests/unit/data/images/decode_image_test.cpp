@@ -21,8 +21,8 @@ std::span<const std::byte> bytes_of(const std::string& file) {
   return std::as_bytes(std::span(file));
 }
 
-/// What Pillow made, by the scripts in tests/golden/pictures: [height, width, 3], or [height,
-/// width].
+/// The pixels that Pillow computed, by the scripts in tests/golden/pictures: [height, width, 3], or
+/// [height, width].
 struct Expected {
   Shape shape;
   std::vector<std::int32_t> values;
@@ -63,7 +63,7 @@ std::vector<T> decode(const std::string& file, const ImageField& image, const It
   return pixels;
 }
 
-/// The largest difference from what Pillow made.
+/// Returns the largest difference from Pillow's pixels.
 int difference(const std::string& file, const ImageField& image, const std::string& name) {
   const Expected expected(name);
   EXPECT_EQ(expected.shape[0], image.height) << name;
@@ -87,14 +87,14 @@ TEST(DecodeImage, GivesThePixelsThatPillowGives) {
         "interlaced.png", "rgb16.png", "baseline.jpg", "progressive.jpg", "gray.jpg"}) {
     EXPECT_EQ(difference(name, as_i32(16, 24), name), 0) << name;
   }
-  // Pillow rounds another way.
+  // Pillow rounds differently.
   EXPECT_LE(difference("cmyk.jpg", as_i32(16, 24), "cmyk.jpg"), 1);
 }
 
 TEST(DecodeImage, MakesGrayOfColoursAsPillowDoes) {
   EXPECT_EQ(difference("rgb.png", as_i32(16, 24, 1), "luma"), 0);
   EXPECT_EQ(difference("rgb16.png", as_i32(16, 24, 1), "luma"), 0);
-  // What JPEG loses.
+  // The tolerance allows for JPEG's losses.
   EXPECT_LE(difference("cmyk.jpg", as_i32(16, 24, 1), "luma"), 10);
   EXPECT_LE(difference("progressive.jpg", as_i32(16, 24, 1), "luma"), 10);
 }
@@ -170,7 +170,8 @@ TEST(DecodeImage, ShrinksLargeJpegsWhileTheyAreDecoded) {
   EXPECT_EQ(decode_picture(bytes_of(file), true, 2).channels, 1);
   ImageField image = as_i32(12, 20);
   image.fit = ImageFit::fill;
-  // The mean of 8 by 8 pixels, then the filter: at an edge it reaches 28 pixels far, not 20.
+  // The decoder averages 8 by 8 pixels before the filter is applied: at an edge it reaches 28
+  // pixels far, not 20.
   EXPECT_LE(difference("large.jpg", image, "shrunk"), 24);
 }
 
@@ -183,7 +184,7 @@ TEST(DecodeImage, TakesRandomAreasOfTheItem) {
   EXPECT_NE(decode<std::int32_t>(file, image, {.index = 2}), first);
   EXPECT_NE(decode<std::int32_t>(file, image, {.index = 1, .epoch = 1}), first);
 
-  const Expected expected("area");  // 14 by 11 pixels from (3, 2) on
+  const Expected expected("area");  // 14 by 11 pixels, beginning at (3, 2)
   const Picture whole = decode_picture(bytes_of(file), false, 1);
   std::vector<float> pixels(3 * 64);
   const std::array<ChannelOut, 3> out{
@@ -215,7 +216,7 @@ TEST(DecodeImage, TurnsPicturesAsTheirExifDataSay) {
   }
   EXPECT_EQ(difference("turned.webp", as_i32(24, 16), "turned.webp"), 0);
   EXPECT_EQ(difference("turned.png", as_i32(24, 16), "turned.png"), 0);
-  // As it is stored, for those who want torchvision's.
+  // Without the option, the picture is read as stored, like torchvision's.
   ImageField stored = as_i32(16, 24);
   stored.exif_orientation = false;
   EXPECT_EQ(decode<std::int32_t>(picture("turned6.jpg"), stored),
@@ -226,7 +227,7 @@ TEST(DecodeImage, DamagedExifDataLeavePicturesAsTheyAre) {
   const std::string whole = picture("turned6.jpg");
   const std::size_t exif = whole.find("Exif");
   const auto upright = decode<std::int32_t>(picture("turned1.jpg"), as_i32(16, 24));
-  const std::size_t bytes = static_cast<unsigned char>(whole[exif - 1]);  // of the segment
+  const std::size_t bytes = static_cast<unsigned char>(whole[exif - 1]);  // bytes of the segment
   for (std::size_t i = exif; i < exif - 2 + bytes; ++i) {
     for (const char flip : {'\x01', '\x5a', '\xff'}) {
       std::string file = whole;
@@ -290,9 +291,9 @@ TEST(DecodeImage, NeverCrashesOnFlippedBytes) {
 
 TEST(DecodeImage, SizesAreBoundedByTheFile) {
   std::string png = picture("rgb.png");
-  png[18] = '\x40';  // the width: 2^14 more
+  png[18] = '\x40';  // adds 2^14 to the width
   expect_error(Errc::corrupt, {"PNG"},
-               [&] { (void)decode<std::int32_t>(png, as_i32(16, 24)); });  // its checksum
+               [&] { (void)decode<std::int32_t>(png, as_i32(16, 24)); });  // the width's checksum
   std::string jpeg = picture("baseline.jpg");
   const std::size_t frame = jpeg.find("\xff\xc0");
   jpeg.replace(frame + 5, 4, "\x3f\xff\x3f\xff");

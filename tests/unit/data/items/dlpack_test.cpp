@@ -48,7 +48,7 @@ std::vector<float> floats(const HostTensor& tensor) {
   return {elements.begin(), elements.end()};
 }
 
-/// from_dlpack() refuses it, and calls the deleter.
+/// Expects that from_dlpack() refuses the tensor and calls its deleter.
 void expect_refused(Foreign& foreign, std::string_view words, Errc code = Errc::invalid_argument) {
   expect_error(code, {"from_dlpack", words}, [&] { (void)from_dlpack(foreign.give()); });
   EXPECT_EQ(foreign.deleted, 1) << words;
@@ -65,7 +65,7 @@ TEST(FromDlpack, BorrowsWhatIsRowMajor) {
     EXPECT_EQ(foreign.deleted, 0);
   }
   EXPECT_EQ(foreign.deleted, 1);
-  // Strides of dims with one index may be anything.
+  // The strides of dims of size 1 may have any value.
   Foreign odd({2, 1, 3}, {3, 77, 1});
   EXPECT_EQ(static_cast<const void*>(from_dlpack(odd.give()).elements.data()), odd.data.data());
 }
@@ -261,7 +261,7 @@ TEST(ToHost, SharesWhatLiesOnTheHost) {
   }
   const auto* const managed = reinterpret_cast<dlpack::ManagedTensorVersioned*>(lent);
   EXPECT_EQ(managed->tensor.data, address);
-  const HostTensor back = from_dlpack(lent);  // it keeps the elements after the tensor has gone
+  const HostTensor back = from_dlpack(lent);  // it keeps the elements after the tensor is destroyed
   EXPECT_EQ(back.elements.data(), address);
   EXPECT_EQ(back.get<std::int64_t>()[1], 8);
 }

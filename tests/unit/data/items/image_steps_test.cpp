@@ -1,4 +1,4 @@
-/// Colours and rotations against Pillow's, and the steps and mixtures made of them.
+/// Compares colours and rotations with Pillow's, and tests the steps and mixtures made of them.
 
 #include "data/items/image_steps.hpp"
 
@@ -39,7 +39,7 @@ int largest_difference(std::span<const std::uint8_t> found, const Bytes& expecte
   return largest;
 }
 
-/// The step on bytes, and on the same picture as floats.
+/// Runs the step on bytes, and on the same picture as floats.
 template <typename Step>
 void expect_as_pillow(const std::string& name, int tolerance, Step step) {
   Bytes bytes = pillows("image");
@@ -62,7 +62,7 @@ TEST(ImageSteps, ChangeColoursAsPillowDoes) {
   expect_as_pillow("hue", 10, [](const auto& image) { adjust_hue(image, 0.2); });
 }
 
-/// A step of RandAugment on bytes.
+/// Runs a step of RandAugment on bytes.
 template <typename Step>
 void expect_bytes_as_pillow(const std::string& name, int tolerance, Step step) {
   Bytes bytes = pillows("image");
@@ -92,7 +92,7 @@ TEST(ImageSteps, RandAugmentTakesEachStepAndIsAFunctionOfTheItem) {
     const auto pixels = item.view().get<std::uint8_t>("x");
     seen.emplace(pixels.begin(), pixels.end());
   }
-  // Nine steps have a sign; one leaves the picture, and four have none.
+  // Nine steps have a sign, one leaves the picture unchanged, and four have no sign.
   EXPECT_EQ(seen.size(), 9U * 2 + 5);
   EXPECT_TRUE(seen.contains(pillows("image")));
   EXPECT_TRUE(seen.contains(pillows("equalize")));
@@ -116,7 +116,7 @@ TEST(ImageSteps, TurnAsPillowDoes) {
   EXPECT_EQ(turned, pillows("rotated"));
   warp(in, as_image(std::span(turned), kShape), rotation(-50), true, 0);
   const Bytes expected = pillows("bilinear");
-  // At the border Pillow has no mean with the colour beyond it.
+  // At the border Pillow doesn't average with the colour outside.
   std::size_t alike = 0;
   for (std::size_t i = 0; i < turned.size(); ++i) {
     alike += std::abs(int{turned[i]} - int{expected[i]}) <= 1 ? 1 : 0;
@@ -205,7 +205,7 @@ TEST(MixImages, BlendsPicturesAndClassesByOneShare) {
     sum += shares[2];
     of_ends += shares[2] < 0.1F || shares[2] > 0.9F ? 1 : 0;
   }
-  // A quarter of the partners is the item itself.
+  // For a quarter of the items, the partner is the item itself.
   EXPECT_NEAR(sum / kDraws, 0.25 + 0.75 * 0.5, 0.03);
   // Beta(0.4, 0.4) has 0.48 of its mass within 0.1 of the ends.
   EXPECT_NEAR(of_ends / kDraws, 0.25 + 0.75 * 0.48, 0.05);

@@ -22,7 +22,8 @@ bool is_permutation(const Order& order, std::int64_t size) {
   return true;
 }
 
-/// How many standard deviations chi-square of equally likely counts is from its mean.
+/// Returns by how many standard deviations chi-square of the counts differs from its mean, if the
+/// counts are equally likely.
 double deviations(const std::vector<int>& counts) {
   double sum = 0;
   for (const int count : counts) sum += count;
@@ -58,7 +59,7 @@ TEST(Permutation, OfManyItemsIsAskedForPlaceByPlace) {
 }
 
 TEST(Permutation, IsTheSameOnEveryMachine) {
-  // The order of a training that is resumed must not change between versions.
+  // The order of a resumed training must not change between versions.
   const auto first = [](std::int64_t size) {
     const Shuffle shuffle(size, key_of(0));
     std::vector<std::int64_t> numbers;
@@ -114,7 +115,7 @@ TEST(Words, NumbersBelowACountAreEquallyLikely) {
       EXPECT_LT(deviations(counts), 4) << count;
     }
   }
-  // Beyond 32 bits: two thirds of the range, so that the upper half of it is hit by half as many.
+  // The count exceeds 32 bits and isn't a power of two; all thirds of the range are equally likely.
   WordSequence words(key_of(9));
   const std::uint64_t count = std::uint64_t{3} << 40;
   std::vector<int> thirds(3);

@@ -19,7 +19,7 @@ std::vector<std::int64_t> indices_of(const std::vector<Item>& items) {
   return indices;
 }
 
-/// The items of an epoch in order, without the rows that fill up.
+/// Returns the items of an epoch in order, without the rows that only fill batches.
 std::vector<std::int64_t> epoch_of(const Sampler& sampler, std::uint64_t epoch) {
   std::vector<std::int64_t> indices;
   const std::uint64_t begin = epoch * sampler.steps_per_epoch();
@@ -74,7 +74,7 @@ TEST(DistributedSampler, DropsWhatFillsNoBatchOrFillsItUp) {
       if (std::ranges::find(there, i) == there.end()) dropped.insert(i);
     }
   }
-  EXPECT_EQ(dropped.size(), 10U);  // other ones in each epoch
+  EXPECT_EQ(dropped.size(), 10U);  // each epoch drops different items
 
   const DistributedSampler fills(
       {.size = 10, .batch_size = 4, .shuffle = false, .drop_last = false});

@@ -1,4 +1,4 @@
-/// Pickles that are made here; those of torch.save() are in torch_file_test.cpp.
+/// Tests pickles that are made here; torch_file_test.cpp tests those of torch.save().
 
 #include "data/pytorch/pickle.hpp"
 
@@ -106,17 +106,17 @@ TEST(Pickle, RefusesWhatLiesOutsideItsStorage) {
   }
 }
 
-/// Few bytes that would make a machine, which trusts them, need much memory or time.
+/// A few bytes that would make a naive machine use much memory or time.
 TEST(Pickle, RefusesBombs) {
   const auto refused = [](const std::string& pickle) {
     expect_error(Errc::corrupt, {"pickle"}, [&] { read("\x80\x02" + pickle); });
   };
   refused("X\xff\xff\xff\xff.");                     // a text of 4 GB
-  refused("\x8d\xff\xff\xff\xff\xff\xff\xff\x7f.");  // of more
-  refused("Nr\xff\xff\xff\x7f.");                    // a memo of 2^31 places
+  refused("\x8d\xff\xff\xff\xff\xff\xff\xff\x7f.");  // an even longer text
+  refused("Nr\xff\xff\xff\x7f.");                    // a memo with 2^31 places
   refused(std::string((1 << 22) + 1, ']') + ".");    // too many values
-  refused(std::string((1 << 22) + 1, '(') + ".");    // marks
-  refused("]q\0h\0a."s);                             // a list in itself
+  refused(std::string((1 << 22) + 1, '(') + ".");    // too many marks
+  refused("]q\0h\0a."s);                             // a list that contains itself
   std::string doubling = "]q\0000"s;                 // 2^59 places for values
   for (char i = 1; i < 60; ++i) {
     const std::string before(1, static_cast<char>(i - 1));

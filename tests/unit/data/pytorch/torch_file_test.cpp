@@ -1,4 +1,4 @@
-/// Files of torch.save(); tests/golden/pytorch/make.py describes them.
+/// Reads files of torch.save(); tests/golden/pytorch/make.py describes them.
 
 #include "data/pytorch/torch_file.hpp"
 

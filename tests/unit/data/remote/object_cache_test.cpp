@@ -65,7 +65,8 @@ TEST_F(ObjectCache, CopiesAgainWhatSomebodyCutOrRemoved) {
   EXPECT_EQ(text_of(local_copy("mem://b/file")), "first");
 }
 
-/// An object and one "in" it, equal names in two folders, and names as those of the cache.
+/// The names are an object and another one "in" it, equal names in two folders, and names that the
+/// cache itself uses.
 TEST_F(ObjectCache, KeepsObjectsApart) {
   for (const char* url : {"mem://b/a", "mem://b/a/a", "mem://b/c/a", "mem://b/files/a",
                           "mem://b/a%2Fa", "mem://b//a", "mem://b/versions", "mem://b/kept"}) {

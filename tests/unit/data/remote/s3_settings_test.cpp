@@ -16,7 +16,7 @@ namespace {
 
 using testing::expect_error;
 
-/// No variable of AWS is set but those that a test sets, and HOME is a folder of the test.
+/// Only those AWS variables are set that a test sets, and HOME is a folder of the test.
 class S3SettingsOf : public ::testing::Test {
  protected:
   S3SettingsOf() {

@@ -1,4 +1,4 @@
-/// S3 as it shouldn't be: what a server may answer, and connections that break.
+/// Tests S3 with faults: unusual answers of a server, and connections that break.
 
 #include "data/remote/s3_storage.hpp"
 
@@ -149,7 +149,7 @@ TEST(S3Storage, TakesNoMoreAndNoFewerBytesThanItAskedFor) {
     const ScriptedServer server([&](const std::string&, std::size_t) { return answer; });
     expect_error(Errc::io, {kUrl, words}, [&] { read_five(*storage_at(server)); });
   }
-  // All of a larger object where a range was asked for.
+  // The answer is a whole larger object, though a range was requested.
   const ScriptedServer server(
       [&](const std::string&, std::size_t) { return http_answer(200, "hello", etag); });
   std::string text(5, '?');
@@ -243,7 +243,8 @@ TEST(S3Storage, ReplacesNothingThatItMustNot) {
   EXPECT_NE(server.requests()[0].find("if-none-match: *"), std::string::npos);
 }
 
-/// The first attempt stored the object, and its answer was lost: the second one finds it.
+/// The first attempt stored the object, but its answer was lost: the second attempt finds the
+/// object.
 TEST(S3Storage, TakesWhatAnEarlierAttemptStoredForItsOwn) {
   for (const std::string stored : {"text", "test"}) {
     const ScriptedServer server([&](const std::string& request, std::size_t before) {
@@ -256,7 +257,7 @@ TEST(S3Storage, TakesWhatAnEarlierAttemptStoredForItsOwn) {
   }
 }
 
-/// A server that takes uploads by parts, with a fault.
+/// A server that accepts uploads in parts and has a fault.
 class PartServer {
  public:
   explicit PartServer(std::string fault) : fault_(std::move(fault)), server_(answer()) {}
@@ -336,7 +337,7 @@ TEST(S3Storage, NeedsKeysAndNamesThatS3CanHave) {
       try {
         storage->open(url);
       } catch (const Error& error) {
-        // The key's error has other words.
+        // The error about the key has different words.
         if (std::string_view(error.what()).find("control") == std::string_view::npos) throw;
         fail(error.code(), "s3://BUCKET/KEY");
       }

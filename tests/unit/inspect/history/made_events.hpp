@@ -1,5 +1,5 @@
 #pragma once
-/// Events of a job that is only said to be there.
+/// Events of a made-up job.
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace weft::testing {
 
-/// Adds events one after another, each 1 us after the last of any ring.
+/// Adds events one after another, each 1 us after the last event of any ring.
 class MadeEvents {
  public:
   explicit MadeEvents(Snapshot& job) : job_(job) {
@@ -46,7 +46,7 @@ class MadeEvents {
   Snapshot& job_;
 };
 
-/// Chips 0 and 1 of two workers in step 16: a dot_general, an all_reduce for which chip 0 waits,
+/// Two workers have one chip each, in step 16: a dot_general, an all_reduce in which chip 0 waits,
 /// and messages between worker 0 and the trainer.
 inline Snapshot step_of_two_chips() {
   MadeJob made(2, 1);

@@ -8,7 +8,7 @@
 namespace weft::timeline_test {
 namespace {
 
-/// A line for each slice: its kind and number, when it begins and ends, and what it lacks.
+/// Returns a line for each slice: its kind and number, its begin and end, and what it lacks.
 std::string lines_of(const Track& track) {
   std::string lines;
   for (const Slice& slice : track.slices) {

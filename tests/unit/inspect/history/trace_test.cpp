@@ -75,7 +75,7 @@ TEST(Trace, DropsFlowsWithoutTheirOtherEnd) {
   EXPECT_EQ(written.json().at("otherData").at("dropped_flows"), 2);
 }
 
-/// A chip notes its collective after it has announced it.
+/// A chip records its collective after it has announced it.
 TEST(Trace, BeginsACollectiveBeforeAnotherHasSeenIt) {
   MadeJob made(2, 1);
   Snapshot job = std::move(made.snapshot);
@@ -94,7 +94,7 @@ TEST(Trace, BeginsACollectiveBeforeAnotherHasSeenIt) {
   }
 }
 
-/// A worker that takes the place of a lost one counts its messages from the beginning.
+/// A worker that replaces a lost one counts its messages from the beginning.
 TEST(Trace, TellsMessagesOfTwoLivesApart) {
   MadeJob made(1, 1);
   Snapshot job = std::move(made.snapshot);
@@ -133,8 +133,8 @@ TEST(Trace, KeepsForeignTextInsideItsString) {
   EXPECT_EQ(TraceGrammar::fault_of(trace_of(job).json()), "");
 }
 
-/// Some runs of a job's chips and the messages of its workers: what each thread would write, in
-/// the order of time.
+/// Adds some runs of a job's chips and the messages of its workers: what each thread would write,
+/// in the order of time.
 void add_steps(MadeEvents& events, int chips, std::uint64_t count, std::mt19937_64& random) {
   std::uint64_t collective = 0;
   for (std::uint64_t step = 0; step < count; ++step) {
@@ -171,7 +171,7 @@ void add_steps(MadeEvents& events, int chips, std::uint64_t count, std::mt19937_
   }
 }
 
-/// Of every ring the beginning is gone, and here and there a record was being written.
+/// Removes the beginning of every ring, and makes some records half written.
 void tear(Snapshot& job, std::mt19937_64& random) {
   for (EventRing& ring : job.rings) {
     if (ring.events.empty()) continue;

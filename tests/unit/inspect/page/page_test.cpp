@@ -1,4 +1,4 @@
-/// The texts that the page of `weft inspect serve` is made of.
+/// Tests the texts from which the page of `weft inspect serve` is made.
 
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST(PageState, HasActorsMeshAndWhy) {
   EXPECT_DOUBLE_EQ(chip.at("since").get<double>(), 59);
 }
 
-/// So that nothing is sent of a job that doesn't change.
+/// Equal texts let the server send nothing about a job that doesn't change.
 TEST(PageState, OfAJobThatDoesNotChangeIsTheSameText) {
   MadeJob job(2, 2);
   const std::string before = page_state(job.snapshot, {.verdict = Verdict::well, .idle_s = 1});
@@ -127,14 +127,14 @@ TEST(Curves, TheRateIsOfTheEvents) {
   EXPECT_EQ(json.at("rate").at("values")[0], 1000.0);
 }
 
-/// A line is a comment, or a name with labels and a number.
+/// Expects that each line is a comment, or a name with labels and a number.
 void expect_grammar(const std::string& text) {
   const std::regex comment(R"(# (HELP|TYPE) [a-zA-Z_:][a-zA-Z0-9_:]* .+)");
   const std::string label = R"re([a-z_]+="([^"\\\n]|\\["\\n])*")re";
   const std::regex sample("[a-zA-Z_:][a-zA-Z0-9_:]*(\\{" + label + "(," + label +
                           ")*\\})? ([-+0-9.e]+|NaN|[-+]Inf)");
   std::istringstream in(text);
-  std::string name;  // of the TYPE line: its samples come next
+  std::string name;  // the name in the TYPE line, whose samples follow
   for (std::string line; std::getline(in, line);) {
     EXPECT_TRUE(std::regex_match(line, comment) || std::regex_match(line, sample)) << line;
     if (line.starts_with("# ")) {
@@ -163,7 +163,7 @@ TEST(Metrics, HaveTheNumbersOfTheJob) {
   }
 }
 
-/// Whatever a loop calls its metrics, the text keeps to Prometheus' grammar.
+/// The text follows Prometheus' grammar, whatever names a loop gives its metrics.
 TEST(Metrics, HaveWhatTheLoopReported) {
   Snapshot job = with_steps(2'000'000);
   job.metrics = {{"train_loss", 0.25},
@@ -230,7 +230,7 @@ TEST(Document, AServedPageHasNoScriptOrStyleOfItsOwn) {
   EXPECT_FALSE(std::regex_search(page, std::regex(R"(\son[a-z]+=)")));
 }
 
-/// Text of a job is never taken for markup.
+/// The script never treats text of a job as markup.
 TEST(Document, TheScriptMakesNoMarkupOfText) {
   for (const char* word :
        {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("}) {

@@ -44,7 +44,7 @@ TEST(ProcessState, OfAnEndedProcessIsGone) {
   EXPECT_TRUE(read_process(0, boottime_ns()).gone());
 }
 
-/// Numbers of processes are used again.
+/// The system reuses process numbers.
 TEST(ProcessState, AProcessThatBeganAfterTheOneThatIsMeantIsAnother) {
   EXPECT_TRUE(read_process(::getpid(), 1).gone());
 }

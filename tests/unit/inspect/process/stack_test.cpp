@@ -17,7 +17,7 @@
 
 namespace weft::stack_test {
 
-/// Of external linkage, so that they have names.
+/// The functions have external linkage, so that they have names.
 [[gnu::noinline]] void spin_for_ever() {
   for (volatile unsigned rounds = 0;;) rounds = rounds + 1;
 }
@@ -45,14 +45,14 @@ bool has(const ThreadStack& stack, std::string_view function) {
 
 TEST(Stack, OfARunningProcessHasItsFunctions) {
   ChildProcess child([] { spin_for_ever(); });
-  // Until the child is there, its stack is that of fork().
+  // Until the child runs, its stack is that of fork().
   ThreadStack stack = stack_of(child.pid());
   if (!stack.why_not.empty()) GTEST_SKIP() << stack.why_not;
   while (!has(stack, "spin_for_ever")) stack = stack_of(child.pid());
   const auto frame = std::ranges::find_if(stack.frames, [](const StackFrame& candidate) {
     return candidate.function.find("spin_for_ever") != std::string::npos;
   });
-#ifndef __clang__  // libdw finds no lines in what clang-16 made for the asan preset
+#ifndef __clang__  // libdw finds no lines in the output of clang-16 for the asan preset
   EXPECT_EQ(frame->file, "stack_test.cpp");
   EXPECT_GT(frame->line, 0);
 #else
@@ -73,8 +73,8 @@ TEST(Stack, AStoppedProcessStaysStopped) {
   EXPECT_EQ(child.join(), "");
 }
 
-#ifndef WEFT_THREAD_SANITIZER  // it has no threads in forks
-/// Who holds threads of its own child when that dies can still wait for its end.
+#ifndef WEFT_THREAD_SANITIZER  // it doesn't support threads in forks
+/// A process that holds its child's threads when the child dies can still wait for the child's end.
 TEST(Stack, AProcessThatDiesMeanwhileCanBeWaitedFor) {
   for (int i = 0; i < 20; ++i) {
     ChildProcess child([] {

@@ -32,8 +32,9 @@ class PlanProfileTest : public ::testing::Test {
     events.chip(chip, event);
     now_[chip] = events.now_ns;
   }
-  /// The product takes `product_us`, each of the others a microsecond; of the 4 us of the
-  /// all_reduce the chip waits for 2, and of those in the constant's slice for a commit 3.
+  /// The product takes `product_us`, each other step a microsecond. The chip waits for 2 of the 4
+  /// us of the all_reduce, and waits for a commit for 3 of the microseconds in the constant's
+  /// slice.
   void run(int chip, std::uint64_t number, std::int64_t product_us,
            std::uint64_t program = kProgram) {
     put(chip, {.kind = EventKind::run, .number = number, .value = program});
@@ -116,7 +117,7 @@ TEST_F(PlanProfileTest, OtherProgramsAndRunsWithoutStepsDontCount) {
   EXPECT_EQ(of_programs.at(kProgram + 1), 0) << "it has run once";
 }
 
-/// A loop that begins is an event for each of its carries, and one for itself.
+/// A loop that begins writes an event for each of its carries, and one for itself.
 TEST(PlanTimes, OfALoopAreThoseOfItsIterations) {
   Plan plan;
   Builder b(plan.program);
@@ -159,7 +160,7 @@ TEST_F(PlanProfileTest, AStepIsComparedWithTheLimitThatTakesLonger) {
   run(0, 1, 1);
   run(0, 2, 1);
   const PlanProfile profile = this->profile();
-  // The product: 64 flops in 16 ns, 96 bytes in 48 ns; it took 1 us.
+  // The product's 64 flops would take 16 ns and its 96 bytes 48 ns; it took 1 us.
   const ProfiledStep& product = profile.steps[0];
   EXPECT_EQ(limits.bytes(1), 6e9);
   EXPECT_EQ(limits.bytes(95), 6e9);
@@ -181,7 +182,7 @@ TEST_F(PlanProfileTest, AStepIsComparedWithTheLimitThatTakesLonger) {
   EXPECT_DOUBLE_EQ(other.steps[0].of_limit, 0.016);
 }
 
-/// Of a step that is over before another chip has its turn, the time has no turns in it.
+/// If a step ends before another chip gets its turn, its time includes no turns.
 TEST_F(PlanProfileTest, TurnsOfOthersAreInTheMeanOfARunAlone) {
   run(0, 1, 10);
   const PlanProfile alone = this->profile();

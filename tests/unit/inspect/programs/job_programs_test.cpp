@@ -23,14 +23,14 @@ using testing::MadeJob;
 
 const Mesh kMesh({1}, {"data"});
 
-/// x + x, or with `op` something else of x and x.
+/// Returns x + x, or another `op` of x and x.
 std::string listing(const std::string& op, int rows = 4) {
   return "program(%0: f32[" + std::to_string(rows) + "] data \"x\" [{}]) {\n  %1 = " + op +
          " %0, %0 : f32[" + std::to_string(rows) +
          "]  // train.cpp:7\n  return %1 \"out.0\" [{?}]\n}\n";
 }
 
-/// The run folder of a job of two workers, with what they have compiled.
+/// The run folder of a job of two workers, with the programs that they compiled.
 class JobProgramsTest : public ::testing::Test {
  protected:
   JobProgramsTest() {

@@ -57,7 +57,7 @@ TEST_F(SnapshotReaderTest, FindsTheControlSegmentByItsName) {
   EXPECT_TRUE(snapshot.arenas_named);
 }
 
-/// As a job does whose workers have all joined.
+/// The arenas lose their names when all workers of a job have joined.
 TEST_F(SnapshotReaderTest, ReadsTheControlSegmentOfAJobWhoseArenasHaveNoNames) {
   JobMemory memory =
       JobMemory::create({.job = job, .num_chips = 2, .arena_capacity = std::size_t{1} << 20});
@@ -72,7 +72,7 @@ TEST_F(SnapshotReaderTest, ReadsTheControlSegmentOfAJobWhoseArenasHaveNoNames) {
   EXPECT_EQ(reader.read().control->chips[1].committed, 10U);
 }
 
-/// What was seen of a job that hung is there once it is gone.
+/// The observations of a job that hung can be read after it is gone.
 TEST(KeptHang, IsReadAsItWasSeen) {
   const testing::TemporaryFolder runs;
   const std::string job = testing::unique_job();
@@ -141,7 +141,7 @@ TEST(SnapshotReaderOfFolder, ReadsHowTheJobEnded) {
   std::filesystem::remove_all(folder);
 }
 
-/// As of a trainer that was killed: nobody has written how the job ended.
+/// The trainer was killed, so no file says how the job ended.
 TEST_F(SnapshotReaderTest, AFolderHasWhatTheMemorySaidWithoutAResult) {
   const testing::TemporaryFolder runs;
   std::filesystem::create_directory(incident_in(runs.path()));
@@ -160,7 +160,7 @@ TEST_F(SnapshotReaderTest, AFolderHasWhatTheMemorySaidWithoutAResult) {
   EXPECT_EQ(shown.find("hung after"), std::string::npos) << shown;
 }
 
-/// Nothing in a run folder is waited for.
+/// Reading a run folder never waits for a writer.
 TEST(RunFolderFiles, ThatAreFifosAreNamed) {
   const testing::TemporaryFolder run;
   const auto fifo = [&](const std::string& name) {

@@ -18,7 +18,7 @@ using testing::MadeJob;
 
 constexpr std::int64_t kMs = 1'000'000;
 
-/// A job whose steps began `step_ns` after one another, read `late_ns` after the last.
+/// Returns a job whose steps began at intervals of `step_ns`, read `late_ns` after the last.
 Snapshot with_steps(int count, std::int64_t step_ns, std::int64_t late_ns) {
   Snapshot job = MadeJob(1, 1).snapshot;
   EventRing ring{.kind = RingKind::chip, .worker = 0, .chip = 0};
@@ -67,7 +67,7 @@ TEST(StepRate, BeginsWithTheJobThatWasStartedAgain) {
   EXPECT_DOUBLE_EQ(steps_per_second(job).value(), 10);
 }
 
-/// One number in `ps`, `show`, `top`, `why`, on the page and in /metrics.
+/// `ps`, `show`, `top`, `why`, the page and /metrics show the same number.
 TEST(StepRate, IsTheSameInAllViews) {
   const Snapshot job = with_steps(31, 80 * kMs, 0);
   Snapshot before = job;

@@ -144,7 +144,7 @@ TEST(Why, ChipsThatWaitForEachOtherInDifferentCollectivesDiverge) {
   job.enter(1, {"data"}, "a");
   job.enter(2, {"model"}, "b");
   job.enter(3, {"data"}, "c");
-  job.enter(1, {"model"}, "d");  // 0 waits for 2, 2 for 3, 3 for nobody, 1 for 0
+  job.enter(1, {"model"}, "d");  // 0 waits for 2, 2 for 3, 3 for no chip, 1 for 0
   job.snapshot.control->chips[3].announced[job.mesh().axis_atoms(0).mask() >> 1U] +=
       std::uint64_t{1} << 32;
   const Why why = explain(job);
@@ -284,7 +284,7 @@ TEST(Why, JsonHasTheRootsAndWhoWaitsForWhom) {
   EXPECT_TRUE(told);
 }
 
-/// All write to disks: a moment of it says nothing.
+/// Every process writes to disks: a single moment of such a wait proves nothing.
 TEST(Why, AMomentOfAWaitForADiskIsNoCause) {
   MadeJob job(2, 1);
   job.wait_for(1, "a");
@@ -310,7 +310,7 @@ TEST(Why, ATracerThatLetsItRunIsARemark) {
   EXPECT_EQ(why.remarks[0], "strace (pid 812) watches pid 4712, and lets it run");
 }
 
-/// As under strace, or under a limit of its time by signals.
+/// This happens under strace, or if signals limit the process's CPU time.
 TEST(Why, AProcessThatHasRunBetweenTheLooksIsNotStopped) {
   MadeJob before(2, 1);
   MadeJob now(2, 1);
@@ -361,7 +361,7 @@ TEST(Why, EqualBlocksAreOne) {
   EXPECT_EQ(why.roots[0].pids.size(), 256U);
 }
 
-/// Its state changes all the time.
+/// The worker's state changes all the time.
 TEST(Why, AWorkerThatOnlyReportsWhileOthersWaitIsAccused) {
   MadeJob before(2, 1);
   before.pass("a");

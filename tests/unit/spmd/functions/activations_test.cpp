@@ -1,5 +1,5 @@
-// Activations beside their samples of torch (samples_test.cpp): what they refuse, and the layer
-// that has a parameter.
+// Tests what activations refuse, and the layer that has a parameter; samples_test.cpp compares
+// activations with torch.
 
 #include <gtest/gtest.h>
 
@@ -66,7 +66,8 @@ TEST_F(Activations, HaveASlopeThatIsTrained) {
   sgd.step(grad(sum(y), net.parameters()));
   sync();
   EXPECT_EQ(y.to_vector(), (Floats{-0.125, 2, -0.375, -0.5}));
-  // By one.weight: 0.5 * (-1 - 3 - 4); by each.weight: 0.25 * (-1 - 3), and 0.25 * -4.
+  // The gradient is 0.5 * (-1 - 3 - 4) by one.weight, and 0.25 * (-1 - 3) and 0.25 * -4 by
+  // each.weight.
   EXPECT_EQ(net.one.weight.to_vector(), (Floats{0.25F + 2}));
   EXPECT_EQ(net.each.weight.to_vector(), (Floats{0.5F + 0.5F, 0.5F + 0.5F}));
 }

@@ -20,7 +20,7 @@ using Floats = std::vector<float>;
 
 class MaskedAttention : public testing::TensorTest {
  protected:
-  /// sin(shift), sin(shift + 1), ..
+  /// Returns sin(shift), sin(shift + 1), ..
   static Floats wave(const Shape& shape, float shift) {
     Floats elements(static_cast<std::size_t>(shape.num_elements()));
     for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -54,7 +54,8 @@ TEST_F(MaskedAttention, IsTheSoftmaxOfTheScoresAndWhatIsAdded) {
     SCOPED_TRACE(shape.to_string());
     const Tensor bias = waves(shape, 1);
     expect_equal(attention(q_, k_, v_, {.bias = bias}), by_softmax(q_, k_, v_, bias));
-    if (shape.size() == 0 || shape[shape.size() - 1] == 1) continue;  // hides all keys or none
+    // This bias hides all keys or none.
+    if (shape.size() == 0 || shape[shape.size() - 1] == 1) continue;
     const Tensor mask = greater(bias, -0.5);
     expect_equal(attention(q_, k_, v_, {.mask = mask}),
                  by_softmax(q_, k_, v_, where(mask, bias * 0.0, -1e30)));
@@ -117,7 +118,7 @@ TEST_F(MaskedAttention, OfAQueryWhoseKeysAreAllHiddenIsZeroAndHasAFiniteGradient
   }
 }
 
-// As masks of the least number have it, and causal attention hides keys beside them.
+// Some masks add the lowest number to every score; causal attention may hide more keys.
 TEST_F(MaskedAttention, ABiasOfAllScoresAlikeChangesNothingHoweverLow) {
   const Tensor q = q_ * 0.0;
   for (const double dropout : {0.0, 1e-12}) {

@@ -15,7 +15,7 @@ using Floats = std::vector<float>;
 
 class ConvolutionOps : public testing::TensorTest {
  protected:
-  /// 1, 2, 3, ...
+  /// Returns 1, 2, 3, ...
   static Tensor counting(const Shape& shape, float first = 1) {
     Floats elements(static_cast<std::size_t>(shape.num_elements()));
     std::iota(elements.begin(), elements.end(), first);
@@ -36,7 +36,7 @@ TEST_F(ConvolutionOps, Conv2dSlidesTheWeightsAsTheyAre) {
             (Floats{2100, 3200, 8754, 9865}));
 }
 
-/// What torch gives for padding="same".
+/// The expected values are torch's for padding="same".
 TEST_F(ConvolutionOps, Conv2dKeepsHeightAndWidth) {
   const Conv2dOptions same{.same_padding = true};
   const Tensor w = f32({1, 2, 3, 4}, {1, 1, 2, 2});
@@ -108,7 +108,7 @@ TEST_F(ConvolutionOps, AvgPool2dCountsThePaddingUnlessToldNotTo) {
       (Floats{0.25, 0.5, 0.5, 0.25, 0.25, 0.5, 0.5, 0.25}));
 }
 
-/// What torch gives.
+/// The expected values are torch's.
 TEST_F(ConvolutionOps, PoolsCountWindowsThatEndBeyondTheImage) {
   const Tensor x = counting_from_0({1, 1, 5, 5});
   EXPECT_EQ(max_pool2d(x, {.kernel_size = 2, .ceil_mode = true}).to_vector(),

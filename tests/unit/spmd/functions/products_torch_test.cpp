@@ -1,4 +1,4 @@
-/// Products and derivatives against torch (tests/golden/torch/windows.py).
+/// Compares products and derivatives with torch (tests/golden/torch/windows.py).
 
 #include <array>
 #include <vector>
@@ -27,7 +27,7 @@ OpCase einsum_case(const std::string& name, const std::string& equation) {
           }};
 }
 
-/// sin(x) e^x^T
+/// Returns sin(x) e^x^T.
 Tensor function(X x) { return matmul(sin(x), transpose(exp(x), 0, 1)); }
 
 std::vector<OpCase> cases() {

@@ -38,7 +38,7 @@ TEST_F(RandomTensors, RandIsUniform) {
     mean += element / 10000.0;
     ++tenths[static_cast<std::size_t>(element * 10)];
   }
-  // Five standard deviations.
+  // The tolerance is five standard deviations.
   EXPECT_NEAR(mean, 0.5, 5 * std::sqrt(1 / 12.0 / 10000));
   for (const int count : tenths) EXPECT_NEAR(count, 1000, 5 * std::sqrt(900));
 }
@@ -52,7 +52,7 @@ TEST_F(RandomTensors, RandnIsNormal) {
       moments[i] += std::pow(element, static_cast<double>(i + 1)) / kCount;
     }
   }
-  // 0, 1, 0 and 3, within five standard deviations of each.
+  // The moments are 0, 1, 0 and 3, within five standard deviations of each.
   EXPECT_NEAR(moments[0], 0, 5 * std::sqrt(1.0 / kCount));
   EXPECT_NEAR(moments[1], 1, 5 * std::sqrt(2.0 / kCount));
   EXPECT_NEAR(moments[2], 0, 5 * std::sqrt(15.0 / kCount));
@@ -87,7 +87,8 @@ TEST_F(RandomTensors, MultinomialChoosesByWeight) {
   }
   EXPECT_NEAR(counts[0], 1000, 5 * std::sqrt(750));
   EXPECT_EQ(counts[1], 0);
-  // Without replacement: the first is place 2 with probability 3/4, the second is the other.
+  // Without replacement, the first choice is place 2 with probability 3/4, and the second is the
+  // other place.
   const Tensor rows = broadcast_to(f32({1, 0, 3}, {3}), {4000, 3});
   const Floats both = cast(multinomial(rows, 2), DType::f32).to_vector();
   int first = 0;

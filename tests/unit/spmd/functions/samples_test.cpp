@@ -1,7 +1,7 @@
-/// Every op on small inputs against torch, as torch's OpInfo tests have them: shapes with 0 and 1,
+/// Compares every op on small inputs with torch, as torch's OpInfo tests do: shapes with 0 and 1,
 /// scalars, views, every dtype that both have (tests/golden/torch/samples.py), and numbers at which
-/// functions change (edges.py). docs/torch_differences.md lists what doesn't agree, and is printed
-/// by this test (GOLDEN_UPDATE=1). WEFT_TEST_SHOW=1 prints those samples.
+/// functions change (edges.py). docs/torch_differences.md lists the samples that differ; this test
+/// prints that page (GOLDEN_UPDATE=1). WEFT_TEST_SHOW=1 prints those samples.
 
 #include <cstdlib>
 #include <map>
@@ -19,9 +19,9 @@ namespace {
 using testing::InterpretRuntime;
 using testing::Json;
 
-// The page of what doesn't agree.
+// The following functions print the page of differences.
 
-/// The message without types, numbers and places, which differ from sample to sample.
+/// Returns the message without types, numbers and places, which differ from sample to sample.
 std::string reason_of(const std::string& message) {
   const std::string found = message.substr(0, message.find(" (at "));
   if (found.find("differs: ") != found.npos) return found.substr(0, found.find(": "));
@@ -29,7 +29,7 @@ std::string reason_of(const std::string& message) {
   return std::regex_replace(found, kTypes, "x");
 }
 
-/// How many samples of an op don't agree for one reason.
+/// How many samples of an op differ for one reason.
 using LeftOut = std::map<std::pair<std::string, std::string>, int>;
 
 std::string page(const LeftOut& left_out, std::size_t agreed, std::size_t count) {

@@ -1,4 +1,4 @@
-/// Losses against torch (tests/golden/torch_nn/losses.py).
+/// Compares losses with torch (tests/golden/torch_nn/losses.py).
 
 #include <cmath>
 #include <string>
@@ -45,7 +45,7 @@ OpCase nll_case(const std::string& name, Reduction reduction = Reduction::mean,
           }};
 }
 
-/// A loss of input and target.
+/// Makes a case of a loss of input and target.
 template <typename Options>
 OpCase pair_case(const std::string& name,
                  Tensor (*loss)(Operand input, const Tensor& target, const Options& options),

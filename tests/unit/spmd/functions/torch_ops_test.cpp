@@ -1,4 +1,4 @@
-/// Tensor operations against torch.
+/// Compares tensor operations with torch.
 
 #include <limits>
 #include <string>

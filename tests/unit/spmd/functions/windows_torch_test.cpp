@@ -1,4 +1,4 @@
-/// Convolutions, pools and resizing against torch (tests/golden/torch/windows.py).
+/// Compares convolutions, pools and resizing with torch (tests/golden/torch/windows.py).
 
 #include <vector>
 

@@ -24,7 +24,7 @@ TEST(HybridMesh, KeepsDevicesOfAHostTogether) {
   EXPECT_EQ(across.mesh().device_ids(), (std::vector<int>{0, 1, 4, 5, 2, 3, 6, 7}));
 }
 
-/// Chips that differ along an atom of a host's chips are on one host, and along others not.
+/// Expects that chips are on one host exactly if they differ only along atoms of a host's chips.
 void expect_tiers(const HybridMesh& hybrid) {
   SCOPED_TRACE(hybrid.mesh().to_string());
   const Mesh mesh = hybrid.mesh();

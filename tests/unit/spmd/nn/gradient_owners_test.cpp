@@ -1,4 +1,4 @@
-/// Gradients know their parameters, from grad() to the optimizer.
+/// Gradients know their parameters from grad() to the optimizer.
 
 #include <vector>
 
@@ -20,7 +20,7 @@ using testing::expect_near;
 using testing::f32;
 using Floats = std::vector<float>;
 
-/// Two parameters of one type: the gradient of a is 1 everywhere, that of b is 10.
+/// There are two parameters of one type: the gradient of a is 1 everywhere, that of b is 10.
 class GradientOwners : public testing::TensorTest {
  protected:
   Tensor loss() const { return sum(a) + sum(b) * 10.0; }
@@ -127,7 +127,7 @@ TEST_F(GradientOwners, OfATiedParameterAreItsSum) {
   expect_values(-3, -1);
 }
 
-/// As torch, whose optimizers skip a parameter without a gradient.
+/// torch's optimizers also skip a parameter without a gradient.
 TEST_F(GradientOwners, LeaveAParameterAsItIsOnWhichTheLossDoesNotDepend) {
   const Parameter unused = make_parameter("unused", Floats{4}, {1});
   const std::vector<Parameter> all{a, unused};
@@ -152,9 +152,9 @@ TEST_F(GradientOwners, LeaveAParameterAsItIsOnWhichTheLossDoesNotDepend) {
   }
 }
 
-// What a loss is the mean of.
+// The following tests cover losses that are weighted means.
 
-/// The rows count as the weights say; the loss of a row is w * x.
+/// Rows are weighted; the loss of a row is w * x.
 struct Weighted {
   Parameter w = make_parameter("w", Floats{1}, {1});
 
@@ -167,7 +167,7 @@ TEST_F(GradientOwners, OfMicroBatchesWithUnequalWeightsAreThoseOfTheBatch) {
   Weighted loss;
   const Tensor x = f32({1, 2, 3, 4}, {4});
   const std::vector<Parameter> all{loss.w};
-  // The second part has no rows that count.
+  // With the first weights, no row of the second part counts.
   for (const Floats& weights : {Floats{1, 0, 0.5, 0}, Floats{1, 1, 0, 1}, Floats{2, 2, 2, 2}}) {
     const Tensor weight = f32(weights, {4});
     const Tensor whole = loss(x, weight);
@@ -256,7 +256,7 @@ TEST_F(GradientOwners, AreNotTakenBeforeAnyWasAdded) {
   accumulation.add(std::vector<Tensor>{f32({1, 2}, {2})});
   accumulation.take();
   sync();
-  expect_near(accumulation.take()[0], {0, 0});  // nothing since the last one
+  expect_near(accumulation.take()[0], {0, 0});  // nothing was added since the last call
 }
 
 TEST_F(GradientOwners, ForgetWithEachTakeWhatTheirLossesUsed) {
@@ -303,7 +303,7 @@ TEST(EagerGradients, AccumulateAsTheirLossesCount) {
   });
 }
 
-// Steps that a parameter took.
+// The following tests cover the number of steps that a parameter has taken.
 
 TEST_F(GradientOwners, CountTheStepsOfEachParameterAsTorch) {
   const AdamW::Options options{.lr = 0.1, .weight_decay = 0};
@@ -323,7 +323,7 @@ TEST_F(GradientOwners, CountTheStepsOfEachParameterAsTorch) {
     sync();
     EXPECT_EQ(b.to_vector(), alone.to_vector()) << step;
   }
-  // Its own count is state as the group's is.
+  // The parameter's own count is state, like the group's.
   std::vector<std::string> names;
   for (const Parameter& state : optimizer.state()) names.push_back(state.name());
   EXPECT_EQ(std::ranges::count(names, "b.own_bias_correction1"), 1);

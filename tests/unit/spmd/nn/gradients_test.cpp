@@ -57,7 +57,7 @@ TEST_F(Gradients, AccumulateOverStepsToTheirMean) {
     expect_near(a, {1 - taken, 2});
   }
   EXPECT_EQ(b.item(), 5);
-  // Two programs, one with the update.
+  // There are two programs, one of which has the update.
   const auto& programs = runtime_.programs;
   EXPECT_EQ(fingerprint(programs[2]), fingerprint(programs[4]));
   EXPECT_EQ(fingerprint(programs[3]), fingerprint(programs[5]));

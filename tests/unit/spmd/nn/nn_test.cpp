@@ -97,7 +97,7 @@ TEST_F(Nn, NormsGiveMeanAndVariance) {
 TEST_F(Nn, AttentionOfAQueryThatSeesNoKeyIsZero) {
   const Tensor q = f32({1, 2, 3, 4}, {1, 1, 2, 2});
   const Tensor v = f32({1, 2, 3, 4}, {1, 1, 2, 2});
-  // The first key is padding, and the second one lies behind the first query.
+  // The first key is padding, and the second one comes after the first query.
   const Tensor mask = not_equal(i32({0, 1}, {2}), 0);
   EXPECT_EQ(attention(q, q, v, {.causal = true, .mask = mask}).to_vector(), (Floats{0, 0, 3, 4}));
   const double hidden = -std::numeric_limits<double>::infinity();

@@ -15,7 +15,7 @@ using testing::expect_error;
 using testing::f32;
 using Floats = std::vector<float>;
 
-/// One element's AdamW, line for line as torch/optim/adamw.py documents it, in double.
+/// AdamW for one element in double, line for line as documented in torch/optim/adamw.py.
 struct ReferenceAdamW {
   AdamW::Options options;
   double p = 0;
@@ -50,7 +50,7 @@ TEST_F(AdamWTest, FollowsTorchsFormulaOverFiveStepsWithAChangingRate) {
   for (int step = 0; step < 5; ++step) {
     const double lr = 0.1 / (1 + step);
     optimizer.set_lr(lr);
-    // loss = sum(c w^3), so g = 3 c w^2.
+    // The loss is sum(c w^3), so g = 3 c w^2.
     const Tensor c = f32({1, -0.5, 2}, {3});
     const Tensor loss = sum(c * w * w * w);
     optimizer.step(grad(loss, std::vector{w}));
@@ -169,7 +169,7 @@ TEST(AdamWOptions, RefusesWhatTorchRefuses) {
   expect_error(Errc::invalid_argument, {"AdamW: weight_decay = -1"}, make({.weight_decay = -1}));
 }
 
-/// One element's SGD, line for line as torch/optim/sgd.py documents it, in double.
+/// SGD for one element in double, line for line as documented in torch/optim/sgd.py.
 double reference_sgd(double p, const SGD::Options& options, int steps) {
   double buffer = 0;
   for (int t = 0; t < steps; ++t) {

@@ -1,5 +1,5 @@
-/// Plans of the presets: the collectives that a compiled training step has, against what textbooks
-/// say of each kind of parallelism.
+/// Compares the collectives in compiled training steps of the presets with what textbooks say about
+/// each kind of parallelism.
 
 #include <weft/attention.hpp>
 #include <weft/conv_layers.hpp>
@@ -38,7 +38,7 @@ struct Mlp : Module {
   Tensor operator()(const Tensor& x) const { return fc2(relu(fc1(x))); }
 };
 
-/// One block of a GPT, without biases: each list below is about the large things.
+/// One block of a GPT without biases, so that each list below names only the large collectives.
 struct Block : Module {
   Linear in{*this, "in", square()};  ///< so that gradients go back through the block
   Linear q{*this, "q", square()}, k{*this, "k", square()}, v{*this, "v", square()};
@@ -67,11 +67,11 @@ struct Block : Module {
 };
 
 constexpr std::int64_t kChannels = 8;
-constexpr std::int64_t kImage = 8;  // pixels, in both directions
+constexpr std::int64_t kImage = 8;  // pixels in both directions
 
 /// Two convolutions with an activation between them, a pool and a linear layer.
 struct ConvBlock : Module {
-  Conv2d in{*this, "in", channels(4, kChannels)};  ///< as a Block's
+  Conv2d in{*this, "in", channels(4, kChannels)};  ///< like in Block
   Conv2d conv1{*this, "conv1", channels(kChannels, 2 * kChannels)};
   Conv2d conv2{*this, "conv2", channels(2 * kChannels, kChannels)};
   Linear fc{*this, "fc", {.in_features = 16 * kChannels, .out_features = 16, .bias = false}};
@@ -89,7 +89,8 @@ struct ConvBlock : Module {
   }
 };
 
-/// "2x all_reduce model 16384", sorted; small ones (the loss, a norm) left out.
+/// Returns sorted lines such as "2x all_reduce model 16384"; small ones (the loss, a norm) are left
+/// out.
 std::vector<std::string> collectives_of(const SimulateRuntime& runtime, std::int64_t least = 64) {
   std::map<std::string, int> counts;
   for (const CollectiveSummary& found : collectives(*runtime.plans.back(), *runtime.mesh())) {
@@ -119,7 +120,7 @@ class Presets : public ::testing::Test {
     sync();
     return collectives_of(runtime);
   }
-  /// ... of a net that `annotate` has marked.
+  /// Compiles one step of SGD on a net that `annotate` has marked.
   template <typename Net, typename Forward>
   Lines annotated_step(const Mesh& mesh, const std::function<void(Net&)>& annotate,
                        const Shape& shape, Forward forward, bool momentum = false) {
@@ -176,13 +177,13 @@ TEST_F(Presets, Zero1ScattersGradientsAndGathersParameters) {
             (Lines{"2x all_gather data 8192", "2x reduce_scatter data 8192"}));
 }
 
-// The first layer's weight isn't needed to go back any further.
+// The first layer's weight isn't gathered again, because gradients go no further back.
 TEST_F(Presets, FsdpGathersForwardAndScattersGradients) {
   EXPECT_EQ(mlp_step(data_, [&](Mlp& net) { fsdp(net, data_); }),
             (Lines{"2x all_gather data 8192", "2x reduce_scatter data 8192"}));
 }
 
-// An activation of a chip has 64 / 2 * 32 * 4 = 4096 bytes.
+// A chip's activation has 64 / 2 * 32 * 4 = 4096 bytes.
 TEST_F(Presets, TensorParallelMlpMeetsOnceForwardAndGradientsOverTheBatch) {
   EXPECT_EQ(mlp_step(both_,
                      [&](Mlp& net) {
@@ -191,8 +192,8 @@ TEST_F(Presets, TensorParallelMlpMeetsOnceForwardAndGradientsOverTheBatch) {
             (Lines{"1x all_reduce data 8192", "1x all_reduce model 4096"}));
 }
 
-// An activation of a chip has 4 * 16 * 32 * 4 = 8192 bytes: two all_reduces forward (behind proj
-// and down), two backward (before q, k, v and up).
+// A chip's activation has 4 * 16 * 32 * 4 = 8192 bytes. There are two all_reduces forward (after
+// proj and down) and two backward (before q, k, v and up).
 TEST_F(Presets, TensorParallelBlockMeetsTwiceInEachDirection) {
   EXPECT_EQ(block_step(both_, [&](Block& net) { megatron(net, both_); }),
             (Lines{"1x all_reduce data 28672", "4x all_reduce model 8192"}));
@@ -216,8 +217,8 @@ TEST_F(Presets, FsdpTimesTensorParallelDoesBoth) {
                    "2x reduce_scatter data 4096"}));
 }
 
-// in has 8 * 4 * 3 * 3 * 4 = 1152 bytes, conv1 and conv2 16 * 8 * 3 * 3 * 4 = 4608 each, fc
-// 16 * 128 * 4 = 8192.
+// `in` has 8 * 4 * 3 * 3 * 4 = 1152 bytes, conv1 and conv2 have 16 * 8 * 3 * 3 * 4 = 4608 each, and
+// fc has 16 * 128 * 4 = 8192.
 TEST_F(Presets, DataParallelConvolutionsReduceAllGradientsAsOne) {
   EXPECT_EQ(conv_step(data_), (Lines{"1x all_reduce data 18560"}));
 }
@@ -237,8 +238,8 @@ TEST_F(Presets, FsdpConvolutionsGatherForwardAndScatterGradients) {
                    "1x reduce_scatter data 8192"}));
 }
 
-// conv1 is cut by the channels that it makes, conv2 by those that it takes. What they take and make
-// together has 8 * 8 * 8 * 8 * 4 = 16384 bytes on a chip.
+// conv1 is cut by its output channels, conv2 by its input channels. Their common input and output
+// have 8 * 8 * 8 * 8 * 4 = 16384 bytes on a chip.
 TEST_F(Presets, ChannelParallelConvolutionsMeetOnceInEachDirection) {
   EXPECT_EQ(
       conv_step(both_,
@@ -248,7 +249,7 @@ TEST_F(Presets, ChannelParallelConvolutionsMeetOnceInEachDirection) {
       (Lines{"1x all_reduce data 13952", "2x all_reduce model 16384"}));
 }
 
-// Of 4 chips in 2 hosts: the network carries half of each gradient for each chip.
+// 4 chips are in 2 hosts: the network carries half of each gradient for each chip.
 TEST_F(Presets, DataParallelHostsReduceAPartOfEachGradientBetweenThem) {
   const Mesh hosts = HybridMesh{{2}, {2}, {"data"}}.mesh();
   EXPECT_EQ(mlp_step(hosts, [](Mlp&) {}),
@@ -261,7 +262,7 @@ TEST_F(Presets, DataParallelHostsReduceAPartOfEachGradientBetweenThem) {
              "2x reduce_scatter data:1 4608", "1x reduce_scatter data:1 8192"}));
 }
 
-// Only data crosses the network.
+// Only collectives along "data" cross the network.
 TEST_F(Presets, TensorParallelHostsReduceActivationsWithinThem) {
   const Mesh hosts = HybridMesh{{2, 2}, {2, 1}, {"data", "model"}}.mesh();
   EXPECT_EQ(mlp_step(hosts,
@@ -272,7 +273,7 @@ TEST_F(Presets, TensorParallelHostsReduceActivationsWithinThem) {
                    "1x all_reduce model 2048", "2x reduce_scatter data:1 4096"}));
 }
 
-/// What is asked of the weight [64, 32] of a layer after the calls.
+/// Returns the sharding that the calls request for the weight [64, 32] of a layer.
 Sharding asked_after(const std::function<void(const Mlp&, const Optimizer&)>& annotate,
                      const Mesh& mesh) {
   SimulateRuntime runtime(mesh);
@@ -320,8 +321,8 @@ TEST_F(Presets, LeaveWhatIsMarkedByHand) {
   EXPECT_EQ(marked, Sharding::from_spec(both_, {{"data"}, {}}, shape, ""));
 }
 
-/// A region is computed again when its turn comes, and a micro-batch when the one before it is
-/// through: the all_reduces of tensor parallelism must not bring them forward.
+/// A region is recomputed when its turn comes, and a micro-batch starts when the previous one has
+/// ended: the all_reduces of tensor parallelism must not move them forward.
 TEST_F(Presets, MicroBatchesUnderTensorParallelismTakeTheMemoryOfOne) {
   const auto temp_bytes = [&](std::int64_t count) {
     SimulateRuntime runtime(both_);

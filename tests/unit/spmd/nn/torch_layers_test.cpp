@@ -1,4 +1,4 @@
-/// Recurrent and convolution layers against torch (tests/golden/torch_nn/layers.py).
+/// Compares recurrent and convolution layers with torch (tests/golden/torch_nn/layers.py).
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-/// Normalization layers against torch (tests/golden/torch_nn/norms.py).
+/// Compares normalization layers with torch (tests/golden/torch_nn/norms.py).
 
 #include <functional>
 #include <memory>
@@ -99,7 +99,7 @@ struct Net : Module {
   }
 };
 
-/// Rows over the mesh's data axis.
+/// Divides rows over the mesh's data axis.
 Tensor divided(const Tensor& tensor, const Mesh* mesh) {
   if (mesh != nullptr) data_parallel({tensor}, *mesh);
   return tensor;

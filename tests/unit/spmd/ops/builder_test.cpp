@@ -20,7 +20,7 @@ class BuilderTest : public ::testing::Test {
   ValueId f32(const Shape& shape) { return input(DType::f32, shape); }
   TensorType type(ValueId value) const { return program_.type(value); }
 
-  /// The call is refused with these words, and leaves the program as it was.
+  /// Expects that the call is refused with these words, and leaves the program unchanged.
   void rejects(std::initializer_list<std::string_view> words, const std::function<void()>& call) {
     const std::uint32_t ops = program_.num_ops();
     expect_error(Errc::invalid_argument, words, call);

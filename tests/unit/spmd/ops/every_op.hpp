@@ -5,10 +5,11 @@
 
 namespace weft::testing {
 
-/// Every kind that there is.
+/// Returns every kind of op.
 std::vector<OpKind> all_op_kinds();
 
-/// A chip's program on `mesh`, which has the axes "data" (4) and "model" (2). It passes verify.
+/// Returns a chip's program on `mesh`, which has the axes "data" (4) and "model" (2). It passes
+/// verify.
 Program every_op(const Mesh& mesh);
 
 }  // namespace weft::testing

@@ -10,7 +10,7 @@ namespace {
 
 class FingerprintTest : public ::testing::Test {
  protected:
-  /// The program after `edit` has another fingerprint than any other edit so far.
+  /// Expects that `edit` gives the program a fingerprint that no earlier edit has given.
   void changes(std::string_view what, const std::function<void(Program&)>& edit) {
     Program edited = program_;
     edit(edited);

@@ -1,4 +1,4 @@
-// docs/ops.md is printed from the rows: GOLDEN_UPDATE=1 writes it anew.
+// docs/ops.md is printed from the rows: GOLDEN_UPDATE=1 rewrites it.
 
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ std::string_view kind_of(const OpRow& row) {
   return row.traits->elementwise ? "elementwise" : "";
 }
 
-/// `text` in lines of at most 118 columns; behind `indent` from the second on.
+/// Folds `text` into lines of at most 118 columns; from the second on, lines begin with `indent`.
 std::string folded(std::string_view text, std::string_view indent = "") {
   std::string result;
   std::size_t column = 0;

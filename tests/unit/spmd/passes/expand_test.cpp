@@ -19,7 +19,7 @@ namespace {
 
 const Mesh kMesh({4, 2}, {"data", "model"});
 
-/// A program with one composite, its result the only output.
+/// A program with one composite, whose result is the only output.
 struct OneComposite {
   Program program;
   Builder build{program};
@@ -28,7 +28,7 @@ struct OneComposite {
   }
 };
 
-/// What the op of a program's only output gives, and what its decomposition gives.
+/// Expects that the op of a program's only output and its decomposition give the same.
 void expect_same_decomposition(Program program) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> any(-2, 2);
@@ -73,7 +73,7 @@ TEST(Decompose, GivesWhatTheCompositeDoes) {
       check([&](Builder& b, ValueId x, ValueId g) { b.normalize_grad(x, g, form); });
     }
   }
-  // Half of the labels, of -2 to 2, are no class.
+  // Half of the labels, which are from -2 to 2, are no valid class.
   OneComposite loss;
   loss.build.cross_entropy(loss.input({3, 4, 2}), loss.input({3, 4}, DType::i32));
   expect_same_decomposition(loss.program);
@@ -143,7 +143,7 @@ TEST(Expand, ReducesNumbersOfARowThatIsCutInsteadOfGatheringIt) {
   return %2 "y" [{?}, {?}], %3 "dx" [{?}, {?}]
 })");
   EXPECT_EQ(count(plan, OpKind::log_softmax), 0U);
-  // The gradient's row is cut only once the first op lets the sharding through.
+  // The gradient's row is cut only after the first op lets the sharding through.
   EXPECT_EQ(count(plan, OpKind::log_softmax_grad), 0U);
   EXPECT_EQ(
       collectives_of(plan),
@@ -202,7 +202,7 @@ TEST(Expand, CutsABiasOfAttentionWithItsQueriesOrHeads) {
                           R"([{}, {"model"}, {"data"}, {}])");
   EXPECT_EQ(count(cut, OpKind::attention), 1U);
   EXPECT_EQ(collectives_of(cut), std::vector<std::string>{});
-  // A mask of which each chip has some keys only is gathered.
+  // A mask of which each chip has only some keys is gathered.
   const Plan gathered =
       attend(R"([{}, {"model"}, {"data"}, {}])", "pred[1,1,1,8]", R"([{}, {}, {}, {"data"}])");
   EXPECT_EQ(count(gathered, OpKind::attention), 1U);

@@ -9,8 +9,8 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-/// "ab.c,c -> a.b | a=2 b=3R c=4N": a letter per factor, dims joined by dots, then the sizes, with
-/// R for reductions and N where the op can't be cut.
+/// Prints "ab.c,c -> a.b | a=2 b=3R c=4N": a letter per factor, dims joined by dots, then the
+/// sizes, with R for reductions and N if the op can't be cut along the factor.
 std::string to_text(const FactorRule& rule) {
   std::string text;
   for (std::size_t tensor = 0; tensor < rule.dims.size(); ++tensor) {

@@ -1,4 +1,4 @@
-// Loops of a program: what verify() demands, and what passes and plans make of them.
+// Tests loops of a program: what verify() requires, and what passes and plans do with them.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ Program parsed(std::string_view ops, std::string_view result) {
       kMesh);
 }
 
-/// h = tanh(h w), three times.
+/// Computes h = tanh(h w) three times.
 constexpr std::string_view kRecurrence =
     "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
     "%4 = dot_general %3, %1 {contracting = [1] x [0]} : f32[4,8]\n%5 = tanh %4 : f32[4,8]\n"
@@ -59,7 +59,7 @@ TEST(Loops, AreRangesOfTheTable) {
   EXPECT_EQ(loops.of_op(6), 0U);
   EXPECT_EQ(loops.of_op(8), kNoId);
   EXPECT_EQ(loops.of_value(7), 0U);     // the inner loop's result
-  EXPECT_EQ(loops.of_value(9), kNoId);  // the outer loop's
+  EXPECT_EQ(loops.of_value(9), kNoId);  // the outer loop's result
   EXPECT_TRUE(loops.contains(0, 1));
   EXPECT_FALSE(loops.contains(1, 0));
 }
@@ -115,7 +115,7 @@ TEST(Loops, AreVerified) {
           "no op stands at the loop's border");
 }
 
-/// A loop that its number ends, and two branches.
+/// A loop that ends at a number of iterations, and two branches.
 constexpr std::string_view kWhile =
     "%2 = loop : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = constant {value = 3} : i32[]\n"
     "%5 = compare %2, %4 {direction = lt} : pred[]\n%6 = test %2, %5 : pred[]\n"
@@ -176,7 +176,8 @@ TEST(Branches, AndTestsAreVerified) {
 
 TEST(Branches, KeepTheirOps) {
   using enum OpKind;
-  // The tanh of each branch is its own, and the second of the program isn't found in one.
+  // Each branch keeps its own tanh, and the program's second tanh isn't replaced by one in a
+  // branch.
   const Program program = parsed(
       std::string(kBranches) + "\n%10 = tanh %0 : f32[4,8]\n%11 = add %9, %10 : f32[4,8]", "%11");
   const Program made = canonicalize(program, true);
@@ -218,7 +219,7 @@ TEST(Branches, RefuseAPlanThatRunsThemOtherwise) {
 }
 
 TEST(Loops, LoseWhatNobodyNeeds) {
-  // The first carry is read by the second's next only, the third by its own.
+  // Only the second carry's next reads the first carry, and only its own next reads the third.
   const Program program = parsed(
       "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = carry %2, %0 : f32[4,8]\n"
       "%5 = carry %2, %0 : f32[4,8]\n%6 = negate %3 : f32[4,8]\n%7 = add %4, %3 : f32[4,8]\n"
@@ -250,7 +251,7 @@ TEST(Loops, HaveTheirCarriesFirstTheirNextsLastAndNothingThatStaysTheSame) {
 }
 
 TEST(Loops, DontLendValuesToWhatFollows) {
-  // The second reshape is the first's equal, which moves before the loop.
+  // The second reshape equals the first, which moves before the loop.
   const Program program = parsed(
       "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
       "%4 = transpose %1 {perm = [1, 0]} : f32[8,8]\n"
@@ -277,7 +278,7 @@ TEST(Loops, AreShardedAlikeFromTheFirstCarryToTheLast) {
   }
 }
 
-/// The steps as text, without the values.
+/// Returns the kinds of the plan's steps.
 std::vector<StepKind> steps(const Plan& plan) {
   std::vector<StepKind> kinds;
   for (const PlanStep& step : plan.steps) kinds.push_back(step.kind);
@@ -308,7 +309,8 @@ TEST(Loops, KeepACarryInOnePlace) {
     if (plan.program.kind(op) == OpKind::next) next = plan.program.result(op);
   }
   EXPECT_EQ(plan.slots[carry].offset, plan.slots[next].offset);
-  // The carry and the product: tanh may not write over what it reads, as next copies it.
+  // The temporaries are the carry and the product, and tanh's result: tanh may not overwrite its
+  // operand, because next copies the result.
   EXPECT_EQ(plan.temp_bytes, 64U + 3 * 128U);
 }
 
@@ -333,7 +335,7 @@ TEST(Loops, RefuseAPlanThatRunsThemOtherwise) {
 }
 
 TEST(Loops, ShareNoGatheredValues) {
-  // The weights of each iteration are gathered in it.
+  // The weights of each iteration are gathered in that iteration.
   Program program = parsed(
       "%2 = loop {length = 4} : i32[]\n%3 = item %2, %0 : f32[8]\n%4 = tanh %3 : f32[8]\n"
       "%5 = sharding_constraint %4 {sharding = [{}]} : f32[8]\n"

@@ -65,7 +65,7 @@ TEST(PadUneven, RoundsTheShapesUpThatAFactorReaches) {
   EXPECT_EQ(padded->shape(padded->outputs[0].value), (Shape{3, 10}));
 }
 
-/// Rows stay where they are: the table's rows, and the scores with them, are never gathered.
+/// Rows stay where they are: the table's rows and the scores are never gathered.
 TEST(PadUneven, ReducesWhatIsInsideOnly) {
   Words words;
   const std::array<std::int64_t, 1> words_dim{1};
@@ -78,7 +78,7 @@ TEST(PadUneven, ReducesWhatIsInsideOnly) {
   EXPECT_EQ(run(plan, inputs), interpret(words.program, inputs));
 }
 
-/// softmax needs its rows whole, and wouldn't know where they end.
+/// softmax needs whole rows, and wouldn't know where they end.
 TEST(PadUneven, ExpandsACompositeOfAPaddedRow) {
   Words words;
   words.program.add_output(words.build.softmax(words.scores()), "p", Sharding::open(2));
@@ -88,7 +88,7 @@ TEST(PadUneven, ExpandsACompositeOfAPaddedRow) {
   EXPECT_EQ(count(*padded, OpKind::exponential), 1U);
 }
 
-/// Integers are divided by whatever lies in the padding.
+/// The padding contains arbitrary integers, which may be divisors.
 TEST(PadUneven, DividesIntegers) {
   Program program;
   Builder build(program);
@@ -111,7 +111,8 @@ TEST(PadUneven, DrawsTheNumbersOfTheWhole) {
   EXPECT_EQ(run(compile(program, kMesh), inputs), interpret(program, inputs));
 }
 
-/// Marks of 2 and of 3 parts on dims that belong together: a multiple of both.
+/// Dims that belong together are marked with 2 and with 3 parts, so they are padded to a multiple
+/// of both.
 TEST(PadUneven, SatisfiesAllMarks) {
   const Mesh mesh({2, 3}, {"a", "b"});
   Program program;

@@ -9,7 +9,7 @@
 namespace weft::reshard_test {
 namespace {
 
-// Atoms 1, 2, 3 of size 2 each, 4 of size 3.
+// Atoms 1, 2 and 3 have size 2, and atom 4 has size 3.
 const Mesh kMesh({2, 2, 2, 3}, {"a", "b", "c", "d"});
 const TensorType kType{DType::f32, {240, 240}};
 
@@ -22,7 +22,8 @@ Sharding layout(AtomList rows, AtomList columns, AtomMask unreduced = 0) {
 
 AtomMask mask(AtomList atoms) { return atoms.mask(); }
 
-/// "all_gather 2,1 of 0": the atoms and the dim; all_to_all: "of 1 to 0".
+/// Returns steps such as "all_gather 2,1 of 0", with the atoms and the dim; all_to_all has "of 1 to
+/// 0".
 std::vector<std::string> steps(const Sharding& from, const Sharding& to, const Mesh& mesh = kMesh,
                                const TensorType& type = kType, AtomMask held = 0) {
   std::vector<std::string> lines;
@@ -74,7 +75,7 @@ TEST(Reshard, PermutesWhereAtomsOfOneSizeTakeEachOthersPlace) {
   EXPECT_EQ(steps(layout({1}, {}), layout({2}, {})), (Lines{"collective_permute "}));
   EXPECT_EQ(steps(layout({1, 2}, {}), layout({2, 1}, {})), (Lines{"collective_permute "}));
   EXPECT_EQ(steps(layout({1}, {2}), layout({2}, {1})), (Lines{"collective_permute "}));
-  // 4 is not of the size of 1.
+  // The sizes of atoms 4 and 1 differ.
   EXPECT_EQ(steps(layout({1}, {}), layout({4}, {})),
             (Lines{"all_gather 1 of 0", "all_slice 4 of 0"}));
 }
@@ -147,7 +148,7 @@ TEST(Reshard, ScattersWithinHostsInADimThatDivides) {
             (Lines{"reduce_scatter 2,3 of 1", "all_reduce 1", "all_gather 2,3 of 1"}));
   EXPECT_EQ(steps(partial, layout({}, {}), kHybrid, {DType::f32, {6, 6}}),
             (Lines{"all_reduce 1,2,3"}));
-  // 12 rows are 6 on a chip, which 4 chips don't divide.
+  // Each chip has 6 of the 12 rows, which 4 chips don't divide.
   EXPECT_EQ(
       steps(layout({4}, {}, mask({1, 2, 3})), layout({4}, {}), kHybrid, {DType::f32, {12, 6}}),
       (Lines{"all_reduce 1,2,3"}));

@@ -14,7 +14,7 @@ using testing::Mlp;
 const Mesh kData({4}, {"data"});
 const PlanOptions kShareAll{.shared_bytes_min = 0};
 
-/// Data parallelism by SGD with momentum.
+/// A perceptron for data parallelism with SGD with momentum.
 Mlp data_parallel() {
   Mlp mlp;
   mlp.x = PartitionSpec{{"data"}, {}};
@@ -22,7 +22,7 @@ Mlp data_parallel() {
   return mlp;
 }
 
-/// The sharding of an input in the chips' program.
+/// Returns the sharding of an input in the chips' program.
 std::string layout_of(const Plan& plan, const Mesh& mesh, std::string_view name) {
   for (const ProgramInput& input : plan.program.inputs) {
     if (input.name != name) continue;
@@ -36,7 +36,7 @@ std::ptrdiff_t count(const Plan& plan, OpKind kind) {
   return std::ranges::count(plan.program.op_kinds, kind);
 }
 
-/// Of the momentum of the first layer.
+/// Returns the sharding of the first layer's momentum.
 std::string momentum_of(const Mlp& mlp, const Mesh& mesh = kData,
                         const PlanOptions& options = kShareAll) {
   return layout_of(compile(mlp.program(mesh), mesh, options), mesh, "fc1.weight.momentum");
@@ -91,8 +91,8 @@ TEST(ShardState, IsSettledAtOnce) {
   EXPECT_EQ(to_text(later.program, kData), to_text(plan.program, kData));
 }
 
-/// The layout of m in an update of p by `lines`, which make %9, the next m, and %10, the next p,
-/// from a gradient %5 that is added over chips.
+/// Returns the layout of m in an update of p by `lines`, which compute %9, the next m, and %10, the
+/// next p, from a gradient %5 that is summed over chips.
 std::string layout_of_m(const std::string& lines) {
   const Program program = parse_program(R"(program(%0: f32[8,4] data "x" [{"data"}, {}],
       %1: f32[8,4] data "y" [{"data"}, {}], %2: f32[4,4] param "p" [{?}, {?}],
@@ -116,7 +116,7 @@ TEST(ShardState, MayBeClippedByANorm) {
             kSharded);
 }
 
-/// As an average of parameters, or gradients that are accumulated: workers may read it alone.
+/// The state may be an average of parameters, or accumulated gradients: a worker may read it alone.
 TEST(ShardState, StaysWholeIfNoParameterIsUpdatedByIt) {
   const std::string scaled = R"(  %6 = negate %5 : f32[4,4]
   %7 = negate %6 : f32[4,4]

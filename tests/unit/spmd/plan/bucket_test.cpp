@@ -11,7 +11,7 @@ namespace {
 
 const Mesh kMesh({4, 2}, {"data", "model"});
 
-/// A chip's program: reductions of negated inputs, as gradients are.
+/// A chip's program with reductions of negated inputs, like those of gradients.
 struct Reductions {
   Program program;
   Builder build{program};
@@ -48,7 +48,7 @@ TEST(Bucket, BringsTogetherWhatIsReadLater) {
   EXPECT_EQ(counts(fill_buckets(step.program)), (std::vector<OpId>{3}));
 }
 
-/// Each is made, reduced and read before the next, as updates are.
+/// Each value is computed, reduced and read before the next one, as in updates.
 TEST(Bucket, BringsForwardWhatNeedsNoSumOfTheBucket) {
   Reductions step;
   for (int i = 0; i < 3; ++i) {
@@ -57,7 +57,7 @@ TEST(Bucket, BringsForwardWhatNeedsNoSumOfTheBucket) {
   EXPECT_EQ(counts(fill_buckets(step.program)), (std::vector<OpId>{3}));
 }
 
-/// Each is a product, which would be kept until its turn comes.
+/// Each value is a product, which would have to be kept until its turn comes.
 TEST(Bucket, ComputesNothingLargeBeforeItsTurn) {
   Reductions step;
   for (int i = 0; i < 3; ++i) {
@@ -77,7 +77,7 @@ TEST(Bucket, EndsWhereAResultIsRead) {
   EXPECT_EQ(counts(fill_buckets(step.program)), (std::vector<OpId>{1, 1}));
 }
 
-/// A stack of the outer loop stands before the inner one, as gradients of gradients have it.
+/// A stack of the outer loop precedes the inner loop, as in gradients of gradients.
 TEST(Bucket, ReducesWhatAnInnerLoopMakesBeforeTheOuterOneEnds) {
   Reductions step;
   Builder& b = step.build;

@@ -1,4 +1,5 @@
-// Plan goldens: the collectives, with a chip's bytes, that a program and its shardings lead to.
+// The golden plans have the collectives, with their bytes per chip, that follow from a program and
+// its shardings.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@ const PartitionSpec kBatch{{"data"}, {}};
 const PartitionSpec kRows{{"data"}, {}};
 const PartitionSpec kReplicated{{}, {}};
 
-/// "all_reduce data 4096 multiply": kind, axes, bytes, the op or input whose value it is.
+/// Returns lines such as "all_reduce data 4096 multiply": kind, axes, bytes, and the op or input
+/// that gives the value.
 Lines golden(const Program& program, const Mesh& mesh) {
   const Plan plan = compile(program, mesh);
   Lines lines;
@@ -38,7 +40,7 @@ Lines golden(const std::string& text, const Mesh& mesh) {
   return golden(parse_program(text, mesh), mesh);
 }
 
-/// fc1.weight has 4 Mi elements (16 MiB), fc2.weight 2 Mi (8 MiB).
+/// fc1.weight has 4 Mi elements (16 MiB), fc2.weight has 2 Mi (8 MiB).
 Mlp mlp(std::int64_t batch) {
   Mlp mlp;
   mlp.batch = batch;
@@ -55,8 +57,9 @@ TEST(Compile, DataParallelReducesEachGradientAndTheLoss) {
   dp.fc1 = dp.fc2 = kReplicated;
   const Lines expected{
       "all_reduce data 8388612 reduce and 1 more",  // the loss and fc2.weight
-      "all_reduce data 16384 multiply",             // fc1.bias, updated before what follows
-      "all_reduce data 16777216 multiply",          // fc1.weight
+      // fc1.bias is updated before the following gradient is reduced.
+      "all_reduce data 16384 multiply",
+      "all_reduce data 16777216 multiply",  // fc1.weight
   };
   EXPECT_EQ(golden(dp, kData4), expected);
   dp.fc1 = dp.fc2 = std::nullopt;
@@ -97,7 +100,7 @@ TEST(Compile, FsdpGathersWeightsAndScattersGradients) {
   EXPECT_EQ(golden(fsdp, kData4), expected) << "the optimizer's state follows its parameter";
 }
 
-/// An embedding of 1024 rows and its gradient, for a batch that is cut in four.
+/// Has an embedding of 1024 rows and its gradient, for a batch that is cut in four.
 Lines embedding_golden(std::string_view weight) {
   const std::string text = R"(program(%0: f32[1024,64] param "w" [ROWS, {}],
       %1: i32[32] data "i" [{"data"}],
@@ -201,7 +204,7 @@ TEST(Compile, PendingSumsAreAddedBeforeTheyAreReduced) {
       (Lines{"all_reduce data 4 multiply"}));
 }
 
-/// The op whose value is reduced when `op` takes the partial sum %2 and the whole value %3.
+/// Returns the op whose value is reduced if `op` takes the partial sum %2 and the whole value %3.
 std::string reduced_after(const std::string& op, const std::string& dtype = "f32") {
   const std::string text = fmt::format(R"(program(%0: {0}[8,4,4] data "x" [{{"data"}}, {{}}, {{}}],
                                                   %1: {0}[4,4] data "y" [{{}}, {{}}]) {{

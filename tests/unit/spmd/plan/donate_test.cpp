@@ -6,7 +6,7 @@
 namespace weft::donate_test {
 namespace {
 
-/// The state x of 6 elements, and a program whose only output updates it.
+/// A state x of 6 elements, and a program whose only output updates it.
 class Donate : public ::testing::Test {
  protected:
   ValueId add(ValueId a, ValueId b) { return b_.binary(OpKind::add, a, b); }
@@ -36,8 +36,8 @@ TEST_F(Donate, NobodyMayReadItAfterwards) {
   EXPECT_FALSE(donated(update));
 }
 
-/// On the first tile the last op of a loop writes before the first op reads the second tile, but
-/// not before any op reads the first.
+/// In the first tile, the last op of a loop writes before the first op reads the second tile, but
+/// after every op has read the first tile.
 TEST_F(Donate, NorALaterOpOfItsLoop) {
   const ValueId update = add(x_, x_);
   add(update, x_);
@@ -59,7 +59,7 @@ TEST_F(Donate, AFillIsMadeByEachLoopThatReadsIt) {
   EXPECT_FALSE(testing::scheduled(program_).donated.at(0));
 }
 
-/// It is written before the loop whose ops read the input.
+/// The fill is written before the loop whose ops read the input.
 TEST_F(Donate, NorAFillThatIsStoredInTheMiddleOfALoop) {
   const ValueId product = add(x_, x_);
   const ValueId filled = spread(scalar_);

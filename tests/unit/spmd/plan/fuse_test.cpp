@@ -20,7 +20,7 @@ class Fuse : public ::testing::Test {
   ValueId sum(ValueId x) { return b_.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0}); }
   void output(ValueId value) { program_.add_output(value, "y", {}); }
 
-  /// "2+3 6+1": first op and count of each.
+  /// Returns the first op and the number of ops of each loop: "2+3 6+1".
   std::string loops() const {
     std::string text;
     for (const auto [first, count] : fused_loops(program_)) {
@@ -70,7 +70,7 @@ TEST_F(Fuse, WhatOnlyOneLoopReadsHasNoPlace) {
   const ValueId kept = fill(3);
   output(add(w, kept));
   output(kept);
-  // z is reduced, `kept` and the last sum are outputs.
+  // z is reduced; `kept` and the last sum are outputs.
   EXPECT_EQ(tiled(), (std::vector<ValueId>{y, two, all, w}));
 }
 

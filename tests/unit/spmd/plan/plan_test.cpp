@@ -27,7 +27,7 @@ std::size_t count(const Plan& plan, OpKind kind) {
   return static_cast<std::size_t>(std::ranges::count(plan.program.op_kinds, kind));
 }
 
-// Four values in a row, each needed by the next only: two of them live at once.
+// Each of the four values is needed only by the next one, so two of them are alive at once.
 Plan chain() {
   return plan_of(R"(program(%0: f32[32] data "x" [{}]) {
   %1 = reverse %0 {dims = [0]} : f32[32]
@@ -87,7 +87,7 @@ TEST(Plan, CopiesAnInputOnceForAllItsCollectives) {
 })");
   EXPECT_EQ(count(plan, OpKind::all_to_all), 1U);
   EXPECT_EQ(count(plan, OpKind::all_gather), 1U);
-  EXPECT_EQ(count(plan, OpKind::copy), 3U);  // x to a temporary; y and z to their outputs
+  EXPECT_EQ(count(plan, OpKind::copy), 3U);  // copies x to a temporary, y and z to outputs
 }
 
 TEST(Plan, ConstantsHaveSlotsToo) {
@@ -142,7 +142,7 @@ TEST(Plan, SummarizesItsCollectives) {
   EXPECT_EQ(found[1].value, "reduce at train.cpp:7");
 }
 
-/// The ops in the order in which they run, each loop's twice, but for its carries.
+/// Returns the ops in the order in which they run; the ops of loops come twice, except for carries.
 std::vector<OpId> in_order(const Program& program) {
   const Loops loops(program);
   std::vector<OpId> order;
@@ -160,8 +160,9 @@ std::vector<OpId> in_order(const Program& program) {
   return order;
 }
 
-/// Bytes [begin, end) of each temporary when each op runs, straight from the program: a value is
-/// needed if it is read before it is written anew. A part of a stack is added to the others.
+/// Computes the bytes [begin, end) of each temporary that is alive when each op runs, directly from
+/// the program: a value is alive if it is read before it is written again. A part of a stack is
+/// added to the other parts.
 void expect_disjoint(const Plan& plan) {
   const Program& program = plan.program;
   const std::vector<OpId> order = in_order(program);
@@ -197,7 +198,7 @@ void expect_disjoint(const Plan& plan) {
     for (std::size_t i = 1; i < live.size(); ++i) ASSERT_LE(live[i - 1].second, live[i].first);
     most = std::max(most, sum);
   }
-  EXPECT_GE(plan.temp_bytes_bound, most);  // what is in a bucket lives longer
+  EXPECT_GE(plan.temp_bytes_bound, most);  // values in a bucket live longer
   EXPECT_GE(plan.temp_bytes, plan.temp_bytes_bound);
 }
 
@@ -221,8 +222,8 @@ const AtomList kData = kGrid.axis_atoms(0);
 const AtomList kModel = kGrid.axis_atoms(1);
 const AtomList kAll{1, 2};
 
-/// Gathers twice, over `first` and over `second`, and reads each at once; between them, and at the
-/// end, an all_reduce where its atoms aren't empty.
+/// Gathers twice, over `first` and over `second`, and reads each result at once. Between them and
+/// at the end comes an all_reduce, unless its atoms are empty.
 Plan two_gathers(AtomList first, AtomList between, AtomList second, AtomList end) {
   Program program;
   Builder build(program);
@@ -311,7 +312,8 @@ TEST(PlanVerify, RejectsASharedValueThatIsNotGathered) {
   expect_error(Errc::corrupt, {"%2 is shared"}, [&] { verify(plan, kMesh); });
 }
 
-/// tanh of the chip's part, gathered along `dim`; or its sum over chips, scattered along it.
+/// Returns tanh of the chip's part, gathered along `dim`; or its sum over chips, scattered along
+/// `dim`.
 Plan in_place(OpKind kind, int dim, DType dtype = DType::f32, bool is_read_twice = false) {
   Program program;
   Builder build(program);
@@ -400,7 +402,7 @@ TEST(Plan, GivesNoPlaceToWhatOnlyALoopReads) {
   EXPECT_EQ(plan.temp_bytes, 0U);
 }
 
-/// A reshape of what a reverse has made, and two ops behind it.
+/// Reshapes the result of a reverse, followed by two ops.
 Plan reshaped(const std::string& last) {
   return plan_of(R"(program(%0: f32[8] data "x" [{}]) {
   %1 = reverse %0 {dims = [0]} : f32[8]
@@ -414,7 +416,7 @@ TEST(Plan, ReadsAReshapedValueWhereItLies) {
   return %3 "y" [{}], %4 "z" [{}, {}])");
   EXPECT_EQ(plan.slots[2].place, Place::tile);
   EXPECT_EQ(plan.steps.size(), 3U);
-  // Its operand lives as long as it.
+  // Its operand lives as long as the reshaped value.
   EXPECT_EQ(lifetimes_of(plan.program, plan.steps, plan.slots)[1].last, 3U);
 }
 

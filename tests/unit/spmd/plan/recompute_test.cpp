@@ -17,7 +17,8 @@ Program parsed(const std::string& body) {
                        kMesh);
 }
 
-/// How many ops of the kind the program has after the pass; it computes the same.
+/// Returns how many ops of the kind the program has after the pass; expects that it computes the
+/// same.
 std::ptrdiff_t count_after(const Program& program, OpKind kind, std::int64_t bytes_min = 0) {
   const Program after = recompute_in_loops(program, bytes_min).value_or(program);
   std::vector<Elements> inputs(program.inputs.size(), Elements(64));
@@ -29,7 +30,7 @@ std::ptrdiff_t count_after(const Program& program, OpKind kind, std::int64_t byt
   return std::ranges::count(after.op_kinds, kind);
 }
 
-// %3 is made by one loop and read by another.
+// One loop makes %3 and another one reads it.
 constexpr const char* kSquare = R"(  %3 = multiply %2, %2 : f32[64]
   %4 = add %3, %2 : f32[64]
   %5 = reverse %4 {dims = [0]} : f32[64]
@@ -62,7 +63,7 @@ TEST(Recompute, LeavesNoOpThatNobodyReads) {
 }
 
 TEST(Recompute, NotWhatKeepsMoreMemoryThanItFrees) {
-  // A sum of two would keep both of them for the last loop.
+  // Recomputing the sum would keep both of its operands for the last loop.
   EXPECT_EQ(count_after(parsed(R"(  %3 = reverse %2 {dims = [0]} : f32[64]
   %4 = add %2, %3 : f32[64]
   %5 = maximum %4, %1 : f32[64]
@@ -89,7 +90,7 @@ TEST(Recompute, ItsOperandsToo) {
 }
 
 TEST(Recompute, NotWhatCostsMoreThanItsMemory) {
-  // A byte to store and one to load, instead of four to load.
+  // Keeping %3 takes one byte to store and one to load; recomputing it would load four.
   EXPECT_EQ(count_after(parsed(R"(  %3 = compare %2, %1 {direction = lt} : pred[64]
   %4 = select %3, %2, %1 : f32[64]
   %5 = reverse %4 {dims = [0]} : f32[64]

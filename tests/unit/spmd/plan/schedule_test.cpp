@@ -13,7 +13,8 @@ namespace {
 
 const Mesh kMesh({2, 1}, {"data", "model"});
 
-/// x is data of 2 x 4 on a chip; w and n are parameters of `size` x 4 and of one element.
+/// x is data with 2 x 4 elements on a chip; w and n are parameters with `size` x 4 elements and
+/// with one.
 class Schedule : public ::testing::Test {
  protected:
   ValueId parameter(Shape shape, const char* name) {
@@ -101,7 +102,7 @@ TEST_F(Schedule, AStoredFillComesRightBeforeItsLoop) {
   EXPECT_EQ(plan.steps,
             (std::vector<PlanStep>{
                 {StepKind::compute, 0, 1}, {StepKind::compute, 2, 1}, {StepKind::loop, 1, 3}}));
-  // Earlier, its place may be another value's.
+  // Before this step, its place may belong to another value.
   std::swap(plan.steps[0], plan.steps[1]);
   testing::expect_error(Errc::corrupt, {"fill 2 is made before step 1"},
                         [&] { verify(plan, kMesh); });
@@ -147,7 +148,7 @@ TEST_F(Schedule, TheTextNamesOpsAndTileBuffers) {
             "4: loop 3..4 multiply %5:0\n");
 }
 
-/// What a plan from a file may say wrongly of its steps.
+/// Mistakes that a plan from a file may have in its steps.
 class WrongSteps : public ::testing::Test {
  protected:
   static void refuses(std::string_view why, const std::function<void(Plan&)>& spoil) {

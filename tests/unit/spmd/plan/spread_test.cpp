@@ -36,11 +36,11 @@ TEST_F(SpreadTest, IsAMatrixOfEqualRowsOrOfRowsOfEqualElements) {
 }
 
 TEST_F(SpreadTest, IsNoOtherBroadcast) {
-  EXPECT_EQ(of({64}, {8, 64, 2}, {1}), std::nullopt);       // neither whole rows nor elements
-  EXPECT_EQ(of({8, 2}, {8, 64, 2}, {0, 2}), std::nullopt);  // both
-  EXPECT_EQ(of({8}, {64, 8}, {1}), std::nullopt);           // short rows
-  EXPECT_EQ(of({64}, {64}, {0}), std::nullopt);             // nothing is repeated
-  EXPECT_EQ(of({}, {64}, {}), std::nullopt);                // a fill
+  EXPECT_EQ(of({64}, {8, 64, 2}, {1}), std::nullopt);  // repeats neither whole rows nor elements
+  EXPECT_EQ(of({8, 2}, {8, 64, 2}, {0, 2}), std::nullopt);  // repeats rows and elements
+  EXPECT_EQ(of({8}, {64, 8}, {1}), std::nullopt);           // has short rows
+  EXPECT_EQ(of({64}, {64}, {0}), std::nullopt);             // repeats nothing
+  EXPECT_EQ(of({}, {64}, {}), std::nullopt);                // is a fill
 }
 
 TEST_F(SpreadTest, OfACarryIsStored) {
@@ -62,7 +62,7 @@ TEST_F(SpreadTest, HasNoPlaceIfOnlyElementwiseOpsReadIt) {
   EXPECT_FALSE(tiled[also_reduced]);
 }
 
-/// A loop reads the operand where it would read the spread.
+/// A loop reads the operand itself instead of the spread.
 TEST_F(SpreadTest, KeepsAnUpdateFromItsOperandsPlace) {
   const ValueId bias = input({64});
   const ValueId rows = b_.broadcast_in_dim(bias, {8, 64}, Dims{1});

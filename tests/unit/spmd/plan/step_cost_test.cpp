@@ -31,9 +31,9 @@ class StepCosts : public ::testing::Test {
     return b_.dot_general(
         a, b, {.lhs_batch = {}, .rhs_batch = {}, .lhs_contracting = {1}, .rhs_contracting = {0}});
   }
-  /// Of the op that makes the value.
+  /// Returns the cost of the op that computes the value.
   StepCost of(ValueId value) const { return op_cost(program_, program_.defining_op(value), kGrid); }
-  /// Of the plan that makes the values, on a chip of kGrid.
+  /// Returns the cost of the plan that computes the values, on a chip of kGrid.
   std::vector<StepCost> of_plan(const std::vector<ValueId>& outputs) {
     std::vector<TensorType> inputs;
     std::vector<TensorType> types;
@@ -78,7 +78,7 @@ TEST_F(StepCosts, WhatIsReadTwiceCountsOnce) {
   EXPECT_EQ(of(y).read_bytes, 4 * 64);
 }
 
-/// Products with padding and with the gaps of a gradient's operand are none.
+/// Products with padding, or with the gaps in a gradient's operand, don't count.
 TEST_F(StepCosts, AConvolutionHasTwoWhereAWindowMeetsAnElement) {
   const ValueId x = input({4, 2, 6, 6});
   const ValueId w = input({5, 2, 3, 3});
@@ -97,7 +97,7 @@ TEST_F(StepCosts, AConvolutionHasTwoWhereAWindowMeetsAnElement) {
     const auto met = static_cast<std::int64_t>(meetings(axes).size());
     EXPECT_EQ(of(y).flops, 2 * 4 * 2 * 5 * met) << stride << " " << gaps;
   }
-  // Without padding it is all that a window has.
+  // Without padding, every element of the window counts.
   const ValueId valid = b_.convolution(x, w,
                                        {.lhs = {0, 1, 2, 3},
                                         .rhs = {1, 0, 2, 3},
@@ -121,7 +121,7 @@ TEST_F(StepCosts, AttentionIsItsProductsOverPairsThatSeeEachOther) {
   EXPECT_EQ(of(more_queries).flops, 2 * (2 * 3 * (21 + 3 * 6)) * (8 + 8));
 }
 
-/// The chips of "data" have 3 queries each: 1 + 2 + 3 pairs, or 4 + 5 + 6.
+/// The chips of "data" have 3 queries each, and so 1 + 2 + 3 or 4 + 5 + 6 pairs.
 TEST_F(StepCosts, OfChipsThatShareQueriesItIsTheMean) {
   const auto data = static_cast<std::int64_t>(kGrid.axis_atoms(0).bits());
   const std::vector<ValueId> operands{input({1, 1, 3, 8}), input({1, 1, 6, 8}),
@@ -274,7 +274,7 @@ TEST_F(StepCosts, ARunHasAStepAsOftenAsItsLoopIterates) {
   EXPECT_EQ(counts.back(), 1) << "what comes behind the loop";
 }
 
-/// A new op can't be forgotten: it has arithmetic, or it stands here.
+/// A new op can't be forgotten: it has arithmetic, or it is in this list.
 TEST(StepCostsOfEveryOp, AreArithmeticUnlessTheOpOnlyMovesOrMakesElements) {
   using enum OpKind;
   const std::set<OpKind> none{constant,

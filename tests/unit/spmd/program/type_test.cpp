@@ -88,9 +88,10 @@ TEST(Element, IntegersTruncateAndSaturate) {
 TEST(Element, FloatsRoundToNearestEven) {
   EXPECT_EQ(through(DType::f32, 0.1), static_cast<double>(0.1F));
   EXPECT_EQ(through(DType::f64, 0.1), 0.1);
-  EXPECT_EQ(through(DType::bf16, 1 + 1.0 / 256), 1);                      // tie, even below
-  EXPECT_EQ(through(DType::bf16, 1 + 3.0 / 256), 1 + 4.0 / 256);          // tie, even above
-  EXPECT_EQ(through(DType::bf16, 1 + 1.0 / 256 + 1e-12), 1 + 2.0 / 256);  // a float would be a tie
+  EXPECT_EQ(through(DType::bf16, 1 + 1.0 / 256), 1);              // tie, even below
+  EXPECT_EQ(through(DType::bf16, 1 + 3.0 / 256), 1 + 4.0 / 256);  // tie, even above
+  // Rounding to float first would make this number a tie.
+  EXPECT_EQ(through(DType::bf16, 1 + 1.0 / 256 + 1e-12), 1 + 2.0 / 256);
   EXPECT_EQ(through(DType::bf16, -(1 + 1.0 / 256 + 1e-12)), -(1 + 2.0 / 256));
   EXPECT_EQ(through(DType::bf16, 1 + 3.0 / 256 - 1e-12), 1 + 2.0 / 256);
   EXPECT_EQ(through(DType::bf16, 1e39), INFINITY);
@@ -103,7 +104,8 @@ TEST(Element, HalvesRoundToNearestEven) {
   const double ulp = 0x1p-10;
   EXPECT_EQ(through(DType::f16, 1 + ulp / 2), 1);                // tie, even below
   EXPECT_EQ(through(DType::f16, 1 + 3 * ulp / 2), 1 + 2 * ulp);  // tie, even above
-  EXPECT_EQ(through(DType::f16, 1 + ulp / 2 + 1e-12), 1 + ulp);  // a float would be a tie
+  // Rounding to float first would make this number a tie.
+  EXPECT_EQ(through(DType::f16, 1 + ulp / 2 + 1e-12), 1 + ulp);
   EXPECT_EQ(through(DType::f16, -(1 + ulp / 2 + 1e-12)), -(1 + ulp));
   EXPECT_EQ(through(DType::f16, 65519.99), 65504);
   EXPECT_EQ(through(DType::f16, 65520), INFINITY);
@@ -113,7 +115,7 @@ TEST(Element, HalvesRoundToNearestEven) {
   EXPECT_TRUE(std::isnan(through(DType::f16, NAN)));
 }
 
-/// Against its definition: bits 1, 5 and 10.
+/// Compares with the definition: bits 1, 5 and 10.
 TEST(Element, EveryHalfHasItsValueAndSurvivesTheTrip) {
   for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
     const int exponent = static_cast<int>(bits >> 10 & 31);

@@ -15,7 +15,7 @@ using Dims = std::vector<std::int64_t>;
 
 constexpr double kInfinity = INFINITY;
 
-/// Builds a program of the inputs given and runs it.
+/// Builds a program from the given inputs and runs it.
 class InterpretTest : public ::testing::Test {
  protected:
   ValueId input(DType dtype, const Shape& shape, Elements elements) {
@@ -215,7 +215,8 @@ TEST_F(InterpretTest, DynamicSlicesClampTheirStart) {
 }
 
 TEST_F(InterpretTest, RngBitGeneratorGivesThePublishedNumbersOfPhilox) {
-  // Those of philox_test.cpp: key {0, 0}, counter {0, 0, 0, 0}; the next block has counter 1.
+  // The numbers are those of philox_test.cpp: key {0, 0}, counter {0, 0, 0, 0}; the next block has
+  // counter 1.
   const ValueId zeros = input(DType::u32, {4}, {0, 0, 0, 0});
   const Elements words = run(builder_.rng_bit_generator(zeros, {2, 3}));
   EXPECT_EQ(Elements(words.begin(), words.begin() + 4),
@@ -269,7 +270,7 @@ TEST_F(InterpretTest, ReducesNothingToTheNeutralElement) {
   EXPECT_EQ(run(builder_.reduce(ReduceKind::min, predicates, Dims{0})), (Elements{1}));
 }
 
-/// A row x[1,1,n] with weights w[1,1,k].
+/// Returns a convolution of a row x[1,1,n] with weights w[1,1,k].
 Convolution row(const WindowDim& window, bool reversed) {
   return {.lhs = {0, 1, 2},
           .rhs = {0, 1, 2},

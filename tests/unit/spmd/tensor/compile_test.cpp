@@ -51,13 +51,13 @@ TEST_F(Compile, TwoResultsAndOneOperandTwiceAndHostValues) {
   const auto [b, c] = f(a, std::vector{a, a}, 3);
   EXPECT_EQ(b.to_vector(), (Floats{3, 6}));
   EXPECT_EQ(c.to_vector(), (Floats{0, 0}));
-  // Other host values, and operands that are no longer one tensor, are other programs.
+  // Other host values make other programs, and so do operands that are no longer one tensor.
   const auto [d, e] = f(a, std::vector{a, f32({5, 5}, {2})}, 4);
   EXPECT_EQ(d.to_vector(), (Floats{4, 8}));
   EXPECT_EQ(e.to_vector(), (Floats{-4, -3}));
 }
 
-/// Six steps of AdamW with a falling rate; the losses.
+/// Returns the losses of six steps of AdamW with a falling rate.
 template <typename MakeStep>
 std::vector<double> train(MakeStep make_step) {
   manual_seed(3);
@@ -288,13 +288,13 @@ TEST_F(Compile, IndicesInPaddingAreNotChecked) {
   const Tensor table = f32({0, 1, 2, 3, 4, 5}, {6});
   const Tensor index = testing::i32({1, 2, 3, 4, 5, 6, 2}, {7}) * 1;
   mark_sharding(index, mesh, {{"data", "model"}});
-  const Tensor rows = embedding(table, index - 1);  // -1 where there is no row
+  const Tensor rows = embedding(table, index - 1);  // the index is -1 for missing rows
   const Tensor sum = weft::sum(rows);
   sync();
   EXPECT_EQ(sum.item(), 16);
 }
 
-/// What has been a number since before the step needs no closure.
+/// A value that was a number before the step needs no closure.
 template <typename Value>
 concept CanWait = requires(void (*function)(double), Value value) {
   add_step_closure(function, value);

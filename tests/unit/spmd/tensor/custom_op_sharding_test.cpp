@@ -1,4 +1,4 @@
-// Custom ops on simulated chips: what each gets, and what they exchange.
+// Tests custom ops on simulated chips: what each chip gets, and what the chips exchange.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,8 @@ struct Trained {
   std::vector<CollectiveSummary> met;
 };
 
-/// Two steps of a net with every kind of factor, in custom or in ordinary ops. `spec`: of w[6,5].
+/// Runs two steps of a net with every kind of factor, in custom or in ordinary ops. `spec` shards
+/// w[6,5].
 Trained train(bool custom, const Mesh& mesh, const PartitionSpec& spec, bool shards_data) {
   SimulateRuntime runtime(mesh);
   const RuntimeScope scope(runtime);
@@ -60,7 +61,7 @@ Trained train(bool custom, const Mesh& mesh, const PartitionSpec& spec, bool sha
   return trained;
 }
 
-/// 5 columns over 2 or 4 chips are padded: the op gets what there is of them, whole.
+/// 5 columns over 2 or 4 chips are padded: the op gets the existing columns whole.
 TEST(CustomOp, TrainsAsOrdinaryOpsDoUnderEverySharding) {
   const Mesh mesh({2, 2}, {"data", "model"});
   const Trained expected = train(false, mesh, {{}, {}}, false);
@@ -83,7 +84,7 @@ TEST(CustomOp, TrainsAsOrdinaryOpsDoUnderEverySharding) {
   }
 }
 
-/// The gradient of every part stays a partial sum on each chip until the last.
+/// The gradient of every part stays a partial sum on each chip until the last part.
 TEST(CustomOp, IsReducedOnceForAllMicroBatches) {
   std::vector<Floats> grads;
   for (const std::int64_t parts : {1, 2, 4}) {
@@ -100,7 +101,7 @@ TEST(CustomOp, IsReducedOnceForAllMicroBatches) {
         });
     grads.push_back(of_w[0].to_vector());
     const Plan& plan = *runtime.plans.front();
-    EXPECT_EQ(collectives(plan, mesh).size(), 1U) << parts;  // with the loss in one bucket
+    EXPECT_EQ(collectives(plan, mesh).size(), 1U) << parts;  // in one bucket with the loss
     EXPECT_EQ(std::ranges::count(plan.program.op_kinds, OpKind::custom_call), 2 * parts);
   }
   for (const Floats& each : grads) {
@@ -108,7 +109,7 @@ TEST(CustomOp, IsReducedOnceForAllMicroBatches) {
   }
 }
 
-/// What `op` of x[4,8] meets, x sharded by `spec`.
+/// Returns the collectives that `op` of x[4,8] causes, with x sharded by `spec`.
 std::vector<OpKind> met(const CustomOp& op, const PartitionSpec& spec) {
   const Mesh mesh({2, 2}, {"data", "model"});
   SimulateRuntime runtime(mesh);

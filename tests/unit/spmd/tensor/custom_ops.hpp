@@ -10,7 +10,7 @@
 
 namespace weft::testing {
 
-/// In f32 or f64.
+/// The kernel for f32 or f64.
 template <typename T>
 void soft_clip(const CustomCall& call) {
   const auto x = call.operand<T>(0);
@@ -37,10 +37,10 @@ inline const CustomOp kSoftClip{
       return {v.cotangent * slope, sum(v.cotangent * of_limit, {0})};
     }};
 
-/// The same of ordinary ops.
+/// Computes the same with ordinary ops.
 inline Tensor soft_clip(const Tensor& x, const Tensor& limit) { return limit * tanh(x / limit); }
 
-/// y[b] = sum over s of x[b,s] * x[b,s]: by parts of a row.
+/// Computes y[b] = sum over s of x[b,s] * x[b,s], from parts of a row.
 inline const CustomOp kRowNorm{.name = "row_norm",
                                .sharding_rule = "b s -> b",
                                .reduction_factors = {"s"},
@@ -58,7 +58,7 @@ inline const CustomOp kRowNorm{.name = "row_norm",
                                  return {2.0 * x * reshape(v.cotangent, {x.dim(0), 1})};
                                }};
 
-/// The sums of a row's elements up to each.
+/// Computes the prefix sums of each row.
 inline const CustomOp kCumsum{.name = "cumsum",
                               .sharding_rule = "b s -> b s",
                               .need_replication_factors = {"s"},
@@ -76,7 +76,7 @@ inline const CustomOp kCumsum{.name = "cumsum",
                                 return {flip(custom_call(kCumsum, {flip(v.cotangent, {1})}), {1})};
                               }};
 
-/// Of kCounted's kernel.
+/// The number of calls of kCounted's kernel.
 inline std::atomic<int> calls{0};
 inline const CustomOp kCounted{
     .name = "counted",
@@ -88,7 +88,7 @@ inline const CustomOp kCounted{
         },
     .vjp = [](const CustomVjp& v) -> std::vector<Tensor> { return {v.cotangent * v.result}; }};
 
-/// Of x^T g for x[b,i] and g[b,o], where b is the batch: each chip sums over its rows.
+/// Computes x^T g for x[b,i] and g[b,o], where b is the batch: each chip sums over its rows.
 inline const CustomOp kOuter{.name = "outer",
                              .sharding_rule = "b i, b o -> i o",
                              .reduction_factors = {"b"},
@@ -133,7 +133,7 @@ inline const CustomOp kProduct{
       return {{}, custom_call(kOuter, {v.operands[0], v.cotangent})};
     }};
 
-/// Different ones from -1 to 2.
+/// Returns different numbers from -1 to 2.
 inline std::vector<float> numbers(std::size_t count) {
   std::vector<float> elements;
   for (std::size_t i = 0; i < count; ++i)

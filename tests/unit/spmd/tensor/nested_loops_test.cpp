@@ -1,4 +1,4 @@
-// Gradients of gradients of a scan in a scan with a cond, however its parameters are sharded.
+// Compares second gradients of a scan in a scan with a cond under every sharding of its parameters.
 
 #include <algorithm>
 #include <cmath>
@@ -76,7 +76,7 @@ Tensor sum_of_squares(const std::vector<Tensor>& tensors) {
   return squares;
 }
 
-/// Of the gradients of the sum of the gradients' squares.
+/// Returns a sum over the gradients of the sum of the gradients' squares.
 double run(Runtime& runtime, const Form& form, const Mesh* mesh) {
   const RuntimeScope scope(runtime);
   const Parameters p;

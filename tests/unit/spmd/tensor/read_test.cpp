@@ -1,4 +1,4 @@
-/// Gradients of what was read before them.
+/// Tests gradients of values that were read before.
 
 #include <memory>
 
@@ -80,7 +80,7 @@ TEST_F(Read, AGradientFlowsThroughSeveralReads) {
   EXPECT_EQ(grads[0].to_vector(), (Floats{9, 25}));
   EXPECT_EQ(grads[1].to_vector(), (Floats{36, 80}));
   EXPECT_EQ(grads[2].to_vector(), (Floats{18, 40}));
-  // Once more, of another loss with the same beginning.
+  // This is the gradient of another loss with the same beginning.
   EXPECT_EQ(gradient(sum(more * v_), w_), (Floats{6, 8}));
 }
 
@@ -174,7 +174,7 @@ TEST_F(Read, AGradientThroughOverwrittenStateIsRefusedWithBothLines) {
         at = __LINE__ + 1;
         grad(loss, std::vector{v_});
       });
-  // Through the next value it flows.
+  // The gradient can flow through the next value.
   EXPECT_EQ(gradient(sum(w_ * w_), w_), (Floats{8, 12}));
 }
 
@@ -199,7 +199,7 @@ TEST_F(Read, AGradientFlowsPastUpdatedStatistics) {
   EXPECT_EQ(mean_of.to_vector(), (Floats{5.5, 6}));
 }
 
-/// Each read runs the update before it and the next forward pass.
+/// Each read runs the previous update and the next forward pass.
 TEST_F(Read, ALoopThatNeverEndsAStepTrainsAsOneThatDoes) {
   const auto train = [&](const char* name, bool ends_steps) {
     Parameter p = make_parameter(name, Floats{1, 2}, {2});
@@ -250,13 +250,13 @@ TEST_F(Read, WhatWasReadIsFreedWithItsTensors) {
   loss.item();
   sync();
   EXPECT_EQ(users(x), 1);
-  // A value without a gradient keeps nothing.
+  // A value without a gradient keeps nothing alive.
   const Tensor best = argmax(w_ * x, 0);
   best.item<std::int64_t>();
   EXPECT_EQ(users(x), 1);
 }
 
-/// A loop that reads its state in each iteration, and never ends a step.
+/// The loop reads its state in each iteration, and never ends a step.
 TEST_F(Read, AChainOfReadsKeepsABoundedAmount) {
   std::vector<std::shared_ptr<Recording>> chain;
   Recordings recordings;
@@ -338,7 +338,7 @@ struct Net : Module {
 
 enum class Reading { never, loss, all, in_compiled, in_parts };
 
-/// The losses of six steps, and the last parameters.
+/// Returns the losses of six steps, and the last parameters.
 Floats train(Runtime& runtime, Reading reading, bool parts = false) {
   const RuntimeScope scope(runtime);
   manual_seed(3);

@@ -1,4 +1,5 @@
-/// Programs that are compiled anew by mistake: what is said of each names the cause and the line.
+/// Tests the messages about programs that are recompiled by mistake: each names the cause and the
+/// line.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ int line(std::source_location loc = std::source_location::current()) {
 
 class Recompile : public ::testing::Test {
  protected:
-  /// The one message there is, with "L" for "recompile_test.cpp:".
+  /// Returns the only message, with "L" for "recompile_test.cpp:".
   std::string message() const {
     EXPECT_EQ(runtime_.recompiles.size(), 1U) << ::testing::PrintToString(runtime_.recompiles);
     std::string text = runtime_.recompiles.empty() ? "" : runtime_.recompiles.front();
@@ -78,7 +79,7 @@ TEST_F(Recompile, ALearningRateThatChangesIsAnInputFromTheSecondProgramOn) {
                         synced, updated));
 }
 
-/// A step with a number that changes gives what it gives with a scalar.
+/// Expects that a step with a number that changes gives the same as with a scalar.
 template <typename Step>
 void expect_as_with_scalars(SimulateRuntime& runtime, std::size_t programs, Step step) {
   for (int i = 0; i < 12; ++i) {
@@ -136,7 +137,7 @@ TEST_F(Recompile, TrainingEvaluationAndALastBatchHaveInputsForNumbersEach) {
   EXPECT_EQ(runtime_.plans.size(), 6U);
 }
 
-/// A product takes its constant as memory, so that each value is another program, as before.
+/// A product takes its constant as memory, so that each value still makes another program.
 TEST_F(Recompile, ANumberOfAProductIsAConstant) {
   int made = 0;
   int synced = 0;
@@ -238,7 +239,7 @@ TEST_F(Recompile, NothingIsSaidOfTheStepAfterTheFirst) {
 }
 
 TEST_F(Recompile, ComparesWithTheNearestProgramOfTheLine) {
-  // Training and evaluation by turns, then an evaluation of another size.
+  // Training and evaluation alternate, and then an evaluation of another size follows.
   const auto run = [&](bool train, std::int64_t rows) {
     const Tensor y = matmul(data(rows, 2), w_);
     Tensor loss;

@@ -159,7 +159,8 @@ TEST_F(Scan, RecordsItsFunctionOnce) {
   EXPECT_EQ(run(1000), ops);
 }
 
-/// h = tanh(x_t w + h u + b) and the loss of all h and the last, as one loop or as many ops.
+/// Computes h = tanh(x_t w + h u + b) and the loss of all h and of the last, as one loop or as many
+/// ops.
 struct Recurrent {
   Tensor w = f32({0.5, -0.25, 0.125, 0.75, 0.25, -0.5}, {3, 2});
   Tensor u = f32({0.25, 0.5, -0.75, 0.125}, {2, 2});
@@ -235,7 +236,7 @@ TEST_F(Scan, HasTheSameGradientFromValuesThatAreComputedAgain) {
     sync();
     expect_alike(expected, actual);
   }
-  // All of it computed again.
+  // The whole loop is recomputed.
   const Tensor loss = checkpoint([&] { return net.scanned(plain); });
   const auto actual = grad(loss, net.wrt());
   sync();
@@ -309,7 +310,7 @@ TEST_F(Scan, HasSecondGradients) {
 }
 
 TEST_F(Scan, TakesGradientsInItsFunction) {
-  // Gradient descent, three steps.
+  // The function makes three steps of gradient descent.
   const Tensor target = f32({1, 2}, {2});
   const auto [w, losses] = scan(
       [&](const Tensor& w_t, const Tensor& rate) {
@@ -375,7 +376,7 @@ OnMesh train(const Mesh& mesh, const PartitionSpec& rows) {
   return made;
 }
 
-/// How many collectives are in loops, and outside.
+/// Returns how many collectives are inside loops, and outside.
 std::pair<int, int> count_collectives(const Program& program) {
   const Loops loops(program);
   std::pair<int, int> counts;
@@ -434,7 +435,7 @@ TEST_F(Scan, RefusesToRunInItsFunction) {
       Errc::invalid_argument,
       {"read at scan_test.cpp:", "is in the function of scan() at scan_test.cpp:"},
       [&] { scan(body, full({}, 1), ones(2)); });
-  expect_near(full({1}, 3) + 1.0, {4});  // the rest of the program is whole
+  expect_near(full({1}, 3) + 1.0, {4});  // the rest of the program is intact
 }
 
 TEST_F(Scan, RefusesToAssignInItsFunction) {

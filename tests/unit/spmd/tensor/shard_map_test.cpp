@@ -60,7 +60,7 @@ TEST(ShardMap, SumsOverTheGroup) {
   });
 }
 
-/// A product whose inner dim lies in parts, with its gradients.
+/// The inner dim of the product is divided into parts; its gradients are compared too.
 TEST(ShardMap, HasGradientsOfSums) {
   const auto step = [](const std::function<Tensor(Tensor, Tensor, Tensor)>& model) {
     const Tensor x = counted({4, 8});
@@ -74,7 +74,7 @@ TEST(ShardMap, HasGradientsOfSums) {
     return step([](const Tensor& x, const Tensor& w, const Tensor& b) {
       return shard_map(
           [&](const Tensor& own_x, const Tensor& own_w) {
-            // b is used by every chip, before the sum and behind it.
+            // Every chip uses b, before the sum and after it.
             const Tensor part = matmul(own_x, own_w) + b * 0.25;
             return tanh(psum(part, "stage")) * b;
           },
@@ -88,7 +88,8 @@ TEST(ShardMap, HasGradientsOfSums) {
   });
 }
 
-/// What each chip computes from the whole differs, and the gradients of its copies add up.
+/// Each chip computes something different from the whole value, and the gradients of its copies add
+/// up.
 TEST(ShardMap, AddsUpTheGradientsOfCopies) {
   const auto step = [](const std::function<Tensor(Tensor)>& model) {
     const Tensor w = counted({3});
@@ -145,7 +146,7 @@ TEST(ShardMap, MovesPartsBetweenChips) {
   });
 }
 
-/// Data parallelism stays with propagation, inside and outside.
+/// Data parallelism is left to propagation, inside and outside of the function.
 TEST(ShardMap, LeavesOtherAxesToPropagation) {
   const auto step = [](const std::function<Tensor(Tensor, Tensor)>& model, bool marks) {
     const Tensor x = counted({8, 12}, 0.01F);
@@ -168,8 +169,8 @@ TEST(ShardMap, LeavesOtherAxesToPropagation) {
         return step([](const Tensor& x, const Tensor& w) { return softmax(matmul(tanh(x), w)); },
                     false);
       });
-  // Chips sum their rows of the product over "stage"; then once, over "data", the gradient's part
-  // and the loss.
+  // Chips sum their rows of the product over "stage", and then once, over "data", the gradient's
+  // part and the loss.
   testing::SimulateRuntime runtime(kGrid);
   (void)values_of(runtime, [&] { return step(model, true); });
   std::vector<std::string> all;
@@ -180,7 +181,8 @@ TEST(ShardMap, LeavesOtherAxesToPropagation) {
   EXPECT_EQ(all, (std::vector<std::string>{"all_reduce stage 96", "all_reduce data 76"}));
 }
 
-/// A pipeline of stages with micro-batches, as scan and ring_shift, and its gradient.
+/// The pipeline has stages with micro-batches, made with scan and ring_shift; its gradient is
+/// tested too.
 TEST(ShardMap, PipelinesWithScan) {
   constexpr std::int64_t kStages = 4;
   constexpr std::int64_t kBatches = 6;
@@ -240,7 +242,7 @@ TEST(ShardMap, TakesWhatTheFunctionSees) {
   });
 }
 
-/// The table is made anywhere, so its sharding says nothing of the function's own values.
+/// The table is made outside, so its sharding doesn't affect the function's own values.
 TEST(ShardMap, TakesATableThatIsShardedOverItsAxis) {
   const auto rows = [] { return iota({4, 8}, 0, DType::f32); };
   const auto program = [rows] {
@@ -253,7 +255,7 @@ TEST(ShardMap, TakesATableThatIsShardedOverItsAxis) {
   expect_as_whole(kLine, program, [rows] { return Results{matmul(rows(), counted({8, 12}))}; });
 }
 
-/// A carry that begins as a constant is a value like another in the function that sees it.
+/// A carry that begins as a constant is an ordinary value in the function that uses it.
 TEST(ShardMap, SeesTheCarryOfALoopAroundIt) {
   const auto step = [](const std::function<Tensor(Tensor, Tensor)>& add) {
     const Tensor x = counted({8});
@@ -275,7 +277,7 @@ TEST(ShardMap, SeesTheCarryOfALoopAroundIt) {
   });
 }
 
-/// The gradient of the sum of all chips' losses.
+/// It is the gradient of the sum of all chips' losses.
 TEST(ShardMap, TakesGradientsInTheFunction) {
   const auto program = [] {
     const auto local = shard_map(
@@ -367,7 +369,7 @@ TEST(ShardMap, WorksOnOneChip) {
   expect_as_whole(one, program, [] { return Results{counted({4}) * 2.0}; });
 }
 
-// What is refused.
+// The following tests cover what is refused.
 
 class ShardMapRefusal : public ::testing::Test {
  protected:
@@ -452,7 +454,7 @@ TEST(ShardMap, SumsGradientsByWhatChipsShare) {
                             psum(grad(mean(part * own), std::array{own})[0], "stage"),
                             pmean(grad(mean(part * own), std::array{own})[0], "stage"),
                             grad(global, std::array{w})[0],
-                            // Of a loss that chips share, the mean is the gradient itself.
+                            // For a loss that chips share, the mean is the gradient itself.
                             pmean(grad(global, std::array{w})[0], "stage"));
         },
         kLine, {P{}, P{"stage"}}, {P{}, P{}, P{}, P{}, P{}});

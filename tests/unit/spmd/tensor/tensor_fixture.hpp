@@ -1,5 +1,5 @@
 #pragma once
-/// What the tests of the tensor API share.
+/// A fixture and functions that the tests of the tensor API share.
 
 #include <gtest/gtest.h>
 
@@ -41,8 +41,8 @@ inline void expect_near(const Tensor& tensor, const std::vector<double>& expecte
   }
 }
 
-/// `body` notes its line and makes a call that is refused with these words and that line of the
-/// file.
+/// Expects that a call in `body`, which notes its line, is refused with these words and that line
+/// of the file.
 inline void expect_refusal(std::initializer_list<std::string_view> words,
                            const std::function<void(int& line)>& body,
                            const std::source_location& here = std::source_location::current()) {

@@ -1,4 +1,4 @@
-/// Against torch: the golden files say what it computes (tests/golden/torch/make.py).
+/// Compares with torch: the golden files have its results (tests/golden/torch/make.py).
 
 #include <string>
 #include <vector>

@@ -217,7 +217,7 @@ TEST_F(Trace, RefusesTheGradOfALossThatASyncComputed) {
                [&] { grad(loss, std::vector{x}); });
 }
 
-/// Fails as often as it is told to.
+/// Fails as often as requested.
 class FailingRuntime : public InterpretRuntime {
  public:
   RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,

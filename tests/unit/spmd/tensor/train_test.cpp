@@ -39,7 +39,8 @@ struct Batch {
   Tensor labels;
 };
 
-/// Points on a lattice, of class 1 where the product of the first two coordinates is positive.
+/// The points lie on a lattice; their class is 1 if the product of the first two coordinates is
+/// positive.
 Batch make_batch(int step) {
   std::vector<float> x;
   std::vector<std::int32_t> labels;
@@ -53,7 +54,7 @@ Batch make_batch(int step) {
   return {f32(x, {kBatch, kFeatures}), i32(labels, {kBatch})};
 }
 
-/// What a loop marks: nothing; the batch; and weights as well: Megatron's pair, FSDP, both.
+/// What a loop marks: nothing; the batch; or also weights with Megatron's pair, FSDP, or both.
 enum class Marks { none, batch, megatron, fsdp, megatron_and_fsdp };
 
 std::vector<double> train(Runtime& runtime, int steps, Marks marks) {
@@ -97,8 +98,8 @@ TEST(Train, TracesTheSameProgramFromTheSecondStepOn) {
   EXPECT_EQ(fingerprint(runtime.programs[1]), fingerprint(runtime.programs[3]));
 }
 
-// An unmarked parameter is open until its first run and lies fixed from then on: that alone makes
-// the first program another one.
+// An unmarked parameter is open until its first run and has a fixed layout from then on: only that
+// makes the first program different.
 TEST(Train, TheFirstProgramDiffersOnlyInTheShardingsOfStateThatWasOpen) {
   const Mesh mesh({2, 2}, {"data", "model"});
   InterpretRuntime runtime(mesh);
@@ -146,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Marks, TrainOnMesh,
                          ::testing::Values(Marks::none, Marks::batch, Marks::megatron, Marks::fsdp,
                                            Marks::megatron_and_fsdp));
 
-/// "all_gather 256", sorted.
+/// Returns sorted lines such as "all_gather 256".
 std::vector<std::string> collectives_of(SimulateRuntime& runtime) {
   std::vector<std::string> all;
   for (const CollectiveSummary& collective : collectives(*runtime.plans.front(), *runtime.mesh())) {
@@ -156,8 +157,8 @@ std::vector<std::string> collectives_of(SimulateRuntime& runtime) {
   return all;
 }
 
-// fc1.weight has 256 bytes, fc1.bias 64, fc2.weight 128; fc2.bias has 2 elements, which 4 chips
-// don't divide.
+// fc1.weight has 256 bytes, fc1.bias has 64, and fc2.weight has 128; fc2.bias has 2 elements, which
+// 4 chips don't divide.
 TEST(Fsdp, GathersEachWeightAndScattersItsGradient) {
   SimulateRuntime runtime(Mesh({4}, {"data"}));
   train(runtime, 1, Marks::fsdp);
@@ -203,7 +204,7 @@ TEST(Fsdp, RefusesAModuleThatLiesOnTheChipsAndAnAxisThatThereIsNot) {
                [&] { fsdp(net, mesh); });
 }
 
-/// Has kept every parameter of a loop that was interrupted, all of ones.
+/// A runtime that has kept every parameter of an interrupted loop; all elements are ones.
 struct KeepingRuntime : InterpretRuntime {
   using InterpretRuntime::InterpretRuntime;
   Restored take_restored(const std::string&, const TensorType& type) override {
@@ -212,7 +213,7 @@ struct KeepingRuntime : InterpretRuntime {
   }
 };
 
-/// As it may in a loop that nothing has interrupted.
+/// The same is allowed in a loop that nothing has interrupted.
 TEST(Fsdp, MayComeAfterParametersThatWereKeptHaveBeenRead) {
   const Mesh mesh({2}, {"data"});
   KeepingRuntime runtime(mesh);
@@ -227,7 +228,7 @@ TEST(Fsdp, MayComeAfterParametersThatWereKeptHaveBeenRead) {
   EXPECT_EQ(weight.to_vector().front(), 1);
 }
 
-/// All elements are twos.
+/// A source whose elements are all twos.
 struct Twos : TensorSource {
   void read(std::span<const Target> targets) const override {
     for (const Target& target : targets) {
@@ -238,7 +239,7 @@ struct Twos : TensorSource {
   std::uint64_t digest() const override { return 2; }
 };
 
-/// Gives each name's value to one tensor.
+/// Gives each name's value to only one tensor.
 struct KeepingOnce : KeepingRuntime {
   using KeepingRuntime::KeepingRuntime;
   Restored take_restored(const std::string& name, const TensorType& type) override {

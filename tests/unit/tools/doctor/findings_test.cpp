@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-/// A machine of which there is nothing to say.
+/// Returns a machine for which there are no findings.
 Machine good() {
   return {.shm = {.usable = true,
                   .total_bytes = 8 * kGiB,
@@ -23,7 +23,7 @@ Machine good() {
           .clock = {.has_tsc = true, .constant = true, .nonstop = true, .source = "tsc"}};
 }
 
-/// The one finding that isn't good once `change` has been made.
+/// Returns the only bad finding after `change` was made.
 Finding only(const std::function<void(Machine&)>& change) {
   Machine machine = good();
   change(machine);

@@ -7,7 +7,7 @@
 namespace weft::manual_test {
 namespace {
 
-/// A program of two commands, one within the other, and a hidden one.
+/// Returns a program with a command in a command, and a hidden command.
 CommandText program() {
   static std::string text;
   static int number = 0;

@@ -96,7 +96,7 @@ TEST_F(BlackBoxTest, HasTheRingsOfThoseWhoHaveCome) {
   expect_error(Errc::invalid_argument, {"worker 2 of 2"}, [&] { writer.loop(2); });
 }
 
-/// The reference is a queue that forgets.
+/// The reference is a queue that drops its oldest events.
 TEST_F(BlackBoxTest, KeepsTheLastEventsOfARing) {
   constexpr std::size_t kCapacity = box_format::kLinkRecords;
   const unsigned seed = std::random_device()();
@@ -111,7 +111,7 @@ TEST_F(BlackBoxTest, KeepsTheLastEventsOfARing) {
     for (auto count = random() % 300; count > 0; --count) {
       const std::uint64_t value = random();
       ++written;
-      // Another reading of the clock might be the same tick.
+      // Another reading of the clock might give the same tick.
       link.put_at(1000 + written, EventKind::message_in, {.number = written, .value = value});
       expected.push_back(value);
       if (expected.size() > kCapacity) expected.pop_front();
@@ -189,7 +189,7 @@ TEST_F(BlackBoxTest, NeverMixesEventsOfThreadsThatShareARing) {
 
 TEST_F(BlackBoxTest, LosesAtMostOneEventOfAKilledWriter) {
   BlackBoxWriter made = BlackBoxWriter::create(options());
-  made.chip(0, 0);  // so that there is a ring to look at
+  made.chip(0, 0);  // so that there is a ring to read
   const BlackBox box = BlackBox::open(job);
   for (int i = 0; i < 10; ++i) {
     const std::uint64_t before = box.written(kChip);
@@ -424,7 +424,7 @@ TEST_F(BlackBoxTest, HasNoTextForAnIdThatIsNone) {
   for (const Event& event : box.events(kLoop)) EXPECT_EQ(event.text, "");
 }
 
-/// No worker and one chip, with clocks, host and job that are always the same.
+/// Returns a box with no worker and one chip, whose clocks, host and job never change.
 std::vector<std::byte> fixed_box(const std::string& job) {
   BlackBoxWriter writer = BlackBoxWriter::create(
       {.job = job, .num_workers = 0, .num_chips = 1, .ticks = TickSource::processor});

@@ -42,7 +42,7 @@ class BoardTest : public ::testing::Test {
  protected:
   ~BoardTest() override { Segment::remove(Board::segment_name(job)); }
 
-  /// The bytes of the board's segment.
+  /// Opens the segment of the board.
   Segment bytes() const { return Segment::open(Board::segment_name(job), false, 1); }
   BoardHeaderV1& format(const Segment& segment) const {
     return *reinterpret_cast<BoardHeaderV1*>(segment.data());
@@ -62,7 +62,7 @@ TEST_F(BoardTest, IsHeldAsLongAsWhoMadeItHasIt) {
   EXPECT_FALSE(board.is_held());
 }
 
-/// JSON takes no other bytes.
+/// JSON must be UTF-8.
 TEST_F(BoardTest, ShowsWhatIsNotUtf8InARowAsText) {
   const Board board = Board::create(header_of(job));
   board.worker(0).error(
@@ -169,7 +169,7 @@ TEST_F(BoardTest, LeavesTheStateOfWhoDidntWait) {
 
 TEST_F(BoardTest, CutsTextBetweenCharacters) {
   const Board board = Board::anonymous(header_of(job));
-  board.worker(0).message_begun(std::string(30, 'a') + "é");  // the é would end in byte 32
+  board.worker(0).message_begun(std::string(30, 'a') + "é");  // the é would cross byte 32
   EXPECT_EQ(board.read(1).last_message, std::string(30, 'a'));
   board.worker(0).error(std::string(300, 'b'));
   EXPECT_EQ(board.read(1).last_error, std::string(255, 'b'));

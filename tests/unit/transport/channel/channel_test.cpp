@@ -34,7 +34,7 @@ std::string text_of(const ChannelFrame& frame) {
   return {reinterpret_cast<const char*>(frame.bytes().data()), frame.bytes().size()};
 }
 
-/// A channel between this thread and itself; names are removed at the end.
+/// A channel between this thread and itself; its names are removed at the end.
 class ChannelTest : public ::testing::Test {
  protected:
   ~ChannelTest() override { JobMemory::remove(job); }
@@ -161,7 +161,7 @@ TEST_F(ChannelTest, EndsAfterTheLastFrameOfAWriterThatClosed) {
   {
     ChannelWriter writer(channel, kSleepy);
     publish_text(writer, "a");
-    publish_text(writer, "b");  // no slot is left, but there is room for the end
+    publish_text(writer, "b");  // no slot is free, but there is room for the end
     writer.close();
     expect_error(Errc::invalid_argument, {"after close()"}, [&] { writer.loan(1); });
   }
@@ -305,7 +305,7 @@ TEST_F(ChannelTest, VerifiesWhatItOpens) {
   Channel::open(job, "rescue");
 }
 
-/// What a side reads of the other's words, after `damage`.
+/// What a side reads of the other side's words after `damage`.
 class HostileWord : public ChannelTest {
  protected:
   void expect_corrupt(ChannelRole sender, auto damage) const {
@@ -355,11 +355,11 @@ TEST_F(HostileWord, IsRefusedWhereTheSlotIsNotTheSenders) {
   publish_text(writer, "a");
   const auto frame = reader.receive();
   publish_text(writer, "b");
-  channel.lane(ChannelRole::writer)[1].slot = 0;  // which the reader holds
+  channel.lane(ChannelRole::writer)[1].slot = 0;  // the reader holds this slot
   expect_error(Errc::corrupt, {"slot 0"}, [&] { reader.receive(); });
 }
 
-/// Three frames through two slots, without a wait. `at`: the place where `damage` is done.
+/// Sends three frames through two slots, without a wait. `damage` is done at place `at`.
 void run_damaged(Channel& channel, int at, const std::function<void()>& damage) {
   const auto in_segment = [&](std::span<const std::byte> bytes) {
     const std::byte* begin = channel.segment().data();
@@ -390,7 +390,7 @@ void run_damaged(Channel& channel, int at, const std::function<void()>& damage) 
   }
 }
 
-/// As a killed process may leave it to the next that opens it.
+/// A killed process may leave such a header to the next process that opens it.
 TEST_F(ChannelTest, NoFlippedBitOfAHeaderLeadsOutOfTheChannel) {
   const Channel made = Channel::create(options());
   std::byte* const header = made.segment().data();

@@ -37,7 +37,7 @@ TEST(Algorithm, IsChosenByKindBytesAndChips) {
   EXPECT_EQ(choose_algorithm(call, 33, true), Algorithm::push);
   call.count = 513;
   EXPECT_EQ(choose_algorithm(call, 2, false), Algorithm::push);
-  call.count = 4097;  // more than a mailbox
+  call.count = 4097;  // more than fits in a mailbox
   EXPECT_EQ(choose_algorithm(call, 2, true), Algorithm::push);
   call.kind = CollectiveKind::permute;
   EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::pull);
@@ -109,13 +109,13 @@ TEST(Schedule, SaysWhatAChipReadsAndWrites) {
             "  sync\n");
 }
 
-/// A byte of a region of a member.
+/// A byte in a region of a member.
 using Byte = std::tuple<TransferEnd::Region, int, std::size_t>;
 
-/// What all chips of a group do between two syncs: who reads and who writes each byte.
+/// What all chips of a group do between two syncs: which transfers read and write each byte.
 struct Phase {
   struct Access {
-    int readers = 0;  ///< not counting the transfer that writes it
+    int readers = 0;  ///< without the transfer that writes it
     int writers = 0;
   };
   std::map<Byte, Access> bytes;
@@ -157,7 +157,7 @@ struct Phase {
   }
 };
 
-/// Every kind by every algorithm that can carry it out, in groups of 1 to 5.
+/// Calls `body` with every kind and every algorithm that can carry it out, in groups of 1 to 5.
 template <typename Body>
 void for_every_schedule(const Body& body) {
   constexpr CollectiveKind kKinds[] = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
@@ -215,7 +215,7 @@ TEST(Schedule, NeverReadsWhatAnotherTransferWritesBetweenTheSameSyncs) {
     for (const Phase* phase : {&before, &after}) {
       for (const auto& [byte, access] : phase->bytes) {
         const auto [region, member, offset] = byte;
-        // In place, the root of a broadcast "writes" what it has: perform() leaves it alone.
+        // In place, the root of a broadcast "writes" its own part: perform() leaves it unchanged.
         if (own_part_stays && member == call.from[0]) continue;
         EXPECT_TRUE(access.readers == 0 || access.writers == 0) << member << " @ " << offset;
       }

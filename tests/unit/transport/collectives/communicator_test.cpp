@@ -19,12 +19,12 @@ using testing::PreparingCommunicator;
 
 constexpr std::size_t kCapacity = std::size_t{1} << 20;
 
-/// Collectives that the chip has started.
+/// Returns the number of collectives that the chip has started.
 std::uint64_t called(const JobMemory& memory, int chip) {
   return memory.call_record(chip).number.load();
 }
 
-/// Chips of a mesh driven by one thread.
+/// Chips of a mesh that one thread drives.
 class CommunicatorTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -62,7 +62,7 @@ TEST_F(CommunicatorTest, EndsWhenTheLastChipOfTheGroupArrives) {
   const CollectiveCall barrier = call(CollectiveKind::barrier, model, 0);
   chips[0]->start(barrier);
   EXPECT_FALSE(chips[0]->poll());
-  chips[2]->start(barrier);  // of the other group
+  chips[2]->start(barrier);  // it belongs to the other group
   EXPECT_FALSE(chips[0]->poll());
   chips[1]->start(barrier);
   EXPECT_TRUE(chips[1]->poll());
@@ -99,7 +99,8 @@ TEST_F(CommunicatorTest, NeedsNobodyInAGroupOfOne) {
 
 TEST_F(CommunicatorTest, GoesOnWhereAnEarlierOneOfTheChipStopped) {
   const CollectiveCall barrier = call(CollectiveKind::barrier, data, 0);
-  memory.group_line(data.mask(), 3).announced = 0xffffffffULL << 32;  // wraps at the next
+  // The number wraps at the next announcement.
+  memory.group_line(data.mask(), 3).announced = 0xffffffffULL << 32;
   memory.group_line(data.mask(), 1).announced = 0xffffffffULL << 32;
   for (int i = 0; i < 3; ++i) {
     chips[0] =
@@ -154,7 +155,7 @@ TEST_F(CommunicatorTest, NamesBothCallsWhereChipsDiverge) {
   chips[0]->set_step(204);
   chips[0]->start(mine);
   chips[2]->start(theirs);
-  for (int i = 0; i < 2; ++i) {  // it stays so
+  for (int i = 0; i < 2; ++i) {  // the error stays the same
     expect_error(
         Errc::program_divergence,
         {"step 204", "chip 3", "all_reduce #1 'fc1.weight.grad' over {data}: add f32 1 x 100",
@@ -177,8 +178,8 @@ TEST_F(CommunicatorTest, WaitsAtTheExitForAChipThatIsStillAtWork) {
   reduce.destination = 1 << 16;
   chips[0]->start(reduce);
   chips[2]->start(reduce);
-  EXPECT_FALSE(chips[0]->poll());  // past the entry
-  // It sleeps long enough to look for a divergence: the other has the same call on its record.
+  EXPECT_FALSE(chips[0]->poll());  // it has passed the entry
+  // It sleeps long enough to look for a divergence: the other chip has recorded the same call.
   expect_error(Errc::timeout, {"at its exit", "chip 1"}, [&] { chips[0]->wait(); });
   EXPECT_TRUE(chips[2]->poll());
   EXPECT_TRUE(chips[0]->poll());
@@ -192,7 +193,7 @@ TEST_F(CommunicatorTest, NamesTheChipThatLeftOneOut) {
 }
 
 TEST_F(CommunicatorTest, NamesTheChipThatHasLeftTheBody) {
-  for (const auto& chip : chips) chip->leave_body();  // all have left an earlier one
+  for (const auto& chip : chips) chip->leave_body();  // all have left an earlier body
   chips[0]->start(call(CollectiveKind::barrier, data, 0));
   expect_error(Errc::timeout, {"chip 1"}, [&] { chips[0]->wait(); });
   chips[2]->leave_body();
@@ -290,7 +291,7 @@ TEST(WaitPolicy, DoesntSpinWithMoreThreadsThanCores) {
   EXPECT_EQ(alone.deadline, milliseconds(5));
 }
 
-/// Takes its calls, and ends none.
+/// A tier that accepts calls and ends none.
 struct UnansweredTier final : CollectiveTier {
   explicit UnansweredTier(std::vector<CollectiveCall>& calls) : prepared(calls) {}
   std::unique_ptr<const TierCall> prepare(const CollectiveCall& call) override {

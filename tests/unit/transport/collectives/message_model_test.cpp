@@ -1,5 +1,5 @@
-/// The messages of slot_call.hpp as programs of atomic steps, under every schedule. The mutants are
-/// there to see that the exploration finds what is wrong.
+/// Models the messages of slot_call.hpp as programs of atomic steps, and explores every schedule.
+/// The mutants show that the exploration finds faults.
 ///
 /// The words that chips announce stay in their buffers until these are drained: at any time, or by
 /// the heavy fence of another chip. A mail is seen at once. Only a wake ends a sleep.
@@ -30,13 +30,13 @@ constexpr int kPublishedEach = 2;
 
 enum class Mutant {
   none,
-  overwrites,        ///< a slot that isn't read yet
-  asks_one_reader,   ///< for room
-  fills_last,        ///< the mail, after the number
-  says_it_took,      ///< a message that it has only found
-  sleeps_unseen,     ///< doesn't look again once it is counted
-  has_no_fence,      ///< before it looks again
-  reads_woken_last,  ///< when its flag is set
+  overwrites,        ///< overwrites a slot that isn't read yet
+  asks_one_reader,   ///< asks only one reader for room
+  fills_last,        ///< fills the mail after the number
+  says_it_took,      ///< says that it took a message that it has only found
+  sleeps_unseen,     ///< doesn't look again after it is counted
+  has_no_fence,      ///< has no fence before it looks again
+  reads_woken_last,  ///< reads the wake count when its flag is already set
   posts_without_wake,
   publishes_without_wake,
 };
@@ -44,7 +44,7 @@ enum class Mutant {
 struct Case {
   int chips = 2;
   int messages = 7;
-  std::vector<int> roots = {0};  ///< of the messages, in turn
+  std::vector<int> roots = {0};  ///< the roots of the messages, in turn
   Mutant mutant = Mutant::none;
 };
 
@@ -71,18 +71,20 @@ enum class At : std::uint8_t {
 struct Chip {
   At at = At::begin;
   std::uint8_t message = 0;
-  std::uint8_t published = 0;  ///< its word `messages`, as it wrote it and as the others see it
+  std::uint8_t published = 0;  ///< its word `messages`, as it wrote it and as other chips see it
   std::uint8_t visible = 0;
-  std::uint8_t room = 0;  ///< of its ring, as it knows it
-  bool waits = false;     ///< it has published that it does
-  bool woken = false;     ///< since it read `slot_woken`
+  std::uint8_t room = 0;  ///< free slots of its ring, as far as it knows
+  bool waits = false;     ///< it has published that it waits
+  bool woken = false;     ///< it was woken since it read `slot_woken`
 };
 
 struct State {
   std::array<Chip, kChipCountMax> chips;
   std::array<std::array<std::uint8_t, kSlots>, kChipCountMax> mails{};
-  std::array<std::array<std::uint8_t, kSlots>, kChipCountMax> numbers{};  ///< in the root's buffer
-  std::array<std::array<std::uint8_t, kSlots>, kChipCountMax> seen{};     ///< by others
+  /// Numbers in the root's buffer.
+  std::array<std::array<std::uint8_t, kSlots>, kChipCountMax> numbers{};
+  /// Numbers that other chips see.
+  std::array<std::array<std::uint8_t, kSlots>, kChipCountMax> seen{};
   bool flag = false;
   bool misread = false;
   bool operator<(const State& other) const { return std::memcmp(this, &other, sizeof(State)) < 0; }
@@ -183,7 +185,7 @@ class Program {
     chip.published = chip.message;
     chip.at = is(Mutant::fills_last) ? At::fill : after_post();
   }
-  /// Where it goes on that has woken others, or needn't.
+  /// Returns where a chip continues after it has woken other chips, or needn't wake any.
   At after_wake(const Chip& chip) const {
     if (is_root(chip)) return At::begin;
     return chip.waits ? At::look_again : At::take;
@@ -278,7 +280,7 @@ void expect_found(Mutant mutant, Case which, std::string_view words) {
 
 TEST(MessageModel, MutantsThatHurryAreFoundOut) {
   expect_found(Mutant::fills_last, {.chips = 2, .messages = 2}, "misread");
-  // A slot that is written again before it is read is misread, or never found.
+  // A slot that is overwritten before it is read is misread, or never found.
   expect_found(Mutant::overwrites, {.chips = 2, .messages = 6}, "schedule");
   expect_found(Mutant::asks_one_reader, {.chips = 3, .messages = 6}, "schedule");
   expect_found(Mutant::says_it_took, {.chips = 2, .messages = 8}, "schedule");

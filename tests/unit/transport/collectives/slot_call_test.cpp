@@ -1,4 +1,4 @@
-/// Broadcasts through slots, by chips of a mesh that one thread drives.
+/// Tests broadcasts through slots, by chips of a mesh that one thread drives.
 
 #include "transport/collectives/slot_call.hpp"
 
@@ -31,7 +31,7 @@ class SlotCallTest : public ::testing::Test {
       join(chip);
     }
   }
-  /// As after a change of the program, or of the generation.
+  /// Makes the chip join again, as after a change of the program or the generation.
   void join(int chip) {
     chips[chip].reset();
     chips[chip] = std::make_unique<PreparingCommunicator>(
@@ -54,7 +54,7 @@ class SlotCallTest : public ::testing::Test {
   float result(int chip) const { return *reinterpret_cast<float*>(memory.arena(chip) + 8192); }
   GroupLine& line(int chip) const { return memory.group_line(mesh.axis_atoms(0).mask(), chip); }
 
-  /// Whether the chip has ended its part of a call that it starts; else it is in it.
+  /// Starts a call; returns whether the chip has already ended its part of the call.
   bool runs(int chip, const CollectiveCall& which) {
     chips[chip]->start(which);
     return chips[chip]->poll();
@@ -63,7 +63,8 @@ class SlotCallTest : public ::testing::Test {
     source(root) = static_cast<float>(value);
     return runs(root, call(root));
   }
-  /// Both know then that their rings have room, and look at nobody's line before they post.
+  /// Lets both roots learn that their rings have room, so that they look at no other chip's line
+  /// before they post.
   void let_both_post() {
     for (const int root : {0, 1}) {
       ASSERT_TRUE(posts(root, 1));
@@ -86,7 +87,7 @@ TEST_F(SlotCallTest, ARootWaitsOnlyWhereItIsARingAhead) {
   for (int i = 1; i < kRing; ++i) ASSERT_TRUE(posts(0, i)) << i;
   ASSERT_FALSE(posts(0, kRing));
   for (int i = 1; i < kRing; ++i) expect_taken(1, 0, i);
-  EXPECT_FALSE(chips[0]->poll());  // the other reader hasn't come
+  EXPECT_FALSE(chips[0]->poll());  // the other reader hasn't arrived
   for (int i = 1; i <= kRing / 2; ++i) {
     ASSERT_FALSE(chips[0]->poll());
     expect_taken(2, 0, i);
@@ -105,7 +106,8 @@ TEST_F(SlotCallTest, AReaderTakesWhatItWasWaitingFor) {
   EXPECT_EQ(result(1), 7);
 }
 
-/// Each chip at its own pace, many times round the ring; roots change, and syncs lie between.
+/// Each chip runs at its own pace, many times around the ring; roots change, and syncs come
+/// between.
 TEST_F(SlotCallTest, ChipsAtTheirOwnPaceSeeEveryMessageOfEveryRoot) {
   constexpr int kCalls = 20'000;
   std::mt19937 random(1);
@@ -180,7 +182,7 @@ TEST_F(SlotCallTest, ANewCommunicatorGoesOnFromThere) {
 TEST_F(SlotCallTest, NoMessageOfAnEarlierGenerationIsRead) {
   for (int i = 1; i < kRing; ++i) ASSERT_TRUE(posts(0, 1000 + i));
   expect_taken(1, 0, 1001);
-  chips[2]->start(call(0));  // and is killed here
+  chips[2]->start(call(0));  // this chip is killed here
   for (auto& chip : chips) chip.reset();
   memory.begin_generation(3);
   for (int chip = 0; chip < kChips; ++chip) join(chip);
@@ -200,7 +202,7 @@ TEST_F(SlotCallTest, NoMessageOfAnEarlierGenerationIsRead) {
 TEST_F(SlotCallTest, NoFirstMessageWhoseRootDiedInItIsRead) {
   for (int generation = 1; generation < 3; ++generation) {
     ASSERT_TRUE(posts(0, 1000));
-    line(0).messages = 0;  // killed before it said so
+    line(0).messages = 0;  // it was killed before it published the message
     for (auto& chip : chips) chip.reset();
     memory.begin_generation(3);
     for (int chip = 0; chip < kChips; ++chip) join(chip);
@@ -223,7 +225,7 @@ TEST_F(SlotCallTest, AReaderNamesWhatTheRootCalledHoweverFarThatIs) {
   mine.dtype = DType::bf16;
   chips[1]->set_step(204);
   chips[1]->start(mine);
-  for (int i = 0; i < 2; ++i) {  // it stays so
+  for (int i = 0; i < 2; ++i) {  // the error stays the same
     expect_error(Errc::program_divergence,
                  {"step 204", "chip 1 called broadcast #2 'mine' over {data}: bf16 1 x 2",
                   "chip 0 called broadcast #2 'theirs' over {data}: f32 1 x 2"},
@@ -242,7 +244,7 @@ TEST_F(SlotCallTest, AReaderThatLeftOneOutIsToldSo) {
                [&] { chips[1]->poll(); });
 }
 
-/// They wait in different ways, and each finds the other's call.
+/// They wait in different ways, and each finds the call of the other chip.
 TEST_F(SlotCallTest, AReaderAndARootThatWentToASyncNameEachOther) {
   chips[0]->start(barrier());
   chips[1]->start(call(0, "value"));
@@ -263,7 +265,7 @@ TEST_F(SlotCallTest, ASyncNamesTheBroadcastThatARootWentOnFrom) {
                [&] { chips[1]->wait(); });
 }
 
-/// A root that waits for room finds what its reader has called instead.
+/// A root that waits for room finds the different call of its reader.
 TEST_F(SlotCallTest, ARootThatIsARingAheadNamesWhatAReaderCalled) {
   for (int i = 1; i < kRing; ++i) ASSERT_TRUE(runs(0, call(0, "value")));
   for (int i = 1; i < kRing; ++i) ASSERT_TRUE(runs(2, call(0, "value")));
@@ -274,7 +276,7 @@ TEST_F(SlotCallTest, ARootThatIsARingAheadNamesWhatAReaderCalled) {
                [&] { chips[0]->wait(); });
 }
 
-/// Nobody reads the other's ring; the next sync tells.
+/// Neither root reads the other's ring; the next sync finds the difference.
 TEST_F(SlotCallTest, TwoRootsOfOneMessageAreFoundAtTheNextSync) {
   let_both_post();
   ASSERT_TRUE(runs(0, call(0, "first")));
@@ -335,7 +337,7 @@ TEST_F(SlotCallTest, NamesWhoIsMissingAtTheDeadline) {
                                            [&] { chips[1]->wait(); });
   EXPECT_EQ(message.find("chip 2"), std::string::npos) << message;
   ASSERT_TRUE(runs(0, call(0, "value")));
-  chips[1]->wait();  // it may
+  chips[1]->wait();  // this call may end
   for (int i = 2; i < kRing; ++i) ASSERT_TRUE(runs(0, call(0, "value")));
   for (int i = 2; i < kRing; ++i) ASSERT_TRUE(runs(1, call(0, "value")));
   chips[0]->start(call(0, "value"));

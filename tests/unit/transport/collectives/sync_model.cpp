@@ -37,22 +37,24 @@ enum class At : std::uint8_t {
 
 struct Chip {
   At at = At::begin;
-  std::uint8_t number = 0;   ///< of its call
-  std::uint8_t epoch = 0;    ///< that it announced
-  std::uint8_t visible = 0;  ///< that the others see
-  std::uint8_t arrived = 0;  ///< peers seen at this epoch
-  std::uint8_t woken = 0;    ///< as it read it
+  std::uint8_t number = 0;   ///< number of its call
+  std::uint8_t epoch = 0;    ///< the epoch that it announced
+  std::uint8_t visible = 0;  ///< the epoch that other chips see
+  std::uint8_t arrived = 0;  ///< peers that arrived at this epoch
+  std::uint8_t woken = 0;    ///< the wake count as it read it
   bool at_exit = false;
   bool counted = false;
-  std::array<std::uint8_t, kChipCountMax> announced{};  ///< by each peer, when it arrived
-  std::array<std::uint8_t, kChipCountMax> copies{};     ///< of the mailboxes in the lines
+  /// The epoch that each peer had announced when it arrived.
+  std::array<std::uint8_t, kChipCountMax> announced{};
+  std::array<std::uint8_t, kChipCountMax> copies{};  ///< copies of the mailboxes in the lines
 };
 
 using Mailboxes = std::array<std::uint8_t, 2>;
 
 struct State {
   std::array<Chip, kChipCountMax> chips;
-  std::array<std::array<std::uint8_t, kChipCountMax>, kChipCountMax> arenas{};  ///< in slices
+  /// Contents in slices.
+  std::array<std::array<std::uint8_t, kChipCountMax>, kChipCountMax> arenas{};
   std::array<Mailboxes, kChipCountMax> mailboxes{};
   std::array<Mailboxes, kChipCountMax> line_mailboxes{};
   std::uint8_t woken = 0;
@@ -104,7 +106,7 @@ class Program {
     state.misread = state.misread || actual != expected;
   }
 
-  // Up to where all have arrived.
+  // These steps come before all chips have arrived.
 
   void arrive(State& state, Chip& chip) const {
     switch (chip.at) {
@@ -120,7 +122,7 @@ class Program {
     }
   }
 
-  /// Takes the result of the last call, and puts the operand of the next in its place.
+  /// Takes the result of the last call, and replaces it by the operand of the next.
   void begin(State& state, Chip& chip) const {
     std::array<std::uint8_t, kChipCountMax>& arena = state.arenas[self_];
     if (chip.number > 0) {
@@ -139,7 +141,8 @@ class Program {
       fill(state, chip);
     }
   }
-  /// In its buffer, so that nobody sees it yet: part of the step before it.
+  /// Announces in the chip's buffer, which no other chip sees yet: this is part of the previous
+  /// step.
   static void announce(Chip& chip) {
     ++chip.epoch;
     chip.arrived = 0;
@@ -178,7 +181,7 @@ class Program {
                                   : At::ask_for_sleepers;
   }
 
-  // From there on.
+  // These steps come after all chips have arrived.
 
   void pass(State& state, Chip& chip) const {
     const auto go_on = [&] { chip.at = At::perform; };
@@ -231,9 +234,10 @@ class Program {
   void perform(State& state, const Chip& chip) const {
     const std::uint8_t result = call(chip).result(chip.number);
     switch (call(chip).algorithm) {
-      case Algorithm::slots:  // no sync: see message_model_test.cpp
+      case Algorithm::slots:  // has no sync: see message_model_test.cpp
       case Algorithm::signal:
-      case Algorithm::share: return;  // stored before the sync, in what the planner keeps apart
+      // It is stored before the sync, in memory that the planner keeps apart.
+      case Algorithm::share: return;
       case Algorithm::mailbox:
         for (std::size_t q = 0; q < n_; ++q) {
           if (q == self_) continue;
@@ -286,7 +290,8 @@ class Program {
   SyncCase case_;
   std::size_t self_;
   std::size_t n_;
-  std::vector<std::array<std::uint8_t, kEpochCountMax>> names_;  ///< of calls, by chip and epoch
+  /// Names of calls, by chip and epoch.
+  std::vector<std::array<std::uint8_t, kEpochCountMax>> names_;
 };
 
 }  // namespace

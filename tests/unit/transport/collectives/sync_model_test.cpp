@@ -1,5 +1,5 @@
-/// The model of the syncs under every schedule. The mutants are there to see that the exploration
-/// finds what is wrong.
+/// Explores every schedule of the model of the syncs. The mutants show that the exploration finds
+/// faults.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ Case same_calls(std::size_t chip_count, const std::vector<Call>& calls) {
   return {.calls = std::vector(chip_count, calls)};
 }
 
-/// The last chip calls `odd_one` in place of `call`.
+/// Returns a case in which the last chip calls `odd_one` in place of `call`.
 Case diverging_calls(std::size_t chip_count, std::vector<Call> before, const Call& call,
                      Call odd_one) {
   before.push_back(call);
@@ -76,7 +76,7 @@ TEST(SyncModel, EveryChipNoticesADivergenceAndUsesNothingOfIt) {
   }
 }
 
-/// A mutant is found out in some schedule.
+/// Expects that the mutant causes a failure in some schedule.
 void expect_found(Mutant mutant, Case which, std::string_view words) {
   which.mutant = mutant;
   const std::string failure = explore_syncs(which, SyncEnd::all_done).failure;

@@ -124,7 +124,7 @@ TEST(CheckpointManifest, RefusesAFrameThatIsMisplacedOrTooSmall) {
   expect_unwritable(manifest, "frame of 23 bytes");
 }
 
-/// The table of a part may lack elements, a manifest may not; neither is taken for the other.
+/// The table of a part may lack elements, but a manifest may not; a reader never confuses them.
 TEST(CheckpointManifest, APartTableHasTheShardsOfOnePart) {
   CheckpointManifest table = sample_manifest();
   for (StoredTensor& tensor : table.tensors) {

@@ -1,13 +1,13 @@
 #pragma once
-/// A small plan placed by hand, so that what is written of it doesn't change with the planner.
+/// A small plan whose values are placed by hand, so that its file doesn't change with the planner.
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/plan.hpp"
 
 namespace weft {
 
-/// w' = w + 0.5 * sum over "data" of x^T x, on a (2,1) mesh: a dot_general, an all_reduce, a
-/// constant.
+/// Computes w' = w + 0.5 * sum over "data" of x^T x on a (2,1) mesh: a dot_general, an all_reduce,
+/// and a constant.
 inline Plan sample_plan() {
   const Mesh mesh({2, 1}, {"data", "model"});
   const AtomList data = mesh.axis_atoms(0);

@@ -9,8 +9,8 @@ namespace weft {
 
 inline Mesh sample_state_mesh() { return {{2, 2}, {"data", "model"}}; }
 
-/// A parameter in shards, its whole second moment, a scalar, and an empty tensor. `offset`: of the
-/// first.
+/// Has a parameter in shards, its whole second moment, a scalar, and an empty tensor. `offset` is
+/// the first tensor's.
 inline std::vector<StateEntry> sample_state(std::uint64_t offset = 4096) {
   Sharding by_model;
   by_model.dims[1] = AtomList{2};

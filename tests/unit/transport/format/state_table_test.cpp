@@ -20,8 +20,8 @@ std::vector<StateEntry> decode(std::span<const std::byte> bytes) {
   return decode_state_table(bytes, sample_state_mesh()).tensors;
 }
 
-/// Encodes the sample after `spoil` has had its first tensor, and expects that reading it says
-/// `why`.
+/// Encodes the sample after `spoil` has changed its first tensor, and expects that reading it fails
+/// with `why`.
 void expect_refused_for(std::string_view why, const std::function<void(StateEntry&)>& spoil) {
   std::vector<StateEntry> state = sample_state();
   spoil(state.front());

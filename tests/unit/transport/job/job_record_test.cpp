@@ -48,7 +48,7 @@ TEST_F(JobRecordTest, KeepsTheSegmentsOfAJobThatEndedBadly) {
 }
 
 TEST_F(JobRecordTest, KeepsTheLastThreeIncidents) {
-  board.set_status(JobStatus::running);  // its trainer was killed
+  board.set_status(JobStatus::running);  // the trainer was killed here
   for (const char* const error : {"first", "second", "third", "fourth"}) {
     board.worker(0).error(error);
     keep_record(job);
@@ -90,7 +90,7 @@ TEST_F(JobRecordTest, LeavesAFolderThatIsGone) {
   fs::remove_all(run_dir);
   keep_record(job);
   EXPECT_FALSE(fs::exists(run_dir));
-  keep_record(testing::unique_job());  // a job that isn't there
+  keep_record(testing::unique_job());  // this job doesn't exist
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::unique_job;
 
-/// A job's id, a control root that this process alone uses, and what lies there of the job.
+/// A job's id, a control root that only this process uses, and the job's files in it.
 class RemainsTest : public ::testing::Test {
  protected:
   RemainsTest() {
@@ -45,7 +45,7 @@ class RemainsTest : public ::testing::Test {
     return {};
   }
   JobLife life() const { return find().value_or(JobRemains{}).life; }
-  /// Makes all that the job has as old as if it had been there for hours.
+  /// Sets the times of all the job's files to hours ago.
   void age() const {
     const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
     for (const std::string& name : Segment::list("weft-" + job)) {
@@ -94,7 +94,7 @@ TEST_F(RemainsTest, AJobWhoseLockIsHeldLives) {
   EXPECT_EQ(find()->segments, remains->segments);
 }
 
-/// Its control root is where this process doesn't look, or in another container.
+/// The job's control root is at a place that this process doesn't read, or in another container.
 TEST_F(RemainsTest, AJobWhoseBoardIsLockedLives) {
   std::optional<Board> board = Board::create({.job = job, .num_chips = 1});
   age();
@@ -122,7 +122,7 @@ TEST_F(RemainsTest, AJobThatStartsHasTime) {
   EXPECT_EQ(life(), JobLife::dead);
 }
 
-/// What lived when it was found, or came to life since, is looked at again.
+/// A job that lived when it was found, or has come to life since, is checked again.
 TEST_F(RemainsTest, RemovalBelievesNoOldNews) {
   plant_memory();
   age();
@@ -142,7 +142,7 @@ TEST_F(RemainsTest, ADamagedBoardIsNoReasonToStay) {
   EXPECT_EQ(remove_remains(*find()), std::vector<std::string>{});
 }
 
-/// Whatever lies there, the jobs beside it are found, and what is none of weft's stays.
+/// Whatever lies there, the jobs beside it are found, and files that aren't weft's stay.
 TEST_F(RemainsTest, ALockThatIsNoFileIsNamedAndKept) {
   plant_memory();
   age();
@@ -229,7 +229,7 @@ TEST_F(RemainsTest, ARootThatOthersMayEnterIsNotLookedAt) {
   EXPECT_FALSE(find());
 }
 
-/// What a job has asked to be kept is removed only when its time is over, or by name.
+/// The memory of a job that asked to be kept is removed only after its time, or by name.
 TEST_F(RemainsTest, AKeptJobIsNotSweptBeforeItsTime) {
   const auto plant = [&](double keep_s) {
     plant_memory();
@@ -246,7 +246,7 @@ TEST_F(RemainsTest, AKeptJobIsNotSweptBeforeItsTime) {
   sweep_dead_jobs(root);
   EXPECT_EQ(life(), JobLife::kept);
   EXPECT_FALSE(remove_remains(*find()).empty());
-  // A thousand seconds and more ago it was found dead.
+  // It was found dead more than a thousand seconds ago.
   const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
   ASSERT_EQ(::utimensat(AT_FDCWD, (folder_in(root, job) + "/dead").c_str(), long_ago, 0), 0);
   EXPECT_EQ(kept_for_s(root, job), 0);

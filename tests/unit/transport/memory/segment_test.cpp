@@ -103,10 +103,10 @@ TEST_F(SegmentTest, GrowsUnderThoseWhoHaveMappedIt) {
   EXPECT_EQ(other.data(), seen);
 }
 
-/// What the kernel says of a mapping.
+/// What the kernel reports about a mapping.
 struct MappingFacts {
   std::size_t huge_kib = 0;  ///< mapped as huge pages
-  bool asked = false;        ///< for huge pages
+  bool asked = false;        ///< huge pages were requested
 };
 MappingFacts facts_of(const void* begin) {
   MappingFacts facts;
@@ -138,7 +138,7 @@ TEST_F(SegmentTest, BeginsWhereAHugePageMayAndAsksForThem) {
   }
 }
 
-/// How often the system had no huge page for a file.
+/// Returns how often the system had no huge page for a file.
 std::size_t fallback_count() {
   std::ifstream file("/proc/vmstat");
   std::string key;
@@ -169,7 +169,7 @@ TEST_F(SegmentTest, LiesOnHugePagesWhereTheFolderAllowsThem) {
   }
 }
 
-/// Pages that come by the asking come before the reservation that would have been refused.
+/// Pages that the request brings come before the reservation, which would otherwise be refused.
 TEST_F(SegmentTest, AFolderWithHugePagesIsFullWithoutASignalToo) {
   for (const char* policy : {"advise", "within_size", "always"}) {
     in_own_shm(fmt::format("size=8m,huge={}", policy), [&] {
@@ -244,7 +244,7 @@ TEST_F(SegmentTest, NamesTheOwnerAndTheAgeOfWhatIsInTheWay) {
                [&] { Segment::create(name, 4096); });
 }
 
-/// A job's id can't be guessed, but who guessed it all the same gets no say.
+/// A job's id can't be guessed, but a process that has guessed it still gets no access.
 TEST_F(SegmentTest, TakesNoNameThatIsTaken) {
   const auto expect_refused = [this](std::string_view word) {
     expect_error(Errc::io, {path, "exists already", word, "rm " + path},
@@ -330,7 +330,7 @@ TEST_F(SegmentTest, SaysHowToEnlargeAFullFolderAndChangesNothing) {
                  {path, "2097152 bytes", "1044480 of 1048576 bytes free", "remount,size=3m",
                   "--shm-size=3m"},
                  [&] { segment.reserve(0, 2 * kMiB); });
-    segment.reserve(4096, kMiB - 4096);  // the rest is still there
+    segment.reserve(4096, kMiB - 4096);  // the rest is still mapped
     EXPECT_EQ(segment.data()[0], std::byte{5});
     std::memset(segment.data(), 1, kMiB);
     expect_error(Errc::no_space, {"4096 bytes", "has 0 of", "size=2m"},
@@ -339,7 +339,7 @@ TEST_F(SegmentTest, SaysHowToEnlargeAFullFolderAndChangesNothing) {
   });
 }
 
-/// A process that makes a file grow beyond it is killed.
+/// A process that makes a file grow beyond the limit is killed.
 TEST_F(SegmentTest, NamesALimitOfFileSizesThatIsTooLow) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

@@ -36,8 +36,8 @@ TEST(Reduce, RoundsBf16OnceAndToEven) {
   const auto bf16 = [](float value) {
     return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
   };
-  // 256 + 1 lies midway between 256 and 258, and the even one of the two is 256; 256 + 1 + 1 is
-  // 258, which is lost if each sum is rounded.
+  // 256 + 1 is midway between 256 and 258 and rounds to the even one, 256; 256 + 1 + 1 is 258,
+  // which is lost if each sum is rounded.
   EXPECT_EQ(reduced<std::uint16_t>(ReduceKind::add, DType::bf16, {{bf16(256)}, {bf16(1)}}),
             std::vector{bf16(256)});
   EXPECT_EQ(
@@ -63,14 +63,14 @@ TEST(Reduce, RoundsF16OnceAndToEven) {
   const auto sum = [](std::vector<std::vector<std::uint16_t>> values) {
     return reduced<std::uint16_t>(ReduceKind::add, DType::f16, std::move(values));
   };
-  // 2048 + 1 lies midway between 2048 and 2050.
+  // 2048 + 1 is midway between 2048 and 2050.
   EXPECT_EQ(sum({{f16(2048)}, {f16(1)}}), std::vector{f16(2048)});
   EXPECT_EQ(sum({{f16(2048)}, {f16(1)}, {f16(1)}}), std::vector{f16(2050)});
   EXPECT_EQ(sum({{f16(65504)}, {f16(65504)}}), std::vector<std::uint16_t>{0x7c00});
   EXPECT_EQ(sum({{0x0001}, {0x0001}}), std::vector<std::uint16_t>{0x0002});  // subnormal
 }
 
-/// Sums of one element are the element, made a quiet NaN if it is one.
+/// The sum of one element is the element; a NaN becomes a quiet NaN.
 TEST(Reduce, ReadsAndWritesEveryF16WithEveryInstructionSet) {
   std::vector<std::uint16_t> values(65536);
   std::iota(values.begin(), values.end(), std::uint16_t{0});
@@ -151,8 +151,8 @@ TEST(Reduce, WritesEveryDestinationInPlace) {
   }
 }
 
-/// Arenas of random bits, in which every kind of number occurs; for floats all but NaNs, of which
-/// hardware may keep either.
+/// Returns arenas of random bits, in which every kind of number occurs. Floats have no NaNs,
+/// because hardware may keep either of two.
 std::vector<std::vector<std::byte>> random_arenas(DType dtype, std::size_t num_arenas,
                                                   std::size_t bytes, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -207,7 +207,8 @@ TEST(Reduce, GivesTheSameBitsWithEveryInstructionSet) {
     std::vector<std::byte*> bases;
     for (std::vector<std::byte>& arena : arenas) bases.push_back(arena.data());
     const std::span<std::byte* const> all = bases;
-    const auto offset = static_cast<std::size_t>(3 * byte_size(dtype));  // no vector's alignment
+    // An offset without any vector's alignment.
+    const auto offset = static_cast<std::size_t>(3 * byte_size(dtype));
     reduce(set, kind, dtype, {all, offset}, {everywhere ? all : all.last(1), offset}, count);
     return arenas;
   };

@@ -20,7 +20,7 @@ using testing::expect_error;
 constexpr WaitPolicy kSleeps{.spins = 0, .yield_for = {}};
 constexpr WaitPolicy kImpatient{.spins = 0, .yield_for = {}, .deadline = milliseconds(1)};
 
-/// Position 0 is that of chip 2, then come the chips 0 and 1.
+/// Chip 2 has position 0, and chips 0 and 1 follow.
 class CommitsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -82,7 +82,7 @@ TEST_F(CommitsTest, AWaitThatSleepsEndsWithTheCommit) {
   EXPECT_EQ(memory.commit_line(1).sleepers, 0U);
 }
 
-/// A wait looks again by itself after its slice: only who sleeps for longer shows who woke it.
+/// A wait looks again by itself after its slice, so only longer sleeps show which store woke them.
 TEST_F(CommitsTest, WakesThoseThatSleepOnItAndNobodyElse) {
   CommitLine& line = memory.commit_line(2);
   chips[0]->commit(1);

@@ -24,7 +24,7 @@ TEST(BoxRuns, AreAsLongAsBothMemoriesAllow) {
 }
 
 TEST(BoxRuns, AreCutAtTheEndsOfAPieceOfTheStoredShard) {
-  const BoxRuns boxes({{0, 0}, {4, 6}}, {{{1, 2}, {3, 3}}, {3, 3}});  // 8-10, 14-16, 20-22
+  const BoxRuns boxes({{0, 0}, {4, 6}}, {{{1, 2}, {3, 3}}, {3, 3}});  // bytes 8-10, 14-16, 20-22
   EXPECT_EQ(runs(boxes, 9, 21), "9>1x2 14>3x3 20>6x1 ");
   EXPECT_EQ(runs(boxes, 11, 14), "");
   EXPECT_FALSE(boxes.any(11, 14));

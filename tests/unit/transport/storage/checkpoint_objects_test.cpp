@@ -1,4 +1,4 @@
-/// Checkpoints in an object store, whose calls fail one after the other.
+/// Tests checkpoints in an object store whose calls fail one after another.
 
 #include "transport/storage/checkpoint_objects.hpp"
 
@@ -49,7 +49,7 @@ class CheckpointObjects : public ::testing::Test {
     for (const CheckpointEntry& entry : list_checkpoints(kFolder)) steps.push_back(entry.step);
     return steps;
   }
-  /// Whatever is listed can be read, to its last byte.
+  /// Expects that every listed checkpoint can be read completely.
   void expect_whole() const {
     for (const CheckpointEntry& entry : list_checkpoints(kFolder)) {
       const CheckpointManifest manifest = read_manifest(entry.path);
@@ -91,7 +91,7 @@ TEST_F(CheckpointObjects, OfAStepThatIsSavedAgainAreTheLast) {
   expect_whole();
 }
 
-/// Each call of a save and of a removal is the one at which the process is killed.
+/// The process is killed at each call of a save and of a removal in turn.
 TEST_F(CheckpointObjects, AreThereWholeOrNotAtAll) {
   (void)save(1);
   bool has_failed = true;
@@ -111,7 +111,7 @@ TEST_F(CheckpointObjects, AreThereWholeOrNotAtAll) {
     if (!has_failed) {
       EXPECT_EQ(found, (Steps{1, 2}));
     }
-    // The next job finds what was left.
+    // The next job finds the remains.
     remove_unfinished(posix_file_system(), kFolder);
     for (const CheckpointEntry& entry : list_checkpoints(kFolder)) {
       if (entry.step == 2) remove_checkpoint(posix_file_system(), entry.path);
@@ -193,7 +193,7 @@ TEST_F(CheckpointObjects, KeepOneCopyOnThisMachine) {
   EXPECT_EQ(manifests, 1U);
 }
 
-/// Files of other programs, alone and in folders.
+/// The files come from other programs, alone and in folders.
 TEST_F(CheckpointObjects, OtherFilesOfTensorsAreReadAsWell) {
   const auto upload = [&](const std::string& golden, const std::string& url) {
     std::ifstream file(testing::golden_path(golden), std::ios::binary);

@@ -10,7 +10,7 @@ namespace {
 using Best = RetentionPolicy::Best;
 using Steps = std::vector<std::uint64_t>;
 
-/// The steps that go, of checkpoints 10, 20, ... with these ratings.
+/// Returns the steps that are removed, of checkpoints 10, 20, ... with these ratings.
 Steps going(const std::vector<std::optional<double>>& ratings, const RetentionPolicy& policy) {
   std::vector<RatedCheckpoint> checkpoints;
   for (const auto& rating : ratings) {

@@ -33,7 +33,7 @@ TEST(ShardOwners, GiveEachElementToOneChipThatHasIt) {
       }
       elements[own.tensor] += own.box.dims.num_elements();
     }
-    // That no two boxes overlap is checked by every manifest.
+    // Every manifest checks that no two boxes overlap.
     for (std::size_t t = 0; t < tree.size(); ++t) {
       EXPECT_EQ(elements[t], tree[t].type.num_elements()) << "seed " << seed;
     }

@@ -11,10 +11,10 @@
 namespace weft::kernels::attention_test {
 namespace {
 
-/// Around the edges of the kernels' tiles.
+/// These sizes are around the edges of the kernels' tiles.
 constexpr std::array kQueries{1, 7, 31, 32, 33, 130};
 constexpr std::array kKeys{1, 15, 63, 64, 65, 200};
-/// Of rows: parts of a vector, and several.
+/// Rows are parts of a vector, or several vectors.
 constexpr std::array kSizes{1, 8, 20, 32, 64, 80, 128};
 
 struct Operands {
@@ -37,7 +37,7 @@ Operands operands_of(KernelCase& test, DType dtype, std::mt19937& random, std::i
 
 constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f16, DType::f64};
 
-/// `make` appends the op under test; `scale` is that of its elements.
+/// `make` appends the op under test; `scale` is the scale of its elements.
 void expect_reference(unsigned seed, double scale,
                       const std::function<ValueId(KernelCase&, DType, std::mt19937&)>& make) {
   const DType dtype = kDTypes[seed % kDTypes.size()];
@@ -48,7 +48,7 @@ void expect_reference(unsigned seed, double scale,
   expect_near(test, dtype == DType::bf16 ? 2e-2 : dtype == DType::f16 ? 2.5e-3 : 1e-5, scale);
 }
 
-/// Attention of [1,2,queries,size] over [1,2,keys,size], and its gradient, as two outputs.
+/// Adds attention of [1,2,queries,size] over [1,2,keys,size] and its gradient, as two outputs.
 void add_both(KernelCase& test, DType dtype, std::mt19937& random, std::int64_t queries,
               std::int64_t keys, std::int64_t size, bool causal) {
   const auto input = [&](std::int64_t rows) {
@@ -79,8 +79,8 @@ TEST(Attention, OfEverySizeAgreesWithTheReferenceAndOnEveryPath) {
   }
 }
 
-// The kernel that multiplies bf16 takes two numbers at a time: along rows, along queries and along
-// keys, of which there may be an odd number.
+// The kernel that multiplies bf16 takes two numbers at a time, along rows, queries and keys; the
+// number of each may be odd.
 TEST(Attention, OfBf16AgreesForOddAndEvenSizes) {
   unsigned seed = 0;
   for (const std::int64_t queries : {1, 2, 15, 17, 32, 47, 65}) {
@@ -99,7 +99,8 @@ TEST(Attention, OfBf16AgreesForOddAndEvenSizes) {
   }
 }
 
-/// One query of size 1, so that the keys are the scores: forward and backward are the reference's.
+/// With one query of size 1 the keys are the scores. Expects the reference's results, forward and
+/// backward.
 void expect_scores_are_taken(DType dtype, const Elements& scores) {
   KernelCase test;
   const auto count = static_cast<std::int64_t>(scores.size());
@@ -117,12 +118,12 @@ void expect_scores_are_taken(DType dtype, const Elements& scores) {
   const auto [least, most] = std::ranges::minmax(scores);
   const double largest = std::max({1.0, -least, most});
   for (std::size_t i = 0; i < expected[1].size(); ++i) {
-    // The query's cotangent, the first one, is a sum of keys with both signs.
+    // The query's cotangent, which comes first, is a sum of keys with both signs.
     EXPECT_NEAR(actual[1][i], expected[1][i], 1e-5 * (i == 0 ? largest : 1)) << i;
   }
 }
 
-/// The same, forward, in f32 with values of 2.
+/// Returns the forward result in the same case, in f32 with values of 2.
 double attended(const Elements& scores) {
   KernelCase test;
   const auto count = static_cast<std::int64_t>(scores.size());
@@ -135,7 +136,7 @@ double attended(const Elements& scores) {
 
 TEST(Attention, TakesLargeScores) {
   const PathScope scope;
-  Elements rising(200);  // the largest score grows from tile to tile, beyond what e^x holds
+  Elements rising(200);  // the largest score grows from tile to tile, beyond the range of e^x
   for (std::size_t i = 0; i < rising.size(); ++i) rising[i] = 1e4 * static_cast<double>(i / 50);
   for (const KernelPath& path : paths()) {
     set_kernel_path(path);
@@ -193,8 +194,8 @@ TEST(Attention, GradAgreesWithTheReference) {
   }
 }
 
-/// Causal attention of 18 queries by two chips: the second one's first query, 9, is no multiple of
-/// the keys that a product takes together.
+/// Two chips compute causal attention of 18 queries: the second chip's first query, 9, isn't a
+/// multiple of the number of keys that a product takes together.
 void expect_parts_of_the_whole(DType dtype) {
   std::mt19937 random(1);
   KernelCase whole;

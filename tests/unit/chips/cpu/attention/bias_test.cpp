@@ -29,7 +29,7 @@ Operands add_operands(KernelCase& test, DType dtype, std::mt19937& random, std::
   return {q, k, v, input(queries)};
 }
 
-/// Attention and its gradient, as two outputs.
+/// Adds attention and its gradient as two outputs.
 void add_both(KernelCase& test, const Operands& of, const AttentionForm& form, ValueId bias) {
   const ValueId y = test.build.attention(of.q, of.k, of.v, form, bias);
   test.output(y);
@@ -40,8 +40,8 @@ double tolerance(DType dtype) {
   return dtype == DType::bf16 ? 3e-2 : dtype == DType::f16 ? 4e-3 : 1e-5;
 }
 
-/// Of a mask 0 or 1; of a bias -2 to 2, or -inf for one in eight. Long runs of hidden keys among
-/// them, so that some tiles have no weight, and some queries.
+/// Returns 0 or 1 for a mask; for a bias -2 to 2, or -inf for one element in eight. There are long
+/// runs of hidden keys, so that some tiles and some queries have no weight.
 Elements bias_elements(std::mt19937& random, const Shape& shape, bool is_mask) {
   Elements elements;
   const int run = random_int(random, 1, 3) == 1 ? 90 : 1;
@@ -55,7 +55,7 @@ Elements bias_elements(std::mt19937& random, const Shape& shape, bool is_mask) {
   return elements;
 }
 
-/// Attention and its gradient with a bias that is whole along the dims whose bit is set.
+/// Compares attention and its gradient with a bias that is whole along the dims whose bit is set.
 void expect_form(unsigned seed, DType dtype, int whole, bool is_mask, bool causal) {
   constexpr std::array kQueries{1, 7, 31, 33, 70};
   constexpr std::array kKeys{1, 15, 63, 65, 200};
@@ -112,7 +112,7 @@ TEST(AttentionBias, HidesAllKeysOfAQuery) {
   }
 }
 
-/// The first output of attention with this bias, and the second of its gradient.
+/// Returns the first output of attention with this bias, and the second output of its gradient.
 std::vector<Elements> attended(const AttentionForm& form, DType dtype, const Elements& bias) {
   std::mt19937 random(4);
   KernelCase test;
@@ -177,13 +177,14 @@ TEST(AttentionBias, GivesAHiddenKeyThatIsNaNNoCotangent) {
       const ValueId y = test.build.attention(q, k, v, {.scale = 1}, mask);
       test.output(test.build.attention_grad(q, k, v, y, q, {.scale = 1}, mask));
       const Elements cotangents = run_kernels(test).at(0);
-      for (std::size_t i = 3 * 2; i < cotangents.size(); ++i) {  // behind those of the queries
+      // The loop begins after the cotangents of the queries.
+      for (std::size_t i = 3 * 2; i < cotangents.size(); ++i) {
         ASSERT_TRUE(std::isfinite(cotangents[i])) << to_string(dtype) << ", element " << i;
       }
       for (const std::size_t hidden : {3, 5}) {
         for (const std::size_t e : {0, 1}) {
-          EXPECT_EQ(cotangents[(3 + hidden) * 2 + e], 0);       // of the key
-          EXPECT_EQ(cotangents[(3 + 70 + hidden) * 2 + e], 0);  // of its value
+          EXPECT_EQ(cotangents[(3 + hidden) * 2 + e], 0);       // the key's cotangent
+          EXPECT_EQ(cotangents[(3 + 70 + hidden) * 2 + e], 0);  // its value's cotangent
         }
       }
     }
@@ -198,7 +199,7 @@ TEST(AttentionBias, OfAChipIsThatOfItsQueries) {
   whole.output(whole.build.attention(of.q, of.k, of.v, {.causal = true}, bias));
   const Elements expected = run_kernels(whole).at(0);
   const Mesh mesh({2}, {"data"});
-  /// Rows 3 * position .. + 2 of each six.
+  /// Returns rows 3 * position .. + 2 of every six.
   const auto half = [](const Elements& all, std::size_t size, int position) {
     Elements part;
     for (std::size_t i = 0; i < all.size(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The ways in which attention hides keys from queries, for tests of what hidden keys may not do.
+/// The ways in which attention hides keys from queries, for tests of hidden keys.
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,8 @@
 
 namespace weft::testing {
 
-/// causal hides later keys, the others the odd keys: from most queries, or from all (row_).
+/// `causal` hides later keys. The other ways hide the odd keys: from most queries, or from all
+/// (row_).
 enum class Hiding { causal, mask, row_mask, added, row_added };
 inline constexpr std::array kAllHidings{Hiding::causal, Hiding::mask, Hiding::row_mask,
                                         Hiding::added, Hiding::row_added};

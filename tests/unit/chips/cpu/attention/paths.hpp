@@ -1,5 +1,5 @@
 #pragma once
-/// The paths of a kernel, which give the same bits where they multiply in the same dtype.
+/// The paths of a kernel; paths that multiply in the same dtype give the same bits.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 
 namespace weft::kernels {
 
-/// The paths that this processor has, the oracle of all, `portable`, first.
+/// Returns the paths that this processor has; the first is `portable`, the oracle for the others.
 inline std::vector<KernelPath> paths() {
   std::vector<KernelPath> all;
   for (const Vectors vectors : {Vectors::portable, Vectors::avx2, Vectors::avx512}) {
@@ -24,7 +24,7 @@ inline std::vector<KernelPath> paths() {
   return all;
 }
 
-/// Restores the process's path.
+/// Restores the process's path at the end of the scope.
 struct PathScope {
   const KernelPath before = kernel_path();
   ~PathScope() { set_kernel_path(before); }
@@ -43,8 +43,8 @@ inline void expect_bits(const std::vector<Elements>& actual,
   }
 }
 
-/// Every element within `relative` of itself or 4, and of the largest one that is expected of its
-/// output.
+/// Expects that every element is within `relative` times the larger of its magnitude and 4, but at
+/// most `relative` times the largest expected element of its output.
 inline void expect_close(const std::vector<Elements>& actual, const std::vector<Elements>& expected,
                          double relative) {
   for (std::size_t output = 0; output < expected.size(); ++output) {
@@ -59,13 +59,14 @@ inline void expect_close(const std::vector<Elements>& actual, const std::vector<
   }
 }
 
-/// Whether this path multiplies pairs of bf16, whose sums round differently from those of f32.
+/// Returns whether this path multiplies pairs of bf16, whose sums round differently from those of
+/// f32.
 inline bool multiplies_pairs(const TensorType& queries, const KernelPath& path) {
   return queries.dtype == DType::bf16 && queries.shape[3] % 2 == 0 &&
          path.vectors == Vectors::avx512 && multiplied_dtype(DType::bf16) == DType::bf16;
 }
 
-/// On every path: the reference's values, and the same bits. The first input is q.
+/// Expects the reference's values on every path, and the same bits. The first input is q.
 inline void expect_reference_on_paths(const KernelCase& test, double relative) {
   const PathScope scope;
   const std::vector<Elements> expected = interpret(test.program, test.inputs);

@@ -6,7 +6,7 @@
 
 #include "tests/unit/chips/cpu/kernels/kernel_case.hpp"
 
-// Of GNU's OpenMP, which oneDNN links; clang has no omp.h for it.
+// These belong to GNU OpenMP, which oneDNN links; clang has no omp.h for it.
 extern "C" int omp_get_max_threads() noexcept;
 extern "C" void omp_set_num_threads(int) noexcept;
 
@@ -16,8 +16,8 @@ namespace {
 constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
                               DType::u32, DType::i64,  DType::i8,  DType::u8};
 
-/// An operand's dims in a random order: which position each of the batch, contracting and free dims
-/// (in this order) takes.
+/// An operand's dims in a random order: the position of each of the batch, contracting and free
+/// dims, in this order.
 struct Side {
   Shape shape;
   DimList batch;
@@ -47,7 +47,8 @@ Side any_side(std::mt19937& random, const Shape& batch, const Shape& contracting
   return side;
 }
 
-/// A dot_general with random dims in random places; returns the number of terms of each element.
+/// Makes a dot_general with random dims at random places; returns the number of terms of each
+/// element.
 std::int64_t make_dot(KernelCase& test, std::mt19937& random, DType dtype, double limit, bool whole,
                       std::int64_t size_min = 1) {
   const Shape batch = random_shape(random, random_int(random, 0, 2), size_min, 4);
@@ -93,7 +94,7 @@ TEST(DotGeneral, Bf16IsSummedInF32AndRoundedOnce) {
   const ValueId a = test.input({DType::bf16, {5, 300}}, random, -1, 1);
   const ValueId b = test.input({DType::bf16, {300, 6}}, random, -1, 1);
   test.output(test.build.dot_general(a, b, {{}, {}, {1}, {0}}));
-  // Half an ulp of the result, and f32's rounding of 300 terms.
+  // The tolerance is half an ulp of the result plus f32's rounding of 300 terms.
   const Elements exact = interpret(test.program, test.inputs).at(0);
   const Elements actual = run_kernels(test).at(0);
   for (std::size_t i = 0; i < exact.size(); ++i) {
@@ -112,7 +113,7 @@ TEST(DotGeneral, EmptyDimsGiveZeroOrNothing) {
   }
 }
 
-/// [m,k] x [k,n], large enough that oneDNN would share it among threads.
+/// Makes [m,k] x [k,n], large enough for oneDNN to divide it among threads.
 void make_large(KernelCase& test) {
   std::mt19937 random(11);
   const ValueId a = test.input({DType::f32, {192, 320}}, random, -1, 1);

@@ -1,7 +1,7 @@
-/// Convolutions, their gradients and products of random shapes, beside plain loops in f64. All
-/// values are small whole numbers, so that sums are exact in any order and each result is rounded
-/// once: oneDNN's kernels for bf16 are wrong for some shapes, without an error (decision 0056).
-/// WEFT_TEST_TIMES=100 tries a hundred times as many shapes.
+/// Compares convolutions, their gradients and products of random shapes with plain loops in f64.
+/// All values are small whole numbers, so that sums are exact in any order and each result is
+/// rounded once: oneDNN's kernels for bf16 give wrong results for some shapes, without an error
+/// (decision 0056). WEFT_TEST_TIMES=100 tries a hundred times as many shapes.
 
 #include <algorithm>
 #include <array>
@@ -22,14 +22,14 @@ namespace {
 
 constexpr std::array kFloats{DType::bf16, DType::bf16, DType::f16, DType::f32};
 
-/// Few features, odd ones, and such as fill a register or just don't.
+/// Returns a few features, an odd number, or a number that fills a register or almost does.
 int any_features(std::mt19937& random) {
   constexpr std::array kSizes{1,  1,  2,  2,  3,  3,  4,  5,  6,  7,  8,  9,
                               12, 15, 16, 16, 17, 24, 31, 32, 33, 48, 64, 65};
   return kSizes[static_cast<std::size_t>(random_int(random, 0, int{kSizes.size()} - 1))];
 }
 
-/// No zero, so that a term that is left out changes the sum.
+/// No element is zero, so that a missing term changes the sum.
 ValueId any_input(KernelCase& test, std::mt19937& random, DType dtype, const Shape& shape) {
   constexpr std::array kValues{-2.0, -1.0, 1.0, 2.0};
   Elements elements(static_cast<std::size_t>(shape.num_elements()));
@@ -44,7 +44,7 @@ struct Layer {
   Convolution attrs;
 };
 
-/// A dim of `input` elements with a kernel that fits; its size, and the window.
+/// Returns the size of a kernel that fits a dim of `input` elements, and its window.
 std::pair<int, WindowDim> any_window(std::mt19937& random, int input, bool is_point) {
   WindowDim window;
   if (random_int(random, 0, 1) == 0) window.stride = random_int(random, 2, 4);
@@ -59,7 +59,7 @@ std::pair<int, WindowDim> any_window(std::mt19937& random, int input, bool is_po
   return {kernel, window};
 }
 
-/// Fewer features for large pictures, so that plain loops don't take long.
+/// Large pictures have fewer features, so that the plain loops don't take long.
 void limit_terms(std::int64_t& input, std::int64_t& output, double others) {
   constexpr double kTermsMax = 1e6;
   while (others * static_cast<double>(input * output) > kTermsMax && input * output > 1) {
@@ -68,7 +68,8 @@ void limit_terms(std::int64_t& input, std::int64_t& output, double others) {
   }
 }
 
-/// Features come first or last, as a program says them and as the pass channels_last moves them.
+/// Features come first or last, either as a program writes them or as the channels_last pass moves
+/// them.
 Layer any_layer(std::mt19937& random) {
   constexpr std::array kSpatial{1, 2, 2, 2, 2, 3};
   const int spatial = kSpatial[static_cast<std::size_t>(random_int(random, 0, 5))];
@@ -117,7 +118,8 @@ Layer any_layer(std::mt19937& random) {
   return layer;
 }
 
-/// y, and the gradients of sum(y * t): linear in x and in w, so that all is whole.
+/// Adds y and the gradients of sum(y * t), which is linear in x and in w, so that all results are
+/// whole numbers.
 void make_layer(KernelCase& test, const Layer& layer, std::mt19937& random, DType dtype) {
   Builder& b = test.build;
   const ValueId x = any_input(test, random, dtype, layer.x);
@@ -173,7 +175,7 @@ TEST(HalfProducts, ConvolutionsAndTheirGradientsAreExact) {
   }
 }
 
-/// A layer of two spatial dims.
+/// Makes a layer of two spatial dims.
 Layer layer_of(const Shape& x, const Shape& w, const WindowDim& rows, const WindowDim& columns,
                bool last) {
   Layer layer{x,
@@ -238,7 +240,8 @@ TEST(HalfProducts, ThreeDimsWithMuchPaddingHaveExactGradients) {
   for (const DType dtype : kFloats) expect_exact_layer(layer, 1, dtype);
 }
 
-/// A product of random dims, with rows and columns that lie apart because the batch lies between.
+/// Makes a product of random dims whose rows and columns aren't contiguous because the batch lies
+/// between them.
 void make_product(KernelCase& test, std::mt19937& random, DType dtype) {
   const auto size = [&] {
     return random_int(random, 1,
@@ -277,7 +280,7 @@ TEST(HalfProducts, ProductsAreExact) {
 }
 
 TEST(HalfProducts, RowsWhoseElementsLieApartAreExact) {
-  // [k, b] x [b, k, n]: with the batch last, a row's elements are b apart.
+  // [k, b] x [b, k, n]: because the batch is last, a row's elements are b apart.
   for (const DType dtype : kFloats) {
     for (const int k : {2, 5, 33}) {
       for (const int n : {1, 4, 21}) {

@@ -12,7 +12,7 @@
 
 namespace weft::kernels {
 
-/// A program under construction, and values for its inputs.
+/// A program under construction, and the values of its inputs.
 struct KernelCase {
   Program program;
   Builder build{program};
@@ -24,27 +24,29 @@ struct KernelCase {
 
   /// `elements` are rounded to the dtype.
   ValueId input(const TensorType& type, std::span<const double> elements);
-  /// Uniform in [low, high]; whole numbers for integers and pred, and where `whole`.
+  /// Adds uniform numbers in [low, high]; they are whole for integers and pred, and if `whole` is
+  /// set.
   ValueId input(const TensorType& type, std::mt19937& random, double low, double high,
                 bool whole = false);
   void output(ValueId value);
 };
 
-/// The outputs, computed by the kernels of the chip at `position`.
+/// Returns the outputs that the kernels of the chip at `position` compute.
 std::vector<Elements> run_kernels(const Program& program, std::span<const Elements> inputs,
                                   const Mesh& mesh, int position);
-/// On a mesh of one chip.
+/// Runs the kernels on a mesh of one chip.
 std::vector<Elements> run_kernels(const KernelCase& test);
 
-/// The only output of the case is exactly the interpreter's; NaN equals NaN.
+/// Expects that the only output of the case equals the interpreter's exactly; NaN equals NaN.
 void expect_exact(const KernelCase& test);
-/// ... or within `relative` of it, relative to the larger of the result and `scale`.
+/// Expects that it is within `relative` of the interpreter's, relative to the larger of the result
+/// and `scale`.
 void expect_near(const KernelCase& test, double relative, double scale = 0);
 
-/// Largest relative error of rounding once to the dtype.
+/// Returns the largest relative error of one rounding to the dtype.
 double epsilon(DType dtype);
 
-/// Sizes from `low` to `high`.
+/// Returns a shape with sizes from `low` to `high`.
 Shape random_shape(std::mt19937& random, int num_dims, std::int64_t low, std::int64_t high);
 int random_int(std::mt19937& random, int low, int high);
 

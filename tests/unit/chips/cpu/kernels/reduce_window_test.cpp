@@ -18,7 +18,7 @@ ReduceKind any_kind(std::mt19937& random, ReduceKind first) {
   return static_cast<ReduceKind>(random_int(random, static_cast<int>(first), 2));
 }
 
-/// Windows of which some may lie in the padding or between elements.
+/// Some windows may lie in the padding or between elements.
 WindowReduction any_windows(std::mt19937& random, ReduceKind kind, const Shape& shape) {
   WindowReduction reduction{kind};
   for (int dim = 0; dim < shape.size(); ++dim) {
@@ -34,7 +34,7 @@ WindowReduction any_windows(std::mt19937& random, ReduceKind kind, const Shape& 
   return reduction;
 }
 
-/// Lets `body` make a program for each of many types and windows, and compares its result.
+/// Lets `body` make a program for each of many types and windows, and compares the results.
 template <typename Body>
 void check(ReduceKind first, const Body& body) {
   for (unsigned seed = 0; seed < 900; ++seed) {
@@ -85,7 +85,7 @@ TEST(ReduceWindow, SumsBf16InF32) {
 TEST(SelectAndScatter, AgreesWithTheInterpreter) {
   check(ReduceKind::max, [](KernelCase& test, std::mt19937& random, const TensorType& type,
                             const WindowReduction& reduction) {
-    // Few different values: ties are the rule.
+    // There are few different values, so that most windows have ties.
     const ValueId x = test.input(type, random, 0, 2, true);
     const TensorType windows = test.program.type(test.build.reduce_window(x, reduction));
     const ValueId y = test.input(windows, random, 0, 5, true);

@@ -38,10 +38,11 @@ TEST(Row, AgreesWithTheReference) {
     const ValueId x = test.input({dtype, shape}, random, -3, 3);
     const ValueId g = test.input({dtype, shape}, random, -1, 1);
     test.output(kOps[seed % kOps.size()](test.build, x, g));
-    // The sums along a row are of order 1 to its length, and what is left of them is rounded once.
+    // The sums along a row are of order 1 to its length; the result after cancellation is rounded
+    // once.
     const double rounding = is_half(dtype) ? epsilon(dtype) : 0;
     const double sums = seed % kOps.size() == 0 ? 1e-6 : seed % kOps.size() < 4 ? 100 : 1;
-    // Below 2^-14, f16 has numbers at equal distances.
+    // Below 2^-14, the distances between f16 numbers are equal.
     const double scale = dtype == DType::f16 ? std::max(sums, 0x1p-14) : sums;
     expect_near(test, 1e-5 + rounding * 1.01, scale);
   }

@@ -1,4 +1,4 @@
-// Sorts whose parts the chips of a mesh find: the order is that of a stable sort, of every dtype.
+// Sorts that the chips of a mesh compute in parts have the order of a stable sort, for every dtype.
 
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ using testing::PlanRuntime;
 using testing::SimulateRuntime;
 using Order = std::vector<std::int32_t>;
 
-constexpr std::int64_t kTogether = 1 << 16;  // chips sort parts of rows of this length and more
+constexpr std::int64_t kTogether = 1 << 16;  // rows of at least this length are sorted in parts
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<Mesh> meshes() {
@@ -32,7 +32,7 @@ std::vector<Mesh> meshes() {
           Mesh({2, 2}, {"a", "b"})};
 }
 
-/// Elements with many ties, and of floats NaN, infinities and zeros of both signs.
+/// A row of elements with many ties; floats include NaN, infinities and zeros of both signs.
 struct Row {
   Row(DType of, std::int64_t size) : dtype(of) {
     std::minstd_rand random(7);
@@ -75,7 +75,7 @@ struct Row {
   std::vector<double> numbers;
 };
 
-/// How many elements each sort of the last plan finds on a chip.
+/// Returns how many elements each sort of the last plan computes on a chip.
 std::vector<std::int64_t> sorted_counts(const PlanRuntime& runtime) {
   const Program& program = runtime.plans.back()->program;
   std::vector<std::int64_t> counts;
@@ -98,7 +98,7 @@ TEST(SortedTogether, HasTheOrderOfAStableSortInEveryDtype) {
     for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32,
                               DType::u32, DType::i64, DType::i8, DType::u8, DType::pred}) {
       SCOPED_TRACE(fmt::format("{} {} {}", mesh.to_string(), to_string(dtype), descending));
-      const Row row(dtype, kTogether + 5);  // which 2, 3 and 4 chips don't divide
+      const Row row(dtype, kTogether + 5);  // a size that 2, 3 and 4 chips don't divide
       const Tensor order = argsort(row.tensor({kTogether + 5}), 0, descending);
       ASSERT_EQ(order.to_vector<std::int32_t>(), row.order(descending));
       EXPECT_EQ(sorted_counts(runtime), (std::vector<std::int64_t>{part_of(kTogether + 5, mesh)}));

@@ -13,7 +13,7 @@ constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f16, DType::f64, DT
                              DType::u32, DType::i64,  DType::i8,  DType::u8,  DType::pred};
 constexpr int kCases = 300;
 
-/// 0 to `most` dims; now and then one of size 0, 1 or more than a tile.
+/// Returns 0 to `most` dims; sometimes one has size 0, 1 or more than a tile.
 Shape any_shape(std::mt19937& random, int most) {
   Shape shape = random_shape(random, random_int(random, 0, most), 1, 6);
   if (shape.size() > 0) {
@@ -63,7 +63,7 @@ TEST(Strided, BroadcastAgreesWithTheInterpreter) {
   }
 }
 
-/// Attributes of a slice of x, and of a pad that could have made x's elements stand apart.
+/// The attributes of a slice of x, and of a pad that could have spread x's elements.
 struct Window {
   std::vector<std::int64_t> start, limit, stride;
 
