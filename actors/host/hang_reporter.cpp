@@ -1,4 +1,4 @@
-#include "actors/trainer/hang_reporter.hpp"
+#include "actors/host/hang_reporter.hpp"
 
 #include <algorithm>
 #include <exception>

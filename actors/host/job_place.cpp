@@ -1,4 +1,4 @@
-#include "actors/job/job_place.hpp"
+#include "actors/host/job_place.hpp"
 
 #include <sys/random.h>
 #include <unistd.h>

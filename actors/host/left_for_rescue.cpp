@@ -1,4 +1,4 @@
-#include "actors/job/left_for_rescue.hpp"
+#include "actors/host/left_for_rescue.hpp"
 
 #include <algorithm>
 #include <filesystem>

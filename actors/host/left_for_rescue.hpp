@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "actors/job/job_place.hpp"
+#include "actors/host/job_place.hpp"
 #include "actors/protocol/protocol.hpp"
 #include "actors/trainer/job_spec.hpp"
 #include "actors/trainer/trainer_link.hpp"

@@ -13,9 +13,10 @@
 #include <thread>
 
 #include "actors/data/run_folder.hpp"
-#include "actors/job/box_timekeeper.hpp"
-#include "actors/job/job_place.hpp"
-#include "actors/job/left_for_rescue.hpp"
+#include "actors/host/box_timekeeper.hpp"
+#include "actors/host/hang_reporter.hpp"
+#include "actors/host/job_place.hpp"
+#include "actors/host/left_for_rescue.hpp"
 #include "actors/job/nameless_fit.hpp"
 #include "actors/job/resume.hpp"
 #include "actors/job/running_jobs.hpp"
@@ -29,7 +30,6 @@
 #include "actors/protocol/whereabouts.hpp"
 #include "actors/supervision/job_outcome.hpp"
 #include "actors/trainer/callbacks.hpp"
-#include "actors/trainer/hang_reporter.hpp"
 #include "actors/trainer/hang_text.hpp"
 #include "actors/trainer/result_of_events.hpp"
 #include "actors/trainer/trainer_link.hpp"

@@ -99,7 +99,7 @@ readonly rooms=(
   transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu
   inspect/{process,snapshot,why,views,programs,history,profile,page}
-  actors/{process,protocol,supervision,link,device,runtime,data,worker,trainer,launch,job}
+  actors/{process,protocol,supervision,link,device,runtime,data,worker,trainer,launch,host,job}
 )
 say 'this room is not in the list of rooms' < <(
   sources spmd data transport chips inspect actors | sed 's|/[^/]*$||' | sort -u |
