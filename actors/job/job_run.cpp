@@ -17,6 +17,7 @@
 #include "actors/host/hang_reporter.hpp"
 #include "actors/host/job_place.hpp"
 #include "actors/host/left_for_rescue.hpp"
+#include "actors/host/local_host.hpp"
 #include "actors/job/nameless_fit.hpp"
 #include "actors/job/resume.hpp"
 #include "actors/job/running_jobs.hpp"
@@ -39,9 +40,7 @@
 
 namespace weft {
 namespace {
-
 using Clock = std::chrono::steady_clock;
-
 /// The parts of a running job; destroyed in the reverse of the order in which they were made.
 class JobRun {
  public:
@@ -101,7 +100,7 @@ class JobRun {
          .any_process_joins = request.command && request.command->is_wrapped(),
          .socket_path = spec_.num_workers == 0 ? "" : place_.socket_path(),
          .on_event = [this](TrainerEvent event) { events_.push(std::move(event)); }},
-        memory_, board_, box_);
+        host_, Recorder(board_.trainer(), box_.link(-1)));
   }
   ~JobRun() {
     processes_.clear();
@@ -366,6 +365,7 @@ class JobRun {
   BoxTimekeeper times_{box_};
   HangReporter hangs_{board_, spec_.hang_warning_s};
   JobMemory memory_;
+  LocalHost host_{memory_, board_};
   Assignment assignment_;
   const std::shared_ptr<JobLog> log_;
   const LogScope log_scope_;

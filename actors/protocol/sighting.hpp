@@ -1,10 +1,18 @@
 #pragma once
 /// What the trainer can find out about a worker that is gone or doesn't arrive.
 
+#include <compare>
 #include <cstdint>
 #include <string>
 
 namespace weft {
+
+/// A process of a worker. Processes of several hosts may have the same pid.
+struct ProcessId {
+  int worker = -1;
+  int pid = 0;
+  auto operator<=>(const ProcessId&) const = default;
+};
 
 /// What the board shows about a worker.
 struct Whereabouts {

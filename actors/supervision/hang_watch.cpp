@@ -23,7 +23,7 @@ void HangWatch::look(const HangView& view, Time now) {
     const bool works = row.state == ActorState::compiling || row.state == ActorState::saving ||
                        row.state == ActorState::loading;
     if (works && view.core_time) {
-      seen.rows += fmt::format("{};", view.core_time(row.pid));
+      seen.rows += fmt::format("{};", view.core_time({row.worker, row.pid}));
     }
   }
   bool moved = !last_move_ || std::exchange(messages_, view.messages) != view.messages;

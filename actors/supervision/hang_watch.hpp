@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/protocol/sighting.hpp"
 #include "transport/board/board.hpp"
 
 namespace weft {
@@ -26,8 +27,9 @@ struct HangView {
   std::span<const ActorRow> rows{};
   std::span<const int> awaited{};  ///< workers that the trainer waits for
   bool running = false;            ///< loops run, so some worker must move
-  std::uint64_t messages = 0;      ///< number of messages that the trainer has received
-  std::function<std::uint64_t(int pid)> core_time{};
+  std::uint64_t messages = 0;      ///< the number of messages that the trainer has received
+  /// Returns the CPU time of a process on all cores. Empty: that time is unknown.
+  std::function<std::uint64_t(const ProcessId&)> core_time{};
 };
 
 /// The workers that hang; empty if none does.

@@ -82,7 +82,7 @@ class JobState {
   std::vector<int> unwinding() const;
   /// The workers for which others wait to show a program, or to leave or end their loops.
   std::vector<int> awaited() const;
-  int pid(int worker) const { return at(worker).pid; }
+  ProcessId process(int worker) const { return {worker, at(worker).pid}; }
   /// Whether the worker's process has ended before its loop.
   bool is_lost(int worker) const { return !at(worker).is_started && !at(worker).ended; }
   JobPhase phase() const { return phase_; }

@@ -11,10 +11,8 @@
 #include "actors/link/watched_actor.hpp"
 #include "actors/process/failure.hpp"
 #include "actors/process/log.hpp"
-#include "actors/protocol/whereabouts.hpp"
 #include "actors/trainer/trainer_state_actor.hpp"
 #include "actors/worker/worker_actor.hpp"
-#include "transport/state/commits.hpp"
 
 namespace weft {
 namespace trainer_actor {
@@ -26,7 +24,7 @@ void begin_generation(Self self, const Start& start) {
   const JobSpec& spec = state.options.spec;
   state.replicas->begin_generation(start.generation);
   state.recorder.events.put(EventKind::generation, {.number = start.generation});
-  if (start.generation > 1 || start.step > 0) state.memory->begin_generation(start.step);
+  if (start.generation > 1 || start.step > 0) state.host->begin_generation(start.step);
   const std::string& load = start.resume.empty() ? start.checkpoint : start.resume;
   if (start.generation > 1) {
     const bool kept = spec.keeps_state;
@@ -38,9 +36,9 @@ void begin_generation(Self self, const Start& start) {
     logger("weft.trainer")->info("the job goes on at step {} from {}", start.step, load);
   }
   // No other process will open the arenas.
-  if (!spec.recovery.recovers() && !spec.is_rescuable()) state.memory->remove_arena_names();
+  if (!spec.recovery.recovers() && !spec.is_rescuable()) state.host->remove_arena_names();
   state.recorder.state(ActorState::running);
-  state.board->set_status(JobStatus::running);
+  state.host->set_status(JobStatus::running);
   state.options.on_event(
       trainer_event::Started{.generation = start.generation, .step = start.step});
 }
@@ -50,7 +48,7 @@ void unwind(Self self, const std::string& why) {
   logger("weft.trainer")->warn("{}; the others wait for it to come again", why);
   state.recorder.state(ActorState::joining);
   // A loop may wait in a collective, and hear of nothing before that wait ends.
-  state.memory->abort(why);
+  state.host->abort(why);
   if (state.hangs) state.hangs->forget();
 }
 
@@ -65,15 +63,15 @@ void finish(Self self) {
     state.recorder.error(failure->message);
   }
   state.recorder.state(failure && !cancelled ? ActorState::failed : ActorState::ended);
-  state.board->set_status(cancelled ? JobStatus::cancelled
-                          : failure ? JobStatus::failed
-                                    : JobStatus::succeeded);
+  state.host->set_status(cancelled ? JobStatus::cancelled
+                         : failure ? JobStatus::failed
+                                   : JobStatus::succeeded);
   std::vector<std::string> worker_metrics(static_cast<std::size_t>(state.options.spec.num_joins()));
   for (auto& [worker, metrics] : state.last_metrics) {
     worker_metrics.at(static_cast<std::size_t>(worker)) = std::move(metrics);
   }
   std::uint64_t step = 0;
-  for (const ActorRow& row : state.board->readable_rows()) {
+  for (const ActorRow& row : state.host->rows()) {
     if (row.kind == ActorKind::worker) step = std::max(step, row.step);
   }
   state.options.on_event(
@@ -111,7 +109,7 @@ void carry_out(Self self, const Action& action) {
           [&](const action::LinkGrace& grace) {
             in(action::kLinkGraceMs, link_grace_a::value, std::int32_t{grace.worker}, grace.number);
           },
-          [&](const action::Cancel& cancel) { state.memory->abort(cancel.why); },
+          [&](const action::Cancel& cancel) { state.host->abort(cancel.why); },
           [](const auto&) {},  // only the workers are told
       },
       action);
@@ -163,7 +161,7 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
   logger("weft.trainer")->info("worker {} (pid {}) joined", request.worker, request.pid);
   state.workers.add(request.worker, worker);
   self->monitor(worker);
-  carry_out(self, state.job->joined(request.worker, request.pid, common_step(*state.memory)));
+  carry_out(self, state.job->joined(request.worker, request.pid, state.host->common_step()));
   return state.options.assignment;
 }
 
@@ -214,12 +212,11 @@ void compare(Self self, const Hashes& hashes) {
 }
 
 void process_ended(Self self, const ProcessEnded& ended) {
-  const Board& board = *self->state.board;
+  HostLink& host = *self->state.host;
   JobState& job = *self->state.job;
   const bool was_over = job.over();
-  const Actions actions =
-      job.process_ended(ended, locate(board, ended.worker), common_step(*self->state.memory));
-  if (!was_over && job.is_lost(ended.worker)) mark_lost(board, ended.worker);
+  const Actions actions = job.process_ended(ended, host.locate(ended.worker), host.common_step());
+  if (!was_over && job.is_lost(ended.worker)) host.mark_lost(ended.worker);
   carry_out(self, actions);
 }
 
@@ -235,12 +232,10 @@ void link_down(Self self, const caf::down_msg& down) {
 using WatchedTrainer = WatchedActor<TrainerActor, TrainerState>;
 
 TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions& options,
-                                             JobMemory* memory, Board* board,
-                                             const Recorder& recorder) {
+                                             HostLink* host, const Recorder& recorder) {
   auto& state = self->state;
   state.options = options;
-  state.memory = memory;
-  state.board = board;
+  state.host = host;
   state.recorder = recorder;
   state.workers.record_by(recorder.events);
   static_cast<WatchedTrainer*>(self)->find_origins_by(
@@ -299,14 +294,14 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         if (ended.error == 0) {
           end_by(self, self->state.replicas->ended(ended.worker, ended.generation));
         }
-        carry_out(self, self->state.job->loop_ended(ended, common_step(*self->state.memory),
+        carry_out(self, self->state.job->loop_ended(ended, self->state.host->common_step(),
                                                     awaited_by(self, ended.worker)));
       },
       [self](unwound_a, std::int32_t worker, std::uint64_t generation) {
         heard(self);
         if (!from_a_member(self)) return;
         carry_out(self,
-                  self->state.job->unwound(worker, generation, common_step(*self->state.memory)));
+                  self->state.job->unwound(worker, generation, self->state.host->common_step()));
       },
       [self](paused_a, std::int32_t worker, std::uint64_t generation, std::uint64_t step) {
         heard(self);
@@ -341,9 +336,9 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](link_grace_a, std::int32_t worker, std::uint64_t number) {
         heard(self);
-        const Whereabouts where = locate(*self->state.board, worker);
+        const Whereabouts where = self->state.host->locate(worker);
         carry_out(self, self->state.job->link_grace_over(worker, number, where,
-                                                         common_step(*self->state.memory)));
+                                                         self->state.host->common_step()));
       },
       [self](cancel_a, std::uint8_t code, const std::string& reason) {
         heard(self);
@@ -355,12 +350,11 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
 }  // namespace
 }  // namespace trainer_actor
 
-TrainerActor spawn_trainer(System& system, const TrainerLinkOptions& options, JobMemory& memory,
-                           Board& board, BlackBoxWriter& box) {
-  const Recorder recorder(board.trainer(), box.link(-1));
+TrainerActor spawn_trainer(System& system, const TrainerLinkOptions& options, HostLink& host,
+                           const Recorder& recorder) {
   return system.caf().spawn<trainer_actor::WatchedTrainer>(
-      recorder, [=, memory = &memory, board = &board](trainer_actor::Self self) {
-        return trainer_actor::trainer_behavior(self, options, memory, board, recorder);
+      recorder, [=, host = &host](trainer_actor::Self self) {
+        return trainer_actor::trainer_behavior(self, options, host, recorder);
       });
 }
 

@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// `memory` and `board` must outlive it.
-TrainerActor spawn_trainer(System& system, const TrainerLinkOptions& options, JobMemory& memory,
-                           Board& board, BlackBoxWriter& box);
+/// `recorder` writes the trainer's own row and ring. `host` must outlive the actor.
+TrainerActor spawn_trainer(System& system, const TrainerLinkOptions& options, HostLink& host,
+                           const Recorder& recorder);
 
 }  // namespace weft

@@ -4,7 +4,6 @@
 
 #include "actors/protocol/whereabouts.hpp"
 #include "actors/trainer/hang_text.hpp"
-#include "transport/state/commits.hpp"
 
 namespace weft::trainer_actor {
 namespace {
@@ -18,14 +17,15 @@ void deal_with(Self self, const Hang& hang) {
     hanging.push_back(with_stack(sight(self, worker), spec, state.options.assignment.run_dir));
   }
   carry_out(self, state.job->hung(hanging, describe(hang, spec.hang_timeout_s),
-                                  common_step(*state.memory)));
+                                  state.host->common_step()));
 }
 
 }  // namespace
 
 Sighting sight(Self self, int worker) {
   const auto& state = self->state;
-  return {worker, locate(*state.board, worker), describe_process(state.job->pid(worker))};
+  return {worker, state.host->locate(worker),
+          state.host->describe_process(state.job->process(worker))};
 }
 
 std::vector<Sighting> sightings_of_unwinding(Self self) {
@@ -35,16 +35,18 @@ std::vector<Sighting> sightings_of_unwinding(Self self) {
 }
 
 std::optional<Missing> awaited_by(Self self, int worker) {
-  const auto awaited = find_awaited(self->state.board->readable_rows(), worker);
+  const auto& state = self->state;
+  const auto awaited = find_awaited(state.host->rows(), worker);
   if (!awaited) return {};
-  return Missing{*awaited, describe_process(self->state.job->pid(*awaited))};
+  return Missing{*awaited, state.host->describe_process(state.job->process(*awaited))};
 }
 
 void look_for_hangs(Self self) {
   auto& state = self->state;
   if (state.job->over()) return;
-  const std::vector<ActorRow> rows = state.board->readable_rows();
+  const std::vector<ActorRow> rows = state.host->rows();
   const std::vector<int> awaited = state.job->awaited();
+  const auto core_time = [&](const ProcessId& process) { return state.host->core_time(process); };
   const Hang hang = state.hangs->observe({.rows = rows,
                                           .awaited = awaited,
                                           .running = state.job->phase() == JobPhase::running,

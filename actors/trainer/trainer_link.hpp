@@ -14,10 +14,9 @@
 #include "actors/protocol/protocol.hpp"
 #include "actors/runtime/worker_link.hpp"
 #include "actors/supervision/action.hpp"
+#include "actors/trainer/host_link.hpp"
 #include "actors/trainer/job_spec.hpp"
-#include "transport/blackbox/black_box_writer.hpp"
-#include "transport/board/board.hpp"
-#include "transport/job/job_memory.hpp"
+#include "transport/blackbox/recorder.hpp"
 
 namespace weft {
 
@@ -83,9 +82,10 @@ struct TrainerLinkOptions {
 /// Owns the actor system. Thread-safe.
 class TrainerLink {
  public:
-  /// `memory`, `board` and `box` must outlive it. Throws io if the socket can't be made.
-  static std::unique_ptr<TrainerLink> start(TrainerLinkOptions options, JobMemory& memory,
-                                            Board& board, BlackBoxWriter& box);
+  /// `recorder` writes the trainer's own row and ring. `host`, and what `recorder` writes to, must
+  /// outlive it. Throws io if the socket can't be made.
+  static std::unique_ptr<TrainerLink> start(TrainerLinkOptions options, HostLink& host,
+                                            const Recorder& recorder);
   virtual ~TrainerLink() = default;
 
   /// Where workers reach it: "unix:/path" or "tls://host:port"; "" where it doesn't listen.

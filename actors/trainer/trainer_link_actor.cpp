@@ -11,10 +11,9 @@ namespace {
 
 class ActorTrainerLink : public TrainerLink {
  public:
-  ActorTrainerLink(const TrainerLinkOptions& options, JobMemory& memory, Board& board,
-                   BlackBoxWriter& box)
+  ActorTrainerLink(const TrainerLinkOptions& options, HostLink& host, const Recorder& recorder)
       : timeout_(options.spec.timeout()),
-        trainer_(spawn_trainer(system_, options, memory, board, box)) {
+        trainer_(spawn_trainer(system_, options, host, recorder)) {
     if (options.socket_path.empty()) return;
     try {
       listen(options);
@@ -65,9 +64,9 @@ class ActorTrainerLink : public TrainerLink {
 
 }  // namespace
 
-std::unique_ptr<TrainerLink> TrainerLink::start(TrainerLinkOptions options, JobMemory& memory,
-                                                Board& board, BlackBoxWriter& box) {
-  return std::make_unique<ActorTrainerLink>(options, memory, board, box);
+std::unique_ptr<TrainerLink> TrainerLink::start(TrainerLinkOptions options, HostLink& host,
+                                                const Recorder& recorder) {
+  return std::make_unique<ActorTrainerLink>(options, host, recorder);
 }
 
 }  // namespace weft

@@ -23,8 +23,7 @@ namespace weft::trainer_actor {
 struct TrainerState {
   std::optional<JobState> job;
   TrainerLinkOptions options;
-  JobMemory* memory = nullptr;
-  Board* board = nullptr;
+  HostLink* host = nullptr;
   Recorder recorder;
   WorkerGroup workers;
   std::map<int, std::string> last_metrics;  ///< by worker: of its last report

@@ -36,7 +36,7 @@ class HangWatchTest : public ::testing::Test {
                                      .awaited = awaited,
                                      .running = running,
                                      .messages = messages,
-                                     .core_time = [this](int) { return ticks; }},
+                                     .core_time = [this](const ProcessId&) { return ticks; }},
                                     HangWatch::Time() + at);
     all = hang.all;
     return hang.workers;

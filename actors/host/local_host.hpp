@@ -1,0 +1,34 @@
+#pragma once
+/// LocalHost: the link to the host of the trainer's own process.
+
+#include "actors/trainer/host_link.hpp"
+#include "transport/board/board.hpp"
+#include "transport/job/job_memory.hpp"
+
+namespace weft {
+
+/// Calls the memory, the board and the kernel directly: it sends no messages.
+class LocalHost final : public HostLink {
+ public:
+  /// `memory` and `board` must outlive it.
+  LocalHost(JobMemory& memory, Board& board) : memory_(memory), board_(board) {}
+
+  std::uint64_t common_step() const override;
+  void begin_generation(std::uint64_t step) override { memory_.begin_generation(step); }
+  void abort(std::string_view why) override { memory_.abort(why); }
+  void remove_arena_names() override { memory_.remove_arena_names(); }
+
+  std::vector<ActorRow> rows() const override { return board_.readable_rows(); }
+  Whereabouts locate(int worker) const override;
+  std::string describe_process(const ProcessId& process) const override;
+  std::uint64_t core_time(const ProcessId& process) const override;
+
+  void mark_lost(int worker) override;
+  void set_status(JobStatus status) override { board_.set_status(status); }
+
+ private:
+  JobMemory& memory_;
+  Board& board_;
+};
+
+}  // namespace weft
