@@ -29,7 +29,7 @@ Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& wh
   }
   if (over()) return actions;
   auto& worker = at(ended.worker);
-  ended_pids_.insert(worker.pid);
+  ended_.insert(process(ended.worker));
   worker.is_started = false;
   if (worker.place == Place::dying) {
     actions.push_back(come_again(ended.worker));

@@ -29,7 +29,7 @@ std::string JobState::name(int worker) const {
 void JobState::started(int worker, int pid) {
   at(worker).pid = pid;
   at(worker).is_started = true;
-  ended_pids_.erase(pid);
+  ended_.erase(process(worker));
 }
 
 std::optional<std::string> JobState::refuse_join(int worker, int pid) const {
@@ -39,7 +39,7 @@ std::optional<std::string> JobState::refuse_join(int worker, int pid) const {
   }
   if (over()) return "the job is over";
   const bool must_be_started = !terms_.any_process_joins;
-  if (must_be_started && ended_pids_.contains(pid)) {
+  if (must_be_started && ended_.contains({worker, pid})) {
     return fmt::format("the process of worker {} (pid {}) has ended", worker, pid);
   }
   if (must_be_started && at(worker).is_started && at(worker).pid != pid) {

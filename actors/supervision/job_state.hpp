@@ -133,7 +133,7 @@ class JobState {
 
   JobTerms terms_;
   std::vector<Worker> workers_;
-  std::set<int> ended_pids_;  ///< processes whose requests to join may still arrive
+  std::set<ProcessId> ended_;  ///< processes whose requests to join may still arrive
   Recovery recovery_;
   CheckpointTally checkpoints_;
   std::vector<ReportFilter> reports_;  // by worker

@@ -24,7 +24,7 @@ void SimJob::start_process(int index) {
     chips_[static_cast<std::size_t>(c)].queue.clear();
   }
   process_lane_ = std::max(process_lane_, now_ + some(5));
-  const int pid = 100 + index + 1000 * worker.life;
+  const int pid = sim_pid(index, worker.life);
   post(process_lane_ - now_,
        {.what = What::process_started, .worker = index, .a = static_cast<std::uint64_t>(pid)});
   worker.parked = false;

@@ -199,7 +199,7 @@ void SimJob::at_trainer(const Event& event) {
   switch (event.what) {
     case What::join: {
       const SimWorker& worker = workers_[static_cast<std::size_t>(w)];
-      const int pid = 100 + w + 1000 * event.life;
+      const int pid = sim_pid(w, event.life);
       if (job_.refuse_join(w, pid)) {
         if (worker.alive && worker.life == event.life) violated("a living process is refused");
         return;

@@ -27,6 +27,8 @@ namespace weft::testing {
 
 inline constexpr std::size_t kRecentEvents = 50;
 inline constexpr std::uint64_t kSimNever = ~std::uint64_t{0};
+/// Two workers each have processes of the same pids, as on two hosts.
+inline int sim_pid(int worker, int life) { return 100 + worker / 2 + 1000 * life; }
 /// The deadline for gathering, in most jobs.
 inline constexpr std::uint64_t kLongDeadline = 1'000'000'000;
 inline constexpr double kLongGrace = 1e6;

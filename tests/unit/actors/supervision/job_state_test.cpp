@@ -124,6 +124,28 @@ TEST(JobState, RefusesTheJoinOfAProcessThatHasEnded) {
   EXPECT_EQ(words(job.joined(1, 21, 0)), "start at 0, grant 64");
 }
 
+/// Workers on two hosts may have processes of the same pid.
+TEST(JobState, TellsProcessesOfTheSamePidApartByTheirWorkers) {
+  JobState job({.num_workers = 2, .recovery = {.max_failures = 1}, .timeout_s = 5});
+  job.started(1, 10);
+  EXPECT_EQ(words(job.process_ended({.worker = 1, .signal = 9}, {}, 0)), "launch 1");
+  job.started(0, 10);
+  EXPECT_NE(job.refuse_join(1, 10)->find("worker 1 (pid 10) has ended"), std::string::npos);
+  EXPECT_FALSE(job.refuse_join(0, 10)) << "the process of worker 1 has ended, not this one";
+  EXPECT_EQ(words(job.joined(0, 10, 0)), "");
+  job.started(1, 10);
+  EXPECT_FALSE(job.refuse_join(1, 10)) << "another process has the pid now";
+  EXPECT_EQ(words(job.joined(1, 10, 0)), "start at 0, grant 64");
+}
+
+/// The join of worker 0 comes after the end of the process of worker 1 that has the same pid.
+TEST(JobState, LetsAWorkerJoinWhoseEndedPeerHadItsPid) {
+  JobState job({.num_workers = 2, .recovery = {.max_failures = 1}, .timeout_s = 5});
+  for (int w = 0; w < 2; ++w) job.started(w, 10);
+  job.process_ended({.worker = 1, .signal = 9}, {}, 0);
+  EXPECT_FALSE(job.refuse_join(0, 10));
+}
+
 TEST(JobState, AdmitsAProgramOnlyWhenAllHaveShownIt) {
   JobState job = joined(3);
   const Actions asked = job.program(seen(2, 7, "x"));
