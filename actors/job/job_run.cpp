@@ -12,17 +12,12 @@
 #include <fstream>
 #include <thread>
 
-#include "actors/data/run_folder.hpp"
-#include "actors/host/box_timekeeper.hpp"
-#include "actors/host/hang_reporter.hpp"
-#include "actors/host/job_place.hpp"
+#include "actors/host/host_run.hpp"
 #include "actors/host/left_for_rescue.hpp"
-#include "actors/host/local_host.hpp"
 #include "actors/job/nameless_fit.hpp"
 #include "actors/job/resume.hpp"
 #include "actors/job/running_jobs.hpp"
 #include "actors/launch/launch_variables.hpp"
-#include "actors/launch/worker_processes.hpp"
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
 #include "actors/process/signal_hub.hpp"
@@ -31,7 +26,6 @@
 #include "actors/protocol/whereabouts.hpp"
 #include "actors/supervision/job_outcome.hpp"
 #include "actors/trainer/callbacks.hpp"
-#include "actors/trainer/hang_text.hpp"
 #include "actors/trainer/result_of_events.hpp"
 #include "actors/trainer/trainer_link.hpp"
 #include "actors/trainer/validations.hpp"
@@ -40,7 +34,9 @@
 
 namespace weft {
 namespace {
+
 using Clock = std::chrono::steady_clock;
+
 /// The parts of a running job; destroyed in the reverse of the order in which they were made.
 class JobRun {
  public:
@@ -52,58 +48,46 @@ class JobRun {
         signals_(request.handles_signals
                      ? std::make_unique<SignalSubscription>(request.chains_signals)
                      : nullptr),
-        place_(spec_.is_rescuable() && spec_.keep_for_rescue_s > 0),
-        folder_(spec_.storage_path, spec_.name, place_.id()),
-        board_(place_.make_board(spec_, folder_.path())),
-        box_(place_.make_box(spec_)),
-        memory_(place_.make_memory(spec_.num_chips())),
-        log_(JobLog::open({.who = "trainer",
-                           .file = folder_.path() + "/trainer.log",
-                           .job = place_.id(),
-                           .events = box_.shared(-1),
-                           .console = request.logs_to_console})),
-        log_scope_(log_),
-        processes_(request.output ? lines_to(request.output) : nullptr,
-                   [this](int worker) { warn_of_stack(worker, folder_.path()); }),
+        host_(spec_, request.output ? lines_to(request.output) : nullptr, request.logs_to_console),
         outcome_(!request.handles_signals),
-        validations_(request.validation, folder_.path()) {
-    const WorkerPlace own{.job_id = place_.id(), .device = spec_.device.kind};
+        validations_(request.validation, host_.folder.path()) {
+    const WorkerPlace own{.job_id = host_.place.id(), .device = spec_.device.kind};
     if (request.sets_variables) set_variables(to_variables(own, spec_.mesh));
     say_resources(spec_, running_.crowd(), usable_cores());
     logger("weft.transport")
         ->info("chip arenas: {} of {} bytes each, reserved as they are used", spec_.num_chips(),
-               memory_.arena_capacity());
-    result_.path = folder_.path();
+               host_.memory.arena_capacity());
+    result_.path = host_.folder.path();
     result_.config_digest = request.loop.config_digest;
-    result_.job = info_of(spec_, place_.id(), folder_.path());
+    result_.job = info_of(spec_, host_.place.id(), host_.folder.path());
     control_.begin(result_.job);
-    board_.trainer().open(ActorKind::trainer, -1, -1, ::getpid());
-    board_.trainer().state(ActorState::starting);
+    host_.board.trainer().open(ActorKind::trainer, -1, -1, ::getpid());
+    host_.board.trainer().state(ActorState::starting);
     const std::string& checkpoints = spec_.checkpoint.path;
     if (!checkpoints.empty() && spec_.mesh) {
       checkpoint_lock_.emplace(checkpoints,
-                               fmt::format("job {} (pid {})", place_.id(), ::getpid()));
+                               fmt::format("job {} (pid {})", host_.place.id(), ::getpid()));
       remove_unfinished(posix_file_system(), checkpoints);
     }
     const std::optional<ResumePoint> resume = find_resume_point(spec_);
-    assignment_ = assignment_of(spec_, folder_.path());
+    assignment_ = assignment_of(spec_, host_.folder.path());
     if (resume) assignment_.seed = resume->seed;
     assignment_.loop = request.loop;
     assignment_.loop_config = request.loop_config;
-    write_run_card(place_, spec_, assignment_, resume, request.fit_number);
+    write_run_card(host_.place, spec_, assignment_, resume, request.fit_number);
     link_ = TrainerLink::start(
         {.spec = spec_,
          .resume = resume,
          .assignment = assignment_,
-         .token = place_.token(),
+         .token = host_.place.token(),
          .tells_all_reports = request.on_worker_report != nullptr,
          .any_process_joins = request.command && request.command->is_wrapped(),
-         .socket_path = spec_.num_workers == 0 ? "" : place_.socket_path(),
+         .socket_path = spec_.num_workers == 0 ? "" : host_.place.socket_path(),
          .on_event = [this](TrainerEvent event) { events_.push(std::move(event)); }},
-        host_, Recorder(board_.trainer(), box_.link(-1)));
+        host_.link, Recorder(host_.board.trainer(), host_.box.link(-1)));
   }
   ~JobRun() {
-    processes_.clear();
+    host_.processes.clear();
     link_.reset();  // while there is a log for its last words
   }
 
@@ -124,9 +108,9 @@ class JobRun {
     }
     take_outcome();
     result_.validations = validations_.all();
-    or_fail(-1, [&] { folder_.write_result(result_, step_); });
+    or_fail(-1, [&] { host_.folder.write_result(result_, step_); });
     take_outcome();
-    if (result_.error) leave_for_rescue(place_, spec_, assignment_, memory_);
+    if (result_.error) leave_for_rescue(host_.place, spec_, assignment_, host_.memory);
     while (const int signal = signals_ ? signals_->take() : 0) result_.signal = signal;
     if (result_.error && !result_.cancelled() && !thrown_) {
       each_callback("on_failure", [&](Callback& callback) { callback.on_failure(*result_.error); });
@@ -145,9 +129,10 @@ class JobRun {
 
   void run_local() {
     {
-      const auto link = link_->local_worker(0, link_recorder(board_, box_, 0));
-      run_worker(*link, {.worker = 0, .job_id = place_.id(), .token = place_.token()}, memory_,
-                 board_, box_, [this](const Assignment&) { return request_.local; }, {});
+      const auto link = link_->local_worker(0, link_recorder(host_.board, host_.box, 0));
+      run_worker(*link, {.worker = 0, .job_id = host_.place.id(), .token = host_.place.token()},
+                 host_.memory, host_.board, host_.box,
+                 [this](const Assignment&) { return request_.local; }, {});
     }
     local_runs_ = false;
     local_ended_.wake();
@@ -155,16 +140,16 @@ class JobRun {
 
   void start_processes() {
     const auto& nameless = request_.nameless;
-    if (nameless) std::ofstream(place_.folder() + "/fits") << nameless->to_text();
+    if (nameless) std::ofstream(host_.place.folder() + "/fits") << nameless->to_text();
     for (int worker = 0; worker < spec_.num_workers; ++worker) start_process(worker);
   }
 
   void start_process(int worker) {
-    const auto variables = place_.variables_of(spec_, request_.loop, link_->address(), worker);
-    link_->process_started(worker, processes_.start(worker, *request_.command, variables));
+    link_->process_started(
+        worker, host_.start_process(worker, *request_.command, request_.loop, link_->address()));
   }
 
-  bool over() const { return outcome_.is_over() && processes_.over() && validations_.over(); }
+  bool over() const { return outcome_.is_over() && host_.processes.over() && validations_.over(); }
 
   /// Waits for whatever comes next, and deals with it.
   void turn() {
@@ -174,26 +159,26 @@ class JobRun {
       waits.push_back({.fd = fd, .events = POLLIN, .revents = 0});
     }
     const std::size_t first = waits.size();
-    processes_.add_to(waits);
+    host_.processes.add_to(waits);
     if (::poll(waits.data(), waits.size(), milliseconds_left()) < 0 && errno != EINTR) {
       fail(Errc::io, "can't watch the workers: poll: {}", std::strerror(errno));
     }
     local_ended_.clear();
     outcome_.on_local_loop(local_runs_);
-    processes_.serve(&waits[first],
-                     [this](const ProcessEnded& ended) { link_->process_ended(ended); });
+    host_.processes.serve(&waits[first],
+                          [this](const ProcessEnded& ended) { link_->process_ended(ended); });
     while (const int signal = signals_ ? signals_->take() : 0) interrupted(signal);
     while (const auto command = control_.commands().pop()) obey(*command);
     if (const auto event = events_.pop()) handle(*event);  // one: signals come in between
     tell_validations();
     carry_out(outcome_.on_time(Clock::now()));
-    if (times_.on_time(Clock::now()) && outcome_.goes_on()) hangs_.look();
+    if (host_.times.on_time(Clock::now()) && outcome_.goes_on()) host_.hangs.look();
   }
 
   int milliseconds_left() const {
-    std::optional<Clock::time_point> next = times_.deadline();
+    std::optional<Clock::time_point> next = host_.times.deadline();
     if (const auto due = outcome_.deadline()) next = std::min(*next, *due);
-    if (const auto due = processes_.deadline()) next = std::min(next.value_or(*due), *due);
+    if (const auto due = host_.processes.deadline()) next = std::min(next.value_or(*due), *due);
     if (!next) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
     return static_cast<int>(std::max(left, std::chrono::milliseconds(0)).count());
@@ -205,7 +190,7 @@ class JobRun {
   }
 
   void take_outcome() {
-    result_.error = with_worker_apart(outcome_.failure(), board_.readable_rows());
+    result_.error = with_worker_apart(outcome_.failure(), host_.link.rows());
     result_.ended_by = outcome_.ended_by();
   }
 
@@ -218,16 +203,16 @@ class JobRun {
 
   void carry_out(const JobOutcome::Actions& actions) {
     for (const auto& action : actions) {
-      if (std::holds_alternative<JobOutcome::KillProcesses>(action)) hangs_.keep_last_sight();
+      if (std::holds_alternative<JobOutcome::KillProcesses>(action)) host_.hangs.keep_last_sight();
       std::visit(
           Overloaded{
               [&](const JobOutcome::Preempt& preempt) { link_->preempt(preempt.why); },
               [&](const JobOutcome::Cancel& cancel) { link_->cancel(cancel.code, cancel.why); },
-              [&](const JobOutcome::KillProcesses&) { processes_.kill_all(); },
-              [&](const JobOutcome::DropOutput&) { processes_.drop_output(); },
+              [&](const JobOutcome::KillProcesses&) { host_.processes.kill_all(); },
+              [&](const JobOutcome::DropOutput&) { host_.processes.drop_output(); },
               [&](const JobOutcome::EndProgram& end) {
                 if (!SignalSubscription::ends_the_program(end.signal)) return;
-                place_.remove();
+                host_.place.remove();
                 SignalSubscription::end_the_program_by(end.signal);
               },
               [&](const JobOutcome::WarnOfLoop&) {
@@ -245,7 +230,7 @@ class JobRun {
     std::visit(
         Overloaded{
             [&](const trainer_event::Started& started) {
-              times_.tell();
+              host_.times.tell();
               control_.runs();
               if (started.generation == 1) return;
               call_back("on_recovered", &Callback::on_recovered, started.step);
@@ -255,7 +240,7 @@ class JobRun {
             },
             [&](const trainer_event::Reported& reported) { take_report(reported); },
             [&](const trainer_event::Saved& saved) { validations_.add({saved.path}, saved.step); },
-            [&](const action::Kill& kill) { processes_.kill(kill.worker, kill.dumps_stack); },
+            [&](const action::Kill& kill) { host_.processes.kill(kill.worker, kill.dumps_stack); },
             [&](const action::Launch& launch) { start_again(launch.worker); },
             [&](const trainer_event::Ended& ended) { take_end(ended); },
         },
@@ -273,7 +258,7 @@ class JobRun {
   void start_again(int worker) {
     if (!outcome_.goes_on()) return;
     or_fail(worker, [&] {
-      folder_.require();
+      host_.folder.require();
       start_process(worker);
     });
   }
@@ -283,7 +268,7 @@ class JobRun {
     const Metrics metrics = Metrics::from_cbor(reported.report.metrics);
     if (worker == 0) take_report_of_run(reported, metrics);
     if (!request_.on_worker_report || !outcome_.may_call_back()) return;
-    const InsideScope inside(board_.trainer(), "run.on_worker_report", ::gettid());
+    const InsideScope inside(host_.board.trainer(), "run.on_worker_report", ::gettid());
     guarded([&] { request_.on_worker_report(worker, metrics); });
   }
 
@@ -292,10 +277,10 @@ class JobRun {
     add_to(result_, report, metrics);
     control_.reported(metrics);
     or_fail(-1, [&] {
-      folder_.add(metrics);
+      host_.folder.add(metrics);
       if (report.checkpoint.empty()) return;
-      folder_.keep_checkpoints(spec_.checkpoint.max_to_keep,
-                               reported.whole_step.value_or(report.step));
+      host_.folder.keep_checkpoints(spec_.checkpoint.max_to_keep,
+                                    reported.whole_step.value_or(report.step));
     });
     call_back("on_report", &Callback::on_report, metrics);
     if (spec_.ends_on_nan) or_fail(0, [&] { require_finite(report, metrics); });
@@ -330,12 +315,12 @@ class JobRun {
 
   template <typename Call>
   void each_callback(const char* function, const Call& call) {
-    guarded([&] { call_each(request_.callbacks, board_.trainer(), function, call); });
+    guarded([&] { call_each(request_.callbacks, host_.board.trainer(), function, call); });
   }
 
   std::function<void(int, bool, std::string_view)> lines_to(const auto& output) {
     return [this, &output](int worker, bool err, std::string_view line) {
-      const InsideScope inside(board_.trainer(), "the program's run.output", ::gettid());
+      const InsideScope inside(host_.board.trainer(), "the program's run.output", ::gettid());
       guarded([&] { output(worker, err, line); });
     };
   }
@@ -357,21 +342,11 @@ class JobRun {
   const SigpipeBlock sigpipe_;
   const RunningJob running_;
   const std::unique_ptr<SignalSubscription> signals_;  // before what has to be removed
-  JobPlace place_;
-  RunFolder folder_;
   std::optional<CheckpointLock> checkpoint_lock_;
-  Board board_;
-  BlackBoxWriter box_;
-  BoxTimekeeper times_{box_};
-  HangReporter hangs_{board_, spec_.hang_warning_s};
-  JobMemory memory_;
-  LocalHost host_{memory_, board_};
+  HostRun host_;
   Assignment assignment_;
-  const std::shared_ptr<JobLog> log_;
-  const LogScope log_scope_;
   WakeQueue<TrainerEvent> events_;
   std::unique_ptr<TrainerLink> link_;
-  WorkerProcesses processes_;
   WakeFd local_ended_;
   std::atomic<bool> local_runs_ = false;  ///< the loop on the thread of this process
   Result result_;
