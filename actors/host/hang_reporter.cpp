@@ -40,7 +40,7 @@ void HangReporter::look() {
     told_ = idle;
     return;
   }
-  if (told_) goes_on();
+  if (told_) moves_again();
   const double patience = patience_s_.value_or(
       std::max({least_patience_s_, steps_patience_s_, ::weft::patience_s(rows)}));
   try {
@@ -68,10 +68,10 @@ void HangReporter::keep_last_sight() noexcept {
   }
 }
 
-void HangReporter::goes_on() {
+void HangReporter::moves_again() {
   least_patience_s_ = std::max(least_patience_s_, 2 * *told_);
   forget_hang(board_.header().run_dir);
-  logger("weft.trainer")->warn("the job goes on, after {:.0f} s", *told_);
+  logger("weft.trainer")->warn("the job moves again after {:.0f} s", *told_);
   told_.reset();
 }
 

@@ -25,7 +25,7 @@ class HangReporter {
   void keep_last_sight() noexcept;
 
  private:
-  void goes_on();
+  void moves_again();
   void look_closely();
   void tell(const Snapshot& now) const;
 

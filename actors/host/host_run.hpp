@@ -23,8 +23,9 @@ namespace weft {
 struct HostRun {
   using Lines = std::function<void(int worker, bool err, std::string_view line)>;
 
-  /// `lines` takes the output of the workers; empty: it goes to the streams of this program. Throws
-  /// no_space or io, as the parts do, and invalid_argument for a WEFT_TRACE that is none.
+  /// `spec` must outlive it. `lines` takes the output of the workers; if it is empty, the streams
+  /// of this program take it. Throws no_space or io, as the parts do, and invalid_argument for a
+  /// WEFT_TRACE that is none.
   HostRun(const JobSpec& spec, Lines lines, bool logs_to_console);
   HostRun(const HostRun&) = delete;
   HostRun& operator=(const HostRun&) = delete;

@@ -102,7 +102,7 @@ class JobRun {
       while (!over()) turn();
       tell_validations();
     } catch (...) {
-      // Or the local worker never ends.
+      // Without this, the local worker would never end.
       link_->cancel(Errc::cancelled, "an exception in the trainer's process");
       throw;
     }
@@ -306,7 +306,7 @@ class JobRun {
     carry_out(outcome_.on_own_failure(std::move(failure), Clock::now()));
   }
 
-  /// While the job goes on.
+  /// Calls the function of every callback, unless something here has failed already.
   template <typename... Args>
   void call_back(const char* name, void (Callback::*function)(Args...), const auto&... args) {
     if (!outcome_.may_call_back()) return;
@@ -360,7 +360,8 @@ class JobRun {
 
 Result run_job(const JobRequest& request, JobControl& control,
                const std::function<void()>& started) {
-  // Or an exception that nobody catches would end the process before the run is destroyed.
+  // Without this, an exception that nobody catches would end the process before the run is
+  // destroyed.
   try {
     JobRun run(request, control);
     if (started) started();

@@ -39,9 +39,9 @@ struct JobSpec {
   ResumeFrom resume;
   bool resume_partial = false;
   RecoveryPolicy recovery;
-  bool keeps_state = true;                 ///< two versions: to go on from, to compare, to rescue
-  double grace_s = 0;                      ///< 0: a preempted job is cancelled
-  double hang_timeout_s = 0;               ///< 0: hangs are no losses
+  bool keeps_state = true;    ///< two versions: to continue from, to compare, to rescue
+  double grace_s = 0;         ///< 0: a preempted job is cancelled
+  double hang_timeout_s = 0;  ///< 0: hangs are no losses
   std::optional<double> hang_warning_s{};  ///< absent: as the job's steps suggest; 0: none
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
   double keep_for_rescue_s = 0;            ///< 0: not

@@ -18,7 +18,7 @@ namespace weft {
 namespace trainer_actor {
 namespace {
 
-/// The memory begins as generation 1 at step 0. Nobody uses it now.
+/// The memory begins as generation 1 at step 0. Nobody uses it when this is called.
 void begin_generation(Self self, const Start& start) {
   auto& state = self->state;
   const JobSpec& spec = state.options.spec;
@@ -27,13 +27,13 @@ void begin_generation(Self self, const Start& start) {
   if (start.generation > 1 || start.step > 0) state.host->begin_generation(start.step);
   const std::string& load = start.resume.empty() ? start.checkpoint : start.resume;
   if (start.generation > 1) {
-    const bool kept = spec.keeps_state;
+    const std::string last =
+        load.empty() ? "it has no checkpoint yet" : "its last checkpoint is " + load;
     logger("weft.trainer")
-        ->warn("the job goes on at step {}{}{}", start.step,
-               kept ? "" : ", as run.failure.state_versions = 1: that of its last checkpoint ",
-               !kept && load.empty() ? "(there is none yet)" : load);
+        ->warn("the job continues at step {}{}{}", start.step, spec.keeps_state ? "" : "; " + last,
+               spec.keeps_state ? "" : ", and run.failure.state_versions = 1 keeps no later state");
   } else if (start.step > 0) {
-    logger("weft.trainer")->info("the job goes on at step {} from {}", start.step, load);
+    logger("weft.trainer")->info("the job continues at step {} from {}", start.step, load);
   }
   // No other process will open the arenas.
   if (!spec.recovery.recovers() && !spec.is_rescuable()) state.host->remove_arena_names();
@@ -45,9 +45,9 @@ void begin_generation(Self self, const Start& start) {
 
 void unwind(Self self, const std::string& why) {
   auto& state = self->state;
-  logger("weft.trainer")->warn("{}; the others wait for it to come again", why);
+  logger("weft.trainer")->warn("{}; the other workers wait until it has joined again", why);
   state.recorder.state(ActorState::joining);
-  // A loop may wait in a collective, and hear of nothing before that wait ends.
+  // A loop may wait in a collective, and it gets no message before that wait ends.
   state.host->abort(why);
   if (state.hangs) state.hangs->forget();
 }
@@ -165,7 +165,7 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
   return state.options.assignment;
 }
 
-/// A checkpoint that is made again after a loss isn't told again.
+/// A checkpoint that is written again after a loss is not told again.
 void tell_whole_checkpoint(Self self) {
   auto& state = self->state;
   const auto& whole = state.job->checkpoints().last();

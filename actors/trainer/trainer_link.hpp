@@ -59,7 +59,7 @@ using TrainerEvent =
     std::variant<trainer_event::Started, trainer_event::Lost, trainer_event::Reported,
                  trainer_event::Saved, action::Kill, action::Launch, trainer_event::Ended>;
 
-/// The checkpoint from which a job goes on.
+/// The checkpoint from which a job continues.
 struct ResumePoint {
   std::string path;
   std::uint64_t step = 0;

@@ -322,7 +322,7 @@ void expect_goes_on_at_a_checkpoint(bool is_managed) {
     ::kill(board.read(2).pid, SIGKILL);
     EXPECT_EQ(app.wait(), 0) << app.output();
     EXPECT_EQ(app.result().at("history"), undisturbed.result().at("history"));
-    const char* where = has_checkpoint ? "that of its last checkpoint /" : "(there is none yet)";
+    const char* where = has_checkpoint ? "its last checkpoint is /" : "it has no checkpoint yet";
     EXPECT_NE(app.output().find(where), std::string::npos) << app.output();
     expect_nothing_left(job);
   }
@@ -343,7 +343,7 @@ TEST(Recovery, TheLastReportCountsOnceWhereOneVersionIsKept) {
   EXPECT_EQ(app.wait(), 0) << app.output();
   const Json result = app.result();
   EXPECT_EQ(result.at("failures").size(), 1U);
-  EXPECT_NE(app.output().find("goes on at step 8"), std::string::npos) << app.output();
+  EXPECT_NE(app.output().find("continues at step 8"), std::string::npos) << app.output();
   EXPECT_EQ(result.at("history").size(), 8U + 1 + 1) << result.at("history");
 }
 
