@@ -11,6 +11,7 @@
 #include "actors/host/hang_reporter.hpp"
 #include "actors/host/job_place.hpp"
 #include "actors/host/local_host.hpp"
+#include "actors/launch/worker_command.hpp"
 #include "actors/launch/worker_processes.hpp"
 #include "actors/process/log.hpp"
 #include "actors/trainer/job_spec.hpp"
