@@ -119,7 +119,7 @@ JobRequest request_of(What what) {
   obey_foreign_launch(options.scaling);
   apply_launch_variables(options.scaling, options.run, fit_number);
   apply_launch_mesh(options.backend.spmd);
-  if (is_eager_wanted()) options.run.debug = "eager";
+  if (is_eager_wanted()) options.run.debug = DebugMode::eager;
   if (const std::string folder = plan_folder(); !folder.empty()) {
     options.run.storage_path = folder;
   }

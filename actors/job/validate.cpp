@@ -87,30 +87,18 @@ void check_topology(const ScalingConfig& scaling) {
 }
 
 void check_placement(const ScalingConfig& scaling) {
-  static constexpr const char* kStrategies[] = {"PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"};
-  if (std::ranges::find(kStrategies, scaling.placement_strategy) == std::end(kStrategies)) {
-    fail(Errc::invalid_argument, "scaling.placement_strategy = \"{}\": expected one of {}",
-         scaling.placement_strategy, fmt::join(kStrategies, ", "));
-  }
-  if (scaling.placement_strategy == "STRICT_SPREAD" && scaling.num_workers > 1) {
+  if (scaling.placement_strategy == PlacementStrategy::strict_spread && scaling.num_workers > 1) {
     utsname host{};
     ::uname(&host);
     fail(Errc::unavailable,
-         "scaling.placement_strategy = \"STRICT_SPREAD\" needs {} hosts for {} workers; hosts: "
-         "[{}]; several hosts are not available in this version, use PACK",
+         "scaling.placement_strategy = PlacementStrategy::strict_spread needs {} hosts for {} "
+         "workers; hosts: [{}]; several hosts are not available in this version, use "
+         "PlacementStrategy::pack",
          scaling.num_workers, scaling.num_workers, host.nodename);
   }
 }
 
-bool is_spmd(const BackendConfig& backend) {
-  if (backend.backend == "spmd" || backend.backend == "xla" || backend.backend == "xla_tpu") {
-    return true;
-  }
-  if (backend.backend == "none") return false;
-  fail(Errc::invalid_argument,
-       "backend.backend = \"{}\": expected \"spmd\" (also called \"xla\", \"xla_tpu\") or \"none\"",
-       backend.backend);
-}
+bool is_spmd(const BackendConfig& backend) { return backend.backend == Backend::spmd; }
 
 void check_tls(const TlsConfig& tls) {
   parse_tls_address(tls.listen, "backend.tls.listen");
@@ -129,11 +117,6 @@ void check_backend(const BackendConfig& backend) {
     fail(Errc::invalid_argument, "backend.timeout_s = {}: expected seconds, from above 0 to 1e6",
          backend.timeout_s);
   }
-  if (backend.spmd.partitioning_mode != "auto") {
-    fail(Errc::invalid_argument,
-         "backend.spmd.partitioning_mode = \"{}\": expected \"auto\": annotations are propagated",
-         backend.spmd.partitioning_mode);
-  }
   for (const auto& [field, size] :
        {std::pair("data_parallel_size", backend.spmd.data_parallel_size),
         std::pair("model_parallel_size", backend.spmd.model_parallel_size)}) {
@@ -147,8 +130,8 @@ void check_backend(const BackendConfig& backend) {
   const bool names = !backend.spmd.axis_names.empty() || !backend.spmd.device_ids.empty();
   if (!is_spmd(backend) && (sizes || names || backend.spmd.hybrid)) {
     fail(Errc::invalid_argument,
-         "backend.backend = \"none\" has no mesh, but backend.spmd describes one: leave "
-         "backend.spmd empty, or set backend.backend = \"spmd\"");
+         "backend.backend = Backend::none has no mesh, but backend.spmd describes one: leave "
+         "backend.spmd empty, or set backend.backend = Backend::spmd");
   }
 }
 
@@ -281,17 +264,9 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
          "checkpoint",
          failure.state_versions);
   }
-  static constexpr std::pair<const char*, Restart> kRestarts[] = {
-      {"worker", Restart::worker}, {"group", Restart::group}, {"none", Restart::none}};
-  for (const auto& [name, restart] : kRestarts) {
-    if (failure.restart == name) {
-      return {.max_failures = failure.max_failures,
-              .restart = restart,
-              .backoff_ms = static_cast<std::uint64_t>(failure.backoff_s * 1000)};
-    }
-  }
-  fail(Errc::invalid_argument,
-       "run.failure.restart = \"{}\": expected \"worker\", \"group\" or \"none\"", failure.restart);
+  return {.max_failures = failure.max_failures,
+          .restart = failure.restart,
+          .backoff_ms = static_cast<std::uint64_t>(failure.backoff_s * 1000)};
 }
 
 /// An eager job has the axes of the mesh that was asked for, and one chip.
@@ -379,7 +354,7 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
       options.run.failure.state_versions == 2 &&
       (spec.recovery.recovers() || spec.check_replicas_every > 0 || spec.keep_for_rescue_s > 0);
   spec.tls = options.backend.tls;
-  spec.is_eager = options.run.debug == "eager";
+  spec.is_eager = options.run.debug == DebugMode::eager;
   spec.ends_on_nan = options.run.failure.ends_on_nan;
   if (spec.is_eager) take_one_chip(spec);
   require_open_files(spec);

@@ -43,8 +43,9 @@ void check_checkpoints(const RunConfig& run, bool has_mesh) {
   }
   if (run.resume != "never" && !has_mesh) {
     fail(Errc::invalid_argument,
-         "run.resume = \"{}\" with backend.backend = \"none\": checkpoints are of the chips of a "
-         "mesh; set run.resume to \"never\", or backend.backend to \"spmd\"",
+         "run.resume = \"{}\" with backend.backend = Backend::none: checkpoints are of the chips "
+         "of a "
+         "mesh; set run.resume to \"never\", or backend.backend to Backend::spmd",
          run.resume);
   }
 }
@@ -63,8 +64,9 @@ void check_rescue(const RunConfig& run, bool has_mesh) {
   }
   if (run.keep_for_rescue_s > 0 && !has_mesh) {
     fail(Errc::invalid_argument,
-         "run.keep_for_rescue_s = {} with backend.backend = \"none\": checkpoints are of the chips "
-         "of a mesh; set it to 0, or backend.backend to \"spmd\"",
+         "run.keep_for_rescue_s = {} with backend.backend = Backend::none: checkpoints are of the "
+         "chips "
+         "of a mesh; set it to 0, or backend.backend to Backend::spmd",
          run.keep_for_rescue_s);
   }
 }
@@ -92,10 +94,11 @@ void check_run(const RunConfig& run, bool has_mesh) {
          run.check_replicas_every);
   }
   if (run.check_replicas_every > 0 && !has_mesh) {
-    fail(Errc::invalid_argument,
-         "run.check_replicas_every = {} with backend.backend = \"none\": without a mesh no two "
-         "chips hold the same; set it to 0, or backend.backend to \"spmd\"",
-         run.check_replicas_every);
+    fail(
+        Errc::invalid_argument,
+        "run.check_replicas_every = {} with backend.backend = Backend::none: without a mesh no two "
+        "chips hold the same; set it to 0, or backend.backend to Backend::spmd",
+        run.check_replicas_every);
   }
   if (run.check_replicas_every > 0 && run.failure.state_versions == 1) {
     fail(Errc::invalid_argument,
@@ -104,9 +107,6 @@ void check_run(const RunConfig& run, bool has_mesh) {
          run.check_replicas_every);
   }
   check_rescue(run, has_mesh);
-  if (run.debug != "none" && run.debug != "eager") {
-    fail(Errc::invalid_argument, "run.debug = \"{}\": expected \"none\" or \"eager\"", run.debug);
-  }
   if (!(run.grace_s >= 0) || run.grace_s > kGraceSecondsMax) {
     fail(Errc::invalid_argument,
          "run.grace_s = {}: expected seconds, from 0 (SIGTERM cancels the job) to {}", run.grace_s,

@@ -11,8 +11,8 @@ void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
                                   const std::source_location& where) {
   if (!options_.has_mesh) {
     fail(Errc::unavailable,
-         "on_each_chip at {}:{}: the job has no mesh (BackendConfig.backend = \"none\"), so its "
-         "chips can't reach each other: use backend \"spmd\"",
+         "on_each_chip at {}:{}: the job has no mesh (backend.backend = Backend::none), so its "
+         "chips can't reach each other: set backend.backend = Backend::spmd",
          where.file_name(), where.line());
   }
   if (!body) {

@@ -8,18 +8,13 @@
 #include <string>
 #include <vector>
 
+#include <weft/failure_config.hpp>
 #include <weft/result.hpp>
 
 #include "actors/protocol/protocol.hpp"
 #include "actors/supervision/action.hpp"
 
 namespace weft {
-
-enum class Restart : std::uint8_t {
-  worker,  ///< the lost worker is started again, the others keep their processes
-  group,   ///< all workers are started again
-  none,
-};
 
 /// The checked values of a FailureConfig.
 struct RecoveryPolicy {

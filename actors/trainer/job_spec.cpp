@@ -23,7 +23,7 @@ void say_resources(const JobSpec& spec, int crowd, int usable_cores) {
     logger("weft.trainer")
         ->warn(
             "the job is eager: each op runs when it is recorded, on one chip, which takes many "
-            "times as long; leave out run.debug = \"eager\" and WEFT_EAGER to train");
+            "times as long; leave out run.debug = DebugMode::eager and WEFT_EAGER to train");
   }
   if (spec.num_chips() > kChipsPerCoreMax * usable_cores) {
     logger("weft.trainer")

@@ -110,8 +110,10 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
 JobCheckpoints& WorkerContext::checkpoints() {
   if (mesh() == nullptr) {
     fail(Errc::unavailable,
-         "CheckpointManager: the job has no mesh (backend.backend = \"none\"), so that each worker "
-         "has tensors of its own: use backend \"spmd\", or save() to a file of your own");
+         "CheckpointManager: the job has no mesh (backend.backend = Backend::none), so that each "
+         "worker "
+         "has tensors of its own: set backend.backend = Backend::spmd, or save() to a file of your "
+         "own");
   }
   return checkpoints_;
 }

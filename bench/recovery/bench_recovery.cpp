@@ -43,7 +43,7 @@ struct Setting {
 std::vector<Setting> settings() {
   return {{"backoff_s = 0.1 (default)", {.max_failures = -1}},
           {"backoff_s = 0", {.max_failures = -1, .backoff_s = 0}},
-          {"restart = group", {.max_failures = -1, .restart = "group"}}};
+          {"restart = group", {.max_failures = -1, .restart = Restart::group}}};
 }
 
 template <typename Sample, typename Field>

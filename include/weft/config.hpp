@@ -1,5 +1,5 @@
 #pragma once
-/// The options of a job: Ray Train's ScalingConfig, TorchConfig and RunConfig in weft's terms.
+/// RunConfig and TrainerOptions: the options of a job, as Ray Train has them.
 
 #include <cstdint>
 #include <functional>
@@ -11,10 +11,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <weft/backend_config.hpp>
 #include <weft/checkpoint_config.hpp>
-#include <weft/hybrid_mesh.hpp>
+#include <weft/choice.hpp>
+#include <weft/failure_config.hpp>
 #include <weft/scaling_config.hpp>
-#include <weft/tls.hpp>
 #include <weft/validation_config.hpp>
 
 namespace weft {
@@ -24,66 +25,17 @@ using Config = nlohmann::json;
 /// A loop's report: a JSON object.
 using Metrics = nlohmann::json;
 
-/// The mesh, if the workers, chips or topology shouldn't decide it; make_mesh() has the rules.
-struct SpmdConfig {
-  std::vector<std::int64_t> mesh_shape{};  ///< a size per axis
-  std::vector<std::string> axis_names{};
-  /// The chip at each position of the mesh, row-major, as Mesh takes it. Chips are given to workers
-  /// in order of their ids. Default: 0, 1, 2, ...
-  std::vector<int> device_ids{};
-  /// The mesh as chips within a host times hosts, instead of mesh_shape and axis_names. In this
-  /// version jobs have one host, so every size of `dcn` must be 1.
-  std::optional<HybridMesh> hybrid{};
-  std::int64_t data_parallel_size = 0;
-  std::int64_t model_parallel_size = 0;
-  std::string partitioning_mode = "auto";  ///< "auto" propagates annotations
-};
-
-struct BackendConfig {
-  std::string backend = "spmd";  ///< or its aliases "xla", "xla_tpu"; "none" makes no mesh
-  double timeout_s = 1800;       ///< seconds for all joins, and for any wait inside a step
-  SpmdConfig spmd{};
-  /// If its three files are set, control connections use mutual TLS at tls.listen instead of a Unix
-  /// socket.
-  TlsConfig tls{};
-};
-
-/// How a job survives the loss of a worker: a worker that is killed, exits or hangs, or whose loop
-/// throws an error that may be retried. The loops of the other workers get an exception
-/// (peer_lost). Then every loop begins again at ctx.step(), the step that all chips have reached,
-/// with the parameters and optimizer state of that step. A loop that should survive begins at
-/// ctx.step(), derives its data and learning rate from it, keeps its state in parameters, and
-/// reports after sync().
-struct FailureConfig {
-  /// The number of losses that the job survives; -1 means no limit. Workers that are lost before
-  /// the loops have begun again count as one loss, unless one worker is lost twice.
-  int max_failures = 0;
-  /// Restarts "worker": the lost one; "group": all processes; or "none".
-  std::string restart = "worker";
-  /// Seconds before the restart of a worker that is lost again without a step in between. The time
-  /// doubles with each such loss, up to a minute.
-  double backoff_s = 0.1;
-  /// Seconds that a worker may block other workers that wait for it, or that all workers may pass
-  /// without a step, run or report. After that their stacks are written to their logs, and they are
-  /// killed. It must exceed the time that a loop spends in its own code between steps. 0: no worker
-  /// is killed, and backend.timeout_s ends waits for other workers.
-  double hang_timeout_s = 0;
-  /// Seconds without progress after which the log says why, as `weft inspect why` does; 0: never.
-  /// If unset, it follows from the job's own steps and is at least 5 (docs/inspect.md, "Hung").
-  std::optional<double> hang_warning_s{};
-  /// The number of versions of the state. 2: on one of the chips that hold the same shard, an
-  /// update is written beside the old value, so that no step is lost. 1: an update overwrites the
-  /// old value, which takes less memory; after a loss the loops begin at the last checkpoint of a
-  /// CheckpointManager, or that all workers reported (ctx.checkpoint()), or at step 0. A job that
-  /// survives no loss has one version, unless its replicas are checked.
-  int state_versions = 2;
-  /// If true, a NaN or an infinity in a report of worker 0 ends the job with a failure
-  /// (loop_failed) that names it, and no worker is started again. If false, the log warns of the
-  /// first one.
-  bool ends_on_nan = false;
-};
-
 class Callback;
+
+/// When the ops of a loop run.
+enum class DebugMode : std::uint8_t {
+  none,   ///< at sync(), as compiled programs
+  eager,  ///< each op when it is recorded
+};
+/// "none", "eager".
+std::string_view to_string(DebugMode mode) noexcept;
+/// Reads such a name. Throws invalid_argument, with the closest name, for other text.
+DebugMode parse_debug_mode(std::string_view text);
 
 struct RunConfig {
   std::string name{};                        ///< default: from the program's name
@@ -118,11 +70,10 @@ struct RunConfig {
   /// The interval in steps at which chips that hold the same parameters and optimizer state compare
   /// them bit for bit; a difference ends the job. 0: never.
   int check_replicas_every = 0;
-  /// "none" or "eager". "eager" helps to find a mistake: each op runs when it is recorded, its
-  /// exception is thrown from that line, and a tensor can be printed anywhere. The job runs on one
-  /// chip, whose mesh has the requested axes. WEFT_EAGER=1 does the same without a change of the
-  /// program.
-  std::string debug = "none";
+  /// DebugMode::eager helps to find a mistake: each op runs when it is recorded, its exception is
+  /// thrown from that line, and a tensor can be printed anywhere. The job runs on one chip, whose
+  /// mesh has the requested axes. WEFT_EAGER=1 does the same without a change of the program.
+  Choice<DebugMode> debug = DebugMode::none;
   /// Whether SIGTERM preempts the running job, and SIGINT and SIGHUP cancel it. Default: true in
   /// fit(), false in start(). false leaves all signals to the program.
   std::optional<bool> handle_signals{};

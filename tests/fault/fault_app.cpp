@@ -39,7 +39,7 @@ struct Options {
   std::uint64_t at = 3;
   std::uint64_t steps = 8;
   int max_failures = 0;
-  std::string restart = "worker";
+  weft::Restart restart = weft::Restart::worker;
   double hang_timeout_s = 0;
   std::optional<double> hang_warning_s{};
   double grace_s = 25;
@@ -486,7 +486,9 @@ int main(int argc, char** argv) {
   app.add_option("--at", options.at, "step");
   app.add_option("--steps", options.steps);
   app.add_option("--max-failures", options.max_failures);
-  app.add_option("--restart", options.restart);
+  app.add_option_function<std::string>("--restart", [&options](const std::string& text) {
+    options.restart = weft::parse_restart(text);
+  });
   app.add_option("--hang-timeout", options.hang_timeout_s);
   app.add_option("--hang-warning", options.hang_warning_s);
   app.add_option("--grace", options.grace_s);

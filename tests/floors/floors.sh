@@ -50,7 +50,7 @@ floor() {
 
 # The public headers that need no job, and those of jobs.
 readonly tensor_api='<weft/(along_dim|atom|attention|batch|compile|compile_impl|containers|control_flow|conv_layers|convolution|creation|custom_call|custom_op|data_files|data_transforms|dataset|debug|dlpack|dropout_layers|element|error|functional|gradients|host_number|hybrid_mesh|image_files|image_transforms|init|interpolate|item_random|large_scale_optimizers|local_data|lora|losses|mesh|mesh_scope|metrics|module|multi_head_attention|nn|norm_layers|ops|optim|optimizers|packing|parameter_average|partition_spec|plateau_schedule|presets|print|products|random|recurrent|reductions|sampler|schedule|shapes|shard_map|storage|stream|tar_files|tensor|tensor_tree|text_files|tokenizer|transformer|transforms|type)\.hpp>'
-readonly job_api='<weft/(callback|checkpoint_config|checkpoint_manager|chip|config|device|device_loader|host_values|job|log|loop|result|scaling_config|spdlog_sink|state|tls|train_context|trainer|validation_config|weft)\.hpp>'
+readonly job_api='<weft/(backend_config|callback|checkpoint_config|checkpoint_manager|chip|choice|config|device|device_loader|failure_config|host_values|job|log|loop|result|scaling_config|spdlog_sink|state|tls|train_context|trainer|validation_config|weft)\.hpp>'
 
 floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
 floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'

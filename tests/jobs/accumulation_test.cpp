@@ -76,7 +76,7 @@ struct Run {
   std::uint64_t end = kSteps;
   std::string resume = "never";
   std::uint64_t kill_step = kSteps;
-  std::string debug = "none";
+  DebugMode debug = DebugMode::none;
   int workers = 2;
 };
 
@@ -153,11 +153,11 @@ TEST(Accumulation, OfAnEagerJobIsThatOfARecordedOne) {
   const TemporaryFolder resumed;
   const std::vector<std::string> expected = reports_of(recorded.path(), {.workers = 0});
   ASSERT_EQ(expected.size(), kSteps);
-  EXPECT_EQ(reports_of(eager.path(), {.debug = "eager", .workers = 0}), expected);
+  EXPECT_EQ(reports_of(eager.path(), {.debug = DebugMode::eager, .workers = 0}), expected);
   std::vector<std::string> reports =
-      reports_of(resumed.path(), {.end = 4, .debug = "eager", .workers = 0});
+      reports_of(resumed.path(), {.end = 4, .debug = DebugMode::eager, .workers = 0});
   const std::vector<std::string> more =
-      reports_of(resumed.path(), {.resume = "auto", .debug = "eager", .workers = 0});
+      reports_of(resumed.path(), {.resume = "auto", .debug = DebugMode::eager, .workers = 0});
   reports.insert(reports.end(), more.begin(), more.end());
   EXPECT_EQ(reports, expected);
 }

@@ -74,8 +74,8 @@ TEST(Broadcast, RefusesARootThatIsNoWorkerOrDiffers) {
 Loop meets{"test.meets", [](TrainContext& ctx) { barrier(ctx); }};
 
 TEST(Barrier, NeedsAMeshBetweenWorkers) {
-  const Result result =
-      run_loop(meets, 2, {}, [](TrainerOptions& options) { options.backend.backend = "none"; });
+  const Result result = run_loop(
+      meets, 2, {}, [](TrainerOptions& options) { options.backend.backend = Backend::none; });
   ASSERT_TRUE(result.error);
   EXPECT_EQ(result.error->code, Errc::unavailable);
   EXPECT_NE(result.error->message.find("barrier: the job has no mesh"), std::string::npos)

@@ -276,6 +276,10 @@ TEST(PortingToChips, ExplicitSpmd) {
   return Trainer(loop, {.scaling = {.num_workers = 4}}).fit();
 }
 
+[[maybe_unused]] ScalingConfig spread_workers() {
+  return ScalingConfig{.num_workers = 4, .placement_strategy = PlacementStrategy::spread};
+}
+
 // The following tests compare this file with the page.
 
 std::string text_of(const std::string& path) {

@@ -32,7 +32,7 @@ class FaultyItem : public ::testing::Test {
   /// Returns the error of a job that computes the loss of one batch after another.
   std::string error_of(const DatasetPtr& dataset, const DeviceLoaderOptions& options,
                        const Loss& loss, const std::vector<std::int64_t>& mesh = {2},
-                       const std::string& debug = "none") const {
+                       DebugMode debug = DebugMode::none) const {
     const Result result =
         Trainer(
             [&](TrainContext&) {
@@ -104,7 +104,7 @@ TEST_F(FaultyItem, IsFoundInMicroBatches) {
 TEST_F(FaultyItem, IsFoundInEagerJobs) {
   if (testing::compiler_leaks_count()) GTEST_SKIP() << "the compiler leaks here";
   const Loss plain = [](const Batch& batch) { return cross_entropy(logits(4), batch["label"]); };
-  expect_words(error_of(sequences(), {.batch_size = 4}, plain, {1}, "eager"),
+  expect_words(error_of(sequences(), {.batch_size = 4}, plain, {1}, DebugMode::eager),
                {"of item 17 of made"});
 }
 

@@ -24,7 +24,7 @@ class EagerFit : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove_all(root_); }
 
-  Result fit(TrainLoop loop, int chips, const std::string& debug = "none") const {
+  Result fit(TrainLoop loop, int chips, DebugMode debug = DebugMode::none) const {
     TrainerOptions options{.scaling = {.num_workers = 0, .chips_per_worker = chips},
                            .run = {.name = "eager", .storage_path = root_, .debug = debug}};
     if (chips == 4) options.scaling.topology = "2x2";
@@ -117,7 +117,7 @@ TEST_F(EagerFit, AnEagerJobGivesTheNumbersOfARecordedOne) {
         EXPECT_EQ(ctx.mesh()->axis_names(), (std::vector<std::string>{"data", "model"}));
         eager = train(ctx, Reads::around);
       },
-      4, "eager");
+      4, DebugMode::eager);
   ASSERT_TRUE(result.ok()) << result.error->message;
   expect_same(eager, recorded);
 }
@@ -139,7 +139,7 @@ TEST_F(EagerFit, AWrongLabelIsThrownByTheLineThatUsesIt) {
         }
         sync();
       },
-      1, "eager");
+      1, DebugMode::eager);
   EXPECT_FALSE(result.ok());
   EXPECT_NE(caught.find("7"), std::string::npos) << caught;
   EXPECT_NE(caught.find(fmt::format("eager_fit_test.cpp:{}", line)), std::string::npos) << caught;
@@ -161,7 +161,7 @@ TEST_F(EagerFit, DetectAnomalyThrowsAtTheFirstNaN) {
           throw;
         }
       },
-      1, "eager");
+      1, DebugMode::eager);
   EXPECT_FALSE(result.ok());
   EXPECT_NE(caught.find(fmt::format("eager_fit_test.cpp:{}", line)), std::string::npos) << caught;
 }

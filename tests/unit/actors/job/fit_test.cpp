@@ -409,7 +409,7 @@ TEST_F(Fit, RunsCodeOnChipsFromTheLoopAlone) {
                  Errc::invalid_argument, "on the loop's thread");
   const Result without_mesh = Trainer([](TrainContext& ctx) { ctx.on_each_chip([](Chip&) {}); },
                                       {.scaling = {.num_workers = 0},
-                                       .backend = {.backend = "none"},
+                                       .backend = {.backend = Backend::none},
                                        .run = {.name = "fit", .storage_path = root_}})
                                   .fit();
   expect_refused(without_mesh, Errc::unavailable, "no mesh");

@@ -53,16 +53,14 @@ TEST(Validate, NoWorkersMeansThisProcess) {
 
 TEST(Validate, AnEagerJobHasTheAxesOfItsMeshOnOneChip) {
   const JobSpec job =
-      spec({.scaling = {.num_workers = 4, .topology = "4x4"}, .run = {.debug = "eager"}});
+      spec({.scaling = {.num_workers = 4, .topology = "4x4"}, .run = {.debug = DebugMode::eager}});
   EXPECT_TRUE(job.is_eager);
   EXPECT_EQ(job.num_workers, 1);
   EXPECT_EQ(job.num_chips(), 1);
   EXPECT_EQ(*job.mesh, Mesh({1, 1}, {"data", "model"}));
-  const JobSpec here = spec({.scaling = {.num_workers = 0}, .run = {.debug = "eager"}});
+  const JobSpec here = spec({.scaling = {.num_workers = 0}, .run = {.debug = DebugMode::eager}});
   EXPECT_EQ(here.num_workers, 0);
   EXPECT_FALSE(spec({}).is_eager);
-  expect_refused(Errc::invalid_argument, {"run.debug = \"lazy\": expected \"none\" or \"eager\""},
-                 {.run = {.debug = "lazy"}});
 }
 
 TEST(Validate, TakesResourcesAsChips) {
@@ -88,8 +86,8 @@ TEST(Validate, TakesTheOrderOfTheChips) {
                   .backend = {.spmd = {.device_ids = {2, 1, 0}}}});
   expect_refused(Errc::invalid_argument, {"device id 1 is repeated"},
                  {.scaling = {.chips_per_worker = 2}, .backend = {.spmd = {.device_ids = {1, 1}}}});
-  expect_refused(Errc::invalid_argument, {"backend.backend = \"none\""},
-                 {.backend = {.backend = "none", .spmd = {.device_ids = {0}}}});
+  expect_refused(Errc::invalid_argument, {"backend.backend = Backend::none"},
+                 {.backend = {.backend = Backend::none, .spmd = {.device_ids = {0}}}});
 }
 
 TEST(Validate, TakesAHybridMeshOfOneHost) {
@@ -106,10 +104,10 @@ TEST(Validate, TakesAHybridMeshOfOneHost) {
 }
 
 TEST(Validate, AcceptsTheBackendsAliases) {
-  for (const char* name : {"spmd", "xla", "xla_tpu"}) {
-    EXPECT_TRUE(spec({.backend = {.backend = name}}).mesh) << name;
+  for (const Backend backend : {Backend::spmd, Backend::xla, Backend::xla_tpu}) {
+    EXPECT_TRUE(spec({.backend = {.backend = backend}}).mesh);
   }
-  EXPECT_FALSE(spec({.backend = {.backend = "none"}}).mesh);
+  EXPECT_FALSE(spec({.backend = {.backend = Backend::none}}).mesh);
 }
 
 TEST(Validate, RefusesNegativeSizes) {
@@ -155,21 +153,17 @@ TEST(Validate, NeedsATopologyForSeveralTpuWorkers) {
 }
 
 TEST(Validate, ChecksThePlacementStrategy) {
-  for (const char* strategy : {"PACK", "SPREAD", "STRICT_PACK"}) {
+  for (const auto strategy :
+       {PlacementStrategy::pack, PlacementStrategy::spread, PlacementStrategy::strict_pack}) {
     EXPECT_NO_THROW(spec({.scaling = {.num_workers = 2, .placement_strategy = strategy}}));
   }
-  expect_refused(Errc::invalid_argument, {"placement_strategy", "SCATTER", "STRICT_SPREAD"},
-                 {.scaling = {.placement_strategy = "SCATTER"}});
-  expect_refused(Errc::unavailable, {"STRICT_SPREAD", "2 hosts", "hosts: ["},
-                 {.scaling = {.num_workers = 2, .placement_strategy = "STRICT_SPREAD"}});
+  expect_refused(
+      Errc::unavailable, {"PlacementStrategy::strict_spread", "2 hosts", "hosts: ["},
+      {.scaling = {.num_workers = 2, .placement_strategy = PlacementStrategy::strict_spread}});
 }
 
-TEST(Validate, RefusesAnUnknownBackendAndABadTimeout) {
-  expect_refused(Errc::invalid_argument, {"backend.backend", "nccl", "spmd"},
-                 {.backend = {.backend = "nccl"}});
+TEST(Validate, RefusesABadTimeout) {
   expect_refused(Errc::invalid_argument, {"backend.timeout_s", "0"}, {.backend = {.timeout_s = 0}});
-  expect_refused(Errc::invalid_argument, {"partitioning_mode", "manual", "auto"},
-                 {.backend = {.spmd = {.partitioning_mode = "manual"}}});
 }
 
 TEST(Validate, RefusesContradictorySizesWithBothNumbers) {
@@ -179,8 +173,8 @@ TEST(Validate, RefusesContradictorySizesWithBothNumbers) {
   expect_refused(Errc::mesh_mismatch, {"16", "8"},
                  {.scaling = {.num_workers = 4, .chips_per_worker = 4},
                   .backend = {.spmd = {.mesh_shape = {2, 4}}}});
-  expect_refused(Errc::invalid_argument, {"backend.backend = \"none\"", "backend.spmd"},
-                 {.backend = {.backend = "none", .spmd = {.mesh_shape = {1}}}});
+  expect_refused(Errc::invalid_argument, {"backend.backend = Backend::none", "backend.spmd"},
+                 {.backend = {.backend = Backend::none, .spmd = {.mesh_shape = {1}}}});
 }
 
 TEST(Validate, ChecksNameAndFolders) {
@@ -221,7 +215,6 @@ TEST(Validate, NamesWhatIsWrongWithTheFailureConfig) {
   };
   expect({"max_failures = -2", "-1 for any number"}, {.max_failures = -2});
   expect({"max_failures = 3", "num_workers = 0"}, {.max_failures = 3}, 0);
-  expect({"restart = \"all\"", "\"group\""}, {.restart = "all"});
   expect({"backoff_s = -1", "0 to 60"}, {.backoff_s = -1});
   expect({"state_versions = 3", "expected 2, or 1"}, {.state_versions = 3});
 }
@@ -244,9 +237,10 @@ TEST(Validate, ComparesReplicasWhereThereAreSome) {
   expect_refused(Errc::invalid_argument,
                  {"run.check_replicas_every = -1", "1 or more, or 0 to compare nothing"},
                  {.run = {.check_replicas_every = -1}});
-  expect_refused(Errc::invalid_argument,
-                 {"run.check_replicas_every = 5", "backend.backend = \"none\"", "\"spmd\""},
-                 {.backend = {.backend = "none"}, .run = {.check_replicas_every = 5}});
+  expect_refused(
+      Errc::invalid_argument,
+      {"run.check_replicas_every = 5", "backend.backend = Backend::none", "Backend::spmd"},
+      {.backend = {.backend = Backend::none}, .run = {.check_replicas_every = 5}});
 }
 
 TEST(Validate, NamesTheOpenFilesThatAJobNeeds) {
@@ -265,7 +259,8 @@ TEST(Validate, NamesTheOpenFilesThatAJobNeeds) {
 
 TEST(Validate, TakesTheFailureConfigOver) {
   const JobSpec spec = validate(
-      {.run = {.failure = {.max_failures = -1, .restart = "group", .backoff_s = 0.5}}}, "app");
+      {.run = {.failure = {.max_failures = -1, .restart = Restart::group, .backoff_s = 0.5}}},
+      "app");
   EXPECT_EQ(spec.recovery.max_failures, -1);
   EXPECT_EQ(spec.recovery.restart, Restart::group);
   EXPECT_EQ(spec.recovery.backoff_ms, 500U);
