@@ -15,7 +15,7 @@
 #include <weft/custom_op.hpp>
 #include <weft/transforms.hpp>
 
-#include "spmd/passes/grad.hpp"
+#include "spmd/grad/grad.hpp"
 #include "spmd/tensor/traced_shard_maps.hpp"
 
 namespace weft {

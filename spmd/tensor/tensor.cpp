@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "spmd/passes/grad.hpp"
+#include "spmd/grad/grad.hpp"
 #include "spmd/program/element.hpp"
 #include "spmd/tensor/call.hpp"
 

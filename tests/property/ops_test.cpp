@@ -10,7 +10,7 @@
 
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/ops/verify.hpp"
-#include "spmd/passes/grad.hpp"
+#include "spmd/grad/grad.hpp"
 #include "spmd/program/element.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/support/custom_ops.hpp"

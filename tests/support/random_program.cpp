@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "spmd/ops/builder.hpp"
-#include "spmd/passes/grad.hpp"
+#include "spmd/grad/grad.hpp"
 #include "tests/support/custom_ops.hpp"
 
 namespace weft::testing {

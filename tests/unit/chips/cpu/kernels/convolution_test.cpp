@@ -10,7 +10,7 @@
 
 #include <fmt/ranges.h>
 
-#include "spmd/passes/grad.hpp"
+#include "spmd/grad/grad.hpp"
 #include "tests/unit/chips/cpu/kernels/kernel_case.hpp"
 
 namespace weft::kernels::convolution_test {

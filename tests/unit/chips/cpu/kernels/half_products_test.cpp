@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "chips/cpu/kernels/convolution.hpp"
-#include "spmd/passes/grad.hpp"
+#include "spmd/grad/grad.hpp"
 #include "spmd/program/element.hpp"
 #include "tests/property/seeds.hpp"
 #include "tests/unit/chips/cpu/kernels/kernel_case.hpp"

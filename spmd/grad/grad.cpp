@@ -1,4 +1,4 @@
-#include "spmd/passes/grad.hpp"
+#include "spmd/grad/grad.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <weft/error.hpp>
 
 #include "spmd/ops/attribute_views.hpp"
-#include "spmd/passes/backward_walk.hpp"
+#include "spmd/grad/backward_walk.hpp"
 
 namespace weft {
 namespace {

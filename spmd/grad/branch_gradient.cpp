@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "spmd/passes/backward_walk.hpp"
+#include "spmd/grad/backward_walk.hpp"
 
 namespace weft {
 

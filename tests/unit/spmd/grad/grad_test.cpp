@@ -1,4 +1,4 @@
-#include "spmd/passes/grad.hpp"
+#include "spmd/grad/grad.hpp"
 
 #include <cmath>
 #include <functional>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "spmd/passes/backward_walk.hpp"
+#include "spmd/grad/backward_walk.hpp"
 
 namespace weft {
 namespace {

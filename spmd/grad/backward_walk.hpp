@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "spmd/control/loops.hpp"
-#include "spmd/passes/grad.hpp"
+#include "spmd/grad/grad.hpp"
 
 namespace weft {
 
