@@ -10,7 +10,7 @@
 #include "chips/cpu/jit/chain_code.hpp"
 #include "chips/cpu/loops/kernel.hpp"
 #include "chips/engine/engine.hpp"
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 #include "transport/collectives/communicator.hpp"
 
 namespace weft {

@@ -9,7 +9,7 @@
 #include "spmd/ops/builder.hpp"
 #include "spmd/passes/assign.hpp"
 #include "spmd/passes/factor_rules.hpp"
-#include "spmd/passes/loop_carries.hpp"
+#include "spmd/control/loop_carries.hpp"
 #include "spmd/passes/reshard.hpp"
 
 namespace weft {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "spmd/ops/row.hpp"
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {

@@ -9,9 +9,9 @@
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/bucket.hpp"
 #include "spmd/plan/donate.hpp"
-#include "spmd/plan/fuse.hpp"
+#include "spmd/fusion/fuse.hpp"
 #include "spmd/plan/shared.hpp"
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {

@@ -5,9 +5,9 @@
 #include "spmd/control/loops.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/row.hpp"
-#include "spmd/plan/fuse.hpp"
+#include "spmd/fusion/fuse.hpp"
 #include "spmd/plan/lifetime.hpp"
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {

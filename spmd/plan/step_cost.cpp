@@ -7,7 +7,7 @@
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/shared.hpp"
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {

@@ -4,7 +4,7 @@
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/schedule.hpp"
 #include "spmd/plan/shared.hpp"
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {

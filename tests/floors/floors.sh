@@ -94,7 +94,7 @@ say 'the headers include each other in a circle' < <(
 
 # Each room may include those before it.
 readonly rooms=(
-  spmd/{base,mesh,program,control,rules,ops,text,reference,grad,passes,plan,tensor,functions,nn}
+  spmd/{base,mesh,program,control,rules,ops,text,reference,grad,fusion,passes,plan,tensor,functions,nn}
   data/{files,remote,items,formats,pytorch,images,datasets,text}
   transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu

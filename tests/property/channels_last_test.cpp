@@ -1,7 +1,7 @@
 // Random programs with channels last must equal the original programs bitwise: on small integers
 // every sum is exact. WEFT_TEST_SEED=<seed> runs one random case again.
 
-#include "spmd/plan/channels_last.hpp"
+#include "spmd/passes/channels_last.hpp"
 
 #include <gtest/gtest.h>
 

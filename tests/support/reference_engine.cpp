@@ -13,7 +13,7 @@
 #include "spmd/control/loops.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/plan/shared.hpp"
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 #include "spmd/program/element.hpp"
 #include "transport/collectives/communicator.hpp"
 #include "transport/reduce/reduce.hpp"

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "spmd/plan/fuse.hpp"
+#include "spmd/fusion/fuse.hpp"
 #include "spmd/plan/schedule.hpp"
 
 namespace weft::testing {

@@ -1,9 +1,9 @@
 #pragma once
-/// A tile of a spread (spmd/plan/spread.hpp).
+/// A tile of a spread (spmd/fusion/spread.hpp).
 
 #include <cstddef>
 
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 
 namespace weft::kernels {
 

@@ -4,8 +4,8 @@
 
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/row.hpp"
-#include "spmd/plan/fuse.hpp"
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/fuse.hpp"
+#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {

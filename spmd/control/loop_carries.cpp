@@ -1,4 +1,4 @@
-#include "spmd/passes/loop_carries.hpp"
+#include "spmd/control/loop_carries.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "spmd/plan/channels_last.hpp"
+#include "spmd/passes/channels_last.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/attribute_views.hpp"
-#include "spmd/plan/feature_dims.hpp"
+#include "spmd/passes/feature_dims.hpp"
 #include "spmd/program/window.hpp"
 
 namespace weft {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "spmd/plan/fuse.hpp"
+#include "spmd/fusion/fuse.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/reference/interpret.hpp"
 #include "spmd/text/text.hpp"

@@ -1,9 +1,9 @@
-#include "spmd/plan/fuse.hpp"
+#include "spmd/fusion/fuse.hpp"
 
 #include <algorithm>
 
 #include "spmd/ops/row.hpp"
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "spmd/plan/channels_last.hpp"
+#include "spmd/passes/channels_last.hpp"
 
 #include <gtest/gtest.h>
 

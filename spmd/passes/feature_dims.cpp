@@ -1,4 +1,4 @@
-#include "spmd/plan/feature_dims.hpp"
+#include "spmd/passes/feature_dims.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,9 +1,9 @@
-#include "spmd/plan/spread.hpp"
+#include "spmd/fusion/spread.hpp"
 
 #include <gtest/gtest.h>
 
 #include "spmd/ops/builder.hpp"
-#include "spmd/plan/fuse.hpp"
+#include "spmd/fusion/fuse.hpp"
 #include "tests/support/scheduled.hpp"
 
 namespace weft::spread_test {

@@ -1,4 +1,4 @@
-#include "spmd/plan/fuse.hpp"
+#include "spmd/fusion/fuse.hpp"
 
 #include <gtest/gtest.h>
 
