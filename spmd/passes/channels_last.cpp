@@ -55,11 +55,7 @@ class Mover {
       if (!is_border(kind) && kind != OpKind::merge) continue;
       for (const ValueId operand : program.op_operands(op)) at_border_[operand] = true;
     }
-    result_.const_pool = program.const_pool;
-    result_.constraints = program.constraints;
-    result_.custom_targets = program.custom_targets;
-    result_.locs = program.locs;
-    result_.reserve(program);
+    result_.begin_from(program);
   }
 
   Program run() {

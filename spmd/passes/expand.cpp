@@ -47,11 +47,7 @@ std::optional<Program> expand(const Program& program, std::span<const Sharding> 
 Program expand_ops(const Program& program, const std::vector<bool>& expanded) {
   Program result;
   Builder builder(result);
-  result.const_pool = program.const_pool;
-  result.constraints = program.constraints;
-  result.custom_targets = program.custom_targets;
-  result.locs = program.locs;
-  result.reserve(program);
+  result.begin_from(program);
   std::vector<ValueId> value_of(program.num_values(), kNoId);
   for (const ProgramInput& input : program.inputs) {
     value_of[input.value] = result.add_input(program.type(input.value), input.kind, input.name,

@@ -176,10 +176,7 @@ class Padder {
         loops_(program),
         builder_(result_),
         versions_(program.num_values()) {
-    result_.const_pool = program.const_pool;
-    result_.constraints = program.constraints;
-    result_.custom_targets = program.custom_targets;
-    result_.locs = program.locs;
+    result_.begin_from(program);
   }
 
   Program run() {

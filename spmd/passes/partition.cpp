@@ -25,10 +25,7 @@ class Partitioner {
         builder_(chip_),
         versions_(program.num_values()),
         use_count_(program.num_values(), 0) {
-    chip_.const_pool = program.const_pool;
-    chip_.custom_targets = program.custom_targets;
-    chip_.locs = program.locs;
-    chip_.reserve(program);
+    chip_.begin_from(program);
     for (const ValueId operand : program.operands) ++use_count_[operand];
     for (const ProgramOutput& output : program.outputs) ++use_count_[output.value];
   }

@@ -204,11 +204,7 @@ class Recomputing {
 
   Program rewritten() {
     Program result;
-    result.const_pool = program_.const_pool;
-    result.constraints = program_.constraints;
-    result.custom_targets = program_.custom_targets;
-    result.locs = program_.locs;
-    result.reserve(program_);
+    result.begin_from(program_);
     value_of_.assign(program_.num_values(), kNoId);
     for (const ProgramInput& input : program_.inputs) {
       value_of_[input.value] = result.add_input(program_.type(input.value), input.kind, input.name,

@@ -61,11 +61,7 @@ class Filling {
       reduction_of_[program.op_operands(op)[0]] = op;
       kept_back_.push_back(op);
     }
-    result_.const_pool = program.const_pool;
-    result_.constraints = program.constraints;
-    result_.custom_targets = program.custom_targets;
-    result_.locs = program.locs;
-    result_.reserve(program);
+    result_.begin_from(program);
   }
 
   Program run() {

@@ -48,10 +48,7 @@ class CopyInsertion {
   }
 
   Program run() {
-    result_.const_pool = program_.const_pool;
-    result_.custom_targets = program_.custom_targets;
-    result_.locs = program_.locs;
-    result_.reserve(program_);
+    result_.begin_from(program_);
     for (const ProgramInput& input : program_.inputs) {
       value_of_[input.value] = result_.add_input(program_.type(input.value), input.kind, input.name,
                                                  input.sharding, input.loc);

@@ -95,6 +95,14 @@ void Program::reserve(const Program& other) {
   op_locs.reserve(other.op_locs.size());
 }
 
+void Program::begin_from(const Program& other) {
+  const_pool = other.const_pool;
+  constraints = other.constraints;
+  custom_targets = other.custom_targets;
+  locs = other.locs;
+  reserve(other);
+}
+
 void Program::clear() {
   value_types.clear();
   value_ops.clear();

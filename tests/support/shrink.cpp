@@ -42,8 +42,7 @@ Program rebuilt(const Program& program, std::span<const ProgramOutput> outputs,
   }
 
   Program result;
-  result.const_pool = program.const_pool;
-  result.custom_targets = program.custom_targets;
+  result.begin_from(program);
   std::vector<ValueId> made(program.num_values(), kNoId);
   std::vector<std::int32_t> input_number;
   for (const ProgramInput& input : program.inputs) {
