@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "chips/cpu/jit/chain.hpp"
+#include "spmd/fusion/spread.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/schedule.hpp"
 #include "spmd/plan/shared.hpp"
-#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {

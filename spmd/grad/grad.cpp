@@ -8,8 +8,8 @@
 
 #include <weft/error.hpp>
 
-#include "spmd/ops/attribute_views.hpp"
 #include "spmd/grad/backward_walk.hpp"
+#include "spmd/ops/attribute_views.hpp"
 
 namespace weft {
 namespace {

@@ -5,11 +5,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "spmd/control/loop_carries.hpp"
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/passes/assign.hpp"
 #include "spmd/passes/factor_rules.hpp"
-#include "spmd/control/loop_carries.hpp"
 #include "spmd/passes/reshard.hpp"
 
 namespace weft {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "spmd/ops/row.hpp"
 #include "spmd/fusion/spread.hpp"
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 namespace {

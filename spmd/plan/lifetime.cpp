@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "spmd/control/loops.hpp"
-#include "spmd/ops/row.hpp"
 #include "spmd/fusion/spread.hpp"
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 namespace {

@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "spmd/control/loops.hpp"
+#include "spmd/fusion/spread.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/schedule.hpp"
 #include "spmd/plan/shared.hpp"
-#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {

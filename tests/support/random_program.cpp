@@ -5,8 +5,8 @@
 #include <numeric>
 #include <optional>
 
-#include "spmd/ops/builder.hpp"
 #include "spmd/grad/grad.hpp"
+#include "spmd/ops/builder.hpp"
 #include "tests/support/custom_ops.hpp"
 
 namespace weft::testing {
