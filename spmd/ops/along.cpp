@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -186,12 +187,28 @@ Elements recurrence_elements(const Evaluation& e) {
   return result;
 }
 
+std::int64_t argsort_flops(const Program& program, OpId op, const Mesh&) {
+  const auto operands = program.op_operands(op);
+  const Shape& shape = program.shape(operands[0]);
+  const auto row = static_cast<std::uint64_t>(shape[shape.size() - 1]);
+  const auto comparisons = static_cast<std::int64_t>(row < 2 ? 0 : std::bit_width(row - 1));
+  if (operands.size() == 1) return comparisons * shape.num_elements();
+  // The other elements are passed over twice.
+  return comparisons * program.type(operands[1]).num_elements() + 2 * shape.num_elements();
+}
+std::int64_t scatter_along_flops(const Program& program, OpId op, const Mesh&) {
+  return program.type(program.op_operands(op)[1]).num_elements();
+}
+std::int64_t recurrence_flops(const Program& program, OpId op, const Mesh&) {
+  return 2 * program.type(program.op_operands(op)[0]).num_elements();
+}
+
 constexpr Attr kOrder[] = {flag("descending")};
 constexpr Attr kSize[] = {integer("size")};
 constexpr Attr kRecurrence[] = {flag("reversed")};
 
 constexpr OpRow along(std::string_view doc, std::uint8_t num_operands, Attrs attrs, Infer infer,
-                      Rule rule, Gradient gradient, Evaluate evaluate) {
+                      Rule rule, Cost cost, Gradient gradient, Evaluate evaluate) {
   return {.doc = doc,
           .operands = operands(num_operands),
           .attrs = attrs,
@@ -204,6 +221,7 @@ constexpr OpRow along(std::string_view doc, std::uint8_t num_operands, Attrs att
           .gradient = gradient,
           .evaluate = evaluate,
           .decompose = none,
+          .cost = cost,
           .traits = Traits{}};
 }
 
@@ -213,24 +231,25 @@ constexpr OpRow rows::argsort = [] {
   OpRow row = along(
       "(x, or x and places i32): the order of the elements along the last dim, i32, or what it has "
       "at these places, 0 outside; equal ones stay as they are, NaN is the largest.",
-      1, kOrder, order_of, Rule(rule_of_order), {}, order_elements);
+      1, kOrder, order_of, Rule(rule_of_order), argsort_flops, {}, order_elements);
   row.operands = operands(1, 2);
   return row;
 }();
 
 constexpr OpRow rows::take_along =
     along("(x, index i32): x[.., index[.., k]] along the last dim; 0 for an index outside.", 2, {},
-          taken, Rule("r* n, r* k -> r* k need_replication={n}"), taken_cotangent, taken_elements);
+          taken, Rule("r* n, r* k -> r* k need_replication={n}"), Cost::How::nothing,
+          taken_cotangent, taken_elements);
 
 constexpr OpRow rows::scatter_along = along(
     "(index i32, updates): zeros, to which updates[.., k] is added at index[.., k] along the "
     "last dim; those outside are dropped.",
     2, kSize, scattered_along, Rule("r* k, r* k -> r* n need_replication={k n}"),
-    scattered_along_cotangent, scattered_along_elements);
+    scatter_along_flops, scattered_along_cotangent, scattered_along_elements);
 
 constexpr OpRow rows::linear_recurrence =
     along("(a, b): y[i] = a[i] y[i - 1] + b[i] along the last dim; reversed: from its end.", 2,
-          kRecurrence, recurrent, Rule("r* n, r* n -> r* n need_replication={n}"),
+          kRecurrence, recurrent, Rule("r* n, r* n -> r* n need_replication={n}"), recurrence_flops,
           recurrence_cotangent, recurrence_elements);
 
 }  // namespace weft

@@ -323,6 +323,31 @@ Elements attention_grad_elements(const Evaluation& e) {
   return result;
 }
 
+/// Pairs of a query and a key that it sees. Where `chips` share the queries, the mean of them.
+std::int64_t pairs_of(const Program& program, OpId op, std::int64_t chips) {
+  const Shape& q = program.shape(program.op_operands(op)[0]);
+  const std::int64_t keys = program.shape(program.op_operands(op)[1])[2];
+  const std::int64_t heads = q[0] * q[1];
+  if (!attention_form_of(program.op_attrs(op)).causal) return heads * q[2] * keys;
+  const std::int64_t queries = q[2] * chips;
+  const std::int64_t rising = std::min(queries, keys);  // query i sees min(i + 1, keys)
+  return heads * (rising * (rising + 1) / 2 + (queries - rising) * keys) / chips;
+}
+
+/// The products of queries and keys and of weights and values.
+std::int64_t attention_flops(const Program& program, OpId op, const Mesh& mesh) {
+  const auto atoms = AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[2]));
+  const std::int64_t key = program.shape(program.op_operands(op)[1])[3];
+  const std::int64_t value = program.shape(program.op_operands(op)[2])[3];
+  return 2 * pairs_of(program, op, mesh.count(atoms)) * (key + value);
+}
+/// The gradient makes the weights again, and has four more products.
+std::int64_t attention_grad_flops(const Program& program, OpId op, const Mesh&) {
+  const std::int64_t key = program.shape(program.op_operands(op)[1])[3];
+  const std::int64_t value = program.shape(program.op_operands(op)[2])[3];
+  return 2 * pairs_of(program, op, 1) * (3 * key + 2 * value);
+}
+
 // In a chip's program, `atoms` shard S: the chip's query 0 is query index_in(atoms) * S.
 constexpr Attr kAttention[] = {flag("causal"), number("scale"),
                                atoms().atoms_of(AttrDim::kResult, 2)};
@@ -347,6 +372,7 @@ constexpr OpRow rows::attention{
     .gradient = attention_cotangent,
     .evaluate = attention_elements,
     .decompose = attention_primitives,
+    .cost = attention_flops,
     .traits = Traits{},
 };
 
@@ -365,6 +391,7 @@ constexpr OpRow rows::attention_grad{
     .gradient = by_decomposition,
     .evaluate = attention_grad_elements,
     .decompose = attention_grad_primitives,
+    .cost = attention_grad_flops,
     .traits = Traits{},
 };
 

@@ -36,6 +36,7 @@ constexpr OpRow branch(std::string_view doc, Evaluate evaluate) {
           .gradient = none,
           .evaluate = evaluate,
           .decompose = none,
+          .cost = Cost::How::nothing,
           .traits = Traits{.unique = true}};
 }
 
@@ -59,6 +60,7 @@ constexpr OpRow rows::merge{
     .gradient = Gradient(Gradient::How::loop),
     .evaluate = none,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{},
 };
 

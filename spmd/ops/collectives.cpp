@@ -234,6 +234,18 @@ Elements sliced_elements(const Evaluation& e) {
   return take(e.operand(0), box(e.operand_shape(0), e.shape(), at));
 }
 
+std::int64_t group_of(const Program& program, OpId op, const Mesh& mesh) {
+  return mesh.count(AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])));
+}
+/// Each chip reduces its part of what all have.
+std::int64_t all_reduce_flops(const Program& program, OpId op, const Mesh& mesh) {
+  const std::int64_t group = group_of(program, op, mesh);
+  return program.type(program.op_operands(op)[0]).num_elements() * (group - 1) / group;
+}
+std::int64_t reduce_scatter_flops(const Program& program, OpId op, const Mesh& mesh) {
+  return program.type(program.result(op)).num_elements() * (group_of(program, op, mesh) - 1);
+}
+
 constexpr Attr kAllReduce[] = {atoms(), reduce_kind()};
 constexpr Attr kAllGather[] = {atoms(), integer("dim")};
 constexpr Attr kReduceScatter[] = {atoms(), reduce_kind(), integer("dim")};
@@ -245,7 +257,7 @@ constexpr Attr kPpermute[] = {atoms(), list("sources")};
 
 /// An op of chips' programs only.
 constexpr OpRow collective(std::string_view doc, Attrs attrs, Infer infer, Evaluate evaluate,
-                           Traits traits) {
+                           Cost cost, Traits traits) {
   return {.doc = doc,
           .operands = operands(1),
           .attrs = attrs,
@@ -258,14 +270,15 @@ constexpr OpRow collective(std::string_view doc, Attrs attrs, Infer infer, Evalu
           .gradient = Gradient(Gradient::How::refused),
           .evaluate = evaluate,
           .decompose = none,
+          .cost = cost,
           .traits = traits};
 }
 
 /// One that functions of shard_map have too.
 constexpr OpRow manual_collective(std::string_view doc, Attrs attrs, Infer infer, Rule rule,
-                                  Linearity linear, Gradient gradient, Evaluate evaluate,
+                                  Linearity linear, Gradient gradient, Evaluate evaluate, Cost cost,
                                   Traits traits) {
-  OpRow row = collective(doc, attrs, infer, evaluate, traits);
+  OpRow row = collective(doc, attrs, infer, evaluate, cost, traits);
   row.rule = rule;
   row.linear = linear;
   row.gradient = gradient;
@@ -280,29 +293,31 @@ constexpr Traits kExchanges{.moves_only = true, .meets = true, .picks = Picks::s
 constexpr OpRow rows::all_reduce =
     manual_collective("What the chips of a group have, combined, on each of them.", kAllReduce,
                       all_reduced, Rule("d* -> d*"), Linearity{Linearity::In::first, is_sum},
-                      all_reduced_back, all_reduced_elements, kMeets);
+                      all_reduced_back, all_reduced_elements, all_reduce_flops, kMeets);
 constexpr OpRow rows::all_gather = manual_collective(
     "What the chips of a group have, one behind the other along dim, on each of them.", kAllGather,
     all_gathered, rule_by_words<1>, Linearity{Linearity::In::first}, all_gathered_back,
-    all_gathered_elements, kExchanges);
-constexpr OpRow rows::reduce_scatter = manual_collective(
-    "What all_reduce gives, of it this chip's part along dim.", kReduceScatter, reduce_scattered,
-    rule_by_words<2>, Linearity{Linearity::In::first, is_sum}, reduce_scattered_back,
-    reduce_scattered_elements, Traits{.moves_only = true, .near = true, .meets = true});
+    all_gathered_elements, Cost::How::nothing, kExchanges);
+constexpr OpRow rows::reduce_scatter =
+    manual_collective("What all_reduce gives, of it this chip's part along dim.", kReduceScatter,
+                      reduce_scattered, rule_by_words<2>, Linearity{Linearity::In::first, is_sum},
+                      reduce_scattered_back, reduce_scattered_elements, reduce_scatter_flops,
+                      Traits{.moves_only = true, .near = true, .meets = true});
 constexpr OpRow rows::all_to_all = manual_collective(
     "Cut along `split`, a part for each chip of the group; those it gets, one behind "
     "the other along `concat`.",
     kAllToAll, exchanged, rule_by_words<1>, Linearity{Linearity::In::first}, exchanged_back,
-    exchanged_elements, kExchanges);
+    exchanged_elements, Cost::How::nothing, kExchanges);
 constexpr OpRow rows::ppermute =
     manual_collective("What chip number sources[i] of the group has, on chip number i.", kPpermute,
                       exchanged_within_group, Rule("d* -> d*"), Linearity{Linearity::In::first},
-                      permuted_back, permuted_elements, kExchanges);
+                      permuted_back, permuted_elements, Cost::How::nothing, kExchanges);
 /// `from` and `to` have the atoms of each dim, which cut it into equally many parts (permute.hpp).
-constexpr OpRow rows::collective_permute = collective(
-    "What was sharded by `from` becomes sharded by `to`.", kPermute, permuted, {}, kExchanges);
-constexpr OpRow rows::all_slice =
-    collective("This chip's part of x along dim, without traffic.", kAllSlice, sliced,
-               sliced_elements, Traits{.moves_only = true, .near = true, .picks = Picks::some});
+constexpr OpRow rows::collective_permute =
+    collective("What was sharded by `from` becomes sharded by `to`.", kPermute, permuted, {},
+               Cost::How::nothing, kExchanges);
+constexpr OpRow rows::all_slice = collective(
+    "This chip's part of x along dim, without traffic.", kAllSlice, sliced, sliced_elements,
+    Cost::How::nothing, Traits{.moves_only = true, .near = true, .picks = Picks::some});
 
 }  // namespace weft

@@ -327,6 +327,18 @@ Elements reduced_elements(const Evaluation& e) {
 
 bool adds(Words words, DType) { return static_cast<ReduceKind>(words[0]) == ReduceKind::add; }
 
+std::int64_t product_flops(const Program& program, OpId op, const Mesh&) {
+  const Shape& lhs = program.shape(program.op_operands(op)[0]);
+  std::int64_t summed = 1;
+  for (const std::int64_t dim : dot_dims(program.op_attrs(op)).lhs_contracting) {
+    summed *= lhs[static_cast<int>(dim)];
+  }
+  return 2 * summed * program.shape(program.result(op)).num_elements();
+}
+std::int64_t reduce_flops(const Program& program, OpId op, const Mesh&) {
+  return program.type(program.op_operands(op)[0]).num_elements();
+}
+
 constexpr Attr kDot[] = {pairs("batch").if_set(), pairs("contracting"),
                          list("skip_zeros", 0, 1).if_set()};
 constexpr Attr kReduce[] = {reduce_kind(), list("dims")};
@@ -349,6 +361,7 @@ constexpr OpRow rows::dot_general{
     .gradient = dot_general_cotangent,
     .evaluate = product_elements,
     .decompose = none,
+    .cost = product_flops,
     .traits = Traits{.product = true},
 };
 
@@ -365,6 +378,7 @@ constexpr OpRow rows::reduce{
     .gradient = reduce_cotangent,
     .evaluate = reduced_elements,
     .decompose = none,
+    .cost = reduce_flops,
     .traits = Traits{.rounds_once = true},
 };
 

@@ -218,6 +218,22 @@ Elements convolved_elements(const Evaluation& e) {
   return result;
 }
 
+/// Without products with padding and with the gaps between elements.
+std::int64_t convolution_flops(const Program& program, OpId op, const Mesh&) {
+  const Shape& lhs = program.shape(program.op_operands(op)[0]);
+  const Shape& rhs = program.shape(program.op_operands(op)[1]);
+  const Shape& result = program.shape(program.result(op));
+  const Convolution c = convolution_of(program.op_attrs(op), rhs);
+  std::int64_t flops = 2 * lhs[static_cast<int>(c.lhs[0])] * lhs[static_cast<int>(c.lhs[1])] *
+                       rhs[static_cast<int>(c.rhs[1])];
+  if (!c.group.empty()) flops *= lhs[static_cast<int>(c.group[0])];
+  for (std::size_t i = 0; i < c.window.size(); ++i) {
+    flops *= count_elements_under(c.window[i], lhs[static_cast<int>(c.lhs[2 + i])],
+                                  result[static_cast<int>(c.result[2 + i])]);
+  }
+  return flops;
+}
+
 constexpr Attr kConvolution[] = {list("lhs", 1, 2),    list("rhs", 1, 2),
                                  list("result", 1, 2), list("stride"),
                                  list("low"),          list("high"),
@@ -239,6 +255,7 @@ constexpr OpRow rows::convolution{
     .gradient = convolution_cotangent,
     .evaluate = convolved_elements,
     .decompose = none,
+    .cost = convolution_flops,
     .traits = Traits{.product = true},
 };
 

@@ -43,6 +43,14 @@ double wrapped(DType dtype, double x) {
   return x - count * std::floor((x - least) / count);
 }
 
+bool holds(CompareDirection direction, double a, double b) {
+  constexpr bool (*kHolds[])(double, double) = {
+      [](double x, double y) { return x == y; }, [](double x, double y) { return x != y; },
+      [](double x, double y) { return x < y; },  [](double x, double y) { return x <= y; },
+      [](double x, double y) { return x > y; },  [](double x, double y) { return x >= y; }};
+  return kHolds[static_cast<std::size_t>(direction)](a, b);
+}
+
 double neutral(ReduceKind kind, DType dtype) {
   switch (kind) {
     case ReduceKind::add: return 0;

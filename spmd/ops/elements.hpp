@@ -22,6 +22,8 @@ double to_dtype(DType dtype, double x);
 double wrapped(DType dtype, double x);
 /// a + b, max(a, b) or min(a, b); NaN wins in all.
 double combine(ReduceKind kind, double a, double b);
+/// Whether `a direction b` holds; a NaN is unequal to all, and neither less nor greater.
+bool holds(CompareDirection direction, double a, double b);
 /// The neutral element of a reduction: 0 for add, the dtype's smallest value for max, its largest
 /// for min.
 double neutral(ReduceKind kind, DType dtype);

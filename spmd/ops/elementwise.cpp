@@ -193,20 +193,10 @@ ValueId selected_cotangent(Builder& builder, const ForwardOp& op, std::size_t in
                     : builder.select(op.operands[0], zero, g);
 }
 
-// Values.
-
 Elements converted_elements(const Evaluation& e) {
   Elements result = e.operand(0);
   for (double& element : result) element = to_dtype(e.type().dtype, element);
   return result;
-}
-
-bool holds(CompareDirection direction, double a, double b) {
-  constexpr bool (*kHolds[])(double, double) = {
-      [](double x, double y) { return x == y; }, [](double x, double y) { return x != y; },
-      [](double x, double y) { return x < y; },  [](double x, double y) { return x <= y; },
-      [](double x, double y) { return x > y; },  [](double x, double y) { return x >= y; }};
-  return kHolds[static_cast<std::size_t>(direction)](a, b);
 }
 
 Elements compared_elements(const Evaluation& e) {
@@ -241,9 +231,7 @@ Elements selected_elements(const Evaluation& e) {
   return result;
 }
 
-// Rows.
-
-constexpr OpRow unary(std::string_view doc, Infer infer, double (*value)(double),
+constexpr OpRow unary(std::string_view doc, Infer infer, Work work, double (*value)(double),
                       Gradient gradient) {
   return {.doc = doc,
           .operands = operands(1),
@@ -257,12 +245,13 @@ constexpr OpRow unary(std::string_view doc, Infer infer, double (*value)(double)
           .gradient = gradient,
           .evaluate = Evaluate(value),
           .decompose = none,
+          .cost = work,
           .traits = Traits{.elementwise = true, .near = true}};
 }
 
-constexpr OpRow binary(std::string_view doc, Infer infer, double (*value)(double, double),
-                       Gradient gradient) {
-  OpRow row = unary(doc, infer, nullptr, gradient);
+constexpr OpRow binary(std::string_view doc, Infer infer, Work work,
+                       double (*value)(double, double), Gradient gradient) {
+  OpRow row = unary(doc, infer, work, nullptr, gradient);
   row.operands = operands(2);
   row.rule = Rule("d*, d* -> d*");
   row.evaluate = Evaluate(value);
@@ -291,107 +280,117 @@ constexpr Attr kDirection[] = {{.name = "direction", .form = Form::direction}};
 
 constexpr OpRow rows::negate =
     linear_in(kNegated, unary(
-                            "-x", number, [](double x) { return -x; }, by<negated>));
+                            "-x", number, Work::simple, [](double x) { return -x; }, by<negated>));
 constexpr OpRow rows::sign =
-    unary("1, -1, or x where it is 0 or NaN", number,
+    unary("1, -1, or x where it is 0 or NaN", number, Work::simple,
           [](double x) { return x == 0 || x != x ? x : std::copysign(1, x); }, {});
 constexpr OpRow rows::abs = unary(
-    "|x|", number, [](double x) { return std::abs(x); }, by<by_sign>);
+    "|x|", number, Work::simple, [](double x) { return std::abs(x); }, by<by_sign>);
 constexpr OpRow rows::exponential = unary(
-    "e^x", floating, [](double x) { return std::exp(x); }, by<by_result>);
+    "e^x", floating, Work::function, [](double x) { return std::exp(x); }, by<by_result>);
 constexpr OpRow rows::log = unary(
-    "ln x", floating, [](double x) { return std::log(x); }, by<over_operand>);
+    "ln x", floating, Work::function, [](double x) { return std::log(x); }, by<over_operand>);
 constexpr OpRow rows::tanh = unary(
-    "tanh x", floating, [](double x) { return std::tanh(x); }, by<tanh_slope>);
+    "tanh x", floating, Work::function, [](double x) { return std::tanh(x); }, by<tanh_slope>);
 constexpr OpRow rows::logistic = unary(
-    "1 / (1 + e^-x)", floating, [](double x) { return 1 / (1 + std::exp(-x)); },
+    "1 / (1 + e^-x)", floating, Work::function, [](double x) { return 1 / (1 + std::exp(-x)); },
     by<logistic_slope>);
 constexpr OpRow rows::sqrt = unary(
-    "x^(1/2)", floating, [](double x) { return std::sqrt(x); }, by<sqrt_slope>);
+    "x^(1/2)", floating, Work::division, [](double x) { return std::sqrt(x); }, by<sqrt_slope>);
 constexpr OpRow rows::rsqrt = unary(
-    "x^(-1/2)", floating, [](double x) { return 1 / std::sqrt(x); }, by<rsqrt_slope>);
+    "x^(-1/2)", floating, Work::division, [](double x) { return 1 / std::sqrt(x); },
+    by<rsqrt_slope>);
 constexpr OpRow rows::sine = unary(
-    "sin x", floating, [](double x) { return std::sin(x); }, by<by_cosine>);
+    "sin x", floating, Work::long_function, [](double x) { return std::sin(x); }, by<by_cosine>);
 constexpr OpRow rows::cosine = unary(
-    "cos x", floating, [](double x) { return std::cos(x); }, by<by_minus_sine>);
+    "cos x", floating, Work::long_function, [](double x) { return std::cos(x); },
+    by<by_minus_sine>);
 constexpr OpRow rows::softplus = unary(
-    "ln(1 + e^x)", floating,
+    "ln(1 + e^x)", floating, Work::function,
     [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); },
     by<[](Formula& f) { return f.mul(f.g, f.unary(OpKind::logistic, f.x)); }>);
 constexpr OpRow rows::floor =
-    unary("x rounded down.", floating, [](double x) { return std::floor(x); }, {});
+    unary("x rounded down.", floating, Work::simple, [](double x) { return std::floor(x); }, {});
 constexpr OpRow rows::ceil =
-    unary("x rounded up.", floating, [](double x) { return std::ceil(x); }, {});
-constexpr OpRow rows::round_nearest_even =
-    unary("x rounded, ties to even.", floating, [](double x) { return std::nearbyint(x); }, {});
+    unary("x rounded up.", floating, Work::simple, [](double x) { return std::ceil(x); }, {});
+constexpr OpRow rows::round_nearest_even = unary("x rounded, ties to even.", floating, Work::simple,
+                                                 [](double x) { return std::nearbyint(x); }, {});
 constexpr OpRow rows::log_plus_one = unary(
-    "ln(1 + x)", floating, [](double x) { return std::log1p(x); }, by<log_plus_one_slope>);
+    "ln(1 + x)", floating, Work::function, [](double x) { return std::log1p(x); },
+    by<log_plus_one_slope>);
 constexpr OpRow rows::exponential_minus_one = unary(
-    "e^x - 1", floating, [](double x) { return std::expm1(x); }, by<exponential_minus_one_slope>);
+    "e^x - 1", floating, Work::function, [](double x) { return std::expm1(x); },
+    by<exponential_minus_one_slope>);
 constexpr OpRow rows::erf = unary(
-    "The error function of x.", floating, [](double x) { return std::erf(x); }, by<erf_slope>);
+    "The error function of x.", floating, Work::function, [](double x) { return std::erf(x); },
+    by<erf_slope>);
 constexpr OpRow rows::tan = unary(
-    "tan x", floating, [](double x) { return std::tan(x); }, by<tan_slope>);
+    "tan x", floating, Work::long_function, [](double x) { return std::tan(x); }, by<tan_slope>);
 constexpr OpRow rows::is_finite =
-    unary("Whether x is neither infinite nor NaN, as pred.", finiteness,
+    unary("Whether x is neither infinite nor NaN, as pred.", finiteness, Work::simple,
           [](double x) -> double { return std::isfinite(x); }, {});
 constexpr OpRow rows::convert = [] {
-  OpRow row = unary("x in the result's dtype.", converted, nullptr, converted_back);
+  OpRow row = unary("x in the result's dtype.", converted, Work::simple, nullptr, converted_back);
+  row.cost = Cost(Cost::How::nothing, Work::simple);
   row.traits = Traits{.elementwise = true, .near = true, .picks = Picks::all};
   return computed(converted_elements, row);
 }();
-constexpr OpRow rows::add = linear_in(
-    kAllTogether,
-    binary(
-        "a + b", arithmetic, [](double a, double b) { return a + b; }, by<passed, passed>));
+constexpr OpRow rows::add =
+    linear_in(kAllTogether, binary(
+                                "a + b", arithmetic, Work::simple,
+                                [](double a, double b) { return a + b; }, by<passed, passed>));
 constexpr OpRow rows::subtract = linear_in(
-    kAllTogether,
-    binary(
-        "a - b", arithmetic, [](double a, double b) { return a - b; }, by<passed, passed_negated>));
-constexpr OpRow rows::multiply = linear_in(
-    kOne, binary(
-              "a b", arithmetic, [](double a, double b) { return a * b; }, by<by_other, by_other>));
-constexpr OpRow rows::divide = linear_in(
-    kFirstIfFloating,
-    computed(divided_elements<true>, binary("a / b; integers are truncated, and -1 where b = 0",
-                                            arithmetic, nullptr, by<over_other, quotient_slope>)));
+    kAllTogether, binary(
+                      "a - b", arithmetic, Work::simple, [](double a, double b) { return a - b; },
+                      by<passed, passed_negated>));
+constexpr OpRow rows::multiply =
+    linear_in(kOne, binary(
+                        "a b", arithmetic, Work::simple, [](double a, double b) { return a * b; },
+                        by<by_other, by_other>));
+constexpr OpRow rows::divide =
+    linear_in(kFirstIfFloating,
+              computed(divided_elements<true>,
+                       binary("a / b; integers are truncated, and -1 where b = 0", arithmetic,
+                              Work::division, nullptr, by<over_other, quotient_slope>)));
 constexpr OpRow rows::maximum = binary(
-    "The larger of a and b; NaN where one is NaN.", arithmetic,
+    "The larger of a and b; NaN where one is NaN.", arithmetic, Work::simple,
     [](double a, double b) { return combine(ReduceKind::max, a, b); },
     by<to_the_winner<CompareDirection::lt>, to_the_winner<CompareDirection::lt>>);
 constexpr OpRow rows::minimum = binary(
-    "The smaller of a and b; NaN where one is NaN.", arithmetic,
+    "The smaller of a and b; NaN where one is NaN.", arithmetic, Work::simple,
     [](double a, double b) { return combine(ReduceKind::min, a, b); },
     by<to_the_winner<CompareDirection::gt>, to_the_winner<CompareDirection::gt>>);
 constexpr OpRow rows::power =
-    linear_in({.scaling = Scaling::raises},
-              binary(
-                  "a^b", arithmetic, [](double a, double b) { return std::pow(a, b); },
-                  by<power_by_base, power_by_exponent>));
+    linear_in({.scaling = Scaling::raises}, binary(
+                                                "a^b", arithmetic, Work::long_function,
+                                                [](double a, double b) { return std::pow(a, b); },
+                                                by<power_by_base, power_by_exponent>));
 constexpr OpRow rows::logical_and =
-    binary("a and b, of pred", logical,
+    binary("a and b, of pred", logical, Work::simple,
            [](double a, double b) -> double { return a != 0 && b != 0 ? 1 : 0; }, {});
 constexpr OpRow rows::logical_or =
-    binary("a or b", logical, [](double a, double b) -> double { return a != 0 || b != 0; }, {});
+    binary("a or b", logical, Work::simple,
+           [](double a, double b) -> double { return a != 0 || b != 0; }, {});
 constexpr OpRow rows::logical_xor =
-    binary("Either a or b, of pred", logical,
+    binary("Either a or b, of pred", logical, Work::simple,
            [](double a, double b) -> double { return (a != 0) != (b != 0) ? 1 : 0; }, {});
-constexpr OpRow rows::logical_not =
-    unary("not x", negated_pred, [](double x) -> double { return x == 0 ? 1 : 0; }, {});
-constexpr OpRow rows::remainder = computed(
-    divided_elements<false>, binary("C's a % b, which has a's sign; of integers with b = 0: a",
-                                    arithmetic, nullptr, by<passed, remainder_by_divisor>));
+constexpr OpRow rows::logical_not = unary("not x", negated_pred, Work::simple,
+                                          [](double x) -> double { return x == 0 ? 1 : 0; }, {});
+constexpr OpRow rows::remainder =
+    computed(divided_elements<false>,
+             binary("C's a % b, which has a's sign; of integers with b = 0: a", arithmetic,
+                    Work::long_function, nullptr, by<passed, remainder_by_divisor>));
 constexpr OpRow rows::atan2 = binary(
-    "The angle of the point (b, a), from -pi to pi.", both_floating,
+    "The angle of the point (b, a), from -pi to pi.", both_floating, Work::long_function,
     [](double a, double b) { return std::atan2(a, b); }, by<atan2_by_first, atan2_by_second>);
 constexpr OpRow rows::compare = [] {
-  OpRow row = binary("Whether a direction b holds, as pred.", compared, nullptr, {});
+  OpRow row = binary("Whether a direction b holds, as pred.", compared, Work::simple, nullptr, {});
   row.attrs = Attrs(kDirection);
   return computed(compared_elements, row);
 }();
 constexpr OpRow rows::select = [] {
-  OpRow row = unary("on_true where the pred holds, on_false elsewhere.", selected, nullptr,
-                    selected_cotangent);
+  OpRow row = unary("on_true where the pred holds, on_false elsewhere.", selected, Work::simple,
+                    nullptr, selected_cotangent);
   row.operands = operands(3);
   row.rule = Rule("d*, d*, d* -> d*");
   return computed(selected_elements, row);

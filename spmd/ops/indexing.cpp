@@ -254,6 +254,10 @@ Elements dynamic_update_slice_elements(const Evaluation& e) {
 
 // In a chip's program, `atoms` shard dim 0 of the table (gather) or the result (scatter): the
 // chip's first row is row index_in(atoms) * rows.
+std::int64_t scatter_flops(const Program& program, OpId op, const Mesh&) {
+  return program.type(program.op_operands(op)[1]).num_elements();
+}
+
 constexpr Attr kGather[] = {atoms().atoms_of(0, 0)};
 constexpr Attr kScatter[] = {integer("rows").size_of(AttrDim::kResult, 0),
                              atoms().atoms_of(AttrDim::kResult, 0)};
@@ -276,6 +280,7 @@ constexpr OpRow rows::gather{
     .gradient = gather_cotangent,
     .evaluate = gathered_elements,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{.picks = Picks::some},
 };
 
@@ -296,6 +301,7 @@ constexpr OpRow rows::scatter{
     .gradient = scatter_cotangent,
     .evaluate = scattered_elements,
     .decompose = none,
+    .cost = scatter_flops,
     .traits = Traits{},
 };
 
@@ -314,6 +320,7 @@ constexpr OpRow rows::dynamic_slice{
     .gradient = dynamic_slice_cotangent,
     .evaluate = dynamic_slice_elements,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{.picks = Picks::some},
 };
 
@@ -332,6 +339,7 @@ constexpr OpRow rows::dynamic_update_slice{
     .gradient = dynamic_update_slice_cotangent,
     .evaluate = dynamic_update_slice_elements,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{},
 };
 
@@ -350,6 +358,7 @@ constexpr OpRow rows::check_index{
     .gradient = none,
     .evaluate = checked_elements,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{},
 };
 

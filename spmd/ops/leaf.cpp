@@ -95,6 +95,7 @@ constexpr OpRow rows::constant{
     .gradient = none,
     .evaluate = constant_elements,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{.on_demand = true, .near = true},
 };
 
@@ -112,6 +113,7 @@ constexpr OpRow rows::iota{
     .gradient = none,
     .evaluate = iota_elements,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{.on_demand = true},
 };
 
@@ -130,6 +132,7 @@ constexpr OpRow rows::rng_bit_generator{
     .gradient = none,
     .evaluate = random_elements,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{},
 };
 

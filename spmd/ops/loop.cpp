@@ -90,6 +90,7 @@ constexpr OpRow border(std::string_view doc, OperandCount count, Infer infer, Ru
           .gradient = Gradient(Gradient::How::loop),
           .evaluate = evaluate,
           .decompose = none,
+          .cost = Cost::How::nothing,
           .traits = Traits{.unique = unique, .border = true}};
 }
 
@@ -123,6 +124,7 @@ constexpr OpRow rows::loop{
     .gradient = none,
     .evaluate = none,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{.unique = true},
 };
 constexpr OpRow rows::carry =

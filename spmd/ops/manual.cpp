@@ -110,6 +110,7 @@ constexpr OpRow border(std::string_view doc, Infer infer, Gradient gradient) {
           .gradient = gradient,
           .evaluate = none,
           .decompose = none,
+          .cost = Cost::How::nothing,
           .traits = Traits{.moves_only = true, .picks = Picks::some}};
 }
 
@@ -133,6 +134,7 @@ constexpr OpRow rows::vary{
     .gradient = varied_back,
     .evaluate = unvaried,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{.moves_only = true, .vanishes = true, .picks = Picks::all},
 };
 

@@ -114,6 +114,34 @@ std::vector<PartPlace> place_on_chip(const Program& program, OpId op, const Mesh
   return places;
 }
 
+namespace {
+
+std::int64_t flops_of_primitives(const Program& program, OpId op, const Mesh& mesh) {
+  Program primitives;
+  std::vector<ValueId> operands;
+  for (const ValueId operand : program.op_operands(op)) {
+    operands.push_back(primitives.add_input(program.type(operand), InputKind::data, "", {}));
+  }
+  Builder builder(primitives);
+  decompose(builder, program.kind(op), operands, program.op_attrs(op));
+  std::int64_t flops = 0;
+  for (OpId i = 0; i < primitives.num_ops(); ++i) flops += flops_of(primitives, i, mesh);
+  return flops;
+}
+
+}  // namespace
+
+std::int64_t flops_of(const Program& program, OpId op, const Mesh& mesh) {
+  const Cost& cost = *row(program.kind(op)).cost;
+  switch (cost.how) {
+    case Cost::How::nothing: break;
+    case Cost::How::elements: return program.type(program.result(op)).num_elements();
+    case Cost::How::function: return cost.function(program, op, mesh);
+    case Cost::How::decomposition: return flops_of_primitives(program, op, mesh);
+  }
+  return 0;
+}
+
 ValueId picked_from(const Program& program, ValueId value, Picks least) {
   for (OpId op = program.defining_op(value); op != kNoId; op = program.defining_op(value)) {
     const Traits& traits = *row(program.kind(op)).traits;

@@ -30,6 +30,7 @@ struct OpRow {
   Said<Gradient> gradient;
   Said<Evaluate> evaluate;
   Said<Decompose> decompose;
+  Said<Cost> cost;
   Said<Traits> traits;
 };
 
@@ -97,6 +98,8 @@ std::vector<std::int64_t> attrs_of_part(const Program& program, OpId op, const P
 /// Where the chip's part lies, by attribute word with OnChip::atoms; mesh null: it is the whole.
 std::vector<PartPlace> place_on_chip(const Program& program, OpId op, const Mesh* mesh,
                                      int position);
+/// The op's flops on a chip of this mesh (cost.hpp).
+std::int64_t flops_of(const Program& program, OpId op, const Mesh& mesh);
 /// The op's value on one chip. Not for collectives, which need the other chips.
 Elements evaluate(const Evaluation& evaluation);
 /// Appends the primitives of an op, which must be a composite.

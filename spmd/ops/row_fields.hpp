@@ -11,6 +11,7 @@
 #include "spmd/ops/evaluation.hpp"
 #include "spmd/program/program.hpp"
 #include "spmd/rules/rule_reader.hpp"
+#include "spmd/target/cost.hpp"
 
 namespace weft {
 

@@ -328,6 +328,7 @@ constexpr OpRow of_each_row(std::string_view doc, std::uint8_t count, Infer infe
           .gradient = gradient,
           .evaluate = evaluate,
           .decompose = decompose,
+          .cost = Cost::How::decomposition,
           .traits = Traits{.rounds_once = true}};
 }
 

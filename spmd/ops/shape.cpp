@@ -255,6 +255,7 @@ constexpr OpRow moved(std::string_view doc, Attrs attrs, Infer infer, Rule rule,
           .gradient = gradient,
           .evaluate = evaluate,
           .decompose = none,
+          .cost = Cost::How::nothing,
           .traits = Traits{.picks = Picks::all}};
 }
 

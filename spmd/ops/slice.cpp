@@ -251,6 +251,7 @@ constexpr OpRow rows::slice{
     .gradient = placed_back,
     .evaluate = sliced_elements,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{.picks = Picks::some},
 };
 
@@ -267,6 +268,7 @@ constexpr OpRow rows::pad{
     .gradient = padded_back,
     .evaluate = padded_elements,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{},
 };
 
@@ -283,6 +285,7 @@ constexpr OpRow rows::concatenate{
     .gradient = part_cotangent,
     .evaluate = joined_elements,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{},
 };
 

@@ -91,6 +91,7 @@ constexpr OpRow identity(std::string_view doc, Attrs attrs, Gradient gradient, T
           .gradient = gradient,
           .evaluate = unchanged,
           .decompose = none,
+          .cost = Cost::How::nothing,
           .traits = traits};
 }
 
@@ -133,6 +134,7 @@ constexpr OpRow rows::custom_call{
     .gradient = Gradient(Gradient::How::target),
     .evaluate = custom_elements,
     .decompose = none,
+    .cost = Cost::How::nothing,
     .traits = Traits{},
 };
 

@@ -243,6 +243,25 @@ Elements scattered_elements(const Evaluation& e) {
   return result;
 }
 
+/// Elements of the operand that lie in the windows, all windows together.
+std::int64_t elements_in_windows(const Program& program, OpId op, const Shape& windows) {
+  const Shape& x = program.shape(program.op_operands(op)[0]);
+  const WindowReduction reduction = window_reduction_of(program.op_attrs(op));
+  std::int64_t count = 1;
+  for (int dim = 0; dim < x.size(); ++dim) {
+    const WindowDim& window = reduction.dims[static_cast<std::size_t>(dim)];
+    count *= count_elements_under(window, x[dim], windows[dim]);
+  }
+  return count;
+}
+std::int64_t reduce_window_flops(const Program& program, OpId op, const Mesh&) {
+  return elements_in_windows(program, op, program.shape(program.result(op)));
+}
+std::int64_t select_and_scatter_flops(const Program& program, OpId op, const Mesh&) {
+  const Shape& windows = program.shape(program.op_operands(op)[1]);
+  return elements_in_windows(program, op, windows) + windows.num_elements();
+}
+
 constexpr Attr kWindows[] = {reduce_kind(), list("size"),          list("stride"),  list("low"),
                              list("high"),  list("base_dilation"), list("dilation")};
 
@@ -261,6 +280,7 @@ constexpr OpRow rows::reduce_window{
     .gradient = reduce_window_cotangent,
     .evaluate = reduced_elements,
     .decompose = none,
+    .cost = reduce_window_flops,
     .traits = Traits{},
 };
 
@@ -279,6 +299,7 @@ constexpr OpRow rows::select_and_scatter{
     .gradient = scattered_cotangent,
     .evaluate = scattered_elements,
     .decompose = none,
+    .cost = select_and_scatter_flops,
     .traits = Traits{},
 };
 

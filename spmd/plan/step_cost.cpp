@@ -1,13 +1,11 @@
 #include "spmd/plan/step_cost.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "spmd/control/loops.hpp"
-#include "spmd/ops/builder.hpp"
+#include "spmd/fusion/spread.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/shared.hpp"
-#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {
@@ -24,135 +22,6 @@ class Values {
  private:
   std::vector<ValueId> values_;
 };
-
-/// How many elements of an operand the windows of one dim meet, all together.
-std::int64_t meetings_along(const WindowDim& window, std::int64_t size, std::int64_t windows) {
-  std::int64_t count = 0;
-  for (std::int64_t o = 0; o < windows; ++o) {
-    for (std::int64_t k = 0; k < window.size; ++k) {
-      if (element_under(window, o, k, size) >= 0) ++count;
-    }
-  }
-  return count;
-}
-
-std::int64_t product_flops(const Program& program, OpId op) {
-  const Shape& lhs = program.shape(program.op_operands(op)[0]);
-  std::int64_t summed = 1;
-  for (const std::int64_t dim : dot_dims(program.op_attrs(op)).lhs_contracting) {
-    summed *= lhs[static_cast<int>(dim)];
-  }
-  return 2 * summed * program.shape(program.result(op)).num_elements();
-}
-
-/// Without products with padding and with the gaps between elements.
-std::int64_t convolution_flops(const Program& program, OpId op) {
-  const Shape& lhs = program.shape(program.op_operands(op)[0]);
-  const Shape& rhs = program.shape(program.op_operands(op)[1]);
-  const Shape& result = program.shape(program.result(op));
-  const Convolution c = convolution_of(program.op_attrs(op), rhs);
-  std::int64_t flops = 2 * lhs[static_cast<int>(c.lhs[0])] * lhs[static_cast<int>(c.lhs[1])] *
-                       rhs[static_cast<int>(c.rhs[1])];
-  if (!c.group.empty()) flops *= lhs[static_cast<int>(c.group[0])];
-  for (std::size_t i = 0; i < c.window.size(); ++i) {
-    flops *= meetings_along(c.window[i], lhs[static_cast<int>(c.lhs[2 + i])],
-                            result[static_cast<int>(c.result[2 + i])]);
-  }
-  return flops;
-}
-
-/// Elements that windows meet, of all dims together.
-std::int64_t meetings_of(const Program& program, OpId op, const Shape& windows) {
-  const Shape& x = program.shape(program.op_operands(op)[0]);
-  const WindowReduction reduction = window_reduction_of(program.op_attrs(op));
-  std::int64_t count = 1;
-  for (int dim = 0; dim < x.size(); ++dim) {
-    count *= meetings_along(reduction.dims[static_cast<std::size_t>(dim)], x[dim], windows[dim]);
-  }
-  return count;
-}
-
-/// Pairs of a query and a key that it sees. Where `chips` share the queries, the mean of them.
-std::int64_t pairs_of(const Program& program, OpId op, std::int64_t chips) {
-  const Shape& q = program.shape(program.op_operands(op)[0]);
-  const std::int64_t keys = program.shape(program.op_operands(op)[1])[2];
-  const std::int64_t heads = q[0] * q[1];
-  if (!attention_form_of(program.op_attrs(op)).causal) return heads * q[2] * keys;
-  const std::int64_t queries = q[2] * chips;
-  const std::int64_t rising = std::min(queries, keys);  // query i sees min(i + 1, keys)
-  return heads * (rising * (rising + 1) / 2 + (queries - rising) * keys) / chips;
-}
-
-/// Forward the products of queries and keys and of weights and values; the gradient makes the
-/// weights again, and has four more products.
-std::int64_t attention_flops(const Program& program, OpId op, const Mesh& mesh) {
-  const auto operands = program.op_operands(op);
-  const std::int64_t key = program.shape(operands[1])[3];
-  const std::int64_t value = program.shape(operands[2])[3];
-  if (program.kind(op) == OpKind::attention_grad) {
-    return 2 * pairs_of(program, op, 1) * (3 * key + 2 * value);
-  }
-  const auto bits = static_cast<std::uint64_t>(program.op_attrs(op)[2]);
-  return 2 * pairs_of(program, op, mesh.count(AtomList::from_bits(bits))) * (key + value);
-}
-
-std::int64_t flops_of(const Program& program, OpId op, const Mesh& mesh);
-
-/// Of the primitives of a composite.
-std::int64_t composite_flops(const Program& program, OpId op, const Mesh& mesh) {
-  Program primitives;
-  std::vector<ValueId> operands;
-  for (const ValueId operand : program.op_operands(op)) {
-    operands.push_back(primitives.add_input(program.type(operand), InputKind::data, "", {}));
-  }
-  Builder builder(primitives);
-  decompose(builder, program.kind(op), operands, program.op_attrs(op));
-  std::int64_t flops = 0;
-  for (OpId i = 0; i < primitives.num_ops(); ++i) flops += flops_of(primitives, i, mesh);
-  return flops;
-}
-
-std::int64_t group_of(const Program& program, OpId op, const Mesh& mesh) {
-  return mesh.count(AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])));
-}
-
-std::int64_t flops_of(const Program& program, OpId op, const Mesh& mesh) {
-  const OpKind kind = program.kind(op);
-  const auto operands = program.op_operands(op);
-  const auto elements = [&](ValueId value) { return program.type(value).num_elements(); };
-  switch (kind) {
-    case OpKind::convert: return 0;
-    case OpKind::dot_general: return product_flops(program, op);
-    case OpKind::convolution: return convolution_flops(program, op);
-    case OpKind::attention:
-    case OpKind::attention_grad: return attention_flops(program, op, mesh);
-    case OpKind::reduce: return elements(operands[0]);
-    case OpKind::reduce_window: return meetings_of(program, op, program.shape(program.result(op)));
-    case OpKind::select_and_scatter:
-      return meetings_of(program, op, program.shape(operands[1])) + elements(operands[1]);
-    case OpKind::scatter:
-    case OpKind::scatter_along: return elements(operands[1]);
-    case OpKind::linear_recurrence: return 2 * elements(operands[0]);
-    case OpKind::argsort: {
-      const Shape& shape = program.shape(operands[0]);
-      const auto row = static_cast<std::uint64_t>(shape[shape.size() - 1]);
-      const auto comparisons = static_cast<std::int64_t>(row < 2 ? 0 : std::bit_width(row - 1));
-      if (operands.size() == 1) return comparisons * elements(operands[0]);
-      // The others are passed over twice.
-      return comparisons * elements(operands[1]) + 2 * elements(operands[0]);
-    }
-    // Each chip reduces its part of what all have.
-    case OpKind::all_reduce: {
-      const std::int64_t group = group_of(program, op, mesh);
-      return elements(operands[0]) * (group - 1) / group;
-    }
-    case OpKind::reduce_scatter:
-      return elements(program.result(op)) * (group_of(program, op, mesh) - 1);
-    default: break;
-  }
-  if (is_composite(kind)) return composite_flops(program, op, mesh);
-  return is_elementwise(kind) ? elements(program.result(op)) : 0;
-}
 
 /// The operand of which the op reads a part as large as its result; -1: it reads all of them.
 int operand_read_in_part(OpKind kind) {

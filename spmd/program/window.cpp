@@ -48,6 +48,17 @@ std::int64_t element_under(const WindowDim& window, std::int64_t o, std::int64_t
   return at / window.base_dilation < size ? at / window.base_dilation : -1;
 }
 
+std::int64_t count_elements_under(const WindowDim& window, std::int64_t size,
+                                  std::int64_t windows) {
+  std::int64_t count = 0;
+  for (std::int64_t o = 0; o < windows; ++o) {
+    for (std::int64_t k = 0; k < window.size; ++k) {
+      if (element_under(window, o, k, size) >= 0) ++count;
+    }
+  }
+  return count;
+}
+
 WindowDim transposed(const WindowDim& window, std::int64_t size, std::int64_t count) {
   const std::int64_t span = dilated(window.size, window.dilation);
   const std::int64_t low = span - 1 - window.low;

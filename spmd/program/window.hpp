@@ -33,6 +33,8 @@ std::int64_t window_count(const WindowDim& window, std::int64_t size);
 /// the padding or between elements.
 std::int64_t element_under(const WindowDim& window, std::int64_t o, std::int64_t k,
                            std::int64_t size);
+/// Returns the number of elements of an operand of `size` that all windows together contain.
+std::int64_t count_elements_under(const WindowDim& window, std::int64_t size, std::int64_t windows);
 /// Returns the window for the way back, from the `count` windows to the operand's `size` elements.
 /// The window of element i lists, in reverse order, the windows that contain element i.
 WindowDim transposed(const WindowDim& window, std::int64_t size, std::int64_t count);

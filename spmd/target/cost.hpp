@@ -1,0 +1,42 @@
+#pragma once
+/// Cost: what an op has to compute, whatever the chip. A Target says what that costs on its chip.
+
+#include <cstdint>
+
+#include <weft/mesh.hpp>
+
+#include "spmd/program/program.hpp"
+
+namespace weft {
+
+/// The work for one element of an elementwise op.
+enum class Work : std::uint8_t {
+  simple,         ///< an addition, a comparison, a conversion
+  division,       ///< a division or a root
+  function,       ///< a function that is short as code: an exponential, a tanh
+  long_function,  ///< any other: a power, a sine
+};
+
+/// An op's flops: a multiplication and an addition of a product are 2.
+struct Cost {
+  enum class How : std::uint8_t {
+    nothing,        ///< it moves, makes or converts elements, or what it computes isn't known
+    elements,       ///< 1 for each element of the result
+    function,       ///< counted by a function
+    decomposition,  ///< the flops of its primitives
+  };
+  using Flops = std::int64_t (*)(const Program&, OpId, const Mesh&);
+  How how = How::nothing;
+  Flops function = nullptr;
+  Work work = Work::simple;  ///< of an elementwise op
+  constexpr Cost() = default;
+  constexpr Cost(Flops flops)  // NOLINT(google-explicit-constructor)
+      : how(How::function), function(flops) {}
+  constexpr Cost(Work of_element)  // NOLINT(google-explicit-constructor)
+      : how(How::elements), work(of_element) {}
+  constexpr Cost(How how_it_counts,  // NOLINT(google-explicit-constructor)
+                 Work of_element = Work::simple)
+      : how(how_it_counts), work(of_element) {}
+};
+
+}  // namespace weft
