@@ -18,6 +18,7 @@
 #include <weft/optim.hpp>
 #include <weft/presets.hpp>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/plan/settle.hpp"
@@ -47,7 +48,7 @@ class CompilingRuntime : public Runtime {
     const CompileCache::Entry* entry = cache_.find(program, key);
     if (entry == nullptr) {
       last_ = program;
-      const auto plan = std::make_shared<const Plan>(weft::compile(program, mesh_));
+      const auto plan = std::make_shared<const Plan>(weft::compile(program, mesh_, kCpuTarget));
       entry = &cache_.add(program, key, {number_++, plan});
     }
     const Program& plan = entry->plan->program;
@@ -225,7 +226,7 @@ void compile_cold(benchmark::State& state) {
   const Mesh mesh({side, side}, {"data", "model"});
   Training training(mesh, static_cast<int>(state.range(0)));
   const Program program = training.first_step();
-  for (auto _ : state) benchmark::DoNotOptimize(compile_settled(program, mesh));
+  for (auto _ : state) benchmark::DoNotOptimize(compile_settled(program, mesh, kCpuTarget));
   per_op(state, program.num_ops());
   state.counters["chips"] = mesh.size();
 }
@@ -285,7 +286,7 @@ void compile_scan(benchmark::State& state) {
     program = Trace::current(std::source_location::current()).builder().program();
     program.outputs.clear();
     program.add_output(program.num_values() - 1, "gradient", Sharding::open(2));
-    benchmark::DoNotOptimize(compile_settled(program, small_mesh()));
+    benchmark::DoNotOptimize(compile_settled(program, small_mesh(), kCpuTarget));
     discard();
   }
   per_op(state, program.num_ops());

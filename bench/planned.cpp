@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/builder.hpp"
 
 namespace weft::bench {
@@ -30,7 +31,7 @@ Planned::Planned(const Program& program, bool donates)
           {.job = std::string(32, '0'), .num_chips = 1, .arena_capacity = capacity_for(program)})),
       executor_(memory_, mesh_, 0, BoardWriter(),
                 WaitPolicy::for_threads(1, std::chrono::seconds(60))) {
-  const Plan plan = compile(program, mesh_);
+  const Plan plan = compile(program, mesh_, kCpuTarget);
   plan_ = executor_.load(plan);
   const std::uint64_t begin = memory_.buffers_offset();
   std::uint64_t end = begin;

@@ -35,15 +35,15 @@ std::vector<TensorType> types_of(const Program& program, const std::vector<Side>
 
 }  // namespace
 
-PlanStore::PlanStore(std::string folder, const Mesh& mesh)
+PlanStore::PlanStore(std::string folder, const Mesh& mesh, const Target& target)
     : folder_(std::move(folder)), mesh_(mesh) {
   if (!is_on()) return;
   std::vector<int> devices;
   for (int position = 0; position < mesh.size(); ++position) {
     devices.push_back(mesh.device_at(position));
   }
-  const std::string text = fmt::format("{} {} {} {}", mesh.to_string(), fmt::join(devices, ","),
-                                       mesh.dcn_atoms(), executable_id());
+  const std::string text = fmt::format("{} {} {} {} {}", mesh.to_string(), fmt::join(devices, ","),
+                                       mesh.dcn_atoms(), target.name, executable_id());
   suffix_ = fmt::format("{:016x}", std::hash<std::string>()(text));
 }
 

@@ -11,13 +11,14 @@
 
 namespace weft {
 
-/// There is one file per plan. It is named by a digest of the program, the mesh and the executable,
-/// so another build of weft, or of the program that embeds it, finds none of these files. Files are
-/// written under a temporary name and renamed, so that several jobs may share the folder.
+/// There is one file per plan. It is named by a digest of the program, the mesh, the target and the
+/// executable, so another build of weft, or of the program that embeds it, finds none of these
+/// files. Files are written under a temporary name and renamed, so that several jobs may share the
+/// folder.
 class PlanStore {
  public:
   /// `folder` is created with the first plan; "" disables the store.
-  PlanStore(std::string folder, const Mesh& mesh);
+  PlanStore(std::string folder, const Mesh& mesh, const Target& target);
 
   bool is_on() const { return !folder_.empty(); }
   /// Loads a plan; null if there is none. A file is ignored with a warning if it isn't a valid plan
@@ -31,7 +32,7 @@ class PlanStore {
 
   std::string folder_;
   const Mesh& mesh_;
-  std::string suffix_;  // suffix of the file names: mesh and executable
+  std::string suffix_;  // suffix of the file names: mesh, target and executable
 };
 
 }  // namespace weft

@@ -135,7 +135,7 @@ std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& progra
   entry.stored = plan != nullptr;
   if (!plan) {
     const PassObserver passes = listing_.passes(entry.number);
-    plan = std::make_shared<const Plan>(compile_settled(program, mesh_, passes));
+    plan = std::make_shared<const Plan>(compile_settled(program, mesh_, options_.target, passes));
   }
   entry.seconds = seconds_since(begin);
   if (!entry.stored) {

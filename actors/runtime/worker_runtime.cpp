@@ -61,7 +61,7 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
       resume_from_(std::move(options.resume_from)),
       options_(std::move(options)),
       loop_thread_(::gettid()),
-      store_(options_.plan_dir, mesh_),
+      store_(options_.plan_dir, mesh_, options_.target),
       listing_(options_.worker == 0 ? options_.dump_dir : "",
                options_.worker == 0 ? options_.debug : 0),
       program_list_(options_.run_dir) {

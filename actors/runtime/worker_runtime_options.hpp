@@ -7,6 +7,7 @@
 #include <string>
 
 #include "actors/runtime/data_hashes.hpp"
+#include "spmd/target/target.hpp"
 #include "spmd/tensor/runtime.hpp"
 #include "spmd/tensor/tensor_source.hpp"
 #include "transport/resume/resumed_state.hpp"
@@ -14,6 +15,7 @@
 namespace weft {
 
 struct WorkerRuntimeOptions {
+  Target target;  ///< of the worker's chips
   int worker = 0;
   std::string run_dir{};  ///< folder where programs are listed; "": none
   bool has_mesh = true;   ///< false: the loop sees no mesh, and each worker has its own programs

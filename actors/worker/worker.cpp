@@ -22,7 +22,7 @@
 #include "actors/worker/term_watch.hpp"
 #include "actors/worker/worker_context.hpp"
 #include "actors/worker/worker_places.hpp"
-#include "chips/cpu/executor.hpp"
+#include "chips/registry/registry.hpp"
 #include "data/files/plain_file.hpp"
 #include "spmd/tensor/step_watch.hpp"
 #include "transport/collectives/check_members.hpp"
@@ -82,6 +82,7 @@ class WorkerSession {
         worker_(identity.worker),
         job_id_(identity.job_id),
         assignment_(assignment),
+        kind_(chip_kind(assignment.device)),
         start_(start),
         board_(board),
         box_(box),
@@ -96,7 +97,8 @@ class WorkerSession {
                         : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
         runtime_(mesh_, local_positions(), start_devices(own_memory_ ? *own_memory_ : memory),
                  own_memory_ ? *own_memory_ : memory, link, recorder_,
-                 {.worker = worker_,
+                 {.target = *kind_.target,
+                  .worker = worker_,
                   .run_dir = assignment.run_dir,
                   .has_mesh = has_mesh(),
                   .dump_dir = path_variable("WEFT_DUMP_TO"),
@@ -163,8 +165,8 @@ class WorkerSession {
   std::vector<std::unique_ptr<DeviceLink>> start_devices(JobMemory& memory) {
     const WaitPolicy policy = policy_of(assignment_, mesh_, is_on("WEFT_OWN_CORES"));
     static std::once_flag said;
-    std::call_once(said, [] {
-      const std::string limitation = Executor::limitation();
+    std::call_once(said, [this] {
+      const std::string limitation = kind_.limitation();
       if (!limitation.empty()) logger("weft.device")->warn(limitation);
     });
     std::vector<std::unique_ptr<DeviceLink>> devices;
@@ -175,8 +177,8 @@ class WorkerSession {
       const Recorder recorder(board_.device(chip), box_.chip(chip, worker_), box_.ledger(chip));
       recorder.board.open(ActorKind::device, worker_, chip, ::getpid());
       devices.push_back(link_.start_device(
-          std::make_unique<Executor>(memory, mesh_, position, recorder, policy, local_index),
-          recorder, chip, [this](std::exception_ptr failure, std::uint64_t step) {
+          kind_.make({memory, mesh_, position, recorder, policy, local_index}), recorder, chip,
+          [this](std::exception_ptr failure, std::uint64_t step) {
             device_failed(std::move(failure), step);
           }));
     }
@@ -198,6 +200,7 @@ class WorkerSession {
   const int worker_;
   const std::string job_id_;
   const Assignment assignment_;
+  const ChipKind& kind_;
   const Start start_;
   Board& board_;
   BlackBoxWriter& box_;

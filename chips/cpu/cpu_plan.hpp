@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "chips/cpu/jit/chain_code.hpp"
 #include "chips/cpu/loops/kernel.hpp"
 #include "chips/engine/engine.hpp"
@@ -81,9 +82,8 @@ struct CpuPlan final : LoadedPlan {
     bool reversed = false;
     std::size_t body = 0;  ///< the first step of an iteration
   };
-  /// The number of elements of a tile. 1 KiB of f32 lets some twenty tiles fit in a core's nearest
-  /// cache.
-  static constexpr std::int64_t kTileSize = 256;
+  /// The number of elements of a tile.
+  static constexpr std::int64_t kTileSize = kCpuTarget.tile_elements;
 
   /// An output of Plan::held. It is in the executor's memory until the update_wait.
   struct Held {

@@ -1,8 +1,7 @@
 #pragma once
 /// Engine: the interface of a kind of chip. One engine drives one chip.
 ///
-/// To add a kind of chip: a folder beside cpu/ that implements this interface, a line in
-/// worker.cpp, where engines are made, and an entry in the engine suite of tests/conformance.
+/// To add a kind of chip: docs/adding_a_chip.md.
 
 #include <cstddef>
 #include <cstdint>
@@ -45,9 +44,10 @@ struct RunCommit {
 /// The chip's own thread loads plans, runs them and makes calls. The loop's thread calls reserve(),
 /// upload(), copy_from() and download(), at any time, for memory that no run in progress touches.
 ///
-/// A job can go on after a loss, and `weft rescue` can save it, only on engines whose memory is the
-/// arena in JobMemory: it stays when the process that drives the chip ends, as do the ranges that
-/// were reserved, and any process reads it (transport/resume). Jobs on other engines keep no state.
+/// A job can continue after a loss, and `weft rescue` can save it, only on engines whose memory is
+/// the arena in JobMemory: it stays when the process that drives the chip ends, as do the ranges
+/// that were reserved, and any process reads it (transport/resume). The target of such an engine
+/// has `keeps_memory`; on others, validate() refuses jobs that keep state.
 ///
 /// JobMemory::abort(), on any thread of any process, aborts a job: every function that waits then
 /// throws peer_lost, with the reason, within WaitPolicy's slice.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "spmd/ops/row.hpp"
 #include "spmd/fusion/spread.hpp"
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 namespace {
@@ -23,8 +23,9 @@ bool reads_from(const Program& program, OpId fill, const FusedLoop& loop) {
 
 }  // namespace
 
-std::vector<FusedLoop> fused_loops(const Program& program) {
+std::vector<FusedLoop> fused_loops(const Program& program, const Target& target) {
   std::vector<FusedLoop> loops;
+  if (target.tile_elements == 0) return loops;
   bool is_open = false;  // whether the last loop takes more ops
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (is_elementwise(program.kind(op))) {
@@ -40,14 +41,15 @@ std::vector<FusedLoop> fused_loops(const Program& program) {
   return loops;
 }
 
-std::vector<bool> tiled_values(const Program& program) {
+std::vector<bool> tiled_values(const Program& program, const Target& target) {
+  std::vector<bool> tiled(program.num_values(), false);
+  if (target.tile_elements == 0) return tiled;
   std::vector<OpId> loop_of(program.num_ops(), kNoId);  // by elementwise op: its loop's first op
-  for (const auto [first, count] : fused_loops(program)) {
+  for (const auto [first, count] : fused_loops(program, target)) {
     for (OpId op = first; op < first + count; ++op) {
       if (is_elementwise(program.kind(op))) loop_of[op] = first;
     }
   }
-  std::vector<bool> tiled(program.num_values(), false);
   for (OpId op = 0; op < program.num_ops(); ++op) {
     tiled[program.result(op)] = loop_of[op] != kNoId || is_made_by_loops(program, op);
   }

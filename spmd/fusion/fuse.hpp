@@ -2,10 +2,10 @@
 /// Loops that run several elementwise ops of a plan in one pass over memory.
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "spmd/program/program.hpp"
+#include "spmd/target/target.hpp"
 
 namespace weft {
 
@@ -18,18 +18,15 @@ struct FusedLoop {
   std::uint32_t count = 0;
 };
 
-/// All elementwise ops of the program, in the longest loops that the order of ops allows.
-std::vector<FusedLoop> fused_loops(const Program& chip_program);
-
-/// The program in which a loop computes again what another one has made, where that costs less than
-/// to store it, keep it and load it, as of a gelu's values for its gradient. Absent if there is
-/// nothing of at least `bytes_min` bytes to compute again. In recompute.cpp.
-std::optional<Program> recompute_in_loops(const Program& chip_program, std::int64_t bytes_min);
+/// All elementwise ops of the program, in the longest loops that the order of ops allows. None if
+/// the target has no such loops.
+std::vector<FusedLoop> fused_loops(const Program& chip_program, const Target& target);
 
 /// By value: whether it needs no place in memory. Such a value is no output, and is either an
 /// elementwise op's result that only its own loop reads, or a fill, spread or view that only loops
-/// read, which make it for themselves; or a view that other ops read where it lies.
-std::vector<bool> tiled_values(const Program& chip_program);
+/// read, which make it for themselves; or a view that other ops read where it lies. All values need
+/// one if the target has no loops.
+std::vector<bool> tiled_values(const Program& chip_program, const Target& target);
 
 /// Assigns the `tiled` values of each loop to buffers of one tile each, numbered from 0.
 class TileBuffers {

@@ -1,56 +1,32 @@
+#include "spmd/passes/recompute.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "spmd/control/loops.hpp"
-#include "spmd/ops/row.hpp"
 #include "spmd/fusion/fuse.hpp"
 #include "spmd/fusion/spread.hpp"
+#include "spmd/ops/row.hpp"
 
 namespace weft {
 namespace {
 
-/// What an op that is compiled in a loop costs for one element: about the bytes that a core of 20
-/// GB/s moves in the time that the op takes (estimated; functions take 0.2 to 0.5 ns, decision
-/// 0046). -1: it isn't computed again.
-double bytes_in_time_of(const Program& program, OpId op) {
-  constexpr double kSimple = 0.6;
-  constexpr double kRounding = 2.0;  // of a bf16 result
-  constexpr double kNever = -1;
+/// What an op costs in a loop for one element (ElementCosts); negative: it isn't computed again.
+double element_cost(const Program& program, OpId op, const Target& target) {
   const DType dtype = program.type(program.result(op)).dtype;
-  const bool is_compiled = dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::i32 ||
-                           dtype == DType::u32 || dtype == DType::pred;
-  if (!is_compiled) return kNever;
-  const double rounding = dtype == DType::bf16 ? kRounding : 0;
-  switch (program.kind(op)) {
-    case OpKind::exponential:
-    case OpKind::exponential_minus_one:
-    case OpKind::log:
-    case OpKind::log_plus_one:
-    case OpKind::tanh:
-    case OpKind::logistic:
-    case OpKind::softplus:
-    case OpKind::erf: return 6 + rounding;
-    case OpKind::divide:
-    case OpKind::sqrt:
-    case OpKind::rsqrt: return 2 + rounding;
-    case OpKind::power:
-    case OpKind::remainder:
-    case OpKind::sine:
-    case OpKind::cosine:
-    case OpKind::tan:
-    case OpKind::atan2: return kNever;
-    default: return kSimple + rounding;
-  }
+  const double cost = target.element_costs.of(row(program.kind(op)).cost->work);
+  if (!target.compiled_dtypes.has(dtype) || cost < 0) return -1;
+  return cost + (is_half(dtype) ? target.element_costs.half_result : 0);
 }
 
 class Recomputing {
  public:
-  Recomputing(const Program& program, std::int64_t bytes_min)
+  Recomputing(const Program& program, const Target& target)
       : program_(program),
-        bytes_min_(bytes_min),
+        target_(target),
         ranges_(program),
-        fused_(fused_loops(program)),
+        fused_(fused_loops(program, target)),
         loop_of_(program.num_ops(), kNoId),
         readers_(program.num_values()),
         is_kept_(program.num_values(), false),
@@ -102,7 +78,7 @@ class Recomputing {
   bool is_candidate(OpId op) const {
     const ValueId value = program_.result(op);
     const auto is_elsewhere = [&](OpId reader) { return loop_of_[reader] != loop_of_[op]; };
-    return !is_kept_[value] && program_.type(value).bytes() >= bytes_min_ &&
+    return !is_kept_[value] && program_.type(value).bytes() >= target_.recomputed_bytes_min &&
            std::ranges::any_of(readers_[value], is_elsewhere) &&
            std::ranges::all_of(readers_[value], [&](OpId reader) {
              return ranges_.of_op(reader) == ranges_.of_op(op);
@@ -144,7 +120,7 @@ class Recomputing {
     std::map<ValueId, double> kept;  // sources that live longer for it
     for (const auto& [loop, again] : loops) {
       if (!again.is_possible) return false;
-      for (const OpId op : again.ops) cost += bytes_in_time_of(program_, op);
+      for (const OpId op : again.ops) cost += element_cost(program_, op, target_);
       for (const ValueId source : again.sources) {
         if (!is_read_in(source, loop)) cost += bytes(source);
         const bool is_bound = program_.defining_op(source) == kNoId || readers_[source].empty();
@@ -167,7 +143,8 @@ class Recomputing {
   void collect(ValueId value, std::uint32_t loop, Again& again) const {
     const OpId op = program_.defining_op(value);
     if (!again.ops.insert(op).second) return;
-    if (bytes_in_time_of(program_, op) < 0 || again.ops.size() > kOpsMax) again.is_possible = false;
+    const bool is_costly = element_cost(program_, op, target_) < 0;
+    if (is_costly || again.ops.size() > kOpsMax) again.is_possible = false;
     if (!again.is_possible) return;
     for (const ValueId operand : program_.op_operands(op)) {
       const OpId maker = program_.defining_op(operand);
@@ -259,7 +236,7 @@ class Recomputing {
   static constexpr std::size_t kOpsMax = 32;
 
   const Program& program_;
-  const std::int64_t bytes_min_;
+  const Target& target_;
   const Loops ranges_;
   const std::vector<FusedLoop> fused_;
   std::vector<std::uint32_t> loop_of_;      // by op: of an elementwise op
@@ -274,8 +251,8 @@ class Recomputing {
 
 }  // namespace
 
-std::optional<Program> recompute_in_loops(const Program& chip_program, std::int64_t bytes_min) {
-  return Recomputing(chip_program, bytes_min).run();
+std::optional<Program> recompute_in_loops(const Program& chip_program, const Target& target) {
+  return Recomputing(chip_program, target).run();
 }
 
 }  // namespace weft

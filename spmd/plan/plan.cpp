@@ -6,16 +6,17 @@
 #include <optional>
 
 #include "spmd/control/loops.hpp"
+#include "spmd/fusion/fuse.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/ops/verify.hpp"
 #include "spmd/passes/canonicalize.hpp"
+#include "spmd/passes/channels_last.hpp"
 #include "spmd/passes/expand.hpp"
 #include "spmd/passes/pad_uneven.hpp"
 #include "spmd/passes/partition.hpp"
 #include "spmd/passes/propagate.hpp"
+#include "spmd/passes/recompute.hpp"
 #include "spmd/plan/bucket.hpp"
-#include "spmd/passes/channels_last.hpp"
-#include "spmd/fusion/fuse.hpp"
 #include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/schedule.hpp"
 #include "spmd/plan/shared.hpp"
@@ -189,7 +190,7 @@ std::string places_text(const Plan& plan) {
 
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
                std::span<const TensorType> input_types, std::span<const TensorType> output_types,
-               const PlanOptions& options) {
+               const Target& target) {
   Plan plan;
   plan.program = fill_buckets(CopyInsertion(chip_program).run());
   plan.input_types.assign(input_types.begin(), input_types.end());
@@ -197,7 +198,7 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   plan.mesh_shape = mesh.shape();
   plan.axis_names = mesh.axis_names();
   plan.slots.resize(plan.program.num_values());
-  const std::vector<bool> tiled = tiled_values(plan.program);
+  const std::vector<bool> tiled = tiled_values(plan.program, target);
   for (ValueId value = 0; value < tiled.size(); ++value) {
     if (tiled[value]) plan.slots[value].place = Place::tile;
   }
@@ -207,13 +208,13 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   for (std::size_t i = 0; i < plan.program.outputs.size(); ++i) {
     plan.slots[plan.program.outputs[i].value] = {Place::output, i};
   }
-  share_values(plan, mesh, options);
-  schedule(plan, mesh);
+  share_values(plan, mesh, target);
+  schedule(plan, mesh, target);
   place_values(plan);
   return plan;
 }
 
-Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options,
+Plan compile(const Program& program, const Mesh& mesh, const Target& target,
              const PassObserver& observer) {
   const auto passed = [&](std::string_view pass, const Program& result) {
     if (observer) observer(pass, to_text(result, mesh));
@@ -237,7 +238,7 @@ Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& option
     }
   };
   propagate_all();
-  if (auto sharded = shard_optimizer_state(global, mesh, shardings, options.shared_bytes_min)) {
+  if (auto sharded = shard_optimizer_state(global, mesh, shardings, target.shared_bytes_min)) {
     global = *std::move(sharded);
     propagate_all();
   }
@@ -246,11 +247,13 @@ Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& option
   passed("partition", partitioned);
   Program chip_program = canonicalize(partitioned, false);
   passed("canonicalize-chip", chip_program);
-  if (const std::optional<Program> moved = channels_last(chip_program)) {
-    chip_program = canonicalize(*moved, false);
-    passed("channels-last", chip_program);
+  if (target.features_last) {
+    if (const std::optional<Program> moved = channels_last(chip_program)) {
+      chip_program = canonicalize(*moved, false);
+      passed("channels-last", chip_program);
+    }
   }
-  if (auto again = recompute_in_loops(chip_program, options.recomputed_bytes_min)) {
+  if (auto again = recompute_in_loops(chip_program, target)) {
     chip_program = *std::move(again);
     passed("recompute", chip_program);
   }
@@ -262,7 +265,7 @@ Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& option
   for (const ProgramOutput& output : program.outputs) {
     output_types.push_back(program.type(output.value));
   }
-  Plan plan = make_plan(chip_program, mesh, input_types, output_types, options);
+  Plan plan = make_plan(chip_program, mesh, input_types, output_types, target);
   if (observer)
     observer("plan", to_text(plan.program, mesh) + places_text(plan) + steps_text(plan));
   verify(plan, mesh);

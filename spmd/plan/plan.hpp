@@ -11,6 +11,7 @@
 #include <weft/mesh.hpp>
 
 #include "spmd/program/program.hpp"
+#include "spmd/target/target.hpp"
 
 namespace weft {
 
@@ -97,14 +98,6 @@ struct Plan {
   std::vector<std::string> axis_names;
 };
 
-struct PlanOptions {
-  /// An all_gather's result of at least this many bytes is shared: every chip stores its part once,
-  /// instead of once for each chip. A reduce_scatter's operand of at least this many is read where
-  /// it lies (shared.hpp). Copying less costs less than a final barrier.
-  std::int64_t shared_bytes_min = 65536;
-  std::int64_t recomputed_bytes_min = 65536;  ///< of recompute_in_loops()
-};
-
 /// Inserts copies, drops optimization_barriers, groups all_reduces (fill_buckets), divides the
 /// program into steps (schedule), and places every value that is in memory (greedy by size, first
 /// fit among overlapping lifetimes, 64-byte aligned). A value, constants too, lives from its op to
@@ -113,7 +106,7 @@ struct PlanOptions {
 /// output twice, is also an input, or is an operand or result of a collective is copied to it.
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
                std::span<const TensorType> input_types, std::span<const TensorType> output_types,
-               const PlanOptions& options = {});
+               const Target& target);
 
 /// Throws corrupt, naming the value, op or step, for a plan that would not compute its program: a
 /// plan for another mesh, inputs or outputs that aren't shards of their global types, steps that
@@ -136,10 +129,10 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 using PassObserver = std::function<void(std::string_view pass, const std::string& text)>;
 
 /// Runs canonicalize, pad_uneven, propagate (with expand, until no composite is left to expand;
-/// again after shard_optimizer_state), partition, canonicalize, channels_last, recompute_in_loops
-/// and make_plan. The results of pad_uneven, expand and channels_last are canonicalized again.
-/// Verifies every program in between, and the plan.
-Plan compile(const Program& program, const Mesh& mesh, const PlanOptions& options = {},
+/// again after shard_optimizer_state), partition, canonicalize, channels_last (if the target has
+/// them last), recompute_in_loops and make_plan. The results of pad_uneven, expand and
+/// channels_last are canonicalized again. Verifies every program in between, and the plan.
+Plan compile(const Program& program, const Mesh& mesh, const Target& target,
              const PassObserver& observer = {});
 
 }  // namespace weft

@@ -6,12 +6,12 @@
 #include <fmt/ranges.h>
 
 #include "spmd/control/loops.hpp"
+#include "spmd/fusion/fuse.hpp"
+#include "spmd/fusion/spread.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/bucket.hpp"
 #include "spmd/plan/donate.hpp"
-#include "spmd/fusion/fuse.hpp"
 #include "spmd/plan/shared.hpp"
-#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {
@@ -24,9 +24,9 @@ class Scheduling {
         tiled_(places_of_tiles(plan)),
         tile_buffers_(plan.program, tiled_) {}
 
-  void run(const Mesh& mesh) {
+  void run(const Mesh& mesh, const Target& target) {
     const std::vector<Bucket> all_reduces = buckets(program_);
-    const std::vector<FusedLoop> loops = fused_loops(program_);
+    const std::vector<FusedLoop> loops = fused_loops(program_, target);
     const Loops ranges(program_);
     auto bucket = all_reduces.begin();
     auto loop = loops.begin();
@@ -48,7 +48,7 @@ class Scheduling {
         ++bucket;
       } else if (is_collective(kind)) {
         plan_.steps.push_back({StepKind::collective, op, 1});
-      } else if (is_elementwise(kind)) {
+      } else if (is_elementwise(kind) && !loops.empty()) {
         add_loop(*loop);
         op = loop->first + loop->count;
         ++loop;
@@ -210,8 +210,8 @@ std::string steps_text(const Plan& plan) {
   return text;
 }
 
-void schedule(Plan& plan, const Mesh& mesh) {
-  Scheduling(plan).run(mesh);
+void schedule(Plan& plan, const Mesh& mesh, const Target& target) {
+  Scheduling(plan).run(mesh, target);
   plan.donated = donated_updates(plan.program, plan.steps);
 }
 

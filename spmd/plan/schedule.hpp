@@ -14,12 +14,13 @@ namespace weft {
 /// Fills in `steps`, `tiles`, `held` and `donated`. The plan must have its program and the place of
 /// every slot; temporaries and shared values need no offsets yet.
 ///
-/// Elementwise ops run in loops (fuse.hpp), and all_reduces in buckets (bucket.hpp). The plan ends
-/// with a barrier if some chip may still read a shared value. The update_wait step stands right
-/// before the first step that overwrites a value which other chips may still need. Updates before
-/// the last collective, such as an optimizer's step count, are held until the update_wait, up to
-/// kHeldBytesMax. After the last collective the wait is short: the chips met there in this run.
-void schedule(Plan& plan, const Mesh& mesh);
+/// If the target has loops, elementwise ops run in them (fuse.hpp); all_reduces run in buckets
+/// (bucket.hpp). The plan ends with a barrier if some chip may still read a shared value. The
+/// update_wait step stands right before the first step that overwrites a value which other chips
+/// may still need. Updates before the last collective, such as an optimizer's step count, are held
+/// until the update_wait, up to kHeldBytesMax. After the last collective the wait is short: the
+/// chips met there in this run.
+void schedule(Plan& plan, const Mesh& mesh, const Target& target);
 
 /// Numbers of the outputs that a step writes, in the order of writing.
 std::vector<std::uint32_t> written_outputs(const Plan& plan, const PlanStep& step);

@@ -31,11 +31,12 @@ Program settled(const Program& program, const Plan& plan) {
   return next;
 }
 
-Plan compile_settled(const Program& program, const Mesh& mesh, const PassObserver& observer) {
+Plan compile_settled(const Program& program, const Mesh& mesh, const Target& target,
+                     const PassObserver& observer) {
   constexpr int kRoundsMax = 4;  // one or two are usually enough
   Program asked = program;
   for (int round = 1;; ++round) {
-    Plan plan = compile(asked, mesh, {}, observer);
+    Plan plan = compile(asked, mesh, target, observer);
     Program next = settled(asked, plan);
     if (round == kRoundsMax || asks_the_same(asked, next)) return plan;
     asked = std::move(next);

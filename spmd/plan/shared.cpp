@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "spmd/control/loops.hpp"
+#include "spmd/fusion/fuse.hpp"
+#include "spmd/fusion/spread.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/row.hpp"
-#include "spmd/fusion/fuse.hpp"
 #include "spmd/plan/lifetime.hpp"
-#include "spmd/fusion/spread.hpp"
 
 namespace weft {
 namespace {
@@ -31,12 +31,12 @@ bool is_read_by_one_loop(const Program& program, std::span<const FusedLoop> loop
 
 }  // namespace
 
-void share_values(Plan& plan, const Mesh& mesh, const PlanOptions& options) {
+void share_values(Plan& plan, const Mesh& mesh, const Target& target) {
   const Program& program = plan.program;
   const Loops loops(program);
-  const std::vector<FusedLoop> fused = fused_loops(program);
+  const std::vector<FusedLoop> fused = fused_loops(program, target);
   const auto is_large_on_host = [&](OpId op, ValueId whole) {
-    return program.type(whole).bytes() >= options.shared_bytes_min &&
+    return program.type(whole).bytes() >= target.shared_bytes_min &&
            tier_of(meeting_atoms(program, op), mesh) == Tier::ici;
   };
   for (OpId op = 0; op < program.num_ops(); ++op) {

@@ -12,7 +12,7 @@ namespace weft {
 /// result of a large all_gather within a host becomes shared, unless another collective reads it,
 /// and its operand a part of it where that may be. The result of a large reduce_scatter within a
 /// host becomes a tile if loops may add it and one loop alone reads it.
-void share_values(Plan& plan, const Mesh& mesh, const PlanOptions& options);
+void share_values(Plan& plan, const Mesh& mesh, const Target& target);
 
 /// Whether the op that makes the operand of an all_gather may write it straight to its part of the
 /// shared result: it is a range of whole cache lines there, and nothing else reads the operand.

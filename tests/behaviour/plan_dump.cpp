@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/plan/step_cost.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/support/engine_mesh.hpp"
@@ -24,7 +25,7 @@ int main(int argc, char** argv) {
                             : seed % 4 == 1 ? testing::random_program_of_narrow(mesh, random)
                             : seed % 4 == 2 ? testing::random_program_of_shards(mesh, random)
                                             : testing::random_training(mesh, random);
-    const Plan plan = compile(program, mesh);
+    const Plan plan = compile(program, mesh, kCpuTarget);
     const std::string text = to_text(plan.program, mesh);
     const StepCost cost = run_cost(plan, mesh);
     fmt::print(

@@ -13,6 +13,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/reference_engine.hpp"
 #include "tests/support/socket_tier.hpp"
+#include "tests/support/target.hpp"
 
 namespace weft::engine_network_test {
 namespace {
@@ -54,7 +55,7 @@ Program of_both_tiers(const Mesh& mesh) {
 TEST_P(EnginesOfHosts, RunAPlanWhoseCollectivesCrossHosts) {
   const Program program = of_both_tiers(hosts);
   // The chips of one host share what is gathered; chips of different hosts don't.
-  const Plan plan = compile(program, hosts, {.shared_bytes_min = 0});
+  const Plan plan = compile(program, hosts, testing::cpu_target_with({.shared_bytes_min = 0}));
   std::array<int, 2> calls{};
   bool reduces_between_hosts = false;
   for (const CollectiveSummary& collective : collectives(plan, hosts)) {

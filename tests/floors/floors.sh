@@ -94,10 +94,10 @@ say 'the headers include each other in a circle' < <(
 
 # Each room may include those before it.
 readonly rooms=(
-  spmd/{base,mesh,program,control,rules,ops,text,reference,grad,fusion,passes,plan,tensor,functions,nn}
+  spmd/{base,mesh,program,control,rules,target,ops,text,reference,grad,fusion,passes,plan,tensor,functions,nn}
   data/{files,remote,items,formats,pytorch,images,datasets,text}
   transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume}
-  chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu
+  chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/registry
   inspect/{process,snapshot,why,views,programs,history,profile,page}
   actors/{process,protocol,supervision,link,device,runtime,data,worker,trainer,launch,host,job}
 )
@@ -120,8 +120,8 @@ say 'another header has a type of this name' < <(
       if ((space, name) in place) print FILENAME ":" FNR
       place[space, name]
     }')
-say 'only actors/worker/worker.cpp, where engines are made, names a kind of chip' < <(
-  includes "${product[@]}" | but '^(bench/|chips/cpu/|actors/worker/worker\.cpp:)' |
+say 'only chips/registry/registry.cpp, where engines are made, names a kind of chip' < <(
+  includes "${product[@]}" | but '^(bench/|chips/cpu/|chips/registry/registry\.cpp:)' |
     matching ':"chips/cpu/')
 say 'a room has at most 12 headers' < <(
   sources spmd data transport chips inspect actors | matching '\.hpp$' | xargs -r dirname | sort | uniq -c |

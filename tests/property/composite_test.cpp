@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/property/seeds.hpp"
@@ -147,7 +148,7 @@ void check(std::uint64_t seed) {
     }
   }
   const auto expected = interpret(program, inputs);
-  const Plan plan = compile(program, mesh);
+  const Plan plan = compile(program, mesh, kCpuTarget);
   const std::string what = fmt::format("seed {}, mesh {}\n{}plan\n{}", seed, mesh.to_string(),
                                        to_text(program, mesh), to_text(plan.program, mesh));
   // A decomposition has its constants in f32.

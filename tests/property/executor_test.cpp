@@ -19,6 +19,7 @@
 #include "tests/support/random_program.hpp"
 #include "tests/support/random_training.hpp"
 #include "tests/support/shrink.hpp"
+#include "tests/support/target.hpp"
 
 namespace weft::executor_test {
 namespace {
@@ -154,10 +155,11 @@ bool are_near(const Elements& found, const Elements& expected) {
   const auto schedule =
       random.one_in(4) ? EngineMesh::Schedule::thread_per_chip : EngineMesh::Schedule::one_thread;
   // No value of a random program is large, so the plan shares and recomputes either all or none.
-  const PlanOptions options{.shared_bytes_min = random.one_in(2) ? 0 : 65536,
-                            .recomputed_bytes_min = random.one_in(2) ? 0 : 65536};
+  const Target target =
+      testing::cpu_target_with({.shared_bytes_min = random.one_in(2) ? 0 : 65536,
+                                .recomputed_bytes_min = random.one_in(2) ? 0 : 65536});
   const std::vector<Elements> inputs = small_integers(program, random);
-  const Plan plan = compile(program, mesh, options);
+  const Plan plan = compile(program, mesh, target);
   EngineMesh chips(mesh);
   const auto loaded = chips.load(plan, random.one_in(2));
   const auto outputs = chips.run(loaded, inputs, schedule);

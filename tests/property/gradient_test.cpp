@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/reference/interpret.hpp"
 #include "spmd/text/text.hpp"
@@ -50,7 +51,7 @@ bool is_near(const Elements& found, const Elements& expected) {
   const auto said = [&] { return to_text(program, mesh) + "on mesh " + mesh.to_string(); };
   const auto expected = interpret(program, mesh, inputs);
   try {
-    const Plan plan = compile(program, mesh);
+    const Plan plan = compile(program, mesh, kCpuTarget);
     const auto found = simulate(plan.program, mesh, plan.input_types, plan.output_types, inputs);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (is_near(found[i], expected[i])) continue;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/element.hpp"
 #include "spmd/text/text.hpp"
@@ -27,7 +28,7 @@ const std::vector<Mesh>& meshes() {
 
 std::vector<Elements> run(const Program& program, const Mesh& mesh,
                           const std::vector<Elements>& inputs) {
-  const Plan plan = compile(program, mesh);
+  const Plan plan = compile(program, mesh, kCpuTarget);
   EngineMesh chips(mesh);
   return testing::join(plan, mesh, chips.run(plan, inputs, EngineMesh::Schedule::one_thread));
 }

@@ -11,6 +11,7 @@
 #include <limits>
 #include <span>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "chips/cpu/executor.hpp"
 #include "chips/cpu/jit/executable_memory.hpp"
 #include "chips/cpu/loops/vectorize.hpp"
@@ -171,7 +172,7 @@ bool are_same(double a, double b) {
 void expect_same_on_all_paths(const Program& program, const std::vector<Elements>& inputs) {
   const PathScope scope;
   const Mesh mesh({1}, {"data"});
-  const Plan plan = compile(program, mesh);
+  const Plan plan = compile(program, mesh, kCpuTarget);
   std::vector<Elements> oracle;
   for (const KernelPath& path : kernel_paths()) {
     kernels::set_kernel_path(path);
@@ -236,7 +237,7 @@ TEST(KernelPaths, AMachineThatForbidsExecutableMemoryRunsTiles) {
   program.add_output(build.unary(OpKind::tanh, build.unary(OpKind::negate, x)), "y",
                      Sharding::closed());
   const Mesh mesh({1}, {"data"});
-  const Plan plan = compile(program, mesh);
+  const Plan plan = compile(program, mesh, kCpuTarget);
   Random random(1);
   const std::vector<Elements> inputs = inputs_of(program, random);
   static int calls = 0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/program/element.hpp"
 #include "spmd/tensor/compile_cache.hpp"
@@ -76,7 +77,7 @@ TEST(Numbers, GiveTheSameBitsAsInputs) {
     ASSERT_EQ(last.bindings.size(), inputs.size() + last.num_numbers);
     lifted += last.num_numbers;
     const auto run = [&](const Program& each) {
-      const Plan plan = compile(each, mesh);
+      const Plan plan = compile(each, mesh, kCpuTarget);
       EngineMesh chips(mesh);
       std::vector<std::vector<std::uint64_t>> bits;
       for (const Elements& output :

@@ -8,9 +8,10 @@
 #include <cmath>
 #include <set>
 
+#include "chips/cpu/cpu_target.hpp"
+#include "spmd/grad/grad.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/ops/verify.hpp"
-#include "spmd/grad/grad.hpp"
 #include "spmd/program/element.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/support/custom_ops.hpp"
@@ -229,7 +230,7 @@ TEST_P(Ops, HasAKernelThatComputesItsValues) {
     }
     const std::vector<TensorType> types = input_types(program);
     const std::vector<Elements> inputs = inputs_of(program, types);
-    const Plan plan = make_plan(program, mesh, types, output_types(program));
+    const Plan plan = make_plan(program, mesh, types, output_types(program), kCpuTarget);
     verify(plan, mesh);
     const std::optional<Elements> actual = run(plan, mesh, inputs);
     if (!actual) continue;
@@ -253,7 +254,7 @@ TEST_P(Ops, IsTheSameWhenItIsPartitioned) {
     widen(global_inputs[0], program.inputs[0].sharding);
     widen(global_outputs[0], program.outputs[0].sharding);
     const std::vector<Elements> inputs = inputs_of(program, global_inputs);
-    const Plan plan = make_plan(program, kMesh, global_inputs, global_outputs);
+    const Plan plan = make_plan(program, kMesh, global_inputs, global_outputs, kCpuTarget);
     verify(plan, kMesh);
     const auto actual = run(plan, kMesh, inputs);
     ASSERT_TRUE(actual);
@@ -276,7 +277,7 @@ TEST_P(Ops, IsTheSameWhenItIsPartitioned) {
         }
         SCOPED_TRACE(to_text(marked, mesh));
         const std::vector<Elements> inputs = inputs_of(marked, input_types(marked));
-        const std::optional<Elements> actual = run(compile(marked, mesh), mesh, inputs);
+        const std::optional<Elements> actual = run(compile(marked, mesh, kCpuTarget), mesh, inputs);
         ASSERT_TRUE(actual);
         expect_near(interpret(marked, mesh, inputs).at(0), *actual, tolerance_of(marked));
         if (HasFatalFailure()) return;

@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/plan.hpp"
@@ -29,7 +30,7 @@ using testing::small_integers;
   const std::vector<Elements> inputs = small_integers(program, random);
   const auto expected = interpret(program, mesh, inputs);
   try {
-    const Plan plan = compile(program, mesh);
+    const Plan plan = compile(program, mesh, kCpuTarget);
     const auto actual = simulate(plan.program, mesh, plan.input_types, plan.output_types, inputs);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (actual[i] == expected[i]) continue;
@@ -223,8 +224,8 @@ TEST(Partition, ALaterStepComesToTheSamePlan) {
     Random random(seed);
     const Mesh& mesh = meshes[random.below(meshes.size())];
     const Program program = testing::random_program(mesh, random);
-    const Plan first = compile_settled(program, mesh);
-    const Plan later = compile_settled(settled(program, first), mesh);
+    const Plan first = compile_settled(program, mesh, kCpuTarget);
+    const Plan later = compile_settled(settled(program, first), mesh, kCpuTarget);
     ASSERT_EQ(to_text(later.program, mesh), to_text(first.program, mesh)) << "seed " << seed;
   }
 }

@@ -10,6 +10,7 @@
 #include "tests/property/seeds.hpp"
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/random_program.hpp"
+#include "tests/support/target.hpp"
 
 namespace weft::plan_mutation_test {
 namespace {
@@ -108,9 +109,10 @@ TEST(PlanMutation, WhatIsAcceptedComputesTheProgram) {
       return std::ranges::all_of(elements, [](double x) { return std::abs(x) < 0x1p20; });
     });
     if (!is_exact) continue;
-    const Plan right = compile(program, mesh,
-                               {.shared_bytes_min = random.one_in(2) ? 0 : 65536,
-                                .recomputed_bytes_min = random.one_in(2) ? 0 : 65536});
+    const Plan right =
+        compile(program, mesh,
+                testing::cpu_target_with({.shared_bytes_min = random.one_in(2) ? 0 : 65536,
+                                          .recomputed_bytes_min = random.one_in(2) ? 0 : 65536}));
     if (right.steps.empty()) continue;
     for (int tried = 0; tried < 20; ++tried) {
       Plan plan = right;

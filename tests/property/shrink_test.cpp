@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/verify.hpp"
 #include "spmd/plan/plan.hpp"
@@ -112,7 +113,7 @@ Plan with_maxima_for_sums(Plan plan) {
 
 TEST(Shrink, LeavesTheShardedSumThatIsPartitionedWrongly) {
   const Fails fails = [](const Program& program) {
-    const Plan plan = with_maxima_for_sums(compile(program, kMesh));
+    const Plan plan = with_maxima_for_sums(compile(program, kMesh, kCpuTarget));
     return for_some_inputs(program, [&](const std::vector<Elements>& inputs) {
       return simulate(plan.program, kMesh, plan.input_types, plan.output_types, inputs) !=
              interpret(program, inputs);

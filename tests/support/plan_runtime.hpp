@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/tensor/compile_cache.hpp"
@@ -31,7 +32,7 @@ class PlanRuntime : public InterpretRuntime {
     const CompileCache::Entry* entry = cache_.find(program, key);
     if (entry == nullptr) {
       if (auto reason = cache_.explain(program, site)) recompiles.push_back(std::move(*reason));
-      plans.push_back(std::make_shared<const Plan>(compile(program, *mesh())));
+      plans.push_back(std::make_shared<const Plan>(compile(program, *mesh(), kCpuTarget)));
       entry =
           &cache_.add(program, key, {static_cast<std::uint32_t>(plans.size() - 1), plans.back()});
     }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/text/text.hpp"
 
@@ -32,19 +33,26 @@ class PlanStoreTest : public ::testing::Test {
   return %1 "y" [{?}]
 })",
                                   mesh);
-  PlanStore store = PlanStore(folder, mesh);
+  PlanStore store = PlanStore(folder, mesh, kCpuTarget);
 };
 
 TEST_F(PlanStoreTest, HasWhatItKept) {
   EXPECT_FALSE(load());
-  store.keep(fingerprint(program), compile(program, mesh));
+  store.keep(fingerprint(program), compile(program, mesh, kCpuTarget));
   ASSERT_TRUE(load());
-  EXPECT_EQ(load()->program.num_ops(), compile(program, mesh).program.num_ops());
+  EXPECT_EQ(load()->program.num_ops(), compile(program, mesh, kCpuTarget).program.num_ops());
+}
+
+TEST_F(PlanStoreTest, HasNoPlanOfAnotherTarget) {
+  store.keep(fingerprint(program), compile(program, mesh, kCpuTarget));
+  Target other = kCpuTarget;
+  other.name = "other";
+  EXPECT_FALSE(PlanStore(folder, mesh, other).load(fingerprint(program), program));
 }
 
 /// All workers read the folder, and none of them may block there.
 TEST_F(PlanStoreTest, HasNoneWhereThereIsNoPlainFile) {
-  store.keep(fingerprint(program), compile(program, mesh));
+  store.keep(fingerprint(program), compile(program, mesh, kCpuTarget));
   const fs::path path = file();
   std::ofstream(path) << "not a plan";
   EXPECT_FALSE(load());

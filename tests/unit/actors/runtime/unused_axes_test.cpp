@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/text/text.hpp"
 
 namespace weft::unused_axes_test {
@@ -20,7 +21,8 @@ std::optional<std::string> hint(const Mesh& mesh, const std::string& data, const
   return %3 "w" [{{?}}] {}
 }})",
                                        data, param, update);
-  return hint_at_unused_axes(compile(parse_program(text, mesh), mesh), mesh, "the sync at a.cpp:1");
+  return hint_at_unused_axes(compile(parse_program(text, mesh), mesh, kCpuTarget), mesh,
+                             "the sync at a.cpp:1");
 }
 
 const Mesh kDefault({2, 2}, {"data", "model"});

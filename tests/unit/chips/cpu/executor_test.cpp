@@ -12,6 +12,7 @@
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/mlp.hpp"
+#include "tests/support/target.hpp"
 
 namespace weft::executor_test {
 namespace {
@@ -69,7 +70,7 @@ TEST(Executor, IsExactOnWholeNumbersOnEveryMesh) {
   for (const Mesh& mesh : meshes()) {
     SCOPED_TRACE(mesh.to_string());
     const Program program = training_step(mesh);
-    const Plan plan = compile(program, mesh);
+    const Plan plan = compile(program, mesh, kCpuTarget);
     const auto inputs = random_inputs(program, 1, true);
     EngineMesh chips(mesh);
     const auto outputs = chips.run(plan, inputs, Schedule::one_thread);
@@ -124,7 +125,7 @@ TEST(Executor, IsExactInLoopsOverSeveralOps) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
     const Program program = loops(random);
-    const Plan plan = compile(program, mesh);
+    const Plan plan = compile(program, mesh, kCpuTarget);
     tiled += static_cast<std::size_t>(std::ranges::count(plan.slots, Place::tile, &Slot::place));
     const auto inputs = random_inputs(program, seed, true);
     const auto outputs = chips.run(plan, inputs, Schedule::one_thread);
@@ -136,7 +137,7 @@ TEST(Executor, IsExactInLoopsOverSeveralOps) {
 /// Two programs run in turn, so that one shares memory in which the other has temporaries and
 /// values, and chips run ahead.
 TEST(Executor, SharesWhatIsGathered) {
-  const PlanOptions share_all{.shared_bytes_min = 0};
+  const Target share_all = testing::cpu_target_with({.shared_bytes_min = 0});
   for (const Mesh& mesh : meshes()) {
     SCOPED_TRACE(mesh.to_string());
     Mlp fsdp;
@@ -163,7 +164,7 @@ TEST(Executor, OneThreadAndAThreadPerChipAgreeBitwise) {
     const Program program = training_step(mesh);
     const auto inputs = random_inputs(program, 2, false);
     EngineMesh chips(mesh);
-    const auto loaded = chips.load(compile(program, mesh));
+    const auto loaded = chips.load(compile(program, mesh, kCpuTarget));
     const auto expected = chips.run(loaded, inputs, Schedule::one_thread);
     for (int run = 0; run < 5; ++run) {
       ASSERT_EQ(chips.run(loaded, inputs, Schedule::thread_per_chip), expected) << "run " << run;
@@ -176,7 +177,7 @@ TEST(Executor, OneThreadAndAThreadPerChipAgreeBitwise) {
 TEST(Executor, FreshChipsAgreeBitwise) {
   const Mesh mesh({2, 2}, {"data", "model"});
   const Program program = training_step(mesh);
-  const Plan plan = compile(program, mesh);
+  const Plan plan = compile(program, mesh, kCpuTarget);
   const auto inputs = random_inputs(program, 3, false);
   EngineMesh first(mesh);
   EngineMesh second(mesh);
@@ -189,7 +190,7 @@ TEST(Executor, ChipsLoadAtTheSameTime) {
   const Program program = training_step(mesh);
   const auto inputs = random_inputs(program, 4, true);
   EngineMesh chips(mesh);
-  auto loaded = chips.load(compile(program, mesh));
+  auto loaded = chips.load(compile(program, mesh, kCpuTarget));
   {
     std::vector<std::jthread> threads;
     for (int position = 0; position < mesh.size(); ++position) {
@@ -214,7 +215,7 @@ TEST(Executor, ShowsTheStepOnTheBoard) {
   Builder build(program);
   program.add_output(build.constant(1, {DType::f32, {}}), "one", Sharding::closed());
   memory.reserve(0, memory.buffers_offset(), 64);
-  executor.run(executor.load(compile(program, mesh)), 7,
+  executor.run(executor.load(compile(program, mesh, kCpuTarget)), 7,
                {.inputs = {}, .outputs = {memory.buffers_offset()}});
   EXPECT_EQ(board.readable_rows().back().step, 7U);
 }
@@ -224,8 +225,8 @@ TEST(Executor, TakesTurnsWithSeveralPlans) {
   const Program step = training_step(mesh);
   const Program small = Mlp().program(mesh);
   EngineMesh chips(mesh);
-  const auto step_loaded = chips.load(compile(step, mesh));
-  const auto small_loaded = chips.load(compile(small, mesh));
+  const auto step_loaded = chips.load(compile(step, mesh, kCpuTarget));
+  const auto small_loaded = chips.load(compile(small, mesh, kCpuTarget));
   for (unsigned seed = 0; seed < 4; ++seed) {
     for (const auto* loaded : {&step_loaded, &small_loaded}) {
       const Program& program = loaded == &step_loaded ? step : small;
@@ -250,7 +251,8 @@ Plan shared_plan(const Mesh& mesh, std::int64_t size, const Op& op) {
   const ValueId y = build.unary(OpKind::negate, op(build, x));
   program.add_output(y, "y", Sharding::closed());
   const TensorType whole = program.type(y);
-  return make_plan(program, mesh, {&part, 1}, {&whole, 1}, {.shared_bytes_min = 0});
+  return make_plan(program, mesh, {&part, 1}, {&whole, 1},
+                   testing::cpu_target_with({.shared_bytes_min = 0}));
 }
 
 /// No chip waits for other chips to end a run: the chips of one row may be in the next run, in
@@ -341,7 +343,8 @@ TEST(Executor, AddsInLoopsWhatAReduceScatterAdds) {
       program.add_output(build.binary(OpKind::add, y, sum), "y", Sharding::closed());
       const TensorType result = program.type(sum);
       const auto plan_of = [&](std::int64_t least) {
-        return make_plan(program, mesh, {&part, 1}, {&result, 1}, {.shared_bytes_min = least});
+        return make_plan(program, mesh, {&part, 1}, {&result, 1},
+                         testing::cpu_target_with({.shared_bytes_min = least}));
       };
       EngineMesh chips(mesh);
       const auto run = [&](const Plan& plan) {
@@ -364,7 +367,7 @@ void expect_collective(const Mesh& mesh, const TensorType& global, const Shardin
   Builder build(program);
   const ValueId x = program.add_input(chip_type(global, from, mesh), InputKind::data, "x", from);
   program.add_output(op(build, x), "y", to);
-  const Plan plan = make_plan(program, mesh, {&global, 1}, {&result, 1});
+  const Plan plan = make_plan(program, mesh, {&global, 1}, {&result, 1}, kCpuTarget);
   Elements elements(static_cast<std::size_t>(global.num_elements()));
   for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<double>(i % 97);
   const std::array inputs{elements};
@@ -460,7 +463,7 @@ TEST(Executor, ResumeWaitsForThePeer) {
   const Mesh mesh({2}, {"data"});
   const Program program = training_step(mesh);
   EngineMesh chips(mesh);
-  const auto loaded = chips.load(compile(program, mesh));
+  const auto loaded = chips.load(compile(program, mesh, kCpuTarget));
   chips.engine(0).start(loaded.chips[0], 1, loaded.buffers);
   EXPECT_FALSE(chips.engine(0).poll());
   EXPECT_FALSE(chips.engine(0).poll());
@@ -485,7 +488,7 @@ TEST(Executor, ALostPeerIsReportedWithTheReducedValue) {
   program.add_output(build.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0}), "y",
                      Sharding::closed());
   EngineMesh chips(mesh);
-  const auto loaded = chips.load(compile(program, mesh));
+  const auto loaded = chips.load(compile(program, mesh, kCpuTarget));
   chips.engine(0).start(loaded.chips[0], 12, loaded.buffers);
   EXPECT_FALSE(chips.engine(0).poll());
   chips.memory().abort("worker 1 is gone");
@@ -496,7 +499,7 @@ TEST(Executor, ALostPeerIsReportedWithTheReducedValue) {
 TEST(Executor, RefusesWhatDoesNotFitThePlan) {
   const Mesh mesh({2}, {"data"});
   const Mesh other({2}, {"model"});
-  const Plan plan = compile(training_step(mesh), mesh);
+  const Plan plan = compile(training_step(mesh), mesh, kCpuTarget);
   EngineMesh chips(mesh);
   EngineMesh other_chips(other);
   expect_error(Errc::mesh_mismatch, {"data", "model"}, [&] { other_chips.load(plan); });
@@ -519,7 +522,7 @@ TEST(Executor, RefusesTemporariesThatWouldReachTheBuffers) {
   program.add_output(build.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0}), "y",
                      Sharding::closed());
   expect_error(Errc::no_space, {fmt::format("{} bytes of temporaries", bytes), "smaller batches"},
-               [&] { chips.load(compile(program, mesh)); });
+               [&] { chips.load(compile(program, mesh, kCpuTarget)); });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/plan.hpp"
 #include "tests/support/engine_mesh.hpp"
@@ -39,7 +40,7 @@ Program step(const Mesh& mesh, std::int64_t counts) {
 class HeldUpdates : public ::testing::Test {
  protected:
   void load(std::int64_t counts) {
-    plan_ = chips_.load(compile(step(mesh_, counts), mesh_));
+    plan_ = chips_.load(compile(step(mesh_, counts), mesh_, kCpuTarget));
     for (int chip = 0; chip < 2; ++chip) {
       for (const std::uint64_t offset : plan_.buffers.outputs) at(chip, offset) = kOld;
       at(chip, plan_.buffers.inputs[0]) = chip == 0 ? 2.0F : 5.0F;
@@ -102,7 +103,7 @@ TEST_F(HeldUpdates, ARunThatUpdatesNothingMayHaveToWaitForTheOthersCommits) {
   Builder b(program);
   const ValueId x = program.add_input({DType::f32, {2}}, InputKind::data, "x", Sharding::closed());
   program.add_output(b.binary(OpKind::add, x, x), "y", Sharding::closed());
-  plan_ = chips_.load(compile(program, mesh_));
+  plan_ = chips_.load(compile(program, mesh_, kCpuTarget));
   const auto start_with = [&](int chip, RunCommit commit) {
     chips_.engine(chip).start(plan_.chips[static_cast<std::size_t>(chip)], 1, plan_.buffers,
                               commit);

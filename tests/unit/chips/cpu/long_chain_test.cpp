@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/builder.hpp"
 #include "tests/support/engine_mesh.hpp"
 
@@ -32,7 +33,7 @@ void expect_exact(const Program& program) {
   for (std::int64_t i = 0; i < kShape[0]; ++i) x.push_back(static_cast<double>(i - 18));
   const std::vector<Elements> inputs{x};
   EngineMesh chips(mesh);
-  const Plan plan = compile(program, mesh);
+  const Plan plan = compile(program, mesh, kCpuTarget);
   const auto outputs = chips.run(plan, inputs, EngineMesh::Schedule::one_thread);
   EXPECT_EQ(join(plan, mesh, outputs), interpret(program, inputs));
 }

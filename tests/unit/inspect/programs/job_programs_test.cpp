@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "inspect/programs/chip_memory.hpp"
 #include "inspect/programs/program_diff.hpp"
 #include "inspect/programs/shards.hpp"
@@ -51,7 +52,7 @@ class JobProgramsTest : public ::testing::Test {
                              .seconds = 0.002 * (worker + 1),
                              .arena_bytes = 1 << 20,
                              .keeps_state = true};
-    ProgramList(runs.path()).add(entry, text, compile(program, kMesh));
+    ProgramList(runs.path()).add(entry, text, compile(program, kMesh, kCpuTarget));
   }
   std::vector<ProgramEntry> entries() const { return read_program_list(runs.path()); }
 

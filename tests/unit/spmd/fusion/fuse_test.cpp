@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/lifetime.hpp"
 #include "tests/support/scheduled.hpp"
@@ -23,13 +24,13 @@ class Fuse : public ::testing::Test {
   /// Returns the first op and the number of ops of each loop: "2+3 6+1".
   std::string loops() const {
     std::string text;
-    for (const auto [first, count] : fused_loops(program_)) {
+    for (const auto [first, count] : fused_loops(program_, kCpuTarget)) {
       text += fmt::format("{}{}+{}", text.empty() ? "" : " ", first, count);
     }
     return text;
   }
   std::vector<ValueId> tiled() const {
-    const std::vector<bool> is_tiled = tiled_values(program_);
+    const std::vector<bool> is_tiled = tiled_values(program_, kCpuTarget);
     std::vector<ValueId> values;
     for (ValueId value = 0; value < is_tiled.size(); ++value) {
       if (is_tiled[value]) values.push_back(value);
@@ -81,8 +82,8 @@ TEST_F(Fuse, ABufferIsUsedAgainOnceItsTileIsRead) {
   const ValueId c = add(b, two);
   output(add(c, x_));
   const std::vector<TileBuffers::Entry> expected{{two, 0}, {a, 1}, {b, 2}, {c, 1}};
-  const std::vector<bool> tiled = tiled_values(program_);
-  EXPECT_EQ(TileBuffers(program_, tiled).of(fused_loops(program_).at(0)), expected);
+  const std::vector<bool> tiled = tiled_values(program_, kCpuTarget);
+  EXPECT_EQ(TileBuffers(program_, tiled).of(fused_loops(program_, kCpuTarget).at(0)), expected);
 }
 
 TEST_F(Fuse, WhatALoopReadsOrMakesLivesThroughAllOfIt) {

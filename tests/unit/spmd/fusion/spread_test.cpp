@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "spmd/ops/builder.hpp"
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/fusion/fuse.hpp"
+#include "spmd/ops/builder.hpp"
 #include "tests/support/scheduled.hpp"
 
 namespace weft::spread_test {
@@ -57,7 +58,7 @@ TEST_F(SpreadTest, HasNoPlaceIfOnlyElementwiseOpsReadIt) {
   const ValueId y = b_.binary(OpKind::add, b_.binary(OpKind::add, x, rows), also_reduced);
   program_.add_output(y, "y", {});
   program_.add_output(b_.reduce(ReduceKind::add, also_reduced, Dims{0}), "sums", {});
-  const std::vector<bool> tiled = tiled_values(program_);
+  const std::vector<bool> tiled = tiled_values(program_, kCpuTarget);
   EXPECT_TRUE(tiled[rows]);
   EXPECT_FALSE(tiled[also_reduced]);
 }

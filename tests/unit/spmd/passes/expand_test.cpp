@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/passes/factors.hpp"
 #include "spmd/passes/propagate.hpp"
@@ -111,7 +112,9 @@ TEST(Decompose, GivesWhatTheCompositeDoes) {
   }
 }
 
-Plan plan_of(const std::string& text) { return compile(parse_program(text, kMesh), kMesh); }
+Plan plan_of(const std::string& text) {
+  return compile(parse_program(text, kMesh), kMesh, kCpuTarget);
+}
 
 std::size_t count(const Plan& plan, OpKind kind) {
   return static_cast<std::size_t>(std::ranges::count(plan.program.op_kinds, kind));

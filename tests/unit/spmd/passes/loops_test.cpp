@@ -12,6 +12,7 @@
 #include "spmd/plan/plan.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/target.hpp"
 
 namespace weft::loops_test {
 namespace {
@@ -37,7 +38,8 @@ std::vector<OpKind> kinds(const Program& program) { return program.op_kinds; }
 
 std::vector<StepKind> steps_of(std::string_view ops, std::string_view result) {
   std::vector<StepKind> kinds;
-  for (const PlanStep& step : compile(parsed(ops, result), kMesh).steps) kinds.push_back(step.kind);
+  for (const PlanStep& step : compile(parsed(ops, result), kMesh, kCpuTarget).steps)
+    kinds.push_back(step.kind);
   return kinds;
 }
 
@@ -200,7 +202,7 @@ TEST(Branches, HaveStepsThatGoOnElsewhere) {
 TEST(Branches, RefuseAPlanThatRunsThemOtherwise) {
   const auto refuses = [](std::string_view ops, std::string_view result, std::string_view word,
                           auto edit) {
-    Plan plan = compile(parsed(ops, result), kMesh);
+    Plan plan = compile(parsed(ops, result), kMesh, kCpuTarget);
     edit(plan);
     testing::expect_error(Errc::corrupt, {word}, [&] { verify(plan, kMesh); });
   };
@@ -291,7 +293,7 @@ TEST(Loops, ReshardWhatStaysTheSameOnce) {
   program.inputs[0].sharding.dims[0] = kMesh.axis_atoms(0);
   program.inputs[1].sharding = Sharding::closed();
   program.inputs[1].sharding.dims[0] = kMesh.axis_atoms(0);
-  const Plan plan = compile(program, kMesh);
+  const Plan plan = compile(program, kMesh, kCpuTarget);
   const auto loop = std::ranges::find(plan.program.op_kinds, OpKind::loop);
   const auto gather = std::ranges::find(plan.program.op_kinds, OpKind::all_gather);
   EXPECT_LT(gather, loop);
@@ -299,7 +301,7 @@ TEST(Loops, ReshardWhatStaysTheSameOnce) {
 }
 
 TEST(Loops, KeepACarryInOnePlace) {
-  const Plan plan = compile(parsed(kRecurrence, "%6"), kMesh);
+  const Plan plan = compile(parsed(kRecurrence, "%6"), kMesh, kCpuTarget);
   using enum StepKind;
   EXPECT_EQ(steps(plan), (std::vector{begin, compute, loop, compute, repeat, compute}));
   ValueId carry = kNoId;
@@ -316,7 +318,7 @@ TEST(Loops, KeepACarryInOnePlace) {
 
 TEST(Loops, RefuseAPlanThatRunsThemOtherwise) {
   const auto refuses = [](std::string_view word, auto edit) {
-    Plan plan = compile(parsed(kRecurrence, "%6"), kMesh);
+    Plan plan = compile(parsed(kRecurrence, "%6"), kMesh, kCpuTarget);
     edit(plan);
     testing::expect_error(Errc::corrupt, {word}, [&] { verify(plan, kMesh); });
   };
@@ -344,7 +346,7 @@ TEST(Loops, ShareNoGatheredValues) {
       "%7");
   program.inputs[0].sharding = Sharding::closed();
   program.inputs[0].sharding.dims[1] = kMesh.axis_atoms(0);
-  const Plan plan = compile(program, kMesh, {.shared_bytes_min = 0});
+  const Plan plan = compile(program, kMesh, testing::cpu_target_with({.shared_bytes_min = 0}));
   const Loops loops(plan.program);
   int gathers = 0;
   for (OpId op = 0; op < plan.program.num_ops(); ++op) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/reference/interpret.hpp"
@@ -71,7 +72,7 @@ TEST(PadUneven, ReducesWhatIsInsideOnly) {
   const std::array<std::int64_t, 1> words_dim{1};
   words.program.add_output(words.build.reduce(ReduceKind::max, words.scores(), words_dim), "best",
                            Sharding::closed());
-  const Plan plan = compile(words.program, kMesh);
+  const Plan plan = compile(words.program, kMesh, kCpuTarget);
   EXPECT_EQ(count(plan.program, OpKind::all_gather), 0U);
   EXPECT_EQ(count(plan.program, OpKind::all_reduce), 1U);
   const std::vector<Elements> inputs{numbers(80), numbers(24)};
@@ -98,7 +99,7 @@ TEST(PadUneven, DividesIntegers) {
   const ValueId y = program.add_input(type, InputKind::data, "y", sharded);
   program.add_output(build.binary(OpKind::divide, x, y), "q", sharded);
   const std::vector<Elements> inputs{{9, 8, 7, 6, 5, 4}, {1, 2, 3, 3, 2, 1}};
-  EXPECT_EQ(run(compile(program, kMesh), inputs), interpret(program, inputs));
+  EXPECT_EQ(run(compile(program, kMesh, kCpuTarget), inputs), interpret(program, inputs));
 }
 
 TEST(PadUneven, DrawsTheNumbersOfTheWhole) {
@@ -108,7 +109,7 @@ TEST(PadUneven, DrawsTheNumbersOfTheWhole) {
   program.add_output(build.rng_bit_generator(state, {5, 3}), "bits",
                      by(kMesh, {{}, {"model"}}, {5, 3}));
   const std::vector<Elements> inputs{{1, 2, 3, 4}};
-  EXPECT_EQ(run(compile(program, kMesh), inputs), interpret(program, inputs));
+  EXPECT_EQ(run(compile(program, kMesh, kCpuTarget), inputs), interpret(program, inputs));
 }
 
 /// Dims that belong together are marked with 2 and with 3 parts, so they are padded to a multiple
@@ -129,7 +130,7 @@ TEST(PadUneven, SatisfiesAllMarks) {
   EXPECT_EQ(padded->shape(y), (Shape{9}));
   EXPECT_EQ(padded->shape(padded->outputs[0].value), (Shape{9}));
   const std::vector<Elements> inputs{numbers(7), numbers(7)};
-  const Plan plan = compile(program, mesh);
+  const Plan plan = compile(program, mesh, kCpuTarget);
   EXPECT_EQ(simulate(plan.program, mesh, plan.input_types, plan.output_types, inputs),
             interpret(program, inputs));
 }

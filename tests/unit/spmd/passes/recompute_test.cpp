@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
 #include "spmd/fusion/fuse.hpp"
+#include "spmd/passes/recompute.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/reference/interpret.hpp"
 #include "spmd/text/text.hpp"
+#include "tests/support/target.hpp"
 
 namespace weft::recompute_test {
 namespace {
@@ -20,7 +22,9 @@ Program parsed(const std::string& body) {
 /// Returns how many ops of the kind the program has after the pass; expects that it computes the
 /// same.
 std::ptrdiff_t count_after(const Program& program, OpKind kind, std::int64_t bytes_min = 0) {
-  const Program after = recompute_in_loops(program, bytes_min).value_or(program);
+  const Program after =
+      recompute_in_loops(program, testing::cpu_target_with({.recomputed_bytes_min = bytes_min}))
+          .value_or(program);
   std::vector<Elements> inputs(program.inputs.size(), Elements(64));
   for (std::size_t i = 0; i < 64; ++i) {
     inputs[0][i] = static_cast<double>(i % 7) - 3;
@@ -45,8 +49,9 @@ TEST(Recompute, AValueThatAnotherLoopReads) {
 
 TEST(Recompute, SavesTheMemoryOfAValue) {
   const Program program = parsed(kSquare);
-  const Plan stored = compile(program, kMesh, {.recomputed_bytes_min = 1 << 20});
-  const Plan again = compile(program, kMesh, {.recomputed_bytes_min = 0});
+  const Plan stored =
+      compile(program, kMesh, testing::cpu_target_with({.recomputed_bytes_min = 1 << 20}));
+  const Plan again = compile(program, kMesh, testing::cpu_target_with({.recomputed_bytes_min = 0}));
   const auto temporaries = [](const Plan& plan) {
     return std::ranges::count(plan.slots, Place::temp, &Slot::place);
   };

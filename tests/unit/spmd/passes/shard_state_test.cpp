@@ -5,6 +5,7 @@
 #include "spmd/plan/settle.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/support/mlp.hpp"
+#include "tests/support/target.hpp"
 
 namespace weft::shard_state_test {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 using testing::Mlp;
 
 const Mesh kData({4}, {"data"});
-const PlanOptions kShareAll{.shared_bytes_min = 0};
+const Target kShareAll = testing::cpu_target_with({.shared_bytes_min = 0});
 
 /// A perceptron for data parallelism with SGD with momentum.
 Mlp data_parallel() {
@@ -38,8 +39,8 @@ std::ptrdiff_t count(const Plan& plan, OpKind kind) {
 
 /// Returns the sharding of the first layer's momentum.
 std::string momentum_of(const Mlp& mlp, const Mesh& mesh = kData,
-                        const PlanOptions& options = kShareAll) {
-  return layout_of(compile(mlp.program(mesh), mesh, options), mesh, "fc1.weight.momentum");
+                        const Target& target = kShareAll) {
+  return layout_of(compile(mlp.program(mesh), mesh, target), mesh, "fc1.weight.momentum");
 }
 
 constexpr const char* kSharded = R"([{"data"}, {}])";

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/plan.hpp"
 #include "tests/support/expect_error.hpp"
@@ -29,7 +30,7 @@ struct Reductions {
     std::vector<TensorType> outputs;
     for (const ProgramInput& input : program.inputs) inputs.push_back(program.type(input.value));
     for (const auto& output : program.outputs) outputs.push_back(program.type(output.value));
-    return make_plan(program, kMesh, inputs, outputs);
+    return make_plan(program, kMesh, inputs, outputs, kCpuTarget);
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/text/text.hpp"
@@ -26,7 +27,7 @@ const PartitionSpec kReplicated{{}, {}};
 /// Returns lines such as "all_reduce data 4096 multiply": kind, axes, bytes, and the op or input
 /// that gives the value.
 Lines golden(const Program& program, const Mesh& mesh) {
-  const Plan plan = compile(program, mesh);
+  const Plan plan = compile(program, mesh, kCpuTarget);
   Lines lines;
   for (const CollectiveSummary& call : collectives(plan, mesh)) {
     lines.push_back(fmt::format("{} {} {} {}", to_string(call.kind), fmt::join(call.axes, "+"),
@@ -214,7 +215,7 @@ std::string reduced_after(const std::string& op, const std::string& dtype = "f32
   return %4 "z" [{{}}, {{}}]
 }})",
                                        dtype, op);
-  const auto found = collectives(compile(parse_program(text, kData4), kData4), kData4);
+  const auto found = collectives(compile(parse_program(text, kData4), kData4, kCpuTarget), kData4);
   return found.size() == 1 ? found[0].value : fmt::format("{} collectives", found.size());
 }
 
@@ -298,7 +299,7 @@ TEST(Compile, ClosedOutputsAreAsAskedForAndOpenOnesStayWhereTheyAre) {
   return %1 "open" [{?}, {?}], %1 "closed" [{"model"}, {}], %1 "partly" [{"data"?}, {}]
 })",
                                           mesh),
-                            mesh);
+                            mesh, kCpuTarget);
   const auto text = [&](std::size_t i) {
     return plan.program.outputs[i].sharding.to_string(mesh, 2);
   };
@@ -308,7 +309,7 @@ TEST(Compile, ClosedOutputsAreAsAskedForAndOpenOnesStayWhereTheyAre) {
 }
 
 TEST(Compile, AnUpdatedParamKeepsTheLayoutItWasGiven) {
-  const Plan plan = compile(mlp(64).program(kData4), kData4);
+  const Plan plan = compile(mlp(64).program(kData4), kData4, kCpuTarget);
   for (const ProgramOutput& output : plan.program.outputs) {
     if (output.updates < 0) continue;
     const auto& input = plan.program.inputs[static_cast<std::size_t>(output.updates)];
@@ -322,14 +323,14 @@ TEST(Compile, GivesTheSamePlanEveryTime) {
   both.fc1 = PartitionSpec{{"model"}, {"data"}};
   both.fc2 = PartitionSpec{{"data"}, {"model"}};
   const Program program = both.program(kData4Model2);
-  EXPECT_EQ(fingerprint(compile(program, kData4Model2).program),
-            fingerprint(compile(program, kData4Model2).program));
+  EXPECT_EQ(fingerprint(compile(program, kData4Model2, kCpuTarget).program),
+            fingerprint(compile(program, kData4Model2, kCpuTarget).program));
 }
 
 TEST(Compile, RefusesAProgramThatIsNotWellFormed) {
   Program program = mlp(64).program(kData4);
   program.outputs[0].value = program.num_values();
-  testing::expect_error(Errc::corrupt, {"output"}, [&] { compile(program, kData4); });
+  testing::expect_error(Errc::corrupt, {"output"}, [&] { compile(program, kData4, kCpuTarget); });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "spmd/text/text.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/random_program.hpp"
+#include "tests/support/target.hpp"
 
 namespace weft::plan_test {
 namespace {
@@ -21,7 +22,9 @@ using testing::Random;
 
 const Mesh kMesh({2}, {"data"});
 
-Plan plan_of(const std::string& text) { return compile(parse_program(text, kMesh), kMesh); }
+Plan plan_of(const std::string& text) {
+  return compile(parse_program(text, kMesh), kMesh, kCpuTarget);
+}
 
 std::size_t count(const Plan& plan, OpKind kind) {
   return static_cast<std::size_t>(std::ranges::count(plan.program.op_kinds, kind));
@@ -130,7 +133,7 @@ TEST(Plan, SummarizesItsCollectives) {
   return %2 "w" [{}, {}], %3 "sum" []
 })",
                                         mesh);
-  const auto found = collectives(compile(program, mesh), mesh);
+  const auto found = collectives(compile(program, mesh, kCpuTarget), mesh);
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].kind, OpKind::all_gather);
   EXPECT_EQ(found[0].axes, std::vector<std::string>{"model:0"});
@@ -208,13 +211,48 @@ TEST(Plan, ValuesThatLiveAtOnceAreDisjointInRandomPrograms) {
   std::uint64_t bound = 0;
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     Random random(seed);
-    const Plan plan = compile(testing::random_program(mesh, random), mesh);
+    const Plan plan = compile(testing::random_program(mesh, random), mesh, kCpuTarget);
     expect_disjoint(plan);
     ASSERT_FALSE(HasFailure()) << "seed " << seed << "\n" << to_text(plan.program, mesh);
     bytes += plan.temp_bytes;
     bound += plan.temp_bytes_bound;
   }
   EXPECT_LE(static_cast<double>(bytes), 1.05 * static_cast<double>(bound));
+}
+
+TEST(Plan, OfATargetWithoutLoopsHasAllValuesInTheChipsMemory) {
+  const Mesh mesh({2, 2}, {"a", "b"});
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Random random(seed);
+    const Program program = testing::random_program(mesh, random);
+    const Plan plan = compile(program, mesh, testing::kContraryTarget);
+    for (const PlanStep& step : plan.steps) EXPECT_NE(step.kind, StepKind::loop);
+    for (const Slot& slot : plan.slots) EXPECT_LE(slot.place, Place::output);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed << "\n" << to_text(plan.program, mesh);
+  }
+}
+
+/// A convolution's result is pooled: the CPU has the features last.
+TEST(Plan, OfATargetWithFeaturesFirstHasNoTransposes) {
+  Program program;
+  Builder b(program);
+  const ValueId x =
+      program.add_input({DType::f32, {2, 3, 8, 8}}, InputKind::data, "x", Sharding::closed());
+  const ValueId w =
+      program.add_input({DType::f32, {5, 3, 1, 1}}, InputKind::param, "w", Sharding::closed());
+  const ValueId y = b.convolution(x, w,
+                                  {.lhs = {0, 1, 2, 3},
+                                   .rhs = {1, 0, 2, 3},
+                                   .result = {0, 1, 2, 3},
+                                   .window = {WindowDim{}, WindowDim{}}});
+  const WindowDim two{.size = 2, .stride = 2};
+  const ValueId pooled = b.reduce_window(y, {ReduceKind::max, {{}, {}, two, two}});
+  program.add_output(b.reshape(pooled, {2, 80}), "y", Sharding::closed());
+  const auto transposes = [&](const Target& target) {
+    return std::ranges::count(compile(program, kMesh, target).program.op_kinds, OpKind::transpose);
+  };
+  EXPECT_GT(transposes(kCpuTarget), 0);
+  EXPECT_EQ(transposes(testing::kContraryTarget), 0);
 }
 
 const Mesh kGrid({2, 2}, {"data", "model"});
@@ -244,7 +282,8 @@ Plan two_gathers(AtomList first, AtomList between, AtomList second, AtomList end
   const TensorType part{DType::f32, {16, 4}};
   const TensorType whole{DType::f32, {32, 4}};
   const std::array outputs{whole, whole, part};
-  Plan plan = make_plan(program, kGrid, std::span(&part, 1), outputs, {.shared_bytes_min = 512});
+  Plan plan = make_plan(program, kGrid, std::span(&part, 1), outputs,
+                        testing::cpu_target_with({.shared_bytes_min = 512}));
   verify(plan, kGrid);
   return plan;
 }
@@ -288,7 +327,7 @@ TEST(PlanShared, LeavesSmallValuesAndOperandsOfCollectivesToEachChip) {
   const TensorType whole{DType::f32, {32, 4}};
   for (const std::int64_t least : {0, 65536}) {
     const Plan plan = make_plan(program, kGrid, std::span(&part, 1), std::span(&whole, 1),
-                                {.shared_bytes_min = least});
+                                testing::cpu_target_with({.shared_bytes_min = least}));
     verify(plan, kGrid);
     EXPECT_EQ(shared_values(plan).size(), 0U);
     EXPECT_EQ(plan.shared_bytes, 0U);
@@ -333,7 +372,8 @@ Plan in_place(OpKind kind, int dim, DType dtype = DType::f32, bool is_read_twice
     const ValueId other = kind == OpKind::all_gather ? read : moved;
     add_output(build.reduce(ReduceKind::add, other, std::array<std::int64_t, 1>{0}));
   }
-  Plan plan = make_plan(program, kGrid, std::span(&part, 1), results, {.shared_bytes_min = 0});
+  Plan plan = make_plan(program, kGrid, std::span(&part, 1), results,
+                        testing::cpu_target_with({.shared_bytes_min = 0}));
   verify(plan, kGrid);
   return plan;
 }

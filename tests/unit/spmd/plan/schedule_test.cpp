@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/builder.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/transport/format/sample_plan.hpp"
@@ -35,7 +36,7 @@ class Schedule : public ::testing::Test {
     for (const ProgramOutput& output : program_.outputs) {
       outputs.push_back(program_.type(output.value));
     }
-    Plan plan = make_plan(program_, kMesh, inputs, outputs);
+    Plan plan = make_plan(program_, kMesh, inputs, outputs, kCpuTarget);
     verify(plan, kMesh);
     return plan;
   }

@@ -13,6 +13,7 @@
 #include "tests/support/custom_ops.hpp"
 #include "tests/support/op_examples.hpp"
 #include "tests/support/scheduled.hpp"
+#include "tests/support/target.hpp"
 
 namespace weft::step_cost_test {
 namespace {
@@ -42,7 +43,8 @@ class StepCosts : public ::testing::Test {
       program_.add_output(value, "y" + std::to_string(value), Sharding::closed());
       types.push_back(program_.type(value));
     }
-    plan_ = make_plan(program_, kGrid, inputs, types, {.shared_bytes_min = 512});
+    plan_ = make_plan(program_, kGrid, inputs, types,
+                      testing::cpu_target_with({.shared_bytes_min = 512}));
     verify(plan_, kGrid);
     return step_costs(plan_, kGrid);
   }

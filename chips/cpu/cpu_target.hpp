@@ -1,0 +1,22 @@
+#pragma once
+/// The CPU as a target of the compiler: a chip is a core that moves about 20 GB/s (estimated; a
+/// function takes 0.2 to 0.5 ns, decision 0046).
+
+#include "spmd/target/target.hpp"
+
+namespace weft {
+
+inline constexpr Target kCpuTarget{
+    .name = "cpu",
+    .tile_elements = 256,  // 1 KiB of f32, so that some twenty tiles lie in a core's nearest cache
+    .compiled_dtypes = {DType::f32, DType::bf16, DType::i32, DType::u32, DType::pred},
+    .element_costs =
+        {.simple = 0.6, .division = 2, .function = 6, .long_function = -1, .half_result = 2},
+    .recomputed_bytes_min = 65536,
+    .features_last = true,
+    .shared_bytes_min = 65536,
+    .has_host_address = true,
+    .keeps_memory = true,
+};
+
+}  // namespace weft
