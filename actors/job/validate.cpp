@@ -13,6 +13,7 @@
 #include <weft/mesh.hpp>
 
 #include "actors/job/validate_run.hpp"
+#include "chips/registry/registry.hpp"
 #include "data/files/plain_file.hpp"
 #include "data/remote/storages.hpp"
 #include "transport/memory/open_files.hpp"
@@ -344,6 +345,7 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
   spec.checkpoint.path = checkpoint_place(spec.checkpoint.path, "run.checkpoint.path");
   spec.resume = resume_from(options.run.resume);
   spec.resume_partial = options.run.resume_partial;
+  check_kept_state(options.run, *chip_kind(spec.device.kind).target);
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
   spec.hang_warning_s = options.run.failure.hang_warning_s;

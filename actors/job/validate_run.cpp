@@ -117,4 +117,22 @@ void check_run(const RunConfig& run, bool has_mesh) {
   }
 }
 
+void check_kept_state(const RunConfig& run, const Target& target) {
+  if (target.keeps_memory) return;
+  if (run.failure.max_failures != 0 && run.failure.state_versions == 2) {
+    fail(
+        Errc::invalid_argument,
+        "run.failure.max_failures = {} with run.failure.state_versions = 2: the memory of {} chips "
+        "doesn't stay when their process ends; set state_versions to 1, so that the job continues "
+        "from its last checkpoint, or max_failures to 0",
+        run.failure.max_failures, target.name);
+  }
+  if (run.keep_for_rescue_s > 0) {
+    fail(Errc::invalid_argument,
+         "run.keep_for_rescue_s = {}: the memory of {} chips doesn't stay when their process ends; "
+         "set it to 0, and save checkpoints (run.checkpoint)",
+         run.keep_for_rescue_s, target.name);
+  }
+}
+
 }  // namespace weft

@@ -7,6 +7,8 @@
 
 #include <limits>
 
+#include "actors/job/validate_run.hpp"
+#include "chips/cpu/cpu_target.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace weft::validate_test {
@@ -264,6 +266,28 @@ TEST(Validate, TakesTheFailureConfigOver) {
   EXPECT_EQ(spec.recovery.max_failures, -1);
   EXPECT_EQ(spec.recovery.restart, Restart::group);
   EXPECT_EQ(spec.recovery.backoff_ms, 500U);
+}
+
+Target without_kept_memory() {
+  Target target = kCpuTarget;
+  target.name = "forgetful";
+  target.keeps_memory = false;
+  return target;
+}
+
+TEST(Validate, RefusesToKeepStateInMemoryThatDoesNotStay) {
+  const Target forgetful = without_kept_memory();
+  RunConfig run{.failure = {.max_failures = 3}};
+  check_kept_state(run, kCpuTarget);
+  expect_error(Errc::invalid_argument,
+               {"run.failure.max_failures = 3", "forgetful", "state_versions to 1"},
+               [&] { check_kept_state(run, forgetful); });
+  run.failure.state_versions = 1;
+  check_kept_state(run, forgetful);
+  run.keep_for_rescue_s = 60;
+  check_kept_state(run, kCpuTarget);
+  expect_error(Errc::invalid_argument, {"run.keep_for_rescue_s = 60", "forgetful", "set it to 0"},
+               [&] { check_kept_state(run, forgetful); });
 }
 
 }  // namespace
