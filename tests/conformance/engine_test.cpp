@@ -1,5 +1,6 @@
 // Each engine has to do everything that a kind of chip has to do (chips/engine/engine.hpp). The
-// engines are the CPU's, and the reference interpreter as a chip.
+// engines are the CPU's, and the reference interpreter as two kinds of chip. The target of one of
+// these contradicts the CPU's.
 
 #include <gtest/gtest.h>
 
@@ -8,10 +9,12 @@
 
 #include <weft/chip.hpp>
 
+#include "chips/cpu/cpu_target.hpp"
 #include "chips/engine/state_hash.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/custom_function.hpp"
 #include "spmd/program/element.hpp"
+#include "spmd/text/text.hpp"
 #include "tests/property/seeds.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/random_program.hpp"
@@ -30,7 +33,7 @@ using testing::Random;
 struct EngineKind {
   const char* name;
   MakeEngine make;
-  bool has_host_address;
+  const Target* target;
 };
 
 const Mesh kPair({2}, {"data"});
@@ -40,6 +43,15 @@ class EngineConformance : public ::testing::TestWithParam<EngineKind> {
   EngineMesh chips_of(const Mesh& mesh, EngineMeshOptions options = {}) const {
     options.make = GetParam().make;
     return EngineMesh(mesh, options);
+  }
+  static const Target& target() { return *GetParam().target; }
+  /// Nothing in a random program is large: shares and computes again all of it, or none.
+  static Target target_with_thresholds(Random& random) {
+    Target chosen = target();
+    for (std::int64_t* least : {&chosen.shared_bytes_min, &chosen.recomputed_bytes_min}) {
+      if (random.one_in(2) && *least != Target::kNever) *least = 0;
+    }
+    return chosen;
   }
 
   static std::vector<float> floats(EngineMesh& chips, int chip, std::uint64_t offset,
@@ -100,9 +112,7 @@ TEST_P(EngineConformance, ComputesWhatTheInterpreterDoes) {
       return std::ranges::all_of(elements, [](double x) { return std::abs(x) < 0x1p20; });
     });
     if (!is_exact) continue;
-    const Plan plan = compile(program, mesh,
-                              {.shared_bytes_min = random.one_in(2) ? 0 : 65536,
-                               .recomputed_bytes_min = random.one_in(2) ? 0 : 65536});
+    const Plan plan = compile(program, mesh, target_with_thresholds(random));
     EngineMesh chips = chips_of(mesh);
     const MeshPlan loaded = chips.load(plan);
     for (const auto schedule :
@@ -121,7 +131,7 @@ TEST_P(EngineConformance, GivesBackWhatWasUploadedInEveryDtype) {
     Builder b(program);
     const ValueId x = program.add_input({dtype, {3}}, InputKind::data, "x", Sharding::closed());
     program.add_output(b.reverse(x, std::array<std::int64_t, 1>{0}), "y", Sharding::closed());
-    const Plan plan = compile(program, one);
+    const Plan plan = compile(program, one, target());
     EngineMesh chips = chips_of(one);
     const std::vector<Elements> inputs{{0, 1, 1}};
     EXPECT_EQ(
@@ -138,7 +148,7 @@ TEST_P(EngineConformance, TheHostsAddressIsThatOfTheChipsMemory) {
     chips.engine(chip).reserve(at, 64);
     write(chips, chip, at, {1, 2, 3});
     auto* seen = reinterpret_cast<float*>(chips.engine(chip).host_address(at));
-    EXPECT_EQ(seen != nullptr, GetParam().has_host_address);
+    EXPECT_EQ(seen != nullptr, target().has_host_address);
     if (seen == nullptr) continue;
     EXPECT_EQ(seen[1], 2);
     seen[1] = 20;
@@ -193,7 +203,7 @@ TEST_P(EngineConformance, CopiesWhatAnotherChipHas) {
 
 TEST_P(EngineConformance, GoesOnFromStepToStep) {
   EngineMesh chips = chips_of(kPair);
-  MeshPlan plan = chips.load(compile(training_step(), kPair));
+  MeshPlan plan = chips.load(compile(training_step(), kPair, target()));
   for (int chip = 0; chip < 2; ++chip) {
     write(chips, chip, plan.buffers.inputs[0], {chip == 0 ? 2.0F : 5.0F});
     write(chips, chip, plan.buffers.inputs[1], {10});
@@ -221,7 +231,7 @@ TEST_P(EngineConformance, GoesOnFromStepToStep) {
 
 TEST_P(EngineConformance, WritesNoUpdateBeforeAllHaveCommitted) {
   EngineMesh chips = chips_of(kPair);
-  const MeshPlan plan = chips.load(compile(training_step(), kPair));
+  const MeshPlan plan = chips.load(compile(training_step(), kPair, target()));
   for (int chip = 0; chip < 2; ++chip) {
     for (const std::uint64_t output : plan.buffers.outputs) write(chips, chip, output, {-7});
   }
@@ -235,8 +245,8 @@ TEST_P(EngineConformance, WritesNoUpdateBeforeAllHaveCommitted) {
 
 TEST_P(EngineConformance, WaitsForCommitsWhereTheRunAsksForIt) {
   EngineMesh chips = chips_of(kPair);
-  const Plan copies =
-      compile(of_four([](Builder& b, ValueId x) { return b.binary(OpKind::add, x, x); }), kPair);
+  const Plan copies = compile(
+      of_four([](Builder& b, ValueId x) { return b.binary(OpKind::add, x, x); }), kPair, target());
   const MeshPlan plan = chips.load(copies);
   chips.engine(0).start(plan.chips[0], 1, plan.buffers, {.step = 1, .is_awaited = true});
   EXPECT_FALSE(chips.engine(0).poll());
@@ -247,7 +257,7 @@ TEST_P(EngineConformance, WaitsForCommitsWhereTheRunAsksForIt) {
 
 TEST_P(EngineConformance, EndsWithTheReasonWhenTheJobIsAborted) {
   EngineMesh chips = chips_of(kPair);
-  const MeshPlan plan = chips.load(compile(training_step(), kPair));
+  const MeshPlan plan = chips.load(compile(training_step(), kPair, target()));
   chips.engine(0).start(plan.chips[0], 12, plan.buffers);
   EXPECT_FALSE(chips.engine(0).poll());
   chips.memory().abort("worker 1 is gone");
@@ -257,15 +267,15 @@ TEST_P(EngineConformance, EndsWithTheReasonWhenTheJobIsAborted) {
 
 TEST_P(EngineConformance, NamesTheMissingChipWhenTheTimeIsOver) {
   EngineMesh chips = chips_of(kPair, {.timeout = std::chrono::milliseconds(20)});
-  const MeshPlan plan = chips.load(compile(training_step(), kPair));
+  const MeshPlan plan = chips.load(compile(training_step(), kPair, target()));
   expect_error(Errc::timeout, {"for chip 1", "train.cpp:41", "step 12"},
                [&] { chips.engine(0).run(plan.chips[0], 12, plan.buffers); });
 }
 
 TEST_P(EngineConformance, NamesTheChipWhoseCommitIsMissingWhenTheTimeIsOver) {
   EngineMesh chips = chips_of(kPair, {.timeout = std::chrono::milliseconds(20)});
-  const Plan copies =
-      compile(of_four([](Builder& b, ValueId x) { return b.binary(OpKind::add, x, x); }), kPair);
+  const Plan copies = compile(
+      of_four([](Builder& b, ValueId x) { return b.binary(OpKind::add, x, x); }), kPair, target());
   const MeshPlan plan = chips.load(copies);
   expect_error(Errc::timeout, {"for chip 1", "step 6"}, [&] {
     chips.engine(0).run(plan.chips[0], 5, plan.buffers, {.step = 5, .is_awaited = true});
@@ -273,7 +283,7 @@ TEST_P(EngineConformance, NamesTheChipWhoseCommitIsMissingWhenTheTimeIsOver) {
 }
 
 TEST_P(EngineConformance, RefusesAPlanOfAnotherMeshAndWrongBuffers) {
-  const Plan plan = compile(training_step(), kPair);
+  const Plan plan = compile(training_step(), kPair, target());
   EngineMesh others = chips_of(Mesh({2}, {"model"}));
   expect_error(Errc::mesh_mismatch, {"data", "model"}, [&] { others.load(plan); });
   EngineMesh chips = chips_of(kPair);
@@ -293,14 +303,14 @@ TEST_P(EngineConformance, RefusesTemporariesThatDoNotFit) {
   const ValueId large = b.constant(1, {DType::f32, {elements}});
   program.add_output(b.reduce(ReduceKind::add, large, std::array<std::int64_t, 1>{0}), "y",
                      Sharding::closed());
-  const Plan plan = compile(program, one);
+  const Plan plan = compile(program, one, target());
   expect_error(Errc::no_space, {std::to_string(plan.temp_bytes)}, [&] { chips.load(plan); });
 }
 
 TEST_P(EngineConformance, FindsTheFirstOpThatGivesANan) {
   const Mesh one({1}, {"data"});
-  const Plan plan =
-      compile(of_four([](Builder& b, ValueId x) { return b.unary(OpKind::log, x); }), one);
+  const Plan plan = compile(of_four([](Builder& b, ValueId x) { return b.unary(OpKind::log, x); }),
+                            one, target());
   EngineMesh chips = chips_of(one);
   MeshPlan loaded = chips.load(plan);
   write(chips, 0, loaded.buffers.inputs[0], {1, 1, -1, 1});
@@ -323,7 +333,7 @@ TEST_P(EngineConformance, FindsNoNanInAHealthyFill) {
   const ValueId fill = b.broadcast_in_dim(scale, type.shape, {});
   program.add_output(b.binary(OpKind::multiply, x, fill), "y", Sharding::closed());
   EngineMesh chips = chips_of(one);
-  MeshPlan loaded = chips.load(compile(program, one));
+  MeshPlan loaded = chips.load(compile(program, one, target()));
   write(chips, 0, loaded.buffers.inputs[0], std::vector<float>(100'000, 2));
   chips.engine(0).run(chips.engine(0).load(loaded.plan, true), 1, loaded.buffers);
 }
@@ -342,7 +352,7 @@ TEST_P(EngineConformance, RunsTheKernelOfACustomCallAndSaysWhatItThrows) {
   const Plan plan = compile(of_four([&](Builder& b, ValueId x) {
                               return b.custom_call(target, std::array{x}, b.type(x));
                             }),
-                            one);
+                            one, target());
   EngineMesh chips = chips_of(one);
   const MeshPlan loaded = chips.load(plan);
   write(chips, 0, loaded.buffers.inputs[0], {1, 2, 3, 4});
@@ -394,7 +404,7 @@ TEST_P(EngineConformance, CodeOfTheLoopsOwnHasTheChipsMemory) {
 
 TEST_P(EngineConformance, HashesTheStateThatItHolds) {
   EngineMesh chips = chips_of(kPair);
-  const MeshPlan plan = chips.load(compile(training_step(), kPair));
+  const MeshPlan plan = chips.load(compile(training_step(), kPair, target()));
   const std::uint64_t at = plan.buffers.inputs[1];
   const auto hashes = [&](float first, float second) {
     write(chips, 0, at, {first});
@@ -413,10 +423,29 @@ TEST_P(EngineConformance, HashesTheStateThatItHolds) {
   EXPECT_NE(different[0], different[1]);
 }
 
+/// As an engine of another kind would: it has no loops, and no memory that chips share.
+TEST(ContraryEngine, RefusesAPlanForTheCpu) {
+  EngineMesh chips(kPair, {.make = testing::make_contrary_engine});
+  expect_error(Errc::invalid_argument, {"contrary", "loop"},
+               [&] { chips.load(compile(training_step(), kPair, kCpuTarget)); });
+  Target shares = testing::kContraryTarget;
+  shares.shared_bytes_min = 0;
+  const Program program = parse_program(R"(program(%0: f32[32,32] param "w" [{"data"}, {}]) {
+  %1 = sharding_constraint %0 {sharding = [{}, {}]} : f32[32,32]
+  %2 = reverse %1 {dims = [0]} : f32[32,32]
+  return %2 "y" [{}, {}]
+})",
+                                        kPair);
+  expect_error(Errc::invalid_argument, {"contrary", "shared"},
+               [&] { chips.load(compile(program, kPair, shares)); });
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, EngineConformance,
-                         ::testing::Values(EngineKind{"cpu", testing::make_cpu_engine, true},
+                         ::testing::Values(EngineKind{"cpu", testing::make_cpu_engine, &kCpuTarget},
                                            EngineKind{"reference", testing::make_reference_engine,
-                                                      false}),
+                                                      &testing::kReferenceTarget},
+                                           EngineKind{"contrary", testing::make_contrary_engine,
+                                                      &testing::kContraryTarget}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

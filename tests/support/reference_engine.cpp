@@ -11,9 +11,9 @@
 #include "chips/engine/plan_calls.hpp"
 #include "chips/engine/state_hash.hpp"
 #include "spmd/control/loops.hpp"
+#include "spmd/fusion/spread.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/plan/shared.hpp"
-#include "spmd/fusion/spread.hpp"
 #include "spmd/program/element.hpp"
 #include "transport/collectives/communicator.hpp"
 #include "transport/reduce/reduce.hpp"
@@ -77,8 +77,9 @@ class ReferenceCollectives final : public ChipCollectives {
 
 class ReferenceEngine final : public Engine {
  public:
-  explicit ReferenceEngine(EngineSetup setup)
-      : memory_(setup.memory),
+  ReferenceEngine(EngineSetup setup, const Target& target)
+      : target_(target),
+        memory_(setup.memory),
         mesh_(setup.mesh),
         position_(setup.position),
         local_index_(setup.local_index),
@@ -118,6 +119,7 @@ class ReferenceEngine final : public Engine {
            Mesh(plan.mesh_shape, plan.axis_names).to_string(), mesh_.to_string());
     }
     verify(plan, mesh_);
+    require_own_plan(plan);
     const std::size_t room = memory_.buffers_offset() - kArenaTempOffset;
     if (plan.temp_bytes + plan.shared_bytes > room) {
       fail(Errc::no_space, "the plan has {} bytes of temporaries, there is room for {}",
@@ -202,6 +204,19 @@ class ReferenceEngine final : public Engine {
   }
 
   const Program& program() const { return plan_->plan.program; }
+
+  void require_own_plan(const Plan& plan) const {
+    const auto loop = std::ranges::find(plan.steps, StepKind::loop, &PlanStep::kind);
+    if (target_.tile_elements == 0 && loop != plan.steps.end()) {
+      fail(Errc::invalid_argument, "step {} is a loop, but chips of kind {} have none",
+           loop - plan.steps.begin(), target_.name);
+    }
+    if (target_.shared_bytes_min == Target::kNever && plan.shared_bytes > 0) {
+      fail(Errc::invalid_argument,
+           "the plan has {} bytes of shared values, but chips of kind {} share no memory",
+           plan.shared_bytes, target_.name);
+    }
+  }
 
   /// A fill that only loops make is computed when it is first read.
   const Elements& value(ValueId value) {
@@ -408,6 +423,7 @@ class ReferenceEngine final : public Engine {
     throw;
   }
 
+  const Target& target_;
   JobMemory& memory_;
   const Mesh mesh_;
   const int position_;
@@ -435,7 +451,10 @@ class ReferenceEngine final : public Engine {
 }  // namespace
 
 std::unique_ptr<Engine> make_reference_engine(EngineSetup setup) {
-  return std::make_unique<ReferenceEngine>(std::move(setup));
+  return std::make_unique<ReferenceEngine>(std::move(setup), kReferenceTarget);
+}
+std::unique_ptr<Engine> make_contrary_engine(EngineSetup setup) {
+  return std::make_unique<ReferenceEngine>(std::move(setup), kContraryTarget);
 }
 
 }  // namespace weft::testing
