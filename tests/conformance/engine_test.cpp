@@ -347,10 +347,10 @@ void doubled_or_refused(const CustomCall& call) {
 
 TEST_P(EngineConformance, RunsTheKernelOfACustomCallAndSaysWhatItThrows) {
   const Mesh one({1}, {"data"});
-  const CustomTarget target{"conformance_doubled", "a -> a"};
-  register_custom_function({.target = target, .kernel = doubled_or_refused});
+  const CustomTarget doubled{"conformance_doubled", "a -> a"};
+  register_custom_function({.target = doubled, .kernel = doubled_or_refused});
   const Plan plan = compile(of_four([&](Builder& b, ValueId x) {
-                              return b.custom_call(target, std::array{x}, b.type(x));
+                              return b.custom_call(doubled, std::array{x}, b.type(x));
                             }),
                             one, target());
   EngineMesh chips = chips_of(one);

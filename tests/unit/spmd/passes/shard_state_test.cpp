@@ -59,7 +59,8 @@ TEST(ShardState, OfAnOptimizerWhoseGradientsAreAdded) {
 TEST(ShardState, IsNotMarkedNorSmallNorOnChipsAlready) {
   Mlp mlp = data_parallel();
   EXPECT_EQ(momentum_of(mlp), kSharded);
-  EXPECT_EQ(momentum_of(mlp, kData, {.shared_bytes_min = 8 * 8 * 4 + 1}), kWhole);
+  EXPECT_EQ(momentum_of(mlp, kData, testing::cpu_target_with({.shared_bytes_min = 8 * 8 * 4 + 1})),
+            kWhole);
   mlp.fc1_momentum = PartitionSpec{{}, {}};
   EXPECT_EQ(momentum_of(mlp), kWhole);
   mlp.fc1_momentum = PartitionSpec{{}, {"data"}};
