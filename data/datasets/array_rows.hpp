@@ -9,7 +9,7 @@
 #include <weft/dataset.hpp>
 
 #include "data/datasets/elements.hpp"
-#include "data/datasets/input_file.hpp"
+#include "data/remote/input_file.hpp"
 
 namespace weft {
 

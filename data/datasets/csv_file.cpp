@@ -11,7 +11,7 @@
 #include <weft/error.hpp>
 
 #include "data/datasets/elements.hpp"
-#include "data/datasets/input_file.hpp"
+#include "data/remote/input_file.hpp"
 #include "data/datasets/number_text.hpp"
 #include "data/datasets/text_lines.hpp"
 #include "data/formats/csv.hpp"

@@ -6,7 +6,7 @@
 #include <weft/error.hpp>
 
 #include "data/datasets/packed_rows.hpp"
-#include "data/datasets/scan_progress.hpp"
+#include "data/remote/scan_progress.hpp"
 #include "data/items/fields.hpp"
 #include "data/items/item_reading.hpp"
 #include "data/items/permutation.hpp"

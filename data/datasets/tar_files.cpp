@@ -10,8 +10,8 @@
 
 #include <weft/error.hpp>
 
-#include "data/datasets/input_file.hpp"
-#include "data/datasets/scan_progress.hpp"
+#include "data/remote/input_file.hpp"
+#include "data/remote/scan_progress.hpp"
 #include "data/datasets/tar_sample.hpp"
 #include "data/files/part_files.hpp"
 #include "data/formats/tar.hpp"

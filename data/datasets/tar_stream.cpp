@@ -9,7 +9,7 @@
 
 #include <weft/error.hpp>
 
-#include "data/datasets/input_file.hpp"
+#include "data/remote/input_file.hpp"
 #include "data/datasets/tar_sample.hpp"
 #include "data/remote/object_cache.hpp"
 

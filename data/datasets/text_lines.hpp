@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/datasets/input_file.hpp"
+#include "data/remote/input_file.hpp"
 
 namespace weft {
 

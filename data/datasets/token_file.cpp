@@ -6,7 +6,7 @@
 #include <weft/data_files.hpp>
 #include <weft/error.hpp>
 
-#include "data/datasets/input_file.hpp"
+#include "data/remote/input_file.hpp"
 #include "data/items/fields.hpp"
 
 namespace weft {

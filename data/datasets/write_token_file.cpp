@@ -5,7 +5,7 @@
 #include <weft/text_files.hpp>
 
 #include "data/datasets/json_record.hpp"
-#include "data/datasets/scan_progress.hpp"
+#include "data/remote/scan_progress.hpp"
 #include "data/datasets/text_lines.hpp"
 #include "data/remote/output_file.hpp"
 

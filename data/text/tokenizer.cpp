@@ -9,7 +9,7 @@
 
 #include <weft/error.hpp>
 
-#include "data/datasets/input_file.hpp"
+#include "data/remote/input_file.hpp"
 #include "data/formats/strict_json.hpp"
 #include "data/remote/storages.hpp"
 #include "data/text/added_tokens.hpp"

@@ -12,7 +12,7 @@
 
 #include <weft/error.hpp>
 
-#include "data/datasets/input_file.hpp"
+#include "data/remote/input_file.hpp"
 #include "data/files/utf8.hpp"
 #include "data/formats/npy.hpp"
 #include "data/formats/npz.hpp"

@@ -11,7 +11,7 @@
 #include "tests/support/checkpoint_world.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
-#include "tools/weft/show_tensors.hpp"
+#include "tools/weft/inspect/show_tensors.hpp"
 #include "transport/format/saved_notes.hpp"
 #include "transport/storage/state_file.hpp"
 

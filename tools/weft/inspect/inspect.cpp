@@ -18,7 +18,7 @@
 #include "tools/weft/inspect/top.hpp"
 #include "tools/weft/inspect/views.hpp"
 #include "tools/weft/inspect/why.hpp"
-#include "tools/weft/show_tensors.hpp"
+#include "tools/weft/inspect/show_tensors.hpp"
 
 namespace weft {
 namespace {

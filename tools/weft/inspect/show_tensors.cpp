@@ -1,4 +1,4 @@
-#include "tools/weft/show_tensors.hpp"
+#include "tools/weft/inspect/show_tensors.hpp"
 
 #include <filesystem>
 #include <vector>

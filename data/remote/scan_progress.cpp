@@ -1,4 +1,4 @@
-#include "data/datasets/scan_progress.hpp"
+#include "data/remote/scan_progress.hpp"
 
 #include <array>
 #include <chrono>

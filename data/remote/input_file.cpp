@@ -1,4 +1,4 @@
-#include "data/datasets/input_file.hpp"
+#include "data/remote/input_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "data/datasets/scan_progress.hpp"
+#include "data/remote/scan_progress.hpp"
 #include "data/files/plain_file.hpp"
 #include "data/remote/object_cache.hpp"
 
