@@ -2,7 +2,6 @@
 #include <string_view>
 
 #include <weft/functional.hpp>
-#include <weft/norm_layers.hpp>
 
 #include "spmd/tensor/call.hpp"
 

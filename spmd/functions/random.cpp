@@ -6,15 +6,6 @@
 #include "spmd/tensor/call.hpp"
 
 namespace weft {
-namespace {
-
-thread_local std::uint64_t thread_seed = 0;
-
-}  // namespace
-
-void manual_seed(std::uint64_t seed) { thread_seed = seed; }
-std::uint64_t initial_seed() { return thread_seed; }
-
 Tensor rand(const Shape& shape, std::source_location loc) {
   Call call("rand", loc);
   // The upper 24 bits are used because a float holds no more.

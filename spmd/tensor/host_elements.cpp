@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include <weft/losses.hpp>
+#include <weft/element.hpp>
 #include <weft/tensor.hpp>
 
 #include "spmd/program/element.hpp"

@@ -1,3 +1,5 @@
+#include <weft/seed.hpp>
+
 #include "spmd/tensor/trace.hpp"
 
 namespace weft {

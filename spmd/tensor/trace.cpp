@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <weft/error.hpp>
-#include <weft/ops.hpp>
 
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/tensor/loop_threads.hpp"
