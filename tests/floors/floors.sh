@@ -1,114 +1,120 @@
 #!/usr/bin/env bash
 # floors.sh ROOT: checks the source tree ROOT against the table of floors and rooms and the limits of
-# style: what each folder includes, cycles of public headers, which folders may use CAF, oneDNN and the
-# CPU's engine, how many headers a room has, how long files and lines are.
-# Prints "FILE:LINE: what is wrong" and fails, or prints nothing.
+# style: what the compiler reads for each file, circles of public headers, where CAF, oneDNN and the CPU's
+# engine may stand, how many headers a room has, how long files and lines are. It needs no build.
+# It prints "FILE:LINE: what is wrong" and fails, or prints nothing.
 set -euo pipefail
-
 cd "$1"
 
 readonly standard='<[a-z_0-9]+>'
-# These headers belong to POSIX, Linux and the compiler.
+# POSIX, Linux and the compiler have these.
 readonly posix='<((arpa|linux|net|netinet|sys)/[a-z_0-9]+|cpuid|cxxabi|dirent|dlfcn|elf|emmintrin|execinfo|fcntl|immintrin|link|netdb|poll|pthread|pwd|sched|signal|spawn|stdlib|termios|time|unistd)\.h>'
 readonly threads='<(thread|mutex|shared_mutex|condition_variable|semaphore|latch|barrier|future)>'
 readonly world='<(chrono|ctime|filesystem|fstream|iostream|random)>'
 
 found=0
-# say WHAT: reports every line of stdin, which is a place ("FILE:LINE:..."), as a fault.
-say() {
-  local place
-  while IFS= read -r place; do
-    printf '%s: %s\n' "$(cut -d: -f1,2 <<<"$place")" "$1"
-    found=1
-  done
-}
-
-folders=()
-product=()  # all but the tests
-for folder in include schema spmd data transport chips inspect actors tools examples bench tests; do
-  [[ -e $folder ]] || continue
-  folders+=("$folder")
-  if [[ $folder != tests ]]; then product+=("$folder"); fi
-done
-
+# say WHAT: every line of stdin is a place ("FILE:LINE:..."), and there should be none.
+say() { awk -F: -v what="$1" 'NF {print $1 ":" $2 ": " what; n = 1} END {exit n}' || found=1; }
+readonly floors=(spmd data transport chips inspect actors tools)
+readonly product=(include schema "${floors[@]}" examples bench)
 matching() { grep -P -- "$1" || true; }
 but() { grep -vP -- "$1" || true; }
-sources() { find "$@" \( -name '*.cpp' -o -name '*.hpp' -o -name '*.fbs' \) | sort; }
+# A file that git doesn't track, such as one of an install prefix, is not part of the tree.
+files=$(if [[ -e .git ]]; then git ls-files; else find . -type f | cut -c3-; fi | xargs ls -d 2>/dev/null)
+sources() { matching "^($(IFS='|' && echo "$*"))/.*\.(cpp|hpp|fbs)$" <<<"$files"; }
 # "FILE:LINE:<header>" or "FILE:LINE:"header"".
-includes() {
-  sources "$@" | xargs -r grep -HnoP '^\s*#\s*include\s*\K[<"].*[>"]' /dev/null || true
-}
+includes() { sources "$@" | xargs -r grep -HnoP '^\s*#\s*include\s*\K[<"].*[>"]' /dev/null || true; }
 
-# floor FOLDER ALLOWED...: requires that every include of the folder matches one of the patterns.
+# floor FOLDER ALLOWED...: every include of the folder is of the standard, or of weft, whose order is
+# that of the rooms below, or matches one of the patterns.
 floor() {
-  [[ -d $1 ]] || return 0
   local folder=$1 allowed
   shift
-  allowed=$(IFS='|'; echo "$*")
+  allowed=$(IFS='|' && echo "$standard|<weft/.*>|$*")
   say "not to be included on the floor $folder/" < <(includes "$folder" | but ":($allowed)\$")
 }
-
-# The public headers that need no job, and those of jobs.
-readonly tensor_api='<weft/(along_dim|atom|attention|batch|compile|compile_impl|containers|control_flow|conv_layers|convolution|creation|custom_call|custom_op|data_files|data_transforms|dataset|debug|dlpack|dropout_layers|element|error|functional|gradients|host_number|hybrid_mesh|image_files|image_transforms|init|interpolate|item_random|large_scale_optimizers|local_data|lora|losses|mesh|mesh_scope|metrics|module|multi_head_attention|nn|norm_layers|ops|optim|optimizers|packing|parameter_average|partition_spec|plateau_schedule|presets|print|products|random|recurrent|reductions|sampler|schedule|shapes|shard_map|storage|stream|tar_files|tensor|tensor_tree|text_files|tokenizer|transformer|transforms|type)\.hpp>'
-readonly job_api='<weft/(backend_config|callback|checkpoint_config|checkpoint_manager|chip|choice|config|device|device_loader|failure_config|host_values|job|log|loop|result|scaling_config|spdlog_sink|state|tls|train_context|trainer|validation_config|weft)\.hpp>'
-
-floor include "$standard" '<(fmt|nlohmann|spdlog)/.*>' "$tensor_api" "$job_api"
-floor spmd "$standard" '<fmt/.*>' "$tensor_api" '"spmd/.*"'
-floor data "$standard" "$posix" '<(fmt|nlohmann)/.*>' \
-  '<(archive|archive_entry|jerror|jpeglib|png|xxhash|zlib)\.h>' \
-  '<(curl|libexif|unicode|webp)/[a-z0-9-]+\.h>' "$tensor_api" '"(spmd|data)/.*"'
-floor transport "$standard" "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann)/.*>' \
-  '<xxhash\.h>' '<weft_schema/.*>' "$tensor_api" '"(spmd|data|transport)/.*"'
-floor chips "$standard" "$posix" '<(fmt|nlohmann|oneapi|xbyak)/.*>' \
-  "$tensor_api" '<weft/(chip|device)\.hpp>' '"(spmd|data|transport|chips)/.*"'
-floor inspect "$standard" "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl|xxhash)\.h>' \
-  "$tensor_api" '"(spmd|data|transport|inspect)/.*"'
-floor actors "$standard" "$posix" '<(fmt|spdlog|nlohmann|caf|openssl)/.*>' \
-  "$tensor_api" "$job_api" '"(spmd|data|transport|chips|inspect|actors)/.*"'
-floor examples "$standard" "$posix" '<(fmt|spdlog|nlohmann|CLI)/.*>' '<(httplib|xxhash)\.h>' \
-  "$tensor_api" "$job_api" '"examples/.*"'
-say 'a header of the tensor API knows nothing of jobs' < <(
-  includes include | matching "^include/${tensor_api:1:-1}:" | matching ":$job_api\$")
+floor include '<(fmt|nlohmann|spdlog)/.*>'
+floor spmd '<fmt/.*>' '".*"'
+floor data "$posix" '<(fmt|nlohmann)/.*>' '<(archive|archive_entry|jerror|jpeglib|png|xxhash|zlib)\.h>' \
+  '<(curl|libexif|unicode|webp)/[a-z0-9-]+\.h>' '".*"'
+floor transport "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann|weft_schema)/.*>' '<xxhash\.h>' '".*"'
+floor chips "$posix" '<(fmt|nlohmann|oneapi|xbyak)/.*>' '".*"'
+floor inspect "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl|xxhash)\.h>' '".*"'
+floor actors "$posix" '<(fmt|spdlog|nlohmann|caf|openssl)/.*>' '".*"'
+floor examples "$posix" '<(fmt|spdlog|nlohmann|CLI)/.*>' '<(httplib|xxhash)\.h>' '"examples/.*"'
 say 'the headers include each other in a circle' < <(
-  includes include | matching ':<weft/' | tr -d '<>' | awk -F: '
-    function reaches(from, to, seen,   count, next_ones, i) {
-      if (from == to) return 1
-      if (from in seen) return 0
-      seen[from]
-      count = split(included[from], next_ones, " ")
-      for (i = 1; i <= count; ++i) if (reaches(next_ones[i], to, seen)) return 1
-      return 0
-    }
-    {
-      place[NR] = $1 ":" $2
-      header[NR] = substr($1, length("include/") + 1)
-      other[NR] = $3
-      included[header[NR]] = included[header[NR]] " " $3
-    }
-    END {
-      for (line = 1; line <= NR; ++line) {
-        split("", seen)
-        if (reaches(other[line], header[line], seen)) print place[line]
-      }
-    }')
+  includes include | matching ':<weft/' | tr -d '<>' | sed -E 's|^include/([^:]*):[0-9]+:| \1 |' |
+    tsort 2>&1 >/dev/null | sed -n 's|^tsort: \(weft.*\)|include/\1:1|p' | sort)
 
 # Each room may include those before it.
 readonly rooms=(
   spmd/{base,mesh,program,control,rules,target,ops,text,reference,grad,fusion,passes,plan,tensor,functions,nn}
-  data/{files,remote,items,formats,pytorch,images,datasets,text}
+  data/{items,files,remote,formats,pytorch,images,text,datasets}
   transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/registry
   inspect/{process,snapshot,why,views,programs,history,profile,page}
   actors/{process,protocol,supervision,link,device,runtime,data,worker,trainer,launch,host,job}
+  tools/weft/{doctor,inspect,launch,manual,plan} tools/weft tools/weft-{page,worker}
 )
-say 'this room is not in the list of rooms' < <(
-  sources spmd data transport chips inspect actors | sed 's|/[^/]*$||' | sort -u |
-    grep -vxF "$(printf '%s\n' "${rooms[@]}")" | sed 's|$|:1|' || true)
-say 'the header is of a later room' < <(
-  includes spmd data transport chips inspect actors | matching ':"' | tr -d '"' | awk -F: -v order="${rooms[*]}" '
-    function room(path) { sub("/[^/]*$", "", path); return at[path] }
-    BEGIN { n = split(order, rooms, " "); for (i = 1; i <= n; ++i) at[rooms[i]] = i }
-    room($3) > room($1)')
+# A public header is of the room that has a source of its name, or else of the last that it includes;
+# the first of these has sources of other names, and the rest are options of a job.
+readonly homes='image_files data/images checkpoint_config actors/process state actors/process
+  tls actors/process validation_config actors/process'
+# Kernels are linked by name, the interpreter is the tests' oracle, the runtime of actors is to use the
+# channel, and tools are programs.
+readonly unused='^(chips/cpu/attention|spmd/reference|transport/channel|tools/.*)$'
+say 'this room is not in the list of rooms' < <(sources "${floors[@]}" | sed 's|/[^/]*$||' | sort -u |
+  grep -vxF "$(printf '%s\n' "${rooms[@]}")" | sed 's|$|:1|' || true)
+# A folder of files with "FILE", and below it ".HEADER", "..HEADER" that the compiler reads for it.
+record=$(mktemp -d)
+trap 'rm -r "$record"' EXIT
+sources include "${floors[@]}" examples | matching 'pp$' | xargs -r -P "$(nproc)" -n 40 bash -c '
+  for file; do
+    echo "$file"
+    "${CXX:-g++}" -std=c++20 -x c++ -M -MG -MF /dev/null -H -nostdinc -nostdinc++ -Iinclude -I. \
+      "$file" 2>&1 | sed -En "s|^(\.+) (\./)?|\1|p"
+  done >"$(mktemp -p "$0")"' "$record"
+orders=$(find "$record" -type f -exec cat {} + | awk -v all="${rooms[*]}" -v homes="$homes" -v unused="$unused" '
+  function folder(path) { sub("/[^/]*$", "", path); return path in at ? at[path] : 1000 }
+  function name(path) { sub(/.*\//, "", path); sub(/\..*/, "", path); return path }
+  function room(path,   i, n, headers, other, last) {
+    if (name(path) in given && path ~ /^include/) return given[name(path)]
+    if (path !~ /^include/) return folder(path)
+    if (name(path) in home) return home[name(path)]
+    n = split(included[path], headers)
+    for (i = 1; i <= n; ++i) if ((other = room(headers[i])) > last) last = other
+    return home[name(path)] = last + 0
+  }
+  BEGIN {
+    n = split(all, rooms)
+    for (i = 1; i <= n; ++i) at[rooms[i]] = i
+    for (i = split(homes, words); i > 1; i -= 2) given[words[i - 1]] = at[words[i]]
+  }
+  /^[^.]/ {
+    source = reader[0] = $0
+    if (/hpp$/) has_headers[folder($0)]
+  }
+  /^[.]/ {
+    depth = match($0, /[^.]/) - 1
+    header = reader[depth] = substr($0, depth + 1)
+    if (header ~ /^include/ && source ~ /^(spmd|data|actors|chips.engine).*cpp$/ &&
+        name(header) == name(source) && folder(source) > home[name(header)])
+      home[name(header)] = folder(source)
+    if (!seen[reader[depth - 1], header]++)
+      included[reader[depth - 1]] = included[reader[depth - 1]] " " header
+  }
+  END {
+    for (path in included) {
+      n = split(included[path], headers)
+      for (i = 1; i <= n; ++i) {
+        if (room(path) != room(headers[i])) used[room(headers[i])]
+        if (path !~ /^examples/ && room(headers[i]) > room(path)) print path ":" headers[i]
+      }
+    }
+    for (i in has_headers) if (rooms[i] && !(i in used) && rooms[i] !~ unused) print rooms[i] ":1"
+  }' | sort)
+say 'the header is of a later room' < <(but ':1$' <<<"$orders")
+say 'nobody uses this room' < <(matching ':1$' <<<"$orders")
 say 'another header has a type of this name' < <(
   sources "${product[@]}" | but '^bench/' | matching '\.hpp$' | xargs -r awk '
     /^namespace / { space = $2 }
@@ -121,27 +127,22 @@ say 'another header has a type of this name' < <(
       place[space, name]
     }')
 say 'only chips/registry/registry.cpp, where engines are made, names a kind of chip' < <(
-  includes "${product[@]}" | but '^(bench/|chips/cpu/|chips/registry/registry\.cpp:)' |
-    matching ':"chips/cpu/')
-say 'a room has at most 12 headers' < <(
-  sources spmd data transport chips inspect actors | matching '\.hpp$' | xargs -r dirname | sort | uniq -c |
-    awk '$1 > 12 {print $2 ":" $1}')
-
+  includes "${product[@]}" | but '^(bench/|chips/cpu/|chips/registry/registry\.cpp:)' | matching ':"chips/cpu/')
+say 'a room has at most 12 headers' < <(sources "${floors[@]}" | matching '^(?!tools).*hpp$' |
+  xargs -r dirname | sort | uniq -c | awk '$1 > 12 {print $2 ":" $1}')
 say 'spmd/ holds values: no thread, clock, file or chance' < <(
-  includes "${product[@]}" | matching "^spmd/.*:($threads|$world)\$")
-say 'includes are written <weft/NAME.hpp> or "floor/room/NAME.hpp"' < <(
-  includes "${folders[@]}" | matching ':(<weft/.*/|"[^/]+")')
-say 'caf stands only in *_actor.*, messages.* and system.*' < <(
-  sources "${product[@]}" | but '(_actor|/messages|/system)\.[a-z]+$' |
-    xargs -r grep -HnP '\bcaf::|<caf/' /dev/null || true)
-say 'oneDNN stands only in chips/cpu/onednn/' < <(
-  sources "${product[@]}" | but '^chips/cpu/onednn/' |
-    xargs -r grep -HnP '\bdnnl::|<oneapi/' /dev/null || true)
-say 'libcurl stands only in data/remote/' < <(
-  sources "${product[@]}" | but '^data/remote/' | xargs -r grep -HnP '<curl/' /dev/null || true)
-say 'xbyak stands only in chips/cpu/jit/' < <(
-  sources "${product[@]}" | but '^chips/cpu/jit/' |
-    xargs -r grep -HnP '\bXbyak::|<xbyak/' /dev/null || true)
+  includes spmd | matching ":($threads|$world)\$")
+say 'includes are written <weft/NAME.hpp>, <weft/SUBJECT/NAME.hpp> or "floor/room/NAME.hpp"' < <(
+  includes "${product[@]}" tests | matching ':(<weft/.*/.*/|"[^/]+")')
+
+# only LIBRARY WHERE FILES PATTERN: the pattern stands nowhere but in these files.
+only() {
+  say "$1 stands only in $2" < <(sources "${product[@]}" | but "$3" | xargs -r grep -HnP "$4" || true)
+}
+only caf '*_actor.*, messages.* and system.*' '(_actor|/messages|/system)\.[a-z]+$' '\bcaf::|<caf/'
+only oneDNN chips/cpu/onednn/ '^chips/cpu/onednn/' '\bdnnl::|<oneapi/'
+only libcurl data/remote/ '^data/remote/' '<curl/'
+only xbyak chips/cpu/jit/ '^chips/cpu/jit/' '\bXbyak::|<xbyak/'
 
 say 'a header has at most 150 lines' < <(
   sources "${product[@]}" | matching '\.hpp$' | xargs -r awk 'FNR == 151 {print FILENAME ":" FNR}')
@@ -150,24 +151,17 @@ say 'a source has at most 400 lines' < <(
 
 # lines PATTERN: prints the matching lines of the sources and of the build's files.
 lines() {
-  {
-    sources "${folders[@]}"
-    find . -path ./build -prune -o \( -name CMakeLists.txt -o -name '*.cmake*' \) -print | cut -c3-
-  } | LC_ALL=C.UTF-8 xargs -r grep -HnP -- "$1" /dev/null || true
+  { sources "${product[@]}" tests && matching '(^|/)CMakeLists\.txt$|\.cmake' <<<"$files"; } |
+    LC_ALL=C.UTF-8 xargs -r grep -HnP -- "$1" /dev/null || true
 }
 say 'a line has at most 100 columns' < <(lines '^.{101}')
 say 'no tabs' < <(lines '\t')
 say 'what is left to do is done, or is an issue' < <(lines '\b(TODO|FIXME|XXX)\b')
-# A folder's tests are compiled as one source: each has its own namespace, so that helpers don't collide.
+# Tests of a folder are compiled as one source, so each has a namespace, and none takes another's helper.
 say 'the namespace of a test ends in the name of its file' < <(
-  find tests -name '*_test.cpp' | sort | xargs -r awk '
-    FNR == 1 {
-      name = FILENAME
-      sub(/.*\//, "", name)
-      sub(/\.cpp$/, "", name)
-    }
+  matching '^tests/.*_test\.cpp$' <<<"$files" | xargs -r awk '
+    FNR == 1 { name = FILENAME; gsub(/.*\/|\.cpp$/, "", name) }
     /^namespace weft/ && $2 !~ ("::" name "$") {print FILENAME ":" FNR}')
 say 'a test waits for what happens, not for a time' < <(
   lines '\b(sleep|usleep|nanosleep|sleep_for|sleep_until)\s*\(' | matching '^tests/')
-
 exit "$found"
