@@ -6,6 +6,7 @@
 #include "spmd/tensor/call.hpp"
 
 namespace weft {
+
 Tensor rand(const Shape& shape, std::source_location loc) {
   Call call("rand", loc);
   // The upper 24 bits are used because a float holds no more.

@@ -1,6 +1,8 @@
 #include "tests/support/torch_samples.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -363,9 +365,17 @@ std::string difference(const std::string& what, const Tensor& actual, const Elem
 }  // namespace
 
 std::vector<Json> torch_samples(const std::string& name) {
-  std::ifstream file(golden_path("torch/" + name));
+  const std::filesystem::path path = golden_path("torch/" + name);
+  std::vector<std::filesystem::path> files{path};
+  if (std::filesystem::is_directory(path)) {
+    files.assign(std::filesystem::directory_iterator(path), {});
+    std::ranges::sort(files);
+  }
   std::vector<Json> samples;
-  for (std::string line; std::getline(file, line);) samples.push_back(Json::parse(line));
+  for (const std::filesystem::path& each : files) {
+    std::ifstream file(each);
+    for (std::string line; std::getline(file, line);) samples.push_back(Json::parse(line));
+  }
   return samples;
 }
 

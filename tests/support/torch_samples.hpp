@@ -10,7 +10,7 @@ namespace weft::testing {
 
 using Json = nlohmann::json;
 
-/// Reads a file of tests/golden/torch, which has one sample in each line.
+/// Reads a file of tests/golden/torch, which has one sample in each line, or all files of a folder.
 std::vector<Json> torch_samples(const std::string& name);
 
 /// Runs a sample in the calling thread's RuntimeScope. Returns what differs from torch in value or

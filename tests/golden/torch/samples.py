@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes samples.json: torch's results for small inputs of every op, like those of its own OpInfo
+"""Writes samples/OP.json: torch's results for small inputs of every op, like those of its own OpInfo
 tests: shapes with 0 and 1, scalars, transposed and strided views, every dtype that torch and weft
 both have. See tests/unit/spmd/functions/samples_test.cpp.
 
@@ -29,7 +29,7 @@ DIGITS = {torch.float32: 9, torch.float64: 15, torch.bfloat16: 6, torch.float16:
 SHAPES = ((), (1,), (3,), (0,), (2, 3), (1, 4), (3, 0), (2, 1, 3))
 
 draw = random.Random(7)
-samples = []
+samples = {}  # of each op, lines
 
 
 def use_dtypes(floats, integers, others):
@@ -98,7 +98,7 @@ def sample(op, function, operands, args=None, view=None):
     except (RuntimeError, IndexError, TypeError):
         return  # torch refuses it
     if entry["y"]["dtype"]:
-        samples.append(json.dumps(entry, separators=(",", ":")))
+        samples.setdefault(op, []).append(json.dumps(entry, separators=(",", ":")))
 
 
 def fill(entry, function, operands, view):
@@ -301,9 +301,10 @@ def main():
         use_dtypes(*dtypes)
         for part in (unary, binary, choices, reductions, moved, along, indexed, products, windows):
             part()
-    path = pathlib.Path(__file__).with_name("samples.json")
-    path.write_text("\n".join(samples) + "\n")
-    print(path.name, len(samples), "samples", path.stat().st_size, "bytes")
+    folder = pathlib.Path(__file__).with_name("samples")
+    for op, lines in samples.items():
+        (folder / f"{op}.json").write_text("\n".join(lines) + "\n")
+    print(folder.name, len(samples), "ops", sum(map(len, samples.values())), "samples")
 
 
 if __name__ == "__main__":

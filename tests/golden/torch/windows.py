@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes window_ops and product_ops.safetensors: convolutions, pools, resizing; products and
-derivatives. See make.py."""
+"""Writes convolution_ops, window_ops (pools, resizing) and product_ops.safetensors (products and
+derivatives). See make.py."""
 
 import torch
 from torch.nn import functional as F
@@ -122,6 +122,8 @@ def main():
     torch.manual_seed(31)
     case = make.Cases()
     convolutions(case)
+    make.write("convolution_ops", case.tensors)
+    case = make.Cases()
     pools(case)
     resizing(case)
     make.write("window_ops", case.tensors)

@@ -85,7 +85,7 @@ TEST(Samples, AgreeWithTorch) {
   std::size_t count = 0;
   std::size_t agreed = 0;
   LeftOut left_out;
-  for (const char* name : {"samples.json", "edges.json"}) {
+  for (const char* name : {"samples", "edges.json"}) {
     for (const Json& sample : testing::torch_samples(name)) {
       InterpretRuntime runtime;
       const RuntimeScope scope(runtime);
