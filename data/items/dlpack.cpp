@@ -8,6 +8,7 @@
 #include <weft/error.hpp>
 
 #include "data/items/dlpack_abi.hpp"
+#include "spmd/program/strides.hpp"
 #include "spmd/tensor/node.hpp"
 
 namespace weft {
@@ -67,22 +68,10 @@ Shape shape_of(const dlpack::Tensor& tensor) {
   }
 }
 
-using Strides = std::array<std::int64_t, kDimCountMax>;
-
-Strides row_major(const Shape& shape) {
-  Strides strides{};
-  std::int64_t stride = 1;
-  for (int dim = shape.size() - 1; dim >= 0; --dim) {
-    strides[static_cast<std::size_t>(dim)] = stride;
-    stride *= shape[dim];
-  }
-  return strides;
-}
-
 /// Returns the tensor's strides. Strides of dims of size 1 have no effect and are replaced by those
-/// of row_major().
+/// of dense_strides().
 Strides strides_of(const dlpack::Tensor& tensor, const Shape& shape) {
-  Strides strides = row_major(shape);
+  Strides strides = dense_strides(shape);
   if (!tensor.strides) return strides;
   std::int64_t reach = 0;
   for (int dim = 0; dim < shape.size(); ++dim) {
@@ -144,7 +133,8 @@ HostTensor take(const dlpack::Tensor& tensor, std::shared_ptr<const void> owner)
   const Strides strides = strides_of(tensor, shape);
   const std::byte* const begin = static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;
   const auto element_bytes = static_cast<std::size_t>(byte_size(dtype));
-  if (strides == row_major(shape) && reinterpret_cast<std::uintptr_t>(begin) % element_bytes == 0) {
+  if (strides == dense_strides(shape) &&
+      reinterpret_cast<std::uintptr_t>(begin) % element_bytes == 0) {
     return {ConstElementSpan(dtype, begin, count), shape, std::move(owner)};
   }
   const std::shared_ptr<std::byte[]> copy(
@@ -230,7 +220,7 @@ DLManagedTensorVersioned* to_dlpack(HostTensor tensor) {
   auto lent = std::make_unique<Lent>(Lent{.tensor = std::move(tensor)});
   const Shape& shape = lent->tensor.shape;
   std::ranges::copy(std::span<const std::int64_t>(shape), lent->shape.begin());
-  lent->strides = row_major(shape);
+  lent->strides = dense_strides(shape);
   lent->managed = {
       .manager_ctx = lent.get(),
       .deleter =

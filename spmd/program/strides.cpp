@@ -10,14 +10,19 @@ using Dims = std::span<const std::int64_t>;
 
 }  // namespace
 
-std::vector<std::int64_t> row_major_strides(const Shape& shape) {
-  std::vector<std::int64_t> strides(static_cast<std::size_t>(shape.size()));
+Strides dense_strides(const Shape& shape) {
+  Strides strides{};
   std::int64_t stride = 1;
   for (int dim = shape.size(); dim-- > 0;) {
     strides[static_cast<std::size_t>(dim)] = stride;
     stride *= shape[dim];
   }
   return strides;
+}
+
+std::vector<std::int64_t> row_major_strides(const Shape& shape) {
+  const Strides strides = dense_strides(shape);
+  return {strides.begin(), strides.begin() + shape.size()};
 }
 
 std::vector<std::int64_t> offsets(Dims sizes, Dims strides) {

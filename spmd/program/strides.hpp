@@ -1,6 +1,7 @@
 #pragma once
 /// The positions of elements in row-major arrays.
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,7 +10,11 @@
 
 namespace weft {
 
-/// Returns the distance in elements between neighbours along each dim.
+/// The distance in elements between neighbours along each dim; 0 beyond the last one.
+using Strides = std::array<std::int64_t, kDimCountMax>;
+/// Returns the strides of a row-major array of this shape.
+Strides dense_strides(const Shape& shape);
+/// Returns the same, one stride for each dim of the shape.
 std::vector<std::int64_t> row_major_strides(const Shape& shape);
 
 /// Returns sum(index[d] * strides[d]) for every index below `sizes`, in row-major order.

@@ -111,16 +111,6 @@ Kernel copy_loops(std::vector<Loop> loops, std::int64_t offset) {
 
 }  // namespace
 
-Strides dense_strides(const Shape& shape) {
-  Strides strides{};
-  std::int64_t stride = 1;
-  for (int dim = shape.size() - 1; dim >= 0; --dim) {
-    strides[static_cast<std::size_t>(dim)] = stride;
-    stride *= shape[dim];
-  }
-  return strides;
-}
-
 Kernel copy_view(const StridedView& view, DType dtype) {
   if (view.shape.num_elements() == 0) return {[](const KernelArgs&) {}};
   return visit_dtype(dtype, [&]<typename T>(std::type_identity<T>) {

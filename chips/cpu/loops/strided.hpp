@@ -2,18 +2,13 @@
 /// Ops that only select, repeat or reorder elements of their operand. One mechanism implements
 /// transpose, broadcast_in_dim, slice, reverse, all_slice, reshape and copy.
 
-#include <array>
 #include <cstdint>
 #include <span>
 
 #include "chips/cpu/loops/kernel.hpp"
+#include "spmd/program/strides.hpp"
 
 namespace weft::kernels {
-
-using Strides = std::array<std::int64_t, kDimCountMax>;
-
-/// Returns row-major strides, in elements.
-Strides dense_strides(const Shape& shape);
 
 /// Element (i0, i1, ..) is at `offset` + i0 * strides[0] + i1 * strides[1] + .. A stride of 0
 /// repeats elements.
