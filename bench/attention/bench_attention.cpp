@@ -10,11 +10,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "bench/attention/masked.hpp"
+#include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
 #include "bench/table.hpp"
 #include "chips/cpu/loops/aligned_buffer.hpp"
@@ -165,14 +165,4 @@ Options parse(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
-  std::vector<std::string> words{"bench_attention"};
-  words.insert(words.end(), argv + 1, argv + argc);
-  try {
-    return run(options, fmt::format("{}", fmt::join(words, " ")));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_attention: {}\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return weft::bench::bench_main(argc, argv, parse, run); }

@@ -8,11 +8,11 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <weft/weft.hpp>
 
+#include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
 #include "bench/table.hpp"
 #include "transport/blackbox/black_box_writer.hpp"
@@ -158,14 +158,4 @@ int run(const Options& options, const std::string& command) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
-  std::vector<std::string> words{"bench_black_box"};
-  words.insert(words.end(), argv + 1, argv + argc);
-  try {
-    return run(options, fmt::format("{}", fmt::join(words, " ")));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_black_box: {}\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return weft::bench::bench_main(argc, argv, parse, run); }

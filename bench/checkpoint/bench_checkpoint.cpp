@@ -5,10 +5,10 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bench/bench_main.hpp"
 #include "bench/checkpoint/files.hpp"
 #include "bench/checkpoint/steps.hpp"
 #include "bench/machine.hpp"
@@ -82,14 +82,4 @@ int run(const Options& options, const std::string& command) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
-  std::vector<std::string> words{"bench_checkpoint"};
-  words.insert(words.end(), argv + 1, argv + argc);
-  try {
-    return run(options, fmt::format("{}", fmt::join(words, " ")));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_checkpoint: {}\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return weft::bench::bench_main(argc, argv, parse, run); }

@@ -2,7 +2,6 @@
 /// measured batch by batch in turn, beside the limit of the machine.
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -15,6 +14,7 @@
 
 #include <weft/error.hpp>
 
+#include "bench/bench_main.hpp"
 #include "bench/collectives/chart.hpp"
 #include "bench/collectives/implementations.hpp"
 #include "bench/collectives/measure.hpp"
@@ -160,20 +160,13 @@ std::vector<Row> measure(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
-  try {
+  return bench_main(argc, argv, parse, [](const Options& options, const std::string& command) {
     catch_signals();
     const std::vector<Row> rows = measure(options);
-    std::vector<std::string> words(argv, argv + argc);
-    words[0] = std::filesystem::path(words[0]).filename();
-    const nlohmann::json whole = report(rows, fmt::format("{}", fmt::join(words, " ")));
-    write_report(options.json_file, whole.dump(2) + "\n");
+    write_report(options.json_file, report(rows, command).dump(2) + "\n");
     write_report(options.svg_file, draw_chart(rows));
     return std::ranges::all_of(rows, [](const Row& row) { return row.verified.value_or(true); })
                ? 0
                : 1;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_collectives: {}\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -8,11 +8,11 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <weft/weft.hpp>
 
+#include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
 #include "bench/table.hpp"
 
@@ -156,13 +156,5 @@ int run(const Options& options, const std::string& command) {
 
 int main(int argc, char** argv) {
   worker_main(argc, argv);
-  const Options options = parse(argc, argv);
-  std::vector<std::string> words{"bench_data_check"};
-  words.insert(words.end(), argv + 1, argv + argc);
-  try {
-    return run(options, fmt::format("{}", fmt::join(words, " ")));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_data_check: {}\n", e.what());
-    return 1;
-  }
+  return weft::bench::bench_main(argc, argv, parse, run);
 }

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
 #include "bench/planned.hpp"
 #include "bench/table.hpp"
@@ -200,14 +200,4 @@ Options parse(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
-  std::vector<std::string> words{"bench_elementwise"};
-  words.insert(words.end(), argv + 1, argv + argc);
-  try {
-    return run(options, fmt::format("{}", fmt::join(words, " ")));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_elementwise: {}\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return weft::bench::bench_main(argc, argv, parse, run); }

@@ -2,10 +2,10 @@
 /// many pictures a core decodes, and how fast files of each format are read.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bench/bench_main.hpp"
 #include "bench/loader/formats.hpp"
 #include "bench/loader/pictures.hpp"
 #include "bench/loader/steps.hpp"
@@ -84,14 +84,4 @@ int run(const Options& options, const std::string& command) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
-  std::vector<std::string> words{"bench_loader"};
-  words.insert(words.end(), argv + 1, argv + argc);
-  try {
-    return run(options, fmt::format("{}", fmt::join(words, " ")));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_loader: {}\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return weft::bench::bench_main(argc, argv, parse, run); }

@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
 #include "bench/recovery/losses.hpp"
 #include "bench/recovery/torch_job.hpp"
@@ -182,25 +182,20 @@ Options parse(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
   const std::string folder =
       std::filesystem::temp_directory_path() / fmt::format("weft-bench-recovery-{}", ::getpid());
-  int code = 0;
   ::setenv("WEFT_LOG", "error", 0);  // each loss gives a warning, which is expected
-  try {
-    std::vector<json> rows = measure_weft(options, folder);
-    if (options.torch) {
-      for (json& row : measure_torch(options, folder)) rows.push_back(std::move(row));
-    }
-    std::vector<std::string> words(argv, argv + argc);
-    words[0] = std::filesystem::path(words[0]).filename();
-    json whole = describe_run(fmt::format("{}", fmt::join(words, " ")));
-    whole["results"] = rows;
-    write_report(options.json_file, whole.dump(2) + "\n");
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_recovery: {}\n", error.what());
-    code = 1;
-  }
+  const int code =
+      bench_main(argc, argv, parse, [&](const Options& options, const std::string& command) {
+        std::vector<json> rows = measure_weft(options, folder);
+        if (options.torch) {
+          for (json& row : measure_torch(options, folder)) rows.push_back(std::move(row));
+        }
+        json whole = describe_run(command);
+        whole["results"] = rows;
+        write_report(options.json_file, whole.dump(2) + "\n");
+        return 0;
+      });
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   return code;

@@ -15,6 +15,7 @@
 
 #include <weft/error.hpp>
 
+#include "bench/bench_main.hpp"
 #include "bench/collectives/process.hpp"
 #include "bench/machine.hpp"
 
@@ -164,23 +165,20 @@ Options parse(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
   const std::string file = std::filesystem::temp_directory_path() /
                            fmt::format("weft-bench-supervision-{}.json", ::getpid());
-  int code = 0;
-  try {
-    std::vector<std::string> words(argv, argv + argc);
-    words[0] = std::filesystem::path(words[0]).filename();
-    json whole = describe_run(fmt::format("{}", fmt::join(words, " ")));
-    whole["results"] = json::array();
-    for (const std::string& layout : options.layouts) {
-      for (json& row : measure(layout, options, file)) whole["results"].push_back(std::move(row));
-    }
-    write_report(options.json_file, whole.dump(2) + "\n");
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_supervision: {}\n", error.what());
-    code = 1;
-  }
+  const int code =
+      bench_main(argc, argv, parse, [&](const Options& options, const std::string& command) {
+        json whole = describe_run(command);
+        whole["results"] = json::array();
+        for (const std::string& layout : options.layouts) {
+          for (json& row : measure(layout, options, file)) {
+            whole["results"].push_back(std::move(row));
+          }
+        }
+        write_report(options.json_file, whole.dump(2) + "\n");
+        return 0;
+      });
   std::error_code ignored;
   std::filesystem::remove(file, ignored);
   return code;
