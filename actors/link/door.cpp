@@ -24,6 +24,7 @@
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
 #include "actors/protocol/abi.hpp"
+#include "spmd/base/same_secret.hpp"
 
 namespace weft {
 namespace {
@@ -108,15 +109,6 @@ Preamble make_preamble(std::string_view token) {
   std::memcpy(preamble.data() + kMagic.size(), &kAbi, sizeof kAbi);
   token.copy(preamble.data() + kTokenOffset, kTokenBytes);
   return preamble;
-}
-
-bool same_secret(std::string_view given, std::string_view expected) noexcept {
-  unsigned difference = given.size() == expected.size() ? 0 : 1;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const char byte = i < given.size() ? given[i] : '\0';
-    difference |= static_cast<unsigned char>(expected[i]) ^ static_cast<unsigned char>(byte);
-  }
-  return difference == 0;
 }
 
 std::string_view to_string(Refusal refusal) noexcept {

@@ -35,9 +35,6 @@ using Preamble = std::array<char, kPreambleBytes>;
 /// Throws invalid_argument for a token of another length.
 Preamble make_preamble(std::string_view token);
 
-/// Compares in constant time.
-bool same_secret(std::string_view given, std::string_view expected) noexcept;
-
 /// Why a connection was closed at the door.
 enum class Refusal : std::uint8_t {
   other_user = 0,

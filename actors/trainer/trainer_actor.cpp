@@ -7,12 +7,12 @@
 
 #include <caf/all.hpp>
 
-#include "actors/link/door.hpp"
 #include "actors/link/watched_actor.hpp"
 #include "actors/process/failure.hpp"
 #include "actors/process/log.hpp"
 #include "actors/trainer/trainer_state_actor.hpp"
 #include "actors/worker/worker_actor.hpp"
+#include "spmd/base/same_secret.hpp"
 
 namespace weft {
 namespace trainer_actor {

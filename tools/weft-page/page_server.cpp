@@ -14,6 +14,7 @@
 #include <weft/error.hpp>
 
 #include "inspect/page/document.hpp"
+#include "spmd/base/same_secret.hpp"
 
 namespace weft {
 namespace {
@@ -39,16 +40,6 @@ std::string make_token() {
   std::string token;
   for (int i = 0; i < 4; ++i) token += fmt::format("{:08x}", random());
   return token;
-}
-
-/// Compares in a time that doesn't depend on the first difference.
-bool is_same(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference |= static_cast<unsigned char>(a[i] ^ b[i]);
-  }
-  return difference == 0;
 }
 
 /// Returns the cookie's value; "" if it is absent.
@@ -131,7 +122,7 @@ struct PageServer::Parts {
 
   Handled check_token(const Request& request, Response& response) const {
     if (request.path == "/" && request.has_param("token")) {
-      if (is_same(request.get_param_value("token"), token)) {
+      if (same_secret(request.get_param_value("token"), token)) {
         response.set_header("Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict",
                                                       cookie_name(), token));
         response.set_redirect("/");
@@ -142,7 +133,8 @@ struct PageServer::Parts {
     }
     const std::string cookies = request.get_header_value("Cookie");
     const std::string bearer = request.get_header_value("Authorization");
-    if (is_same(cookie_of(cookies, cookie_name()), token) || is_same(bearer, "Bearer " + token)) {
+    if (same_secret(cookie_of(cookies, cookie_name()), token) ||
+        same_secret(bearer, "Bearer " + token)) {
       return Handled::Unhandled;
     }
     response.set_header("WWW-Authenticate", "Bearer");

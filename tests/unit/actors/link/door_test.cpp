@@ -18,6 +18,7 @@
 #include <weft/error.hpp>
 
 #include "actors/process/log.hpp"
+#include "spmd/base/same_secret.hpp"
 
 namespace weft::door_test {
 namespace {
