@@ -84,7 +84,7 @@ void write_stack(int file, const CrashHeaderV1& header) {
     const std::uint64_t bytes =
         std::min(kPageBytes - address % kPageBytes, header.stack_bytes - done);
     ::lseek(file, static_cast<off_t>(sizeof header + done), SEEK_SET);
-    write_all(file, reinterpret_cast<const void*>(address), bytes);  // NOLINT: this stack's
+    write_all(file, reinterpret_cast<const void*>(address), bytes);
     done += bytes;
   }
   ::lseek(file, static_cast<off_t>(sizeof header + header.stack_bytes), SEEK_SET);

@@ -112,7 +112,7 @@ FutexWait read_futex_wait(int tid, std::span<const int> tids) {
   // The words are the first members of struct __pthread_mutex_s: lock, count, owner, users.
   std::array<int, 4> words{};
   iovec to{words.data(), sizeof words};
-  iovec from{reinterpret_cast<void*>(call.first), sizeof words};  // NOLINT: another process's
+  iovec from{reinterpret_cast<void*>(call.first), sizeof words};
   if (::process_vm_readv(tid, &to, 1, &from, 1, 0) != sizeof words) return {};
   const auto is_thread = [&](int id) { return id != 0 && std::ranges::count(tids, id) != 0; };
   const auto word = static_cast<unsigned>(words[0]);

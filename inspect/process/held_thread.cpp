@@ -24,7 +24,7 @@ constexpr int kWaitMs = 20;
 
 std::size_t copy_from(int pid, std::uint64_t address, void* to, std::size_t bytes) {
   iovec local{to, bytes};
-  iovec remote{reinterpret_cast<void*>(address), bytes};  // NOLINT: another process's
+  iovec remote{reinterpret_cast<void*>(address), bytes};
   const ssize_t count = ::process_vm_readv(pid, &local, 1, &remote, 1, 0);
   return count < 0 ? 0 : static_cast<std::size_t>(count);
 }

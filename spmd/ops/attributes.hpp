@@ -91,8 +91,7 @@ class Attrs : public std::span<const Attr> {
  public:
   constexpr Attrs() = default;
   template <std::size_t N>
-  constexpr Attrs(const Attr (&attrs)[N])  // NOLINT(google-explicit-constructor)
-      : Attrs(std::span<const Attr>(attrs)) {}
+  constexpr Attrs(const Attr (&attrs)[N]) : Attrs(std::span<const Attr>(attrs)) {}
   constexpr explicit Attrs(std::span<const Attr> attrs) : std::span<const Attr>(attrs) {
     for (const Attr& attr : attrs) {
       per = static_cast<std::uint8_t>(per + attr.per);

@@ -47,10 +47,10 @@ struct Evaluate {
   Elements (*whole)(const Evaluation&) = nullptr;
   Group group = nullptr;
   constexpr Evaluate() = default;
-  constexpr Evaluate(double (*f)(double)) : unary(f) {}               // NOLINT
-  constexpr Evaluate(double (*f)(double, double)) : binary(f) {}      // NOLINT
-  constexpr Evaluate(Elements (*f)(const Evaluation&)) : whole(f) {}  // NOLINT
-  constexpr Evaluate(Group f) : group(f) {}                           // NOLINT
+  constexpr Evaluate(double (*f)(double)) : unary(f) {}
+  constexpr Evaluate(double (*f)(double, double)) : binary(f) {}
+  constexpr Evaluate(Elements (*f)(const Evaluation&)) : whole(f) {}
+  constexpr Evaluate(Group f) : group(f) {}
 };
 
 }  // namespace weft

@@ -28,8 +28,8 @@ template <typename T>
 class Said {
  public:
   template <std::convertible_to<T> U>
-  constexpr Said(const U& answer) : answer_(answer) {}  // NOLINT(google-explicit-constructor)
-  constexpr Said(None) : answer_{} {}                   // NOLINT(google-explicit-constructor)
+  constexpr Said(const U& answer) : answer_(answer) {}
+  constexpr Said(None) : answer_{} {}
   constexpr const T& operator*() const { return answer_; }
   constexpr const T* operator->() const { return &answer_; }
 
@@ -52,9 +52,8 @@ using Infer = TensorType (*)(const OpSignature&);
 struct Rule {
   RuleText text{};
   FactorRule (*function)(const Program&, OpId) = nullptr;
-  consteval Rule(const char* rule) : text(own_rule(rule)) {}  // NOLINT(google-explicit-constructor)
-  constexpr Rule(FactorRule (*rule)(const Program&, OpId))    // NOLINT(google-explicit-constructor)
-      : function(rule) {}
+  consteval Rule(const char* rule) : text(own_rule(rule)) {}
+  constexpr Rule(FactorRule (*rule)(const Program&, OpId)) : function(rule) {}
   constexpr Rule() = default;
 };
 
@@ -113,9 +112,8 @@ struct Gradient {
   How how = How::constant;
   Function function = nullptr;
   constexpr Gradient() = default;
-  constexpr Gradient(How how_it_goes) : how(how_it_goes) {}  // NOLINT(google-explicit-constructor)
-  constexpr Gradient(Function f)                             // NOLINT(google-explicit-constructor)
-      : how(How::function), function(f) {}
+  constexpr Gradient(How how_it_goes) : how(how_it_goes) {}
+  constexpr Gradient(Function f) : how(How::function), function(f) {}
 };
 inline constexpr Gradient by_decomposition{Gradient::How::decomposition};
 
