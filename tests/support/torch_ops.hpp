@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include <weft/parameter.hpp>
 #include <weft/tensor.hpp>
 
 namespace weft::testing {
