@@ -10,10 +10,10 @@
 #include <weft/error.hpp>
 
 #include "data/datasets/array_rows.hpp"
-#include "data/remote/scan_progress.hpp"
 #include "data/formats/idx.hpp"
 #include "data/formats/npy.hpp"
 #include "data/formats/npz.hpp"
+#include "data/remote/scan_progress.hpp"
 
 namespace weft {
 namespace {

@@ -9,11 +9,11 @@
 #include <weft/error.hpp>
 #include <weft/image_files.hpp>
 
-#include "data/remote/input_file.hpp"
-#include "data/remote/scan_progress.hpp"
 #include "data/datasets/tar_sample.hpp"
 #include "data/items/fields.hpp"
+#include "data/remote/input_file.hpp"
 #include "data/remote/object_cache.hpp"
+#include "data/remote/scan_progress.hpp"
 #include "data/remote/storages.hpp"
 
 namespace weft {

@@ -11,12 +11,12 @@
 #include <weft/error.hpp>
 
 #include "data/datasets/elements.hpp"
-#include "data/remote/input_file.hpp"
 #include "data/datasets/number_text.hpp"
 #include "data/datasets/text_lines.hpp"
 #include "data/formats/csv.hpp"
 #include "data/formats/in_quotes.hpp"
 #include "data/items/fields.hpp"
+#include "data/remote/input_file.hpp"
 #include "spmd/program/element.hpp"
 
 namespace weft {

@@ -3,10 +3,10 @@
 #include <weft/data_transforms.hpp>
 #include <weft/error.hpp>
 
-#include "data/remote/scan_progress.hpp"
 #include "data/items/chosen.hpp"
 #include "data/items/fields.hpp"
 #include "data/items/item_reading.hpp"
+#include "data/remote/scan_progress.hpp"
 
 namespace weft {
 

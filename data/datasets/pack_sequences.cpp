@@ -6,11 +6,11 @@
 #include <weft/error.hpp>
 
 #include "data/datasets/packed_rows.hpp"
-#include "data/remote/scan_progress.hpp"
 #include "data/items/fields.hpp"
 #include "data/items/item_reading.hpp"
 #include "data/items/permutation.hpp"
 #include "data/items/words.hpp"
+#include "data/remote/scan_progress.hpp"
 
 namespace weft {
 namespace {

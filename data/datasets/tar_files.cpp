@@ -10,12 +10,12 @@
 
 #include <weft/error.hpp>
 
-#include "data/remote/input_file.hpp"
-#include "data/remote/scan_progress.hpp"
 #include "data/datasets/tar_sample.hpp"
 #include "data/files/part_files.hpp"
 #include "data/formats/tar.hpp"
+#include "data/remote/input_file.hpp"
 #include "data/remote/object_cache.hpp"
+#include "data/remote/scan_progress.hpp"
 
 namespace weft {
 namespace {

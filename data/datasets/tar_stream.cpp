@@ -9,8 +9,8 @@
 
 #include <weft/error.hpp>
 
-#include "data/remote/input_file.hpp"
 #include "data/datasets/tar_sample.hpp"
+#include "data/remote/input_file.hpp"
 #include "data/remote/object_cache.hpp"
 
 namespace weft {

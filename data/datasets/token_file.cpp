@@ -6,8 +6,8 @@
 #include <weft/data_files.hpp>
 #include <weft/error.hpp>
 
-#include "data/remote/input_file.hpp"
 #include "data/items/fields.hpp"
+#include "data/remote/input_file.hpp"
 
 namespace weft {
 namespace {

@@ -5,9 +5,9 @@
 #include <weft/text_files.hpp>
 
 #include "data/datasets/json_record.hpp"
-#include "data/remote/scan_progress.hpp"
 #include "data/datasets/text_lines.hpp"
 #include "data/remote/output_file.hpp"
+#include "data/remote/scan_progress.hpp"
 
 namespace weft {
 namespace {

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <utility>
 
-#include "data/remote/scan_progress.hpp"
 #include "data/files/plain_file.hpp"
 #include "data/remote/object_cache.hpp"
+#include "data/remote/scan_progress.hpp"
 
 namespace weft {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <weft/error.hpp>
 
-#include "data/remote/input_file.hpp"
 #include "data/formats/strict_json.hpp"
+#include "data/remote/input_file.hpp"
 #include "data/remote/storages.hpp"
 #include "data/text/added_tokens.hpp"
 #include "data/text/post_template.hpp"

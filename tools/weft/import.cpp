@@ -12,10 +12,10 @@
 
 #include <weft/error.hpp>
 
-#include "data/remote/input_file.hpp"
 #include "data/files/utf8.hpp"
 #include "data/formats/npy.hpp"
 #include "data/formats/npz.hpp"
+#include "data/remote/input_file.hpp"
 #include "data/remote/storages.hpp"
 #include "tools/weft/tensor_choice.hpp"
 #include "transport/storage/checkpoint_folder.hpp"

@@ -15,10 +15,10 @@
 #include "tools/weft/inspect/past_run.hpp"
 #include "tools/weft/inspect/programs.hpp"
 #include "tools/weft/inspect/serve.hpp"
+#include "tools/weft/inspect/show_tensors.hpp"
 #include "tools/weft/inspect/top.hpp"
 #include "tools/weft/inspect/views.hpp"
 #include "tools/weft/inspect/why.hpp"
-#include "tools/weft/inspect/show_tensors.hpp"
 
 namespace weft {
 namespace {
