@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "bench/cores.hpp"
 #include "transport/channel/channel.hpp"

@@ -10,13 +10,13 @@
 
 #include <benchmark/benchmark.h>
 
-#include <weft/compile.hpp>
-#include <weft/control_flow.hpp>
-#include <weft/losses.hpp>
-#include <weft/multi_head_attention.hpp>
-#include <weft/nn.hpp>
-#include <weft/optim.hpp>
-#include <weft/presets.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/nn/multi_head_attention.hpp>
+#include <weft/ops/control_flow.hpp>
+#include <weft/optim/optimizer.hpp>
+#include <weft/sharding/presets.hpp>
+#include <weft/tensor/compile.hpp>
 
 #include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/fingerprint.hpp"

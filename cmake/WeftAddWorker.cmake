@@ -14,7 +14,7 @@ function(weft_add_worker app)
   file(CONFIGURE OUTPUT ${main} CONTENT
 "#include <cstdio>
 
-#include <weft/loop.hpp>
+#include <weft/train/loop.hpp>
 
 int main(int argc, char** argv) {
   weft::worker_main(argc, argv);

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <utility>
 
-#include <weft/error.hpp>
-#include <weft/packing.hpp>
+#include <weft/data/packing.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/runtime/data_hashes.hpp"
 #include "transport/blackbox/box_clock.hpp"

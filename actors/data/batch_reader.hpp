@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include <weft/dataset.hpp>
-#include <weft/sampler.hpp>
+#include <weft/data/dataset.hpp>
+#include <weft/data/sampler.hpp>
 
 #include "actors/data/row_layout.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <fmt/ranges.h>
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/tensor/node.hpp"
 

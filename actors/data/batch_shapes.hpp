@@ -8,8 +8,8 @@
 #include <source_location>
 #include <vector>
 
-#include <weft/device_loader.hpp>
-#include <weft/mesh.hpp>
+#include <weft/data/device_loader.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/mesh/sharding.hpp"
 

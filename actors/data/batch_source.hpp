@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/device_loader.hpp>
+#include <weft/data/device_loader.hpp>
 
 #include "actors/data/batch_reader.hpp"
 #include "actors/data/batch_shapes.hpp"

@@ -1,11 +1,11 @@
-#include <weft/checkpoint_manager.hpp>
+#include <weft/train/checkpoint_manager.hpp>
 
 #include <algorithm>
 
 #include <fmt/ranges.h>
 
-#include <weft/error.hpp>
-#include <weft/train_context.hpp>
+#include <weft/tensor/error.hpp>
+#include <weft/train/train_context.hpp>
 
 #include "actors/data/job_checkpoints.hpp"
 #include "spmd/tensor/node.hpp"

@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/process/failure.hpp"
 #include "actors/process/log.hpp"

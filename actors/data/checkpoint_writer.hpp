@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include <weft/config.hpp>
+#include <weft/job/config.hpp>
 
 #include "actors/runtime/held_buffers.hpp"
 #include "actors/runtime/worker_link.hpp"

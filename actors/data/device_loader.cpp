@@ -1,12 +1,12 @@
-#include <weft/device_loader.hpp>
+#include <weft/data/device_loader.hpp>
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/ranges.h>
 
-#include <weft/error.hpp>
-#include <weft/train_context.hpp>
+#include <weft/tensor/error.hpp>
+#include <weft/train/train_context.hpp>
 
 #include "actors/data/loader_pass.hpp"
 #include "spmd/tensor/node.hpp"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/process/log.hpp"
 #include "spmd/mesh/box.hpp"

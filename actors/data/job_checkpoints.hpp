@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include <weft/checkpoint_manager.hpp>
+#include <weft/train/checkpoint_manager.hpp>
 
 #include "actors/data/checkpoint_writer.hpp"
 #include "actors/data/job_loaders.hpp"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/tensor/node.hpp"
 

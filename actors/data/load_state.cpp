@@ -1,12 +1,12 @@
 // Checks what load() requires of a file, and describes where the file differs.
 
-#include <weft/state.hpp>
+#include <weft/train/state.hpp>
 
 #include <algorithm>
 #include <map>
 
 #include <fmt/ranges.h>
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/formats/in_quotes.hpp"
 #include "data/remote/storages.hpp"

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include <weft/error.hpp>
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/tensor/node.hpp"
 #include "spmd/tensor/runtime.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <source_location>
 
-#include <weft/device_loader.hpp>
+#include <weft/data/device_loader.hpp>
 
 #include "actors/data/job_loaders.hpp"
 

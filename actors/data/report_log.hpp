@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/config.hpp>
+#include <weft/job/config.hpp>
 
 #include "actors/protocol/protocol.hpp"
 

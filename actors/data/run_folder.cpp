@@ -16,7 +16,7 @@
 
 #include <fmt/chrono.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/file_bytes.hpp"
 #include "data/files/file_system.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/result.hpp>
+#include <weft/job/result.hpp>
 
 namespace weft {
 

@@ -1,6 +1,6 @@
 // Saves state to a file for other programs.
 
-#include <weft/state.hpp>
+#include <weft/train/state.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -8,9 +8,9 @@
 #include <numeric>
 #include <optional>
 
-#include <weft/chip.hpp>
-#include <weft/error.hpp>
-#include <weft/train_context.hpp>
+#include <weft/sharding/chip.hpp>
+#include <weft/tensor/error.hpp>
+#include <weft/train/train_context.hpp>
 
 #include "data/formats/safetensors.hpp"
 #include "data/remote/output_file.hpp"

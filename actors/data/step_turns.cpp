@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/data/job_loaders.hpp"
 #include "actors/process/log.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/metrics.hpp>
+#include <weft/inspect/metrics.hpp>
 
 #include "chips/engine/engine.hpp"
 #include "chips/engine/loaded_rows.hpp"

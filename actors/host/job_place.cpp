@@ -14,7 +14,7 @@
 #include <mutex>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/link/environment.hpp"
 #include "transport/blackbox/box_clock.hpp"

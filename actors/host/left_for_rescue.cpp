@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/launch/launch_variables.hpp"
 #include "actors/process/log.hpp"

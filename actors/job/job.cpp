@@ -1,10 +1,10 @@
-#include <weft/job.hpp>
+#include <weft/job/job.hpp>
 
 #include <future>
 #include <thread>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/job/job_control.hpp"
 #include "actors/job/job_request.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include <weft/job.hpp>
+#include <weft/job/job.hpp>
 
 #include "actors/process/wake_queue.hpp"
 

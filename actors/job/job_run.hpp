@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include <weft/result.hpp>
+#include <weft/job/result.hpp>
 
 #include "actors/job/job_control.hpp"
 #include "actors/job/job_request.hpp"

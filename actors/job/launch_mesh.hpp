@@ -1,7 +1,7 @@
 #pragma once
 /// The mesh that `weft launch --mesh data=2,model=2` asks for, in WEFT_LAUNCH_MESH.
 
-#include <weft/config.hpp>
+#include <weft/job/config.hpp>
 
 namespace weft {
 

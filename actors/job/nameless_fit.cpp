@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/data/run_folder.hpp"
 #include "actors/launch/worker_entry.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include <weft/config.hpp>
-#include <weft/result.hpp>
-#include <weft/trainer.hpp>
+#include <weft/job/config.hpp>
+#include <weft/job/result.hpp>
+#include <weft/train/trainer.hpp>
 
 #include "actors/link/environment.hpp"
 #include "actors/protocol/protocol.hpp"

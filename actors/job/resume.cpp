@@ -2,7 +2,7 @@
 
 #include <ranges>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/process/log.hpp"
 #include "transport/storage/checkpoint_folder.hpp"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <mutex>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

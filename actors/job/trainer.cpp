@@ -1,4 +1,4 @@
-#include <weft/trainer.hpp>
+#include <weft/train/trainer.hpp>
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "actors/job/validate_run.hpp"
 #include "chips/registry/registry.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <weft/config.hpp>
+#include <weft/job/config.hpp>
 
 #include "actors/trainer/job_spec.hpp"
 

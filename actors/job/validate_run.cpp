@@ -4,7 +4,7 @@
 #include <cctype>
 #include <cmath>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 /// The checks of a job's RunConfig.
 
-#include <weft/config.hpp>
+#include <weft/job/config.hpp>
 
 #include "spmd/target/target.hpp"
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/launch/worker_entry.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <weft/config.hpp>
+#include <weft/job/config.hpp>
 
 namespace weft {
 

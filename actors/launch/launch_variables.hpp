@@ -6,7 +6,7 @@
 /// continue from this checkpoint, or from the newest checkpoint in this folder. WEFT_LAUNCH_RESCUED
 /// is the rescued.json of the previous job.
 
-#include <weft/result.hpp>
+#include <weft/job/result.hpp>
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/loop.hpp>
+#include <weft/train/loop.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -7,7 +7,7 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/launch/worker_entry.hpp"
 #include "actors/process/elf_object.hpp"

@@ -3,8 +3,8 @@
 #include <sstream>
 #include <vector>
 
-#include <weft/error.hpp>
-#include <weft/loop.hpp>
+#include <weft/tensor/error.hpp>
+#include <weft/train/loop.hpp>
 
 #include "actors/process/elf_object.hpp"
 

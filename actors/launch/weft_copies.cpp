@@ -1,6 +1,6 @@
 #include "actors/launch/weft_copies.hpp"
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/process/elf_object.hpp"
 #include "actors/protocol/abi.hpp"

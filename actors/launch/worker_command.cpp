@@ -13,7 +13,7 @@
 #include <sstream>
 #include <string_view>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/launch/core_shares.hpp"
 #include "actors/launch/foreign_launch.hpp"

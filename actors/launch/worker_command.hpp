@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/config.hpp>
+#include <weft/job/config.hpp>
 
 namespace weft {
 

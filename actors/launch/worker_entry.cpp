@@ -12,8 +12,8 @@
 #include <mutex>
 #include <vector>
 
-#include <weft/error.hpp>
-#include <weft/loop.hpp>
+#include <weft/tensor/error.hpp>
+#include <weft/train/loop.hpp>
 
 #include "actors/process/elf_object.hpp"
 #include "actors/process/job_thread.hpp"

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/link/environment.hpp"
 

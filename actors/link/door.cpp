@@ -18,7 +18,7 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/link/tls_sockets.hpp"
 #include "actors/process/job_thread.hpp"

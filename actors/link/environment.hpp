@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <weft/device.hpp>
-#include <weft/mesh.hpp>
-#include <weft/tls.hpp>
+#include <weft/job/tls.hpp>
+#include <weft/sharding/device.hpp>
+#include <weft/sharding/mesh.hpp>
 
 namespace weft {
 

@@ -18,7 +18,7 @@
 #include <caf/io/network/default_multiplexer.hpp>
 #include <caf/thread_hook.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/link/door.hpp"
 #include "actors/link/tls_sockets.hpp"

@@ -15,7 +15,7 @@
 #include <caf/fwd.hpp>
 #include <caf/io/middleman_actor.hpp>
 
-#include <weft/tls.hpp>
+#include <weft/job/tls.hpp>
 
 #include "actors/link/messages.hpp"
 #include "actors/process/job_thread.hpp"

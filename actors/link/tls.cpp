@@ -1,4 +1,4 @@
-#include <weft/tls.hpp>
+#include <weft/job/tls.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/plain_file.hpp"
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"

@@ -9,7 +9,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

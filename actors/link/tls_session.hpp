@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include <weft/tls.hpp>
+#include <weft/job/tls.hpp>
 
 struct ssl_st;
 struct ssl_ctx_st;

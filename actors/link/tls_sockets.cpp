@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <weft/config.hpp>
-#include <weft/error.hpp>
+#include <weft/job/config.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/base/nearest.hpp"
 

@@ -1,4 +1,4 @@
-#include <weft/device.hpp>
+#include <weft/sharding/device.hpp>
 
 #include <fmt/format.h>
 

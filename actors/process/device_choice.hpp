@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include <weft/scaling_config.hpp>
+#include <weft/job/scaling_config.hpp>
 
 namespace weft {
 

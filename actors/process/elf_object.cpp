@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

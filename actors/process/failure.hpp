@@ -6,7 +6,7 @@
 #include <string>
 #include <typeinfo>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 

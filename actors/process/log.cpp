@@ -19,8 +19,8 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
-#include <weft/error.hpp>
-#include <weft/log.hpp>
+#include <weft/inspect/log.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/process/outlet.hpp"
 

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <mutex>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

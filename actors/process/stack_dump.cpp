@@ -15,7 +15,7 @@
 #include <memory>
 #include <sstream>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

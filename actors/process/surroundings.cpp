@@ -8,7 +8,7 @@
 #include <array>
 #include <cstddef>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

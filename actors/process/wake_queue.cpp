@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 

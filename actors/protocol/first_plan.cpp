@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/plain_file.hpp"
 #include "transport/format/plan_file.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <weft/checkpoint_config.hpp>
-#include <weft/device.hpp>
+#include <weft/job/checkpoint_config.hpp>
+#include <weft/sharding/device.hpp>
 
 namespace weft {
 

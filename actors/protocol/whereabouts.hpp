@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include <weft/result.hpp>
+#include <weft/job/result.hpp>
 
 #include "actors/protocol/sighting.hpp"
 #include "transport/board/board.hpp"

@@ -4,7 +4,7 @@
 #include <bit>
 #include <variant>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/envelope.hpp"
 

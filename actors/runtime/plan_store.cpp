@@ -5,7 +5,7 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/process/log.hpp"
 #include "data/files/file_bytes.hpp"

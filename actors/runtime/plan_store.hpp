@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/plan/plan.hpp"

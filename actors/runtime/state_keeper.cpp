@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/passes/partition.hpp"

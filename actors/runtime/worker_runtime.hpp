@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/chip.hpp>
+#include <weft/sharding/chip.hpp>
 
 #include "actors/runtime/buffer_pool.hpp"
 #include "actors/runtime/data_hashes.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/protocol/protocol.hpp"
 

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include <weft/result.hpp>
+#include <weft/job/result.hpp>
 
 namespace weft {
 

@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/result.hpp>
+#include <weft/job/result.hpp>
 
 #include "actors/protocol/protocol.hpp"
 #include "actors/protocol/sighting.hpp"

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include <weft/error.hpp>
-#include <weft/train_context.hpp>
+#include <weft/tensor/error.hpp>
+#include <weft/train/train_context.hpp>
 
 namespace weft {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <weft/failure_config.hpp>
-#include <weft/result.hpp>
+#include <weft/job/failure_config.hpp>
+#include <weft/job/result.hpp>
 
 #include "actors/protocol/protocol.hpp"
 #include "actors/supervision/action.hpp"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include <weft/callback.hpp>
+#include <weft/job/callback.hpp>
 
 #include "actors/process/failure.hpp"
 #include "transport/blackbox/recorder.hpp"

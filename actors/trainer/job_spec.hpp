@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include <weft/config.hpp>
-#include <weft/mesh.hpp>
-#include <weft/result.hpp>
-#include <weft/tls.hpp>
+#include <weft/job/config.hpp>
+#include <weft/job/result.hpp>
+#include <weft/job/tls.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "actors/process/device_choice.hpp"
 #include "actors/protocol/protocol.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/data/report_log.hpp"
 

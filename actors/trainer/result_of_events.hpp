@@ -1,7 +1,7 @@
 #pragma once
 /// How the Result of a job comes from what the trainer's actor tells.
 
-#include <weft/result.hpp>
+#include <weft/job/result.hpp>
 
 #include "actors/trainer/trainer_link.hpp"
 

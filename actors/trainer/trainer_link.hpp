@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include <weft/result.hpp>
+#include <weft/job/result.hpp>
 
 #include "actors/protocol/protocol.hpp"
 #include "actors/runtime/worker_link.hpp"

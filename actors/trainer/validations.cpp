@@ -5,7 +5,7 @@
 #include <fstream>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/data/run_folder.hpp"
 #include "actors/process/failure.hpp"

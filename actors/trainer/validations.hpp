@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include <weft/config.hpp>
-#include <weft/result.hpp>
+#include <weft/job/config.hpp>
+#include <weft/job/result.hpp>
 
 #include "actors/process/wake_queue.hpp"
 

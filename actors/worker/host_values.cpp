@@ -1,11 +1,11 @@
-#include <weft/host_values.hpp>
+#include <weft/train/host_values.hpp>
 
 #include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <optional>
 
-#include <weft/ops.hpp>
-#include <weft/train_context.hpp>
+#include <weft/ops/elementwise.hpp>
+#include <weft/train/train_context.hpp>
 
 #include "actors/data/report_log.hpp"
 #include "actors/process/crash_dump.hpp"

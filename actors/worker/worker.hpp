@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include <weft/config.hpp>
-#include <weft/train_context.hpp>
+#include <weft/job/config.hpp>
+#include <weft/train/train_context.hpp>
 
 #include "actors/link/environment.hpp"
 #include "actors/runtime/worker_link.hpp"

@@ -5,7 +5,7 @@
 
 #include <caf/all.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/device/device_actor.hpp"
 #include "actors/link/watched_actor.hpp"

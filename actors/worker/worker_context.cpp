@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/data/run_folder.hpp"
 #include "actors/process/log.hpp"

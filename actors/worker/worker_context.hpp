@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/train_context.hpp>
+#include <weft/train/train_context.hpp>
 
 #include "actors/data/job_checkpoints.hpp"
 #include "actors/data/job_loaders.hpp"

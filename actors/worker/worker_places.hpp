@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "actors/protocol/protocol.hpp"
 #include "transport/memory/wait.hpp"

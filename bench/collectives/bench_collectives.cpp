@@ -12,7 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "bench/bench_main.hpp"
 #include "bench/collectives/chart.hpp"

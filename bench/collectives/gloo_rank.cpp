@@ -21,7 +21,7 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "bench/collectives/private_buffers.hpp"
 #include "bench/collectives/rank.hpp"

@@ -10,7 +10,7 @@
 #include <iceoryx_posh/popo/untyped_subscriber.hpp>
 #include <iceoryx_posh/runtime/posh_runtime.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "bench/collectives/rank.hpp"
 #include "transport/memory/wait.hpp"

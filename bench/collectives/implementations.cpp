@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "bench/collectives/rank.hpp"
 #include "transport/job/job_memory.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <ranges>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "bench/collectives/rank.hpp"
 

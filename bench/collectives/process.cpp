@@ -18,7 +18,7 @@
 #include <filesystem>
 #include <thread>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft::bench {
 namespace {

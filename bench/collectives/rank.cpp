@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "bench/collectives/pattern.hpp"
 #include "bench/cores.hpp"

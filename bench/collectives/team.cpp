@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/job/job_memory.hpp"
 

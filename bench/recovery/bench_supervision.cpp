@@ -13,7 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "bench/bench_main.hpp"
 #include "bench/collectives/process.hpp"

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <random>
 
-#include <weft/error.hpp>
-#include <weft/result.hpp>
+#include <weft/job/result.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/board/board.hpp"
 #include "transport/job/job_memory.hpp"

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include <weft/callback.hpp>
+#include <weft/job/callback.hpp>
 
 namespace weft::bench {
 

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "bench/collectives/process.hpp"
 

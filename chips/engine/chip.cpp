@@ -1,4 +1,4 @@
-#include <weft/chip.hpp>
+#include <weft/sharding/chip.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "chips/engine/chip_collectives.hpp"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include <weft/chip.hpp>
+#include <weft/sharding/chip.hpp>
 
 #include "transport/collectives/collective_call.hpp"
 

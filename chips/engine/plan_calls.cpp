@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/plan/shared.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <weft/mesh.hpp>
-#include <weft/type.hpp>
+#include <weft/sharding/mesh.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "spmd/mesh/sharding.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "chips/cpu/cpu_target.hpp"
 #include "chips/cpu/executor.hpp"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include <weft/device.hpp>
+#include <weft/sharding/device.hpp>
 
 #include "chips/engine/engine.hpp"
 #include "spmd/target/target.hpp"

@@ -6,8 +6,8 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/data_files.hpp>
-#include <weft/error.hpp>
+#include <weft/data/files.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/datasets/array_rows.hpp"
 #include "data/formats/idx.hpp"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/fields.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/dataset.hpp>
+#include <weft/data/dataset.hpp>
 
 #include "data/datasets/elements.hpp"
 #include "data/remote/input_file.hpp"

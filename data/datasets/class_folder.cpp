@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include <weft/error.hpp>
-#include <weft/image_files.hpp>
+#include <weft/data/image_files.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/datasets/tar_sample.hpp"
 #include "data/items/fields.hpp"

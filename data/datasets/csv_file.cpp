@@ -7,8 +7,8 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/data_files.hpp>
-#include <weft/error.hpp>
+#include <weft/data/files.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/datasets/elements.hpp"
 #include "data/datasets/number_text.hpp"

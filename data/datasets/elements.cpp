@@ -7,8 +7,8 @@
 #include <cstring>
 #include <limits>
 
-#include <weft/element.hpp>
-#include <weft/error.hpp>
+#include <weft/tensor/element.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/program/element.hpp"
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <span>
 
-#include <weft/data_files.hpp>
-#include <weft/type.hpp>
+#include <weft/data/files.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "data/formats/foreign_element.hpp"
 #include "data/formats/npy.hpp"

@@ -1,7 +1,7 @@
 #include <utility>
 
-#include <weft/data_transforms.hpp>
-#include <weft/error.hpp>
+#include <weft/data/transforms.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/chosen.hpp"
 #include "data/items/fields.hpp"

@@ -1,7 +1,7 @@
-#include <weft/image_files.hpp>
+#include <weft/data/image_files.hpp>
 
-#include <weft/data_files.hpp>
-#include <weft/tar_files.hpp>
+#include <weft/data/files.hpp>
+#include <weft/data/tar_files.hpp>
 
 namespace weft {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include <weft/error.hpp>
-#include <weft/text_files.hpp>
+#include <weft/data/text_files.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/datasets/elements.hpp"
 #include "data/datasets/json_record.hpp"

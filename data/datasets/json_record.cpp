@@ -1,6 +1,6 @@
 #include "data/datasets/json_record.hpp"
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/formats/strict_json.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 namespace weft {
 

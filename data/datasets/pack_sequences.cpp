@@ -1,9 +1,9 @@
-#include <weft/packing.hpp>
+#include <weft/data/packing.hpp>
 
 #include <unordered_map>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/datasets/packed_rows.hpp"
 #include "data/items/fields.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/packing.hpp>
+#include <weft/data/packing.hpp>
 
 namespace weft {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <weft/data_transforms.hpp>
-#include <weft/error.hpp>
+#include <weft/data/transforms.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/fields.hpp"
 #include "data/items/words.hpp"

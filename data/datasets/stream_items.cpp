@@ -1,8 +1,8 @@
 #include <mutex>
 #include <utility>
 
-#include <weft/error.hpp>
-#include <weft/stream.hpp>
+#include <weft/data/stream.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/stream_rows.hpp"
 

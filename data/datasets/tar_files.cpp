@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/datasets/tar_sample.hpp"
 #include "data/files/part_files.hpp"

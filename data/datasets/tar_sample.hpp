@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/tar_files.hpp>
+#include <weft/data/tar_files.hpp>
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/datasets/tar_sample.hpp"
 #include "data/remote/input_file.hpp"

@@ -1,4 +1,4 @@
-#include <weft/text_files.hpp>
+#include <weft/data/text_files.hpp>
 
 #include "data/datasets/text_lines.hpp"
 #include "data/datasets/token_fields.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 

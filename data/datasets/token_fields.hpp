@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/text_files.hpp>
+#include <weft/data/text_files.hpp>
 
 namespace weft {
 

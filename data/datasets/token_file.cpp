@@ -3,8 +3,8 @@
 #include <cstring>
 #include <utility>
 
-#include <weft/data_files.hpp>
-#include <weft/error.hpp>
+#include <weft/data/files.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/fields.hpp"
 #include "data/remote/input_file.hpp"

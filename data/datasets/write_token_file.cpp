@@ -1,8 +1,8 @@
 #include <cstring>
 #include <utility>
 
-#include <weft/error.hpp>
-#include <weft/text_files.hpp>
+#include <weft/data/text_files.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/datasets/json_record.hpp"
 #include "data/datasets/text_lines.hpp"

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/plain_file.hpp"
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

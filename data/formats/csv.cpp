@@ -1,6 +1,6 @@
 #include "data/formats/csv.hpp"
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "data/formats/foreign_element.hpp"
 

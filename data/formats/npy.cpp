@@ -8,7 +8,7 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/formats/in_quotes.hpp"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 namespace weft {
 

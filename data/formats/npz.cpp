@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/formats/in_quotes.hpp"
 #include "data/formats/npy.hpp"

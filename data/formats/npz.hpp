@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "data/formats/zip.hpp"
 

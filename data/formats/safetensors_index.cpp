@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/formats/in_quotes.hpp"
 #include "data/formats/strict_json.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/formats/in_quotes.hpp"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <set>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/formats/in_quotes.hpp"
 #include "data/formats/zip_records.hpp"

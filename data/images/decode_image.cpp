@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <weft/error.hpp>
-#include <weft/image_files.hpp>
+#include <weft/data/image_files.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/images/orientation.hpp"
 #include "data/images/picture.hpp"

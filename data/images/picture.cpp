@@ -5,8 +5,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include <weft/error.hpp>
-#include <weft/image_files.hpp>
+#include <weft/data/image_files.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/images/jpeg.hpp"
 #include "data/images/png.hpp"

@@ -6,7 +6,7 @@
 #include <webp/decode.h>
 #include <webp/demux.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

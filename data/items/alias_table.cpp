@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 

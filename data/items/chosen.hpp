@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/dataset.hpp>
+#include <weft/data/dataset.hpp>
 
 namespace weft {
 

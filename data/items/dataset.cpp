@@ -1,9 +1,9 @@
-#include <weft/dataset.hpp>
+#include <weft/data/dataset.hpp>
 
 #include <algorithm>
 #include <cstring>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/fields.hpp"
 #include "data/items/item_reading.hpp"

@@ -1,11 +1,11 @@
-#include <weft/dlpack.hpp>
+#include <weft/tensor/dlpack.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/dlpack_abi.hpp"
 #include "spmd/program/strides.hpp"

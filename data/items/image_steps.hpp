@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/image_transforms.hpp>
+#include <weft/data/image_transforms.hpp>
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <weft/data_transforms.hpp>
-#include <weft/error.hpp>
+#include <weft/data/transforms.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/fields.hpp"
 #include "data/items/image_steps.hpp"

@@ -1,6 +1,6 @@
-#include <weft/item_random.hpp>
+#include <weft/data/item_random.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/words.hpp"
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/dataset.hpp>
-#include <weft/error.hpp>
+#include <weft/data/dataset.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <weft/data_transforms.hpp>
-#include <weft/error.hpp>
+#include <weft/data/transforms.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/fields.hpp"
 #include "data/items/words.hpp"

@@ -5,8 +5,8 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/data_transforms.hpp>
-#include <weft/error.hpp>
+#include <weft/data/transforms.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/fields.hpp"
 #include "data/items/permutation.hpp"

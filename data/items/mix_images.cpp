@@ -6,8 +6,8 @@
 #include <numbers>
 #include <utility>
 
-#include <weft/error.hpp>
-#include <weft/image_transforms.hpp>
+#include <weft/data/image_transforms.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/fields.hpp"
 #include "data/items/words.hpp"

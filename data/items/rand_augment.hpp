@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include <weft/image_transforms.hpp>
-#include <weft/item_random.hpp>
+#include <weft/data/image_transforms.hpp>
+#include <weft/data/item_random.hpp>
 
 #include "data/items/image_steps.hpp"
 

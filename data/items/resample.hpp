@@ -6,8 +6,8 @@
 #include <span>
 #include <string_view>
 
-#include <weft/image_transforms.hpp>
-#include <weft/item_random.hpp>
+#include <weft/data/image_transforms.hpp>
+#include <weft/data/item_random.hpp>
 
 namespace weft {
 

@@ -1,10 +1,10 @@
-#include <weft/sampler.hpp>
+#include <weft/data/sampler.hpp>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/alias_table.hpp"
 #include "data/items/permutation.hpp"

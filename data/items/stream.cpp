@@ -1,9 +1,9 @@
-#include <weft/stream.hpp>
+#include <weft/data/stream.hpp>
 
 #include <algorithm>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/item_reading.hpp"
 #include "data/items/words.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <weft/stream.hpp>
+#include <weft/data/stream.hpp>
 
 namespace weft {
 

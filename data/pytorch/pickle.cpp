@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/formats/in_quotes.hpp"
 #include "data/pytorch/unpickler.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <string_view>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/formats/in_quotes.hpp"
 #include "data/formats/zip.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/pytorch/pickle_globals.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <curl/curl.h>
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/items/item_reading.hpp"
 

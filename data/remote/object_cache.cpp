@@ -15,7 +15,7 @@
 #include <utility>
 
 #include <xxhash.h>
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/envelope.hpp"
 #include "data/files/plain_file.hpp"

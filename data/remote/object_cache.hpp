@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/storage.hpp>
+#include <weft/data/storage.hpp>
 
 namespace weft {
 

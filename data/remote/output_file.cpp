@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/file_system.hpp"
 #include "data/remote/object_cache.hpp"

@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/utf8.hpp"
 

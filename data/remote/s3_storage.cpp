@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include <zlib.h>
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/work_crew.hpp"
 #include "data/remote/s3_requests.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 /// The Storage of "s3://bucket/key".
 
-#include <weft/storage.hpp>
+#include <weft/data/storage.hpp>
 
 #include "data/remote/s3_settings.hpp"
 

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include <fmt/ranges.h>
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/plain_file.hpp"
 #include "data/remote/s3_storage.hpp"
@@ -66,7 +66,7 @@ StoragePtr find_storage(std::string_view path, std::string_view option) {
     for (const auto& [name, storage] : by_scheme) known.push_back(name + "://");
     fail(Errc::unavailable,
          "{}{}\"{}\" is a URL, and no storage has {}://: expected a path of this machine or a URL "
-         "with {}; give another storage to register_storage() (<weft/storage.hpp>)",
+         "with {}; give another storage to register_storage() (<weft/data.hpp>)",
          option, option.empty() ? "" : " = ", path, scheme, fmt::join(known, ", "));
   }
   if (found->second == nullptr) found->second = make_s3_storage(s3_settings());

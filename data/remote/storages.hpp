@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/storage.hpp>
+#include <weft/data/storage.hpp>
 
 namespace weft {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

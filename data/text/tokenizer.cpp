@@ -1,4 +1,4 @@
-#include <weft/tokenizer.hpp>
+#include <weft/data/tokenizer.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/formats/strict_json.hpp"
 #include "data/remote/input_file.hpp"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include <weft/tokenizer.hpp>
+#include <weft/data/tokenizer.hpp>
 
 #include "data/text/json_view.hpp"
 

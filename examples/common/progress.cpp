@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/result.hpp>
+#include <weft/job.hpp>
 
 namespace examples {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <weft/callback.hpp>
+#include <weft/job.hpp>
 
 namespace examples {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor.hpp>
 
 namespace letters {
 

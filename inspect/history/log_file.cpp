@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 

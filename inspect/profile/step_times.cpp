@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "inspect/history/timeline.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/utf8.hpp"
 #include "transport/job/control_format.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/atom.hpp>
+#include <weft/sharding/atom.hpp>
 
 #include "transport/collectives/call_record.hpp"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/file_bytes.hpp"
 #include "transport/job/crash_format.hpp"

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// A failure or a loss; see Failure in <weft/result.hpp>.
+/// A failure or a loss; see Failure in <weft/job.hpp>.
 struct JobFailure {
   std::string code{};  ///< "peer_lost"
   std::string message{};

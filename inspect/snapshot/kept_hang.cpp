@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "inspect/snapshot/process_file.hpp"
 #include "transport/job/job_record.hpp"

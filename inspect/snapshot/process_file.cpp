@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/file_bytes.hpp"
 #include "inspect/snapshot/json_text.hpp"

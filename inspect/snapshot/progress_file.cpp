@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string_view>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/formats/csv.hpp"
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "inspect/snapshot/process_file.hpp"
 #include "transport/blackbox/black_box.hpp"

@@ -1,4 +1,4 @@
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include <atomic>
 #include <cstdio>

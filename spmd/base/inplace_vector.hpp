@@ -9,7 +9,7 @@
 #include <memory>
 #include <type_traits>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 

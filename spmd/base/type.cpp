@@ -1,10 +1,10 @@
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include <algorithm>
 
 #include <fmt/ranges.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include <weft/atom.hpp>
-#include <weft/mesh.hpp>
+#include <weft/sharding/atom.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/program/program.hpp"
 

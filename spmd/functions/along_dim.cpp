@@ -1,6 +1,6 @@
-#include <weft/along_dim.hpp>
+#include <weft/ops/along_dim.hpp>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/tensor/call.hpp"
 

@@ -1,13 +1,13 @@
-#include <weft/attention.hpp>
+#include <weft/nn/attention.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include <weft/control_flow.hpp>
-#include <weft/functional.hpp>
-#include <weft/shard_map.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/functional.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/control_flow.hpp>
+#include <weft/sharding/shard_map.hpp>
 
 #include "spmd/tensor/call.hpp"
 

@@ -1,8 +1,8 @@
-#include <weft/convolution.hpp>
+#include <weft/ops/convolution.hpp>
 
 #include <algorithm>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/functions/window_dims.hpp"
 

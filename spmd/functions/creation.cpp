@@ -1,8 +1,8 @@
-#include <weft/creation.hpp>
+#include <weft/tensor/creation.hpp>
 
 #include <cmath>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/tensor/call.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/tensor/call.hpp"
 

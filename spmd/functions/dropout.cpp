@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include <weft/functional.hpp>
+#include <weft/nn/functional.hpp>
 
 #include "spmd/tensor/call.hpp"
 

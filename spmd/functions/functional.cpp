@@ -1,4 +1,4 @@
-#include <weft/functional.hpp>
+#include <weft/nn/functional.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 /// The collectives for functions of shard_map.
 
-#include <weft/functional.hpp>
-#include <weft/ops.hpp>
-#include <weft/shapes.hpp>
-#include <weft/shard_map.hpp>
+#include <weft/nn/functional.hpp>
+#include <weft/ops/elementwise.hpp>
+#include <weft/ops/shapes.hpp>
+#include <weft/sharding/shard_map.hpp>
 
 #include <algorithm>
 

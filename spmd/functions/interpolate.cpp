@@ -1,10 +1,10 @@
-#include <weft/interpolate.hpp>
+#include <weft/ops/interpolate.hpp>
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/ranges.h>
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/tensor/call.hpp"
 

@@ -1,8 +1,8 @@
-#include <weft/losses.hpp>
+#include <weft/nn/losses.hpp>
 
 #include <cmath>
 
-#include <weft/functional.hpp>
+#include <weft/nn/functional.hpp>
 
 #include "spmd/tensor/call.hpp"
 

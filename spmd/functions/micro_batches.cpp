@@ -1,6 +1,6 @@
-#include <weft/transforms.hpp>
+#include <weft/nn/transforms.hpp>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/tensor/call.hpp"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include <weft/functional.hpp>
+#include <weft/nn/functional.hpp>
 
 #include "spmd/tensor/call.hpp"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include <weft/convolution.hpp>
-#include <weft/ops.hpp>
+#include <weft/ops/convolution.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/functions/window_dims.hpp"
 

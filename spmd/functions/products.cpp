@@ -1,10 +1,10 @@
-#include <weft/products.hpp>
+#include <weft/ops/products.hpp>
 
 #include <algorithm>
 #include <string>
 #include <tuple>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/tensor/call.hpp"
 

@@ -1,4 +1,4 @@
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include <algorithm>
 #include <numeric>

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <fmt/ranges.h>
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 namespace weft {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include <weft/convolution.hpp>
-#include <weft/shapes.hpp>
+#include <weft/ops/convolution.hpp>
+#include <weft/ops/shapes.hpp>
 
 #include "spmd/program/window.hpp"
 #include "spmd/tensor/call.hpp"

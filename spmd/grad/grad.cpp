@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/grad/backward_walk.hpp"
 #include "spmd/ops/attribute_views.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 /// Box: a part of a tensor. PlacedBox: a box and the memory that holds its elements.
 
-#include <weft/mesh.hpp>
-#include <weft/type.hpp>
+#include <weft/sharding/mesh.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "spmd/mesh/sharding.hpp"
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/hybrid_mesh.hpp>
-#include <weft/mesh.hpp>
+#include <weft/sharding/hybrid_mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 namespace weft {
 

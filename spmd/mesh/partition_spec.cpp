@@ -1,4 +1,4 @@
-#include <weft/partition_spec.hpp>
+#include <weft/sharding/partition_spec.hpp>
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/mesh/sharding.hpp"
 

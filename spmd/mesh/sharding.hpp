@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/atom.hpp>
-#include <weft/mesh.hpp>
-#include <weft/partition_spec.hpp>
-#include <weft/type.hpp>
+#include <weft/sharding/atom.hpp>
+#include <weft/sharding/mesh.hpp>
+#include <weft/sharding/partition_spec.hpp>
+#include <weft/tensor/type.hpp>
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include <algorithm>
 #include <charconv>

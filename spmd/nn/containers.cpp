@@ -1,4 +1,4 @@
-#include <weft/containers.hpp>
+#include <weft/nn/containers.hpp>
 
 #include <utility>
 

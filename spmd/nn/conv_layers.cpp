@@ -1,4 +1,4 @@
-#include <weft/conv_layers.hpp>
+#include <weft/nn/conv_layers.hpp>
 
 #include <algorithm>
 #include <cmath>

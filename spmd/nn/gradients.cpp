@@ -1,6 +1,6 @@
-#include <weft/gradients.hpp>
+#include <weft/optim/gradients.hpp>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/nn/optimizer_parts.hpp"
 

@@ -1,4 +1,4 @@
-#include <weft/host_number.hpp>
+#include <weft/nn/host_number.hpp>
 
 #include <span>
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/program/element.hpp"
 #include "spmd/program/philox.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include <weft/module.hpp>
+#include <weft/nn/module.hpp>
 
 #include "spmd/tensor/tensor_source.hpp"
 

@@ -1,10 +1,10 @@
-#include <weft/init.hpp>
+#include <weft/nn/init.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/nn/init.hpp"
 #include "spmd/program/element.hpp"

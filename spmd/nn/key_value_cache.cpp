@@ -1,6 +1,6 @@
 #include <array>
 
-#include <weft/attention.hpp>
+#include <weft/nn/attention.hpp>
 
 #include "spmd/tensor/call.hpp"
 

@@ -1,10 +1,10 @@
-#include <weft/large_scale_optimizers.hpp>
+#include <weft/optim/large_scale.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include <weft/functional.hpp>
+#include <weft/nn/functional.hpp>
 
 #include "spmd/nn/optimizer_parts.hpp"
 

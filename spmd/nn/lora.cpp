@@ -1,11 +1,11 @@
-#include <weft/lora.hpp>
+#include <weft/nn/lora.hpp>
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/ranges.h>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/nn/init.hpp"
 #include "spmd/tensor/call.hpp"

@@ -1,4 +1,4 @@
-#include <weft/module.hpp>
+#include <weft/nn/module.hpp>
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include <weft/multi_head_attention.hpp>
+#include <weft/nn/multi_head_attention.hpp>
 
 #include <cmath>
 #include <utility>
 
-#include <weft/init.hpp>
+#include <weft/nn/init.hpp>
 
 #include "spmd/nn/init.hpp"
 #include "spmd/tensor/call.hpp"

@@ -1,4 +1,4 @@
-#include <weft/nn.hpp>
+#include <weft/nn/layers.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include <weft/norm_layers.hpp>
+#include <weft/nn/norm_layers.hpp>
 
 #include <utility>
 #include <vector>

@@ -1,9 +1,9 @@
-#include <weft/optim.hpp>
+#include <weft/optim/optimizer.hpp>
 
 #include <algorithm>
 #include <array>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/nn/optimizer_parts.hpp"
 

@@ -1,6 +1,6 @@
 #include "spmd/nn/optimizer_parts.hpp"
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 namespace weft {
 

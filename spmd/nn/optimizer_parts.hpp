@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/module.hpp>
+#include <weft/nn/module.hpp>
 
 #include "spmd/mesh/sharding.hpp"
 #include "spmd/tensor/call.hpp"

@@ -1,8 +1,8 @@
-#include <weft/optimizers.hpp>
+#include <weft/optim/adaptive.hpp>
 
 #include <array>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/nn/optimizer_parts.hpp"
 

@@ -1,10 +1,10 @@
-#include <weft/parameter_average.hpp>
+#include <weft/optim/parameter_average.hpp>
 
 #include <exception>
 #include <memory>
 #include <utility>
 
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/nn/optimizer_parts.hpp"
 

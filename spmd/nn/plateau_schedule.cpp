@@ -1,4 +1,4 @@
-#include <weft/plateau_schedule.hpp>
+#include <weft/optim/plateau_schedule.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/tensor/tensor_source.hpp"
 

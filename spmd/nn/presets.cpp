@@ -1,4 +1,4 @@
-#include <weft/presets.hpp>
+#include <weft/sharding/presets.hpp>
 
 #include <utility>
 

@@ -1,10 +1,10 @@
-#include <weft/recurrent.hpp>
+#include <weft/nn/recurrent.hpp>
 
 #include <cmath>
 #include <utility>
 
-#include <weft/control_flow.hpp>
-#include <weft/functional.hpp>
+#include <weft/nn/functional.hpp>
+#include <weft/ops/control_flow.hpp>
 
 #include "spmd/nn/init.hpp"
 #include "spmd/tensor/call.hpp"

@@ -1,10 +1,10 @@
-#include <weft/schedule.hpp>
+#include <weft/optim/schedule.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

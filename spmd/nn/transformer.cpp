@@ -1,8 +1,8 @@
-#include <weft/transformer.hpp>
+#include <weft/nn/transformer.hpp>
 
 #include <utility>
 
-#include <weft/functional.hpp>
+#include <weft/nn/functional.hpp>
 
 #include "spmd/tensor/call.hpp"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "spmd/base/inplace_vector.hpp"
 #include "spmd/mesh/sharding.hpp"

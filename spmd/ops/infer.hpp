@@ -9,9 +9,9 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/error.hpp>
-#include <weft/mesh.hpp>
-#include <weft/type.hpp>
+#include <weft/sharding/mesh.hpp>
+#include <weft/tensor/error.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "spmd/ops/attributes.hpp"
 #include "spmd/program/op_kind.hpp"

@@ -1,7 +1,7 @@
 #include <array>
 #include <cmath>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/row.hpp"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/ops/infer.hpp"
 #include "spmd/ops/row_fields.hpp"

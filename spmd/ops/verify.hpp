@@ -1,7 +1,7 @@
 #pragma once
 /// Structural checks of a Program.
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/program/program.hpp"
 

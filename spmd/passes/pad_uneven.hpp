@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/program/program.hpp"
 

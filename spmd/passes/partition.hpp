@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/program/program.hpp"
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include <weft/mesh.hpp>
-#include <weft/type.hpp>
+#include <weft/sharding/mesh.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "spmd/mesh/sharding.hpp"
 #include "spmd/program/program.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/program/program.hpp"
 #include "spmd/target/target.hpp"

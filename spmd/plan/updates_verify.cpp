@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/plan/donate.hpp"
 #include "spmd/plan/schedule.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/custom_call.hpp>
+#include <weft/ops/custom_call.hpp>
 
 #include "spmd/program/program.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include <weft/element.hpp>
+#include <weft/tensor/element.hpp>
 
 namespace weft {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 namespace weft {
 

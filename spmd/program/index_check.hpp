@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/program/program.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

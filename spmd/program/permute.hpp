@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 namespace weft {
 

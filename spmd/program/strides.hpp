@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 namespace weft {
 

@@ -1,6 +1,6 @@
 #include "spmd/reference/interpret.hpp"
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/reference/iterate.hpp"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/ops/row.hpp"
 

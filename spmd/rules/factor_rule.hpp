@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "spmd/base/inplace_vector.hpp"
 #include "spmd/mesh/sharding.hpp"

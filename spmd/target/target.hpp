@@ -7,7 +7,7 @@
 #include <limits>
 #include <string_view>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "spmd/target/cost.hpp"
 

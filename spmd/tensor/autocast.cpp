@@ -1,4 +1,4 @@
-#include <weft/transforms.hpp>
+#include <weft/nn/transforms.hpp>
 
 #include "spmd/tensor/call.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/ops/row.hpp"
 #include "spmd/tensor/trace.hpp"

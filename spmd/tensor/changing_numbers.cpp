@@ -3,7 +3,7 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/control/manual_axes.hpp"
 #include "spmd/ops/row.hpp"

@@ -1,4 +1,4 @@
-#include <weft/compile.hpp>
+#include <weft/tensor/compile.hpp>
 
 #include <algorithm>
 #include <exception>

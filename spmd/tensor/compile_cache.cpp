@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/tensor/node.hpp"

@@ -1,6 +1,6 @@
 #include <optional>
 
-#include <weft/control_flow.hpp>
+#include <weft/ops/control_flow.hpp>
 
 #include "spmd/tensor/call.hpp"
 

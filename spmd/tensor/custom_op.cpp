@@ -1,6 +1,6 @@
-#include <weft/custom_op.hpp>
+#include <weft/ops/custom_op.hpp>
 
-#include <weft/transforms.hpp>
+#include <weft/nn/transforms.hpp>
 
 #include "spmd/program/custom_function.hpp"
 #include "spmd/rules/custom_rule.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include <weft/element.hpp>
-#include <weft/tensor.hpp>
+#include <weft/tensor/element.hpp>
+#include <weft/tensor/tensor.hpp>
 
 #include "spmd/program/element.hpp"
 #include "spmd/tensor/trace.hpp"

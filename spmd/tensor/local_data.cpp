@@ -1,4 +1,4 @@
-#include <weft/local_data.hpp>
+#include <weft/data/local_data.hpp>
 
 #include <algorithm>
 

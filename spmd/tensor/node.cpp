@@ -1,6 +1,6 @@
 #include "spmd/tensor/node.hpp"
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 

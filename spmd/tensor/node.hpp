@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include <weft/tensor.hpp>
+#include <weft/tensor/tensor.hpp>
 
 #include "spmd/program/program.hpp"
 #include "spmd/tensor/runtime.hpp"

@@ -1,4 +1,4 @@
-#include <weft/parameter.hpp>
+#include <weft/nn/parameter.hpp>
 
 #include "spmd/tensor/call.hpp"
 

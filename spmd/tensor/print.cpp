@@ -1,4 +1,4 @@
-#include <weft/print.hpp>
+#include <weft/tensor/print.hpp>
 
 #include <algorithm>
 #include <cmath>

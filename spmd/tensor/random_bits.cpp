@@ -1,4 +1,4 @@
-#include <weft/seed.hpp>
+#include <weft/ops/seed.hpp>
 
 #include "spmd/tensor/trace.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/ops/row.hpp"
 #include "spmd/tensor/node.hpp"

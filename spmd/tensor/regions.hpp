@@ -1,7 +1,7 @@
 #pragma once
 /// Regions: the parts of a trace that are computed again for the gradient, its loops, and its
-/// functions of shard_map. Users call checkpoint() (weft/transforms.hpp), scan(), while_loop(),
-/// cond() (weft/control_flow.hpp) and shard_map() (weft/shard_map.hpp).
+/// functions of shard_map. Users call checkpoint() (weft/nn.hpp), scan(), while_loop(),
+/// cond() (weft/ops.hpp) and shard_map() (weft/sharding.hpp).
 
 #include <functional>
 #include <map>
@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/custom_op.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/custom_op.hpp>
 
 #include "spmd/grad/grad.hpp"
 #include "spmd/tensor/traced_shard_maps.hpp"

@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include <weft/mesh.hpp>
-#include <weft/metrics.hpp>
+#include <weft/inspect/metrics.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/program/program.hpp"

@@ -2,7 +2,7 @@
 #include <exception>
 #include <optional>
 
-#include <weft/control_flow.hpp>
+#include <weft/ops/control_flow.hpp>
 
 #include "spmd/control/loops.hpp"
 #include "spmd/tensor/call.hpp"

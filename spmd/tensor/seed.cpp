@@ -1,4 +1,4 @@
-#include <weft/seed.hpp>
+#include <weft/ops/seed.hpp>
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/shard_map.hpp>
+#include <weft/sharding/shard_map.hpp>
 
 #include <algorithm>
 

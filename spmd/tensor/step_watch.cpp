@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/tensor/node.hpp"
 

@@ -1,4 +1,4 @@
-#include <weft/mesh_scope.hpp>
+#include <weft/sharding/mesh_scope.hpp>
 
 #include <algorithm>
 #include <cstring>

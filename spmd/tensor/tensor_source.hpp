@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/tensor.hpp>
+#include <weft/tensor/tensor.hpp>
 
 #include "spmd/mesh/box.hpp"
 #include "spmd/mesh/row_parts.hpp"

@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/tensor/loop_threads.hpp"

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include <weft/tensor.hpp>
+#include <weft/tensor/tensor.hpp>
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/philox.hpp"

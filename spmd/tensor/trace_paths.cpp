@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/tensor/trace.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/tensor/loop_threads.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// TracedShardMaps: the functions of shard_map() (weft/shard_map.hpp) in a trace. Only the files of
+/// TracedShardMaps: the functions of shard_map() (weft/sharding.hpp) in a trace. Only the files of
 /// this folder use it.
 
 #include <source_location>

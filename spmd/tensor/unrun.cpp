@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/tensor/trace.hpp"
 

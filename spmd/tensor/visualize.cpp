@@ -1,4 +1,4 @@
-#include <weft/debug.hpp>
+#include <weft/inspect/debug.hpp>
 
 #include <algorithm>
 #include <array>

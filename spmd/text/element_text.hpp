@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 namespace weft {
 

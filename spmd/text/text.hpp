@@ -26,7 +26,7 @@
 #include <string>
 #include <string_view>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/program/program.hpp"
 

@@ -1,8 +1,8 @@
 #pragma once
 /// The accidents and odd habits of accident_app's workers.
 
-#include <weft/config.hpp>
-#include <weft/train_context.hpp>
+#include <weft/job/config.hpp>
+#include <weft/train/train_context.hpp>
 
 /// Stages what config["mode"] names. Returns at the point at which the accident lets the loop end.
 void run_stage(weft::TrainContext& ctx, const weft::Config& config);

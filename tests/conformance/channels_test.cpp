@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/child_process.hpp"
 

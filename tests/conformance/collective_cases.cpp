@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/collectives/algorithm.hpp"
 #include "transport/job/control_format.hpp"

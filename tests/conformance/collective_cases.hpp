@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "tests/conformance/chip_team.hpp"
 #include "tests/conformance/collective_oracle.hpp"

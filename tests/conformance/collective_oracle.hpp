@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "transport/collectives/collective_call.hpp"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <thread>
 
-#include <weft/chip.hpp>
+#include <weft/sharding/chip.hpp>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/builder.hpp"

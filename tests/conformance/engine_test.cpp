@@ -7,7 +7,7 @@
 #include <array>
 #include <thread>
 
-#include <weft/chip.hpp>
+#include <weft/sharding/chip.hpp>
 
 #include "chips/cpu/cpu_target.hpp"
 #include "chips/engine/state_hash.hpp"

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <thread>
 
-#include <weft/spdlog_sink.hpp>
+#include <weft/inspect/spdlog_sink.hpp>
 
 #include "tests/embed/loops.hpp"
 #include "tests/support/expect_error.hpp"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/envelope.hpp"
 #include "tests/support/aligned_copy.hpp"

@@ -1,6 +1,6 @@
 /// Decodes the bytes as a picture: whole, shrunk, and rotated.
 
-#include <weft/image_files.hpp>
+#include <weft/data/image_files.hpp>
 
 #include "data/images/orientation.hpp"
 #include "data/images/picture.hpp"

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include <weft/tokenizer.hpp>
+#include <weft/data/tokenizer.hpp>
 
 #include "tests/fuzz/fuzz.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/metrics.hpp>
+#include <weft/inspect/metrics.hpp>
 
 #include "tests/jobs/run_loop.hpp"
 

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 int main() {
   const weft::Mesh mesh = weft::make_mesh({.chips_per_worker = {4, 4}, .topology = {2, 4}});

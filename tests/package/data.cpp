@@ -5,8 +5,8 @@
 #include <fstream>
 #include <span>
 
-#include <weft/mesh.hpp>
-#include <weft/text_files.hpp>
+#include <weft/data/text_files.hpp>
+#include <weft/sharding/mesh.hpp>
 
 int main() {
   const std::filesystem::path path = std::filesystem::temp_directory_path() / "weft-package-data";

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/property/seeds.hpp"
 #include "tests/support/checkpoint_world.hpp"

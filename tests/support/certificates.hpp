@@ -6,7 +6,7 @@
 
 #include <openssl/types.h>
 
-#include <weft/tls.hpp>
+#include <weft/job/tls.hpp>
 
 namespace weft::testing {
 

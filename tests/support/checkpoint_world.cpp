@@ -6,8 +6,8 @@
 #include <atomic>
 #include <filesystem>
 
-#include <weft/error.hpp>
-#include <weft/partition_spec.hpp>
+#include <weft/sharding/partition_spec.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/storage/checkpoint_folder.hpp"
 #include "transport/storage/checkpoint_reader.hpp"

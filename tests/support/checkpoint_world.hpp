@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "data/files/file_system.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft::testing {
 

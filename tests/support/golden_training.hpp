@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/module.hpp>
-#include <weft/tensor.hpp>
+#include <weft/nn/module.hpp>
+#include <weft/tensor/tensor.hpp>
 
 #include "tests/support/safetensors.hpp"
 

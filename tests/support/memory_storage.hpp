@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <weft/error.hpp>
-#include <weft/storage.hpp>
+#include <weft/data/storage.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft::testing {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/program/program.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/dataset.hpp>
+#include <weft/data/dataset.hpp>
 
 namespace weft::testing {
 

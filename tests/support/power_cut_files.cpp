@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft::testing {
 

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/program/program.hpp"
 #include "spmd/reference/interpret.hpp"

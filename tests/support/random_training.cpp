@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include <weft/control_flow.hpp>
-#include <weft/functional.hpp>
-#include <weft/module.hpp>
-#include <weft/shapes.hpp>
-#include <weft/shard_map.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/functional.hpp>
+#include <weft/nn/module.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/control_flow.hpp>
+#include <weft/ops/shapes.hpp>
+#include <weft/sharding/shard_map.hpp>
 
 #include "tests/support/interpret_runtime.hpp"
 

@@ -2,7 +2,7 @@
 /// Random steps of training, recorded through the tensor API. They have nested scans, conds, while
 /// loops, functions of shard_map, checkpoints and micro-batches, with first and second gradients.
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/program/program.hpp"
 #include "tests/support/random_program.hpp"

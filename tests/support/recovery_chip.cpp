@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/recovery_world.hpp"
 #include "transport/job/control_format.hpp"

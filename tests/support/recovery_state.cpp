@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/arena_pool.hpp"
 #include "tests/support/recovery_world.hpp"

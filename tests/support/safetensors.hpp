@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
-#include <weft/type.hpp>
+#include <weft/tensor/error.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "tests/support/golden.hpp"
 

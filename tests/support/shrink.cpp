@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/control/loops.hpp"
 #include "spmd/ops/verify.hpp"

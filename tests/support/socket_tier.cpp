@@ -14,7 +14,7 @@
 #include <string>
 #include <system_error>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/collectives/algorithm.hpp"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "transport/board/board.hpp"
 #include "transport/collectives/schedule.hpp"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include <weft/module.hpp>
+#include <weft/nn/module.hpp>
 
 #include "tests/support/torch_ops.hpp"
 

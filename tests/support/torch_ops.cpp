@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/module.hpp>
-#include <weft/ops.hpp>
+#include <weft/nn/module.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "tests/support/safetensors.hpp"
 #include "tests/support/simulate_runtime.hpp"

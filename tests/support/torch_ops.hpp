@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include <weft/parameter.hpp>
-#include <weft/tensor.hpp>
+#include <weft/nn/parameter.hpp>
+#include <weft/tensor/tensor.hpp>
 
 namespace weft::testing {
 

@@ -10,10 +10,10 @@
 
 #include <fmt/ranges.h>
 
-#include <weft/along_dim.hpp>
-#include <weft/functional.hpp>
-#include <weft/interpolate.hpp>
-#include <weft/losses.hpp>
+#include <weft/nn/functional.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/ops/along_dim.hpp>
+#include <weft/ops/interpolate.hpp>
 
 #include "spmd/program/element.hpp"
 #include "tests/support/golden.hpp"

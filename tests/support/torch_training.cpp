@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <weft/conv_layers.hpp>
-#include <weft/gradients.hpp>
-#include <weft/losses.hpp>
-#include <weft/multi_head_attention.hpp>
-#include <weft/nn.hpp>
-#include <weft/optim.hpp>
-#include <weft/presets.hpp>
+#include <weft/nn/conv_layers.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/nn/multi_head_attention.hpp>
+#include <weft/optim/gradients.hpp>
+#include <weft/optim/optimizer.hpp>
+#include <weft/sharding/presets.hpp>
 
 #include "tests/support/golden_training.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 namespace weft::testing {
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "inspect/page/document.hpp"
 #include "spmd/base/same_secret.hpp"

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tools/weft-page/page_server.hpp"
 #include "tools/weft/inspect/job.hpp"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/blackbox/black_box.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/file_bytes.hpp"
 #include "transport/board/board_format.hpp"

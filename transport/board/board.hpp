@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "transport/board/actor_row.hpp"
 #include "transport/memory/life_lock.hpp"

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/channel/channel.hpp"
 

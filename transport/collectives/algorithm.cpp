@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/job/control_format.hpp"
 #include "transport/reduce/copy.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "transport/collectives/collective_call.hpp"
 #include "transport/job/control_format.hpp"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/collectives/algorithm.hpp"

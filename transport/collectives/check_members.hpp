@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "transport/board/board.hpp"
 #include "transport/job/job_memory.hpp"

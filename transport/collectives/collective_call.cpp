@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/atom.hpp>
-#include <weft/type.hpp>
+#include <weft/sharding/atom.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "spmd/mesh/sharding.hpp"
 

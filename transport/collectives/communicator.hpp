@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "transport/blackbox/recorder.hpp"
 #include "transport/collectives/collective_call.hpp"

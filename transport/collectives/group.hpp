@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "transport/job/control_format.hpp"
 #include "transport/job/job_memory.hpp"

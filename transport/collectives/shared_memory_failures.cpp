@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/collectives/call_record.hpp"
 #include "transport/collectives/shared_memory_tier.hpp"

@@ -38,7 +38,7 @@
 #include <span>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/collectives/algorithm.hpp"

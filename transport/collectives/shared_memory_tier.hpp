@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "transport/blackbox/recorder.hpp"
 #include "transport/collectives/group.hpp"

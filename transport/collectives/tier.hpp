@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "transport/blackbox/arrival_ledger.hpp"
 #include "transport/collectives/collective_call.hpp"

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/mesh.hpp>
-#include <weft/type.hpp>
+#include <weft/sharding/mesh.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "data/files/envelope.hpp"
 #include "spmd/mesh/sharding.hpp"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include <weft_schema/run_card_generated.h>
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/plain_file.hpp"
 #include "transport/format/tensor_fields.hpp"

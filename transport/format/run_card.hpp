@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "data/files/envelope.hpp"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "data/files/envelope.hpp"
 

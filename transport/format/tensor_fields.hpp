@@ -12,9 +12,9 @@
 
 #include <weft_schema/loader_generated.h>
 #include <weft_schema/tensor_generated.h>
-#include <weft/error.hpp>
-#include <weft/mesh.hpp>
-#include <weft/type.hpp>
+#include <weft/sharding/mesh.hpp>
+#include <weft/tensor/error.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "spmd/mesh/sharding.hpp"
 #include "transport/format/stored_loader.hpp"

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/file_bytes.hpp"
 #include "transport/format/run_card.hpp"

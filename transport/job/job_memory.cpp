@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/blackbox/black_box_writer.hpp"
 #include "transport/board/board.hpp"

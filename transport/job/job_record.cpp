@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/blackbox/black_box.hpp"
 #include "transport/blackbox/black_box_writer.hpp"

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/file_bytes.hpp"
 #include "transport/format/plan_file.hpp"

@@ -13,7 +13,7 @@
 #include <optional>
 #include <thread>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/board/board.hpp"
 #include "transport/job/job_folder.hpp"

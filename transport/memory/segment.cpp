@@ -24,7 +24,7 @@
 #include <boost/interprocess/permissions.hpp>
 #include <boost/interprocess/shared_memory_object.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/memory/huge_pages.hpp"
 #include "transport/memory/parent_only.hpp"

@@ -1,6 +1,6 @@
 #include "transport/reduce/reduce.hpp"
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/reduce/f16c.hpp"
 #include "transport/reduce/reduce_loops.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "spmd/mesh/sharding.hpp"
 #include "transport/reduce/reduce_loops.hpp"

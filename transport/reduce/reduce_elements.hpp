@@ -57,7 +57,7 @@ struct Bf16 {
   }
 };
 
-/// The F16 of <weft/element.hpp>. With AVX, instructions do the same conversions.
+/// The F16 of <weft/tensor.hpp>. With AVX, instructions do the same conversions.
 struct F16 {
   using Stored = std::uint16_t;
   using Combined = float;

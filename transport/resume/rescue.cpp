@@ -6,7 +6,7 @@
 #include <atomic>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/file_bytes.hpp"
 #include "data/remote/storages.hpp"

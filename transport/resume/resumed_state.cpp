@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <fmt/ranges.h>
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/base/nearest.hpp"
 #include "spmd/tensor/node.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/program/program.hpp"
 #include "spmd/tensor/runtime.hpp"

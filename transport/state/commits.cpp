@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/job/control_format.hpp"

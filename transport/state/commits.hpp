@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "transport/blackbox/recorder.hpp"
 #include "transport/job/job_memory.hpp"

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/state/state_directory.hpp"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "spmd/passes/partition.hpp"
 

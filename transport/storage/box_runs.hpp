@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "spmd/mesh/box.hpp"
 

@@ -15,7 +15,7 @@
 #include <map>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/file_bytes.hpp"
 #include "data/files/plain_file.hpp"

@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/plain_file.hpp"
 #include "data/files/work_crew.hpp"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <mutex>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/part_files.hpp"
 #include "data/files/work_crew.hpp"

@@ -4,7 +4,7 @@
 #include <system_error>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/file_bytes.hpp"
 #include "transport/storage/checkpoint_folder.hpp"

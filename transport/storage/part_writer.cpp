@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "transport/format/saved_notes.hpp"
 #include "transport/storage/checkpoint_folder.hpp"

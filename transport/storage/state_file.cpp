@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include <fmt/ranges.h>
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/envelope.hpp"
 #include "data/remote/object_cache.hpp"

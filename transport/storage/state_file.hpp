@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "data/files/part_files.hpp"
 #include "spmd/tensor/tensor_source.hpp"

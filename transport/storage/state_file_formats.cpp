@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/envelope.hpp"
 #include "data/files/file_bytes.hpp"

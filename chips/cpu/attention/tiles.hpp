@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "chips/cpu/attention/tile_product.hpp"
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include <weft/type.hpp>
+#include <weft/tensor/type.hpp>
 
 #include "chips/cpu/loops/vectorize.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft::jit {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "chips/cpu/loops/element.hpp"
 #include "spmd/ops/row.hpp"

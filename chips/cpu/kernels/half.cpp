@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include <weft/element.hpp>
+#include <weft/tensor/element.hpp>
 
 #include "chips/cpu/loops/element.hpp"
 #include "transport/reduce/f16c.hpp"

@@ -6,8 +6,8 @@
 #include <limits>
 #include <type_traits>
 
-#include <weft/element.hpp>
-#include <weft/type.hpp>
+#include <weft/tensor/element.hpp>
+#include <weft/tensor/type.hpp>
 
 namespace weft::kernels {
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <memory>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "spmd/program/program.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft::kernels {
 namespace {

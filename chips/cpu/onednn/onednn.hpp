@@ -7,7 +7,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "chips/cpu/loops/kernel.hpp"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/dataset.hpp>
-#include <weft/tensor.hpp>
+#include <weft/data/dataset.hpp>
+#include <weft/tensor/tensor.hpp>
 
 namespace weft {
 

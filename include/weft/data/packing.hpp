@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <weft/dataset.hpp>
-#include <weft/stream.hpp>
+#include <weft/data/dataset.hpp>
+#include <weft/data/stream.hpp>
 
 namespace weft {
 

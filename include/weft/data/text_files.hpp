@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include <weft/dataset.hpp>
-#include <weft/tokenizer.hpp>
+#include <weft/data/dataset.hpp>
+#include <weft/data/tokenizer.hpp>
 
 namespace weft {
 

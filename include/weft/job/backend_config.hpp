@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/choice.hpp>
-#include <weft/hybrid_mesh.hpp>
-#include <weft/tls.hpp>
+#include <weft/job/choice.hpp>
+#include <weft/job/tls.hpp>
+#include <weft/sharding/hybrid_mesh.hpp>
 
 namespace weft {
 

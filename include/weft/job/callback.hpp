@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include <weft/config.hpp>
-#include <weft/result.hpp>
+#include <weft/job/config.hpp>
+#include <weft/job/result.hpp>
 
 namespace weft {
 

@@ -11,12 +11,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/backend_config.hpp>
-#include <weft/checkpoint_config.hpp>
-#include <weft/choice.hpp>
-#include <weft/failure_config.hpp>
-#include <weft/scaling_config.hpp>
-#include <weft/validation_config.hpp>
+#include <weft/job/backend_config.hpp>
+#include <weft/job/checkpoint_config.hpp>
+#include <weft/job/choice.hpp>
+#include <weft/job/failure_config.hpp>
+#include <weft/job/scaling_config.hpp>
+#include <weft/job/validation_config.hpp>
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include <weft/choice.hpp>
+#include <weft/job/choice.hpp>
 
 namespace weft {
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/checkpoint_config.hpp>
+#include <weft/job/checkpoint_config.hpp>
 
 namespace weft {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include <weft/functional.hpp>
-#include <weft/module.hpp>
+#include <weft/nn/functional.hpp>
+#include <weft/nn/module.hpp>
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/module.hpp>
+#include <weft/nn/module.hpp>
 
 namespace weft {
 

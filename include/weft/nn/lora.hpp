@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/nn.hpp>
+#include <weft/nn/layers.hpp>
 
 namespace weft {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <weft/tensor.hpp>
+#include <weft/tensor/tensor.hpp>
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <source_location>
 
-#include <weft/tensor.hpp>
+#include <weft/tensor/tensor.hpp>
 
 namespace weft {
 

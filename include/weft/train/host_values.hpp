@@ -4,8 +4,8 @@
 
 #include <source_location>
 
-#include <weft/config.hpp>
-#include <weft/train_context.hpp>
+#include <weft/job/config.hpp>
+#include <weft/train/train_context.hpp>
 
 namespace weft {
 

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/utf8.hpp"
 #include "inspect/history/job_logs.hpp"

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "inspect/programs/chip_memory.hpp"
 #include "inspect/programs/job_programs.hpp"

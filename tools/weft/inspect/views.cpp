@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "inspect/history/late.hpp"
 #include "inspect/views/colours.hpp"

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "inspect/snapshot/progress_file.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tools/weft/launch/shell_word.hpp"
 

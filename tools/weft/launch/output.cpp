@@ -13,7 +13,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/files/plain_file.hpp"
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 

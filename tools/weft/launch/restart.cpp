@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/data/late_reports.hpp"
 #include "data/files/utf8.hpp"

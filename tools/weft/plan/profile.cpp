@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "inspect/profile/plan_profile.hpp"
 #include "tools/weft/inspect/job.hpp"

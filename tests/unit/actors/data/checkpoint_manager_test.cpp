@@ -1,4 +1,4 @@
-#include <weft/checkpoint_manager.hpp>
+#include <weft/train/checkpoint_manager.hpp>
 
 #include <algorithm>
 #include <atomic>

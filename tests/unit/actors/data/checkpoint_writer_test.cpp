@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/supervision/checkpoint_tally.hpp"
 #include "tests/support/checkpoint_world.hpp"

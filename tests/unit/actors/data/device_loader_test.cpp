@@ -1,4 +1,4 @@
-#include <weft/device_loader.hpp>
+#include <weft/data/device_loader.hpp>
 
 #include <algorithm>
 #include <numeric>

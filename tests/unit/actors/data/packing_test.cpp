@@ -1,6 +1,6 @@
 /// Packed rows in a training: outputs, losses and gradients equal those of each sequence alone.
 
-#include <weft/packing.hpp>
+#include <weft/data/packing.hpp>
 
 #include <cmath>
 #include <random>

@@ -1,4 +1,4 @@
-#include <weft/state.hpp>
+#include <weft/train/state.hpp>
 
 #include <algorithm>
 #include <cstring>

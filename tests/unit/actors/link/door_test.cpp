@@ -15,7 +15,7 @@
 #include <numeric>
 #include <utility>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "actors/process/log.hpp"
 #include "spmd/base/same_secret.hpp"

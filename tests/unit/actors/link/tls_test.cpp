@@ -1,4 +1,4 @@
-#include <weft/tls.hpp>
+#include <weft/job/tls.hpp>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <CLI/CLI.hpp>
 
-#include <weft/config.hpp>
+#include <weft/job/config.hpp>
 
 #include "tests/support/expect_error.hpp"
 

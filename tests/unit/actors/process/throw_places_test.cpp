@@ -8,7 +8,7 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "inspect/process/stack.hpp"
 

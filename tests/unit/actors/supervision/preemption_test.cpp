@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include <weft/train_context.hpp>
+#include <weft/train/train_context.hpp>
 
 #include "actors/supervision/job_state.hpp"
 #include "actors/supervision/permits.hpp"

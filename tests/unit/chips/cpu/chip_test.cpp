@@ -1,4 +1,4 @@
-#include <weft/chip.hpp>
+#include <weft/sharding/chip.hpp>
 
 #include <gtest/gtest.h>
 

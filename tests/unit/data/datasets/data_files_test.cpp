@@ -1,5 +1,5 @@
-#include <weft/data_files.hpp>
-#include <weft/packing.hpp>
+#include <weft/data/files.hpp>
+#include <weft/data/packing.hpp>
 
 #include <atomic>
 #include <cmath>
@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/text_files.hpp>
+#include <weft/data/text_files.hpp>
 
 #include "data/formats/npy.hpp"
 #include "tests/support/expect_error.hpp"

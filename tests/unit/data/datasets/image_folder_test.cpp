@@ -1,4 +1,4 @@
-#include <weft/image_files.hpp>
+#include <weft/data/image_files.hpp>
 
 #include <filesystem>
 #include <fstream>

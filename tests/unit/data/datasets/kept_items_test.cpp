@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/data_transforms.hpp>
-#include <weft/error.hpp>
-#include <weft/image_transforms.hpp>
+#include <weft/data/image_transforms.hpp>
+#include <weft/data/transforms.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/expect_error.hpp"
 

@@ -1,4 +1,4 @@
-#include <weft/packing.hpp>
+#include <weft/data/packing.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/data_transforms.hpp>
-#include <weft/error.hpp>
+#include <weft/data/transforms.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/expect_error.hpp"
 

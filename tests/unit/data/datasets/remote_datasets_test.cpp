@@ -6,12 +6,12 @@
 #include <fstream>
 #include <iterator>
 
-#include <weft/data_files.hpp>
-#include <weft/image_files.hpp>
-#include <weft/storage.hpp>
-#include <weft/stream.hpp>
-#include <weft/tar_files.hpp>
-#include <weft/text_files.hpp>
+#include <weft/data/files.hpp>
+#include <weft/data/image_files.hpp>
+#include <weft/data/storage.hpp>
+#include <weft/data/stream.hpp>
+#include <weft/data/tar_files.hpp>
+#include <weft/data/text_files.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"

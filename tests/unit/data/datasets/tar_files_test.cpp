@@ -1,4 +1,4 @@
-#include <weft/tar_files.hpp>
+#include <weft/data/tar_files.hpp>
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include <weft/text_files.hpp>
+#include <weft/data/text_files.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/data_files.hpp>
-#include <weft/error.hpp>
+#include <weft/data/files.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"

@@ -1,4 +1,4 @@
-#include <weft/image_files.hpp>
+#include <weft/data/image_files.hpp>
 
 #include <algorithm>
 #include <cmath>

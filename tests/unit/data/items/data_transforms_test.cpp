@@ -1,4 +1,4 @@
-#include <weft/data_transforms.hpp>
+#include <weft/data/transforms.hpp>
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include <weft/dataset.hpp>
+#include <weft/data/dataset.hpp>
 
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include <weft/dlpack.hpp>
+#include <weft/tensor/dlpack.hpp>
 
 #include <numeric>
 #include <thread>

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/data_files.hpp>
-#include <weft/data_transforms.hpp>
-#include <weft/image_transforms.hpp>
+#include <weft/data/files.hpp>
+#include <weft/data/image_transforms.hpp>
+#include <weft/data/transforms.hpp>
 
 #include "data/items/rand_augment.hpp"
 #include "tests/support/expect_error.hpp"

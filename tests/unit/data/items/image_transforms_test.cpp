@@ -1,4 +1,4 @@
-#include <weft/image_transforms.hpp>
+#include <weft/data/image_transforms.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/data_transforms.hpp>
+#include <weft/data/transforms.hpp>
 
 #include "data/items/resample.hpp"
 #include "tests/support/expect_error.hpp"

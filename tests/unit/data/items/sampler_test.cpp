@@ -1,4 +1,4 @@
-#include <weft/sampler.hpp>
+#include <weft/data/sampler.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include <weft/stream.hpp>
+#include <weft/data/stream.hpp>
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/data_transforms.hpp>
+#include <weft/data/transforms.hpp>
 
 #include "data/items/stream_rows.hpp"
 #include "tests/support/expect_error.hpp"

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <thread>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/remote/storages.hpp"
 #include "tests/support/expect_error.hpp"

@@ -6,7 +6,7 @@
 #include <array>
 #include <fstream>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/scripted_server.hpp"

@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/data_files.hpp>
-#include <weft/data_transforms.hpp>
-#include <weft/packing.hpp>
-#include <weft/tar_files.hpp>
-#include <weft/text_files.hpp>
+#include <weft/data/files.hpp>
+#include <weft/data/packing.hpp>
+#include <weft/data/tar_files.hpp>
+#include <weft/data/text_files.hpp>
+#include <weft/data/transforms.hpp>
 
 #include "tests/support/temporary_folder.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/expect_error.hpp"
 

@@ -1,4 +1,4 @@
-#include <weft/tokenizer.hpp>
+#include <weft/data/tokenizer.hpp>
 
 #include <cstdlib>
 #include <filesystem>
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"

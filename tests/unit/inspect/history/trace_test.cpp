@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/property/seeds.hpp"
 #include "tests/support/golden.hpp"

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include <weft/nn.hpp>
-#include <weft/optim.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/optim/optimizer.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include <weft/attention.hpp>
-#include <weft/losses.hpp>
+#include <weft/nn/attention.hpp>
+#include <weft/nn/losses.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include <weft/creation.hpp>
+#include <weft/tensor/creation.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/along_dim.hpp>
-#include <weft/attention.hpp>
-#include <weft/losses.hpp>
+#include <weft/nn/attention.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/ops/along_dim.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 

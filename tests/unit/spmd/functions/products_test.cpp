@@ -3,10 +3,10 @@
 #include <array>
 #include <limits>
 
-#include <weft/convolution.hpp>
-#include <weft/interpolate.hpp>
-#include <weft/products.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/convolution.hpp>
+#include <weft/ops/interpolate.hpp>
+#include <weft/ops/products.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/ops.hpp>
-#include <weft/products.hpp>
+#include <weft/ops/elementwise.hpp>
+#include <weft/ops/products.hpp>
 
 #include "tests/support/torch_ops.hpp"
 

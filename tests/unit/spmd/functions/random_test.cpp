@@ -1,4 +1,4 @@
-#include <weft/ops.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/ops/fingerprint.hpp"
 
@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/along_dim.hpp>
-#include <weft/module.hpp>
+#include <weft/nn/module.hpp>
+#include <weft/ops/along_dim.hpp>
 
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"

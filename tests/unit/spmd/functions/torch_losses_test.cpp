@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/functional.hpp>
-#include <weft/losses.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/functional.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/nn/transforms.hpp>
 
 #include "tests/support/safetensors.hpp"
 #include "tests/support/torch_ops.hpp"

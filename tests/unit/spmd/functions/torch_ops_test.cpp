@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/along_dim.hpp>
-#include <weft/functional.hpp>
+#include <weft/nn/functional.hpp>
+#include <weft/ops/along_dim.hpp>
 
 #include "tests/support/torch_ops.hpp"
 

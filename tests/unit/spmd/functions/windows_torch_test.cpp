@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/convolution.hpp>
-#include <weft/interpolate.hpp>
+#include <weft/ops/convolution.hpp>
+#include <weft/ops/interpolate.hpp>
 
 #include "tests/support/torch_ops.hpp"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <weft/atom.hpp>
+#include <weft/sharding/atom.hpp>
 
 namespace weft::atom_test {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/spmd/mesh/small_meshes.hpp"

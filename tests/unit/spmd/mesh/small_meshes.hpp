@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 namespace weft::testing {
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <weft/mesh.hpp>
+#include <weft/sharding/mesh.hpp>
 
 #include "tests/support/expect_error.hpp"
 

@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/compile.hpp>
-#include <weft/gradients.hpp>
-#include <weft/losses.hpp>
-#include <weft/optim.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/optim/gradients.hpp>
+#include <weft/optim/optimizer.hpp>
+#include <weft/tensor/compile.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include <weft/gradients.hpp>
+#include <weft/optim/gradients.hpp>
 
 #include <array>
 #include <cmath>
@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/ops.hpp>
-#include <weft/optim.hpp>
-#include <weft/parameter_average.hpp>
+#include <weft/ops/elementwise.hpp>
+#include <weft/optim/optimizer.hpp>
+#include <weft/optim/parameter_average.hpp>
 
 #include "spmd/ops/fingerprint.hpp"
 #include "tests/support/simulate_runtime.hpp"

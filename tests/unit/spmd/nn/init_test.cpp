@@ -1,4 +1,4 @@
-#include <weft/init.hpp>
+#include <weft/nn/init.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/nn.hpp>
-#include <weft/ops.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/nn/init.hpp"
 #include "spmd/program/element.hpp"

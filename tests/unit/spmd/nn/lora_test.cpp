@@ -1,4 +1,4 @@
-#include <weft/lora.hpp>
+#include <weft/nn/lora.hpp>
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/optim.hpp>
+#include <weft/optim/optimizer.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 

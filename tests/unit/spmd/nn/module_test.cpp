@@ -1,4 +1,4 @@
-#include <weft/module.hpp>
+#include <weft/nn/module.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -6,11 +6,11 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/containers.hpp>
-#include <weft/nn.hpp>
-#include <weft/ops.hpp>
-#include <weft/optim.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/containers.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/elementwise.hpp>
+#include <weft/optim/optimizer.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 

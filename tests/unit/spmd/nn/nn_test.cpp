@@ -1,4 +1,4 @@
-#include <weft/nn.hpp>
+#include <weft/nn/layers.hpp>
 
 #include <cmath>
 #include <limits>
@@ -6,12 +6,12 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/containers.hpp>
-#include <weft/conv_layers.hpp>
-#include <weft/losses.hpp>
-#include <weft/multi_head_attention.hpp>
-#include <weft/ops.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/containers.hpp>
+#include <weft/nn/conv_layers.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/nn/multi_head_attention.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include <weft/optim.hpp>
+#include <weft/optim/optimizer.hpp>
 
 #include "spmd/ops/fingerprint.hpp"
 

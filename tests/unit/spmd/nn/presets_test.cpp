@@ -1,19 +1,19 @@
 /// Compares the collectives in compiled training steps of the presets with what textbooks say about
 /// each kind of parallelism.
 
-#include <weft/attention.hpp>
-#include <weft/conv_layers.hpp>
-#include <weft/losses.hpp>
-#include <weft/presets.hpp>
+#include <weft/nn/attention.hpp>
+#include <weft/nn/conv_layers.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/sharding/presets.hpp>
 
 #include <algorithm>
 #include <map>
 
 #include <gtest/gtest.h>
 
-#include <weft/nn.hpp>
-#include <weft/ops.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "tests/support/simulate_runtime.hpp"

@@ -1,4 +1,4 @@
-#include <weft/schedule.hpp>
+#include <weft/optim/schedule.hpp>
 
 #include <array>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/plateau_schedule.hpp>
+#include <weft/optim/plateau_schedule.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/interpret_runtime.hpp"

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/conv_layers.hpp>
-#include <weft/ops.hpp>
-#include <weft/recurrent.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/conv_layers.hpp>
+#include <weft/nn/recurrent.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/elementwise.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/safetensors.hpp"

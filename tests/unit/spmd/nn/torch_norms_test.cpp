@@ -7,12 +7,12 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/conv_layers.hpp>
-#include <weft/losses.hpp>
-#include <weft/nn.hpp>
-#include <weft/norm_layers.hpp>
-#include <weft/optim.hpp>
-#include <weft/presets.hpp>
+#include <weft/nn/conv_layers.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/nn/norm_layers.hpp>
+#include <weft/optim/optimizer.hpp>
+#include <weft/sharding/presets.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden_training.hpp"

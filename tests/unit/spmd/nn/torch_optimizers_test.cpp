@@ -9,11 +9,11 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/large_scale_optimizers.hpp>
-#include <weft/losses.hpp>
-#include <weft/nn.hpp>
-#include <weft/optimizers.hpp>
-#include <weft/presets.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/optim/adaptive.hpp>
+#include <weft/optim/large_scale.hpp>
+#include <weft/sharding/presets.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden_training.hpp"

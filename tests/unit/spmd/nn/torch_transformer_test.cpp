@@ -7,11 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/attention.hpp>
-#include <weft/functional.hpp>
-#include <weft/losses.hpp>
-#include <weft/transformer.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/attention.hpp>
+#include <weft/nn/functional.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/nn/transformer.hpp>
+#include <weft/nn/transforms.hpp>
 
 #include "tests/support/safetensors.hpp"
 #include "tests/support/simulate_runtime.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include <weft/element.hpp>
+#include <weft/tensor/element.hpp>
 
 #include "spmd/program/element.hpp"
 #include "tests/support/expect_error.hpp"

@@ -6,12 +6,12 @@
 #include <numbers>
 #include <set>
 
-#include <weft/control_flow.hpp>
-#include <weft/random.hpp>
-#include <weft/reductions.hpp>
-#include <weft/shapes.hpp>
-#include <weft/shard_map.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/control_flow.hpp>
+#include <weft/ops/random.hpp>
+#include <weft/ops/reductions.hpp>
+#include <weft/ops/shapes.hpp>
+#include <weft/sharding/shard_map.hpp>
 
 #include "spmd/control/loops.hpp"
 #include "tests/support/simulate_runtime.hpp"

@@ -1,13 +1,13 @@
-#include <weft/transforms.hpp>
+#include <weft/nn/transforms.hpp>
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
-#include <weft/nn.hpp>
-#include <weft/ops.hpp>
-#include <weft/optim.hpp>
-#include <weft/presets.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/ops/elementwise.hpp>
+#include <weft/optim/optimizer.hpp>
+#include <weft/sharding/presets.hpp>
 
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"

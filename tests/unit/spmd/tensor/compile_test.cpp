@@ -1,14 +1,14 @@
-#include <weft/compile.hpp>
+#include <weft/tensor/compile.hpp>
 
 #include <algorithm>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
 
-#include <weft/losses.hpp>
-#include <weft/nn.hpp>
-#include <weft/ops.hpp>
-#include <weft/optim.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/ops/elementwise.hpp>
+#include <weft/optim/optimizer.hpp>
 
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"

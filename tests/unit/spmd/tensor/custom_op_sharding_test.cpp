@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include <weft/module.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/module.hpp>
+#include <weft/nn/transforms.hpp>
 
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/custom_ops.hpp"

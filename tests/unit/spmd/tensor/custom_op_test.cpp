@@ -1,12 +1,12 @@
-#include <weft/custom_op.hpp>
+#include <weft/ops/custom_op.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include <weft/control_flow.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/control_flow.hpp>
 
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/custom_ops.hpp"

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cmath>
 
-#include <weft/custom_op.hpp>
-#include <weft/ops.hpp>
+#include <weft/ops/custom_op.hpp>
+#include <weft/ops/elementwise.hpp>
 
 namespace weft::testing {
 

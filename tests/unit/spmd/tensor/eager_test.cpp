@@ -4,14 +4,14 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/compile.hpp>
-#include <weft/control_flow.hpp>
-#include <weft/losses.hpp>
-#include <weft/nn.hpp>
-#include <weft/ops.hpp>
-#include <weft/optim.hpp>
-#include <weft/print.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/control_flow.hpp>
+#include <weft/ops/elementwise.hpp>
+#include <weft/optim/optimizer.hpp>
+#include <weft/tensor/compile.hpp>
+#include <weft/tensor/print.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 

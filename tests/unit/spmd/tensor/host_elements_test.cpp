@@ -4,8 +4,8 @@
 #include <limits>
 #include <sstream>
 
-#include <weft/ops.hpp>
-#include <weft/print.hpp>
+#include <weft/ops/elementwise.hpp>
+#include <weft/tensor/print.hpp>
 
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"

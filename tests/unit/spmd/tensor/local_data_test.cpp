@@ -1,12 +1,12 @@
-#include <weft/local_data.hpp>
+#include <weft/data/local_data.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <numeric>
 
-#include <weft/mesh_scope.hpp>
-#include <weft/presets.hpp>
+#include <weft/sharding/mesh_scope.hpp>
+#include <weft/sharding/presets.hpp>
 
 #include "spmd/tensor/node.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"

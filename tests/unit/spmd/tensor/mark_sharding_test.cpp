@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <weft/debug.hpp>
-#include <weft/optim.hpp>
+#include <weft/inspect/debug.hpp>
+#include <weft/optim/optimizer.hpp>
 
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include <weft/metrics.hpp>
+#include <weft/inspect/metrics.hpp>
 
 #include <gtest/gtest.h>
 

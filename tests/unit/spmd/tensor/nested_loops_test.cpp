@@ -4,8 +4,8 @@
 #include <cmath>
 #include <tuple>
 
-#include <weft/control_flow.hpp>
-#include <weft/module.hpp>
+#include <weft/nn/module.hpp>
+#include <weft/ops/control_flow.hpp>
 
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"

@@ -4,16 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/compile.hpp>
-#include <weft/control_flow.hpp>
-#include <weft/gradients.hpp>
-#include <weft/losses.hpp>
-#include <weft/nn.hpp>
-#include <weft/norm_layers.hpp>
-#include <weft/ops.hpp>
-#include <weft/optim.hpp>
-#include <weft/presets.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/nn/norm_layers.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/control_flow.hpp>
+#include <weft/ops/elementwise.hpp>
+#include <weft/optim/gradients.hpp>
+#include <weft/optim/optimizer.hpp>
+#include <weft/sharding/presets.hpp>
+#include <weft/tensor/compile.hpp>
 
 #include "spmd/tensor/recording.hpp"
 #include "tests/support/simulate_runtime.hpp"

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/compile.hpp>
-#include <weft/control_flow.hpp>
-#include <weft/module.hpp>
+#include <weft/nn/module.hpp>
+#include <weft/ops/control_flow.hpp>
+#include <weft/tensor/compile.hpp>
 
 #include "tests/support/simulate_runtime.hpp"
 #include "tests/unit/spmd/tensor/tensor_fixture.hpp"

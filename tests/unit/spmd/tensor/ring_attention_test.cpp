@@ -1,9 +1,9 @@
-#include <weft/attention.hpp>
+#include <weft/nn/attention.hpp>
 
 #include <array>
 
-#include <weft/shard_map.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/sharding/shard_map.hpp>
 
 #include "tests/unit/spmd/tensor/as_whole.hpp"
 

@@ -1,10 +1,10 @@
-#include <weft/control_flow.hpp>
+#include <weft/ops/control_flow.hpp>
 
 #include <numeric>
 
-#include <weft/random.hpp>
-#include <weft/shapes.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/random.hpp>
+#include <weft/ops/shapes.hpp>
 
 #include "spmd/control/loops.hpp"
 #include "tests/support/simulate_runtime.hpp"

@@ -1,12 +1,12 @@
-#include <weft/shard_map.hpp>
+#include <weft/sharding/shard_map.hpp>
 
 #include <algorithm>
 #include <array>
 
-#include <weft/control_flow.hpp>
-#include <weft/random.hpp>
-#include <weft/shapes.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/control_flow.hpp>
+#include <weft/ops/random.hpp>
+#include <weft/ops/shapes.hpp>
 
 #include "tests/unit/spmd/tensor/as_whole.hpp"
 

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include <weft/functional.hpp>
+#include <weft/nn/functional.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/interpret_runtime.hpp"

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/control_flow.hpp>
-#include <weft/functional.hpp>
-#include <weft/shapes.hpp>
-#include <weft/transforms.hpp>
+#include <weft/nn/functional.hpp>
+#include <weft/nn/transforms.hpp>
+#include <weft/ops/control_flow.hpp>
+#include <weft/ops/shapes.hpp>
 
 #include "tests/support/torch_ops.hpp"
 

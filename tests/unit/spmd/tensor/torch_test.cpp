@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/losses.hpp>
-#include <weft/multi_head_attention.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/nn/multi_head_attention.hpp>
 
 #include "tests/support/safetensors.hpp"
 #include "tests/support/simulate_runtime.hpp"

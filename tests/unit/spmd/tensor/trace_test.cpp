@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/module.hpp>
+#include <weft/nn/module.hpp>
 
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/tensor/loop_threads.hpp"

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/losses.hpp>
-#include <weft/nn.hpp>
-#include <weft/optim.hpp>
-#include <weft/presets.hpp>
+#include <weft/nn/layers.hpp>
+#include <weft/nn/losses.hpp>
+#include <weft/optim/optimizer.hpp>
+#include <weft/sharding/presets.hpp>
 
 #include "spmd/ops/fingerprint.hpp"
 #include "tests/support/simulate_runtime.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/preparing_communicator.hpp"

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include <weft/element.hpp>
+#include <weft/tensor/element.hpp>
 
 namespace weft::reduce_test {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "data/remote/object_cache.hpp"
 #include "data/remote/output_file.hpp"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include <weft/error.hpp>
+#include <weft/tensor/error.hpp>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"

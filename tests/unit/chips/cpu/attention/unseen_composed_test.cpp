@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/attention.hpp>
-#include <weft/module.hpp>
-#include <weft/shard_map.hpp>
+#include <weft/nn/attention.hpp>
+#include <weft/nn/module.hpp>
+#include <weft/sharding/shard_map.hpp>
 
 #include "tests/support/engine_runtime.hpp"
 #include "tests/support/simulate_runtime.hpp"

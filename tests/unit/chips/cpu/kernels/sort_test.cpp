@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/along_dim.hpp>
-#include <weft/random.hpp>
+#include <weft/ops/along_dim.hpp>
+#include <weft/ops/random.hpp>
 
 #include "spmd/program/element.hpp"
 #include "tests/support/engine_runtime.hpp"
