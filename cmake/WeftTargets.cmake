@@ -6,7 +6,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 include(${CMAKE_CURRENT_LIST_DIR}/WeftAddWorker.cmake)
 
 add_library(weft_options INTERFACE)
-# Within the tree, headers are "floor/room/name.hpp"; those for programs are <weft/name.hpp>.
+# Within the tree, headers are "floor/room/name.hpp"; those for programs are
+# <weft/subject/name.hpp>.
 target_include_directories(weft_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(weft_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)  # whose -Wconversion has it within

@@ -25,15 +25,15 @@ sources() { matching "^($(IFS='|' && echo "$*"))/.*\.(cpp|hpp|fbs)$" <<<"$files"
 # "FILE:LINE:<header>" or "FILE:LINE:"header"".
 includes() { sources "$@" | xargs -r grep -HnoP '^\s*#\s*include\s*\K[<"].*[>"]' /dev/null || true; }
 
-# floor FOLDER ALLOWED...: every include of the folder is of the standard, or of weft, whose order is
-# that of the rooms below, or matches one of the patterns.
+# floor FOLDER ALLOWED...: every include of the folder is of the standard, or a part of a subject of weft's,
+# whose order is that of the rooms below, or matches one of the patterns.
 floor() {
   local folder=$1 allowed
   shift
-  allowed=$(IFS='|' && echo "$standard|<weft/.*>|$*")
+  allowed=$(IFS='|' && echo "$standard|<weft/[a-z]+/.*>|$*")
   say "not to be included on the floor $folder/" < <(includes "$folder" | but ":($allowed)\$")
 }
-floor include '<(fmt|nlohmann|spdlog)/.*>'
+floor include '<(fmt|nlohmann|spdlog)/.*>' '<weft/[a-z]+\.hpp>'
 floor spmd '<fmt/.*>' '".*"'
 floor data "$posix" '<(fmt|nlohmann)/.*>' '<(archive|archive_entry|jerror|jpeglib|png|xxhash|zlib)\.h>' \
   '<(curl|libexif|unicode|webp)/[a-z0-9-]+\.h>' '".*"'
@@ -41,7 +41,8 @@ floor transport "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann|weft_sch
 floor chips "$posix" '<(fmt|nlohmann|oneapi|xbyak)/.*>' '".*"'
 floor inspect "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl|xxhash)\.h>' '".*"'
 floor actors "$posix" '<(fmt|spdlog|nlohmann|caf|openssl)/.*>' '".*"'
-floor examples "$posix" '<(fmt|spdlog|nlohmann|CLI)/.*>' '<(httplib|xxhash)\.h>' '"examples/.*"'
+floor examples "$posix" '<(fmt|spdlog|nlohmann|CLI)/.*>' '<(httplib|xxhash)\.h>' '<weft/[a-z]+\.hpp>' \
+  '"examples/.*"'
 say 'the headers include each other in a circle' < <(
   includes include | matching ':<weft/' | tr -d '<>' | sed -E 's|^include/([^:]*):[0-9]+:| \1 |' |
     tsort 2>&1 >/dev/null | sed -n 's|^tsort: \(weft.*\)|include/\1:1|p' | sort)
@@ -58,7 +59,7 @@ readonly rooms=(
 )
 # A public header is of the room that has a source of its name, or else of the last that it includes;
 # the first of these has sources of other names, and the rest are options of a job.
-readonly homes='image_files data/images checkpoint_config actors/process state actors/process
+readonly homes='image_files data/images device chips/engine checkpoint_config actors/process state actors/process
   tls actors/process validation_config actors/process'
 # Kernels are linked by name, the interpreter is the tests' oracle, the runtime of actors is to use the
 # channel, and tools are programs.
@@ -80,10 +81,11 @@ orders=$(find "$record" -type f -exec cat {} + | awk -v all="${rooms[*]}" -v hom
   function room(path,   i, n, headers, other, last) {
     if (name(path) in given && path ~ /^include/) return given[name(path)]
     if (path !~ /^include/) return folder(path)
-    if (name(path) in home) return home[name(path)]
+    if (path ~ /^include\/weft\/[a-z]+.hpp/) return 1000
+    if (path in home) return home[path]
     n = split(included[path], headers)
     for (i = 1; i <= n; ++i) if ((other = room(headers[i])) > last) last = other
-    return home[name(path)] = last + 0
+    return home[path] = last + 0
   }
   BEGIN {
     n = split(all, rooms)
@@ -98,8 +100,8 @@ orders=$(find "$record" -type f -exec cat {} + | awk -v all="${rooms[*]}" -v hom
     depth = match($0, /[^.]/) - 1
     header = reader[depth] = substr($0, depth + 1)
     if (header ~ /^include/ && source ~ /^(spmd|data|actors|chips.engine).*cpp$/ &&
-        name(header) == name(source) && folder(source) > home[name(header)])
-      home[name(header)] = folder(source)
+        name(header) == name(source) && folder(source) > home[header])
+      home[header] = folder(source)
     if (!seen[reader[depth - 1], header]++)
       included[reader[depth - 1]] = included[reader[depth - 1]] " " header
   }

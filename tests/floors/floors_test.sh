@@ -10,20 +10,20 @@ failed=0
 # tree FILE CONTENT: makes a tree without a fault, except in the file.
 tree() {
   rm -rf "${work:?}/tree"
-  mkdir -p "$work"/tree/{include/weft/nn,spmd/{mesh,tensor},transport/board,chips/engine}
+  mkdir -p "$work"/tree/{include/weft/{job,nn,ops,sharding,tensor},spmd/{mesh,tensor},transport/board,chips/engine}
   mkdir -p "$work"/tree/{data,chips/cpu/onednn,actors/{device,worker,job},tools/weft}
   mkdir -p "$work"/tree/{inspect,examples,tests}
   cd "$work/tree"
   touch spmd/{mesh/b,tensor/a}.hpp transport/board/board.hpp chips/engine/engine.hpp
   touch chips/cpu/onednn/dot.hpp tools/weft/plan.hpp include/weft/nn/module.hpp
-  printf '#include <vector>\n' >include/weft/mesh.hpp
-  printf '#include <weft/mesh.hpp>\n#include <nlohmann/json.hpp>\n' >include/weft/job.hpp
-  printf '#include <weft/mesh.hpp>\n' >include/weft/type.hpp
-  printf '#include <weft/mesh.hpp>\n#include <weft/type.hpp>\n' >include/weft/tensor.hpp
-  printf '#include <weft/mesh.hpp>\n' >spmd/mesh/mesh.cpp
-  printf '#include <weft/tensor.hpp>\n' >spmd/tensor/tensor.cpp
-  printf '#include <weft/job.hpp>\n#include "spmd/tensor/a.hpp"\n' >actors/job/job.cpp
-  printf '#include <fmt/format.h>\n#include <weft/mesh.hpp>\n#include "spmd/mesh/b.hpp"\n' >spmd/tensor/a.cpp
+  printf '#include <vector>\n' >include/weft/sharding/mesh.hpp
+  printf '#include <weft/sharding/mesh.hpp>\n#include <nlohmann/json.hpp>\n' >include/weft/job/job.hpp
+  printf '#include <weft/sharding/mesh.hpp>\n' >include/weft/tensor/type.hpp
+  printf '#include <weft/sharding/mesh.hpp>\n#include <weft/tensor/type.hpp>\n' >include/weft/tensor/tensor.hpp
+  printf '#include <weft/sharding/mesh.hpp>\n' >spmd/mesh/mesh.cpp
+  printf '#include <weft/tensor/tensor.hpp>\n' >spmd/tensor/tensor.cpp
+  printf '#include <weft/job/job.hpp>\n#include "spmd/tensor/a.hpp"\n' >actors/job/job.cpp
+  printf '#include <fmt/format.h>\n#include <weft/sharding/mesh.hpp>\n#include "spmd/mesh/b.hpp"\n' >spmd/tensor/a.cpp
   printf '#include <unistd.h>\n#include <boost/interprocess/x.hpp>\n' >transport/board/a.cpp
   printf '#include <caf/all.hpp>\ncaf::actor x;\n' >actors/device/device_actor.cpp
   printf '#include <oneapi/dnnl/dnnl.hpp>\n' >chips/cpu/onednn/dot.cpp
@@ -54,20 +54,20 @@ tree spmd/mesh/c.hpp 'int x;\n'
 
 later='the header is of a later room'
 refuses spmd/mesh/c.hpp '#include "transport/board/board.hpp"\n' "transport/board/board.hpp: $later"
-refuses spmd/mesh/c.hpp '#define OTHER <weft/job.hpp>\n#include OTHER\n' "include/weft/job.hpp: $later"
-refuses spmd/mesh/c.hpp '// #include <weft/job.hpp>\n#if 0\n#include "actors/job/none.hpp"\n#endif\n#include <unistd.h>\n' \
+refuses spmd/mesh/c.hpp '#define OTHER <weft/job/job.hpp>\n#include OTHER\n' "include/weft/job/job.hpp: $later"
+refuses spmd/mesh/c.hpp '// #include <weft/job/job.hpp>\n#if 0\n#include "actors/job/none.hpp"\n#endif\n#include <unistd.h>\n' \
   '5: not to be included on the floor spmd/'
 # A public header is of the room that has a source of its name, in whichever folder it is.
-refuses spmd/mesh/c.cpp '#include <weft/tensor.hpp>\n' "include/weft/tensor.hpp: $later"
+refuses spmd/mesh/c.cpp '#include <weft/tensor/tensor.hpp>\n' "include/weft/tensor/tensor.hpp: $later"
 refuses spmd/mesh/c.hpp '#include <unistd.h>\n' '1: not to be included on the floor spmd/'
 refuses spmd/mesh/c.hpp '\n#include <thread>\n' \
   '2: spmd/ holds values: no thread, clock, file or chance'
 refuses spmd/mesh/c.cpp '#include "spmd/tensor/a.hpp"\n' "spmd/tensor/a.hpp: $later"
-refuses transport/board/c.cpp '#include <weft/job.hpp>\n' "include/weft/job.hpp: $later"
+refuses transport/board/c.cpp '#include <weft/job/job.hpp>\n' "include/weft/job/job.hpp: $later"
 refuses tools/weft/plan/c.cpp '#include "tools/weft/plan.hpp"\n' "tools/weft/plan.hpp: $later"
-refuses include/weft/ops.hpp '#include "spmd/mesh/b.hpp"\n' \
+refuses include/weft/ops/elementwise.hpp '#include "spmd/mesh/b.hpp"\n' \
   '1: not to be included on the floor include/'
-refuses include/weft/tensor.hpp '#include <weft/job.hpp>\n' "include/weft/job.hpp: $later"
+refuses include/weft/tensor/tensor.hpp '#include <weft/job/job.hpp>\n' "include/weft/job/job.hpp: $later"
 refuses transport/board/c.cpp '#include <sqlite3.h>\n' \
   '1: not to be included on the floor transport/'
 refuses actors/job/c.cpp '#include <sqlite3.h>\n' '1: not to be included on the floor actors/'
@@ -76,11 +76,11 @@ refuses spmd/mesh/b.hpp 'namespace weft {\nstruct Box {\n};\nclass Box;\nclass B
   '5: another header has a type of this name'
 refuses chips/engine/c.cpp '#include "chips/cpu/executor.hpp"\n' \
   "chips/cpu/executor.hpp: $later
-chips/engine/c.cpp:1: only actors/worker/worker.cpp, where engines are made, names a kind of chip"
+chips/engine/c.cpp:1: only chips/registry/registry.cpp, where engines are made, names a kind of chip"
 refuses actors/worker/c.cpp '#include "chips/cpu/executor.hpp"\n' \
-  '1: only actors/worker/worker.cpp, where engines are made, names a kind of chip'
+  '1: only chips/registry/registry.cpp, where engines are made, names a kind of chip'
 refuses tools/weft/c.cpp '#include "chips/cpu/onednn/dot.hpp"\n' \
-  '1: only actors/worker/worker.cpp, where engines are made, names a kind of chip'
+  '1: only chips/registry/registry.cpp, where engines are made, names a kind of chip'
 refuses actors/job/c.cpp '#include "tools/weft/plan.hpp"\n' "tools/weft/plan.hpp: $later"
 refuses actors/device/device.cpp 'caf::actor x;\n' \
   '1: caf stands only in *_actor.*, messages.* and system.*'
@@ -110,9 +110,9 @@ refuses tests/mesh_test.cpp 'namespace weft::testing::other_test {\n}\n' \
   '1: the namespace of a test ends in the name of its file'
 
 circle='the headers include each other in a circle'
-tree include/weft/type.hpp '#include <weft/tensor.hpp>\n'
-[[ $("$floors" "$work/tree") == "include/weft/tensor.hpp:1: $circle
-include/weft/type.hpp:1: $circle" ]] || failed=1
+tree include/weft/tensor/type.hpp '#include <weft/tensor/tensor.hpp>\n'
+[[ $("$floors" "$work/tree") == "include/weft/tensor/tensor.hpp:1: $circle
+include/weft/tensor/type.hpp:1: $circle" ]] || failed=1
 # There is one room too many, one room that only its own sources include, and one header too many.
 tree spmd/cellar/c.cpp 'int x;\n'
 [[ $("$floors" "$work/tree") == 'spmd/cellar:1: this room is not in the list of rooms' ]] || failed=1
@@ -130,7 +130,7 @@ tree prefix/include/weft/c.hpp '\t// TODO\n'
 mkdir -p include/weft/left
 printf '\t// TODO\n' >include/weft/left/c.hpp
 git init -q .
-git add spmd actors chips transport tools include/weft/*.hpp include/weft/nn examples tests
+git add spmd actors chips transport tools include/weft/{job,nn,ops,sharding,tensor} examples tests
 "$floors" "$work/tree" || failed=1
 tree spmd/mesh/c.cpp 'int x;\n'
 for i in {1..12}; do touch "$work/tree/spmd/mesh/$i.hpp"; done

@@ -28,7 +28,7 @@ struct TokenField {
 
 /// Each line of a text file is an item, and so is an empty line. Opening reads the file once to
 /// find where lines begin, and keeps 8 bytes for each; texts become tokens when items are read.
-/// Throws as <data_files.hpp> says, and throws invalid_argument for a field without tokenizer or
+/// Throws as data/files.hpp says, and throws invalid_argument for a field without tokenizer or
 /// pad_id. A line that isn't UTF-8 throws corrupt when it is read.
 DatasetPtr text_file(const std::string& path, const TokenField& tokens);
 
