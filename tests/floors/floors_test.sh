@@ -11,7 +11,7 @@ failed=0
 tree() {
   rm -rf "${work:?}/tree"
   mkdir -p "$work"/tree/{include/weft/{job,nn,ops,sharding,tensor},spmd/{mesh,tensor},transport/board,chips/engine}
-  mkdir -p "$work"/tree/{data,chips/cpu/onednn,actors/{device,worker,job},tools/weft}
+  mkdir -p "$work"/tree/{data,chips/{cpu/onednn,registry},actors/{device,worker,job},tools/weft}
   mkdir -p "$work"/tree/{inspect,examples,tests}
   cd "$work/tree"
   touch spmd/{mesh/b,tensor/a}.hpp transport/board/board.hpp chips/engine/engine.hpp
@@ -29,7 +29,7 @@ tree() {
   printf '#include <oneapi/dnnl/dnnl.hpp>\n' >chips/cpu/onednn/dot.cpp
   printf '#include "chips/engine/engine.hpp"\n#include "chips/cpu/onednn/dot.hpp"\n' >chips/cpu/executor.hpp
   printf '#include "chips/cpu/executor.hpp"\n#include "transport/board/board.hpp"\n' \
-    >actors/worker/worker.cpp
+    >chips/registry/registry.cpp
   printf 'int x;\n%.0s' {1..500} >tests/long_test.cpp
   printf 'namespace weft::mesh_test {\n}\n' >tests/mesh_test.cpp
   mkdir -p "$(dirname "$1")"

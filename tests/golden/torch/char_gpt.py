@@ -59,7 +59,7 @@ def uniform(seed, name, counters):
 
 
 def initial(seed, name, parameter):
-    """Initializes like the layers of spmd/nn/nn.cpp: embeddings normal, weights and biases uniform."""
+    """Initializes like the layers of spmd/nn/layers.cpp: embeddings normal, weights and biases uniform."""
     module, kind = name.split(".")[-2:]
     counters = np.arange(parameter.numel())
     if module in ("tokens", "positions"):
