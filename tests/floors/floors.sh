@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
-# floors.sh ROOT: checks the source tree ROOT against the table of floors and rooms and the limits of
-# style: what the compiler reads for each file, circles of public headers, where CAF, oneDNN and the CPU's
-# engine may stand, how many headers a room has, how long files and lines are. It needs no build.
-# It prints "FILE:LINE: what is wrong" and fails, or prints nothing.
+# floors.sh ROOT: checks what the compiler reads for each file of the source tree ROOT against the floors and
+# rooms, and checks the limits of style. Needs no build. Prints "FILE:LINE: what is wrong" and fails, or nothing.
 set -euo pipefail
 cd "$1"
 
