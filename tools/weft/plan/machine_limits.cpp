@@ -33,7 +33,7 @@ constexpr int kSteps = 4096;  // multiply-adds of a chain in one call
 constexpr int kChains = 8;
 
 /// The work of a function in one call: multiplications and additions, and a result that is used.
-struct Work {
+struct Products {
   float (*run)() = nullptr;
   double flops = 0;
 };
@@ -119,7 +119,7 @@ __attribute__((target("avx2"))) void add_256(const float* a, const float* b, flo
 
 double flops_of_call(int lanes) { return 2.0 * lanes * kChains * kSteps; }
 
-Work f32_work() {
+Products f32_work() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return {multiply_add_512, flops_of_call(16)};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
@@ -129,7 +129,7 @@ Work f32_work() {
   return {multiply_add_plain, flops_of_call(8)};
 }
 
-Work bf16_work() {
+Products bf16_work() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512bf16")) return {multiply_add_bf16, flops_of_call(32)};
 #endif
@@ -186,7 +186,7 @@ double calls_per_second(int threads, const Make& make) {
   return best;
 }
 
-double flops_per_second(int threads, const Work& work) {
+double flops_per_second(int threads, const Products& work) {
   std::atomic<float> sink{0};
   const auto make = [&] { return [&] { sink.store(work.run(), std::memory_order_relaxed); }; };
   return calls_per_second(threads, make) * work.flops;
@@ -213,7 +213,7 @@ ChipLimits measure_limits(int chips, int cores, std::int64_t bytes) {
       .core_share = static_cast<double>(threads) / std::max(chips, 1),
       .from = fmt::format("measured just now on {} threads for {} chips", threads, chips)};
   const auto measure_flops = [&] {
-    const auto take = [&](double& limit, const Work& work) {
+    const auto take = [&](double& limit, const Products& work) {
       limit = std::max(limit, flops_per_second(threads, work) / threads);
     };
     take(limits.f32_flops, f32_work());
