@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # dump.sh BUILD OUT: writes everything that a change of the code's structure must not change, so that
-# `diff -r` of two such folders shows what has changed: plans and costs of random programs, and of
-# each example its programs, plans (as bytes of plan files), losses and other reports without times.
+# `diff -r` of two such folders shows what has changed: plans and costs of random programs, and each
+# example's programs and plans without the lines of its source, and its reports without times.
 set -euo pipefail
 
 readonly build=$(realpath "$1") out=$2
@@ -12,6 +12,9 @@ trap 'rm -rf "$work"' EXIT
 
 "$build/bin/plan_dump" >"$out/random_programs.txt"
 
+# A comment that is longer by a line changes no behaviour.
+without_lines() { sed -E 's/([a-z_]+\.[ch]pp):[0-9]+/\1/g'; }
+
 # example NAME ARGUMENTS...
 example() {
   local name=$1 home=$work/$1 run
@@ -20,8 +23,11 @@ example() {
   HOME=$home WEFT_LOG=off "$build/bin/${name%%.*}" --workers 2 --chips 2 "$@" >"$home/output" 2>&1 ||
     { cat "$home/output" >&2; echo "dump.sh: $name failed" >&2; return 1; }
   run=$(echo "$home"/weft_runs/*)
-  cp "$run"/programs/*.txt "$out/$name"
-  (cd "$run/programs" && sha256sum -- *.weftplan) >"$out/$name/plans.sha256"
+  local program
+  for program in "$run"/programs/*.txt; do without_lines <"$program" >"$out/$name/$(basename "$program")"; done
+  for program in "$run"/programs/*.weftplan; do
+    "$build/bin/weft" plan "$program" | without_lines >"$out/$name/$(basename "$program" .weftplan).plan.txt"
+  done
   python3 - "$run/result.json" >"$out/$name/reports.txt" <<'PYTHON'
 import json, sys
 result = json.load(open(sys.argv[1]))
