@@ -19,7 +19,7 @@ template <std::size_t N>
 std::array<std::uint64_t, N> pack_text(std::string_view text) noexcept {
   std::array<std::uint64_t, N> words{};
   text = cut_text(text, sizeof(words) - 1);
-  std::memcpy(words.data(), text.data(), text.size());
+  text.copy(reinterpret_cast<char*>(words.data()), text.size());
   return words;
 }
 
