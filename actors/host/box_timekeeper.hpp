@@ -1,6 +1,6 @@
 #pragma once
-/// BoxTimekeeper: tells the black box of a job the time each second, by which readers know when its
-/// events were, and when the host has slept.
+/// BoxTimekeeper: writes the time to a job's black box each second. Readers derive from it when
+/// events happened, and when the host was asleep.
 
 #include <chrono>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// Used by one thread, that of the trainer.
+/// Only the trainer's thread uses it.
 class BoxTimekeeper {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -18,7 +18,7 @@ class BoxTimekeeper {
   explicit BoxTimekeeper(BlackBoxWriter& box) : box_(box), events_(box.loop(-1)) {}
 
   Time deadline() const { return next_; }
-  /// True if a second has passed.
+  /// Returns true if a second has passed.
   bool on_time(Time now) {
     if (now < next_) return false;
     next_ = now + std::chrono::seconds(1);
@@ -34,7 +34,7 @@ class BoxTimekeeper {
   }
 
  private:
-  /// Since the host was started.
+  /// Returns the time for which the host has been asleep since it was booted.
   static std::int64_t asleep_ns() { return clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC); }
 
   BlackBoxWriter& box_;

@@ -13,10 +13,11 @@
 namespace weft {
 namespace {
 
-/// A job that stands still is looked at twice: so long before the patience is over, and after.
+/// A job that stands still is examined twice: this long before the patience ends, and when it has
+/// ended.
 constexpr double kFirstLookBeforeS = 1.5;
 constexpr std::size_t kLinesMax = 16;
-/// A job that has moved later than this before its end has nothing to tell.
+/// If a job moved less than this time before its end, nothing is recorded.
 constexpr double kStillS = 2;
 
 std::string first_lines(const std::string& text) {
@@ -64,7 +65,7 @@ void HangReporter::keep_last_sight() noexcept {
     if (idle_s(now) < kStillS) return;
     add_sights(now, worth_a_sight(now, now));
     keep_hang(now);
-  } catch (...) {  // the job ends, whether or not this could be kept
+  } catch (...) {  // the job ends even if this could not be kept
   }
 }
 
@@ -75,8 +76,8 @@ void HangReporter::moves_again() {
   told_.reset();
 }
 
-/// Reading the events of 16 chips takes 12 ms of a core. The patience that follows from them is
-/// kept, so that they aren't read each second of a long step.
+/// Derives the patience from the job's events. Reading the events of 16 chips takes 12 ms of a
+/// core, so the patience is cached: otherwise the events would be read every second of a long step.
 void HangReporter::look_closely() {
   Snapshot now = SnapshotReader::of_job(board_.header().job).read({.events = true});
   const double by_rows = ::weft::patience_s({.rows = now.rows});

@@ -1,6 +1,5 @@
 #pragma once
-/// HangReporter: says in the log why a job has stopped moving, and keeps what it was seen like in
-/// the run folder.
+/// HangReporter: logs why a job has stopped moving, and saves the job's state in the run folder.
 
 #include <optional>
 #include <string>
@@ -10,18 +9,19 @@
 
 namespace weft {
 
-/// Used by one thread, that of the trainer.
+/// Only the trainer's thread uses it.
 class HangReporter {
  public:
-  /// `patience_s`: how long nothing may move; absent: as the job's steps suggest, and after a hang
-  /// that ended by itself at least twice as long as that took; 0: never says anything.
+  /// `patience_s` is the time for which nothing may move before a report. If it is absent, it is
+  /// derived from the durations of the job's steps; after a hang that ended by itself it is at
+  /// least twice that hang's duration. 0 turns reports off.
   HangReporter(const Board& board, std::optional<double> patience_s);
 
-  /// To be called each second while the loops run. Costs some 10 us of a core, unless the job
-  /// stands still.
+  /// Must be called each second while the loops run. A call takes about 10 us of a core, or more if
+  /// the job stands still.
   void look();
-  /// Before the processes are killed: a job that stands still is kept as it is seen, unless it has
-  /// been already. Throws nothing.
+  /// Is called before the processes are killed. If the job stands still and its state hasn't been
+  /// saved yet, saves it. Throws nothing.
   void keep_last_sight() noexcept;
 
  private:
@@ -31,9 +31,9 @@ class HangReporter {
 
   const Board& board_;
   std::optional<double> patience_s_;
-  double least_patience_s_ = 0;  ///< by hangs that ended by themselves
-  double steps_patience_s_ = 0;  ///< by the job's steps, when their events were last read
-  std::optional<double> told_;   ///< how long the job has stood still, once that was said
+  double least_patience_s_ = 0;  ///< derived from hangs that ended by themselves
+  double steps_patience_s_ = 0;  ///< derived from the job's steps, when their events were last read
+  std::optional<double> told_;   ///< the duration of the standstill that was last reported
   std::optional<Snapshot> before_;
 };
 

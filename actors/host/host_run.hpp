@@ -1,5 +1,5 @@
 #pragma once
-/// HostRun: what a running job has on one host.
+/// HostRun: the resources of a running job on one host.
 
 #include <functional>
 #include <memory>
@@ -18,20 +18,20 @@
 
 namespace weft {
 
-/// The parts of a job on this host; they are destroyed in the reverse of this order. Used by one
-/// thread, whose log is that of the job for the lifetime of the run. Its processes are killed, and
-/// have ended, before anything that they use is removed.
+/// The parts of a job on this host, which are destroyed in the reverse of this order. Only one
+/// thread uses it; that thread's log is the job's log for the lifetime of the run. The job's
+/// processes are killed and have ended before any resource that they use is removed.
 struct HostRun {
   using Lines = std::function<void(int worker, bool err, std::string_view line)>;
 
-  /// `spec` must outlive it. `lines` takes the output of the workers; if it is empty, the streams
-  /// of this program take it. Throws no_space or io, as the parts do, and invalid_argument for a
-  /// WEFT_TRACE that is none.
+  /// `spec` must outlive the object. `lines` receives the output of the workers; if it is empty,
+  /// the output goes to the streams of this program. Throws no_space or io if a part can't be made,
+  /// and invalid_argument for an invalid WEFT_TRACE.
   HostRun(const JobSpec& spec, Lines lines, bool logs_to_console);
   HostRun(const HostRun&) = delete;
   HostRun& operator=(const HostRun&) = delete;
 
-  /// Starts a process for the worker, whose trainer listens at `address`. Returns its pid. Throws
+  /// Starts a process for the worker and returns its pid. The trainer listens at `address`. Throws
   /// io.
   int start_process(int worker, const WorkerCommand& command, const LoopIdentity& loop,
                     const std::string& address);
@@ -44,7 +44,7 @@ struct HostRun {
   BoxTimekeeper times{box};
   HangReporter hangs;
   JobMemory memory;
-  LocalHost link{memory, board};  ///< by which the trainer reaches this host
+  LocalHost link{memory, board};  ///< the trainer reaches this host through it
   const std::shared_ptr<JobLog> log;
   const LogScope log_scope;
   WorkerProcesses processes;

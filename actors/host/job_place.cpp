@@ -48,7 +48,8 @@ std::size_t arena_capacity(const std::string& text) {
   return bytes;
 }
 
-/// The jobs that this process holds. Of who calls exit() no destructor runs, so that looks here.
+/// The jobs that this process holds. exit() runs no destructors of objects on the stack, so it
+/// removes the jobs in this list.
 class HeldJobs {
  public:
   struct Held {
@@ -58,7 +59,7 @@ class HeldJobs {
     bool outlives_exit = false;
   };
 
-  /// Never destroyed: threads with jobs may outlive static objects.
+  /// Is never destroyed, because threads with jobs may outlive static objects.
   static HeldJobs& all() {
     static HeldJobs* const held = [] {
       std::atexit([] { all().remove_all(); });
@@ -75,7 +76,7 @@ class HeldJobs {
   void remove(const std::string& id) {
     const std::lock_guard guard(mutex_);
     const auto job = jobs_.find(id);
-    // A forked child has a copy of what its parent goes on with.
+    // A forked child has a copy of the entry; only the parent owns the job.
     if (job == jobs_.end() || job->second.owner != ::getpid()) return;
     remove_job(job->second.root, id);
     jobs_.erase(job);
@@ -87,7 +88,7 @@ class HeldJobs {
 
  private:
   void remove_all() {
-    // In a child that was forked while another thread had it, nobody gives it back.
+    // A child that was forked while another thread held the mutex would wait for it forever.
     const std::unique_lock guard(mutex_, std::chrono::seconds(1));
     if (!guard) return;
     for (const auto& [id, job] : jobs_) {
@@ -104,7 +105,7 @@ class HeldJobs {
 JobPlace::JobPlace(bool outlives_exit)
     : id_(random_hex()), token_(random_hex()), root_(make_control_root()) {
   sweep_dead_jobs(root_);
-  // The lock comes first: what has no lock that is held is swept.
+  // The lock is taken first, because a sweeper removes jobs whose lock isn't held.
   HeldJobs::all().add(id_, {.root = root_,
                             .owner = ::getpid(),
                             .lock = JobLock::take(root_, id_),

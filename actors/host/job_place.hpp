@@ -1,7 +1,7 @@
 #pragma once
-/// JobPlace: what a job owns on this host outside its processes: its id, its control folder, its
-/// segments. All of it is removed when the place is destroyed, or the process calls exit() before.
-/// A forked child, which has a copy, removes nothing.
+/// JobPlace: the id, the control folder and the segments that a job owns on this host. They are
+/// removed when the place is destroyed or the process calls exit(). A forked child has a copy of
+/// the place, and removes nothing.
 
 #include <string>
 #include <vector>
@@ -17,8 +17,9 @@ namespace weft {
 /// Ids and tokens are 128 random bits in hex.
 class JobPlace {
  public:
-  /// Makes the job's folder and lock in the control root (job_folder.hpp). Removes what jobs have
-  /// left there whose lock nobody holds. `outlives_exit`: exit() doesn't remove it. Throws io.
+  /// Makes the job's folder and lock in the control root (job_folder.hpp). Removes the remains of
+  /// other jobs in the root whose lock no process holds. With `outlives_exit`, exit() doesn't
+  /// remove the place. Throws io.
   explicit JobPlace(bool outlives_exit);
   ~JobPlace() { remove(); }
   JobPlace(const JobPlace&) = delete;
@@ -31,20 +32,20 @@ class JobPlace {
   std::string folder() const { return folder_in(root_, id_); }
   std::string run_card_path() const { return run_card_in(root_, id_); }
 
-  /// Throw no_space or io; what they made is removed with the place.
+  /// Both functions throw no_space or io. The place removes the files that they made.
   Board make_board(const JobSpec& spec, const std::string& run_dir) const;
-  /// Throws invalid_argument for a WEFT_TRACE that is none, too.
+  /// Also throws invalid_argument for an invalid WEFT_TRACE.
   BlackBoxWriter make_box(const JobSpec& spec) const;
   JobMemory make_memory(int num_chips) const;
 
-  /// The environment of a worker's process. `address`: where the trainer listens.
+  /// Returns the environment of a worker's process. The trainer listens at `address`.
   std::vector<std::string> variables_of(const JobSpec& spec, const LoopIdentity& loop,
                                         const std::string& address, int worker) const;
 
-  /// Ends what the job owns, before the time for that where the process must go at once. From any
-  /// thread.
+  /// Removes the job's files before the destructor does, if the process must exit at once. Any
+  /// thread may call it.
   void remove();
-  /// Leaves it to `weft rescue`, from the next moment on: nothing is removed.
+  /// Leaves the files to `weft rescue`: from now on nothing is removed.
   void leave();
 
  private:

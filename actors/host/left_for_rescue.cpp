@@ -53,7 +53,7 @@ void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment
 
 namespace {
 
-/// The step of the newest checkpoint; 0 if there is none, or if nobody can say.
+/// Returns the step of the newest checkpoint; 0 if there is none, or if the folder can't be read.
 std::uint64_t last_saved(const std::string& folder) {
   try {
     const auto saved = list_checkpoints(folder);

@@ -1,5 +1,5 @@
 #pragma once
-/// What a job leaves for `weft rescue` (transport/resume/rescue.hpp).
+/// Leaves the files that `weft rescue` needs (transport/resume/rescue.hpp).
 
 #include <cstdint>
 #include <optional>
@@ -12,16 +12,16 @@
 
 namespace weft {
 
-/// Writes the run card of a job whose state can be had once its processes are dead. Notes for
-/// `weft inspect why` which job it continues, if one has left a note: as the program's
-/// `fit_number`-th fit(), which a launcher has started again, or from a checkpoint of
-/// `weft rescue`. Throws io.
+/// Writes the run card of a job whose state can be recovered after its processes have died. Records
+/// for `weft inspect why` which job this one continues, if that job left a note: either it was the
+/// program's `fit_number`-th fit() and a launcher has started the program again, or this job
+/// continues from a checkpoint of `weft rescue`. Throws io.
 void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
                     const std::optional<ResumePoint>& resume, int fit_number);
 
-/// Leaves the memory of a job that has not ended well where it is, if the job asks for that
-/// (RunConfig::keep_for_rescue_s) and has made steps that are in no checkpoint; says so in the log.
-/// For when no process uses the memory any more.
+/// Keeps the memory of a job that failed, if the job asks for that (RunConfig::keep_for_rescue_s)
+/// and has completed steps that are in no checkpoint. Logs that it does so. Must be called when no
+/// process uses the memory any more.
 void leave_for_rescue(JobPlace& place, const JobSpec& spec, const Assignment& assignment,
                       const JobMemory& memory);
 

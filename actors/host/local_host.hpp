@@ -1,5 +1,5 @@
 #pragma once
-/// LocalHost: the link to the host of the trainer's own process.
+/// LocalHost: the link to the host on which the trainer's own process runs.
 
 #include "actors/trainer/host_link.hpp"
 #include "transport/board/board.hpp"
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// Calls the memory, the board and the kernel directly: it sends no messages.
+/// Calls the memory, the board and the kernel directly, and sends no messages.
 class LocalHost final : public HostLink {
  public:
-  /// `memory` and `board` must outlive it.
+  /// `memory` and `board` must outlive the link.
   LocalHost(JobMemory& memory, Board& board) : memory_(memory), board_(board) {}
 
   std::uint64_t common_step() const override;

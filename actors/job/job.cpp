@@ -19,10 +19,10 @@ struct Job::State {
   const JobRequest request;
   JobControl control;
   std::promise<void> started;
-  // Written by the thread before the control says that the job has ended.
+  // The thread writes it before the control reports that the job has ended.
   Result result;
   std::exception_ptr thrown;
-  std::jthread thread;  ///< the workers are its children, and end with it
+  std::jthread thread;  ///< the worker processes are its children, and end with it
 
   void run() {
     bool has_started = false;

@@ -1,5 +1,5 @@
 #pragma once
-/// JobControl: what other threads may do to a running job, and see of it.
+/// JobControl: controls a running job from other threads, and shows its state.
 
 #include <condition_variable>
 #include <cstdint>
@@ -24,17 +24,17 @@ class JobControl {
     std::string why;
   };
 
-  // By whoever has the job.
+  // Called by the owner of the Job.
   void stop(std::string why);
   void cancel(std::string why);
   Job::Phase phase() const;
   Metrics latest() const;
   JobInfo info() const;
-  /// Until the job has ended; false where `timeout` was over before.
+  /// Waits until the job has ended. Returns false if `timeout` passed first.
   bool wait_ended(std::optional<std::chrono::nanoseconds> timeout) const;
   int ended_fd() const { return ended_.fd(); }
 
-  // By the thread that runs it.
+  // Called by the thread that runs the job.
   WakeQueue<Command>& commands() { return commands_; }
   void begin(JobInfo info);
   void runs();

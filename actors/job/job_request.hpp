@@ -1,5 +1,5 @@
 #pragma once
-/// JobRequest: all that one run of a job needs, checked.
+/// JobRequest: the checked input of one run of a job.
 
 #include <functional>
 #include <memory>
@@ -18,21 +18,22 @@ class NamelessFit;
 
 struct JobRequest {
   JobSpec spec;
-  int fit_number = 1;  ///< of those that this process has asked for
+  int fit_number = 1;  ///< counts the fit() calls of this process, from 1
   LoopIdentity loop;
   std::string loop_config;  ///< CBOR
-  BoundLoop local;          ///< the loop, where it runs in this process
-  /// Held while the job runs, where main() runs again in its workers; else null.
+  BoundLoop local;          ///< the loop, if it runs in this process
+  /// Held while the job runs if its workers run main() again; otherwise null.
   std::shared_ptr<const NamelessFit> nameless;
-  std::shared_ptr<const WorkerCommand> command;  ///< null where there are no processes
+  std::shared_ptr<const WorkerCommand> command;  ///< null if the job has no worker processes
   std::vector<std::shared_ptr<Callback>> callbacks;
   ValidationConfig validation;
   std::function<void(int worker, bool err, std::string_view line)> output;
   std::function<void(int worker, const Metrics&)> on_worker_report;
-  bool sets_variables = false;  ///< WEFT_* of this process, whose thread the loop is
+  /// Whether the run sets WEFT_* of this process, because the loop runs on its thread.
+  bool sets_variables = false;
   bool handles_signals = true;
   bool chains_signals = true;
-  bool logs_to_console = true;  ///< where WEFT_LOG isn't set
+  bool logs_to_console = true;  ///< if WEFT_LOG isn't set
 };
 
 }  // namespace weft

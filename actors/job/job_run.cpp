@@ -37,7 +37,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The parts of a running job; destroyed in the reverse of the order in which they were made.
+/// The parts of a running job. They are destroyed in the reverse of the order in which they were
+/// made.
 class JobRun {
  public:
   JobRun(const JobRequest& request, JobControl& control)
@@ -88,7 +89,7 @@ class JobRun {
   }
   ~JobRun() {
     host_.processes.clear();
-    link_.reset();  // while there is a log for its last words
+    link_.reset();  // while the log still exists for its last messages
   }
 
   Result run() {
@@ -151,7 +152,7 @@ class JobRun {
 
   bool over() const { return outcome_.is_over() && host_.processes.over() && validations_.over(); }
 
-  /// Waits for whatever comes next, and deals with it.
+  /// Waits for the next event, and handles it.
   void turn() {
     std::vector<pollfd> waits;
     for (const int fd : {events_.fd(), control_.commands().fd(), signals_ ? signals_->fd() : -1,
@@ -169,7 +170,8 @@ class JobRun {
                           [this](const ProcessEnded& ended) { link_->process_ended(ended); });
     while (const int signal = signals_ ? signals_->take() : 0) interrupted(signal);
     while (const auto command = control_.commands().pop()) obey(*command);
-    if (const auto event = events_.pop()) handle(*event);  // one: signals come in between
+    // This handles only one event, so that signals are handled between events.
+    if (const auto event = events_.pop()) handle(*event);
     tell_validations();
     carry_out(outcome_.on_time(Clock::now()));
     if (host_.times.on_time(Clock::now()) && outcome_.goes_on()) host_.hangs.look();
@@ -292,7 +294,7 @@ class JobRun {
     }
   }
 
-  /// A failure to write to the run folder, or to start a worker, ends the job.
+  /// Ends the job if `call` can't write to the run folder or start a worker.
   template <typename Call>
   void or_fail(int worker, const Call& call) {
     try {
@@ -306,7 +308,7 @@ class JobRun {
     carry_out(outcome_.on_own_failure(std::move(failure), Clock::now()));
   }
 
-  /// Calls the function of every callback, unless something here has failed already.
+  /// Calls the function of every callback, unless a callback or the run folder has failed already.
   template <typename... Args>
   void call_back(const char* name, void (Callback::*function)(Args...), const auto&... args) {
     if (!outcome_.may_call_back()) return;
@@ -325,7 +327,7 @@ class JobRun {
     };
   }
 
-  /// An exception of a callback ends the job, and fit() throws it.
+  /// Ends the job if a callback throws. fit() then throws the same exception.
   template <typename Call>
   void guarded(const Call& call) {
     try {
@@ -341,18 +343,19 @@ class JobRun {
   JobControl& control_;
   const SigpipeBlock sigpipe_;
   const RunningJob running_;
-  const std::unique_ptr<SignalSubscription> signals_;  // before what has to be removed
+  // The subscription is made before the objects below, so signals are handled until they are gone.
+  const std::unique_ptr<SignalSubscription> signals_;
   std::optional<CheckpointLock> checkpoint_lock_;
   HostRun host_;
   Assignment assignment_;
   WakeQueue<TrainerEvent> events_;
   std::unique_ptr<TrainerLink> link_;
   WakeFd local_ended_;
-  std::atomic<bool> local_runs_ = false;  ///< the loop on the thread of this process
+  std::atomic<bool> local_runs_ = false;  ///< whether the loop runs on a thread of this process
   Result result_;
-  std::uint64_t step_ = 0;  ///< the number of steps that had ended when the job did
+  std::uint64_t step_ = 0;  ///< the number of completed steps when the job ended
   JobOutcome outcome_;
-  std::exception_ptr thrown_;  ///< by a callback
+  std::exception_ptr thrown_;  ///< the exception of a callback
   Validations validations_;
 };
 
@@ -360,8 +363,7 @@ class JobRun {
 
 Result run_job(const JobRequest& request, JobControl& control,
                const std::function<void()>& started) {
-  // Without this, an exception that nobody catches would end the process before the run is
-  // destroyed.
+  // Without the catch, an unhandled exception would end the process before the run is destroyed.
   try {
     JobRun run(request, control);
     if (started) started();

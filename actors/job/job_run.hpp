@@ -1,5 +1,5 @@
 #pragma once
-/// One run of a job, from the reservation of its segments to its Result.
+/// Runs one job, from the reservation of its segments to its Result.
 
 #include <functional>
 
@@ -10,9 +10,9 @@
 
 namespace weft {
 
-/// Runs on the calling thread until every process of the job has ended and every segment is
-/// removed. `started` is called once the job is there, before anything of it runs. Throws no_space,
-/// io or unavailable if it can't start, and what a callback threw.
+/// Runs the job on the calling thread, until all its processes have ended and all its segments are
+/// removed. Calls `started` once the job exists, before any part of it runs. Throws no_space, io or
+/// unavailable if the job can't start. Rethrows the exception of a callback.
 Result run_job(const JobRequest& request, JobControl& control,
                const std::function<void()>& started = {});
 

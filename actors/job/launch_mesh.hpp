@@ -1,11 +1,12 @@
 #pragma once
-/// The mesh that `weft launch --mesh data=2,model=2` asks for, in WEFT_LAUNCH_MESH.
+/// Reads the mesh of `weft launch --mesh data=2,model=2` from WEFT_LAUNCH_MESH.
 
 #include <weft/job/config.hpp>
 
 namespace weft {
 
-/// Puts it in place of the one that the program describes. Throws invalid_argument.
+/// Replaces the program's mesh with the mesh of the variable, if it is set. Throws
+/// invalid_argument.
 void apply_launch_mesh(SpmdConfig& spmd);
 
 }  // namespace weft

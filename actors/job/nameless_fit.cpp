@@ -27,20 +27,22 @@ namespace {
 
 using Json = Config;
 
-/// How long a thread whose fit() call isn't the job's waits for the thread whose call is.
+/// How long a thread waits if its fit() call isn't the job's, for another thread to make the job's
+/// call.
 constexpr std::chrono::seconds kParkedPatience{5};
 
-/// A call that has ended. `outcome`: the run's folder, or "!code message".
+/// A fit() call that has ended. `outcome` is the run's folder, or "!code message".
 struct EndedFit {
   LoopIdentity identity;
   std::string outcome;
 };
 
 std::mutex mutex;
-std::vector<EndedFit> ended_fits;   ///< guarded by mutex; in a worker, those of the trainer
-std::set<std::size_t> passed_fits;  ///< guarded by mutex; in a worker, by index
-std::atomic_flag nameless_runs;     ///< a job of a loop without a name, with processes
-std::atomic_flag is_worker;         ///< a thread of this process runs the job's loop
+std::vector<EndedFit> ended_fits;  ///< guarded by mutex; in a worker: the trainer's calls
+/// Guarded by mutex; in a worker: indices of the calls that were passed.
+std::set<std::size_t> passed_fits;
+std::atomic_flag nameless_runs;  ///< set while a job of a loop without a name runs with processes
+std::atomic_flag is_worker;      ///< set once a thread of this process runs the job's loop
 
 Json to_json(const LoopIdentity& identity) {
   return {{"site", identity.site},
@@ -69,7 +71,7 @@ std::string demangled(const std::string& type) {
   return text;
 }
 
-/// "fit() #2 at train.cpp:40 (loop of main::{lambda()#1}, config 8f3a...)".
+/// Returns "fit() #2 at train.cpp:40 (loop of main::{lambda()#1}, config 8f3a...)".
 std::string identity_text(const LoopIdentity& identity, std::size_t number) {
   return fmt::format("fit() #{} at {} (loop of {}{}, config {:.8})", number, identity.site,
                      demangled(identity.type),
@@ -77,7 +79,8 @@ std::string identity_text(const LoopIdentity& identity, std::size_t number) {
                      identity.config_digest);
 }
 
-/// What the trainer has written; read once, as the folder goes with the job.
+/// The data that the trainer has written. They are read once, because the folder is removed with
+/// the job.
 struct WorkerFits {
   LoopIdentity job;
 };
@@ -97,7 +100,7 @@ const WorkerFits& fits_of(const WorkerEnvironment& environment) {
   return fits;
 }
 
-/// What a fit() call returned, or throws what it threw.
+/// Returns the result of a fit() call, or throws the error that the call threw.
 Result outcome_of(const std::string& outcome) {
   if (!outcome.starts_with('!')) return Result::load(outcome);
   const auto space = outcome.find(' ');
@@ -106,7 +109,7 @@ Result outcome_of(const std::string& outcome) {
 
 bool is_main_thread() { return ::gettid() == ::getpid(); }
 
-/// The process is one worker: what else comes here waits for its end.
+/// Makes the process a worker. Other fit() calls of the process wait until it ends.
 [[noreturn]] void become_worker(const WorkerEnvironment& environment, const ResolveLoop& resolve) {
   if (is_worker.test_and_set()) {
     for (;;) ::pause();

@@ -15,17 +15,17 @@
 
 namespace weft {
 
-/// XXH3 of the config as CBOR, in hex.
+/// Returns the XXH3 digest of the config's CBOR, in hex.
 std::string digest_of(const Config& config);
 
-/// The identity of a loop without a name: its type, its function, its config and the line of the
-/// fit() call.
+/// Returns the identity of a loop without a name: its type, its function, its config and the line
+/// of the fit() call.
 LoopIdentity identity_of(const TrainLoop& loop, const Config& config, std::string_view site);
 
-/// The only nameless fit() call of the process that runs with worker processes. Workers find the
-/// call by running main(), and could not tell two calls at the same time apart, nor two loops that
-/// capture other values. Throws invalid_argument if another such call runs, or if the loop has
-/// captures.
+/// Marks the process's only fit() call of a loop without a name that runs with worker processes.
+/// Workers find the call by running main(). They could not distinguish two calls at the same time,
+/// or two loops that capture different values. The constructor throws invalid_argument if another
+/// such call runs, or if the loop has captures.
 class NamelessFit {
  public:
   NamelessFit(const TrainLoop& loop, const LoopIdentity& identity);
@@ -33,22 +33,24 @@ class NamelessFit {
   NamelessFit(const NamelessFit&) = delete;
   NamelessFit& operator=(const NamelessFit&) = delete;
 
-  /// The identity of this call, and how the calls before it ended, as text for worker processes.
+  /// Returns the identity of this call, and how the calls before it ended, as text for worker
+  /// processes.
   std::string to_text() const;
 
  private:
   const LoopIdentity identity_;
 };
 
-/// Records how a fit() call of this process ended, for the workers of later calls, in which this
-/// call returns the same result or throws the same error.
+/// Records how a fit() call of this process ended. In the workers of later jobs, the same call
+/// returns the same result or throws the same error.
 void note_result(const LoopIdentity& identity, const Result& result);
 void note_thrown(const LoopIdentity& identity, Errc code, std::string_view message);
 
-/// A fit() call in a worker process. If the call came before the job's in the trainer's process, it
-/// ends as it did there. If it is the job's, this runs the worker and ends the process. Otherwise
-/// the job fails, and the error names both calls: at once on the main thread, and after 5 s on
-/// another thread, because a thread that starts later may make the job's call.
+/// Handles a fit() call in a worker process. If the trainer made this call before the job's call,
+/// this returns or throws what the trainer's call did. If it is the job's call, this runs the
+/// worker and ends the process. Otherwise the job fails with an error that names both calls. The
+/// main thread fails at once. Another thread fails after 5 s, because a thread that starts later
+/// may make the job's call.
 Result pass_or_become_worker(const WorkerEnvironment& environment, const TrainLoop& loop,
                              const Config& config, const LoopIdentity& identity);
 

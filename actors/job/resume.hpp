@@ -1,5 +1,6 @@
 #pragma once
-/// Finds the checkpoint that a job continues (RunConfig::resume) and the best one that it leaves.
+/// Finds the checkpoint from which a job continues (RunConfig::resume), and the best one after the
+/// job.
 
 #include <optional>
 
@@ -7,13 +8,13 @@
 
 namespace weft {
 
-/// The checkpoint that `spec` asks for: for "auto" the newest that can be read, with a warning for
-/// each newer one; nothing to begin at step 0. Throws not_found, corrupt, version or io if the one
-/// that is asked for can't be read; invalid_argument if spec.checkpoint.path has a later checkpoint
-/// than the one that is asked for.
+/// Returns the checkpoint that `spec` asks for, or nothing if the job begins at step 0. For "auto"
+/// this is the newest readable checkpoint, and a warning names each newer one. Throws not_found,
+/// corrupt, version or io if the requested checkpoint can't be read. Throws invalid_argument if
+/// spec.checkpoint.path has a later checkpoint than the requested one.
 std::optional<ResumePoint> find_resume_point(const JobSpec& spec);
 
-/// Result::best_checkpoint. What can't be read is a warning.
+/// Returns Result::best_checkpoint. Warns of checkpoints that can't be read.
 std::optional<Checkpoint> find_best_checkpoint(const CheckpointConfig& config);
 
 }  // namespace weft

@@ -3,9 +3,9 @@
 
 namespace weft {
 
-/// While it lives, a job of so many chips runs here. Throws unavailable where 64 do already, and
-/// invalid_argument for a second one under `weft launch`, whose workers and chips are those of one
-/// job.
+/// Counts a job and its chips for its lifetime. The constructor throws unavailable if 64 jobs run
+/// in this process, and invalid_argument for a second job under `weft launch`, which assigns
+/// workers and chips to only one job.
 class RunningJob {
  public:
   explicit RunningJob(int num_chips);
@@ -13,7 +13,8 @@ class RunningJob {
   RunningJob(const RunningJob&) = delete;
   RunningJob& operator=(const RunningJob&) = delete;
 
-  /// Chips of all jobs that ran when this one began, itself among them; 0 where it was alone.
+  /// Returns the number of chips of all jobs that ran when this one began, including its own; 0 if
+  /// no other job ran.
   int crowd() const { return crowd_; }
 
  private:

@@ -30,7 +30,7 @@
 namespace weft {
 namespace {
 
-/// A debugger's session has no time limit.
+/// In a debugger the time limit is effectively infinite.
 constexpr double kNoLimitSeconds = 1e6;
 
 std::string text_of(const std::source_location& where) {
@@ -38,20 +38,20 @@ std::string text_of(const std::source_location& where) {
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), where.line());
 }
 
-/// A closed stdout would make the next file of the job the one that is printed to.
+/// Opens closed standard streams. Otherwise the next file that the job opens would become stdout.
 void open_standard_streams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
   }
 }
 
-/// What a job runs, and how its call is told from others.
+/// The loop that a job runs, and the identity of the fit() call.
 struct What {
-  const Loop* named;  ///< null: `nameless`
+  const Loop* named;  ///< null: `nameless` is used
   const TrainLoop& nameless;
   const TrainerOptions& options;
   LoopIdentity identity;
-  std::string site;  ///< of the fit() or start() call
+  std::string site;  ///< the source line of the fit() or start() call
 };
 
 void require_outside_a_loop(const std::string& site) {
@@ -63,8 +63,8 @@ void require_outside_a_loop(const std::string& site) {
   }
 }
 
-/// Where a worker process is to find a loop that has a name. The object stays loaded from now on:
-/// the job runs its code.
+/// Returns where a worker process finds a loop with a name. The object that contains the loop stays
+/// loaded from now on, because the job runs its code.
 LoopIdentity identity_of(const Loop& loop, const TrainerOptions& options) {
   loop.require_findable();
   loop.check(options.loop_config);
@@ -90,19 +90,19 @@ void require_worker_main(const Loop& loop, const TrainerOptions& options) {
       loop.name(), options.scaling.num_workers);
 }
 
-/// A loop asks an object for its keys, also where no config was given.
+/// Makes the config an object, so that a loop can ask for keys even if no config was given.
 TrainerOptions with_config(TrainerOptions options) {
   if (options.loop_config.is_null()) options.loop_config = Config::object();
   return options;
 }
 
-/// Whether WEFT_EAGER makes the program's jobs eager (RunConfig::debug).
+/// Returns whether WEFT_EAGER makes the program's jobs eager (RunConfig::debug).
 bool is_eager_wanted() {
   const char* text = std::getenv("WEFT_EAGER");
   return text != nullptr && *text != '\0' && std::string_view(text) != "0";
 }
 
-/// validate(), whose errors name the call.
+/// Calls validate() and adds the call's source line to its errors.
 JobSpec validated(const TrainerOptions& options, const std::string& site) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
   try {
@@ -160,7 +160,7 @@ JobRequest request_of(What what) {
     request.spec.hang_warning_s = 0;
   }
   if (request.command->is_other_executable() && request.loop.object.empty()) {
-    request.loop.build.clear();  // the other executable is another build
+    request.loop.build.clear();  // the other executable is a different build
   }
   return request;
 }
@@ -173,14 +173,15 @@ Result run_to_end(const JobRequest& request, std::stop_token stop, const std::st
   return run_job(request, control);
 }
 
-/// A job whose worker is this thread, or that began before this process came to be one.
+/// Runs the job to its end and notes its outcome for later workers.
 Result fit_or_note(const What& what, std::stop_token stop) {
-  std::optional<JobRequest> request;  // until the outcome is noted, no other such fit() may begin
+  // The request lives until the outcome is noted, so no other nameless fit() begins before.
+  std::optional<JobRequest> request;
   try {
     request = request_of(what);
     request->sets_variables = request->spec.num_workers == 0;
     Result result = run_to_end(*request, std::move(stop), what.site);
-    // `weft plan` wants no more of the program than that.
+    // `weft plan` needs only the first plan of the program.
     if (result.error && has_first_plan(plan_folder())) end_worker_process(0);
     note_result(what.identity, result);
     return result;

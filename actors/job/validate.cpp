@@ -24,7 +24,8 @@ namespace {
 constexpr int kWorkersMax = 256;
 constexpr int kChipsPerHostMax = 256;
 
-/// Of sizes from 1 up. Throws where it is more than a host has chips, before it can overflow.
+/// Returns the product of sizes that are at least 1. Throws if it exceeds the number of chips of a
+/// host, before it can overflow.
 std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& source) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) {
@@ -40,13 +41,14 @@ std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& 
   return count;
 }
 
-/// Cores per worker as Ray means {"CPU": 8, "TPU": 4}; alone, "CPU" is the number of chips.
+/// Returns the cores per worker. In Ray's {"CPU": 8, "TPU": 4}, "CPU" is the number of cores;
+/// without "TPU" it is the number of chips.
 int cpus_given(const std::map<std::string, double>& resources) {
   const auto cpus = resources.find("CPU");
   return cpus == resources.end() || resources.size() == 1 ? 0 : static_cast<int>(cpus->second);
 }
 
-/// Chips per worker as one of the fields gives it; 0 where none does.
+/// Returns the chips per worker that a field specifies; 0 if no field does.
 int chips_given(const ScalingConfig& scaling) {
   if (scaling.chips_per_worker < 0) {
     fail(Errc::invalid_argument,
@@ -78,7 +80,7 @@ int chips_given(const ScalingConfig& scaling) {
   return chips;
 }
 
-/// As Ray does: a slice of several workers is asked for by its topology.
+/// Checks that a slice of several workers is specified by its topology, as in Ray.
 void check_topology(const ScalingConfig& scaling) {
   if (!scaling.use_tpu || scaling.num_workers <= 1 || !scaling.topology.empty()) return;
   fail(Errc::invalid_argument,
@@ -136,7 +138,7 @@ void check_backend(const BackendConfig& backend) {
   }
 }
 
-/// The mesh of one host that a HybridMesh is, in the fields for it.
+/// Writes a HybridMesh as the equivalent mesh of one host into the fields of such a mesh.
 void flatten_hybrid(SpmdConfig& spmd) {
   if (!spmd.hybrid) return;
   const HybridMesh hybrid = *spmd.hybrid;
@@ -157,7 +159,7 @@ void flatten_hybrid(SpmdConfig& spmd) {
   spmd.axis_names = hybrid.axis_names;
 }
 
-/// Chips per worker from what the other fields leave for each, where no field says it.
+/// Returns the chips per worker, computed from the other fields if no field specifies them.
 int resolve_chips(const TrainerOptions& options, int joins,
                   const std::vector<std::int64_t>& topology) {
   const int given = chips_given(options.scaling);
@@ -209,7 +211,7 @@ std::string expand_home(const std::string& path, const char* field) {
   return home + path.substr(1);
 }
 
-/// Without a slash at its end, so that its last part is a name. "" stays.
+/// Returns the absolute path without a trailing slash, so that its last part is a name; "" for "".
 std::string absolute_path(const std::string& path, const char* field) {
   require_local_path(path, field);
   if (path.empty()) return path;
@@ -217,7 +219,7 @@ std::string absolute_path(const std::string& path, const char* field) {
   return (normal.has_filename() ? normal : normal.parent_path()).string();
 }
 
-/// The folder of a run's checkpoints, or one of them: a path of this machine or a URL.
+/// Returns the place of a run's checkpoints, or of one checkpoint: a path on this machine or a URL.
 std::string checkpoint_place(std::string path, const char* field) {
   if (find_storage(path, field) == nullptr) return absolute_path(path, field);
   return without_last_slash(std::move(path));
@@ -270,7 +272,7 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
           .backoff_ms = static_cast<std::uint64_t>(failure.backoff_s * 1000)};
 }
 
-/// An eager job has the axes of the mesh that was asked for, and one chip.
+/// Gives an eager job one chip, in a mesh with the axes of the requested mesh.
 void take_one_chip(JobSpec& spec) {
   spec.num_workers = std::min(spec.num_workers, 1);
   spec.chips_per_worker = 1;

@@ -1,5 +1,5 @@
 #pragma once
-/// Turns the options of a Trainer into a job that can be started, or says why not.
+/// Converts the options of a Trainer to a job that can be started, or says why that is impossible.
 
 #include <string>
 
@@ -9,9 +9,10 @@
 
 namespace weft {
 
-/// Throws invalid_argument, mesh_mismatch or unavailable; every message names the field, its value,
-/// what was expected and how to mend it. Throws no_space where this process may not open as many
-/// files as the job needs. `program` names the job where the options don't.
+/// Returns the checked job. Throws invalid_argument, mesh_mismatch or unavailable; the message
+/// names the field, its value, the expected value and how to fix it. Throws no_space if this
+/// process may not open as many files as the job needs. `program` is the job's name if the options
+/// have none.
 JobSpec validate(const TrainerOptions& given, const std::string& program);
 
 }  // namespace weft

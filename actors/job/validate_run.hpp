@@ -1,5 +1,5 @@
 #pragma once
-/// The checks of a job's RunConfig.
+/// Checks a job's RunConfig.
 
 #include <weft/job/config.hpp>
 
@@ -7,11 +7,11 @@
 
 namespace weft {
 
-/// Throws invalid_argument, naming the field, the value and what was expected.
+/// Throws invalid_argument with the field, its value and the expected value.
 void check_run(const RunConfig& run, bool has_mesh);
 
-/// Throws invalid_argument if the job is to keep its state in the memory of chips on which it would
-/// not stay: chips of a target without `keeps_memory`.
+/// Throws invalid_argument if the job is to keep its state in the memory of its chips and the
+/// target has no `keeps_memory`, because the state would be lost.
 void check_kept_state(const RunConfig& run, const Target& target);
 
 }  // namespace weft

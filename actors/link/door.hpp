@@ -62,7 +62,7 @@ struct DoorLimits {
   std::chrono::milliseconds patience_when_full{100};
 };
 
-/// What a door needs for connections over TCP with TLS. For each admitted connection, the bridge
+/// The needs of a door for connections over TCP with TLS. For each admitted connection, the bridge
 /// provides the plain end.
 struct TlsEntrance {
   int listener;  ///< owned by the door, non-blocking

@@ -11,7 +11,7 @@ namespace weft {
 struct DeviceChoice {
   DeviceKind kind = DeviceKind::cpu;
   bool falls_back = false;  ///< the chosen kind isn't the one that was asked for
-  std::string why{};        ///< what was asked for, looked for and found
+  std::string why{};        ///< the request, the places searched and the result
 };
 
 /// `root` is the folder in which /dev is looked up; only tests pass another one than "". Throws

@@ -53,7 +53,7 @@ struct Assignment {
   CheckpointConfig checkpoint{};  ///< its path is absolute
   bool resume_partial = false;    ///< the loop initializes the state that its checkpoint lacks
   LoopIdentity loop{};
-  std::string loop_config{};  ///< of a named loop, as CBOR
+  std::string loop_config{};  ///< a named loop's config, as CBOR
 };
 
 /// A program that a worker shows the trainer, in one of two cases. First, it is new to the worker:
@@ -90,7 +90,7 @@ struct StateHashes {
   std::uint64_t generation = 1;
   std::uint64_t step = 0;
   std::uint64_t num_tensors = 0;       ///< the number in all the messages together
-  std::vector<std::string> tensors{};  ///< those in this message
+  std::vector<std::string> tensors{};  ///< the tensors in this message
   std::vector<std::uint64_t> pieces{};
   std::vector<std::uint64_t> hashes{};
 };

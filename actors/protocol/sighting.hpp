@@ -1,5 +1,5 @@
 #pragma once
-/// What the trainer can find out about a worker that is gone or doesn't arrive.
+/// Facts that the trainer can find out about a worker that is gone or doesn't arrive.
 
 #include <compare>
 #include <cstdint>
@@ -14,7 +14,7 @@ struct ProcessId {
   auto operator<=>(const ProcessId&) const = default;
 };
 
-/// What the board shows about a worker.
+/// The facts that the board shows about a worker.
 struct Whereabouts {
   std::uint64_t step = 0;
   std::string collective{};
@@ -26,7 +26,7 @@ struct Missing {
   std::string how{};  ///< "is stopped", or ""
 };
 
-/// What the board and the system show about a living worker.
+/// The facts that the board and the system show about a living worker.
 struct Sighting {
   int worker = -1;
   Whereabouts where{};

@@ -1,5 +1,5 @@
 #pragma once
-/// What the board and the system show about a worker.
+/// Functions that read facts about a worker from the board and the system.
 
 #include <cstdint>
 #include <optional>

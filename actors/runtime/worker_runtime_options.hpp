@@ -15,7 +15,7 @@
 namespace weft {
 
 struct WorkerRuntimeOptions {
-  Target target;  ///< of the worker's chips
+  Target target;  ///< the target of the worker's chips
   int worker = 0;
   std::string run_dir{};  ///< folder where programs are listed; "": none
   bool has_mesh = true;   ///< false: the loop sees no mesh, and each worker has its own programs

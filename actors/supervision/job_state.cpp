@@ -176,8 +176,8 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
 }
 
 /// The failure names the worker whose loop ended after the fewest programs, not the worker `told`.
-/// That worker may only have noticed the difference: the program that it was about to run isn't
-/// among its counted programs.
+/// The worker that told may only have noticed the difference: the program that it was about to run
+/// isn't among its counted programs.
 Failure JobState::uneven(const LoopEnded& told, std::string message) const {
   const LoopEnded* first = &told;
   for (const Worker& worker : workers_) {

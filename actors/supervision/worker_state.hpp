@@ -103,7 +103,7 @@ class WorkerState {
   /// The loop of a generation has ended, or can't be run (generation 0). Returns the message for
   /// the trainer, with the fields that the loop doesn't know. Absent if the loop unwinds.
   std::optional<LoopEnded> loop_ended(LoopEnded ended);
-  /// What the worker does after its loop's end. `waits`: it waits for the trainer's verdict.
+  /// The worker's action after its loop's end. `waits`: it waits for the trainer's verdict.
   enum class Verdict : std::uint8_t { waits, unwinds, leaves_well, leaves_badly };
   Verdict verdict() const;
   /// The verdict that applies if the trainer doesn't send one.

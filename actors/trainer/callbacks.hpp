@@ -1,5 +1,5 @@
 #pragma once
-/// Calls of a program's callbacks.
+/// Calls the callbacks of a program.
 
 #include <unistd.h>
 
@@ -13,8 +13,8 @@
 
 namespace weft {
 
-/// Calls each of them, in order. `trainer`: the row of the board that shows which of them it is in:
-/// one that doesn't return blocks the trainer's own thread.
+/// Calls `call` with each callback, in order. The board's row `trainer` shows which callback is
+/// running, because a callback that doesn't return blocks the trainer's thread.
 template <typename Call>
 void call_each(const std::vector<std::shared_ptr<Callback>>& callbacks, const BoardWriter& trainer,
                const char* function, const Call& call) {

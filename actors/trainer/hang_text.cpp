@@ -23,7 +23,7 @@ void warn_of_stack(int worker, const std::string& run_dir) {
 Sighting with_stack(Sighting seen, const JobSpec& spec, const std::string& run_dir) {
   if (spec.num_workers == 0) {
     seen.process = "is a thread of this process";
-  } else if (seen.process != "is stopped") {  // or it can't say it
+  } else if (seen.process != "is stopped") {  // a stopped process can't write its stack
     seen.process += fmt::format("; its stack is in {}/worker-{}.log", run_dir, seen.worker);
   }
   return seen;

@@ -1,5 +1,5 @@
 #pragma once
-/// The words for workers that hang.
+/// Texts about workers that hang.
 
 #include <string>
 
@@ -9,13 +9,14 @@
 
 namespace weft {
 
-/// "others have waited 5 s for it".
+/// Returns a text such as "others have waited 5 s for it".
 std::string describe(const Hang& hang, double seconds);
 
-/// Logs the stack that a worker which hangs has written, if there is one.
+/// Logs the stack that a hanging worker has written, if there is one.
 void warn_of_stack(int worker, const std::string& run_dir);
 
-/// With where the process of a worker that hangs writes its stack.
+/// Returns the sighting with the path of the file to which the hanging worker's process writes its
+/// stack.
 Sighting with_stack(Sighting seen, const JobSpec& spec, const std::string& run_dir);
 
 }  // namespace weft

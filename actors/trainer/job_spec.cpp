@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-/// More than that is a slip, or a test.
+/// A larger number is a mistake or a test.
 constexpr int kChipsPerCoreMax = 16;
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// What fit() runs.
+/// JobSpec: the checked description of a job that fit() runs.
 
 #include <chrono>
 #include <cstdint>
@@ -17,43 +17,45 @@
 
 namespace weft {
 
-/// Where a job begins: see RunConfig::resume.
+/// The checkpoint or step at which a job begins; see RunConfig::resume.
 struct ResumeFrom {
   enum class Kind : std::uint8_t { never, newest, path };
   Kind kind = Kind::never;
   std::string path{};  ///< absolute
 };
 
-/// A job, every contradiction ruled out.
+/// A job whose options have been checked and don't contradict each other.
 struct JobSpec {
   std::string name;
   std::string storage_path;  ///< absolute
   int num_workers = 0;       ///< 0: the worker is this process
   int chips_per_worker = 0;
-  int cpus_per_worker = 0;  ///< cores that a worker's own libraries may use; 0: not said
+  int cpus_per_worker = 0;  ///< cores that a worker's own libraries may use; 0: unspecified
   DeviceChoice device;
-  std::optional<Mesh> mesh;  ///< nothing for backend "none"
+  std::optional<Mesh> mesh;  ///< absent for backend "none"
   double timeout_s = 0;
   std::uint64_t seed = 0;
-  CheckpointConfig checkpoint;  ///< `path` is absolute, or "": in the run's folder
+  CheckpointConfig checkpoint;  ///< `path` is absolute, or "" for the run's folder
   ResumeFrom resume;
   bool resume_partial = false;
   RecoveryPolicy recovery;
-  bool keeps_state = true;    ///< two versions: to continue from, to compare, to rescue
+  bool keeps_state = true;    ///< keeps two versions: to continue from, to compare, to rescue
   double grace_s = 0;         ///< 0: a preempted job is cancelled
-  double hang_timeout_s = 0;  ///< 0: hangs are no losses
-  std::optional<double> hang_warning_s{};  ///< absent: as the job's steps suggest; 0: none
+  double hang_timeout_s = 0;  ///< 0: a hang doesn't count as a loss
+  /// If absent, it follows from the durations of the steps. 0 turns warnings off.
+  std::optional<double> hang_warning_s{};
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
-  double keep_for_rescue_s = 0;            ///< 0: not
+  double keep_for_rescue_s = 0;            ///< 0: the memory isn't kept
   bool is_eager = false;                   ///< each op runs when it is recorded
-  bool ends_on_nan = false;                ///< of a report
-  TlsConfig tls;                           ///< not wanted: a Unix socket
+  bool ends_on_nan = false;                ///< the job ends if a report contains NaN
+  TlsConfig tls;                           ///< a Unix socket is used if TLS isn't wanted
 
-  /// Workers that join: at least one.
+  /// Returns the number of workers that join, at least 1.
   int num_joins() const { return num_workers == 0 ? 1 : num_workers; }
   int num_chips() const { return num_joins() * chips_per_worker; }
   std::chrono::milliseconds timeout() const { return milliseconds(timeout_s); }
-  /// Whether the state of its last step can be had once its processes are dead.
+  /// Returns whether the state of the job's last step can be recovered after its processes have
+  /// died.
   bool is_rescuable() const {
     return mesh && keeps_state && (recovery.recovers() || keep_for_rescue_s > 0);
   }
@@ -67,13 +69,13 @@ struct JobSpec {
   }
 };
 
-/// Logs what the job runs on, with warnings where that is not what was asked for, or where jobs of
-/// this program with a `crowd` of chips share its cores.
+/// Logs the resources on which the job runs. Warns if they differ from the requested ones, or if
+/// jobs of this program with `crowd` chips in all share the cores.
 void say_resources(const JobSpec& spec, int crowd, int usable_cores);
 
 JobInfo info_of(const JobSpec& spec, const std::string& id, const std::string& run_dir);
 
-/// What a worker of the job must know.
+/// Returns the data about the job that its workers need.
 Assignment assignment_of(const JobSpec& spec, const std::string& run_dir);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// How the Result of a job comes from what the trainer's actor tells.
+/// Builds the Result of a job from the events of the trainer's actor.
 
 #include <weft/job/result.hpp>
 
@@ -7,13 +7,13 @@
 
 namespace weft {
 
-/// A report of worker 0, with its metrics. The history has at most 2 * kHistoryMax reports.
+/// Adds a report of worker 0 and its metrics. The history has at most 2 * kHistoryMax reports.
 void add_to(Result& result, const Report& report, const Metrics& metrics);
 
-/// All but the error. The history has at most kHistoryMax reports from here on.
+/// Adds everything but the error. Afterwards the history has at most kHistoryMax reports.
 void add_to(Result& result, const trainer_event::Ended& ended);
 
-/// Throws loop_failed, for a job that ends on a number which isn't finite.
+/// Throws loop_failed if a metric isn't finite, for a job that ends on such a number.
 void require_finite(const Report& report, const Metrics& metrics);
 
 }  // namespace weft

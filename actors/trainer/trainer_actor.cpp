@@ -18,7 +18,7 @@ namespace weft {
 namespace trainer_actor {
 namespace {
 
-/// The memory begins as generation 1 at step 0. Nobody uses it when this is called.
+/// Begins generation 1 of the memory, at step 0. No process uses the memory during this call.
 void begin_generation(Self self, const Start& start) {
   auto& state = self->state;
   const JobSpec& spec = state.options.spec;
@@ -35,7 +35,7 @@ void begin_generation(Self self, const Start& start) {
   } else if (start.step > 0) {
     logger("weft.trainer")->info("the job continues at step {} from {}", start.step, load);
   }
-  // No other process will open the arenas.
+  // No other process needs to open the arenas.
   if (!spec.recovery.recovers() && !spec.is_rescuable()) state.host->remove_arena_names();
   state.recorder.state(ActorState::running);
   state.host->set_status(JobStatus::running);
@@ -47,7 +47,7 @@ void unwind(Self self, const std::string& why) {
   auto& state = self->state;
   logger("weft.trainer")->warn("{}; the other workers wait until it has joined again", why);
   state.recorder.state(ActorState::joining);
-  // A loop may wait in a collective, and it gets no message before that wait ends.
+  // A loop may be waiting in a collective, and it receives no message until that wait ends.
   state.host->abort(why);
   if (state.hangs) state.hangs->forget();
 }
@@ -110,7 +110,7 @@ void carry_out(Self self, const Action& action) {
             in(action::kLinkGraceMs, link_grace_a::value, std::int32_t{grace.worker}, grace.number);
           },
           [&](const action::Cancel& cancel) { state.host->abort(cancel.why); },
-          [](const auto&) {},  // only the workers are told
+          [](const auto&) {},  // the other actions are messages to workers
       },
       action);
   state.workers.tell(action);
@@ -165,7 +165,7 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
   return state.options.assignment;
 }
 
-/// A checkpoint that is written again after a loss is not told again.
+/// Reports each complete checkpoint once, even if it is written again after a loss.
 void tell_whole_checkpoint(Self self) {
   auto& state = self->state;
   const auto& whole = state.job->checkpoints().last();
@@ -194,12 +194,13 @@ void save_ended(Self self, const SaveEnded& ended) {
   tell_whole_checkpoint(self);
 }
 
-/// Nothing else counts that comes from a process that was refused or given up.
+/// Returns whether the sender is a member. Other messages of a process that was refused or given up
+/// are ignored.
 bool from_a_member(Self self) { return self->state.workers.has(self->current_sender()); }
 
 void heard(Self self) { ++self->state.messages; }
 
-/// A difference between workers ends the job.
+/// Ends the job if the state differs between workers.
 void end_by(Self self, const std::optional<ReplicaFault>& fault) {
   if (!fault) return;
   carry_out(self, self->state.job->cancel(fault->code, fault->message, fault->worker, fault->step));

@@ -1,5 +1,5 @@
 #pragma once
-/// The trainer's actor: carries out what JobState wants, and tells it what happens.
+/// The trainer's actor: carries out the actions that JobState returns, and reports events to it.
 
 #include "actors/link/messages.hpp"
 #include "actors/link/system.hpp"

@@ -8,7 +8,7 @@
 namespace weft::trainer_actor {
 namespace {
 
-/// Workers that are to be killed first write where they are into their logs.
+/// Makes workers write their stacks into their logs before they are killed.
 void deal_with(Self self, const Hang& hang) {
   auto& state = self->state;
   const JobSpec& spec = state.options.spec;

@@ -18,7 +18,7 @@ class ActorTrainerLink : public TrainerLink {
     try {
       listen(options);
     } catch (...) {
-      quit();  // or the system would wait for the actor for ever
+      quit();  // otherwise the system would wait for the actor forever
       throw;
     }
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// What the parts of the trainer's actor share.
+/// The state and functions that the parts of the trainer's actor share.
 
 #include <cstdint>
 #include <map>
@@ -26,11 +26,11 @@ struct TrainerState {
   HostLink* host = nullptr;
   Recorder recorder;
   WorkerGroup workers;
-  std::map<int, std::string> last_metrics;  ///< by worker: of its last report
-  std::optional<HangWatch> hangs;           ///< none where hangs are neither losses nor warned of
-  std::uint64_t messages = 0;               ///< received so far
-  std::size_t losses_told = 0;              ///< of those that the job has survived
-  std::uint64_t saved_told = 0;             ///< the step of the last whole checkpoint
+  std::map<int, std::string> last_metrics;  ///< by worker: the metrics of its last report
+  std::optional<HangWatch> hangs;  ///< absent if hangs are neither losses nor cause warnings
+  std::uint64_t messages = 0;      ///< the number of messages received
+  std::size_t losses_told = 0;     ///< the number of survived losses that were reported
+  std::uint64_t saved_told = 0;    ///< the step of the last complete checkpoint that was reported
   std::optional<ReplicaCheck> replicas;
   const char* name = "weft.trainer";
 };
@@ -40,12 +40,12 @@ using Self = TrainerActor::stateful_pointer<TrainerState>;
 void carry_out(Self self, const Actions& actions);
 
 // trainer_hangs_actor.cpp
-/// Where a worker is, and what its process does.
+/// Returns where a worker is, and what its process is doing.
 Sighting sight(Self self, int worker);
 std::vector<Sighting> sightings_of_unwinding(Self self);
-/// The worker for which this worker waits, as the board shows it.
+/// Returns the worker for which this worker waits, according to the board.
 std::optional<Missing> awaited_by(Self self, int worker);
-/// Looks now, and again after HangWatch::kPeriod.
+/// Looks for hangs now, and again every HangWatch::kPeriod.
 void look_for_hangs(Self self);
 void begin_to_look_for_hangs(Self self);
 

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A checkpoint that stays, whatever the job removes meanwhile. One in an object store is used as
-/// it is, as is one on another file system than the run's.
+/// A checkpoint that remains available even if the job removes the original. A checkpoint in an
+/// object store, or on another file system than the run's, is used in place.
 class HeldCheckpoint {
  public:
   HeldCheckpoint(const Checkpoint& checkpoint, const std::string& folder) : held_(checkpoint) {
@@ -133,7 +133,7 @@ void Validations::end(std::size_t number) {
   ended_.push(all_[number]);
 }
 
-/// An entry that can't be written is in the Result all the same.
+/// Writes the file. An entry that can't be written is in the Result nevertheless.
 void Validations::write() const {
   const std::string file = run_dir_ + "/validation.json";
   const std::string text = to_json(all_).dump(1, ' ', false, Metrics::error_handler_t::replace);

@@ -1,5 +1,5 @@
 #pragma once
-/// Validations: the calls of ValidationConfig::function.
+/// Validations: runs ValidationConfig::function on checkpoints.
 
 #include <condition_variable>
 #include <mutex>
@@ -16,26 +16,26 @@
 
 namespace weft {
 
-/// One call runs at a time, on a thread of its own, and at most one checkpoint waits for it: a
-/// newer one takes its place. RUN/validation.json always has all of them. While a call runs, its
-/// checkpoint stays in RUN/validation, by hard links to its files.
+/// One call runs at a time, on a thread of its own. At most one checkpoint waits for the call to
+/// end; a newer checkpoint replaces it. RUN/validation.json always lists all validations. While a
+/// call runs, hard links in RUN/validation preserve the files of its checkpoint.
 class Validations {
  public:
-  /// Does nothing where `config` has no function. `run_dir` must outlive it.
+  /// Does nothing if `config` has no function. `run_dir` must outlive the object.
   Validations(ValidationConfig config, std::string run_dir);
-  /// Waits for the call that runs.
+  /// Waits until the running call has ended.
   ~Validations();
   Validations(const Validations&) = delete;
   Validations& operator=(const Validations&) = delete;
 
   void add(const Checkpoint& checkpoint, std::uint64_t step);
-  /// The checkpoint that waits is skipped.
+  /// Skips the waiting checkpoint.
   void drop_waiting();
-  /// No call runs, and no checkpoint waits.
+  /// Returns whether no call runs and no checkpoint waits.
   bool over() const;
-  /// Readable while pop() has something.
+  /// Returns a descriptor that is readable while pop() has a result.
   int fd() const { return ended_.fd(); }
-  /// Each that has ended or was skipped, once.
+  /// Returns each validation that has ended or was skipped, once.
   std::optional<Validation> pop() { return ended_.pop(); }
   std::vector<Validation> all() const;
 
@@ -51,11 +51,11 @@ class Validations {
   WakeQueue<Validation> ended_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::vector<Validation> all_;         // guarded by mutex_, as all below
-  std::optional<std::size_t> waiting_;  // in all_
+  std::vector<Validation> all_;         // guarded by mutex_, like the members below
+  std::optional<std::size_t> waiting_;  // index in all_
   bool runs_ = false;
   std::stop_source stop_;
-  std::jthread thread_;  // begun with the first checkpoint
+  std::jthread thread_;  // started with the first checkpoint
 };
 
 }  // namespace weft

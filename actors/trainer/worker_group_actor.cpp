@@ -6,7 +6,7 @@ namespace weft {
 
 namespace {
 
-/// `note` is given the name of the message, before it is sent.
+/// Calls `note` with the name of the message before the message is sent.
 template <typename Note>
 void send(const WorkerActor& worker, const Action& action, const Note& note) {
   const auto to = [&](auto name, auto... content) {
@@ -35,7 +35,7 @@ void send(const WorkerActor& worker, const Action& action, const Note& note) {
                  [&](const action::JoinParts& parts) {
                    to(join_parts_a::value, parts.generation, parts.save);
                  },
-                 [](const auto&) {},  // no worker is told
+                 [](const auto&) {},  // the other actions send nothing to workers
              },
              action);
 }

@@ -14,18 +14,18 @@ namespace weft {
 /// Used by the trainer's actor.
 class WorkerGroup {
  public:
-  /// Messages to the members are events from now on.
+  /// Records messages to the members as events from now on.
   void record_by(const EventWriter& events) { events_ = events; }
   void add(int worker, const WorkerActor& actor) {
     members_.add(worker, actor);
     counts_[worker] = {};
   }
   bool has(const caf::strong_actor_ptr& sender) const;
-  /// The actor has ended. Returns its worker; nothing if it is no member any more.
+  /// Removes an actor that has ended. Returns its worker, or nothing if it is no longer a member.
   std::optional<int> remove(const caf::actor_addr& actor);
-  /// Sends the action as a message to the members that it is for.
+  /// Sends the action as a message to the members that it concerns.
   void tell(const Action& action);
-  /// Counts a message of a member.
+  /// Counts a message of a member and returns its origin.
   MessageOrigin origin(const caf::strong_actor_ptr& sender);
 
  private:
@@ -35,7 +35,7 @@ class WorkerGroup {
   };
   Members<WorkerActor> members_;
   EventWriter events_;
-  std::map<int, Counts> counts_;  // of messages, by worker, since it joined
+  std::map<int, Counts> counts_;  // by worker: the numbers of messages since it joined
 };
 
 }  // namespace weft

@@ -21,7 +21,7 @@ void require_mesh(const TrainContext& ctx, const char* function) {
 
 }  // namespace
 
-/// The chips of all workers learn first who sends how many bytes.
+/// Broadcasts `value`. First the chips of all workers learn which worker sends, and how many bytes.
 Config broadcast(TrainContext& ctx, const Config& value, int root, std::source_location where) {
   if (root < 0 || root >= ctx.world_size()) {
     fail(Errc::invalid_argument, "broadcast: root = {}: expected a worker, 0 to {}", root,

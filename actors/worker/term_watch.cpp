@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// A handler reaches only what is static.
+/// The signal handler can reach only static objects.
 const WakeFd& term_wake() {
   static const WakeFd wake;
   return wake;

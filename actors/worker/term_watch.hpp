@@ -1,13 +1,14 @@
 #pragma once
-/// SIGTERM to a worker: the platform wants the machine back, and the job has to know.
+/// TermWatch: handles SIGTERM in a worker. The platform sends it to take the machine back, and the
+/// job must be told.
 
 #include <functional>
 #include <thread>
 
 namespace weft {
 
-/// While it lives, SIGTERM calls `on_term` on a thread of its own, where the program hasn't a
-/// handler of its own before. One per process at a time.
+/// During its lifetime, SIGTERM calls `on_term` on a separate thread, unless the program already
+/// has its own handler. A process may have one TermWatch at a time.
 class TermWatch {
  public:
   explicit TermWatch(std::function<void()> on_term);

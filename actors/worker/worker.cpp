@@ -37,7 +37,7 @@ using Clock = std::chrono::steady_clock;
 /// How long a worker tries to reach the trainer, which listens before it starts any worker.
 constexpr std::chrono::seconds kConnectPatience{30};
 
-/// Times the stages of the start-up.
+/// Measures the stages of the start-up.
 class StageClock {
  public:
   explicit StageClock(std::vector<BootstrapStage> stages) : stages_(std::move(stages)) {}
@@ -64,16 +64,16 @@ bool is_on(const char* name) {
   return !value.empty() && value != "0";
 }
 
-/// The place of the throw. To name it takes tens of milliseconds, so it isn't done for what weft
-/// throws in all other workers when one is lost.
+/// Returns where the exception was thrown. Finding the place takes tens of milliseconds, so this
+/// skips the errors that weft throws in all other workers when one worker is lost.
 std::string place_of(const std::exception_ptr& thrown, Errc code) {
   const bool is_of_others =
       code == Errc::cancelled || code == Errc::peer_lost || code == Errc::timeout;
   return is_of_others ? "" : thrown_at(thrown);
 }
 
-/// The loop of one generation, with all that it needs: when this is destroyed, nothing of the
-/// worker touches the job's memory any more.
+/// The loop of one generation and the objects that it needs. Once this is destroyed, the worker no
+/// longer uses the job's memory.
 class WorkerSession {
  public:
   WorkerSession(WorkerLink& link, const WorkerIdentity& identity, const Assignment& assignment,
@@ -126,13 +126,13 @@ class WorkerSession {
                       .resumed_from = start.resume,
                       .saved_step =
                           start.saved_step == 0 ? std::nullopt : std::optional(start.saved_step)}) {
-    resumed_.reset();  // the runtime has it, until the first step has ended
+    resumed_.reset();  // the runtime has it until the first step has ended
   }
 
   void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
     stages.ended("devices");
     link_.permits().begin_step(runtime_.step());
-    // Not before: threads inherit their starter's name. The first thread's is that of the process.
+    // Threads inherit the name of their starter, so this is late. The first thread keeps its name.
     if (::gettid() != ::getpid()) name_this_thread("loop");
     recorder_.state(ActorState::user_code);
     manual_seed(assignment_.seed);
@@ -184,7 +184,8 @@ class WorkerSession {
     }
     return devices;
   }
-  /// At once, from the device's thread: the loop may be busy elsewhere for long.
+  /// Reports the failure at once, from the device's thread, because the loop may be busy for a long
+  /// time.
   void device_failed(std::exception_ptr failure, std::uint64_t step) {
     const Thrown text = describe(failure);
     link_.loop_ended({.worker = worker_,
@@ -206,7 +207,7 @@ class WorkerSession {
   BlackBoxWriter& box_;
   const Recorder recorder_;
   const Mesh mesh_;
-  std::shared_ptr<ResumedState> resumed_;  // null where the loop begins anew
+  std::shared_ptr<ResumedState> resumed_;  // null unless it resumes a checkpoint
   std::optional<JobMemory> own_memory_;
   WorkerRuntime runtime_;
   JobLoaders loaders_;
@@ -215,7 +216,7 @@ class WorkerSession {
   std::string returned_;
 };
 
-/// Runs the loop in one generation after the other, until the trainer says that that was all.
+/// Runs the loop in one generation after another, until the trainer says that the job has ended.
 class WorkerLife {
  public:
   WorkerLife(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
@@ -258,14 +259,14 @@ class WorkerLife {
  private:
   using Verdict = WorkerState::Verdict;
 
-  /// A process that the trainer refuses touches nothing of the job, because another process may be
-  /// the worker.
+  /// Joins the job. A process that the trainer refuses changes nothing of the job, because another
+  /// process may be the worker.
   bool join() {
     try {
       assignment_ =
           link_.join({.worker = identity_.worker, .pid = ::getpid(), .token = identity_.token});
     } catch (const std::exception& e) {
-      logger("weft.worker")->info("{}", e.what());  // the trainer has said why, or is gone
+      logger("weft.worker")->info("{}", e.what());  // the trainer has logged the reason, or is gone
       return false;
     }
     link_.permits().set_timeout(std::chrono::milliseconds(assignment_.timeout_ms));
@@ -276,7 +277,7 @@ class WorkerLife {
   }
 
   void run_generation(const Start& start, LoopEnded& ended) {
-    recorder_.board.error({});  // the job has survived the loss that it told of
+    recorder_.board.error({});  // the job has survived the loss that the row reported
     ReportLog reports(assignment_.recovers && identity_.worker == 0 ? identity_.report_log : "");
     for (const Report& report : reports.after(start.reports)) link_.report(report);
     meet_peers();
@@ -298,7 +299,8 @@ class WorkerLife {
     if (assignment_.mesh_shape.empty()) return;
     const Mesh mesh = mesh_of(assignment_);
     const std::vector<int> positions = positions_of(assignment_, mesh, identity_.worker);
-    for (const int position : positions) {  // so that who waits for whom can be seen already
+    // Readers can then already see which worker waits for which.
+    for (const int position : positions) {
       const int chip = mesh.device_at(position);
       board_.device(chip).open(ActorKind::device, identity_.worker, chip, ::getpid());
     }
@@ -314,8 +316,8 @@ class WorkerLife {
     ended.thrown_at = place_of(thrown, text.code);
   }
 
-  /// Tells the trainer how the loop ended, unless the generation is to be left, and waits for what
-  /// it says to that.
+  /// Tells the trainer how the loop ended, unless the worker must leave the generation. Waits for
+  /// the trainer's answer.
   Verdict tell_end(const LoopEnded& how) {
     const std::optional<LoopEnded> ended = link_.permits().loop_ended(how);
     if (!ended) {
@@ -385,7 +387,7 @@ int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& 
                                   .token = environment.token,
                                   .report_log = environment.report_log_path()},
                                  memory, board, box, resolve, clock.take());
-    preemption.reset();  // it uses the link
+    preemption.reset();  // before the link, which it uses
     link.reset();
     set_process_log(nullptr);
     return good ? 0 : 1;

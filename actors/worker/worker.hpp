@@ -1,5 +1,5 @@
 #pragma once
-/// A worker: joins, builds its chips, runs the loop, reports its end.
+/// Runs a worker: it joins, builds its chips, runs the loop and reports how the loop ended.
 
 #include <functional>
 #include <string>
@@ -19,29 +19,30 @@ namespace weft {
 /// The user's loop with its config bound.
 using BoundLoop = std::function<Metrics(TrainContext&)>;
 
-/// What a worker knows before it joins.
+/// The data that a worker has before it joins.
 struct WorkerIdentity {
   int worker = 0;
   std::string job_id;
   std::string token;
-  std::string report_log{};  ///< a file; "" where the process outlives no loss
+  std::string report_log{};  ///< the path of a file; "" if the process never survives a loss
 };
 
-/// The loop to run, once the trainer has said which. What it throws the trainer is told, and no
-/// loop runs.
+/// Returns the loop to run, after the trainer has said which one. If it throws, the error is
+/// reported to the trainer and no loop runs.
 using ResolveLoop = std::function<BoundLoop(const Assignment&)>;
 
-/// What a worker's link writes to.
+/// Returns the recorder to which a worker's link writes.
 LinkRecorder link_recorder(const Board& board, BlackBoxWriter& box, int worker);
 
-/// Joins by `link`, runs the loop and tells the trainer how it ended; true if it ended well.
-/// `stages`: of the start-up so far. Throws nothing: what goes wrong is what the trainer is told.
+/// Joins by `link`, runs the loop and tells the trainer how it ended. Returns true if it succeeded.
+/// `stages` are the times of the start-up until now. Throws nothing: errors are reported to the
+/// trainer.
 bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
                 BlackBoxWriter& box, const ResolveLoop& resolve,
                 std::vector<BootstrapStage> stages);
 
-/// The life of a worker process from its start on: run_worker() with a connection and mappings of
-/// its own. Returns the exit code of the process.
+/// Runs a worker process from its start: calls run_worker() with a connection and memory mappings
+/// of its own. Returns the exit code of the process.
 int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& resolve);
 
 }  // namespace weft

@@ -14,7 +14,8 @@
 namespace weft {
 namespace {
 
-/// Numbers the messages to the trainer as the trainer counts them, unless two threads send at once.
+/// Numbers the messages to the trainer in the order in which the trainer counts them, unless two
+/// threads send at once.
 class SentMessages {
  public:
   explicit SentMessages(const EventWriter& events) : events_(events) {}
@@ -26,7 +27,7 @@ class SentMessages {
   }
 
  private:
-  const EventWriter events_;  // of the ring that all threads write
+  const EventWriter events_;  // for the ring that all threads write
   std::atomic<std::uint64_t> count_{0};
 };
 
@@ -56,7 +57,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, int worker,
   self->state.permits = permits;
   self->state.sent = std::move(sent);
   static_cast<WatchedWorker*>(self)->find_origins_by([self](const caf::strong_actor_ptr&) {
-    return MessageOrigin{.sequence = ++self->state.received};  // they all come from the trainer
+    return MessageOrigin{.sequence = ++self->state.received};  // all messages come from the trainer
   });
   self->state.trainer = trainer;
   route_to_log(self, "weft.worker");

@@ -1,5 +1,5 @@
 #pragma once
-/// The worker actor: hears the trainer.
+/// The worker's actor: receives the trainer's messages.
 
 #include <memory>
 
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// A worker in the trainer's own process.
+/// Returns the link of a worker in the trainer's own process.
 std::unique_ptr<WorkerLink> make_worker_link(System& system, const TrainerActor& trainer,
                                              int worker, std::chrono::milliseconds timeout,
                                              const LinkRecorder& recorder);

@@ -14,15 +14,16 @@
 namespace weft {
 namespace {
 
-/// Every report stays in the trainer's memory, as part of the history.
+/// The limit is small because the trainer keeps every report in its memory, as part of the history.
 constexpr std::size_t kReportBytesMax = std::size_t{1} << 20;
 
-/// Of ctx.step(), in one step.
+/// The number of ctx.step() calls within one step after which a warning is logged.
 constexpr std::uint64_t kAskedWarned = 10'000'000;
 
 thread_local TrainContext* current_context = nullptr;
 
-/// A folder can't be copied into itself.
+/// Throws if a checkpoint folder contains the run folder, because a folder can't be copied into
+/// itself.
 void refuse_own_folder(const std::string& checkpoint, const std::string& run_dir) {
   const auto from = std::filesystem::weakly_canonical(checkpoint);
   const auto to = std::filesystem::weakly_canonical(run_dir);
@@ -36,7 +37,8 @@ void refuse_own_folder(const std::string& checkpoint, const std::string& run_dir
 
 }  // namespace
 
-/// A loop that waits for a step to end which nothing ends asks without end.
+/// Returns the step. Warns if the loop calls this very often, because it may be waiting for a step
+/// that never ends.
 std::uint64_t WorkerContext::step() const {
   loaders_.asked_step();
   const std::uint64_t step = runtime_.step();
@@ -51,7 +53,7 @@ std::uint64_t WorkerContext::step() const {
 }
 
 void WorkerContext::look_for_nan(const Metrics& metrics, const std::source_location& where) {
-  // The reports of worker 0 are the run's.
+  // The run's reports are those of worker 0.
   if (worker_ != 0 || warned_of_nan_) return;
   const auto number = find_not_finite(metrics);
   if (!number) return;

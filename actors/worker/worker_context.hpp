@@ -1,5 +1,5 @@
 #pragma once
-/// The TrainContext of a worker, and the place where a thread finds it.
+/// The TrainContext of a worker, and the variable in which a thread finds it.
 
 #include <optional>
 #include <string>
@@ -67,7 +67,7 @@ class WorkerContext : public TrainContext {
   }
   JobCheckpoints& checkpoints() override;
   JobLoaders& loaders() override { return loaders_; }
-  /// Warns of a number that isn't finite, once.
+  /// Warns of the first metric that isn't finite.
   void look_for_nan(const Metrics& metrics, const std::source_location& where);
 
   const int worker_;
@@ -80,19 +80,20 @@ class WorkerContext : public TrainContext {
   JobLoaders& loaders_;
   ReportLog& reports_;
   const std::vector<BootstrapStage> stages_;
-  std::uint64_t report_step_ = 0;        // of the last report
-  std::uint32_t report_number_ = 0;      // of the next report at that step
-  std::uint32_t checkpoint_number_ = 0;  // of the next checkpoint, that all workers count alike
+  std::uint64_t report_step_ = 0;        // the step of the last report
+  std::uint32_t report_number_ = 0;      // number of the next report at that step
+  std::uint32_t checkpoint_number_ = 0;  // number of the next checkpoint, equal in all workers
   bool warned_of_nan_ = false;
-  mutable std::uint64_t asked_step_ = 0;  // what step() said last
-  mutable std::uint64_t asked_ = 0;       // how often it has said that
+  mutable std::uint64_t asked_step_ = 0;  // the last result of step()
+  mutable std::uint64_t asked_ = 0;       // how often step() has returned it
 };
 
-/// Returns a loop's value as CBOR; "" for null. Throws invalid_argument for more than a message may
-/// have.
+/// Returns a loop's value as CBOR; "" for null. Throws invalid_argument if it is larger than a
+/// message may be.
 std::string returned_bytes(const Metrics& returned);
 
-/// Where the job of the loop that this thread runs was started, or its Loop is; nothing outside.
+/// Returns the source line where the job of this thread's loop was started, or where its Loop is
+/// defined; nothing if this thread runs no loop.
 std::optional<std::string> site_of_this_threads_loop();
 
 }  // namespace weft

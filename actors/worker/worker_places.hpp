@@ -1,5 +1,5 @@
 #pragma once
-/// The places of a worker and its chips in the job's mesh.
+/// The positions of a worker and its chips in the job's mesh.
 
 #include <vector>
 
@@ -10,12 +10,14 @@
 
 namespace weft {
 
-/// The mesh of the job; without a mesh, the one chip that a worker's own programs run on.
+/// Returns the mesh of the job. If the job has none, returns a mesh of one chip, on which the
+/// worker's own programs run.
 Mesh mesh_of(const Assignment& assignment);
-/// The positions of the worker's chips. Chips are dealt to workers in order of their ids.
+/// Returns the positions of the worker's chips. Chips are assigned to workers in order of their
+/// ids.
 std::vector<int> positions_of(const Assignment& assignment, const Mesh& mesh, int worker);
-/// How its chips wait for others. `owns_cores`: each worker has cores of its own, so that only its
-/// own chips share them.
+/// Returns how the worker's chips wait for others. With `owns_cores`, each worker has cores of its
+/// own, which only its own chips share.
 WaitPolicy policy_of(const Assignment& assignment, const Mesh& mesh, bool owns_cores);
 
 }  // namespace weft

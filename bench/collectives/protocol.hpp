@@ -46,7 +46,7 @@ inline constexpr char kSocketVariable[] = "WEFT_BENCH_SOCKET";
 inline constexpr char kRankVariable[] = "WEFT_BENCH_RANK";
 inline constexpr char kRanksVariable[] = "WEFT_BENCH_RANKS";
 inline constexpr char kJobVariable[] = "WEFT_BENCH_JOB";        ///< id of the team's JobMemory
-inline constexpr char kFolderVariable[] = "WEFT_BENCH_FOLDER";  ///< of the team, for its own files
+inline constexpr char kFolderVariable[] = "WEFT_BENCH_FOLDER";  ///< for the team's own files
 
 struct Hello {
   int rank = 0;

@@ -21,7 +21,7 @@ bool overlap(ConstElementSpan a, ConstElementSpan b) {
   return before(a.data(), end(b)) && before(b.data(), end(a));
 }
 
-/// The call with what it moves, if that is as the kind wants it.
+/// Returns the call with the memory that it moves. Throws unless that memory fits the kind of call.
 ChipCall checked(ChipCall call, const Mesh& mesh, ConstElementSpan source,
                  ElementSpan destination) {
   call.group_size = mesh.count(call.atoms);
@@ -84,7 +84,7 @@ AtomList Chip::atoms_of(const Axes& axes) const {
     for (int axis = 0; axis < mesh_.num_axes(); ++axis) atoms.append(mesh_.axis_atoms(axis));
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!mesh_.has_axis(names[i])) mesh_.axis_size(names[i]);  // throws; the message lists the axes
+    if (!mesh_.has_axis(names[i])) mesh_.axis_size(names[i]);  // throws; its message lists the axes
     const auto before = names.first(i);
     if (std::ranges::find(before, names[i]) != before.end()) {
       fail(Errc::invalid_argument, "axes: \"{}\" is named twice", names[i]);

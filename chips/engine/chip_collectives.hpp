@@ -1,5 +1,5 @@
 #pragma once
-/// ChipCollectives: how an engine carries out the collectives of Chip, for on_each_chip() bodies.
+/// ChipCollectives: carries out the collectives of Chip for on_each_chip() bodies.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace weft {
 
-/// A collective of elements anywhere in host memory, which Chip has checked. Source and destination
-/// consist of parts of `count` elements: one per chip of the group, or a single one.
+/// A collective on elements anywhere in host memory. Chip has checked it. Source and destination
+/// consist of parts of `count` elements: one part per chip of the group, or a single part.
 struct ChipCall {
   CollectiveKind kind = CollectiveKind::barrier;
   AtomList atoms{};
@@ -27,34 +27,36 @@ struct ChipCall {
   std::int64_t group_size = 1;
   std::int64_t parts_in_source = 1;
   std::int64_t parts_in_destination = 1;
-  std::source_location where{};  ///< the call in the body
+  std::source_location where{};  ///< the source line of the call in the body
 
-  /// Then source and destination are the same.
+  /// Returns whether source and destination are the same.
   bool is_in_place() const {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::broadcast;
   }
-  std::string site() const;  ///< "train.cpp:41"
-  /// The call between these offsets in the arenas, of no elements yet.
+  std::string site() const;  ///< returns text such as "train.cpp:41"
+  /// Returns the call between these offsets in the arenas, with no elements yet.
   CollectiveCall in_arena(std::uint64_t from_offset, std::uint64_t to_offset) const;
-  /// Makes it a call of `piece` elements of each part.
+  /// Makes `call` cover `piece` elements of each part.
   void set_count(CollectiveCall& call, std::int64_t piece) const;
 };
 
-/// The collectives of one chip, for use on its thread. Throws as Chip's functions do.
+/// The collectives of one chip, for use on its thread. They throw the same errors as the functions
+/// of Chip.
 class ChipCollectives {
  public:
-  /// `mesh` must outlive it.
+  /// `mesh` must outlive the object.
   ChipCollectives(const Mesh& mesh, int position, int local_index)
       : chip_(*this, mesh, position, local_index) {}
   virtual ~ChipCollectives() = default;
   ChipCollectives(const ChipCollectives&) = delete;
   ChipCollectives& operator=(const ChipCollectives&) = delete;
 
-  /// What a body gets.
+  /// Returns the Chip that a body gets.
   Chip& chip() { return chip_; }
 
   virtual void carry_out(const ChipCall& call) = 0;
-  /// Where a body reads and writes the chip's memory at `offset`, until the body ends.
+  /// Returns the address at which a body may read and write the chip's memory at `offset`, until
+  /// the body ends.
   virtual std::byte* address(std::uint64_t offset) = 0;
 
  private:

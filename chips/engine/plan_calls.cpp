@@ -18,8 +18,8 @@ std::int64_t product(const Shape& shape, int begin, int end) {
   return size;
 }
 
-/// The dims before `dim` are the call's outer loop; the other dims of `local`, the chip's shard,
-/// are contiguous.
+/// Sets the runs of the call. The dims before `dim` are its outer loop; the other dims of `local`,
+/// the chip's shard, are contiguous.
 void set_runs(CollectiveCall& call, const Shape& local, std::int64_t dim) {
   call.outer = product(local, 0, static_cast<int>(dim));
   call.count = product(local, static_cast<int>(dim), local.size());
@@ -46,7 +46,7 @@ std::uint64_t offset_of(const Plan& plan, ValueId value, std::uint64_t shared_be
   return (slot.place == Place::shared ? shared_begin : kArenaTempOffset) + slot.offset;
 }
 
-/// The group of a collective of one list of atoms.
+/// Returns the group of a collective that has one list of atoms.
 AtomList group_of(const Program& program, OpId op) {
   return AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0]));
 }
@@ -59,7 +59,8 @@ CollectiveCall call_of_op(const Plan& plan, OpId op, const Mesh& mesh, int posit
   const auto attrs = program.op_attrs(op);
   CollectiveCall call;
   call.dtype = program.type(source).dtype;
-  // Of a value in place the call says where the whole lies, as the chips' calls must be equal.
+  // For a value in place, the call names the place of the whole value, because the chips' calls
+  // must be equal.
   const bool is_added = is_added_by_loops(program, plan.slots, result);
   const bool is_part = plan.slots[source].place == Place::part;
   call.source = offset_of(plan, is_part ? result : source, shared_begin);

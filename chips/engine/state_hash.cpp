@@ -11,7 +11,7 @@ namespace {
 
 using Dims = std::array<std::int64_t, kDimCountMax>;
 
-/// Visits the elements of a shard that belong to the tensor: padding behind its dims is undefined.
+/// Visits the elements of a shard that belong to the tensor. Padding after its dims is undefined.
 class Elements {
  public:
   Elements(const TensorType& type, const Dims& sizes, const Dims& offsets)

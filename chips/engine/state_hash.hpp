@@ -1,5 +1,5 @@
 #pragma once
-/// StateHash: hashes of the job's state at one step on a worker's chips, to compare replicas.
+/// StateHash: hashes of the job's state at one step on a worker's chips, used to compare replicas.
 
 #include <atomic>
 #include <cstddef>
@@ -23,11 +23,12 @@ struct HashedTensor {
   std::vector<std::uint64_t> offsets;  ///< in the arena, by chip
 };
 
-/// Each chip adds its hashes on its own thread, before the run that makes the next version: until
-/// then nothing writes to this version.
+/// Each chip adds its hashes on its own thread, before the run that makes the next version. Nothing
+/// writes to this version before that run.
 class StateHash {
  public:
-  /// `positions`: of the worker's chips. The last chip that adds calls `on_complete`.
+  /// `positions` are those of the worker's chips. The last chip that adds its hashes calls
+  /// `on_complete`.
   StateHash(std::uint64_t step, std::vector<HashedTensor> tensors, const Mesh& mesh,
             std::vector<int> positions, std::function<void(const StateHash&)> on_complete);
 
@@ -36,8 +37,8 @@ class StateHash {
   std::uint64_t step() const { return step_; }
   const std::vector<HashedTensor>& tensors() const { return tensors_; }
   int num_chips() const { return static_cast<int>(positions_.size()); }
-  /// Valid when all chips have added. Two chips with the same piece of a tensor hold the same bits
-  /// if their hashes are equal.
+  /// Returns a valid hash when all chips have added theirs. Two chips with the same piece of a
+  /// tensor hold the same bits if their hashes are equal.
   std::uint64_t piece(std::size_t tensor, int chip) const { return pieces_[at(tensor, chip)]; }
   std::uint64_t hash(std::size_t tensor, int chip) const { return hashes_[at(tensor, chip)]; }
 
@@ -53,7 +54,7 @@ class StateHash {
   const std::function<void(const StateHash&)> on_complete_;
   std::vector<std::uint64_t> pieces_;
   std::vector<std::uint64_t> hashes_;
-  std::atomic<int> missing_;  ///< chips; the one that makes it 0 sees all hashes
+  std::atomic<int> missing_;  ///< number of chips; the chip that makes it 0 sees all hashes
 };
 
 }  // namespace weft

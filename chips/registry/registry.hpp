@@ -1,8 +1,8 @@
 #pragma once
-/// The registry of kinds of chips: what the rest of weft asks of a kind. Its source is the only one
-/// outside chips/ that knows which kinds there are.
+/// The registry of kinds of chips: everything that the rest of weft needs to know about a kind. Its
+/// source is the only one outside chips/ that names the kinds.
 ///
-/// To add a kind of chip: docs/adding_a_chip.md.
+/// docs/adding_a_chip.md says how to add a kind of chip.
 
 #include <memory>
 #include <string>
@@ -17,25 +17,26 @@
 
 namespace weft {
 
-/// What an engine is made of.
+/// The objects from which an engine is made.
 struct EngineParts {
-  JobMemory& memory;  ///< of the chips of its host
+  JobMemory& memory;  ///< the memory of the chips of its host
   const Mesh& mesh;
-  int position = 0;  ///< of the chip in the mesh
+  int position = 0;  ///< the chip's position in the mesh
   const Recorder& recorder;
   WaitPolicy policy{};
-  int local_index = 0;  ///< of the chip among those of its worker
+  int local_index = 0;  ///< the chip's index among the chips of its worker
 };
 
 struct ChipKind {
   DeviceKind kind;
   const Target* target;
   std::unique_ptr<Engine> (*make)(const EngineParts& parts);
-  /// Why chips of the kind are slower here than they could be, for the log; "" if they aren't.
+  /// Returns, for the log, why chips of the kind are slower on this machine than possible; "" if
+  /// they aren't.
   std::string (*limitation)();
 };
 
-/// `kind` must be one that this version drives (choose_device() gives no other).
+/// `kind` must be supported by this version. choose_device() returns only such kinds.
 const ChipKind& chip_kind(DeviceKind kind);
 
 }  // namespace weft

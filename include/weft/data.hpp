@@ -1,5 +1,5 @@
 #pragma once
-/// Datasets, samplers, tokenizers, and the loaders that bring batches to the chips.
+/// Datasets, samplers, tokenizers, and loaders that bring batches to the chips.
 
 #include <weft/data/batch.hpp>
 #include <weft/data/dataset.hpp>

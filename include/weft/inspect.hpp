@@ -1,5 +1,6 @@
 #pragma once
-/// Looks into a run: metrics, logs, values that are not finite, layouts of tensors.
+/// Tools to look into a run: metrics, logs, searches for values that are not finite, tensor
+/// layouts.
 
 #include <weft/inspect/debug.hpp>
 #include <weft/inspect/log.hpp>

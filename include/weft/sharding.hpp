@@ -1,5 +1,5 @@
 #pragma once
-/// Chips, meshes of chips, and how tensors are laid out on them.
+/// Chips, meshes of chips, and the layouts of tensors on them.
 
 #include <weft/sharding/atom.hpp>
 #include <weft/sharding/chip.hpp>

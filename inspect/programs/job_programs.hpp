@@ -15,7 +15,7 @@ namespace weft {
 
 /// A program that several workers compiled under the same number in the same generation.
 struct JobProgram {
-  ProgramEntry entry{};        ///< of the first of these workers; `seconds`: the longest of all
+  ProgramEntry entry{};        ///< the first worker's; `seconds`: the longest of all
   std::vector<int> workers{};  ///< sorted
 };
 

@@ -63,7 +63,7 @@ struct Root {
   std::string headline{};  ///< the first line after the cause
   std::vector<int> workers{};
   std::vector<int> chips{};
-  std::vector<int> pids{};  ///< of all merged actors; the first is `pid`
+  std::vector<int> pids{};  ///< one per merged actor; the first is `pid`
   int pid = 0;
   int tid = 0;
   int core_percent = -1;  ///< core use of its thread between the snapshots; -1: unknown

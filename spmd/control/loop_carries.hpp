@@ -1,5 +1,5 @@
 #pragma once
-/// What partition() asks about the carries of a loop.
+/// Questions that partition() asks about the carries of a loop.
 
 #include <cstdint>
 #include <span>

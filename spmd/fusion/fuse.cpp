@@ -12,8 +12,8 @@ std::int64_t num_elements(const Program& program, OpId op) {
   return program.type(program.result(op)).num_elements();
 }
 
-/// Whether an op of the loop makes the operand of a fill or spread, which is made before the loop
-/// runs or as it runs.
+/// Returns whether an op of the loop makes the operand of the fill or spread. The loop can't
+/// contain such a fill or spread, because it is made before the loop runs or as it runs.
 bool reads_from(const Program& program, OpId fill, const FusedLoop& loop) {
   return std::ranges::any_of(program.op_operands(fill), [&](ValueId scalar) {
     const OpId op = program.defining_op(scalar);
@@ -26,7 +26,7 @@ bool reads_from(const Program& program, OpId fill, const FusedLoop& loop) {
 std::vector<FusedLoop> fused_loops(const Program& program, const Target& target) {
   std::vector<FusedLoop> loops;
   if (target.tile_elements == 0) return loops;
-  bool is_open = false;  // whether the last loop takes more ops
+  bool is_open = false;  // whether the last loop can take more ops
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (is_elementwise(program.kind(op))) {
       if (!is_open || num_elements(program, loops.back().first) != num_elements(program, op)) {
@@ -44,7 +44,8 @@ std::vector<FusedLoop> fused_loops(const Program& program, const Target& target)
 std::vector<bool> tiled_values(const Program& program, const Target& target) {
   std::vector<bool> tiled(program.num_values(), false);
   if (target.tile_elements == 0) return tiled;
-  std::vector<OpId> loop_of(program.num_ops(), kNoId);  // by elementwise op: its loop's first op
+  // This is indexed by elementwise op, and names the first op of its loop.
+  std::vector<OpId> loop_of(program.num_ops(), kNoId);
   for (const auto [first, count] : fused_loops(program, target)) {
     for (OpId op = first; op < first + count; ++op) {
       if (is_elementwise(program.kind(op))) loop_of[op] = first;
@@ -89,7 +90,7 @@ std::vector<TileBuffers::Entry> TileBuffers::of(const FusedLoop& loop) {
   }
   for (OpId op = loop.first; op < loop.first + loop.count; ++op) {
     if (!is_elementwise(program_.kind(op))) continue;
-    // The result gets a buffer before the operands free theirs: it must not overlap them.
+    // The result gets a buffer before the operands free theirs, because it must not overlap them.
     if (const ValueId result = program_.result(op); tiled_[result]) {
       if (free.empty()) free.push_back(count++);
       give(result, free.back());

@@ -10,22 +10,23 @@
 namespace weft {
 
 /// Ops `first` .. `first + count - 1` of a chip's program: elementwise ops with equal numbers of
-/// elements, and fills and spreads (spread.hpp) between them. They run as one loop, whose values
-/// that nothing else reads have no place in memory: as code that does all ops on a few elements, or
-/// over tiles, all ops on one tile, then all on the next.
+/// elements, and fills and spreads (spread.hpp) between them. They run as one loop. Values that
+/// only the loop reads have no place in memory. The loop runs in one of two ways: as compiled code
+/// that does all ops on a few elements at a time, or tile by tile, with all ops on one tile before
+/// the next tile.
 struct FusedLoop {
   OpId first = 0;
   std::uint32_t count = 0;
 };
 
-/// All elementwise ops of the program, in the longest loops that the order of ops allows. None if
-/// the target has no such loops.
+/// Returns all elementwise ops of the program, in the longest loops that the order of ops allows.
+/// Returns no loops if the target has none.
 std::vector<FusedLoop> fused_loops(const Program& chip_program, const Target& target);
 
-/// By value: whether it needs no place in memory. Such a value is no output, and is either an
-/// elementwise op's result that only its own loop reads, or a fill, spread or view that only loops
-/// read, which make it for themselves; or a view that other ops read where it lies. All values need
-/// one if the target has no loops.
+/// Returns for each value whether it needs no place in memory. Such a value is no output. It is an
+/// elementwise op's result that only its own loop reads; or a fill, spread or view that only loops
+/// read, which make it themselves; or a view that other ops read in place. If the target has no
+/// loops, all values need a place.
 std::vector<bool> tiled_values(const Program& chip_program, const Target& target);
 
 /// Assigns the `tiled` values of each loop to buffers of one tile each, numbered from 0.
@@ -43,9 +44,9 @@ class TileBuffers {
     std::uint32_t buffer = 0;
     friend bool operator==(const Entry&, const Entry&) = default;
   };
-  /// Buffers of the tiled values that the loop makes or reads, sorted by value. Values that live at
-  /// once get different buffers. A fill's buffer is its own, since every tile reads it; a spread's
-  /// too.
+  /// Returns the buffers of the tiled values that the loop makes or reads, sorted by value. Values
+  /// that live at the same time get different buffers. A fill or a spread never shares its buffer,
+  /// because every tile reads it.
   std::vector<Entry> of(const FusedLoop& loop);
 
  private:

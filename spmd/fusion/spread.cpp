@@ -9,7 +9,8 @@ namespace weft {
 
 namespace {
 
-/// A carry's place gets its next value, perhaps before the last loop that reads it.
+/// Returns whether the op reads a carry. The carry's next value may overwrite it before the last
+/// loop that reads the op's result.
 bool reads_carry(const Program& program, OpId op) {
   const OpId maker = program.defining_op(program.op_operands(op)[0]);
   return maker != kNoId && program.kind(maker) == OpKind::carry;
@@ -22,8 +23,8 @@ std::optional<Spread> spread_of(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
   Spread spread;
-  std::int64_t repeats = 1;  // of each element or of the whole
-  int changes = 0;           // from dims with the operand's elements to dims that repeat, or back
+  std::int64_t repeats = 1;  // of each element or of the whole operand
+  int changes = 0;  // changes between dims with the operand's elements and dims that repeat
   std::optional<bool> was_kept;
   for (int dim = 0; dim < to.size(); ++dim) {
     if (to[dim] == 1) continue;

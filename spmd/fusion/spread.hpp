@@ -1,6 +1,6 @@
 #pragma once
-/// Spreads and views: values that repeat the elements of a smaller one, or are a range of those of
-/// a larger one, which a loop over elementwise ops reads in their place.
+/// Spreads and views. A spread repeats the elements of a smaller value, and a view is a range of
+/// the elements of a larger one. A loop of elementwise ops reads the other value in their place.
 
 #include <cstdint>
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// The result of a broadcast_in_dim, as a matrix: either each row is the operand, or each element
-/// of the operand fills a row.
+/// The result of a broadcast_in_dim as a matrix. Either each row is the operand, or each row
+/// repeats one element of the operand.
 struct Spread {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
@@ -19,23 +19,26 @@ struct Spread {
   bool operator==(const Spread&) const = default;
 };
 
-/// Shorter rows aren't worth a loop of their own.
+/// A loop of its own doesn't pay for shorter rows.
 inline constexpr std::int64_t kSpreadColumnsMin = 32;
 
-/// Empty for another op, another broadcast, of a loop's carry, and for short rows.
+/// Returns nothing for other ops, other broadcasts, the broadcast of a loop's carry, and short
+/// rows.
 std::optional<Spread> spread_of(const Program& program, OpId op);
 
-/// Whether the op's result is one range of its operand, where it can be read: a reshape, or an
-/// all_slice that doesn't skip elements. Not of a loop's carry.
+/// Returns whether the op's result is one range of its operand, so that it can be read there. This
+/// holds for a reshape, and for an all_slice that doesn't skip elements, but not if the operand is
+/// a loop's carry.
 bool is_view(const Program& program, OpId op);
-/// Whether a step that runs `reader` alone may read the view in place. It expects aligned operands,
-/// and reads the operand's elements, as no collective and no border of a loop or branch does.
+/// Returns whether a step that runs only `reader` may read the view in place. Such a step needs
+/// aligned operands. Collectives and the borders of loops and branches can't read in place.
 bool may_read_in_place(const Program& program, OpId reader, OpId view);
 
-/// Whether loops make the op's result for themselves, as they read it: a fill, a spread or a view.
+/// Returns whether loops make the op's result themselves as they read it: it is a fill, a spread or
+/// a view.
 bool is_made_by_loops(const Program& program, OpId op);
 
-/// Whether a part along this dim of a value of this shape is one range of its elements.
+/// Returns whether a part of such a value along this dim is one range of its elements.
 bool is_one_range(const Shape& whole, std::int64_t dim);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// The backward walk of grad(). For its files.
+/// The backward walk of grad(), used only by the sources of this room.
 
 #include <map>
 #include <unordered_map>
@@ -10,40 +10,43 @@
 
 namespace weft {
 
-/// The backward walk over the ops that the program had when it began.
+/// Walks backward over the ops that the program had when the walk began.
 class BackwardWalk {
  public:
   BackwardWalk(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
                std::span<const RematRegion> regions, const CustomVjpRule& custom);
   std::vector<ValueId> run();
-  /// After run(): by wrt, whether the loss depends on it.
+  /// Returns for each wrt whether the loss depends on it. Must be called after run().
   const std::vector<bool>& is_used() const { return is_used_; }
 
  private:
-  /// An addend of a value's cotangent. Each value has a linked list of them, and all lists are in
-  /// one vector. A list's head is the addend added last, which comes from the value's first reader.
+  /// An addend of a value's cotangent. Each value has a linked list of addends, and one vector
+  /// contains all lists. The head of a list is the most recent addend, which comes from the value's
+  /// first reader.
   struct Addend {
     ValueId cotangent;
-    std::uint32_t before;  ///< index of the next in the list, or kNoId
+    std::uint32_t before;  ///< index of the next addend in the list, or kNoId
   };
 
-  /// A loop whose backward loop is being made, which goes through the iterations the other way
-  /// round, with the same numbers; or a branch whose backward branch is being made.
+  /// A loop or a branch whose backward counterpart is being made. A backward loop runs through the
+  /// iterations in the opposite order, with the same iteration numbers.
   struct Frame {
-    std::uint32_t loop = kNoId;                      ///< of the forward program
-    ValueId number = kNoId;                          ///< the backward loop or branch
-    std::unordered_map<ValueId, ValueId> stacks{};   ///< by value: the forward stack of it
-    std::unordered_map<ValueId, ValueId> forward{};  ///< by value: it, in the backward loop
+    std::uint32_t loop = kNoId;  ///< in the forward program
+    ValueId number = kNoId;      ///< the op that begins the backward loop or branch
+    std::unordered_map<ValueId, ValueId> stacks{};   ///< by value: its forward stack
+    std::unordered_map<ValueId, ValueId> forward{};  ///< by value: its copy in the backward loop
     std::map<OpId, ValueId> carries{};  ///< by forward `next`: the cotangent of its operand
-    std::map<OpId, ValueId> stack_cotangents{};  ///< by forward `stack`: of all its parts
-    std::map<ValueId, ValueId> accumulators{};   ///< by outer value that the loop reads
-    std::map<ValueId, std::uint32_t> outer{};    ///< its addends in an iteration: the list's head
-    std::vector<std::pair<ValueId, ValueId>> items{};  ///< items, and their cotangents
+    /// By forward `stack`: the cotangent of the whole stack.
+    std::map<OpId, ValueId> stack_cotangents{};
+    std::map<ValueId, ValueId> accumulators{};  ///< by outer value that the loop reads
+    /// By outer value: the head of its addends in an iteration.
+    std::map<ValueId, std::uint32_t> outer{};
+    std::vector<std::pair<ValueId, ValueId>> items{};  ///< pairs of an item and its cotangent
   };
 
-  // What depends on wrt.
+  // Values that depend on wrt.
   void mark_active(OpId begin, OpId end);
-  /// Whether the op passes its result's cotangent on to an active operand.
+  /// Returns whether the op passes its result's cotangent on to an active operand.
   bool reaches_wrt(OpId op) const;
 
   // The walk.
@@ -58,7 +61,8 @@ class BackwardWalk {
   Frame begin_backward(const LoopRange& range, const std::map<OpId, ValueId>& cotangents);
   void end_backward(const LoopRange& range);
   void visit_border(OpId id);
-  /// What ops read that is made neither in the loops or branches among them nor by them, each once.
+  /// Returns each value that the ops read from outside: none of these ops makes it, and no loop or
+  /// branch among them contains it.
   std::vector<ValueId> values_read_by(OpId begin, OpId end) const;
   bool is_in_frame(ValueId value) const;
 
@@ -66,18 +70,18 @@ class BackwardWalk {
   void visit_branches(const LoopRange& first, const LoopRange& second);
   struct Cotangent {
     ValueId value;
-    bool is_zero;  ///< as the branch doesn't read what it is of
+    bool is_zero;  ///< the branch doesn't read the outer value
   };
-  /// Those that a branch gives to these outer values.
+  /// Returns the cotangents that a branch gives to these outer values.
   std::vector<Cotangent> branch_cotangents(const LoopRange& branch, std::span<const OpId> merges,
                                            std::span<const ValueId> values);
 
   // Forward values.
-  /// The value where the walk is: in a backward loop it is read from the stack of a forward one, or
-  /// computed again.
+  /// Returns the forward value for use at the current place. In a backward loop, it is read from a
+  /// stack of the forward loop or computed again.
   ValueId forward(ValueId value);
   ValueId forward_in_loop(ValueId value);
-  /// Computes an inner loop or cond again.
+  /// Appends copies of the ops of an inner loop or cond, to compute it again.
   void clone_ops(OpId begin, OpId end);
   bool is_kept(OpId op) const;
   void compute_again(OpId id);
@@ -87,7 +91,7 @@ class BackwardWalk {
   // Cotangents.
   void add(ValueId value, ValueId cotangent);
   ValueId sum(ValueId value) { return sum_list(last_addend_[value]); }
-  /// The sum of a list, in op order; kNoId if it is empty.
+  /// Returns the sum of the list's addends in op order; kNoId if the list is empty.
   ValueId sum_list(std::uint32_t head);
   ValueId zeros(ValueId value);
 
@@ -99,17 +103,18 @@ class BackwardWalk {
   std::vector<bool> is_used_;
   std::vector<bool> active_;  // by value
   std::span<const RematRegion> all_regions_;
-  std::vector<RematRegion> regions_;  // those that the walk hasn't reached
+  std::vector<RematRegion> regions_;  // regions that the walk hasn't reached yet
   std::vector<Addend> addends_;
-  std::vector<std::uint32_t> last_addend_;  // by value: its list's head in addends_, or kNoId
-  std::vector<ValueId> again_;              // by value: its recomputed value, or itself
-  std::unordered_map<ValueId, ValueId> behind_barrier_;  // of the region that is computed again
-  std::vector<Frame> frames_;                            // from the outermost loop to the innermost
-  ForwardOp op_;                                         // the op of visit(), with forward values
-  std::vector<ValueId> operands_;                        // of that op, as the program has them
+  std::vector<std::uint32_t> last_addend_;  // by value: the head of its list in addends_, or kNoId
+  std::vector<ValueId> again_;              // by value: its recomputed value, or the value itself
+  // For the region that is being computed again.
+  std::unordered_map<ValueId, ValueId> behind_barrier_;
+  std::vector<Frame> frames_;      // from the outermost loop to the innermost
+  ForwardOp op_;                   // the op of visit(), with forward values
+  std::vector<ValueId> operands_;  // the operands of that op in the program
 };
 
-/// Overwrites `copy`, whose memory is reused.
+/// Copies the op into `copy`, whose memory is reused.
 void copy_op(const Program& program, OpId op, ForwardOp& copy);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-/// The backward walk through branches: the gradient of a cond is a cond on the same predicate, in
-/// whose branches forward values are computed again.
+/// The backward walk through branches. The gradient of a cond is a cond with the same predicate,
+/// whose branches compute forward values again.
 
 #include <array>
 #include <utility>
@@ -16,7 +16,7 @@ void BackwardWalk::visit_branches(const LoopRange& first, const LoopRange& secon
   if (frames_.empty()) compute_again(second.end - 1);
   std::vector<ValueId> wanted;
   for (const ValueId value : values_read_by(first.begin, second.end)) {
-    forward(value);  // ranges around can be read here only
+    forward(value);  // stacks of the surrounding loops can be read only here
     if (active_[value] && is_floating(program.type(value).dtype)) wanted.push_back(value);
   }
   const ValueId predicate = forward(program.op_operands(first.begin)[0]);

@@ -1,4 +1,5 @@
-/// The forward values that a backward walk reads: kept, computed again, or read from stacks.
+/// Provides the forward values that a backward walk reads. They are kept, computed again, or read
+/// from stacks.
 
 #include <algorithm>
 
@@ -7,7 +8,7 @@
 namespace weft {
 
 /// Clones the ops of the region that contains op `id`, once. The walk reaches the last region
-/// first, and drops regions in which it has found nothing to do.
+/// first, and drops regions in which it had nothing to do.
 void BackwardWalk::compute_again(OpId id) {
   while (!regions_.empty() && regions_.back().begin > id) regions_.pop_back();
   if (regions_.empty() || id >= regions_.back().end) return;
@@ -15,7 +16,7 @@ void BackwardWalk::compute_again(OpId id) {
   regions_.pop_back();
   behind_barrier_.clear();
   const Program& program = builder_.program();
-  // First the operands from outside, as the clones of a loop can't lend them to others.
+  // Operands from outside come first, because a value cloned in a loop can't be read outside it.
   for (OpId op = region.begin; op < region.end; ++op) {
     if (is_saved(region, op)) continue;
     builder_.set_loc(program.op_locs[op]);
@@ -44,13 +45,13 @@ void BackwardWalk::compute_again(OpId id) {
 bool BackwardWalk::is_saved(const RematRegion& region, OpId op) const {
   const Program& program = builder_.program();
   const std::uint32_t loop = loops_.of_op(op);
-  // A loop is computed again as a whole.
+  // A loop is always computed again as a whole.
   if (loop != kNoId && loops_[loop].begin >= region.begin) return false;
   return (region.save_dots && row(program.kind(op)).traits->product) ||
          std::ranges::binary_search(region.saved, program.result(op));
 }
 
-/// A value from outside the region, or a saved one, passes through an optimization_barrier.
+/// Passes a value from outside the region, or a saved value, through an optimization_barrier.
 /// Otherwise canonicalize would merge the clone with the original.
 void BackwardWalk::behind_barrier(ValueId value) {
   ValueId& hidden = behind_barrier_.try_emplace(value, kNoId).first->second;
@@ -117,8 +118,8 @@ void BackwardWalk::clone_ops(OpId begin, OpId end) {
   }
 }
 
-/// Whether the stack of an op's result is to be used: not if a region in the loop says that it is
-/// computed again.
+/// Returns whether the stack of an op's result is used. It isn't used if a region in the loop says
+/// that the result is computed again.
 bool BackwardWalk::is_kept(OpId op) const {
   const auto behind = std::ranges::upper_bound(all_regions_, op, {}, &RematRegion::begin);
   if (behind == all_regions_.begin()) return true;

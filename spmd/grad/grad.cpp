@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// "f32[2] at train.cpp:41".
+/// Returns a text such as "f32[2] at train.cpp:41".
 std::string describe(const Program& program, ValueId value) {
   const OpId op = program.defining_op(value);
   const std::string type = program.type(value).to_string();
@@ -67,8 +67,8 @@ std::vector<ValueId> BackwardWalk::run() {
   return grads;
 }
 
-/// Active values depend on a wrt through differentiable ops on floating values. A carry does if its
-/// next value does, so a loop is gone through until nothing changes.
+/// Marks the active values, which depend on a wrt through differentiable ops on floating values. A
+/// carry is active if its next value is, so a loop is visited until nothing changes.
 void BackwardWalk::mark_active(OpId begin, OpId end) {
   const Program& program = builder_.program();
   for (OpId op = begin; op < end; ++op) {
@@ -99,7 +99,8 @@ bool BackwardWalk::reaches_wrt(OpId op) const {
   return std::any_of(operands.begin(), operands.end(), [&](ValueId v) { return active_[v]; });
 }
 
-/// From the last op to the first; a loop comes as one, and so do two branches.
+/// Visits the ops from the last to the first. A loop is visited as a whole, and so are two
+/// branches.
 void BackwardWalk::visit_range(OpId begin, OpId end) {
   const std::uint32_t inside = frames_.empty() ? kNoId : frames_.back().loop;
   for (OpId op = end; op-- > begin;) {
@@ -113,7 +114,7 @@ void BackwardWalk::visit_range(OpId begin, OpId end) {
       visit_loop(loops_[loop]);
       op = loops_[loop].begin;
     } else {
-      // A first branch alone is of a cond whose second one is being made.
+      // If only a first branch is found here, its second branch is being made.
       const LoopRange& range = loops_[loop];
       if (!range.nexts.empty()) visit_branches(loops_[range.other], range);
       op = range.nexts.empty() ? range.begin : loops_[range.other].begin;
@@ -134,7 +135,7 @@ void BackwardWalk::visit(OpId id) {
   op_.result = forward(op_.result);
   builder_.set_loc(builder_.program().op_locs[id]);
   if (row(op_.kind).gradient->how == Gradient::How::target) return visit_custom(cotangent);
-  // Last operand first, since sum() adds the addends in reverse order.
+  // The last operand comes first, because sum() adds the addends in reverse order.
   for (std::size_t i = operands_.size(); i-- > 0;) {
     if (!active_[operands_[i]]) continue;
     add(operands_[i], operand_cotangent(i, cotangent));
@@ -153,9 +154,9 @@ ValueId BackwardWalk::operand_cotangent(std::size_t index, ValueId cotangent) {
   return made != kNoId ? made : by_decomposition(index, cotangent);
 }
 
-/// For ops without a gradient of their own: the gradient of their decomposition.
+/// Uses the gradient of the decomposition, for ops without a gradient of their own.
 ValueId BackwardWalk::by_decomposition(std::size_t index, ValueId cotangent) {
-  // Copies don't depend on each other: grad() finds the cotangent of this operand alone.
+  // The operands are copied so that grad() finds the cotangent of this operand alone.
   std::vector<ValueId> copies;
   for (const ValueId operand : op_.operands) copies.push_back(builder_.copy(operand));
   const ValueId result = decompose(builder_, op_.kind, copies, op_.attrs);

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-/// Ops [begin, end) that the backward pass computes again (JAX's checkpoint) from the values that
-/// enter the region. The results in `saved`, ascending, are kept instead.
+/// Ops [begin, end) that the backward pass computes again from the values that enter the region
+/// (JAX's checkpoint). The results in `saved`, ascending, are kept instead.
 struct RematRegion {
   OpId begin = 0;
   OpId end = 0;
@@ -19,23 +19,24 @@ struct RematRegion {
   std::vector<ValueId> saved = {};
 };
 
-/// Appends ops for the cotangents of a custom_call's operands, given its result's; kNoId for none.
+/// Appends ops for the cotangents of a custom_call's operands, given the cotangent of its result.
+/// Returns kNoId for an operand without a cotangent.
 using CustomVjpRule = std::function<std::vector<ValueId>(const ForwardOp& op, ValueId cotangent)>;
 
-/// Stacks what the loop that is being made computes in each iteration: its carries, and floating
-/// values. The loop's gradient reads some of these stacks; the others are dropped, as nobody reads
-/// them. To be called before the loop's nexts.
+/// Stacks values that the unfinished loop computes in each iteration: its carries, and its floating
+/// values. The loop's gradient reads some of these stacks. The others have no readers and are
+/// dropped. Must be called before the loop's nexts are appended.
 void stack_residuals(Builder& builder, ValueId loop);
 
-/// Appends ops that compute d loss / d wrt[i] and returns their values (one per wrt, of its type).
-/// `loss` is a floating scalar. Walks backward once and adds the cotangents of a value in op order.
-/// A wrt that the loss doesn't depend on gets zeros, and false in `is_used` (by wrt; may be null).
-/// New ops carry the location of the op they come
-/// from. The `regions`, in order and not overlapping, are recomputed when the walk reaches them.
-/// The gradient of a loop is a loop in the other direction, which reads what stack_residuals() has
-/// stacked; ops of regions in the loop are computed again in it.
-/// `custom` makes the cotangents of custom_calls. Throws invalid_argument for a loss that isn't a
-/// floating scalar or a wrt that isn't floating, naming its type and location.
+/// Appends ops that compute d loss / d wrt[i] and returns their values, one for each wrt and with
+/// its type. `loss` is a floating scalar. Walks backward once and adds the cotangents of a value in
+/// op order. If the loss doesn't depend on a wrt, its gradient is zeros and its entry in `is_used`
+/// is false; `is_used` may be null. New ops have the locations of the ops that they come from. The
+/// `regions` are in order and don't overlap; they are recomputed when the walk reaches them. The
+/// gradient of a loop is a loop in the other direction, which reads the stacks of stack_residuals()
+/// and computes the ops of regions in the loop again. `custom` makes the cotangents of
+/// custom_calls. Throws invalid_argument, with the type and the location, if the loss isn't a
+/// floating scalar or a wrt isn't floating.
 std::vector<ValueId> grad(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
                           std::span<const RematRegion> regions = {},
                           const CustomVjpRule& custom = {}, std::vector<bool>* is_used = nullptr);

@@ -34,7 +34,7 @@ std::vector<ValueId> BackwardWalk::values_read_by(OpId begin, OpId end) const {
 void BackwardWalk::visit_loop(const LoopRange& range) {
   const Program& program = builder_.program();
   const std::uint32_t loop = loops_.at(range.begin);
-  std::map<OpId, ValueId> cotangents;  // of what leaves the loop
+  std::map<OpId, ValueId> cotangents;  // cotangents of values that leave the loop
   for (OpId op = range.begin; op < range.end; ++op) {
     if (!leaves_loop(program.kind(op)) || loops_.of_op(op) != loop) continue;
     if (const ValueId cotangent = sum(program.result(op)); cotangent != kNoId) {
@@ -58,7 +58,7 @@ BackwardWalk::Frame BackwardWalk::begin_backward(const LoopRange& range,
                                                  const std::map<OpId, ValueId>& cotangents) {
   const Program& program = builder_.program();
   Frame frame{.loop = loops_.at(range.begin)};
-  // Forward values that only the loops around can read from their stacks.
+  // Forward values that only the surrounding loops can read from their stacks.
   const std::vector<ValueId> read = values_read_by(range.begin, range.end);
   for (const ValueId value : read) forward(value);
   for (OpId op = range.begin; op < range.end; ++op) {
@@ -92,8 +92,9 @@ BackwardWalk::Frame BackwardWalk::begin_backward(const LoopRange& range,
   return frame;
 }
 
-/// What a carry is in the next iteration has the cotangent that the backward loop carries; a part
-/// of a stack that of the part; the cotangents of items are stacked.
+/// Visits an op at the loop's border. The next value of a carry has the cotangent that the backward
+/// loop carries. A part of a stack has the cotangent of that part. The cotangents of items are
+/// stacked.
 void BackwardWalk::visit_border(OpId id) {
   const Program& program = builder_.program();
   Frame& frame = frames_.back();
@@ -122,7 +123,7 @@ void BackwardWalk::visit_border(OpId id) {
 
 void BackwardWalk::end_backward(const LoopRange& range) {
   const Program& program = builder_.program();
-  std::vector<std::pair<ValueId, ValueId>> results;  // an outer value, and its cotangent
+  std::vector<std::pair<ValueId, ValueId>> results;  // pairs of an outer value and its cotangent
   std::map<OpId, ValueId> carried;
   for (const auto& [next, carry] : frames_.back().carries) {
     const ValueId value = program.op_operands(next)[1];

@@ -1,5 +1,5 @@
-/// Family: ops along the last dim in which an element's place counts: its order, elements at given
-/// places, running sums. A chip has whole rows.
+/// Family: ops along the last dim that depend on the positions of elements: sorting, elements at
+/// given positions, running sums. A chip has whole rows.
 
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ void expect_last_dim(const OpSignature& op) {
   }
 }
 
-/// Operand `index` is i32, and has the dims of the other operand but the last.
+/// Checks that operand `index` is i32, and has all dims of the other operand except the last.
 void expect_places(const OpSignature& op, std::size_t index) {
   expect_last_dim(op);
   const TensorType& places = op.operands[index];
@@ -69,7 +69,7 @@ TensorType recurrent(const OpSignature& op) {
 
 // Rules.
 
-/// Chips that have parts of the places find only those.
+/// The places can be cut: a chip then finds only the entries at its own places.
 FactorRule rule_of_order(const Program& program, OpId op) {
   static constexpr RuleText kAll = own_rule("r* n -> r* n need_replication={n}");
   static constexpr RuleText kSome = own_rule("r* n, r* k -> r* k need_replication={n}");
@@ -91,7 +91,7 @@ ValueId scattered_along_cotangent(Builder& builder, const ForwardOp& op, std::si
   return builder.take_along(g, op.operands[0]);
 }
 
-/// x with its last dim moved by one place, to the end or the beginning; a 0 takes the free place.
+/// Moves x by one element along its last dim, to the end or to the beginning. The free place is 0.
 ValueId moved(Builder& builder, ValueId x, bool to_end) {
   const TensorType type = builder.type(x);
   const auto last = static_cast<std::size_t>(type.shape.size() - 1);
@@ -108,7 +108,8 @@ ValueId moved(Builder& builder, ValueId x, bool to_end) {
                      low, high, interior);
 }
 
-/// b's cotangent goes the other way: s[i] = a[i + 1] s[i + 1] + g[i]. That of a is s[i] y[i - 1].
+/// Runs the recurrence in the other direction for b's cotangent: s[i] = a[i + 1] s[i + 1] + g[i].
+/// The cotangent of a is s[i] y[i - 1].
 ValueId recurrence_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   const bool reversed = op.attrs[0] != 0;
   const ValueId next = moved(builder, op.operands[0], reversed);
@@ -123,11 +124,11 @@ std::size_t last_size(const Shape& shape) {
   return static_cast<std::size_t>(shape[shape.size() - 1]);
 }
 
-/// Whether a stands before b in ascending order; NaN is the largest.
+/// Returns whether a comes before b in ascending order. NaN is the largest.
 bool is_less(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
 
-/// Calls body(place, row): element `place` of the index names element `row` of the other tensor,
-/// whose last dim has `size` elements. Passes over those outside.
+/// Calls body(place, row) for each element of the index: element `place` of the index names element
+/// `row` of the other tensor, whose last dim has `size` elements. Skips indices outside the row.
 template <typename Body>
 void for_each_place(const Elements& index, std::size_t per_row, std::size_t size, Body body) {
   for (std::size_t i = 0; i < index.size(); ++i) {
@@ -136,7 +137,7 @@ void for_each_place(const Elements& index, std::size_t per_row, std::size_t size
   }
 }
 
-/// Takes the elements that operand 1 names from rows of `size` elements.
+/// Takes the elements that operand 1 selects, from rows of `size` elements.
 Elements taken_from(const Elements& rows, std::size_t size, const Evaluation& e) {
   Elements result(e.operand(1).size(), 0.0);
   for_each_place(e.operand(1), last_size(e.shape()), size,
@@ -193,7 +194,7 @@ std::int64_t argsort_flops(const Program& program, OpId op, const Mesh&) {
   const auto row = static_cast<std::uint64_t>(shape[shape.size() - 1]);
   const auto comparisons = static_cast<std::int64_t>(row < 2 ? 0 : std::bit_width(row - 1));
   if (operands.size() == 1) return comparisons * shape.num_elements();
-  // The other elements are passed over twice.
+  // The other elements are visited twice.
   return comparisons * program.type(operands[1]).num_elements() + 2 * shape.num_elements();
 }
 std::int64_t scatter_along_flops(const Program& program, OpId op, const Mesh&) {
@@ -229,27 +230,28 @@ constexpr OpRow along(std::string_view doc, std::uint8_t num_operands, Attrs att
 
 constexpr OpRow rows::argsort = [] {
   OpRow row = along(
-      "(x, or x and places i32): the order of the elements along the last dim, i32, or what it has "
-      "at these places, 0 outside; equal ones stay as they are, NaN is the largest.",
+      "(x, or x and places i32): the order of the elements along the last dim, as i32. With "
+      "places, it has only the entries of the order at these places, and 0 for a place outside. "
+      "The sort is stable, and NaN is the largest.",
       1, kOrder, order_of, Rule(rule_of_order), argsort_flops, {}, order_elements);
   row.operands = operands(1, 2);
   return row;
 }();
 
 constexpr OpRow rows::take_along =
-    along("(x, index i32): x[.., index[.., k]] along the last dim; 0 for an index outside.", 2, {},
-          taken, Rule("r* n, r* k -> r* k need_replication={n}"), Cost::How::nothing,
+    along("(x, index i32): x[.., index[.., k]] along the last dim. An index outside gives 0.", 2,
+          {}, taken, Rule("r* n, r* k -> r* k need_replication={n}"), Cost::How::nothing,
           taken_cotangent, taken_elements);
 
 constexpr OpRow rows::scatter_along = along(
-    "(index i32, updates): zeros, to which updates[.., k] is added at index[.., k] along the "
-    "last dim; those outside are dropped.",
+    "(index i32, updates): zeros, with updates[.., k] added at index[.., k] along the last dim. "
+    "Updates outside are dropped.",
     2, kSize, scattered_along, Rule("r* k, r* k -> r* n need_replication={k n}"),
     scatter_along_flops, scattered_along_cotangent, scattered_along_elements);
 
-constexpr OpRow rows::linear_recurrence =
-    along("(a, b): y[i] = a[i] y[i - 1] + b[i] along the last dim; reversed: from its end.", 2,
-          kRecurrence, recurrent, Rule("r* n, r* n -> r* n need_replication={n}"), recurrence_flops,
-          recurrence_cotangent, recurrence_elements);
+constexpr OpRow rows::linear_recurrence = along(
+    "(a, b): y[i] = a[i] y[i - 1] + b[i] along the last dim. If reversed, it starts at the end.", 2,
+    kRecurrence, recurrent, Rule("r* n, r* n -> r* n need_replication={n}"), recurrence_flops,
+    recurrence_cotangent, recurrence_elements);
 
 }  // namespace weft

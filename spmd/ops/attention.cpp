@@ -19,7 +19,7 @@ using infer::reject;
 
 // Inference.
 
-/// How many operands attention and attention_grad have without a bias, which is the next.
+/// The numbers of operands before the bias in attention and attention_grad.
 constexpr std::size_t kForward = 3;
 constexpr std::size_t kBackward = 5;
 
@@ -34,7 +34,7 @@ void expect_bias(const OpSignature& op, const TensorType& bias, const TensorType
   }
 }
 
-/// Checks the operands, of which the bias has this index, and returns {B, H, S, T, K, E}.
+/// Checks the operands and returns {B, H, S, T, K, E}. `bias` is the index of the bias operand.
 std::array<std::int64_t, 6> expect_heads(const OpSignature& op, std::size_t bias) {
   const TensorType& q = op.operands[0];
   const TensorType& k = op.operands[1];
@@ -73,8 +73,9 @@ TensorType attention_grad_type(const OpSignature& op) {
 
 // Rule.
 
-/// The text is about the operands before the bias. Dims of the bias have a factor where they aren't
-/// broadcast; keys have none, as no chip has a part of them.
+/// Returns the rule of the text, which covers the operands before the bias, and adds the bias. Dims
+/// of the bias have a factor if they aren't broadcast. Its keys have none, because no chip has only
+/// a part of the keys.
 FactorRule rule_with_bias(const RuleText& text, const Program& program, OpId op, std::size_t bias) {
   const auto operands = program.op_operands(op);
   InplaceVector<const Shape*, RuleText::kTensorCountMax> shapes;
@@ -97,8 +98,8 @@ FactorRule attention_rule(const Program& program, OpId op) {
   return rule_with_bias(kText, program, op, kForward);
 }
 
-/// S can't be cut: a chip with some of the queries would have their whole cotangents, but only
-/// partial sums for keys and values, and one result can't be both.
+/// S can't be cut. A chip with some of the queries would have complete cotangents for them, but
+/// only partial sums for keys and values, and one result can't contain both.
 FactorRule attention_grad_rule(const Program& program, OpId op) {
   static constexpr RuleText kText =
       own_rule("b h s k, b h t l, b h u e, b h s f, b h s i -> b h o p need_replication={s}");
@@ -107,7 +108,7 @@ FactorRule attention_grad_rule(const Program& program, OpId op) {
 
 // Decomposition.
 
-/// For each batch and head, the product of a and b, which contracts these dims of both.
+/// Returns the product of a and b for each batch and head. It contracts these dims of both.
 ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std::int64_t b_dim,
                 SkipZeros skip_zeros) {
   return builder.dot_general(a, b,
@@ -125,11 +126,12 @@ ValueId add_bias(Builder& builder, ValueId scores, ValueId bias) {
   const ValueId all = builder.broadcast_in_dim(bias, type.shape, consecutive_dims(0, 4));
   const ValueId none = builder.constant(kNoScore, type);
   if (builder.type(bias).dtype == DType::pred) return builder.select(all, scores, none);
-  const ValueId is_hidden = builder.compare(CompareDirection::eq, all, none);  // the score: any
+  const ValueId is_hidden = builder.compare(CompareDirection::eq, all, none);  // for any score
   return builder.select(is_hidden, none, builder.binary(OpKind::add, scores, all));
 }
 
-/// The softmax of scores; zeros, with a gradient of zeros, of a query whose scores are all -inf.
+/// Returns the softmax of the scores. A query whose scores are all -inf gets zeros, with a gradient
+/// of zeros.
 ValueId biased_weights(Builder& builder, ValueId scores) {
   const TensorType type = builder.type(scores);
   const ValueId most = builder.reduce(ReduceKind::max, scores, std::array<std::int64_t, 1>{3});
@@ -141,10 +143,10 @@ ValueId biased_weights(Builder& builder, ValueId scores) {
   return builder.select(none, zero, weights);
 }
 
-/// The softmax of the scores, [B,H,S,T]. bias kNoId: there is none.
+/// Returns the softmax of the scores, [B,H,S,T]. `bias` is kNoId if there is no bias.
 ValueId attention_weights(Builder& builder, ValueId q, ValueId k, const AttentionForm& form,
                           ValueId bias) {
-  // An unseen key may be infinite or NaN: its score has no cotangent, nor has the query from it.
+  // A hidden key may be infinite or NaN, so its score passes no cotangent to the key or the query.
   ValueId scores = product(builder, q, 3, k, 3, SkipZeros::cotangent);
   const TensorType type = builder.type(scores);
   scores = builder.binary(OpKind::multiply, scores, builder.constant(form.scale, type));
@@ -158,7 +160,7 @@ ValueId attention_weights(Builder& builder, ValueId q, ValueId k, const Attentio
   return bias == kNoId ? softmax_as_primitives(builder, scores) : biased_weights(builder, scores);
 }
 
-/// kNoId: there is none.
+/// Returns the operand at `index`; kNoId if there is no bias.
 ValueId bias_of(std::span<const ValueId> operands, std::size_t index) {
   return operands.size() > index ? operands[index] : kNoId;
 }
@@ -197,7 +199,7 @@ ValueId attention_cotangent(Builder& builder, const ForwardOp& op, std::size_t i
   const Shape q = builder.type(in[0]).shape;
   const Shape v = builder.type(in[2]).shape;
   if (q[3] != v[3] || index == kForward) return kNoId;
-  // Each operand's cotangent is a slice of the same op; canonicalize merges the op's copies.
+  // Each operand's cotangent is a slice of the same op. canonicalize merges the copies of the op.
   const ValueId all = builder.attention_grad(in[0], in[1], in[2], op.result, g,
                                              attention_form_of(op.attrs), bias_of(in, kForward));
   const std::int64_t begin = index == 0 ? 0 : q[2] + (index == 1 ? 0 : v[2]);
@@ -215,12 +217,12 @@ std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 double dot(Row a, Row b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
 
-/// The operands' rows, by head (counted over all batches) and place.
+/// The rows of the operands, by head (counted over all batches) and position.
 struct Heads {
   std::int64_t heads, queries, keys, key_size, value_size;
   AttentionForm form;
   std::int64_t first_query;
-  const Elements* bias;  ///< null: there is none
+  const Elements* bias;  ///< null if there is no bias
   TensorType bias_type;
   std::int64_t heads_of_batch;
 
@@ -240,7 +242,7 @@ struct Heads {
     if (bias_type.dtype != DType::pred) return element == kNoScore ? kNoScore : score + element;
     return element != 0 ? score : kNoScore;
   }
-  /// The weights that query i gives to the keys that it sees.
+  /// Returns the weights that query i gives to the keys that it sees.
   Elements weights(const Elements& q, const Elements& k, std::int64_t head, std::int64_t i) const {
     const std::int64_t seen = form.causal ? std::min(keys, first_query + i + 1) : keys;
     Elements scores;
@@ -255,7 +257,7 @@ struct Heads {
 };
 
 void add_scaled(Elements& to, std::int64_t at, Row x, double scale) {
-  if (scale == 0) return;  // what isn't seen may be infinite or NaN
+  if (scale == 0) return;  // a hidden element may be infinite or NaN
   for (std::size_t i = 0; i < x.size(); ++i) to[index(at) + i] += x[i] * scale;
 }
 
@@ -306,7 +308,7 @@ Elements attention_grad_elements(const Evaluation& e) {
       Elements of_weights;
       for (std::size_t j = 0; j < weights.size(); ++j) {
         const auto key = static_cast<std::int64_t>(j);
-        const bool is_seen = weights[j] != 0;  // another one may be infinite or NaN
+        const bool is_seen = weights[j] != 0;  // a hidden key may be infinite or NaN
         of_weights.push_back(is_seen ? dot(cotangent, h.row(v, h.keys, size, head, key)) : 0);
       }
       const Elements of_scores = softmax_grad_of(weights, of_weights);
@@ -323,7 +325,7 @@ Elements attention_grad_elements(const Evaluation& e) {
   return result;
 }
 
-/// Pairs of a query and a key that it sees. Where `chips` share the queries, the mean of them.
+/// Counts pairs of a query and a key that it sees: the mean per chip if `chips` share the queries.
 std::int64_t pairs_of(const Program& program, OpId op, std::int64_t chips) {
   const Shape& q = program.shape(program.op_operands(op)[0]);
   const std::int64_t keys = program.shape(program.op_operands(op)[1])[2];
@@ -334,21 +336,21 @@ std::int64_t pairs_of(const Program& program, OpId op, std::int64_t chips) {
   return heads * (rising * (rising + 1) / 2 + (queries - rising) * keys) / chips;
 }
 
-/// The products of queries and keys and of weights and values.
+/// Counts the products of queries and keys, and of weights and values.
 std::int64_t attention_flops(const Program& program, OpId op, const Mesh& mesh) {
   const auto atoms = AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[2]));
   const std::int64_t key = program.shape(program.op_operands(op)[1])[3];
   const std::int64_t value = program.shape(program.op_operands(op)[2])[3];
   return 2 * pairs_of(program, op, mesh.count(atoms)) * (key + value);
 }
-/// The gradient makes the weights again, and has four more products.
+/// The gradient computes the weights again, and has four more products.
 std::int64_t attention_grad_flops(const Program& program, OpId op, const Mesh&) {
   const std::int64_t key = program.shape(program.op_operands(op)[1])[3];
   const std::int64_t value = program.shape(program.op_operands(op)[2])[3];
   return 2 * pairs_of(program, op, 1) * (3 * key + 2 * value);
 }
 
-// In a chip's program, `atoms` shard S: the chip's query 0 is query index_in(atoms) * S.
+// In a chip's program, `atoms` shard S. The chip's query 0 is query index_in(atoms) * S.
 constexpr Attr kAttention[] = {flag("causal"), number("scale"),
                                atoms().atoms_of(AttrDim::kResult, 2)};
 constexpr Attr kAttentionGrad[] = {flag("causal"), number("scale")};
@@ -357,10 +359,10 @@ constexpr Attr kAttentionGrad[] = {flag("causal"), number("scale")};
 
 constexpr OpRow rows::attention{
     .doc =
-        "(q[B,H,S,K], k[B,H,T,K], v[B,H,T,E]): softmax(scale q k^T) v, as [B,H,S,E]; causal: "
-        "query i sees keys 0..i. A bias [B|1,H|1,S|1,T|1]: pred, the keys that are seen, or "
-        "added to scale q k^T; a query without a score above -inf gives zeros. The gradient of "
-        "the bias is that of the decomposition.",
+        "(q[B,H,S,K], k[B,H,T,K], v[B,H,T,E]): softmax(scale q k^T) v, as [B,H,S,E]. If causal, "
+        "query i sees keys 0..i. A bias [B|1,H|1,S|1,T|1] of pred marks the keys that are seen; "
+        "any other bias is added to scale q k^T. A query without a score above -inf gives zeros. "
+        "The gradient of the bias is that of the decomposition.",
     .operands = operands(kForward, kForward + 1),
     .attrs = Attrs(kAttention),
     .infer = attention_type,
@@ -378,8 +380,8 @@ constexpr OpRow rows::attention{
 
 constexpr OpRow rows::attention_grad{
     .doc =
-        "(q, k, v, result, its cotangent), K = E: the cotangents of q, k and v, one behind the "
-        "other, as [B,H,S+T+T,K]. A bias as attention's.",
+        "(q, k, v, result, its cotangent), K = E: the cotangents of q, k and v, joined as "
+        "[B,H,S+T+T,K]. A bias works as in attention.",
     .operands = operands(kBackward, kBackward + 1),
     .attrs = Attrs(kAttentionGrad),
     .infer = attention_grad_type,

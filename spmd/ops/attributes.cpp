@@ -5,7 +5,8 @@
 namespace weft {
 namespace {
 
-/// Number of words that don't depend on n; nullopt if a length of `pairs` is out of range.
+/// Returns the number of words that don't depend on n; nullopt if a length of `pairs` is out of
+/// range.
 std::optional<std::size_t> count_fixed(const Attrs& attrs, Words words) {
   std::size_t fixed = attrs.base;
   if (attrs.num_pairs > words.size()) return {};
@@ -22,7 +23,7 @@ bool fits_fixed(const Attrs& attrs, Words words, std::size_t fixed) {
   return words.size() >= fixed && (words.size() - fixed) % attrs.per == 0;
 }
 
-/// The list without its last attribute, if that is an optional list; else nullopt.
+/// Returns the list without its last attribute if that is an optional list; otherwise nullopt.
 std::optional<Attrs> without_last(const Attrs& attrs) {
   if (attrs.empty() || !attrs.back().optional || !attrs.back().is_list) return {};
   return Attrs(attrs.first(attrs.size() - 1));

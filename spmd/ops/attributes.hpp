@@ -1,6 +1,7 @@
 #pragma once
-/// Attributes of ops: i64 words in a Program. An op's list of Attr has their names and forms.
-/// Printer, parser, checks, fingerprint, difference report, partition and padding read it.
+/// Attributes of ops: i64 words in a Program. An op's list of Attr has the names and forms of its
+/// attributes. The printer, parser, checks, fingerprint, difference report, partition and padding
+/// read this list.
 
 #include <array>
 #include <cstdint>
@@ -28,12 +29,12 @@ enum class Form : std::uint8_t {
   direction,    ///< CompareDirection
   atoms,        ///< AtomList::bits()
   pairs,        ///< two equally long lists of dims; their length is a word before all attributes
-  elements,     ///< of a constant: {byte offset in Program::const_pool, bytes}
+  elements,     ///< a constant's elements: {byte offset in Program::const_pool, bytes}
   constraint,   ///< index in Program::constraints
   target,       ///< index in Program::custom_targets
 };
 
-/// What becomes of an attribute in a chip's program.
+/// How an attribute changes in a chip's program.
 enum class OnChip : std::uint8_t {
   same,
   size,   ///< the size of a dim of the chip's part
@@ -49,15 +50,16 @@ struct AttrDim {
   bool dim_in_word = false;  ///< `dim` is the number of the word that holds the dim
 };
 
-/// An attribute has `per * n + base` words, where n is the same for all attributes of an op and
-/// follows from the number of words.
+/// An attribute has `per * n + base` words. n is the same for all attributes of an op, and follows
+/// from the number of words.
 struct Attr {
   std::string_view name;
   Form form = Form::integer;
   std::uint8_t per = 0;
   std::uint8_t base = 1;
   bool is_list = false;
-  bool optional = false;  ///< if 0 or empty, left out of the text, and a list out of the words too
+  /// Left out of the text if 0 or empty; an empty list is left out of the words too.
+  bool optional = false;
   OnChip on_chip = OnChip::same;
   AttrDim of{};
 
@@ -72,7 +74,7 @@ struct Attr {
   constexpr Attr atoms_of(std::int8_t tensor, std::int8_t dim) const {
     return placed(OnChip::atoms, {tensor, dim});
   }
-  /// The atoms that shard the dim of the result that word `word` holds.
+  /// Sets the atoms that shard the result's dim whose number is in word `word`.
   constexpr Attr atoms_of_dim_in(std::int8_t word) const {
     return placed(OnChip::atoms, {AttrDim::kResult, word, true});
   }
@@ -104,9 +106,9 @@ class Attrs : public std::span<const Attr> {
     }
   }
 
-  std::uint8_t per = 0;        ///< words per n, of all attributes
-  std::uint8_t base = 0;       ///< further words, of all attributes
-  std::uint8_t num_pairs = 0;  ///< attributes of Form::pairs
+  std::uint8_t per = 0;        ///< words per n, summed over all attributes
+  std::uint8_t base = 0;       ///< constant words, summed over all attributes
+  std::uint8_t num_pairs = 0;  ///< number of attributes of Form::pairs
   bool has_ranges = false;     ///< some words are flags or enumerators
   bool has_atoms = false;
   bool is_placed = false;  ///< some words differ in a chip's program
@@ -116,7 +118,7 @@ constexpr Attr integer(std::string_view name) { return {.name = name}; }
 constexpr Attr flag(std::string_view name) { return {.name = name, .form = Form::flag}; }
 constexpr Attr number(std::string_view name) { return {.name = name, .form = Form::number}; }
 constexpr Attr reduce_kind() { return {.name = "kind", .form = Form::reduce_kind}; }
-/// A list of `per * n + base` integers.
+/// Returns the attribute of a list of `per * n + base` integers.
 constexpr Attr list(std::string_view name, std::uint8_t per = 1, std::uint8_t base = 0) {
   return {.name = name, .per = per, .base = base, .is_list = true};
 }
@@ -124,17 +126,17 @@ constexpr Attr pairs(std::string_view name) {
   return {.name = name, .form = Form::pairs, .base = 0, .is_list = true};
 }
 constexpr Attr atoms() { return {.name = "atoms", .form = Form::atoms}; }
-/// One atom list per dim.
+/// Returns the attribute with one atom list per dim.
 constexpr Attr atom_lists(std::string_view name) {
   return {.name = name, .form = Form::atoms, .per = 1, .base = 0, .is_list = true};
 }
 
-/// By attribute; for `pairs`, both lists one after the other.
+/// The words by attribute. For `pairs`, both lists follow one another.
 using AttrWords = InplaceVector<Words, 12>;
-/// nullopt if the number of words doesn't fit the list.
+/// Returns nullopt if the number of words doesn't fit the list.
 std::optional<AttrWords> split_words(const Attrs& attrs, Words words);
 bool fits_some_n(const Attrs& attrs, Words words);
-/// Whether the number of words fits the list. Inline, as it runs for every recorded op.
+/// Returns whether the number of words fits the list. Inline, because every recorded op calls it.
 inline bool fits(const Attrs& attrs, Words words) {
   if (attrs.num_pairs == 0 && attrs.per <= 1) {
     if (attrs.per == 0 ? words.size() == attrs.base : words.size() >= attrs.base) return true;
@@ -142,7 +144,7 @@ inline bool fits(const Attrs& attrs, Words words) {
   return fits_some_n(attrs, words);
 }
 
-/// Whether some word holds atoms.
+/// Returns whether some word holds atoms.
 bool depends_on_chip(const Attrs& attrs, Words words);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
-/// Family: branches. Two branches of which one runs: the first is the range of ops from `cond` to
-/// `otherwise`, the second from there to the first `merge` (control/loops.hpp). What their ops read
-/// from outside needs no operand of the cond.
+/// Family: branches. A cond has two branches, and one of them runs. The first branch is the range
+/// of ops from `cond` to `otherwise`, and the second from there to the first `merge`
+/// (control/loops.hpp). Ops in a branch may read values from outside that aren't operands of the
+/// cond.
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
@@ -43,12 +44,13 @@ constexpr OpRow branch(std::string_view doc, Evaluate evaluate) {
 }  // namespace
 
 constexpr OpRow rows::cond =
-    branch("Begins the first of two branches, which runs if the operand holds.", same_predicate);
+    branch("Begins the first of two branches, which runs if the operand is true.", same_predicate);
 constexpr OpRow rows::otherwise = branch(
-    "Begins the second branch of the cond, which runs if the first doesn't. The opposite of it.",
+    "Begins the second branch of the cond, which runs if the first one doesn't. The result is the "
+    "negation of the cond.",
     other_predicate);
 constexpr OpRow rows::merge{
-    .doc = "Of two branches, what the one that ran has made: operand 1 or 2.",
+    .doc = "Operand 1 or 2: the value from the branch that ran.",
     .operands = operands(3),
     .attrs = Attrs(),
     .infer = merge_type,

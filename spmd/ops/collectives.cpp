@@ -1,5 +1,5 @@
-/// Family: collectives of chips' programs, and of the functions of shard_map in global ones (see
-/// manual.cpp). `atoms`: those in which the chips of a group differ.
+/// Family: collectives of chips' programs, and of shard_map's functions in global programs (see
+/// manual.cpp). The chips of a group differ in `atoms`.
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
@@ -123,7 +123,7 @@ FactorRule rule_with_whole_dims(const Program& program, OpId op, Words whole) {
   return rule.take();
 }
 
-/// Word `first` of the attributes and those behind it hold the dims.
+/// Returns a rule for ops whose dims are in word `first` of the attributes and the words after it.
 template <std::size_t first>
 FactorRule rule_by_words(const Program& program, OpId op) {
   return rule_with_whole_dims(program, op, program.op_attrs(op).subspan(first));
@@ -135,7 +135,8 @@ AtomList atoms_of(const ForwardOp& op) {
   return AtomList::from_bits(static_cast<std::uint64_t>(op.attrs[0]));
 }
 
-/// Of a sum, the cotangent itself. Of a maximum, in equal parts for all that have it.
+/// The gradient of a sum is the cotangent itself. The gradient of a maximum is shared equally by
+/// all chips that have the maximum.
 ValueId all_reduced_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
   const auto kind = static_cast<ReduceKind>(op.attrs[1]);
   if (kind == ReduceKind::add) return g;
@@ -183,7 +184,7 @@ Elements combined(ReduceKind kind, std::span<const Elements> parts) {
   return total;
 }
 
-/// Joins equal parts along `dim` to a tensor of shape `whole`.
+/// Joins equal parts along `dim` into a tensor of shape `whole`.
 Elements joined(std::span<const Elements> parts, const Shape& whole, int dim) {
   Elements result(static_cast<std::size_t>(whole.num_elements()));
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -237,7 +238,7 @@ Elements sliced_elements(const Evaluation& e) {
 std::int64_t group_of(const Program& program, OpId op, const Mesh& mesh) {
   return mesh.count(AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])));
 }
-/// Each chip reduces its part of what all have.
+/// Each chip reduces one part of the operands of all chips.
 std::int64_t all_reduce_flops(const Program& program, OpId op, const Mesh& mesh) {
   const std::int64_t group = group_of(program, op, mesh);
   return program.type(program.op_operands(op)[0]).num_elements() * (group - 1) / group;
@@ -255,7 +256,7 @@ constexpr Attr kAllSlice[] = {atoms().atoms_of_dim_in(1), integer("dim")};
 
 constexpr Attr kPpermute[] = {atoms(), list("sources")};
 
-/// An op of chips' programs only.
+/// Makes the row of an op that only chips' programs have.
 constexpr OpRow collective(std::string_view doc, Attrs attrs, Infer infer, Evaluate evaluate,
                            Cost cost, Traits traits) {
   return {.doc = doc,
@@ -274,7 +275,7 @@ constexpr OpRow collective(std::string_view doc, Attrs attrs, Infer infer, Evalu
           .traits = traits};
 }
 
-/// One that functions of shard_map have too.
+/// Makes the row of an op that shard_map's functions have too.
 constexpr OpRow manual_collective(std::string_view doc, Attrs attrs, Infer infer, Rule rule,
                                   Linearity linear, Gradient gradient, Evaluate evaluate, Cost cost,
                                   Traits traits) {
@@ -290,31 +291,32 @@ constexpr Traits kExchanges{.moves_only = true, .meets = true, .picks = Picks::s
 
 }  // namespace
 
-constexpr OpRow rows::all_reduce =
-    manual_collective("What the chips of a group have, combined, on each of them.", kAllReduce,
-                      all_reduced, Rule("d* -> d*"), Linearity{Linearity::In::first, is_sum},
-                      all_reduced_back, all_reduced_elements, all_reduce_flops, kMeets);
+constexpr OpRow rows::all_reduce = manual_collective(
+    "The operands of all chips of a group, combined. Each of these chips has the result.",
+    kAllReduce, all_reduced, Rule("d* -> d*"), Linearity{Linearity::In::first, is_sum},
+    all_reduced_back, all_reduced_elements, all_reduce_flops, kMeets);
 constexpr OpRow rows::all_gather = manual_collective(
-    "What the chips of a group have, one behind the other along dim, on each of them.", kAllGather,
-    all_gathered, rule_by_words<1>, Linearity{Linearity::In::first}, all_gathered_back,
+    "The operands of all chips of a group, joined along dim. Each of these chips has the result.",
+    kAllGather, all_gathered, rule_by_words<1>, Linearity{Linearity::In::first}, all_gathered_back,
     all_gathered_elements, Cost::How::nothing, kExchanges);
 constexpr OpRow rows::reduce_scatter =
-    manual_collective("What all_reduce gives, of it this chip's part along dim.", kReduceScatter,
+    manual_collective("This chip's part, along dim, of the result of all_reduce.", kReduceScatter,
                       reduce_scattered, rule_by_words<2>, Linearity{Linearity::In::first, is_sum},
                       reduce_scattered_back, reduce_scattered_elements, reduce_scatter_flops,
                       Traits{.moves_only = true, .near = true, .meets = true});
 constexpr OpRow rows::all_to_all = manual_collective(
-    "Cut along `split`, a part for each chip of the group; those it gets, one behind "
-    "the other along `concat`.",
+    "The operand is cut along `split` into one part for each chip of the group. The result joins "
+    "the parts that this chip receives along `concat`.",
     kAllToAll, exchanged, rule_by_words<1>, Linearity{Linearity::In::first}, exchanged_back,
     exchanged_elements, Cost::How::nothing, kExchanges);
-constexpr OpRow rows::ppermute =
-    manual_collective("What chip number sources[i] of the group has, on chip number i.", kPpermute,
-                      exchanged_within_group, Rule("d* -> d*"), Linearity{Linearity::In::first},
-                      permuted_back, permuted_elements, Cost::How::nothing, kExchanges);
-/// `from` and `to` have the atoms of each dim, which cut it into equally many parts (permute.hpp).
+constexpr OpRow rows::ppermute = manual_collective(
+    "On chip number i of the group, the operand of chip number sources[i].", kPpermute,
+    exchanged_within_group, Rule("d* -> d*"), Linearity{Linearity::In::first}, permuted_back,
+    permuted_elements, Cost::How::nothing, kExchanges);
+/// `from` and `to` have the atoms of each dim. Both cut the tensor into the same number of parts
+/// (permute.hpp).
 constexpr OpRow rows::collective_permute =
-    collective("What was sharded by `from` becomes sharded by `to`.", kPermute, permuted, {},
+    collective("x, whose sharding changes from `from` to `to`.", kPermute, permuted, {},
                Cost::How::nothing, kExchanges);
 constexpr OpRow rows::all_slice = collective(
     "This chip's part of x along dim, without traffic.", kAllSlice, sliced, sliced_elements,

@@ -61,7 +61,8 @@ TensorType product_type(const OpSignature& op) {
   return {lhs.dtype, Shape(Words(shape))};
 }
 
-/// A sum of bf16 or f16 may be f32: a part that chips have still to add up.
+/// Returns the result's type. A sum of bf16 or f16 may be f32, if it is a partial sum that chips
+/// have yet to add up.
 TensorType reduced_type(const OpSignature& op) {
   expect_reducible(op, 0);
   const TensorType& x = op.operands[0];
@@ -136,8 +137,8 @@ FactorRule reduce_rule(const Program& program, OpId op) {
 
 // Gradients.
 
-/// One side of a dot_general: its dims by role, pairs of batch and contracting dims in the op's
-/// order.
+/// One side of a dot_general, with its dims by role. Batch and contracting dims are paired with the
+/// other side's in the op's order.
 struct DotSide {
   ValueId value;
   DimList batch;
@@ -165,8 +166,8 @@ std::array<DotSide, 2> dot_sides(Builder& builder, const ForwardOp& op) {
           side(op.operands[1], dims.rhs_batch, dims.rhs_contracting)};
 }
 
-/// Chooses the operand whose zeros a product in a gradient skips. Two of the op's lhs, rhs and
-/// cotangent are the product's operands, and its result is the gradient of the third.
+/// Chooses the operand whose zeros a product in a gradient skips. The product's operands are two of
+/// the op's lhs, rhs and cotangent, and its result is the gradient of the third.
 SkipZeros skipped_in(SkipZeros of_op, SkipZeros lhs, SkipZeros rhs) {
   if (of_op == SkipZeros::never) return SkipZeros::never;
   if (of_op == lhs) return SkipZeros::lhs;
@@ -182,15 +183,15 @@ ValueId product_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
   const SkipZeros skip_zeros = dot_dims(op.attrs).skip_zeros;
   const auto of_other = static_cast<SkipZeros>(1 - index);
 
-  // g's dims are: batch, free of lhs, free of rhs. Contract g with the other side over the free
-  // dims of that side.
+  // The dims of g are: batch, free of lhs, free of rhs. Contract g with the other side over the
+  // free dims of that side.
   const std::int64_t lhs_free = ssize(sides[0].free);
   const DimList g_batch = consecutive_dims(0, batches);
   const DimList g_other =
       consecutive_dims(index == 0 ? batches + lhs_free : batches, ssize(other.free));
 
-  // The product's dims, as dims of `mine`: batch, then those of the left factor and of the right
-  // one. g has `mine.free`; the other side has the contracting dims, in its own order.
+  // The product's dims, as dims of `mine`: batch dims, then the left factor's dims, then the right
+  // factor's. g has `mine.free`; the other side has the contracting dims in its own order.
   DimList by_other_dim = consecutive_dims(0, ssize(mine.contracting));
   std::stable_sort(by_other_dim.begin(), by_other_dim.end(), [&](std::int64_t a, std::int64_t b) {
     return other.contracting[static_cast<std::size_t>(a)] <
@@ -207,7 +208,7 @@ ValueId product_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
     return dims;
   };
 
-  // Either order is right; one of them often needs no transpose.
+  // Both orders are correct, but one of them often needs no transpose.
   const DimList other_first = product_dims(from_other, mine.free);
   if (std::is_sorted(other_first.begin(), other_first.end())) {
     return builder.dot_general(
@@ -261,7 +262,7 @@ ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, std::size_t, Val
 
 // Values.
 
-/// `values[which[0]], values[which[1]], ...`
+/// Returns `values[which[0]], values[which[1]], ...`.
 std::vector<std::int64_t> pick(Words values, Words which) {
   std::vector<std::int64_t> picked;
   for (const std::int64_t i : which) picked.push_back(values[static_cast<std::size_t>(i)]);
@@ -347,9 +348,10 @@ constexpr Attr kReduce[] = {reduce_kind(), list("dims")};
 
 constexpr OpRow rows::dot_general{
     .doc =
-        "Products summed over the contracting dims; result dims: batch, lhs free, rhs free. "
-        "skip_zeros: a 0 of lhs (0) or rhs (1) adds nothing, whatever it multiplies, NaN too, and "
-        "has no gradient; or a 0 of the result's cotangent (2) adds nothing to gradients.",
+        "Products summed over the contracting dims. The result has the batch dims, then the free "
+        "dims of lhs, then those of rhs. skip_zeros names a tensor whose zeros add nothing, even "
+        "if they meet a NaN: lhs (0) or rhs (1), which have no gradient at their zeros, or the "
+        "result's cotangent (2), only in gradients.",
     .operands = operands(2),
     .attrs = Attrs(kDot),
     .infer = product_type,
@@ -366,7 +368,9 @@ constexpr OpRow rows::dot_general{
 };
 
 constexpr OpRow rows::reduce{
-    .doc = "The sum, maximum or minimum over the dims, ascending, which are dropped.",
+    .doc =
+        "The sum, maximum or minimum over dims, which is ascending. The result doesn't have these "
+        "dims.",
     .operands = operands(1),
     .attrs = Attrs(kReduce),
     .infer = reduced_type,

@@ -12,7 +12,7 @@ using namespace infer;
 
 // Inference.
 
-/// The lists name each dim of the operand once.
+/// Checks that the lists name each dim of the operand once.
 void expect_sides(const OpSignature& op, std::string_view what, int num_dims, Words side,
                   Words group) {
   std::vector<std::int64_t> all(side.begin(), side.end());
@@ -112,7 +112,7 @@ FactorRule convolution_rule(const Program& program, OpId op) {
 
 // Gradients.
 
-/// Slides windows over g: lhs and the result change roles, and rhs is read from its other end.
+/// Slides windows over g. The lhs and the result change roles, and rhs is read in reverse order.
 ValueId lhs_cotangent(Builder& builder, const ForwardOp& op, Convolution c, ValueId g) {
   const Shape& lhs = builder.type(op.operands[0]).shape;
   const Shape& windows = builder.type(g).shape;
@@ -172,7 +172,7 @@ ValueId convolution_cotangent(Builder& builder, const ForwardOp& op, std::size_t
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// The offsets of the elements along one dim.
+/// Returns the offsets of the elements along one dim.
 std::vector<std::int64_t> along(const Shape& shape, std::int64_t dim) {
   const std::int64_t size = shape[static_cast<int>(dim)];
   const std::int64_t stride = row_major_strides(shape)[index(dim)];
@@ -218,7 +218,7 @@ Elements convolved_elements(const Evaluation& e) {
   return result;
 }
 
-/// Without products with padding and with the gaps between elements.
+/// Doesn't count products with padding or with the gaps between elements.
 std::int64_t convolution_flops(const Program& program, OpId op, const Mesh&) {
   const Shape& lhs = program.shape(program.op_operands(op)[0]);
   const Shape& rhs = program.shape(program.op_operands(op)[1]);

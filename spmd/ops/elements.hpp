@@ -10,22 +10,23 @@
 
 namespace weft {
 
-/// elements[where[0]], elements[where[1]], ...
+/// Returns elements[where[0]], elements[where[1]], ...
 Elements take(const Elements& elements, const std::vector<std::int64_t>& where);
-/// to[where[i]] = elements[i].
+/// Sets to[where[i]] = elements[i].
 void put(Elements& to, const std::vector<std::int64_t>& where, const Elements& elements);
 
-/// x as an integer or pred dtype stores it; x itself for floating dtypes.
+/// Returns x as an integer or pred dtype stores it; x itself for floating dtypes.
 double to_dtype(DType dtype, double x);
-/// An integer as its dtype stores it after arithmetic that wraps around, where x and the dtype's
-/// numbers are exact as doubles; x itself for others.
+/// Returns an integer as its dtype stores it after arithmetic that wraps around, if x and the
+/// dtype's numbers are exact as doubles. Returns x itself for other dtypes.
 double wrapped(DType dtype, double x);
-/// a + b, max(a, b) or min(a, b); NaN wins in all.
+/// Returns a + b, max(a, b) or min(a, b). If either is NaN, the result is NaN.
 double combine(ReduceKind kind, double a, double b);
-/// Whether `a direction b` holds; a NaN is unequal to all, and neither less nor greater.
+/// Returns whether `a direction b` holds. A NaN is unequal to every number, and neither less nor
+/// greater.
 bool holds(CompareDirection direction, double a, double b);
-/// The neutral element of a reduction: 0 for add, the dtype's smallest value for max, its largest
-/// for min.
+/// Returns the neutral element of a reduction: 0 for add, the dtype's smallest value for max, and
+/// its largest value for min.
 double neutral(ReduceKind kind, DType dtype);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-/// Family: elementwise ops. unary() and binary() fill in what the rows have in common.
+/// Family: elementwise ops. unary() and binary() fill in the fields that all these rows share.
 
 #include <algorithm>
 #include <cmath>
@@ -76,8 +76,8 @@ TensorType selected(const OpSignature& op) {
 
 // Gradients.
 
-/// The values of a gradient's formula: an operand x, the result y and the result's cotangent g. Its
-/// functions are arithmetic on values of x's type.
+/// The values in a gradient's formula: an operand x, the result y and the result's cotangent g. Its
+/// functions do arithmetic on values of x's type.
 class Formula {
  public:
   Formula(Builder& builder, const ForwardOp& op, std::size_t index, ValueId cotangent)
@@ -99,7 +99,7 @@ class Formula {
   ValueId div(ValueId a, ValueId b) { return builder_.binary(OpKind::divide, a, b); }
   ValueId pow(ValueId a, ValueId b) { return builder_.binary(OpKind::power, a, b); }
   ValueId unary(OpKind kind, ValueId a) { return builder_.unary(kind, a); }
-  /// `then` where a `direction` b holds, `otherwise` elsewhere.
+  /// Returns `then` where `a direction b` holds, and `otherwise` elsewhere.
   ValueId where(CompareDirection direction, ValueId a, ValueId b, ValueId then, ValueId otherwise) {
     return builder_.select(builder_.compare(direction, a, b), then, otherwise);
   }
@@ -109,13 +109,13 @@ class Formula {
   TensorType type_;
 };
 
-/// A gradient from a formula of one operand.
+/// Makes a gradient from a formula of one operand.
 template <ValueId (*kFormula)(Formula&)>
 ValueId by(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   Formula f(builder, op, index, g);
   return kFormula(f);
 }
-/// The same for two operands, with a formula for each.
+/// Makes a gradient of two operands, with a formula for each.
 template <ValueId (*kFirst)(Formula&, ValueId other), ValueId (*kSecond)(Formula&, ValueId other)>
 ValueId by(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   Formula f(builder, op, index, g);
@@ -144,8 +144,8 @@ ValueId by_other(Formula& f, ValueId other) { return f.mul(f.g, other); }
 ValueId over_other(Formula& f, ValueId other) { return f.div(f.g, other); }
 ValueId quotient_slope(Formula& f, ValueId) { return f.neg(f.div(f.mul(f.g, f.y), f.x)); }
 
-/// All of g to the operand that is the result; half to each where both are equal. A NaN neither
-/// loses nor is equal, so that both have all of g, as in torch.
+/// Gives all of g to the operand that is the result, and half to each if both are equal. A NaN
+/// neither loses nor is equal, so both operands get all of g, as in torch.
 template <CompareDirection kLoses>
 ValueId to_the_winner(Formula& f, ValueId other) {
   const ValueId share = f.where(CompareDirection::eq, f.x, other, f.mul(f.g, f.number(0.5)), f.g);
@@ -160,11 +160,11 @@ ValueId erf_slope(Formula& f) {
 }
 ValueId tan_slope(Formula& f) { return f.mul(f.g, f.add(f.number(1), f.mul(f.y, f.y))); }
 
-/// y = a - b trunc(a / b), whose slope by b is -trunc(a / b) = (y - a) / b.
+/// y = a - b trunc(a / b), whose derivative by b is -trunc(a / b) = (y - a) / b.
 ValueId remainder_by_divisor(Formula& f, ValueId a) {
   return f.mul(f.g, f.div(f.sub(f.y, a), f.x));
 }
-/// g other / (x^2 + other^2), which is 0 at the origin, where there is no angle.
+/// Returns g other / (x^2 + other^2). At the origin, where there is no angle, it is 0.
 ValueId atan2_by_first(Formula& f, ValueId other) {
   const ValueId square = f.add(f.mul(f.x, f.x), f.mul(other, other));
   const ValueId divisor = f.where(CompareDirection::eq, square, f.number(0), f.number(1), square);
@@ -172,8 +172,8 @@ ValueId atan2_by_first(Formula& f, ValueId other) {
 }
 ValueId atan2_by_second(Formula& f, ValueId other) { return f.neg(atan2_by_first(f, other)); }
 
-/// y = a^b. The limits at b = 0 (of the derivative by a) and at a = 0 with b >= 0 (by b) are 0; the
-/// plain formulas would give 0 * inf.
+/// y = a^b. The derivative by a has the limit 0 at b = 0. The derivative by b has the limit 0 at a
+/// = 0 with b >= 0. The plain formulas would give 0 * inf.
 ValueId power_by_base(Formula& f, ValueId exponent) {
   const ValueId zero = f.number(0);
   const ValueId slope = f.mul(exponent, f.pow(f.x, f.sub(exponent, f.number(1))));
@@ -208,7 +208,8 @@ Elements compared_elements(const Evaluation& e) {
   return result;
 }
 
-/// Quotients or remainders; those of an integer and 0 are as the kernels have them.
+/// Computes quotients or remainders. Division of an integer by 0 gives the same result as in the
+/// kernels.
 template <bool kQuotients>
 Elements divided_elements(const Evaluation& e) {
   const bool is_integer = !is_floating(e.type().dtype);
@@ -282,7 +283,7 @@ constexpr OpRow rows::negate =
     linear_in(kNegated, unary(
                             "-x", number, Work::simple, [](double x) { return -x; }, by<negated>));
 constexpr OpRow rows::sign =
-    unary("1, -1, or x where it is 0 or NaN", number, Work::simple,
+    unary("1 or -1; x itself if it is 0 or NaN", number, Work::simple,
           [](double x) { return x == 0 || x != x ? x : std::copysign(1, x); }, {});
 constexpr OpRow rows::abs = unary(
     "|x|", number, Work::simple, [](double x) { return std::abs(x); }, by<by_sign>);
@@ -327,7 +328,7 @@ constexpr OpRow rows::erf = unary(
 constexpr OpRow rows::tan = unary(
     "tan x", floating, Work::long_function, [](double x) { return std::tan(x); }, by<tan_slope>);
 constexpr OpRow rows::is_finite =
-    unary("Whether x is neither infinite nor NaN, as pred.", finiteness, Work::simple,
+    unary("A pred: true if x is neither infinite nor NaN.", finiteness, Work::simple,
           [](double x) -> double { return std::isfinite(x); }, {});
 constexpr OpRow rows::convert = [] {
   OpRow row = unary("x in the result's dtype.", converted, Work::simple, nullptr, converted_back);
@@ -347,17 +348,17 @@ constexpr OpRow rows::multiply =
     linear_in(kOne, binary(
                         "a b", arithmetic, Work::simple, [](double a, double b) { return a * b; },
                         by<by_other, by_other>));
-constexpr OpRow rows::divide =
-    linear_in(kFirstIfFloating,
-              computed(divided_elements<true>,
-                       binary("a / b; integers are truncated, and -1 where b = 0", arithmetic,
-                              Work::division, nullptr, by<over_other, quotient_slope>)));
+constexpr OpRow rows::divide = linear_in(
+    kFirstIfFloating,
+    computed(divided_elements<true>,
+             binary("a / b. Integer quotients are truncated, and are -1 if b = 0", arithmetic,
+                    Work::division, nullptr, by<over_other, quotient_slope>)));
 constexpr OpRow rows::maximum = binary(
-    "The larger of a and b; NaN where one is NaN.", arithmetic, Work::simple,
+    "The larger of a and b; NaN if one of them is NaN.", arithmetic, Work::simple,
     [](double a, double b) { return combine(ReduceKind::max, a, b); },
     by<to_the_winner<CompareDirection::lt>, to_the_winner<CompareDirection::lt>>);
 constexpr OpRow rows::minimum = binary(
-    "The smaller of a and b; NaN where one is NaN.", arithmetic, Work::simple,
+    "The smaller of a and b; NaN if one of them is NaN.", arithmetic, Work::simple,
     [](double a, double b) { return combine(ReduceKind::min, a, b); },
     by<to_the_winner<CompareDirection::gt>, to_the_winner<CompareDirection::gt>>);
 constexpr OpRow rows::power =
@@ -366,25 +367,25 @@ constexpr OpRow rows::power =
                                                 [](double a, double b) { return std::pow(a, b); },
                                                 by<power_by_base, power_by_exponent>));
 constexpr OpRow rows::logical_and =
-    binary("a and b, of pred", logical, Work::simple,
+    binary("a and b, for pred", logical, Work::simple,
            [](double a, double b) -> double { return a != 0 && b != 0 ? 1 : 0; }, {});
 constexpr OpRow rows::logical_or =
     binary("a or b", logical, Work::simple,
            [](double a, double b) -> double { return a != 0 || b != 0; }, {});
 constexpr OpRow rows::logical_xor =
-    binary("Either a or b, of pred", logical, Work::simple,
+    binary("Either a or b but not both, for pred", logical, Work::simple,
            [](double a, double b) -> double { return (a != 0) != (b != 0) ? 1 : 0; }, {});
 constexpr OpRow rows::logical_not = unary("not x", negated_pred, Work::simple,
                                           [](double x) -> double { return x == 0 ? 1 : 0; }, {});
 constexpr OpRow rows::remainder =
     computed(divided_elements<false>,
-             binary("C's a % b, which has a's sign; of integers with b = 0: a", arithmetic,
-                    Work::long_function, nullptr, by<passed, remainder_by_divisor>));
+             binary("a % b as in C, with the sign of a. For integers with b = 0 it is a",
+                    arithmetic, Work::long_function, nullptr, by<passed, remainder_by_divisor>));
 constexpr OpRow rows::atan2 = binary(
     "The angle of the point (b, a), from -pi to pi.", both_floating, Work::long_function,
     [](double a, double b) { return std::atan2(a, b); }, by<atan2_by_first, atan2_by_second>);
 constexpr OpRow rows::compare = [] {
-  OpRow row = binary("Whether a direction b holds, as pred.", compared, Work::simple, nullptr, {});
+  OpRow row = binary("A pred: true if `a direction b` holds.", compared, Work::simple, nullptr, {});
   row.attrs = Attrs(kDirection);
   return computed(compared_elements, row);
 }();

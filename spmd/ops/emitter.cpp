@@ -33,7 +33,7 @@ ValueId Emitter::emit(OpKind kind, std::span<const ValueId> operands,
   } catch (const Error& error) {
     std::string_view message = error.what();
     const std::string_view op = to_string(kind);
-    if (error.code() == Errc::corrupt) {  // of check_manual()
+    if (error.code() == Errc::corrupt) {  // thrown by check_manual()
       fail(Errc::invalid_argument, "{}: {}{}", caller_.empty() ? op : caller_, message,
            loc_ == 0 ? "" : fmt::format(" (at {})", program_->locs[loc_]));
     }
@@ -59,7 +59,7 @@ ValueId Emitter::like(ValueId x, const ManualAtoms& model) {
     x = emit(OpKind::enter, {x}, attrs, {}, mesh_);
   }
   const auto alike = static_cast<AtomMask>(model.varies & ~manual(x).varies);
-  // To what has no gradient it makes no difference.
+  // `vary` makes no difference to values without a gradient.
   return alike != 0 && is_floating(type(x).dtype) ? vary(x, alike) : x;
 }
 
@@ -68,7 +68,8 @@ ValueId Emitter::vary(ValueId x, AtomMask atoms) {
   return emit(OpKind::vary, {x}, word, {}, mesh_);
 }
 
-/// What is made of no input stays as it is, but in ops that are about the atoms.
+/// Returns the operands with equal atoms. A value that depends on no input stays unchanged, except
+/// in ops that are about the atoms.
 std::vector<ValueId> Emitter::agree(OpKind kind, std::span<const ValueId> operands,
                                     std::span<const std::int64_t> attrs) {
   std::vector<ValueId> agreed(operands.begin(), operands.end());

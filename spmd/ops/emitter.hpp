@@ -15,28 +15,30 @@ namespace weft {
 
 class Emitter {
  public:
-  /// `mesh`: for functions of shard_map; null if there are none.
+  /// `mesh` is for functions of shard_map; it is null if there are none.
   explicit Emitter(Program& program, const Mesh* mesh = nullptr)
       : program_(&program), mesh_(mesh) {}
 
   Program& program() { return *program_; }
   const Mesh& mesh() const { return *mesh_; }
   const TensorType& type(ValueId value) const { return program_->type(value); }
-  /// "file:line" given to the ops that follow; "" for none.
+  /// Sets the "file:line" of the ops that follow; "" for none.
   void set_loc(std::string_view file_line);
   LocId loc() const { return loc_; }
   void set_loc(LocId loc) { loc_ = loc; }
-  /// The public function whose ops follow: errors name it instead of the op. "" for none.
+  /// Sets the public function that makes the ops that follow. Errors name it instead of the op; ""
+  /// for none.
   void set_caller(std::string_view function) { caller_ = function; }
 
-  /// What the value is to functions of shard_map.
+  /// Returns the atoms by which the value is manual and varying, in functions of shard_map.
   ManualAtoms manual(ValueId value);
-  /// x, made manual and varying as far as `model` is. All ops do so with operands that differ.
+  /// Makes x manual and varying to the same extent as `model`. All ops do this with operands that
+  /// differ.
   ValueId like(ValueId x, const ManualAtoms& model);
   ValueId vary(ValueId x, AtomMask atoms);
 
  protected:
-  /// Infers the type, then appends the op. `result` and `mesh` as in OpSignature (infer.hpp).
+  /// Infers the type, then appends the op. OpSignature (infer.hpp) describes `result` and `mesh`.
   ValueId emit(OpKind kind, std::span<const ValueId> operands, std::span<const std::int64_t> attrs,
                const TensorType& result = {}, const Mesh* mesh = nullptr);
   ValueId emit(OpKind kind, std::initializer_list<ValueId> operands,
@@ -48,17 +50,17 @@ class Emitter {
   Program* program_;
 
  private:
-  /// The operands, brought to the atoms that the op needs.
+  /// Returns the operands after they have been given the atoms that the op needs.
   std::vector<ValueId> agree(OpKind kind, std::span<const ValueId> operands,
                              std::span<const std::int64_t> attrs);
-  /// Of all ops so far.
+  /// Returns the manual axes of all ops so far.
   const ManualAxes& follow();
 
   const Mesh* mesh_;
-  std::optional<ManualAxes> manual_;  // once there is an `enter`
+  std::optional<ManualAxes> manual_;  // present once there is an `enter`
   LocId loc_ = 0;
   std::string_view caller_{};
-  std::vector<TensorType> operand_types_;  // of the op that is being made
+  std::vector<TensorType> operand_types_;  // for the op that is being made
 };
 
 }  // namespace weft

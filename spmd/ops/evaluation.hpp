@@ -10,14 +10,14 @@
 
 namespace weft {
 
-/// Where a chip's part of a dim begins, and into how many parts the dim is cut. There is one for
-/// each word of the attributes with OnChip::atoms.
+/// The position of a chip's part of a dim, and the number of parts of the dim. There is one
+/// PartPlace for each attribute word with OnChip::atoms.
 struct PartPlace {
-  std::int64_t first = 0;  ///< in elements of the whole dim
+  std::int64_t first = 0;  ///< first element of the part in the whole dim
   std::int64_t parts = 1;
 };
 
-/// Row-major elements of a value, whatever its dtype. pred is 0 or 1.
+/// Row-major elements of a value, for every dtype. A pred is 0 or 1.
 using Elements = std::vector<double>;
 
 /// One evaluation on one chip, for the reference interpreters.
@@ -37,8 +37,9 @@ struct Evaluation {
   Words attrs() const { return program.op_attrs(op); }
 };
 
-/// A function for the op's value in double: of single elements, of whole operands, or (collectives)
-/// of the parts of all chips in a group, where this chip is number `self`.
+/// A function that computes the op's value in double. It works on single elements, on whole
+/// operands, or, for collectives, on the parts of all chips in a group, where this chip is number
+/// `self`.
 struct Evaluate {
   using Group = Elements (*)(const Program&, OpId, std::span<const Elements> parts,
                              std::int64_t self);

@@ -18,7 +18,7 @@ class Digest {
     low_ ^= low_ >> 32;
     high_ = std::rotl(high_ + word, 29) * 0xd6e8feb86659fd93U;
   }
-  /// Two numbers below 2^32.
+  /// Adds two numbers below 2^32.
   void add_pair(std::uint64_t first, std::uint64_t second) { add(first | second << 32); }
   void add_signed(std::int64_t word) { add(static_cast<std::uint64_t>(word)); }
 
@@ -47,7 +47,7 @@ class Digest {
   }
 
  private:
-  /// Up to 8 bytes as a little-endian word.
+  /// Returns up to 8 bytes as a little-endian word.
   static std::uint64_t word_of(std::span<const std::byte> bytes) {
     std::uint64_t word = 0;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -67,7 +67,7 @@ class Digest {
   std::uint64_t high_ = 0x13198a2e03707344U;
 };
 
-/// Digests the table entry that an attribute points to, not the entry's place in the table.
+/// Digests the table entries that attributes refer to, instead of the positions of the entries.
 void add_attrs(Digest& digest, const Program& program, OpId op) {
   const std::span<const std::int64_t> attrs = program.op_attrs(op);
   if (attrs.empty()) return;

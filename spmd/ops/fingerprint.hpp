@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// 128-bit digest of everything but the locations; equal programs have equal fingerprints.
-/// Names of inputs and outputs take part.
+/// A 128-bit digest of a program without its locations. Equal programs have equal fingerprints. The
+/// names of inputs and outputs are included.
 struct Fingerprint {
   std::uint64_t low = 0;
   std::uint64_t high = 0;

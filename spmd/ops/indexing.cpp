@@ -1,4 +1,4 @@
-/// Family: parts of a tensor, at places that an operand gives.
+/// Family: parts of a tensor, at positions that an operand gives.
 
 #include <algorithm>
 #include <optional>
@@ -56,7 +56,7 @@ TensorType scattered(const OpSignature& op) {
   return {dtype, Shape(Words(shape))};
 }
 
-/// The operands from `first` on are i32 scalars, one for each dim of operand 0.
+/// Checks that the operands from `first` on are i32 scalars, one for each dim of operand 0.
 void expect_starts(const OpSignature& op, std::size_t first) {
   const auto dims = op.operands.empty() ? 0 : op.operands[0].shape.size();
   if (op.operands.size() != first + static_cast<std::size_t>(dims)) {
@@ -106,7 +106,7 @@ TensorType checked(const OpSignature& op) {
 
 // Rules.
 
-/// A dim that is taken whole can be cut: its start is clamped to 0.
+/// A dim that is taken whole can be cut, because its start is clamped to 0.
 FactorRule dynamic_slice_rule(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
@@ -125,8 +125,8 @@ FactorRule dynamic_slice_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-/// A dim that the update fills passes through. The other dims aren't cut, although each chip could
-/// write its own part, given the whole update.
+/// A dim that the update fills can be cut. Other dims aren't cut, although each chip could write
+/// its own part if it had the whole update.
 FactorRule dynamic_update_slice_rule(const Program& program, OpId op) {
   const Shape& whole = program.shape(program.op_operands(op)[0]);
   const Shape& update = program.shape(program.op_operands(op)[1]);
@@ -177,14 +177,14 @@ ValueId dynamic_update_slice_cotangent(Builder& builder, const ForwardOp& op, st
 
 // Values.
 
-/// The number of elements in a row; `rows` is the shape of all rows.
+/// Returns the number of elements in a row; `rows` is the shape of all rows.
 std::ptrdiff_t row_size(const Shape& rows) {
   std::ptrdiff_t size = 1;
   for (int dim = 1; dim < rows.size(); ++dim) size *= rows[dim];
   return size;
 }
 
-/// The index relative to the chip's first row; nullopt if the row isn't on this chip.
+/// Returns the index relative to the chip's first row; nullopt if the row isn't on this chip.
 std::optional<std::ptrdiff_t> row_of(double index, const Shape& rows, const PartPlace& place) {
   const auto row = static_cast<std::int64_t>(index) - place.first;
   if (row < 0 || row >= rows[0]) return {};
@@ -229,8 +229,8 @@ Elements checked_elements(const Evaluation& e) {
   return e.operand(0);
 }
 
-/// Offsets of a part of operand 0. Operands `first`, .. are its start in each dim, clamped so that
-/// the part lies within operand 0.
+/// Returns the offsets of a part of operand 0. The operands from `first` on are its start in each
+/// dim, clamped so that the part is within operand 0.
 std::vector<std::int64_t> places_from(const Evaluation& e, const Shape& part, std::size_t first) {
   const Shape& whole = e.operand_shape(0);
   std::vector<std::int64_t> start;
@@ -252,8 +252,8 @@ Elements dynamic_update_slice_elements(const Evaluation& e) {
   return result;
 }
 
-// In a chip's program, `atoms` shard dim 0 of the table (gather) or the result (scatter): the
-// chip's first row is row index_in(atoms) * rows.
+// In a chip's program, `atoms` shard dim 0 of the table (gather) or the result (scatter). The
+// chip's first row is row index_in(atoms) * rows of the whole.
 std::int64_t scatter_flops(const Program& program, OpId op, const Mesh&) {
   return program.type(program.op_operands(op)[1]).num_elements();
 }
@@ -268,7 +268,7 @@ constexpr Attr kCheck[] = {list("limit_ignored", 0, 2), list("new_tokens", 0, 1)
 
 /// If chips hold parts of the table, the sum of their results is the whole table's result.
 constexpr OpRow rows::gather{
-    .doc = "(table, index i32): table[index] along dim 0; zeros for an index outside.",
+    .doc = "(table, index i32): table[index] along dim 0. An index outside the table gives zeros.",
     .operands = operands(2),
     .attrs = Attrs(kGather),
     .infer = gathered,
@@ -284,12 +284,12 @@ constexpr OpRow rows::gather{
     .traits = Traits{.picks = Picks::some},
 };
 
-/// StableHLO's scatter has an operand to add to, which each chip with a part of the index would
-/// add. Users add it to the result instead.
+/// StableHLO's scatter adds to an operand. If chips have parts of the index, each of them would add
+/// that operand. Users add it to the result instead.
 constexpr OpRow rows::scatter{
     .doc =
-        "(index i32, updates): rows of zeros, to which the updates are added in index order; "
-        "those outside are dropped.",
+        "(index i32, updates): rows of zeros, to which the updates are added in index order. "
+        "Updates of rows outside are dropped.",
     .operands = operands(2),
     .attrs = Attrs(kScatter),
     .infer = scattered,
@@ -307,8 +307,8 @@ constexpr OpRow rows::scatter{
 
 constexpr OpRow rows::dynamic_slice{
     .doc =
-        "(x, start of each dim): x[start : start + size]; i32 scalars, clamped so that all lies "
-        "in x.",
+        "(x, start of each dim): x[start : start + size]. The starts are i32 scalars, clamped so "
+        "that the slice is within x.",
     .operands = operands(1, 1 + kDimCountMax),
     .attrs = Attrs(kSizes),
     .infer = dynamic_part,
@@ -326,8 +326,8 @@ constexpr OpRow rows::dynamic_slice{
 
 constexpr OpRow rows::dynamic_update_slice{
     .doc =
-        "(x, update, start of each dim): x with the update in the place that dynamic_slice would "
-        "take.",
+        "(x, update, start of each dim): x with the update at the position that dynamic_slice "
+        "would read.",
     .operands = operands(2, 2 + kDimCountMax),
     .attrs = none,
     .infer = updated,
@@ -345,8 +345,9 @@ constexpr OpRow rows::dynamic_update_slice{
 
 constexpr OpRow rows::check_index{
     .doc =
-        "The index i32, or a failure where it is neither in 0..limit-1 nor `ignored`. new_tokens: "
-        "it is the length of a KeyValueCache, to which so many are added.",
+        "The index i32. The run fails if an index is neither in 0..limit-1 nor equal to `ignored`. "
+        "With new_tokens, the index is the length of a KeyValueCache, to which this many tokens "
+        "are added.",
     .operands = operands(1),
     .attrs = Attrs(kCheck),
     .infer = checked,

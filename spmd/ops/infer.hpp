@@ -1,6 +1,6 @@
 #pragma once
-/// Inference: the type of an op's result, from its operands and attributes, and the checks that the
-/// rows' inference functions share.
+/// Inference: computes the type of an op's result from its operands and attributes. Also has the
+/// checks that the rows' inference functions share.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,29 +20,29 @@ namespace weft {
 
 struct WindowDim;
 
-/// An op without its place in a program.
+/// An op without its position in a program.
 struct OpSignature {
   OpKind kind;
   std::span<const TensorType> operands;
   std::span<const std::int64_t> attrs;
   /// The result's type, for the kinds whose attributes don't determine it: constant, iota,
-  /// rng_bit_generator, convert, reshape, broadcast_in_dim, custom_call; for reduce, its dtype.
-  /// Others ignore it.
+  /// rng_bit_generator, convert, reshape, broadcast_in_dim and custom_call. For reduce, only its
+  /// dtype counts. Other kinds ignore it.
   TensorType result;
-  /// May be null for kinds without atoms and for collective_permute (whose atoms then go
-  /// unchecked).
+  /// May be null for kinds without atoms, and for collective_permute, whose atoms are then
+  /// unchecked.
   const Mesh* mesh = nullptr;
 };
 
-/// The type of the op's result. Throws invalid_argument, with the op and its operands' types, for
-/// anything that doesn't fit. Doesn't check indices into a program's tables.
+/// Returns the type of the op's result. Throws invalid_argument, with the op and the types of its
+/// operands, if anything doesn't fit. Doesn't check indices into a program's tables.
 TensorType infer_type(const OpSignature& op);
 
-/// Whether `bits` packs distinct atoms of the mesh without a gap.
+/// Returns whether `bits` packs distinct atoms of the mesh without a gap.
 bool is_atom_list(const Mesh& mesh, std::uint64_t bits);
 
-// For the rows' functions. Before they are called, the counts of operands and attribute words have
-// been checked, and flags and enumerators are in range.
+// For the functions of rows. Before these run, the counts of operands and attribute words have been
+// checked, and flags and enumerators are in range.
 namespace infer {
 
 template <typename... Args>
@@ -55,7 +55,7 @@ template <typename... Args>
        fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// The operand's type.
+/// Returns the operand's type.
 TensorType same(const OpSignature& op);
 
 inline void expect_words(const OpSignature& op, std::size_t count) {
@@ -102,7 +102,7 @@ inline void expect_ascending(const OpSignature& op, Words dims, const Shape& sha
   }
 }
 
-/// `word`: the attribute word that holds the ReduceKind.
+/// `word` is the attribute word that holds the ReduceKind.
 inline void expect_reducible(const OpSignature& op, std::size_t word) {
   if (static_cast<ReduceKind>(op.attrs[word]) == ReduceKind::add &&
       op.operands[0].dtype == DType::pred) {
@@ -110,7 +110,7 @@ inline void expect_reducible(const OpSignature& op, std::size_t word) {
   }
 }
 
-/// Checks a list of at least one atom and returns the number of chips in a group.
+/// Checks a list of at least one atom, and returns the number of chips in a group.
 inline std::int64_t expect_atoms(const OpSignature& op, std::int64_t bits) {
   WEFT_CHECK(op.mesh != nullptr);
   const auto word = static_cast<std::uint64_t>(bits);
@@ -121,7 +121,8 @@ inline std::int64_t expect_atoms(const OpSignature& op, std::int64_t bits) {
   return op.mesh->count(AtomList::from_bits(word));
 }
 
-/// Atoms of the mesh, each once in all lists. In a global program, without mesh, lists are empty.
+/// Checks that the lists name atoms of the mesh, each at most once. In a global program, which has
+/// no mesh, the lists are empty.
 inline void expect_atom_lists(const OpSignature& op, Words lists) {
   AtomMask seen = 0;
   for (const std::int64_t bits : lists) {
@@ -136,7 +137,7 @@ inline void expect_atom_lists(const OpSignature& op, Words lists) {
   }
 }
 
-/// How many windows lie on `size` elements of the operand's dim `dim`. (windows.cpp)
+/// Returns the number of windows on `size` elements of the operand's dim `dim`. (windows.cpp)
 std::int64_t expect_windows(const OpSignature& op, int dim, const WindowDim& window,
                             std::int64_t size);
 

@@ -83,7 +83,9 @@ constexpr Attr kRandom[] = {atom_lists("atoms").atoms_of(AttrDim::kResult, AttrD
 }  // namespace
 
 constexpr OpRow rows::constant{
-    .doc = "Elements of the program; one element's bytes mean a splat.",
+    .doc =
+        "The elements that the program contains. If it has the bytes of one element, the result "
+        "repeats it.",
     .operands = operands(0),
     .attrs = Attrs(kElements),
     .infer = constant_type,
@@ -101,7 +103,8 @@ constexpr OpRow rows::constant{
 
 constexpr OpRow rows::iota{
     .doc =
-        "The index along dim. On a chip: + its place among the chips of atoms * its part's size.",
+        "The index along dim. On a chip it is the index in the whole tensor: the chip's number "
+        "among the chips of atoms, times the size of its part, is added.",
     .operands = operands(0),
     .attrs = Attrs(kIota),
     .infer = iota_type,
@@ -120,7 +123,9 @@ constexpr OpRow rows::iota{
 /// Element i of the whole tensor, row-major, is word i % 4 of the block with key state[0..1] and
 /// counter (low and high word of i / 4, state[2..3]).
 constexpr OpRow rows::rng_bit_generator{
-    .doc = "Words of Philox4x32-10 by the state u32[4] and their place alone, so by no sharding.",
+    .doc =
+        "Words of Philox4x32-10. A word depends on the state u32[4] and its position, but not on "
+        "the sharding.",
     .operands = operands(1),
     .attrs = Attrs(kRandom),
     .infer = random_type,

@@ -1,5 +1,6 @@
 /// Family: loops. A loop is the range of ops from `loop` to the last op of its border
-/// (control/loops.hpp). What the ops between read from outside needs no operand of the loop.
+/// (control/loops.hpp). Ops in the loop may read values from outside that aren't operands of the
+/// loop.
 
 #include <limits>
 
@@ -95,14 +96,14 @@ constexpr OpRow border(std::string_view doc, OperandCount count, Infer infer, Ru
 }
 
 constexpr OpRow test_row() {
-  OpRow row = border("Operand 1, without which the loop ends here.", operands(2), test_type,
+  OpRow row = border("Operand 1. If it is false, the loop ends here.", operands(2), test_type,
                      Rule(", ->"), first_elements, true);
   row.gradient = none;
   return row;
 }
 
 constexpr OpRow stack_row() {
-  OpRow row = border("The values of all iterations, behind a new dim 0.", operands(2), stack_type,
+  OpRow row = border("The values of all iterations, along a new dim 0.", operands(2), stack_type,
                      Rule(", d* -> n d*"), Evaluate(), false);
   row.attrs = Attrs(kStack);
   row.linear = Linearity{Linearity::In::one};
@@ -112,7 +113,8 @@ constexpr OpRow stack_row() {
 }  // namespace
 
 constexpr OpRow rows::loop{
-    .doc = "The number of the iteration, from 0 up or, reversed, from length - 1 down.",
+    .doc =
+        "The number of the iteration. It counts up from 0 or, if reversed, down from length - 1.",
     .operands = operands(0),
     .attrs = Attrs(kLoop),
     .infer = loop_type,
@@ -127,20 +129,22 @@ constexpr OpRow rows::loop{
     .cost = Cost::How::nothing,
     .traits = Traits{.unique = true},
 };
-constexpr OpRow rows::carry =
-    border("Operand 1 in the first iteration, then what `next` gave in the one before.",
-           operands(2), carry_type, Rule(", d* -> d*"), first_elements, true);
+constexpr OpRow rows::carry = border(
+    "Operand 1 in the first iteration, and then the value that `next` set in the previous "
+    "iteration.",
+    operands(2), carry_type, Rule(", d* -> d*"), first_elements, true);
 constexpr OpRow rows::item = [] {
-  OpRow row = border("The part of operand 1 with the iteration's number in dim 0.", operands(2),
+  OpRow row = border("The part of operand 1 at the iteration's number in dim 0.", operands(2),
                      item_type, Rule(", n d* -> d*"), item_elements, false);
   row.traits = Traits{.border = true, .picks = Picks::some};
   return row;
 }();
 constexpr OpRow rows::test = test_row();
 constexpr OpRow rows::stack = stack_row();
-constexpr OpRow rows::next =
-    border("Operand 2 is what the carry, operand 1, is in the next iteration. The last one.",
-           operands(3), next_type, Rule(", d*, d* -> d*"), next_elements, true);
+constexpr OpRow rows::next = border(
+    "Sets the carry, operand 1, to operand 2 for the next iteration. The result is the last such "
+    "value.",
+    operands(3), next_type, Rule(", d*, d* -> d*"), next_elements, true);
 
 ValueId Builder::loop(std::int64_t length, bool reversed) {
   return emit(OpKind::loop, {}, std::array{length, std::int64_t{reversed}});

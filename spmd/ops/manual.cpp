@@ -1,6 +1,6 @@
-/// Family: what lies between a global program and the functions of shard_map in it. In such a
-/// function, values have the shape of a chip's part along some of the mesh's atoms, the manual
-/// ones. (manual_axes.hpp)
+/// Family: ops between a global program and its shard_map functions. In such a function, values
+/// have the shape of a chip's part along some of the mesh's atoms, which are called manual
+/// (manual_axes.hpp).
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
@@ -15,7 +15,7 @@ std::int64_t parts_of(const OpSignature& op, std::int64_t bits) {
   return op.mesh->count(AtomList::from_bits(static_cast<std::uint64_t>(bits)));
 }
 
-/// The atoms of the dims are among the manual ones.
+/// Checks that the atoms of the dims are among the manual atoms.
 Words expect_dims(const OpSignature& op) {
   const Words dims = op.attrs.subspan(1);
   infer::expect_words(op, static_cast<std::size_t>(op.operands[0].shape.size()) + 1);
@@ -58,7 +58,8 @@ TensorType varied(const OpSignature& op) {
   return op.operands[0];
 }
 
-/// A dim of the whole has a major factor, which the manual atoms cut, and the dim of the part.
+/// A dim of the whole has two factors: the manual atoms cut the major factor, and the other is the
+/// dim of the part.
 FactorRule rule_of_parts(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
@@ -117,12 +118,15 @@ constexpr OpRow border(std::string_view doc, Infer infer, Gradient gradient) {
 }  // namespace
 
 constexpr OpRow rows::enter =
-    border("x as the function of a shard_map has it: the chip's part, by the manual atoms.",
-           entered, entered_back);
+    border("x in the function of a shard_map: the chip's part, by the manual atoms.", entered,
+           entered_back);
 constexpr OpRow rows::leave =
-    border("The whole of which each chip has x, by the manual atoms of the dims.", left, left_back);
+    border("The whole tensor, of which each chip has the part x by the manual atoms of the dims.",
+           left, left_back);
 constexpr OpRow rows::vary{
-    .doc = "x, which chips that differ in these atoms have alike. To gradients they are copies.",
+    .doc =
+        "x, which is equal on chips that differ in these atoms. Gradients treat the values of "
+        "these chips as copies.",
     .operands = operands(1),
     .attrs = Attrs(kVary),
     .infer = varied,

@@ -19,7 +19,7 @@ constexpr std::array<const OpRow*, kOpNumberMax> kRows = [] {
 
 namespace {
 
-/// The shapes of the operands, then of the result.
+/// Returns the shapes of the operands, then of the result.
 InplaceVector<const Shape*, RuleText::kTensorCountMax + 1> shapes_of(const Program& program,
                                                                      OpId op) {
   InplaceVector<const Shape*, RuleText::kTensorCountMax + 1> shapes;
@@ -28,7 +28,7 @@ InplaceVector<const Shape*, RuleText::kTensorCountMax + 1> shapes_of(const Progr
   return shapes;
 }
 
-/// Writes the part's sizes and atoms into the words.
+/// Writes the sizes and atoms of the part into the words.
 void put_part(const Attrs& attrs, std::span<std::int64_t> words, const PartShapes& shapes) {
   if (!attrs.is_placed) return;
   const auto parts = split_words(attrs, words);

@@ -1,8 +1,7 @@
 #pragma once
 /// OpRow: all facts about one op except its kernels, which belong to the device. A pass reads rows
-/// and names no op, unless the op is its subject.
-///
-/// To add an op: docs/adding_an_op.md.
+/// and names no op, unless it is about that op.
+/// docs/adding_an_op.md says how to add an op.
 
 #include <array>
 #include <cstdint>
@@ -34,22 +33,22 @@ struct OpRow {
   Said<Traits> traits;
 };
 
-/// A row for each op of the list, in its family's file.
+/// Each op of the list has a row, in the file of its family.
 namespace rows {
 #define WEFT_ROW(name, number) extern const OpRow name;
 WEFT_OPS(WEFT_ROW)
 #undef WEFT_ROW
 }  // namespace rows
 
-/// By op number; null where there is no op.
+/// By op number; null if no op has the number.
 extern const std::array<const OpRow*, kOpNumberMax> kRows;
 
-/// Null if no op has this number.
+/// Returns the row; null if no op has this number.
 inline const OpRow* find_row(OpKind kind) noexcept {
   const auto number = static_cast<std::size_t>(kind);
   return number < kRows.size() ? kRows[number] : nullptr;
 }
-/// `kind` must be an op.
+/// Returns the row of `kind`, which must be an op.
 inline const OpRow& row(OpKind kind) {
   const OpRow* found = find_row(kind);
   WEFT_CHECK(found != nullptr, static_cast<int>(kind));
@@ -57,50 +56,55 @@ inline const OpRow& row(OpKind kind) {
 }
 
 inline bool is_elementwise(OpKind kind) { return row(kind).traits->elementwise; }
-/// Whether the op exchanges data with other chips. all_slice doesn't.
+/// Returns whether the op exchanges data with other chips. all_slice doesn't.
 inline bool is_collective(OpKind kind) { return row(kind).traits->meets; }
 inline bool moves_only(OpKind kind) { return row(kind).traits->moves_only; }
-/// Whether the op is a composite: expressible in primitives, but with a kernel of its own.
+/// Returns whether the op is a composite, which has a kernel of its own but can be expressed in
+/// primitives.
 inline bool is_composite(OpKind kind) { return *row(kind).decompose != nullptr; }
-/// False if the op passes no cotangent to its operands.
+/// Returns false if the op passes no cotangent to its operands.
 inline bool has_gradient(OpKind kind) { return row(kind).gradient->how != Gradient::How::constant; }
 
-/// The value whose elements these are, in whatever shape, order and dtype: all of them, or some.
+/// Returns the value from which all or some of these elements were taken, in any shape, order and
+/// dtype.
 ValueId picked_from(const Program& program, ValueId value, Picks least = Picks::some);
 
-/// Whether a chip's part of the op's result, a sum of bf16 or f16, is f32 until chips have added up
-/// their parts.
+/// Returns whether the op's result is a sum of bf16 or f16 whose parts on the chips are f32 until
+/// the chips have added them up.
 inline bool has_wide_parts(const Program& program, OpId op) {
   return row(program.kind(op)).traits->rounds_once &&
          is_half(program.type(program.result(op)).dtype);
 }
 
-/// The side table that the op's attributes index: elements, constraint or target; else integer.
+/// Returns the side table that the op's attributes index: elements, constraint or target. Otherwise
+/// returns integer.
 inline Form table_of(OpKind kind) {
   const Attrs& attrs = *row(kind).attrs;
   const Form form = attrs.empty() ? Form::integer : attrs.front().form;
   const bool is_table = form == Form::elements || form == Form::constraint || form == Form::target;
   return is_table ? form : Form::integer;
 }
-/// The rule of an op of a global program. Collectives have none.
+/// Returns the rule of an op in a global program. Collectives of chips' programs have none.
 FactorRule factor_rule(const Program& program, OpId op);
-/// The rule of an elementwise op with one operand of this shape.
+/// Returns the rule of an elementwise op with one operand of this shape.
 FactorRule identity_rule(const Shape& shape);
-/// The shapes and layouts of an op's tensors on a chip; in padding, the shapes of the padded whole.
+/// The shapes and layouts of an op's tensors on a chip. For padding, the shapes of the padded
+/// whole.
 struct PartShapes {
   std::span<const Shape* const> operands;
   const Shape& result;
   std::span<const Sharding> operand_layouts{};
-  const Sharding* result_layout = nullptr;  ///< null in padding: atoms stay unchanged
+  const Sharding* result_layout = nullptr;  ///< null for padding: atoms stay unchanged
 };
-/// The op's attributes for a part of these shapes.
+/// Returns the op's attributes for a part of these shapes.
 std::vector<std::int64_t> attrs_of_part(const Program& program, OpId op, const PartShapes& shapes);
-/// Where the chip's part lies, by attribute word with OnChip::atoms; mesh null: it is the whole.
+/// Returns the positions of the chip's part, by attribute word with OnChip::atoms. If `mesh` is
+/// null, the part is the whole.
 std::vector<PartPlace> place_on_chip(const Program& program, OpId op, const Mesh* mesh,
                                      int position);
-/// The op's flops on a chip of this mesh (cost.hpp).
+/// Returns the op's flops on a chip of this mesh (cost.hpp).
 std::int64_t flops_of(const Program& program, OpId op, const Mesh& mesh);
-/// The op's value on one chip. Not for collectives, which need the other chips.
+/// Returns the op's value on one chip. Not for collectives, which need the other chips.
 Elements evaluate(const Evaluation& evaluation);
 /// Appends the primitives of an op, which must be a composite.
 ValueId decompose(Builder& builder, OpKind kind, std::span<const ValueId> operands, Words attrs);

@@ -19,11 +19,10 @@ class Builder;
 struct OpSignature;
 
 struct None {};
-/// "None" as an explicit value of a field.
+/// An explicit "none" as the value of a field.
 inline constexpr None none;
 
-/// A field that every row has to fill in: it has no default, so that a row without it doesn't
-/// compile.
+/// A field that every row must fill in. It has no default, so a row without it doesn't compile.
 template <typename T>
 class Said {
  public:
@@ -37,7 +36,7 @@ class Said {
   T answer_;
 };
 
-/// How many operands there may be.
+/// The allowed numbers of operands.
 struct OperandCount {
   std::uint8_t least = 0;
   std::uint8_t most = 0;
@@ -47,8 +46,8 @@ constexpr OperandCount operands(std::uint8_t count) { return {count, count}; }
 
 using Infer = TensorType (*)(const OpSignature&);
 
-/// How dims correspond: a text or, if attributes decide it, a function. `none`: the op never occurs
-/// in a global program.
+/// Says how the dims correspond: by a text, or by a function if the attributes decide it. `none`:
+/// the op never occurs in a global program.
 struct Rule {
   RuleText text{};
   FactorRule (*function)(const Program&, OpId) = nullptr;
@@ -60,11 +59,11 @@ struct Rule {
 /// When propagation handles the op.
 enum class Spreads : std::uint8_t {
   later,
-  first,      ///< elementwise, reshape, transpose
-  broadcast,  ///< later, and until the last round only from the result to the operand
+  first,      ///< elementwise ops, reshape, transpose
+  broadcast,  ///< later than `first`; until the last round only from the result to the operand
 };
 
-/// Changes sizes in a part's attributes that the Attr list doesn't describe.
+/// Changes sizes in the attributes of a part that the Attr list doesn't describe.
 using Resize = void (*)(std::span<std::int64_t> words, const Shape& whole, const Shape& part);
 
 /// Whether the op's dims may be padded.
@@ -75,11 +74,12 @@ enum class Pads : std::uint8_t {
   with_zeros,  ///< only if the padding of its operands is 0
 };
 
-/// The effect of the op on an operand beside a number. A product has them in either order.
+/// The effect of the op on one operand if the other is a number. A product accepts them in either
+/// order.
 enum class Scaling : std::uint8_t { nothing, negates, multiplies, divides, raises };
 
-/// Which operands may stay partial sums, with the rest on other chips. The result is then a partial
-/// sum too.
+/// The operands that may stay partial sums, with the other parts on other chips. The result is then
+/// a partial sum too.
 struct Linearity {
   enum class In : std::uint8_t { nothing, first, one, all_together };
   In in = In::nothing;
@@ -87,8 +87,8 @@ struct Linearity {
   Scaling scaling = Scaling::nothing;
 };
 
-/// An op of the forward computation, copied out of the program: the program's arrays may move while
-/// its gradient is appended.
+/// An op of the forward computation. It is a copy, because the program's arrays may move while the
+/// gradient is appended.
 struct ForwardOp {
   OpKind kind;
   std::vector<ValueId> operands;
@@ -96,18 +96,19 @@ struct ForwardOp {
   ValueId result;
 };
 
-/// How cotangents pass from the result to the operands. `none`: they don't; the result
+/// How cotangents pass from the result to the operands. `none`: they don't pass, because the result
 /// counts as constant.
 struct Gradient {
   enum class How : std::uint8_t {
     constant,
     function,
-    decomposition,  ///< the gradient of what decompose() makes
-    target,         ///< by the custom op's vjp
-    loop,           ///< with the whole loop at whose border the op stands
+    decomposition,  ///< the gradient of the ops that decompose() makes
+    target,         ///< made by the custom op's vjp
+    loop,           ///< made with the whole loop, at whose border the op is
     refused,        ///< the op never occurs in a program that is differentiated
   };
-  /// Appends the cotangent of operand `index`, given the result's. kNoId: use the decomposition's.
+  /// Appends the cotangent of operand `index`, given the result's cotangent. Returns kNoId to use
+  /// the gradient of the decomposition.
   using Function = ValueId (*)(Builder&, const ForwardOp&, std::size_t index, ValueId cotangent);
   How how = How::constant;
   Function function = nullptr;
@@ -120,26 +121,26 @@ inline constexpr Gradient by_decomposition{Gradient::How::decomposition};
 /// Appends primitives that compute the same as the op, to a global program.
 using Decompose = ValueId (*)(Builder&, std::span<const ValueId> operands, Words attrs);
 
-/// Whether each element of the result is one of the first operand's, or at a border one of the
-/// second's, perhaps in another dtype.
+/// Whether each element of the result is an element of the first operand or, at a border, of the
+/// second, perhaps in another dtype.
 enum class Picks : std::uint8_t {
   nothing,
   some,
-  all,  ///< and each of the operand's is in the result
+  all,  ///< the result also has every element of the operand
 };
 
 struct Traits {
   bool elementwise = false;  ///< runs in one loop with adjacent elementwise ops
-  bool moves_only = false;   ///< not shown as a value's origin: copies, barriers, collectives
+  bool moves_only = false;   ///< not reported as a value's origin: copies, barriers, collectives
   bool on_demand = false;    ///< each chip can make the result by itself, in any layout
   bool near = false;         ///< cheap: may move forward to fill a bucket of all_reduces
   bool product = false;      ///< kept by checkpoint(save_dots)
   bool unique = false;       ///< never merged with an equal op
-  bool meets = false;        ///< waits for other chips: a collective
+  bool meets = false;        ///< waits for other chips: it is a collective
   bool border = false;       ///< stands at the border of a loop, which is its first operand
-  bool vanishes = false;     ///< means something to gradients only: later it is its operand
-  /// Computes bf16 and f16 in f32 and rounds once, also where each chip computes a part of it: then
-  /// its primitives are f32, and so are partial sums, which it gives in f32 if asked to.
+  bool vanishes = false;     ///< affects only gradients; afterwards its operand replaces it
+  /// Computes bf16 and f16 in f32 and rounds once, even if each chip computes only a part. Its
+  /// primitives and partial sums are then f32, and it returns partial sums in f32 on request.
   bool rounds_once = false;
   Picks picks = Picks::nothing;
 };

@@ -47,7 +47,7 @@ TensorType normalized_grad_type(const OpSignature& op) {
   return normalized_type(op);
 }
 
-/// One number for each row of x.
+/// Returns the type with one number for each row of x.
 TensorType losses(const OpSignature& op) {
   const TensorType& x = expect_rows(op);
   const Shape rows(std::span(x.shape.begin(), x.shape.end() - 1));
@@ -65,7 +65,7 @@ TensorType losses_grad(const OpSignature& op) {
 
 // Decomposition.
 
-/// Arithmetic on values of one shape, whose last dim is a row.
+/// Does arithmetic on values of one shape, whose last dim is a row.
 class Rows {
  public:
   Rows(Builder& builder, ValueId like) : builder_(builder), type_(builder.type(like)) {}
@@ -82,7 +82,7 @@ class Rows {
   ValueId times(ValueId a, double factor) {
     return mul(a, builder_.constant(factor, builder_.type(a)));
   }
-  /// One number for each row; spread() gives it to the row's elements.
+  /// Returns one number for each row. spread() repeats it for the row's elements.
   ValueId reduce(ReduceKind kind, ValueId a) {
     return builder_.reduce(kind, a, std::array<std::int64_t, 1>{type_.shape.size() - 1});
   }
@@ -131,7 +131,7 @@ ValueId log_softmax_grad_primitives(Builder& builder, std::span<const ValueId> o
 
 struct NormalizedValue {
   ValueId y;
-  ValueId scale;  ///< factor of the centered row, spread over it
+  ValueId scale;  ///< the factor of the centered row, spread over the row
 };
 
 NormalizedValue normalize_value(Rows& r, ValueId x, const Normalization& normalization) {
@@ -222,7 +222,7 @@ Elements log_softmax_row(Row x) {
   return result;
 }
 
-/// g_i - e^y_i (sum of g).
+/// Returns g_i - e^y_i (sum of g).
 Elements log_softmax_grad_row(Row y, Row g) {
   const double sum = total(g);
   Elements result;
@@ -232,7 +232,7 @@ Elements log_softmax_grad_row(Row y, Row g) {
 
 struct NormalizedRow {
   Elements y;
-  double scale = 1;  ///< factor of the centered row
+  double scale = 1;  ///< the factor of the centered row
 };
 
 NormalizedRow normalize_row(Row x, const Normalization& normalization) {
@@ -245,7 +245,7 @@ NormalizedRow normalize_row(Row x, const Normalization& normalization) {
   return result;
 }
 
-/// scale (g_i - mean of g - y_i (mean of g y)), without the mean of g unless x is centered.
+/// Returns scale (g_i - mean of g - y_i (mean of g y)); the mean of g only if x is centered.
 Elements normalize_grad_row(Row x, Row g, const Normalization& normalization) {
   const auto size = static_cast<double>(x.size());
   const NormalizedRow normalized = normalize_row(x, normalization);
@@ -289,7 +289,7 @@ Elements normalize_grad_elements(const Evaluation& e) {
       e, [&](Row x, Row g) { return normalize_grad_row(x, g, normalization_of(e.attrs())); });
 }
 
-/// `g`: the losses' cotangent, for the cotangent of x; null for the losses themselves.
+/// With the losses' cotangent `g`, returns the cotangent of x. If `g` is null, returns the losses.
 Elements entropy(const Evaluation& e, const Elements* g) {
   const Shape& shape = e.operand_shape(0);
   const auto classes = static_cast<std::size_t>(shape[shape.size() - 1]);
@@ -343,7 +343,7 @@ constexpr OpRow rows::softmax = of_each_row(
     "e^x / sum of e^x along the last dim.", 1, of_rows, "d* c -> d* c need_replication={c}",
     of_result<OpKind::softmax_grad>, softmax_elements, softmax_primitives);
 constexpr OpRow rows::softmax_grad =
-    of_each_row("(result, its cotangent): the operand's.", 2, of_equal_rows,
+    of_each_row("(result, its cotangent): the cotangent of the operand.", 2, of_equal_rows,
                 "d* c, d* c -> d* c need_replication={c}", by_decomposition, softmax_grad_elements,
                 softmax_grad_primitives);
 constexpr OpRow rows::log_softmax =
@@ -351,23 +351,22 @@ constexpr OpRow rows::log_softmax =
                 "d* c -> d* c need_replication={c}", of_result<OpKind::log_softmax_grad>,
                 log_softmax_elements, log_softmax_primitives);
 constexpr OpRow rows::log_softmax_grad =
-    of_each_row("(result, its cotangent): the operand's.", 2, of_equal_rows,
+    of_each_row("(result, its cotangent): the cotangent of the operand.", 2, of_equal_rows,
                 "d* c, d* c -> d* c need_replication={c}", by_decomposition,
                 log_softmax_grad_elements, log_softmax_grad_primitives);
-constexpr OpRow rows::normalize =
-    with(kNormalization,
-         of_each_row("(x - mean) / sqrt(mean square of that + eps) along the last dim; center = 0 "
-                     "leaves the mean in.",
-                     1, normalized_type, "d* c -> d* c need_replication={c}", normalize_cotangent,
-                     normalize_elements, normalize_primitives));
+constexpr OpRow rows::normalize = with(
+    kNormalization, of_each_row("(x - mean) / sqrt(mean of (x - mean)^2 + eps) along the last dim. "
+                                "With center = 0, no mean is subtracted.",
+                                1, normalized_type, "d* c -> d* c need_replication={c}",
+                                normalize_cotangent, normalize_elements, normalize_primitives));
 constexpr OpRow rows::normalize_grad =
     with(kNormalization,
-         of_each_row("(operand, the result's cotangent): the operand's.", 2, normalized_grad_type,
-                     "d* c, d* c -> d* c need_replication={c}", by_decomposition,
-                     normalize_grad_elements, normalize_grad_primitives));
+         of_each_row("(operand, the result's cotangent): the cotangent of the operand.", 2,
+                     normalized_grad_type, "d* c, d* c -> d* c need_replication={c}",
+                     by_decomposition, normalize_grad_elements, normalize_grad_primitives));
 constexpr OpRow rows::cross_entropy = of_each_row(
-    "(x[.., C], labels i32[..]): of each row, the log of the sum of e^x less x at the "
-    "label; 0 where the label isn't in 0..C-1.",
+    "(x[.., C], labels i32[..]): for each row, the log of the sum of e^x, minus x at the label; 0 "
+    "if the label isn't in 0..C-1.",
     2, losses, "d* c, d* -> d*", cross_entropy_cotangent, cross_entropy_elements,
     cross_entropy_primitives);
 constexpr OpRow rows::cross_entropy_grad =

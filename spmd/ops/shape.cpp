@@ -1,4 +1,4 @@
-/// Family: the operand's elements in another shape or order.
+/// Family: ops that give the operand's elements another shape or order.
 
 #include <algorithm>
 #include <numeric>
@@ -65,14 +65,14 @@ TensorType reversed(const OpSignature& op) {
 
 // Rules.
 
-/// Walks a shape's dims from the major one, and takes each dim in pieces from its major side.
+/// Walks over a shape from the major dim, and takes each dim in pieces from its major side.
 struct DimWalk {
   std::size_t tensor;
   const Shape& shape;
   int dim = 0;
-  std::int64_t left = 1;  // of dim - 1, the current one
+  std::int64_t left = 1;  // the remaining size of dim - 1, the current dim
 
-  /// Moves on to a dim with something left; false at the end.
+  /// Moves on to a dim with a remaining size; returns false at the end.
   bool advance() {
     while (left == 1 && dim < shape.size()) left = shape[dim++];
     return left != 1;
@@ -81,7 +81,7 @@ struct DimWalk {
     rule.put(tensor, dim - 1, factor);
     left /= size;
   }
-  /// Takes what is left of the dim as a factor that the other shape doesn't have.
+  /// Takes the remaining size of the dim as a factor that the other shape doesn't have.
   std::int64_t take_alone(RuleMaker& rule) {
     const std::int64_t size = left;
     take(rule, rule.add_factor(size, FactorType::need_replication), size);
@@ -89,9 +89,9 @@ struct DimWalk {
   }
 };
 
-/// Walks both shapes with running products. While the products are equal, the gcd of what is left
-/// of the two current dims is a factor of both. If the gcd is 1, each side gets factors of its own
-/// until the products are equal again.
+/// Walks over both shapes with running products. While the products are equal, both shapes have a
+/// common factor: the gcd of the remaining sizes of their current dims. If the gcd is 1, each side
+/// gets factors of its own until the products are equal again.
 FactorRule reshape_rule(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
@@ -240,7 +240,7 @@ Elements reversed_elements(const Evaluation& e) {
 constexpr Attr kPerm[] = {list("perm")};
 constexpr Attr kDims[] = {list("dims")};
 
-/// An op that moves all elements of one operand.
+/// Makes the row of an op that moves all elements of one operand.
 constexpr OpRow moved(std::string_view doc, Attrs attrs, Infer infer, Rule rule, Spreads spreads,
                       Gradient gradient, Evaluate evaluate) {
   return {.doc = doc,
@@ -272,11 +272,11 @@ constexpr OpRow rows::reshape =
 constexpr OpRow rows::transpose =
     moved("Result dim i is operand dim perm[i].", kPerm, transposed, transpose_rule, Spreads::first,
           transposed_back, transposed_elements);
-constexpr OpRow rows::broadcast_in_dim =
-    near(moved("Operand dim i becomes result dim dims[i], ascending; one of size 1 expands.", kDims,
-               broadcasted, broadcast_rule, Spreads::broadcast, summed_back, broadcasted_elements));
+constexpr OpRow rows::broadcast_in_dim = near(moved(
+    "Operand dim i becomes result dim dims[i]; dims is ascending. A dim of size 1 expands.", kDims,
+    broadcasted, broadcast_rule, Spreads::broadcast, summed_back, broadcasted_elements));
 constexpr OpRow rows::reverse =
-    moved("The elements of the dims, ascending, from the last to the first.", kDims, reversed,
-          reverse_rule, Spreads::later, reversed_back, reversed_elements);
+    moved("x with the order of its elements reversed along dims, which is ascending.", kDims,
+          reversed, reverse_rule, Spreads::later, reversed_back, reversed_elements);
 
 }  // namespace weft

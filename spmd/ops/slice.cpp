@@ -14,7 +14,7 @@ using namespace infer;
 
 // Inference.
 
-/// Attributes that come as three numbers for each dim of operand 0, list by list.
+/// Returns attributes that have three numbers for each dim of operand 0, as three lists.
 std::array<Words, 3> expect_triples(const OpSignature& op) {
   const auto dims = static_cast<std::size_t>(op.operands[0].shape.size());
   if (op.attrs.size() != 3 * dims) {
@@ -77,7 +77,7 @@ TensorType joined(const OpSignature& op) {
 
 // Rules.
 
-/// A dim passes through if `is_whole(dim)`; other dims can't be cut on either side. `others`: the
+/// A dim can be cut if `is_whole(dim)`; other dims can't be cut on either side. `others` is the
 /// number of scalar operands.
 template <typename IsWhole>
 FactorRule window_rule(const Shape& from, std::size_t others, const Shape& to, IsWhole is_whole) {
@@ -122,7 +122,7 @@ FactorRule concatenate_rule(const Program& program, OpId op) {
   for (const ValueId operand : operands) rule.add_tensor(program.shape(operand));
   rule.add_tensor(to);
   for (int dim = 0; dim < to.size(); ++dim) {
-    if (dim == joined) continue;  // no factor: it would take one for each part
+    if (dim == joined) continue;  // no factor, because each part would need its own
     const int factor = rule.add_factor(to[dim]);
     for (std::size_t tensor = 0; tensor <= operands.size(); ++tensor) {
       rule.put(tensor, dim, factor);
@@ -133,7 +133,7 @@ FactorRule concatenate_rule(const Program& program, OpId op) {
 
 // Gradients.
 
-/// Puts g where the slice was taken from, with zeros before, after and between its elements.
+/// Puts g back where the slice was taken, with zeros before, after and between its elements.
 ValueId placed_back(Builder& builder, const ForwardOp& op, std::size_t, ValueId g) {
   const TensorType from = builder.type(op.operands[0]);
   const Shape to = builder.type(g).shape;
@@ -150,7 +150,7 @@ ValueId placed_back(Builder& builder, const ForwardOp& op, std::size_t, ValueId 
   return builder.pad(g, zero, start, high, interior);
 }
 
-/// The padded operand's cotangent: the elements of g at the places of the operand's elements.
+/// Returns the cotangent of the padded operand: the elements of g at the positions of its elements.
 ValueId unpadded(Builder& builder, const ForwardOp& op, ValueId g) {
   const TensorType from = builder.type(op.operands[0]);
   const auto [low, high, interior] = triples(op.attrs);
@@ -167,7 +167,7 @@ ValueId unpadded(Builder& builder, const ForwardOp& op, ValueId g) {
   return builder.slice(g, start, limit, stride);
 }
 
-/// The padding's cotangent: the sum of g's elements at the places of padding.
+/// Returns the cotangent of the padding: the sum of g's elements at the positions of padding.
 ValueId padding_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
   const auto sum = [&](ValueId value) {
     const DimList all = consecutive_dims(0, builder.type(value).shape.size());
@@ -239,7 +239,7 @@ constexpr Attr kJoin[] = {integer("dim")};
 }  // namespace
 
 constexpr OpRow rows::slice{
-    .doc = "x[start : limit : stride] of each dim.",
+    .doc = "x[start : limit : stride] in each dim.",
     .operands = operands(1),
     .attrs = Attrs(kSlice),
     .infer = sliced,
@@ -256,7 +256,9 @@ constexpr OpRow rows::slice{
 };
 
 constexpr OpRow rows::pad{
-    .doc = "(x, scalar): in each dim low scalars before x, high behind it, interior between.",
+    .doc =
+        "(x, scalar): x with copies of the scalar. In each dim, low copies are before x, high "
+        "after x, and interior between neighboring elements.",
     .operands = operands(2),
     .attrs = Attrs(kPad),
     .infer = padded,
@@ -273,7 +275,7 @@ constexpr OpRow rows::pad{
 };
 
 constexpr OpRow rows::concatenate{
-    .doc = "The operands one behind the other along dim.",
+    .doc = "The operands joined along dim.",
     .operands = operands(1, kConcatenateCountMax),
     .attrs = Attrs(kJoin),
     .infer = joined,

@@ -1,5 +1,5 @@
 #pragma once
-/// Softmax for the rows of softmax and attention: as primitives, and as values.
+/// Softmax for the rows of softmax and attention, as primitives and as values.
 
 #include <span>
 
@@ -8,12 +8,12 @@
 
 namespace weft {
 
-/// Over the last dim.
+/// Appends a softmax over the last dim.
 ValueId softmax_as_primitives(Builder& builder, ValueId x);
-/// y (g - sum of g y): the cotangent of x, from the result y and its cotangent g.
+/// Appends y (g - sum of g y): the cotangent of x, from the result y and its cotangent g.
 ValueId softmax_grad_as_primitives(Builder& builder, ValueId y, ValueId g);
 
-/// The same for the values of one row.
+/// Returns the softmax of one row.
 Elements softmax_of(std::span<const double> x);
 Elements softmax_grad_of(std::span<const double> y, std::span<const double> g);
 

@@ -29,7 +29,7 @@ ValueId passed_back(Builder&, const ForwardOp&, std::size_t, ValueId g) { return
 
 Elements unchanged(const Evaluation& e) { return e.operand(0); }
 
-/// Runs the op's own kernel, on elements of the program's dtypes.
+/// Runs the op's own kernel on elements of the program's dtypes.
 Elements custom_elements(const Evaluation& e) {
   std::vector<std::vector<std::byte>> bytes;
   std::vector<const std::byte*> places;
@@ -53,7 +53,7 @@ Elements custom_elements(const Evaluation& e) {
   return result;
 }
 
-/// The op vanishes before shardings are chosen: the other operands count for gradients only.
+/// The op vanishes before shardings are chosen, and its other operands matter only for gradients.
 FactorRule gradient_rule(const Program& program, OpId op) {
   RuleMaker rule;
   const auto operands = program.op_operands(op);
@@ -98,31 +98,31 @@ constexpr OpRow identity(std::string_view doc, Attrs attrs, Gradient gradient, T
 }  // namespace
 
 constexpr OpRow rows::sharding_constraint =
-    identity("x, which lies as the constraint says.", kConstraint, constrained_back,
+    identity("x with the layout of the constraint.", kConstraint, constrained_back,
              Traits{.picks = Picks::all});
 constexpr OpRow rows::copy =
     identity("x in a buffer of its own.", {}, passed_back,
              Traits{.moves_only = true, .near = true, .picks = Picks::all});
-constexpr OpRow rows::optimization_barrier =
-    identity("x; never merged with another, nor what is made of it.", {}, passed_back,
-             Traits{.moves_only = true, .unique = true, .picks = Picks::all});
+constexpr OpRow rows::optimization_barrier = identity(
+    "x. The op is never merged with an equal op, so ops that read its result aren't merged either.",
+    {}, passed_back, Traits{.moves_only = true, .unique = true, .picks = Picks::all});
 
 constexpr OpRow rows::stop_gradient =
-    identity("x, which is constant to gradients.", {}, {},
+    identity("x. Gradients treat it as a constant.", {}, {},
              Traits{.moves_only = true, .vanishes = true, .picks = Picks::all});
 
 constexpr OpRow rows::custom_gradient = [] {
   OpRow row = identity(
-      "(y, x, ..): y; the gradients of the x are made by a function that the loop keeps.",
+      "(y, x, ..): y. A function that the loop keeps makes the gradients of the operands x.",
       kFunction, Gradient(Gradient::How::target), Traits{.moves_only = true, .vanishes = true});
   row.operands = operands(2, 1 + kCustomOperandCountMax);
   row.rule = Rule(gradient_rule);
   return row;
 }();
 
-/// The target's rule determines how the operands and the result correspond.
+/// The target's rule says how the operands and the result correspond.
 constexpr OpRow rows::custom_call{
-    .doc = "A function of the program's own.",
+    .doc = "A function that the program defines.",
     .operands = operands(1, kCustomOperandCountMax),
     .attrs = Attrs(kTarget),
     .infer = custom_type,

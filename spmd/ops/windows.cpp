@@ -37,7 +37,7 @@ using namespace infer;
 
 // Inference.
 
-/// The type of a reduce_window of operand 0 with these attributes.
+/// Returns the type of a reduce_window of operand 0 with these attributes.
 TensorType reduced(const OpSignature& op) {
   const TensorType& x = op.operands[0];
   const auto num_dims = static_cast<std::size_t>(x.shape.size());
@@ -67,7 +67,7 @@ TensorType scattered(const OpSignature& op) {
   return op.operands[0];
 }
 
-// Rules: a dim passes through if its windows are single elements.
+// Rules: a dim can be cut if its windows are single elements.
 
 FactorRule reduce_window_rule(const Program& program, OpId op) {
   const Shape& x = program.shape(program.op_operands(op)[0]);
@@ -104,7 +104,8 @@ FactorRule select_and_scatter_rule(const Program& program, OpId op) {
 
 // Gradients.
 
-/// Whether there is nothing to select or sum: the gradient's windows would be empty.
+/// Returns whether there is nothing to select or sum, so that the gradient's windows would be
+/// empty.
 bool is_empty(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   return builder.type(op.operands[index]).num_elements() == 0 ||
          builder.type(g).num_elements() == 0;
@@ -123,7 +124,7 @@ ValueId reduce_window_cotangent(Builder& builder, const ForwardOp& op, std::size
   return builder.reduce_window(g, reduction);
 }
 
-/// The elements of an operand in all windows, by their place in the window.
+/// The elements of an operand in all windows, by their position in the window.
 class WindowParts {
  public:
   WindowParts(Builder& builder, ValueId x, double padding, std::span<const WindowDim> dims,
@@ -143,7 +144,7 @@ class WindowParts {
     padded_ = builder.pad(x, builder.constant(padding, {type.dtype, {}}), low, high, interior);
   }
 
-  /// Element `place` of each window.
+  /// Returns element `place` of each window.
   ValueId at(const DimList& place) const {
     DimList start, limit, stride;
     for (std::size_t dim = 0; dim < dims_.size(); ++dim) {
@@ -162,7 +163,7 @@ class WindowParts {
   ValueId padded_;
 };
 
-/// Moves to the next place in a window, in row-major order; false after the last.
+/// Moves to the next position in a window, in row-major order; returns false after the last.
 bool next_place(DimList& place, std::span<const WindowDim> dims) {
   for (std::size_t dim = dims.size(); dim-- > 0;) {
     if (++place[dim] < dims[dim].size) return true;
@@ -171,10 +172,11 @@ bool next_place(DimList& place, std::span<const WindowDim> dims) {
   return false;
 }
 
-/// The cotangent of y: for each window, the element of g at the place that the window selected.
-/// Padding is -inf (inf for a minimum); equal elements can't be told from it.
+/// Returns the cotangent of y: for each window, the element of g at the position that the window
+/// selected. Padding is -inf (inf for a minimum), and equal elements can't be distinguished from
+/// it.
 ValueId scattered_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
-  // Only the selection depends on x, in steps, so x has no cotangent.
+  // Only the selection depends on x, and it is piecewise constant, so x has no cotangent.
   if (index == 0 || is_empty(builder, op, index, g)) {
     return builder.constant(0, builder.type(op.operands[index]));
   }
@@ -208,7 +210,7 @@ ValueId scattered_cotangent(Builder& builder, const ForwardOp& op, std::size_t i
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Whether x replaces `best`. A NaN is the extremum.
+/// Returns whether x replaces `best`. A NaN is the extremum.
 bool beats(ReduceKind kind, double x, double best) {
   if (std::isnan(best)) return false;
   return std::isnan(x) || (kind == ReduceKind::max ? x > best : x < best);
@@ -243,7 +245,7 @@ Elements scattered_elements(const Evaluation& e) {
   return result;
 }
 
-/// Elements of the operand that lie in the windows, all windows together.
+/// Counts the operand's elements in all windows together.
 std::int64_t elements_in_windows(const Program& program, OpId op, const Shape& windows) {
   const Shape& x = program.shape(program.op_operands(op)[0]);
   const WindowReduction reduction = window_reduction_of(program.op_attrs(op));
@@ -286,8 +288,8 @@ constexpr OpRow rows::reduce_window{
 
 constexpr OpRow rows::select_and_scatter{
     .doc =
-        "(x, y): zeros but for each window's y at its maximum (minimum) in x, the first in "
-        "row-major order; what falls on one place is added up.",
+        "(x, y): zeros, with each element of y added at the maximum (minimum) of its window in x. "
+        "In a tie, the first element in row-major order counts.",
     .operands = operands(2),
     .attrs = Attrs(kWindows),
     .infer = scattered,

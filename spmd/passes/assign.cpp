@@ -40,8 +40,9 @@ class Assignment {
   }
 
  private:
-  /// Adds the atoms that the tensor has for each factor; with `prefixes`, each prefix of them too:
-  /// a prefix may have a better priority, or be all that other factors leave.
+  /// Adds the atoms that the tensor has for each factor as candidates. With `prefixes`, adds all
+  /// their prefixes too: a prefix may have a better priority, or be the only part that other
+  /// factors leave free.
   void add_candidates(std::size_t tensor, bool prefixes) {
     const Sharding& sharding = tensors_[tensor].sharding;
     const Projection projection = project(rule_, mesh_, tensor, sharding.dims);
@@ -57,8 +58,9 @@ class Assignment {
     }
   }
 
-  /// Up to the first atom that the result can't have: in a function of shard_map, chips may have
-  /// other values there, also of an operand that is sharded so as a value from outside.
+  /// Returns the atoms before the first one that the result can't have. In a shard_map function,
+  /// chips may have different values along such an atom, even if an operand from outside is sharded
+  /// by it.
   AtomList free_prefix(AtomList atoms) const {
     const AtomMask held = tensors_.back().sharding.replicated;
     int count = 0;
@@ -77,7 +79,7 @@ class Assignment {
     }
   }
 
-  /// Whether two candidates exclude each other, so that the order in which they are taken matters.
+  /// Returns whether two candidates exclude each other, so that their order matters.
   bool is_contested() const {
     for (const Candidate& a : candidates_) {
       for (const Candidate& b : candidates_) {
@@ -131,7 +133,7 @@ class Assignment {
     return true;
   }
 
-  /// Cost of resharding the op's tensors if this candidate is the last one taken.
+  /// Returns the cost of resharding the op's tensors if this candidate is the last one taken.
   std::int64_t cost_with(const Candidate& candidate) {
     std::vector<AtomList> atoms = atoms_;
     atoms[static_cast<std::size_t>(candidate.factor)] = candidate.atoms;
@@ -142,7 +144,8 @@ class Assignment {
     return cost;
   }
 
-  /// Cost of the tensor's reshards for this layout. Cached, as candidates share most layouts.
+  /// Returns the cost of the tensor's reshards for this layout. It is cached, because candidates
+  /// share most layouts.
   std::int64_t cost_of(std::size_t tensor, const Sharding& layout) {
     const auto known = std::ranges::find_if(
         costs_[tensor], [&](const auto& entry) { return entry.first.same_layout(layout); });
@@ -165,8 +168,9 @@ class Assignment {
   const std::vector<OpTensor>& tensors_;
   std::vector<Candidate> candidates_;
   bool contested_ = false;
-  std::vector<AtomList> atoms_;                                        // by factor
-  std::vector<std::vector<std::pair<Sharding, std::int64_t>>> costs_;  // by tensor: of each layout
+  std::vector<AtomList> atoms_;  // by factor
+  // By tensor: the cost of each layout.
+  std::vector<std::vector<std::pair<Sharding, std::int64_t>>> costs_;
 };
 
 }  // namespace
@@ -178,7 +182,7 @@ const std::vector<AtomList>& FactorAssignments::of(const FactorRule& rule,
   return place->second;
 }
 
-/// Leaves out the tensors' types, which the rule determines.
+/// Leaves out the types of the tensors, because the rule determines them.
 std::size_t FactorAssignments::Hash::operator()(const Key& key) const {
   WordHash hash;
   hash.add(reinterpret_cast<std::uintptr_t>(key.rule));

@@ -1,5 +1,6 @@
 #pragma once
-/// Factor assignment: which atoms cut each factor of an op, so that all its tensors agree.
+/// Factor assignment: chooses the atoms that cut each factor of an op, so that all its tensors
+/// agree.
 
 #include <cstddef>
 #include <unordered_map>
@@ -22,14 +23,15 @@ struct OpTensor {
 /// a network repeat.
 ///
 /// An assignment is one atom list per factor. An atom cuts at most one factor, and cuts it evenly.
-/// Candidates are the atom lists that the tensors have for a factor. Where they compete, the best
-/// user priority of their atoms wins, then the lowest cost of the reshards that follow, then
+/// The candidates are the atom lists that the tensors have for a factor. If candidates compete, the
+/// best user priority of their atoms wins, then the lowest cost of the resulting reshards, then
 /// pass-through before reduction.
 class FactorAssignments {
  public:
   explicit FactorAssignments(const Mesh& mesh) : mesh_(mesh) {}
 
-  /// The returned reference is valid as long as this object. `rule` must outlive this object.
+  /// The returned reference is valid for the lifetime of this object. `rule` must outlive the
+  /// object.
   const std::vector<AtomList>& of(const FactorRule& rule, std::vector<OpTensor> tensors);
 
  private:
@@ -47,19 +49,21 @@ class FactorAssignments {
   std::unordered_map<Key, std::vector<AtomList>, Hash> assignments_;
 };
 
-/// The layout that an assignment gives a tensor of the op. The result's layout is unreduced over
-/// the atoms of the reduction factors.
+/// Returns the layout that an assignment gives to a tensor of the op. The layout of the result is
+/// unreduced over the atoms of the reduction factors.
 Sharding assigned_layout(const FactorRule& rule, const std::vector<AtomList>& assignment,
                          std::size_t tensor);
 
-/// The layout of an output whose value propagation gave the sharding `home`. Closed dims keep the
-/// requested atoms. Open dims also get the atoms of `home`, up to the first that another dim uses
-/// or that is replicated.
+/// Returns the layout of an output whose value got the sharding `home` from propagation. Closed
+/// dims keep the requested atoms. Open dims also get the atoms of `home`, up to the first atom that
+/// another dim uses or that is replicated.
 Sharding layout_of_output(const ProgramOutput& output, const Sharding& home);
 
-/// Whether each chip can make the value by itself, in any layout: a constant, a fill, an iota.
+/// Returns whether each chip can make the value by itself, in any layout: a constant, a fill, an
+/// iota.
 bool is_made_anywhere(const Program& program, ValueId value);
-/// Of fills and iotas: a chip makes them at their use, in the layout that the use needs.
+/// Returns whether the value is a fill or an iota, which a chip makes at its use in the required
+/// layout.
 bool is_made_on_demand(const Program& program, ValueId value);
 
 }  // namespace weft

@@ -38,7 +38,8 @@ class Canonicalizer {
   }
 
  private:
-  /// Adds the live ops of this range, in their order. A loop's come with it, when its op does.
+  /// Adds the live ops of this range in their order. The ops of a loop are added when the `loop` op
+  /// is.
   void add_ops(OpId begin, OpId end) {
     for (OpId op = begin; op < end; ++op) {
       if (program_.kind(op) == OpKind::loop) {
@@ -61,8 +62,8 @@ class Canonicalizer {
     if (!made_per_use(value)) value_of_[value] = number(op);
   }
 
-  /// The loop's op, its carries, the rest, its nexts. Before it what its carries begin with, and
-  /// the ops that compute the same in each iteration.
+  /// Adds the loop's op, its carries, the other ops, and its nexts. Before the loop, adds the
+  /// initial values of the carries and the ops that compute the same in each iteration.
   void add_loop(const LoopRange& range) {
     for (OpId op = range.begin; op < range.end; ++op) {
       if (live_[op] && depth_[op] < range.depth && value_of_[program_.result(op)] == kNoId) add(op);
@@ -87,7 +88,7 @@ class Canonicalizer {
     add_nexts(range);
   }
 
-  /// Both branches, with what their merges read, then the merges.
+  /// Adds both branches with the values that their merges read, then the merges.
   void add_branches(const LoopRange& first, const LoopRange& second) {
     const std::vector<ValueId> a = add_branch(first, second.nexts, 1);
     const std::vector<ValueId> b = add_branch(second, second.nexts, 2);
@@ -99,7 +100,8 @@ class Canonicalizer {
     }
   }
 
-  /// What the merges read as this operand. Later ops can't be found equal to those of a branch.
+  /// Adds a branch and returns the values that the merges read as this operand. Ops after the
+  /// branch are never merged with ops in it.
   std::vector<ValueId> add_branch(const LoopRange& branch, const std::vector<OpId>& merges,
                                   std::size_t operand) {
     const OpId begin = result_.num_ops();
@@ -127,8 +129,8 @@ class Canonicalizer {
     }
   }
 
-  /// By op: in how many loops and branches it has to be computed, which may be fewer than it stands
-  /// in. What is in a branch stays there: it may be computed in vain, or fail.
+  /// Finds for each op the number of loops and branches in which it must be computed, which may be
+  /// less than its depth. Ops in a branch stay there, because they may be unnecessary, or fail.
   void find_depths() {
     depth_.assign(program_.num_ops(), 0);
     for (OpId op = 0; op < program_.num_ops(); ++op) {
@@ -147,14 +149,14 @@ class Canonicalizer {
     }
   }
 
-  /// Of the innermost branch that is the range or lies around it.
+  /// Returns the depth of the innermost branch that is or contains the range.
   std::uint32_t depth_of_branch(std::uint32_t range) const {
     while (range != kNoId && !loops_.is_branch(range)) range = loops_[range].outer;
     return loops_.depth_of(range);
   }
 
-  /// By op of a border: the other one without which it can't be: of a carry its `next`, of a loop
-  /// its `test`, of a cond its `otherwise`.
+  /// Returns for each op of a border the op that it requires: for a carry its `next`, for a loop
+  /// its `test`, for a cond its `otherwise`.
   std::vector<OpId> ops_needed() const {
     std::vector<OpId> needed(loops_.empty() ? 0 : program_.num_ops(), kNoId);
     for (std::uint32_t number = 0; number < loops_.ranges().size(); ++number) {
@@ -171,7 +173,7 @@ class Canonicalizer {
     return needed;
   }
 
-  /// What an output needs.
+  /// Returns the ops that an output needs.
   std::vector<bool> live_ops() const {
     std::vector<bool> live(program_.num_ops(), false);
     const std::vector<OpId> needed = ops_needed();
@@ -198,7 +200,7 @@ class Canonicalizer {
     return row(program_.kind(op)).traits->on_demand || program_.is_fill(op);
   }
 
-  /// The new value that stands for one use of the old one.
+  /// Returns the new value that stands for one use of the old one.
   ValueId use(ValueId value) {
     if (!made_per_use(value)) return value_of_[value];
     const OpId op = program_.defining_op(value);
@@ -217,7 +219,7 @@ class Canonicalizer {
                           program_.op_locs[op]);
   }
 
-  /// The value of an equal op in the new program, or else of a new op.
+  /// Returns the value of an equal op in the new program, or else of a new op.
   ValueId number(OpId op) {
     const std::vector<ValueId> new_operands = operands(op);
     if (row(program_.kind(op)).traits->vanishes) return new_operands.front();
@@ -246,7 +248,7 @@ class Canonicalizer {
     return emit(op, new_operands, new_attrs);
   }
 
-  /// The op's attributes; indices into side tables are those of the new program.
+  /// Returns the op's attributes, with indices into the side tables of the new program.
   std::vector<std::int64_t> attrs(OpId op) {
     const auto old = program_.op_attrs(op);
     std::vector<std::int64_t> attrs(old.begin(), old.end());
@@ -288,7 +290,7 @@ class Canonicalizer {
   std::vector<std::uint32_t> depth_;  // by old op, if there are loops
   Program result_;
   std::vector<ValueId> value_of_;                        // by old value
-  std::unordered_multimap<std::size_t, OpId> numbered_;  // new ops by their hash
+  std::unordered_multimap<std::size_t, OpId> numbered_;  // new ops by hash
   std::map<std::vector<std::byte>, std::int64_t> constants_;
 };
 

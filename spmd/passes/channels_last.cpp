@@ -13,12 +13,12 @@
 namespace weft {
 namespace {
 
-/// Where dim `dim` of `num_dims` is once dim `feature` is the last one.
+/// Returns the new position of dim `dim` of `num_dims` after dim `feature` has become the last one.
 std::int64_t moved_dim(std::int64_t dim, std::int64_t feature, std::int64_t num_dims) {
   return dim < feature ? dim : dim == feature ? num_dims - 1 : dim - 1;
 }
 
-/// Of a transpose that brings dim `feature` behind the others.
+/// Returns the permutation of a transpose that moves dim `feature` to the end.
 DimList to_last(int num_dims, std::int64_t feature) {
   DimList perm;
   for (std::int64_t dim = 0; dim < num_dims; ++dim) {
@@ -28,7 +28,7 @@ DimList to_last(int num_dims, std::int64_t feature) {
   return perm;
 }
 
-/// Brings it back.
+/// Returns the permutation that moves it back.
 DimList from_last(int num_dims, std::int64_t feature) {
   const DimList perm = to_last(num_dims, feature);
   return inverse_permutation(Words(perm.data(), perm.size()));
@@ -76,8 +76,8 @@ class Mover {
   }
 
  private:
-  /// The feature dim of the value as it is made: that of inputs, and of what fixed ops and sums
-  /// make, stays.
+  /// Returns the feature dim with which the value is made. Inputs, and the results of fixed ops and
+  /// sums, keep their dims.
   int made_feature(ValueId value) const {
     const OpId op = program_.defining_op(value);
     if (op == kNoId) return kStays;
@@ -85,7 +85,7 @@ class Mover {
     return way == Way::fixed || way == Way::sum ? kStays : features_.of(value);
   }
 
-  /// The new value, with this dim moved to the end; kStays for none.
+  /// Returns the new value, with this dim moved to the end. `kStays` moves none.
   ValueId value(ValueId old, int feature) {
     if (feature >= 0 && features_.is_made_anywhere(old)) {
       const OpId op = program_.defining_op(old);
@@ -137,7 +137,7 @@ class Mover {
 
   static std::vector<std::int64_t> moved_attrs(Way way, Words attrs, int feature, int num_dims) {
     std::vector<std::int64_t> words(attrs.begin(), attrs.end());
-    // Brings word `feature` of each list behind the others of the list.
+    // Moves word `feature` to the end of each list.
     const auto rotate_lists = [&](auto first, std::ptrdiff_t length) {
       for (; first != words.end(); first += length) {
         std::rotate(first + feature, first + feature + 1, first + length);
@@ -171,7 +171,7 @@ class Mover {
                           type, loc_);
   }
 
-  /// What is left has its dims in the old order.
+  /// The result's remaining dims are in the old order.
   ValueId sum(OpId op) {
     const ValueId operand = program_.op_operands(op)[0];
     const int feature = features_.of(operand);
@@ -182,7 +182,7 @@ class Mover {
     }
     const int num_dims = program_.shape(operand).size();
     std::vector<std::int64_t> words{attrs[0]};
-    int before = 0;  // dims that are left, before the feature's
+    int before = 0;  // remaining dims before the feature dim
     bool is_left = true;
     for (int dim = 0; dim < num_dims; ++dim) {
       if (std::ranges::find(attrs.subspan(1), dim) != attrs.end()) {
@@ -229,9 +229,9 @@ class Mover {
   const FeatureDims& features_;
   Program result_;
   std::vector<ValueId> made_;    // by old value
-  std::vector<ValueId> as_was_;  // the same in the old order, if a border reads it
-  /// By old value: whether a loop or a branch takes it over its border. Between these ops there
-  /// can be no transpose, and another branch can't have it.
+  std::vector<ValueId> as_was_;  // the same values in the old order, if a border reads them
+  /// By old value: whether it crosses the border of a loop or a branch. There can be no transpose
+  /// between the ops of a border, and another branch can't use the value.
   std::vector<bool> at_border_;
   LocId loc_ = 0;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// Replaces a composite by its decomposition where a dim that its kernel needs whole is sharded.
+/// Replaces a composite by its decomposition if a dim that its kernel needs whole is sharded.
 
 #include <optional>
 #include <span>
@@ -12,8 +12,8 @@ namespace weft {
 
 /// Replaces every composite by its decomposition if propagation has sharded an operand along a dim
 /// that the composite's rule can't shard. The chips then exchange sums of the rows instead of
-/// gathering them. nullopt if there is no such composite. `shardings`: one per value of the global
-/// program. Canonicalize and propagate the result again.
+/// gathering the rows. Returns nullopt if there is no such composite. `shardings` has one Sharding
+/// per value of the global program. The result must be canonicalized and propagated again.
 std::optional<Program> expand(const Program& program, std::span<const Sharding> shardings);
 
 /// Replaces every composite op by its decomposition where `expanded[op]` is true.

@@ -18,26 +18,26 @@ using DimAtoms = std::array<AtomList, kDimCountMax>;
 /// One list per factor of a rule.
 using FactorAtoms = InplaceVector<AtomList, kFactorCountMax>;
 
-/// The atoms of a tensor's dims, expressed by factor.
+/// The atoms of a tensor's dims, by factor.
 struct Projection {
   FactorAtoms atoms;
-  /// Bit d is set if the last atoms of dim d fit no factor (they would divide one unevenly), so
-  /// that the dim can't be rebuilt from factors.
+  /// Bit d is set if the last atoms of dim d fit no factor, because they would divide one unevenly.
+  /// The dim can't be rebuilt from factors then.
   std::uint8_t overflow_dims = 0;
 };
 
 /// Assigns each dim's atoms to its factors, major to minor. When atoms divide a factor fully, the
-/// next factor takes the following ones.
+/// next factor takes the following atoms.
 Projection project(const FactorRule& rule, const Mesh& mesh, std::size_t tensor,
                    const DimAtoms& dims);
-/// The same for one dim. Returns whether the last atoms fit no factor.
+/// Does the same for one dim. Returns whether its last atoms fit no factor.
 bool project_dim(const FactorRule& rule, const Mesh& mesh, const DimFactors& factors,
                  AtomList dim_atoms, std::span<AtomList> atoms);
-/// The inverse: each dim gets the atoms of its factors.
+/// The inverse of project(): gives each dim the atoms of its factors.
 DimAtoms unproject(const FactorRule& rule, std::size_t tensor,
                    std::span<const AtomList> factor_atoms);
-/// Whether `atoms` cut the factor into parts of size 1: only then may a factor minor to it in a dim
-/// be cut, as a part would be a strided view otherwise.
+/// Returns whether `atoms` cut the factor into parts of size 1. Only then may the next minor factor
+/// of a dim be cut, because otherwise a part would be a strided view.
 bool is_full(const Mesh& mesh, const Factor& factor, AtomList atoms);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
-/// Which values of a program are moved together so that their features lie last
-/// (channels_last.hpp).
+/// Finds the values of a program that are moved together, so that their features are in the last
+/// dim (channels_last.hpp).
 
 #include <cstdint>
 #include <vector>
@@ -9,20 +9,20 @@
 
 namespace weft {
 
-/// How an op is computed with the feature dim of its operands or result elsewhere.
+/// How an op is computed if the feature dim of its operands or result has moved.
 enum class Way : std::uint8_t {
-  fixed,        ///< it isn't
-  elements,     ///< dims say nothing to it
-  window,       ///< attributes of each dim, in lists
-  lists,        ///< the same, in three lists
-  join,         ///< a number of a dim
+  fixed,        ///< its dims can't move
+  elements,     ///< its dims don't matter
+  window,       ///< its attributes are lists with an entry for each dim
+  lists,        ///< the same, with three lists
+  join,         ///< its attribute is the number of a dim
   spread,       ///< broadcast_in_dim
   sum,          ///< reduce
-  convolution,  ///< each of its tensors for itself
+  convolution,  ///< each of its tensors has its own feature dim
 };
 Way way_of(OpKind kind);
 
-/// Where no dim is the feature dim.
+/// The feature dim of values that have none.
 inline constexpr int kStays = -2;
 
 class FeatureDims {
@@ -30,18 +30,18 @@ class FeatureDims {
   /// An element of a transpose counts `transpose_cost` times.
   FeatureDims(const Program& program, std::int64_t transpose_cost);
 
-  /// The dim of the value that is its last one in the new program; kStays if none is.
+  /// Returns the dim of the value that is its last one in the new program; kStays if none is.
   int of(ValueId value) const;
   bool any() const;
-  /// A value of one element, repeated: each use makes it in its own layout.
+  /// Returns whether the value repeats one element. Each use then makes it in its own layout.
   bool is_made_anywhere(ValueId value) const;
 
  private:
   static constexpr int kUnknown = -1;
-  /// Of values whose dims correspond one to one.
+  /// Values whose dims correspond one to one.
   struct Group {
     int feature = kUnknown;
-    std::int64_t gain = 0;  ///< elements that are read or written as they lie
+    std::int64_t gain = 0;  ///< elements that are read or written without reordering
     std::int64_t cost = 0;  ///< elements of transposes
   };
 

@@ -22,13 +22,14 @@ std::int64_t round_up(std::int64_t size, std::int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
 
-/// An update has the layout of the input that it updates.
+/// Returns the sharding of the stored output. An update has the sharding of the input that it
+/// updates.
 const Sharding& stored_sharding(const Program& program, const ProgramOutput& output) {
   return output.updates < 0 ? output.sharding
                             : program.inputs[static_cast<std::size_t>(output.updates)].sharding;
 }
 
-/// The global shape of all shards put together.
+/// Returns the global shape of all shards together.
 Shape stored_shape(const Shape& shape, const Sharding& sharding, const Mesh& mesh) {
   Shape stored = shape;
   for (int dim = 0; dim < shape.size(); ++dim) {
@@ -42,7 +43,8 @@ bool takes_padding(const Program& program, OpId op) {
   return pads == Pads::if_fill ? program.is_fill(op) : pads != Pads::no;
 }
 
-/// By factor: whether the op allows padding along it. Its dims then have no other factor.
+/// Returns for each factor whether the op allows padding along it. The dims of such a factor have
+/// no other factor.
 std::vector<bool> growing_factors(const Program& program, OpId op, const FactorRule& rule) {
   std::vector<bool> grows(rule.factors.size(), takes_padding(program, op));
   for (std::size_t factor = 0; factor < grows.size(); ++factor) {
@@ -70,7 +72,7 @@ std::vector<bool> growing_factors(const Program& program, OpId op, const FactorR
   return grows;
 }
 
-/// For each dim of each value, the number that must divide its padded size.
+/// For each dim of each value, a number that must divide its padded size.
 class Multiples {
  public:
   Multiples(const Program& program, const Mesh& mesh)
@@ -88,7 +90,7 @@ class Multiples {
     if (uneven_) spread();
   }
 
-  /// Whether a sharding divides some dim unevenly.
+  /// Returns whether a sharding divides some dim unevenly.
   bool uneven() const { return uneven_; }
   const FactorRule& rule(OpId op) const { return rules_[op]; }
   const std::vector<bool>& grows(OpId op) const { return grows_[op]; }
@@ -97,7 +99,7 @@ class Multiples {
     return round_up(program_.shape(value)[dim], multiples_[value][static_cast<std::size_t>(dim)]);
   }
 
-  /// The factor's size once its dims are padded.
+  /// Returns the factor's size after its dims have been padded.
   std::int64_t padded_size(OpId op, std::size_t factor) const {
     std::int64_t size = rules_[op].factors[factor].size;
     if (!grows_[op][factor]) return size;
@@ -118,7 +120,8 @@ class Multiples {
     }
   }
 
-  /// Spreads multiples along factors, through the ops forward and backward, until nothing changes.
+  /// Spreads the numbers along factors, forward and backward through the ops, until nothing
+  /// changes.
   void spread() {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       rules_.push_back(factor_rule(program_, op));
@@ -215,8 +218,8 @@ class Padder {
     }
   }
 
-  /// A loop or a branch, and what the merges read of it as this operand. After it, versions of
-  /// outer values that were made in it are forgotten.
+  /// Adds a loop or a branch, and returns the values that the merges read from it as this operand.
+  /// Afterwards forgets versions of outer values that were made in it.
   std::vector<ValueId> add_range(const LoopRange& range, OpId end, std::span<const OpId> merges,
                                  std::size_t operand) {
     const ValueId first = result_.num_values();
@@ -260,7 +263,8 @@ class Padder {
                                               program_.op_locs[op]));
   }
 
-  /// The padded shape of operand number `tensor`, or of the result, which follows the operands.
+  /// Returns the padded shape of operand number `tensor`, or of the result, which follows the
+  /// operands.
   Shape padded_shape(OpId op, std::size_t tensor) const {
     const auto operands = program_.op_operands(op);
     const ValueId value = tensor < operands.size() ? operands[tensor] : program_.result(op);
@@ -274,7 +278,7 @@ class Padder {
     return shape;
   }
 
-  /// The op's attributes, with the padded sizes.
+  /// Returns the op's attributes, with the padded sizes.
   std::vector<std::int64_t> padded_attrs(OpId op, std::span<const ValueId> operands,
                                          const Shape& shape) const {
     InplaceVector<const Shape*, kOperandCountMax> shapes;
@@ -282,8 +286,8 @@ class Padder {
     return attrs_of_part(program_, op, {.operands = shapes, .result = shape});
   }
 
-  /// The operand with the neutral element in the padding of dims that the op reduces. If the op
-  /// needs Pads::with_zeros, with zeros in all padding.
+  /// Returns the operand with the neutral element in the padding of dims that the op reduces. If
+  /// the op needs Pads::with_zeros, all its padding becomes zeros.
   ValueId neutral_outside(OpId op, std::size_t operand, ValueId padded) {
     const FactorRule& rule = multiples_.rule(op);
     const Shape& shape = program_.shape(program_.op_operands(op)[operand]);
@@ -314,7 +318,7 @@ class Padder {
     return place->second;
   }
 
-  /// The value with this shape: padded with zeros, or cut.
+  /// Returns the value with this shape: padded with zeros, or cut.
   ValueId version(ValueId value, const Shape& shape) {
     std::vector<ValueId>& versions = versions_[value];
     const auto same =
@@ -349,7 +353,8 @@ class Padder {
   std::map<std::tuple<ValueId, int, ReduceKind>, ValueId> masked_;
 };
 
-/// Whether the op is a composite that needs a padded dim whole: it couldn't tell where data ends.
+/// Returns whether the op is a composite that needs a padded dim whole, and so couldn't find the
+/// end of the data.
 bool is_padded_where_whole(const Program& program, OpId op, const Multiples& multiples) {
   if (!is_composite(program.kind(op))) return false;
   const FactorRule& rule = multiples.rule(op);

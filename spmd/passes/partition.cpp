@@ -38,8 +38,8 @@ class Partitioner {
   }
 
  private:
-  /// A global value in one of its layouts on the chips. Several may exist at once. A partial sum of
-  /// bf16 or f16 may be f32, and is rounded once it is reduced.
+  /// A global value in one of its layouts on the chips. A value may have several layouts at once. A
+  /// partial sum of bf16 or f16 may be f32; it is rounded once it is reduced.
   struct Version {
     Sharding layout;
     ValueId value;
@@ -61,7 +61,7 @@ class Partitioner {
     chip_.add_output(value, output.name, closed, output.updates);
   }
 
-  /// The type of a chip's part. After pad_uneven, every dim divides evenly.
+  /// Returns the type of a chip's part. After pad_uneven, every dim divides evenly.
   TensorType even_type(const TensorType& global, const Sharding& layout) const {
     const TensorType type = chip_type(global, layout, mesh_);
     for (int dim = 0; dim < global.shape.size(); ++dim) {
@@ -86,8 +86,8 @@ class Partitioner {
     }
   }
 
-  /// What the carries begin with is resharded before the loop. After it, layouts that outer values
-  /// got in it are forgotten.
+  /// Lowers a loop. The initial values of its carries are resharded before it. Afterwards, layouts
+  /// that outer values got in the loop are forgotten.
   void lower_loop(const LoopRange& range) {
     for (const OpId carry : range.carries) {
       request(program_.op_operands(carry)[1], layout_of_carry(program_.result(carry)));
@@ -111,7 +111,7 @@ class Partitioner {
     }
   }
 
-  /// What a branch makes for a merge gets the merge's layout in the branch.
+  /// Lowers two branches. A value that a branch makes for a merge is resharded in the branch.
   void lower_branches(const LoopRange& first, const LoopRange& second) {
     std::array<std::vector<ValueId>, 2> merged;
     for (std::size_t side = 0; side < merged.size(); ++side) {
@@ -134,8 +134,8 @@ class Partitioner {
     }
   }
 
-  /// A sum of partial sums stays one, so that chips meet once, after the loop. False if the addend
-  /// isn't one, or can't be added as one where the carry lies.
+  /// Keeps a sum of partial sums partial, so that the chips meet only once, after the loop. Returns
+  /// false if the addend isn't a partial sum, or can't be added as one in the carry's layout.
   bool accumulate(OpId op) {
     const auto found = accumulators_.find(op);
     if (found == accumulators_.end()) return false;
@@ -158,7 +158,7 @@ class Partitioner {
     return homes_[carry].even(mesh_, program_.shape(carry));
   }
 
-  /// Of a carry and its next: all values have the carry's layout.
+  /// Lowers a carry and its next. All their values have the carry's layout.
   void lower_carried(OpId op) {
     const auto operands = program_.op_operands(op);
     const bool is_next = program_.kind(op) == OpKind::next;
@@ -209,7 +209,8 @@ class Partitioner {
     versions_[result].push_back({layout, emit(op, local_operands, wanted, layout)});
   }
 
-  /// A chip does nothing: its part is the same. Outside, the dims have the manual atoms too.
+  /// Lowers an enter or a leave. A chip does nothing, because its part is the same. Outside the
+  /// function, the dims have the manual atoms too.
   void lower_manual(OpId op) {
     const bool enters = program_.kind(op) == OpKind::enter;
     const ValueId operand = program_.op_operands(op)[0];
@@ -235,7 +236,7 @@ class Partitioner {
     return tensors;
   }
 
-  /// `wanted`: the operands' layouts; only gather reads them.
+  /// `wanted` has the operands' layouts; only gather reads them.
   ValueId emit(OpId op, std::span<const ValueId> operands, std::span<const Sharding> wanted,
                const Sharding& layout) {
     TensorType type = even_type(program_.type(program_.result(op)), layout);
@@ -246,7 +247,7 @@ class Partitioner {
                         program_.op_locs[op]);
   }
 
-  /// The op's attributes, with the sizes and offsets of a chip's part.
+  /// Returns the op's attributes, with the sizes and offsets of a chip's part.
   std::vector<std::int64_t> attrs_on_chip(OpId op, std::span<const ValueId> operands,
                                           std::span<const Sharding> wanted, const Sharding& layout,
                                           const Shape& shape) const {
@@ -257,9 +258,9 @@ class Partitioner {
         {.operands = shapes, .result = shape, .operand_layouts = wanted, .result_layout = &layout});
   }
 
-  /// Delays a reduction past the op if the op is linear in operands that are partial sums, nothing
-  /// else reads these, and its result isn't larger: the op then reads the partial sums, and its
-  /// result is one too.
+  /// Delays a reduction past the op. The op then reads partial sums, and its result is a partial
+  /// sum. This requires that the op is linear in the partial sums, that no other op reads them, and
+  /// that its result isn't larger than they are.
   void sink_unreduced(OpId op, std::vector<Sharding>& wanted, Sharding& result) const {
     const auto operands = program_.op_operands(op);
     const ValueId value = program_.result(op);
@@ -286,8 +287,8 @@ class Partitioner {
       const Sharding whole = result.without(unreduced(operands[0]));
       const bool as_it_is = stay([&](std::size_t i) { return wanted[i]; });
       if (!as_it_is) {
-        // The result is to be sharded over the pending atoms: one reduce_scatter of the result
-        // replaces one of each operand.
+        // The result must be sharded over the pending atoms. One reduce_scatter of the result
+        // replaces one for each operand.
         const Sharding before = std::exchange(result, whole);
         if (stay([&](std::size_t) { return whole; })) {
           std::ranges::fill(wanted, whole);
@@ -313,7 +314,7 @@ class Partitioner {
         operands, [&](ValueId operand) { return unreduced(operand) == unreduced(operands[0]); });
   }
 
-  /// Atoms over which the first version of the value is a partial result.
+  /// Returns the atoms over which the first version of the value is a partial result.
   AtomMask unreduced(ValueId value) const {
     return versions_[value].empty() ? AtomMask{0} : versions_[value].front().layout.unreduced;
   }
@@ -321,7 +322,7 @@ class Partitioner {
   bool can_stay_unreduced(ValueId value, const Sharding& wanted, const Sharding& result) const {
     const AtomMask atoms = unreduced(value);
     if (atoms == 0 || use_count_[value] != 1 || is_wide(value, versions_[value][0])) return false;
-    // What a loop reads from outside is reduced there, once.
+    // A value that a loop reads from outside is reduced outside, once.
     if (loops_.of_value(value) != lowered_in_) return false;
     const Sharding& made = versions_[value].front().layout;
     if (made.reduce_kind != ReduceKind::add) return false;
@@ -334,7 +335,7 @@ class Partitioner {
                                [](const ReshardStep& step) { return !is_collective(step.kind); });
   }
 
-  /// The value in this layout. Missing versions are made once, by the cheapest reshards.
+  /// Returns the value in this layout. Makes a missing version once, by the cheapest reshards.
   ValueId request(ValueId value, const Sharding& layout) {
     std::vector<Version>& versions = versions_[value];
     for (const Version& version : versions) {
@@ -355,7 +356,7 @@ class Partitioner {
     const auto [from, steps] =
         cheapest_reshard(mesh_, type, layouts, layout, homes_[value].replicated);
     Version made = versions[from];
-    // Collectives carry the location of the op whose value they move.
+    // Collectives have the location of the op whose value they move.
     const OpId op = program_.defining_op(value);
     builder_.set_loc(op == kNoId ? LocId{0} : program_.op_locs[op]);
     for (const ReshardStep& step : steps) {
@@ -372,13 +373,14 @@ class Partitioner {
   const Mesh& mesh_;
   std::span<const Sharding> homes_;
   const Loops loops_;
-  std::unordered_map<OpId, ValueId> accumulators_;  // by addition: what it adds to a carry
-  std::uint32_t lowered_in_ = kNoId;                // the innermost loop of the op that is lowered
+  std::unordered_map<OpId, ValueId> accumulators_;  // by addition: the addend of a carry
+  std::uint32_t lowered_in_ = kNoId;  // the innermost loop of the op that is being lowered
   FactorRules rules_{program_};
   FactorAssignments assignments_{mesh_};
   Program chip_;
   Builder builder_;
-  std::vector<std::vector<Version>> versions_;  // by global value; the first isn't resharded
+  // By global value; the first version isn't resharded.
+  std::vector<std::vector<Version>> versions_;
   std::vector<std::uint32_t> use_count_;
 };
 

@@ -11,41 +11,42 @@
 namespace weft {
 namespace {
 
-/// The rounds of one user priority, in order. Each does what the ones before it do, and more.
+/// The rounds of one user priority, in order. Each round also does the work of the earlier rounds.
 enum class Round {
   single_use_elementwise,  // elementwise ops whose operands no other op uses
   elementwise,
-  pass_through,        // pass-through factors of all ops; broadcasts only towards their operand
-  all_factors,         // reductions too; broadcasts still only towards their operand
-  broadcasts_forward,  // everything
+  pass_through,        // pass-through factors of all ops; broadcasts only toward their operand
+  all_factors,         // reductions too; broadcasts still only toward their operand
+  broadcasts_forward,  // all propagation
 };
 constexpr Round kRounds[] = {Round::single_use_elementwise, Round::elementwise, Round::pass_through,
                              Round::all_factors, Round::broadcasts_forward};
 constexpr int kRoundCount = static_cast<int>(std::size(kRounds));
 constexpr int kPriorityMax = 15;
 
-/// A set of tensors whose shardings depend on each other: those of an op, or an output and its
-/// value.
+/// A set of tensors whose shardings depend on each other: the tensors of an op, or an output and
+/// its value.
 struct Node {
   const FactorRule* rule = nullptr;
   std::span<const std::uint32_t> tensors;  // ids of shardings
   bool is_broadcast = false;
   bool single_use = false;
-  int done = -1;  // stage() of the last visit; -1: none, or a tensor has changed since
+  int done = -1;  // stage() of the last visit; -1: no visit since a tensor changed
 };
 
-/// A factor's atoms, to be given to all tensors of a node that have the factor.
+/// The atoms of a factor, which all tensors of a node with that factor will get.
 struct Candidate {
   int factor = 0;
   AtomList atoms;
   std::int64_t source_size = 0;
   std::size_t source_tensor = 0;
 
-  /// In a conflict the larger source wins.
+  /// In a conflict, the candidate with the larger source wins.
   auto rank() const { return std::tuple(-source_size, source_tensor, factor); }
 };
 
-/// The longest of the added lists, if all others are prefixes of it; else their common prefix.
+/// Computes the longest of the added lists if all others are prefixes of it, and otherwise their
+/// common prefix.
 class CommonAtoms {
  public:
   void add(AtomList atoms) {
@@ -101,7 +102,8 @@ class Propagation {
     for (const ProgramOutput& output : program_.outputs) ++use_count_[output.value];
   }
 
-  /// Manual atoms shard no value of a shard_map's function; what leaves it has those of its dims.
+  /// Excludes the manual atoms from values of a shard_map function. A value that leaves the
+  /// function has the manual atoms of its dims.
   void seed_manual() {
     const ManualAxes axes(program_);
     for (ValueId value = 0; value < program_.num_values(); ++value) {
@@ -140,7 +142,7 @@ class Propagation {
                       })});
   }
 
-  /// Joins an output with its value; if it updates an input, joins that input instead.
+  /// Joins an output with its value, or with the input that it updates.
   void add_output(std::uint32_t index) {
     const ProgramOutput& output = program_.outputs[index];
     const std::size_t first = tensors_.size();
@@ -165,7 +167,8 @@ class Propagation {
     }
   }
 
-  /// Bit p: some atom has user priority p. Propagation adds no other priority. Bit 0 is always set.
+  /// Returns a mask: bit p is set if some atom has user priority p. Propagation adds no other
+  /// priority. Bit 0 is always set.
   unsigned priorities_used() const {
     unsigned priorities = 1;
     for (const Sharding& sharding : shardings_) {
@@ -208,7 +211,8 @@ class Propagation {
     }
   }
 
-  /// A visit has nothing to do if this is as at the last visit and no tensor has changed.
+  /// Returns the stage of propagation. A visit can be skipped if the stage is that of the last
+  /// visit and no tensor has changed.
   int stage(const Node& node) const {
     const Round first = node.single_use ? Round::single_use_elementwise : Round::elementwise;
     const Round last = node.is_broadcast ? Round::broadcasts_forward : Round::all_factors;
@@ -224,7 +228,8 @@ class Propagation {
     return round_ > Round::pass_through;
   }
 
-  /// The dim's atoms before the first whose user priority comes later than the current one.
+  /// Returns the dim's atoms before the first one whose user priority comes later than the current
+  /// one.
   AtomList visible(const Sharding& sharding, std::size_t dim) const {
     const AtomList atoms = sharding.dims[dim];
     int count = 0;
@@ -279,7 +284,7 @@ class Propagation {
     }
   }
 
-  /// The best priority that the candidate's atom number `i` has in any tensor of the node.
+  /// Returns the best priority of the candidate's atom number `i` in any tensor of the node.
   int priority(const Node& node, const Candidate& candidate, int i) const {
     int best = kPriorityMax;
     for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
@@ -301,13 +306,13 @@ class Propagation {
     return size;
   }
 
-  /// Adds the candidate's atoms to the tensor, up to the first that it can't take, by appending
-  /// them to the dim that has the factor.
+  /// Adds the candidate's atoms to the tensor, by appending them to the dim that has the factor.
+  /// Stops at the first atom that the tensor can't take.
   void extend(const Node& node, std::size_t tensor, const Candidate& candidate) {
     const bool is_result = tensor + 1 == node.tensors.size();
     if (node.is_broadcast && is_result && round_ < Round::broadcasts_forward) return;
     const auto factor = static_cast<std::size_t>(candidate.factor);
-    if (projection(node, tensor, factor) == candidate.atoms) return;  // it has them all
+    if (projection(node, tensor, factor) == candidate.atoms) return;  // it has all atoms
     const auto& dims = node.rule->dims[tensor];
     const auto at = std::ranges::find_if(dims, [&](const DimFactors& factors) {
       return std::ranges::find(factors, factor) != factors.end();
@@ -315,7 +320,7 @@ class Propagation {
     const auto dim = static_cast<std::size_t>(at - dims.begin());
     Sharding& sharding = shardings_[node.tensors[tensor]];
     if (at == dims.end() || !sharding.is_open(static_cast<int>(dim))) return;
-    // A dim that has atoms of a later priority keeps the order that the user gave them.
+    // A dim with atoms of a later priority keeps the order that the user gave.
     if (visible(sharding, dim) != sharding.dims[dim]) return;
     FactorAtoms atoms(node.rule->factors.size());
     if (project_dim(*node.rule, mesh_, *at, sharding.dims[dim], atoms)) return;
@@ -354,7 +359,7 @@ class Propagation {
   std::vector<FactorRule> output_rules_;
   std::vector<std::uint32_t> tensors_;  // of all nodes, node by node
   std::vector<Node> nodes_;
-  std::vector<std::vector<std::uint32_t>> nodes_of_;  // by sharding: nodes that have it
+  std::vector<std::vector<std::uint32_t>> nodes_of_;  // by sharding: the nodes that have it
   std::deque<std::uint32_t> queue_;
   std::vector<bool> queued_;           // by node
   std::vector<AtomList> projections_;  // of the visited node, by tensor and factor

@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-/// What an op costs in a loop for one element (ElementCosts); negative: it isn't computed again.
+/// Returns the cost of one element of an op in a loop (ElementCosts). If it is negative, the op
+/// isn't computed again.
 double element_cost(const Program& program, OpId op, const Target& target) {
   const DType dtype = program.type(program.result(op)).dtype;
   const double cost = target.element_costs.of(row(program.kind(op)).cost->work);
@@ -59,10 +60,10 @@ class Recomputing {
   }
 
  private:
-  /// What a loop has to compute again to have some of its operands.
+  /// The ops that a loop has to compute again to get some of its operands.
   struct Again {
     std::set<OpId> ops;
-    std::set<ValueId> sources;  ///< what these read
+    std::set<ValueId> sources;  ///< the values that these ops read
     bool is_possible = true;
   };
 
@@ -74,7 +75,7 @@ class Recomputing {
     return static_cast<double>(byte_size(program_.type(value).dtype));
   }
 
-  /// Whether other loops alone read the value, which is large.
+  /// Returns whether the value is large and only ops in loops read it, some of them in other loops.
   bool is_candidate(OpId op) const {
     const ValueId value = program_.result(op);
     const auto is_elsewhere = [&](OpId reader) { return loop_of_[reader] != loop_of_[op]; };
@@ -85,7 +86,8 @@ class Recomputing {
            });
   }
 
-  /// All candidates of a loop at once, if that is cheaper; else each that is.
+  /// Chooses all candidates of a loop together if that is cheaper. Otherwise chooses each cheaper
+  /// one.
   void choose(std::uint32_t loop) {
     std::vector<ValueId> values;
     for (OpId op = fused_[loop].first; op < fused_[loop].first + fused_[loop].count; ++op) {
@@ -102,8 +104,8 @@ class Recomputing {
     return false;
   }
 
-  /// Whether computing the values again, by whoever reads them, costs less than memory does, and
-  /// what has to live longer for it isn't larger than they are.
+  /// Returns whether it costs less to compute the values again in each loop that reads them than to
+  /// access memory. The values that must live longer for this mustn't be larger than they are.
   bool is_cheaper(const std::vector<ValueId>& values) {
     double saved = 0;
     std::map<std::uint32_t, Again> loops;
@@ -117,7 +119,7 @@ class Recomputing {
       for (const std::uint32_t loop : reading) collect(value, loop, loops[loop]);
     }
     double cost = 0;
-    std::map<ValueId, double> kept;  // sources that live longer for it
+    std::map<ValueId, double> kept;  // sources that must live longer
     for (const auto& [loop, again] : loops) {
       if (!again.is_possible) return false;
       for (const OpId op : again.ops) cost += element_cost(program_, op, target_);
@@ -138,8 +140,8 @@ class Recomputing {
                                [&](OpId reader) { return loop_of_[reader] == loop; });
   }
 
-  /// Adds what computes the value in the loop from those that are in memory, or that loops make as
-  /// they read them.
+  /// Adds the ops that compute the value in the loop, from values that are in memory or that loops
+  /// make as they read them.
   void collect(ValueId value, std::uint32_t loop, Again& again) const {
     const OpId op = program_.defining_op(value);
     if (!again.ops.insert(op).second) return;
@@ -149,7 +151,8 @@ class Recomputing {
     for (const ValueId operand : program_.op_operands(op)) {
       const OpId maker = program_.defining_op(operand);
       if (maker != kNoId && is_made_by_loops(program_, maker)) {
-        if (is_view(program_, maker)) again.sources.insert(operand);  // as large as the result
+        // It is as large as the result.
+        if (is_view(program_, maker)) again.sources.insert(operand);
         require_unchanged(program_.op_operands(maker), loop, again);
       } else if (is_in_memory(operand)) {
         again.sources.insert(operand);
@@ -160,7 +163,8 @@ class Recomputing {
     }
   }
 
-  /// A state may be written over, and a carry gets its next value.
+  /// Rejects values that change before the loop: a state may be overwritten, and a carry gets its
+  /// next value.
   void require_unchanged(std::span<const ValueId> values, std::uint32_t loop, Again& again) const {
     for (const ValueId value : values) {
       const OpId maker = program_.defining_op(value);
@@ -171,7 +175,8 @@ class Recomputing {
     }
   }
 
-  /// Whether it is read outside of the loop that makes it, and isn't computed again there.
+  /// Returns whether the value is read outside of the loop that makes it, and isn't computed again
+  /// there.
   bool is_in_memory(ValueId value) const {
     if (is_kept_[value] || loop_of(value) == kNoId) return true;
     if (is_again_[value]) return false;
@@ -202,7 +207,7 @@ class Recomputing {
     return result;
   }
 
-  /// Of ops in loops, those whose values only loops read that compute them again.
+  /// Returns the ops in loops whose values are needed only by loops that compute them again.
   std::vector<bool> dead_ops() const {
     std::vector<bool> is_dead(program_.num_ops(), false);
     for (OpId op = program_.num_ops(); op-- > 0;) {
@@ -215,7 +220,7 @@ class Recomputing {
     return is_dead;
   }
 
-  /// The value as the op reads it, computed again if need be.
+  /// Returns the value that the op reads, computed again if necessary.
   ValueId read(Program& result, OpId reader, ValueId value) {
     const bool is_far = loop_of_[reader] != kNoId && loop_of(value) != kNoId &&
                         loop_of(value) != in_loop_ && !is_in_memory(value);
@@ -239,13 +244,13 @@ class Recomputing {
   const Target& target_;
   const Loops ranges_;
   const std::vector<FusedLoop> fused_;
-  std::vector<std::uint32_t> loop_of_;      // by op: of an elementwise op
+  std::vector<std::uint32_t> loop_of_;      // by op; only for elementwise ops
   std::vector<std::vector<OpId>> readers_;  // by value
   std::vector<bool> is_kept_;               // by value: an output, or read by another op
   std::map<ValueId, OpId> written_;   // by input that is updated: the first op that may write it
-  std::vector<bool> is_again_;        // by value: other loops compute it again
+  std::vector<bool> is_again_;        // by value: whether other loops compute it again
   std::vector<ValueId> value_of_;     // by old value
-  std::map<ValueId, ValueId> again_;  // by old value: as computed again in the present loop
+  std::map<ValueId, ValueId> again_;  // by old value: its copy that the current loop computes
   std::uint32_t in_loop_ = kNoId;     // the loop of the last elementwise op
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Loops that compute again what other loops have made.
+/// Makes loops compute values of other loops again.
 
 #include <optional>
 
@@ -8,9 +8,10 @@
 
 namespace weft {
 
-/// The program in which a loop computes again what another one has made, where that costs less on
-/// the target than to store it, keep it and load it, as of a gelu's values for its gradient. Absent
-/// if there is nothing of at least `target.recomputed_bytes_min` bytes to compute again.
+/// Returns the program in which a loop computes a value of another loop again if that costs less on
+/// the target than to store, keep and load the value. The values of a gelu for its gradient are an
+/// example. Returns nothing if no value of at least `target.recomputed_bytes_min` bytes is computed
+/// again.
 std::optional<Program> recompute_in_loops(const Program& chip_program, const Target& target);
 
 }  // namespace weft

@@ -19,10 +19,10 @@ AtomList concatenated(AtomList first, AtomList second) {
   return first;
 }
 
-/// The last `count` atoms.
+/// Returns the last `count` atoms.
 AtomList suffix(AtomList atoms, int count) { return atoms.suffix_from(atoms.size() - count); }
 
-/// Builds the steps from a layout to a target.
+/// Builds the steps from a layout to a target layout.
 class Route {
  public:
   Route(const Mesh& mesh, const Shape& shape, const Sharding& from, const Sharding& to,
@@ -53,7 +53,7 @@ class Route {
   }
 
   /// Exchanges atoms for those that the target has there, as far as each dim keeps its number of
-  /// parts. False if nothing changes.
+  /// parts. Returns false if nothing changes.
   bool permute() {
     const auto dims = permuted_dims();
     if (dims == at_.dims) return false;
@@ -65,12 +65,12 @@ class Route {
  private:
   AtomMask pending() const { return without(at_.unreduced, to_.unreduced); }
 
-  /// Number of atoms at the end of a dim that the target doesn't have there.
+  /// Returns the number of atoms at the end of a dim that the target doesn't have there.
   int excess(std::size_t dim) const {
     return at_.dims[dim].size() - at_.dims[dim].common_prefix(to_.dims[dim]);
   }
 
-  /// The longest run of atoms that the target has next in the dim and that are all `wanted`.
+  /// Returns the longest run of the target's next atoms in the dim that are all `wanted`.
   template <typename Wanted>
   AtomList next_atoms(std::size_t dim, Wanted wanted) const {
     AtomList run;
@@ -91,8 +91,8 @@ class Route {
                               [&](Atom atom) { return contains(mask, atom); });
   }
 
-  /// If the reduction crosses the network, scatters it within each host first, so that each chip
-  /// reduces only a part between hosts. move() gathers the parts again.
+  /// If the reduction crosses the network, scatters the value within each host first. Each chip
+  /// then reduces only a part between hosts. move() gathers the parts again.
   void scatter_within_hosts() {
     const AtomList within = mesh_->list(without(pending(), mesh_->dcn_atoms()));
     if (within.empty() || within.mask() == pending()) return;
@@ -120,7 +120,7 @@ class Route {
     return false;
   }
 
-  /// Moves atoms from the end of one dim to the end of another that wants them next.
+  /// Moves atoms from the end of one dim to the end of another dim that needs them next.
   bool all_to_all() {
     for (std::size_t from = 0; from < at_.dims.size(); ++from) {
       for (int count = excess(from); count > 0; --count) {
@@ -151,7 +151,7 @@ class Route {
     return false;
   }
 
-  /// Gathers the last atom of some dim where the target doesn't have it.
+  /// Gathers the last atom of some dim that doesn't have this atom there in the target.
   bool gather_any() {
     for (std::size_t dim = 0; dim < at_.dims.size(); ++dim) {
       if (excess(dim) > 0) return gather(dim, 1);
@@ -171,11 +171,12 @@ class Route {
     return true;
   }
 
-  /// A layout with the same number of parts in each dim, whose dims begin like the target's as far
-  /// as possible. Atoms that other dims need come last, ready for an all_to_all.
+  /// Returns a layout with the same number of parts in each dim, whose dims begin like those of the
+  /// target as far as possible. Atoms that other dims need come last, ready for an all_to_all.
   std::array<AtomList, kDimCountMax> permuted_dims() const {
     std::array<AtomList, kDimCountMax> kept{};
-    std::array<std::vector<std::int64_t>, kDimCountMax> sizes;  // of the atoms still to be placed
+    // The sizes of the atoms still to be placed.
+    std::array<std::vector<std::int64_t>, kDimCountMax> sizes;
     auto busy = static_cast<AtomMask>(at_.unreduced | held_);
     const auto place = [&](std::size_t dim, Atom atom, AtomList& list) {
       const auto size = std::ranges::find(sizes[dim], mesh_->atom_size(atom));
@@ -236,7 +237,7 @@ std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
   straight.move();
   if (!permuted.permute()) return straight.steps();
   permuted.move();
-  // Where both cost the same, the permuted route needs less memory.
+  // If both cost the same, the permuted route is used, because it needs less memory.
   const bool cheaper = reshard_cost(mesh, type, from, permuted.steps()) <=
                        reshard_cost(mesh, type, from, straight.steps());
   return cheaper ? permuted.steps() : straight.steps();

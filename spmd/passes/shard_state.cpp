@@ -10,13 +10,13 @@
 namespace weft {
 namespace {
 
-/// The priority of the shardings that are made here: below those of presets, so that these decide
-/// first.
+/// The priority of the shardings that are made here. It is below the priority of presets, so that
+/// presets decide first.
 constexpr int kStatePriority = 3;
 
-/// What the next version of a state is computed from, element by element.
+/// The values from which the next version of a state is computed, element by element.
 struct Update {
-  bool is_elementwise = true;       ///< nothing but states, sums over chips and scalars
+  bool is_elementwise = true;       ///< reads only states, sums over chips and scalars
   AtomMask summed = 0;              ///< the atoms of those sums
   std::vector<std::size_t> states;  ///< numbers of the inputs
 };
@@ -54,7 +54,7 @@ Update update_of(const Program& chip, std::span<const std::int32_t> input_of, Va
   return update;
 }
 
-/// The first dim of several elements: parts of it are one range of bytes each.
+/// Returns the first dim with more than one element. Each part along it is one range of bytes.
 int leading_dim(const Shape& shape) {
   int dim = 0;
   while (dim + 1 < shape.size() && shape[dim] == 1) ++dim;
@@ -82,7 +82,7 @@ class StateSharding {
       sharded = static_cast<AtomMask>(sharded | update.summed);
     }
     if (sharded == 0) return {};
-    // Or the shardings would reach parameters, and averages of them.
+    // Without this, the shardings would spread to parameters and their averages.
     for (const auto& [state, update] : updates_) {
       Sharding& sharding = result.inputs[state].sharding;
       const AtomMask used = shardings_[program_.inputs[state].value].used();
@@ -108,7 +108,7 @@ class StateSharding {
     }
   }
 
-  /// State of an optimizer that is large, and lies nowhere yet.
+  /// Returns whether the input is large optimizer state without a layout.
   bool is_open(const ProgramInput& input) const {
     const Shape& shape = program_.shape(input.value);
     return input.kind == InputKind::opt_state && shape.size() > 0 &&
@@ -118,7 +118,8 @@ class StateSharding {
     return chip_type(program_.type(value), shardings_[value], mesh_).bytes() >= bytes_min_;
   }
 
-  /// Whether each chip may do its part of the update of this parameter and the state that it reads.
+  /// Returns whether each chip may compute its part of the update of this parameter and of the
+  /// state that it reads.
   bool may_be_shared(std::size_t parameter) const {
     const Update& update = updates_.at(parameter);
     if (update.summed == 0 || !update.is_elementwise ||
@@ -134,7 +135,7 @@ class StateSharding {
     });
   }
 
-  /// Whether the axes may go to the leading dim.
+  /// Returns whether the axes can shard the leading dim.
   bool is_free(std::size_t input, AtomMask atoms) const {
     const ValueId value = program_.inputs[input].value;
     const Shape& shape = program_.shape(value);
@@ -144,7 +145,7 @@ class StateSharding {
            (now.used() & atoms) == 0 && shape[dim] % mesh_.count(mesh_.list(atoms)) == 0;
   }
 
-  /// Whether the state's own update reads no more than the parameter's does.
+  /// Returns whether the state's own update reads no more than the parameter's update does.
   bool is_updated_within(std::size_t state, const Update& whole) const {
     const auto found = updates_.find(state);
     if (found == updates_.end()) return true;
@@ -167,8 +168,9 @@ class StateSharding {
   const Mesh& mesh_;
   std::span<const Sharding> shardings_;
   const std::int64_t bytes_min_;
-  std::map<std::size_t, Update> updates_;     // by input that is updated
-  std::map<std::size_t, int> parameters_of_;  // by state: how many parameters' updates read it
+  std::map<std::size_t, Update> updates_;  // by input that is updated
+  // By state: the number of parameters whose updates read it.
+  std::map<std::size_t, int> parameters_of_;
 };
 
 }  // namespace

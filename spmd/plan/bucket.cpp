@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// Which all_reduces may be in a bucket with others.
+/// Decides which all_reduces may share a bucket with others.
 class Eligible {
  public:
   explicit Eligible(const Program& program) : program_(program), uses_(program.num_values(), 0) {
@@ -19,8 +19,9 @@ class Eligible {
     }
   }
 
-  /// Each value lies in at most one range: it can't be an operand of two, or operand and result. A
-  /// carry has the place of its `next`, which another one may reduce.
+  /// Each value is in at most one range. It can't be an operand of two all_reduces, or both an
+  /// operand and a result. A carry has the same place as its `next`, which another all_reduce may
+  /// reduce.
   bool operator()(OpId op) const {
     const ValueId operand = program_.op_operands(op)[0];
     const OpId maker = program_.defining_op(operand);
@@ -31,7 +32,7 @@ class Eligible {
 
  private:
   const Program& program_;
-  std::vector<int> uses_;  // by value: how many all_reduces read it
+  std::vector<int> uses_;  // by value: the number of all_reduces that read it
 };
 
 bool are_alike(const Program& program, OpId a, OpId b) {
@@ -43,11 +44,13 @@ std::int64_t bytes(const Program& program, OpId op) {
   return program.type(program.result(op)).bytes();
 }
 
-/// The most ops to move forward for an operand: enough to clip, scale and convert a gradient.
+/// The maximal number of ops that move forward for an operand. It suffices to clip, scale and
+/// convert a gradient.
 constexpr int kBroughtForwardMax = 8;
 
 /// Adds an all_reduce to a bucket once its operand is emitted. Emits the bucket when an op needs
-/// one of its results, after adding like all_reduces whose operands only few cheap ops make.
+/// one of its results. Before that, adds matching all_reduces whose operands only few cheap ops
+/// make.
 class Filling {
  public:
   explicit Filling(const Program& program)
@@ -96,7 +99,8 @@ class Filling {
   }
   bool is_emitted(OpId op) const { return value_of_[program_.result(op)] != kNoId; }
 
-  /// Neither what is delayed nor what moves forward enters a loop or a branch, or leaves it.
+  /// Keeps ops from moving into or out of a loop or a branch, both delayed ops and ops that move
+  /// forward.
   void keep_border(OpId op) {
     const OpKind kind = program_.kind(op);
     if (!begins_range(kind) && !leaves_loop(kind)) return;
@@ -110,8 +114,8 @@ class Filling {
     }
   }
 
-  /// Results of loops that end before this op may be reduced from here on. A border op may stand
-  /// before an inner loop, so results of the inner one may follow those of the outer one.
+  /// Allows results of loops that end before this op to be reduced from here on. A border op may
+  /// precede an inner loop, so results of the inner loop may follow those of the outer loop.
   void leave_loops(OpId op) {
     std::erase_if(left_, [&](ValueId value) {
       if (loops_[loops_.of_op(program_.defining_op(value))].end > op) return false;
@@ -140,8 +144,8 @@ class Filling {
     if (size >= kBucketBytes) flush(bucket);
   }
 
-  /// Emits the bucket of `awaited`, whose result the next op reads. First moves forward the few ops
-  /// that make operands of like all_reduces, while the bucket has room.
+  /// Emits the bucket of `awaited`, whose result the next op reads. While the bucket has room,
+  /// first moves forward the few ops that make operands of matching all_reduces.
   void complete(OpId awaited) {
     for (const OpId op : kept_back_) {
       if (is_emitted(awaited)) return;
@@ -153,8 +157,8 @@ class Filling {
     if (!is_emitted(awaited)) flush(filling_with(awaited));
   }
 
-  /// Whether at most `ops_left` cheap ops make the value. Other ops, such as those of the next
-  /// micro-batch, don't move forward, as their values would take up memory too early.
+  /// Returns whether at most `ops_left` cheap ops make the value. Other ops, such as those of the
+  /// next micro-batch, don't move forward, because their values would occupy memory too early.
   bool is_near(ValueId value, int& ops_left) const {
     if (value_of_[value] != kNoId) return true;
     const OpId op = program_.defining_op(value);
@@ -197,7 +201,7 @@ class Filling {
   const Loops loops_;
   Program result_;
   std::vector<ValueId> value_of_;   // by old value
-  std::vector<OpId> reduction_of_;  // by old value: the all_reduce that reads it, if kept back
+  std::vector<OpId> reduction_of_;  // by old value: the delayed all_reduce that reads it
   std::vector<OpId> kept_back_;
   Buckets filling_;
   std::vector<ValueId> left_;  // results of loops that haven't ended
@@ -208,7 +212,7 @@ class Filling {
 std::vector<Bucket> buckets(const Program& chip_program) {
   const Eligible eligible(chip_program);
   std::vector<Bucket> buckets;
-  std::int64_t size = kBucketBytes;  // of the last bucket; kBucketBytes: it takes no more
+  std::int64_t size = kBucketBytes;  // of the last bucket; kBucketBytes: the bucket is full
   for (OpId op = 0; op < chip_program.num_ops(); ++op) {
     if (chip_program.kind(op) != OpKind::all_reduce) continue;
     const bool follows = !buckets.empty() && buckets.back().first + buckets.back().count == op;

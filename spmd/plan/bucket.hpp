@@ -1,5 +1,5 @@
 #pragma once
-/// Buckets: all_reduces that the chips perform as one, as torch's DDP does with gradients.
+/// Buckets: all_reduces that the chips perform together, as torch's DDP does for gradients.
 
 #include <cstdint>
 #include <vector>
@@ -16,15 +16,15 @@ struct Bucket {
   OpId count = 1;
 };
 
-/// A bucket of at least this many bytes takes no further operand, so that it is reduced from a
-/// cache.
+/// A bucket of at least this many bytes takes no further operand, so that its data fits in a cache
+/// when it is reduced.
 inline constexpr std::int64_t kBucketBytes = std::int64_t{1} << 20;
 
-/// All buckets, in the program's order. Every all_reduce is in one.
+/// Returns all buckets, in the program's order. Every all_reduce is in one bucket.
 std::vector<Bucket> buckets(const Program& chip_program);
 
-/// The program with all_reduces delayed, at most to the first op that reads their results, so that
-/// they stand next to each other. Cheap ops that make operands may move forward.
+/// Returns the program with all_reduces delayed, at most to the first op that reads their results,
+/// so that they are next to each other. Cheap ops that make their operands may move forward.
 Program fill_buckets(const Program& chip_program);
 
 }  // namespace weft

@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// By input number: the ops that read the input, if an output updates it. Ops that read a fill
-/// or spread of the input count too, since each loop makes it for itself.
+/// Returns, by input number, the ops that read an input that an output updates. Ops that read a
+/// fill or spread of the input count too, because each loop makes the fill or spread itself.
 std::vector<std::vector<OpId>> readers_of_updated(const Program& program) {
   constexpr std::int32_t kNone = -1;
   std::vector<std::int32_t> input_of(program.num_values(), kNone);
@@ -29,7 +29,7 @@ std::vector<std::vector<OpId>> readers_of_updated(const Program& program) {
   return readers;
 }
 
-/// By op: the loop that contains it, or else a step of this op alone.
+/// Returns, by op, the loop that contains it, or a step of this op alone.
 std::vector<PlanStep> loops_of(const Program& program, std::span<const PlanStep> steps) {
   std::vector<PlanStep> loops(program.num_ops());
   for (OpId op = 0; op < program.num_ops(); ++op) loops[op] = {StepKind::compute, op, 1};

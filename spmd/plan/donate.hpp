@@ -1,5 +1,5 @@
 #pragma once
-/// Which outputs may be written over the inputs that they update (JAX's buffer donation).
+/// Finds the outputs that may overwrite the inputs that they update (JAX's buffer donation).
 
 #include <span>
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace weft {
 
-/// For each output of a chip's program that runs in `steps`: whether it updates an input of the
-/// same type and layout which nothing reads after the output's first byte is written. In the loop
-/// that writes the output, the writing op and the ops before it may read the input, since they read
-/// each element before it is overwritten.
+/// Returns a flag for each output of a chip's program that runs in `steps`. It is true if the
+/// output updates an input of the same type and layout, and nothing reads that input after the
+/// first byte of the output is written. In the loop that writes the output, the writing op and
+/// earlier ops may read the input, because they read each element before it is overwritten.
 std::vector<bool> donated_updates(const Program& chip_program, std::span<const PlanStep> steps);
 
 }  // namespace weft

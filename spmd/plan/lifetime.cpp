@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-/// A bucket's operands are read together, and its results are written together, as one range each.
+/// Joins the lifetimes in a bucket. Its operands are read together, and its results are written
+/// together, as one range each.
 void join_in_bucket(const Program& program, const PlanStep& bucket,
                     std::vector<Lifetime>& lifetimes) {
   const OpId last = bucket.end() - 1;
@@ -26,8 +27,9 @@ void join_in_bucket(const Program& program, const PlanStep& bucket,
   }
 }
 
-/// All values of a loop live through it: its last op writes the first tile before its first op
-/// reads the last tile. The operand of a fill or spread is read where that is read.
+/// Makes all values of a loop live through it, because its last op writes the first tile before its
+/// first op reads the last tile. The operand of a fill or spread is read where the fill or spread
+/// is read.
 void join_in_loop(const Program& program, const PlanStep& loop, std::vector<Lifetime>& lifetimes) {
   const OpId last = loop.end() - 1;
   const auto read = [&](ValueId value) {
@@ -44,8 +46,8 @@ void join_in_loop(const Program& program, const PlanStep& loop, std::vector<Life
   }
 }
 
-/// What a loop reads from outside lives to its end, and what it makes for outside from its begin.
-/// A carry and its next are one place.
+/// Makes outer values that a loop reads live to its end, and results of the loop live from its
+/// begin. A carry and its next share one place.
 void join_in_range(const Program& program, const LoopRange& range,
                    std::vector<Lifetime>& lifetimes) {
   const OpId last = range.end - 1;
@@ -53,7 +55,7 @@ void join_in_range(const Program& program, const LoopRange& range,
     Lifetime& lifetime = lifetimes[value];
     lifetime = {std::min(lifetime.first, range.begin), std::max(lifetime.last, last)};
   };
-  // What a carry begins with is read once, before the first iteration.
+  // The initial value of a carry is read once, before the first iteration.
   const OpId first_read = range.begin + 1 + static_cast<OpId>(range.carries.size());
   for (ValueId value = 0; value < program.num_values(); ++value) {
     const OpId maker = program.defining_op(value);
@@ -75,7 +77,7 @@ void join_in_range(const Program& program, const LoopRange& range,
   }
 }
 
-/// Ends the lifetime where all chips of the group have met whose collective makes `value`.
+/// Ends the lifetime of `value` where all chips that share it have met.
 void live_until_met(const Program& program, const Loops& loops, ValueId value, Lifetime& lifetime) {
   const AtomMask group = meeting_atoms(program, program.defining_op(value));
   const auto meets = [&](OpId op) {
@@ -128,7 +130,7 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
   for (std::uint32_t range = 0; range < loops.ranges().size(); ++range) {
     if (loops.is_branch(range)) continue;
     for (const OpId next : loops[range].nexts) {
-      // A bucket may have made one of them longer.
+      // A bucket may have extended one of the two lifetimes.
       Lifetime& carry = lifetimes[program.op_operands(next)[1]];
       Lifetime& result = lifetimes[program.result(next)];
       carry = result = {std::min(carry.first, result.first), std::max(carry.last, result.last)};

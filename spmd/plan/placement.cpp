@@ -39,9 +39,9 @@ class Placement {
                       [&](const Block& block) { return std::tuple(~block.bytes, front(block)); });
   }
 
-  /// Greedy by size, as TFLite's planner. While the region is over 3 % above bound(), the block
-  /// with the highest end is placed first, up to 15 times. Takes the best attempt, and returns its
-  /// size.
+  /// Places blocks greedily by size, like TFLite's planner. While the region is over 3 % above
+  /// bound(), places the block with the highest end first and tries again, up to 15 times. Keeps
+  /// the best attempt and returns its size.
   std::uint64_t place() {
     constexpr int kAttempts = 16;
     const std::uint64_t enough = bound() + bound() / 32;
@@ -62,7 +62,7 @@ class Placement {
     return best.size;
   }
 
-  /// The most bytes that live at once.
+  /// Returns the largest number of bytes that live at once.
   std::uint64_t bound() const {
     std::vector<std::uint64_t> change(plan_.program.num_ops() + 1, 0);  // at each op, modulo 2^64
     for (const Block& block : blocks_) {
@@ -82,19 +82,20 @@ class Placement {
     std::uint64_t bytes = 0;
   };
 
-  /// Where a block lies; `value` is the block's first value.
+  /// The place of a block; `value` is the block's first value.
   struct Range {
     std::uint64_t begin = 0, end = 0;
     ValueId value = kNoId;
   };
 
   struct Attempt {
-    std::uint64_t size = 0;              ///< of the region
-    std::size_t highest = 0;             ///< the block that ends there
-    std::vector<std::uint64_t> offsets;  ///< of values_
+    std::uint64_t size = 0;              ///< the size of the region
+    std::size_t highest = 0;             ///< the block with the highest end
+    std::vector<std::uint64_t> offsets;  ///< by index in values_
   };
 
-  /// Each block, in the order of blocks_, at the lowest offset that those before it leave.
+  /// Places each block, in the order of blocks_, at the lowest offset that earlier blocks leave
+  /// free.
   Attempt attempt() const {
     Attempt result{.offsets = std::vector<std::uint64_t>(values_.size())};
     std::vector<Range> placed;  // in order of offset
@@ -123,7 +124,8 @@ class Placement {
   }
   ValueId front(const Block& block) const { return values_[block.begin]; }
 
-  /// The lowest offset at which the block overlaps no placed block that must not share its bytes.
+  /// Returns the lowest offset at which the block overlaps no placed block that mustn't share its
+  /// bytes.
   std::uint64_t first_fit(const std::vector<Range>& placed, const Block& block) const {
     std::uint64_t offset = 0;
     for (const Range& other : placed) {

@@ -25,9 +25,9 @@
 namespace weft {
 namespace {
 
-/// Rebuilds a chip's program with copies, so that collectives touch neither inputs nor outputs, and
-/// each output is the result of an op of its own. Drops optimization_barriers, which only earlier
-/// passes need.
+/// Rebuilds a chip's program with copies, so that collectives use neither inputs nor outputs, and
+/// each output is the result of its own op. Drops optimization_barriers, which only earlier passes
+/// need.
 class CopyInsertion {
  public:
   explicit CopyInsertion(const Program& program)
@@ -74,7 +74,7 @@ class CopyInsertion {
   }
 
  private:
-  /// The value before all optimization_barriers that it passed through.
+  /// Returns the value before all optimization_barriers through which it passed.
   ValueId source(ValueId value) const {
     OpId op = program_.defining_op(value);
     while (op != kNoId && program_.kind(op) == OpKind::optimization_barrier) {
@@ -98,7 +98,8 @@ class CopyInsertion {
                                        program_.type(result), program_.op_locs[op]);
   }
 
-  /// A `next` overwrites its carry. If another one then has that for its value, that is copied.
+  /// A `next` overwrites its carry. If another `next` has that carry as its value, the carry is
+  /// copied.
   void copy_swapped(OpId first_next) {
     const LoopRange& range = loops_[loops_.of_op(first_next)];
     if (first_next != range.nexts.front()) return;
@@ -114,8 +115,8 @@ class CopyInsertion {
     }
   }
 
-  /// The outputs of a loop or a branch that has ended. A stack may be written in place, part by
-  /// part, unless its items may lie there.
+  /// Adds the outputs of a loop or a branch that has ended. A stack may be written in place, part
+  /// by part, unless its items may be in the output's buffer.
   void add_results(const LoopRange& range) {
     for (OpId op = range.begin; op < range.end; ++op) {
       const ValueId value = program_.result(op);
@@ -130,10 +131,10 @@ class CopyInsertion {
     }
   }
 
-  /// The operand of a collective: the value itself, or for an input its one copy.
+  /// Returns the operand of a collective: the value itself, or the only copy of an input.
   ValueId temp(ValueId value, OpId reader) {
     if (program_.defining_op(value) != kNoId) return value_of_[value];
-    if (loops_.of_op(reader) != kNoId) return copy(value);  // others can't read it
+    if (loops_.of_op(reader) != kNoId) return copy(value);  // ops outside the loop can't read it
     if (temp_of_[value] == kNoId) temp_of_[value] = copy(value);
     return temp_of_[value];
   }
@@ -163,7 +164,7 @@ class CopyInsertion {
   std::vector<ValueId> output_values_;
 };
 
-/// A line for each value with the sharding that propagate chose.
+/// Returns a line for each value, with the sharding that propagate chose.
 std::string shardings_text(const Program& program, const Mesh& mesh,
                            std::span<const Sharding> shardings) {
   std::string text;
@@ -174,7 +175,7 @@ std::string shardings_text(const Program& program, const Mesh& mesh,
   return text;
 }
 
-/// A line for each value: where it lies.
+/// Returns a line for each value, with its place.
 std::string places_text(const Plan& plan) {
   static constexpr std::array kNames{"temp", "input", "output", "shared", "tile", "part of"};
   std::string text = fmt::format("temp {} bytes (at least {}), shared {} bytes\n", plan.temp_bytes,
@@ -230,7 +231,7 @@ Plan compile(const Program& program, const Mesh& mesh, const Target& target,
   std::vector<Sharding> shardings;
   const auto propagate_all = [&] {
     shardings = propagate(global, mesh);
-    // Shardings pass through an expanded composite, and may so reach other composites.
+    // Shardings propagate through an expanded composite, and may then reach other composites.
     while (const std::optional<Program> expanded = expand(global, shardings)) {
       global = canonicalize(*expanded, true);
       passed("expand", global);

@@ -1,6 +1,5 @@
 #pragma once
-/// Plan: what one chip runs: its program, the steps that run the program, and a place in memory for
-/// every value.
+/// Plan: the program of one chip, the steps that run it, and a place in memory for every value.
 
 #include <cstdint>
 #include <functional>
@@ -15,14 +14,15 @@
 
 namespace weft {
 
-/// Where a value lies. The numbers are stable: they are written to files.
+/// The place of a value. The numbers are stable, because they are written to files.
 enum class Place : std::uint8_t {
   temp = 0,    ///< at `offset` in the temporaries' region, the same on every chip
   input = 1,   ///< in the buffer bound to input number `offset` for this run
   output = 2,  ///< in the buffer bound to output number `offset` for this run
   shared = 3,  ///< one copy for a group of chips, at `offset` in its first chip's shared region
-  tile = 4,    ///< no memory of its own: one tile at a time in a buffer of each loop that uses it
-  part = 5,    ///< the chip's part of the shared value number `offset`, the result of an all_gather
+  /// No memory of its own: each loop that uses it has one tile of it at a time in a buffer.
+  tile = 4,
+  part = 5,  ///< the chip's part of the shared value number `offset`, the result of an all_gather
 };
 
 struct Slot {
@@ -30,26 +30,26 @@ struct Slot {
   std::uint64_t offset = 0;
 };
 
-/// The numbers are stable: they are written to files.
+/// The numbers are stable, because they are written to files.
 enum class StepKind : std::uint8_t {
   compute = 0,     ///< runs op `first`
   loop = 1,        ///< runs the elementwise ops in `first` .. `first + count - 1`, tile by tile
   collective = 2,  ///< runs op `first`; if `count` > 1, a bucket: that many all_reduces as one
-  barrier = 3,     ///< waits for all chips of the mesh; no chip reads a shared value after it
+  barrier = 3,     ///< waits for all chips of the mesh; afterwards no chip reads a shared value
   /// Waits until all chips committed this step, then copies held outputs in place.
   update_wait = 4,
-  begin = 5,   ///< runs the loop op `first` and the carries right behind it, once
-  repeat = 6,  ///< at the end of the loop op `first`: goes back to right behind its `begin`
-  test = 7,    ///< runs the `test` op `first`; unless it holds, goes on behind the loop's `repeat`
-  /// Runs op `first`, a `cond` or `otherwise`. Unless its result holds, goes on with the other
-  /// branch of the cond, or behind that with its join.
+  begin = 5,   ///< runs the loop op `first` and the carries after it, once
+  repeat = 6,  ///< at the end of the loop op `first`: jumps to the step after its `begin`
+  test = 7,    ///< runs the `test` op `first`; if it fails, jumps behind the loop's `repeat`
+  /// Runs op `first`, a `cond` or `otherwise`. If its result is false, jumps to the other branch of
+  /// the cond, or behind that branch with its join.
   branch = 8,
   join = 9,  ///< at the end of the second branch, whose op `otherwise` is `first`
 };
-/// "loop".
+/// Returns a name such as "loop".
 std::string_view to_string(StepKind kind) noexcept;
 
-/// A plan's steps run one after another.
+/// A step of a plan. The steps run one after another.
 struct PlanStep {
   StepKind kind = StepKind::compute;
   OpId first = 0;
@@ -69,14 +69,14 @@ struct TileBuffer {
   friend bool operator==(const TileBuffer&, const TileBuffer&) = default;
 };
 
-/// The most bytes of outputs that a plan holds back until its update_wait. Copying more would cost
-/// as much as waiting earlier.
+/// The maximal number of bytes of outputs that a plan holds back until its update_wait. Copying
+/// more would cost as much as waiting earlier.
 inline constexpr std::int64_t kHeldBytesMax = 4096;
 
-/// Identical for all chips. Operands and results of collectives are temporaries, so their offsets
-/// are equal on all chips (make_plan inserts a `copy` where an input or output takes part). Only
-/// the result of an all_gather may be shared instead, and its operand a part of it; the result of a
-/// reduce_scatter may have no place (shared.hpp).
+/// A plan is identical for all chips. Operands and results of collectives are temporaries, so their
+/// offsets are equal on all chips; make_plan inserts a `copy` for an input or output. There are two
+/// exceptions. The result of an all_gather may be shared, and its operand a part of it. The result
+/// of a reduce_scatter may have no place (shared.hpp).
 struct Plan {
   Program program;                       ///< the chip's program
   std::vector<TensorType> input_types;   ///< global
@@ -86,12 +86,13 @@ struct Plan {
   std::uint64_t temp_bytes_bound = 0;    ///< lower bound of temp_bytes: most bytes live at once
   std::uint64_t shared_bytes = 0;        ///< size of the region of shared values
 
-  std::vector<PlanStep> steps;    ///< what the chip does, in order (schedule.hpp)
-  std::vector<TileBuffer> tiles;  ///< of all loops, in the order of their steps
+  std::vector<PlanStep> steps;    ///< the work of the chip, in order (schedule.hpp)
+  std::vector<TileBuffer> tiles;  ///< the tiles of all loops, in the order of their steps
   /// Numbers of the outputs with `updates` that steps before the update_wait write. Until then they
-  /// lie in the chip's own memory, since other chips may still need the versions that they replace.
+  /// are in the chip's own memory, because other chips may still need the versions that they
+  /// replace.
   std::vector<std::uint32_t> held;
-  /// By output: whether it may be written over the input that it updates (donate.hpp).
+  /// By output: whether it may overwrite the input that it updates (donate.hpp).
   std::vector<bool> donated;
 
   std::vector<std::int64_t> mesh_shape;
@@ -100,38 +101,38 @@ struct Plan {
 
 /// Inserts copies, drops optimization_barriers, groups all_reduces (fill_buckets), divides the
 /// program into steps (schedule), and places every value that is in memory (greedy by size, first
-/// fit among overlapping lifetimes, 64-byte aligned). A value, constants too, lives from its op to
-/// the last op that reads it; some live longer (lifetime.hpp). Temporaries of an op's result and
-/// operands share no bytes. An op writes an output straight to the output's buffer. A value that is
-/// output twice, is also an input, or is an operand or result of a collective is copied to it.
+/// fit among overlapping lifetimes, 64-byte aligned). A value, even a constant, lives from its op
+/// to the last op that reads it; some live longer (lifetime.hpp). An op's result and operands share
+/// no bytes. An op writes an output straight to the output's buffer. A value is copied to that
+/// buffer if it is output twice, is also an input, or is an operand or result of a collective.
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
                std::span<const TensorType> input_types, std::span<const TensorType> output_types,
                const Target& target);
 
-/// Throws corrupt, naming the value, op or step, for a plan that would not compute its program: a
+/// Throws corrupt, with the value, op or step, for a plan that would not compute its program: a
 /// plan for another mesh, inputs or outputs that aren't shards of their global types, steps that
 /// omit or reorder ops, or values that overlap while both live. All checks are in plan_verify.cpp
 /// and steps_verify.cpp.
 void verify(const Plan& plan, const Mesh& mesh);
 
-/// One collective of a plan, for people and for tests. A bucket counts as one collective.
+/// One collective of a plan, for display and for tests. A bucket counts as one collective.
 struct CollectiveSummary {
   OpKind kind;
   std::vector<std::string> axes;
-  std::int64_t bytes = 0;  ///< of the chip's operands (all_gather: of its result)
+  std::int64_t bytes = 0;  ///< the bytes of the chip's operands (all_gather: of its result)
   std::string value;       ///< operand's origin: "dot_general at digits.cpp:41", ".. and 3 more"
-  AtomMask atoms = 0;      ///< of its group
+  AtomMask atoms = 0;      ///< the atoms of its group
 };
-/// In the order of the steps.
+/// Returns the collectives in the order of the steps.
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 
-/// Called with each pass's name and its result as text.
+/// Is called with each pass's name and its result as text.
 using PassObserver = std::function<void(std::string_view pass, const std::string& text)>;
 
-/// Runs canonicalize, pad_uneven, propagate (with expand, until no composite is left to expand;
-/// again after shard_optimizer_state), partition, canonicalize, channels_last (if the target has
-/// them last), recompute_in_loops and make_plan. The results of pad_uneven, expand and
-/// channels_last are canonicalized again. Verifies every program in between, and the plan.
+/// Runs canonicalize, pad_uneven, propagate (with expand, until no composite needs expansion; again
+/// after shard_optimizer_state), partition, canonicalize, channels_last (if the target has features
+/// last), recompute_in_loops and make_plan. The results of pad_uneven, expand and channels_last are
+/// canonicalized again. Verifies every program in between, and the plan.
 Plan compile(const Program& program, const Mesh& mesh, const Target& target,
              const PassObserver& observer = {});
 

@@ -21,7 +21,8 @@ AtomMask group_atoms(const Program& program, OpId op) {
   return mask;
 }
 
-/// Names of the mask's axes; of an axis that is only partly in the mask, its atoms: "data:0".
+/// Returns the names of the mask's axes. For an axis that is only partly in the mask, returns its
+/// atoms: "data:0".
 std::vector<std::string> axes_of(const Mesh& mesh, AtomMask mask) {
   std::vector<std::string> axes;
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {
@@ -39,7 +40,7 @@ std::vector<std::string> axes_of(const Mesh& mesh, AtomMask mask) {
   return axes;
 }
 
-/// The op or input that the value comes from, past copies, barriers and collectives.
+/// Returns the op or input from which the value comes, past copies, barriers and collectives.
 std::string origin(const Program& program, ValueId value) {
   OpId op = program.defining_op(value);
   while (op != kNoId && moves_only(program.kind(op))) {

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// The sum of two regions of this size doesn't overflow.
+/// A limit for the size of a region, so that the sum of two sizes doesn't overflow.
 constexpr std::uint64_t kRegionBytesMax = std::uint64_t{1} << 62;
 
 /// Checks that the global type cut by the sharding gives the chip's type.
@@ -57,7 +57,7 @@ bool is_gathered(const Program& program, ValueId value) {
   return op != kNoId && program.kind(op) == OpKind::all_gather;
 }
 
-/// The chip's part of a shared value, which its maker writes there.
+/// Checks a chip's part of a shared value, which the value's maker writes in place.
 void check_part(const Plan& plan, ValueId value) {
   const Program& program = plan.program;
   const std::uint64_t whole = plan.slots[value].offset;
@@ -73,7 +73,7 @@ void check_part(const Plan& plan, ValueId value) {
 
 void check_places(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
-  std::vector<Slot> bound(program.num_values());  // by value: its input or output, if any
+  std::vector<Slot> bound(program.num_values());  // by value: its input or output, if it has one
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const ProgramInput& input = program.inputs[i];
     check_boundary(input.name.c_str(), mesh, plan.input_types[i], program.type(input.value),
@@ -126,7 +126,7 @@ void check_behind(const Plan& plan, ValueId before, ValueId value) {
   fail(Errc::corrupt, "plan: %{} isn't right behind %{}, with which it is reduced", value, before);
 }
 
-/// Chips of several hosts have no memory in common.
+/// Checks that the chips are on one host. Chips of several hosts have no common memory.
 void check_on_host(const Program& program, const Mesh& mesh, OpId op) {
   if (tier_of(meeting_atoms(program, op), mesh) == Tier::ici) return;
   fail(Errc::corrupt, "plan: op {} ({}) crosses hosts, but %{} is in common memory", op,
@@ -170,8 +170,8 @@ void check_collectives(const Plan& plan, const Mesh& mesh) {
   fail(Errc::corrupt, "plan: %{} and %{} live at once and overlap", a, b);
 }
 
-/// Goes through the ops with a map of the live temporaries by offset. A new value must overlap
-/// neither of its neighbors in the map.
+/// Visits the ops with a map of the live temporaries by offset. A new value must overlap neither of
+/// its neighbors in the map.
 void check_temporaries(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
   const Program& program = plan.program;
   std::vector<std::vector<ValueId>> first_of(program.num_ops());
@@ -204,7 +204,7 @@ void check_temporaries(const Plan& plan, const std::vector<Lifetime>& lifetimes)
   }
 }
 
-/// Compares all pairs, as shared values are few.
+/// Compares all pairs, because there are few shared values.
 void check_shared(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
   const Program& program = plan.program;
   std::vector<ValueId> shared;

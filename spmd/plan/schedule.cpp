@@ -31,7 +31,7 @@ class Scheduling {
     auto bucket = all_reduces.begin();
     auto loop = loops.begin();
     OpId op = 0;
-    std::vector<std::uint32_t> open;  // the loops around the op
+    std::vector<std::uint32_t> open;  // the loops that contain the op
     while (op < program_.num_ops()) {
       const OpKind kind = program_.kind(op);
       if (kind == OpKind::loop) {
@@ -57,7 +57,7 @@ class Scheduling {
         if (kind == OpKind::merge) join_before(ranges[ranges.of_op(op)], op);
         plan_.steps.push_back({StepKind::compute, op, 1});
       } else {
-        ++op;  // each loop that reads this fill or spread makes it
+        ++op;  // each loop that reads this fill or spread makes it itself
         continue;
       }
       op = plan_.steps.back().end();
@@ -88,7 +88,7 @@ class Scheduling {
     return tiled;
   }
 
-  /// Fills and spreads among the loop's ops that are stored get compute steps before the loop.
+  /// Adds a loop. Stored fills and spreads among its ops get compute steps before it.
   void add_loop(const FusedLoop& fused) {
     for (OpId op = fused.first; op < fused.first + fused.count; ++op) {
       if (is_made_by_loops(program_, op) && !tiled_[program_.result(op)]) {
@@ -102,7 +102,7 @@ class Scheduling {
     }
   }
 
-  /// All updates of the plan, in the order of writing.
+  /// Returns all updates of the plan, in the order of writing.
   std::vector<Update> updates() const {
     std::vector<Update> updates;
     for (std::size_t step = 0; step < plan_.steps.size(); ++step) {

@@ -33,7 +33,7 @@ Program settled(const Program& program, const Plan& plan) {
 
 Plan compile_settled(const Program& program, const Mesh& mesh, const Target& target,
                      const PassObserver& observer) {
-  constexpr int kRoundsMax = 4;  // one or two are usually enough
+  constexpr int kRoundsMax = 4;  // one or two rounds usually suffice
   Program asked = program;
   for (int round = 1;; ++round) {
     Plan plan = compile(asked, mesh, target, observer);

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Whether one loop over elementwise ops reads the value, and nothing else does.
+/// Returns whether exactly one loop over elementwise ops reads the value, and no other op does.
 bool is_read_by_one_loop(const Program& program, std::span<const FusedLoop> loops, ValueId value) {
   const FusedLoop* reader = nullptr;
   for (OpId op = 0; op < program.num_ops(); ++op) {
@@ -41,7 +41,7 @@ void share_values(Plan& plan, const Mesh& mesh, const Target& target) {
   };
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const ValueId result = program.result(op);
-    // The next iteration would overwrite what a slower chip still reads.
+    // The next iteration would overwrite data that a slower chip still reads.
     const bool may_be_shared = program.kind(op) == OpKind::all_gather && loops.of_op(op) == kNoId;
     if (may_be_shared && is_large_on_host(op, result)) plan.slots[result].place = Place::shared;
   }

@@ -1,6 +1,6 @@
 #pragma once
-/// What the chips of a host have in common: gathered values that lie once, and operands of
-/// reduce_scatters, which other chips read where they lie.
+/// Data that the chips of a host share: gathered values that are stored once, and operands of
+/// reduce_scatters that other chips read in place.
 
 #include <vector>
 
@@ -8,31 +8,32 @@
 
 namespace weft {
 
-/// Chooses, of the values of `plan` that are temporaries, those that chips have in common. The
-/// result of a large all_gather within a host becomes shared, unless another collective reads it,
-/// and its operand a part of it where that may be. The result of a large reduce_scatter within a
-/// host becomes a tile if loops may add it and one loop alone reads it.
+/// Chooses which temporaries of `plan` the chips share. The result of a large all_gather within a
+/// host becomes shared, unless another collective reads it; its operand becomes a part of it if
+/// possible. The result of a large reduce_scatter within a host becomes a tile if loops may add it
+/// and only one loop reads it.
 void share_values(Plan& plan, const Mesh& mesh, const Target& target);
 
-/// Whether the op that makes the operand of an all_gather may write it straight to its part of the
-/// shared result: it is a range of whole cache lines there, and nothing else reads the operand.
+/// Returns whether the op that makes the operand of an all_gather may write it straight to its part
+/// of the shared result. The part must be a range of whole cache lines, and nothing else may read
+/// the operand.
 bool may_be_part(const Program& program, OpId gather);
-/// Whether loops may add the operands of all chips themselves as they read a reduce_scatter's
-/// result: a sum of f32 or bf16, one range of each operand. Not in a loop of the program, whose
-/// next iteration would overwrite what a slower chip still reads.
+/// Returns whether loops may add the operands of all chips themselves as they read the result of a
+/// reduce_scatter. It must be a sum of f32 or bf16 from one range of each operand. It mustn't be in
+/// a loop of the program, whose next iteration would overwrite data that a slower chip still reads.
 bool may_be_added_by_loops(const Program& program, OpId scatter);
-/// Whether it is such a result, and a tile.
+/// Returns whether the value is such a result, and a tile.
 bool is_added_by_loops(const Program& program, const std::vector<Slot>& slots, ValueId value);
 
-/// All chips that differ only in these atoms meet in the op. 0 if no chips meet, or only some may,
-/// as in a collective_permute or a ppermute.
+/// Returns the atoms such that all chips that differ only in these atoms meet in the op. Returns 0
+/// if no chips meet or only some may, as in a collective_permute or a ppermute.
 AtomMask meeting_atoms(const Program& program, OpId op);
 
-/// Whether two shared values are gathered by different groups of chips.
+/// Returns whether two shared values are gathered by different groups of chips.
 bool groups_differ(const Program& program, ValueId a, ValueId b);
 
-/// Whether all chips must meet at the end, because one chip may still read what another one, in
-/// its next program, would overwrite.
+/// Returns whether all chips must meet at the end, because a chip may still read data that another
+/// chip's next program would overwrite.
 bool needs_final_barrier(const Plan& plan, const Mesh& mesh);
 
 }  // namespace weft

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// Distinct values, in the order in which they are added.
+/// Distinct values, in the order of their addition.
 class Values {
  public:
   bool add(ValueId value) {
@@ -23,7 +23,8 @@ class Values {
   std::vector<ValueId> values_;
 };
 
-/// The operand of which the op reads a part as large as its result; -1: it reads all of them.
+/// Returns the operand of which the op reads only a part, as large as its result; -1 if it reads
+/// all operands fully.
 int operand_read_in_part(OpKind kind) {
   switch (kind) {
     case OpKind::slice:
@@ -40,7 +41,7 @@ std::int64_t read_bytes_of(const Program& program, OpId op) {
   const OpKind kind = program.kind(op);
   const auto operands = program.op_operands(op);
   const std::int64_t result = program.type(program.result(op)).bytes();
-  // One of the branches has made it; and what a carry was before is of no use.
+  // One of the branches has made the result of a merge. The old value of a carry isn't read.
   if (kind == OpKind::merge) return result;
   if (kind == OpKind::next) return operands[1] == operands[2] ? 0 : result;
   const int in_part = operand_read_in_part(kind);
@@ -68,14 +69,14 @@ DType dtype_of(const Program& program, OpId op) {
   return program.type(operands.empty() ? program.result(op) : operands.front()).dtype;
 }
 
-/// Whether chips only meet in the op: what it moves is written, or read, where it lies.
+/// Returns whether chips only meet in the op, because its data is written or read in place.
 bool is_in_place(const Plan& plan, OpId op) {
   if (!is_collective(plan.program.kind(op))) return false;
   return plan.slots[plan.program.op_operands(op)[0]].place == Place::part ||
          is_added_by_loops(plan.program, plan.slots, plan.program.result(op));
 }
 
-/// A loop over elementwise ops reads and writes only what has a place in memory.
+/// Counts only values that have a place in memory as read and written by a loop of elementwise ops.
 StepCost loop_cost(const Plan& plan, const PlanStep& step, const Mesh& mesh) {
   const Program& program = plan.program;
   const auto bytes = [&](ValueId value) { return program.type(value).bytes(); };
@@ -85,7 +86,7 @@ StepCost loop_cost(const Plan& plan, const PlanStep& step, const Mesh& mesh) {
   const std::int64_t elements = program.type(program.result(step.first)).num_elements();
   for (OpId op = step.first; op < step.end(); ++op) {
     const ValueId result = program.result(op);
-    // Fills and spreads between the ops of the loop.
+    // Fills and spreads between the ops of the loop are skipped.
     if (!is_elementwise(program.kind(op)) || program.type(result).num_elements() != elements) {
       continue;
     }
@@ -148,7 +149,7 @@ std::vector<StepCost> step_costs(const Plan& plan, const Mesh& mesh) {
       const StepCost of_op = op_cost(program, op, mesh);
       if (op == step.first) cost.dtype = of_op.dtype;
       cost.add(of_op);
-      // One of the chips that have it in common; each stores its own part.
+      // The result is shared by several chips; each chip stores its own part.
       if (plan.slots[program.result(op)].place == Place::shared) {
         cost.written_bytes += of_op.read_bytes - of_op.written_bytes;
       }
@@ -164,7 +165,7 @@ std::vector<StepCost> step_costs(const Plan& plan, const Mesh& mesh) {
 
 std::vector<std::int64_t> step_counts(const Plan& plan) {
   std::vector<std::int64_t> counts;
-  std::vector<std::int64_t> around{1};  // of each loop that is open, innermost last
+  std::vector<std::int64_t> around{1};  // the run count of each open loop, innermost last
   for (const PlanStep& step : plan.steps) {
     counts.push_back(around.back());
     if (step.kind == StepKind::begin) {

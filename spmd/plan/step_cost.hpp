@@ -1,7 +1,7 @@
 #pragma once
-/// What a step of a plan costs the chip that runs it: arithmetic and bytes, by the types of its
-/// values alone. Whatever a kernel does besides is its own affair, so that costs compare kernels
-/// with what had to be done.
+/// The cost of a plan's step for the chip that runs it: arithmetic and bytes, computed only from
+/// the types of its values. Additional work of a kernel isn't counted, so that costs compare
+/// kernels with the required work.
 
 #include <cstdint>
 #include <vector>
@@ -10,39 +10,39 @@
 
 namespace weft {
 
-/// Of one execution.
+/// The cost of one execution.
 struct StepCost {
-  /// A multiplication and an addition of a product are 2, an elementwise op is 1 for each element,
-  /// whichever op it is. A composite is what its primitives are, attention its products alone. What
-  /// converts, moves or makes elements is 0, and so is a custom_call, since nobody knows.
+  /// A multiplication and an addition in a product count as 2. An elementwise op counts 1 for each
+  /// element. A composite counts as its primitives, and attention as its products alone. Ops that
+  /// convert, move or make elements count 0. So does a custom_call, because its work is unknown.
   std::int64_t flops = 0;
-  /// Each value once, however often it is used. An op that takes a part reads as much as that has.
-  /// Values that lie in no memory (tiles of a loop) aren't counted.
+  /// Each value counts once, however often it is used. An op that reads a part of a value counts
+  /// only the part. Values without memory (tiles of a loop) aren't counted.
   std::int64_t read_bytes = 0;
   std::int64_t written_bytes = 0;
-  std::int64_t traffic_bytes = 0;  ///< of a collective; see traffic_bytes()
-  DType dtype = DType::f32;        ///< in which the step multiplies
+  std::int64_t traffic_bytes = 0;  ///< the traffic of a collective; see traffic_bytes()
+  DType dtype = DType::f32;        ///< the dtype in which the step multiplies
 
   std::int64_t bytes() const { return read_bytes + written_bytes; }
   void add(const StepCost& other, std::int64_t times = 1);
   friend bool operator==(const StepCost&, const StepCost&) = default;
 };
 
-/// Of each of the plan's steps. Barriers, waits and the ends of loops and branches cost nothing.
+/// Returns the cost of each step. Barriers, waits and the ends of loops and branches cost nothing.
 std::vector<StepCost> step_costs(const Plan& plan, const Mesh& mesh);
 
-/// How often a run executes each of them: those of a loop as often as it iterates (without length:
-/// once), and those of both branches of a cond.
+/// Returns how often a run executes each step. Steps of a loop run once per iteration (once in all
+/// if its length is unknown), and both branches of a cond count as run.
 std::vector<std::int64_t> step_counts(const Plan& plan);
 
-/// Of a run: each step's cost, as often as it is executed.
+/// Returns the cost of a run: the sum of each step's cost times its number of executions.
 StepCost run_cost(const Plan& plan, const Mesh& mesh);
 
-/// Of one op that runs by itself, on a chip of this mesh.
+/// Returns the cost of one op that runs alone, on a chip of this mesh.
 StepCost op_cost(const Program& program, OpId op, const Mesh& mesh);
 
-/// Bytes that each chip of a group of `group` reads of others or writes for them: of an all_reduce
-/// 2 (n - 1) / n of its operand, of the others (n - 1) / n.
+/// Returns the bytes that each chip of a group of n = `group` chips reads from or writes for
+/// others: 2 (n - 1) / n of an all_reduce's operand, and (n - 1) / n for other collectives.
 double traffic_bytes(OpKind kind, std::int64_t bytes, int group);
 
 }  // namespace weft

@@ -69,12 +69,12 @@ class StepsCheck {
   bool is_tiled_fill(OpId op) const {
     return is_made_by_loops(program_, op) && is_tiled(program_.result(op));
   }
-  /// Whether each loop that reads the tiled value makes it for itself.
+  /// Returns whether each loop that reads the tiled value makes it itself.
   bool is_made_where_read(ValueId value) const {
     return is_made_by_loops(program_, program_.defining_op(value)) ||
            is_added_by_loops(program_, plan_.slots, value);
   }
-  /// Loops make tiled fills for themselves.
+  /// Skips tiled fills, because loops make these themselves.
   void skip_tiled_fills() {
     while (next_ < program_.num_ops() && is_tiled_fill(next_)) ++next_;
   }
@@ -89,7 +89,8 @@ class StepsCheck {
     if (!is_tiled_fill(maker)) refuse("step {}: op {} reads %{}, not yet made", step, op, value);
     require_scalars_made(step, maker);
   }
-  /// Checks the scalars of a loop's fill. A loop makes fills in no fixed order, so none is tiled.
+  /// Checks the scalars of a loop's fill. A loop makes fills in no fixed order, so none of them may
+  /// be tiled.
   void require_scalars_made(std::uint32_t step, OpId fill) const {
     for (const ValueId scalar : program_.op_operands(fill)) {
       if (is_tiled(scalar)) {
@@ -105,7 +106,8 @@ class StepsCheck {
     }
   }
 
-  /// A loop begins with its carries, whose steps run once, and ends with its nexts.
+  /// Checks the begin of a loop. It starts with its carries, whose steps run once, and ends with
+  /// its nexts.
   void check_begin(std::uint32_t i, const PlanStep& step) {
     require_next(i, step);
     if (program_.kind(step.first) != OpKind::loop) {
@@ -126,7 +128,7 @@ class StepsCheck {
       if (range.nexts[n] + range.nexts.size() != range.end + n) {
         refuse("the nexts of the loop at op {} aren't its last ops", range.begin);
       }
-      // Each overwrites its carry.
+      // Each next overwrites its carry.
       const auto operands = program_.op_operands(range.nexts[n]);
       const OpId maker = program_.defining_op(operands[2]);
       if (operands[2] != operands[1] && std::ranges::count(range.carries, maker) > 0) {
@@ -153,7 +155,7 @@ class StepsCheck {
     if (!ends_open) refuse("step {} tests with op {}, which is no test of its loop", i, step.first);
   }
 
-  /// A second branch stands right behind the first, and its merges stand at its end.
+  /// Checks that a second branch follows the first directly, and that its merges are at its end.
   void check_branch(std::uint32_t i, const PlanStep& step) {
     check_one(i, step);
     const OpKind kind = program_.kind(step.first);
@@ -170,7 +172,7 @@ class StepsCheck {
     open_.push_back(branch);
   }
 
-  /// A repeat or a join.
+  /// Checks a repeat or a join.
   void check_end(std::uint32_t i, const PlanStep& step) {
     if (step.kind == StepKind::join) skip_tiled_fills();
     const bool is_join = step.kind == StepKind::join;
@@ -197,8 +199,8 @@ class StepsCheck {
     }
   }
 
-  /// A stored fill among the ops of a loop runs early: right before the loop, and no earlier, since
-  /// until then its memory may hold another value.
+  /// Checks a compute step. A stored fill among the ops of a loop runs directly before the loop. It
+  /// can't run earlier, because its memory may hold another value until then.
   void check_compute(std::uint32_t i, const PlanStep& step) {
     const OpId op = step.first;
     if (step.count != 1 || is_collective(program_.kind(op))) {
@@ -265,7 +267,8 @@ class StepsCheck {
     next_ = step.end();
   }
 
-  /// One loop makes and reads a tiled value, except one that every loop makes where it reads it.
+  /// Checks that one loop makes and reads a tiled value, unless every loop makes it where it reads
+  /// it.
   void check_tiles() const {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       const ValueId result = program_.result(op);
@@ -293,7 +296,8 @@ class StepsCheck {
       buffer_of_[tile.value] = tile.buffer;
       last_read_[tile.value] = kUnused;
     }
-    // A value occupies its buffer from its op to the last op that reads it; a fill always does.
+    // A value occupies its buffer from its op to the last op that reads it. A fill always occupies
+    // its buffer.
     for (OpId op = loop.first; op < loop.end(); ++op) {
       if (loop_of_[op] != i) continue;
       for (const ValueId value : program_.op_operands(op)) {
@@ -340,12 +344,12 @@ class StepsCheck {
 
   const Plan& plan_;
   const Program& program_;
-  std::vector<std::uint32_t> loop_of_;    // by op: the step that runs it in a loop
+  std::vector<std::uint32_t> loop_of_;    // by op: the loop step that runs it
   std::vector<bool> is_made_;             // by op
   std::vector<std::uint32_t> buffer_of_;  // by value, for the checked loop; else kNoId
   std::vector<OpId> last_read_;           // by value, for the checked loop
   const Loops loops_{program_};
-  std::vector<std::uint32_t> open_;  // ranges that have begun and not ended
+  std::vector<std::uint32_t> open_;  // ranges that have begun but not ended
   std::vector<OpId> early_;          // stored fills made for the next loop
   OpId next_ = 0;                    // the first op that no step has run
 };

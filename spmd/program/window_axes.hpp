@@ -8,7 +8,7 @@ namespace weft {
 /// One dim along which windows slide; strides are distances in elements between neighbours.
 struct WindowAxis {
   WindowDim window{};
-  std::int64_t size = 1;   ///< of the operand
+  std::int64_t size = 1;   ///< the operand's size
   std::int64_t count = 1;  ///< number of windows
   std::int64_t operand_stride = 1;
   std::int64_t window_stride = 1;

@@ -63,7 +63,7 @@ struct RuleFault {
   };
   Kind kind = Kind::none;
   std::size_t at = 0;       ///< position in the text
-  std::string_view name{};  ///< of the factor
+  std::string_view name{};  ///< the factor's name
   constexpr explicit operator bool() const { return kind != Kind::none; }
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-/// Cost: what an op has to compute, whatever the chip. A Target says what that costs on its chip.
+/// Cost: the computation that an op needs on any chip. A Target says how much time it costs on its
+/// chip.
 
 #include <cstdint>
 
@@ -13,22 +14,22 @@ namespace weft {
 enum class Work : std::uint8_t {
   simple,         ///< an addition, a comparison, a conversion
   division,       ///< a division or a root
-  function,       ///< a function that is short as code: an exponential, a tanh
-  long_function,  ///< any other: a power, a sine
+  function,       ///< a function with short code: an exponential, a tanh
+  long_function,  ///< any other function: a power, a sine
 };
 
-/// An op's flops: a multiplication and an addition of a product are 2.
+/// The flops of an op. A multiplication and an addition in a product count as 2.
 struct Cost {
   enum class How : std::uint8_t {
-    nothing,        ///< it moves, makes or converts elements, or what it computes isn't known
-    elements,       ///< 1 for each element of the result
-    function,       ///< counted by a function
+    nothing,   ///< the op only moves, makes or converts elements, or its computation is unknown
+    elements,  ///< 1 for each element of the result
+    function,  ///< counted by a function
     decomposition,  ///< the flops of its primitives
   };
   using Flops = std::int64_t (*)(const Program&, OpId, const Mesh&);
   How how = How::nothing;
   Flops function = nullptr;
-  Work work = Work::simple;  ///< of an elementwise op
+  Work work = Work::simple;  ///< used for elementwise ops
   constexpr Cost() = default;
   constexpr Cost(Flops flops)  // NOLINT(google-explicit-constructor)
       : how(How::function), function(flops) {}

@@ -1,6 +1,7 @@
 #pragma once
-/// Target: what the compiler must know about a kind of chip. Each kind defines its own, the CPU in
-/// chips/cpu/cpu_target.hpp; the registry of kinds (chips/registry) has them all.
+/// Target: the facts about a kind of chip that the compiler needs. Each kind defines its own
+/// target; the CPU's is in chips/cpu/cpu_target.hpp. The registry of kinds (chips/registry) lists
+/// all targets.
 
 #include <cstdint>
 #include <initializer_list>
@@ -26,14 +27,14 @@ class DTypeSet {
   std::uint32_t bits_ = 0;
 };
 
-/// The time for one element in a fused loop, in bytes: as many as the chip moves between memory and
-/// the loop in that time. Negative: a loop computes no such element again.
+/// The time for one element in a fused loop, given in bytes: the chip moves this many bytes between
+/// memory and the loop in the same time. If it is negative, no loop computes such an element again.
 struct ElementCosts {
   double simple = 0;
   double division = 0;
   double function = 0;
   double long_function = 0;
-  double half_result = 0;  ///< is added if the result is bf16 or f16, for the rounding
+  double half_result = 0;  ///< added if the result is bf16 or f16, for the rounding
 
   constexpr double of(Work work) const {
     switch (work) {
@@ -46,34 +47,36 @@ struct ElementCosts {
   }
 };
 
-/// All fields are required: a new kind of chip answers every question.
+/// The facts about a kind of chip. All fields are required, so that a new kind of chip answers
+/// every question.
 struct Target {
-  /// A number of bytes that no value has: what a threshold turns on is never done.
+  /// A number of bytes that no value has. A threshold with this value is never reached.
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-  /// Identifies the target, among others in the names of stored plans.
+  /// Identifies the target. The names of stored plans contain it.
   std::string_view name;
-  /// Elements of a tile of a loop that runs several elementwise ops. 0: the chip has no such loops,
-  /// each op runs by itself, and its result lies in memory.
+  /// The number of elements in a tile of a loop that runs several elementwise ops. With 0, the chip
+  /// has no such loops: each op runs alone, and its result is in memory.
   std::int64_t tile_elements;
-  /// The dtypes that those loops compute as machine code. Others aren't computed again.
+  /// The dtypes that those loops compute as machine code. Values of other dtypes aren't computed
+  /// again.
   DTypeSet compiled_dtypes;
   ElementCosts element_costs;
-  /// A loop computes again what another one has made if it is at least this many bytes and that
-  /// costs less (recompute.hpp).
+  /// A loop computes a value of another loop again if the value has at least this many bytes and if
+  /// that costs less than reading it (recompute.hpp).
   std::int64_t recomputed_bytes_min;
   /// Whether convolutions and pools are faster with their features in the last dim
   /// (channels_last.hpp).
   bool features_last;
-  /// An all_gather's result of at least this many bytes is shared: every chip stores its part once,
-  /// instead of once for each chip. A reduce_scatter's operand of at least this many is read where
-  /// it lies (shared.hpp), and optimizer state is sharded from there on. Copying less costs less
-  /// than a final barrier. kNever: chips can't address each other's memory.
+  /// An all_gather's result of at least this many bytes is shared: each chip stores its part once
+  /// for all chips. A reduce_scatter's operand of at least this many bytes is read in place
+  /// (shared.hpp). Optimizer state of at least this size is sharded. For fewer bytes, copying costs
+  /// less than the final barrier. kNever: chips can't address each other's memory.
   std::int64_t shared_bytes_min;
   /// Whether the host can address the chip's memory (Engine::host_address()).
   bool has_host_address;
-  /// Whether the chip's memory stays when the process that drives the chip ends. Without it a job
-  /// can't continue after a loss, and can't be rescued.
+  /// Whether the chip's memory survives the process that drives the chip. Without this, a job can't
+  /// continue after a loss and can't be rescued.
   bool keeps_memory;
 };
 

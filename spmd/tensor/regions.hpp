@@ -67,7 +67,7 @@ class TracedLoops {
     ValueId number;  ///< the op `loop` or `cond`
     OpId begin;
     std::int64_t length;       ///< only of a scan
-    std::source_location loc;  ///< of the user's call
+    std::source_location loc;  ///< the user's call
     TracedKind kind = TracedKind::scan;
   };
   void begin(const Open& loop) { open_.push_back(loop); }

@@ -57,7 +57,7 @@ using Binding = std::variant<BoundBuffer, HostData, SourcePtr>;
 /// The value of state of an interrupted loop or of a checkpoint; monostate if there is none.
 struct Restored {
   std::variant<std::monostate, BufferPtr, SourcePtr> value{};
-  std::optional<Sharding> laid_out{};  ///< of a source: its layout on the chips unless it is marked
+  std::optional<Sharding> laid_out{};  ///< a source's layout on the chips unless it is marked
   bool has_value() const { return value.index() != 0; }
 };
 

@@ -16,7 +16,7 @@ class TracedShardMaps {
   struct Open {
     AtomMask manual;  ///< including the atoms of the enclosing functions
     OpId begin;
-    std::source_location loc;  ///< of the user's call
+    std::source_location loc;  ///< the user's call
   };
   /// A call of grad() in a function.
   struct GradientCall {

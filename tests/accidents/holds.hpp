@@ -1,5 +1,5 @@
 #pragma once
-/// What the accidents' test does to a process of a job.
+/// Ways in which the test of accidents holds a process of a job.
 
 #include <sched.h>
 #include <sys/ptrace.h>

@@ -244,7 +244,7 @@ const std::map<std::string, Act>& common_accidents() {
   return all;
 }
 
-/// What each worker does at each step.
+/// The acts of each worker at each step.
 const std::map<std::string, Act>& habits() {
   static const auto pass_lock = [](Stage& stage) {
     hold_lock(stage, [&] { lock_file(stage.file()); });

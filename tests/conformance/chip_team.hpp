@@ -42,7 +42,7 @@ struct TeamChip {
   std::byte* arena() const { return memory.arena(id % memory.num_chips()); }
 };
 
-/// What one chip does. If it throws, that is the chip's failure, and the waits of the other chips
+/// The work of one chip. If it throws, that is the chip's failure, and the waits of the other chips
 /// end.
 using ChipBody = std::function<void(const TeamChip& chip)>;
 

@@ -1,8 +1,8 @@
 /// A process dies by SIGKILL at every marked point of every collective. The other processes learn
 /// its name, and find in all arenas either the old bytes or the right result.
 ///
-/// Where start() and poll() don't stop, the victim writes to a page that it has made read-only for
-/// itself, and dies of that, so that the other processes see a half-finished transfer.
+/// If start() and poll() don't stop there, the victim writes to a page that it has made read-only
+/// for itself, and dies of that, so that the other processes see a half-finished transfer.
 
 #include <gtest/gtest.h>
 
@@ -172,7 +172,7 @@ void run_victim(const Kill& kill, const CollectiveCall& call, PreparingCommunica
   throw std::runtime_error("the victim lives");
 }
 
-/// What the destination in an arena holds.
+/// The contents of the destination in an arena.
 struct Held {
   bool old = false;
   bool fresh = false;

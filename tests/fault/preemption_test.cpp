@@ -45,7 +45,7 @@ class EndlessApp : public FaultApp {
   Board board_;
 };
 
-/// What each worker's file of the checkpoint contains.
+/// The contents of each worker's file of the checkpoint.
 struct Saved {
   std::uint64_t step = 0;
   float sum = 0;

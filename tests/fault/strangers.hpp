@@ -1,5 +1,5 @@
 #pragma once
-/// What a test needs to connect to a job's socket as a stranger.
+/// Helpers with which a test connects to a job's socket as a stranger.
 
 #include <cstdint>
 #include <cstring>

@@ -31,7 +31,7 @@ struct MeshPlan {
 
 using Engines = std::vector<std::unique_ptr<Engine>>;
 
-/// What a test needs to make an engine for one chip.
+/// The needs of a test that makes an engine for one chip.
 struct EngineSetup {
   JobMemory& memory;
   const Mesh& mesh;

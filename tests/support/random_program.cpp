@@ -19,7 +19,7 @@ constexpr double kForwardMax = 1e4;
 constexpr double kTwiceMax = 1e2;     // limit for values that are differentiated twice
 constexpr double kExactMax = 0x1p24;  // limit for custom ops, whose kernels compute in f32
 
-/// What else the program contains.
+/// The further parts of the program.
 struct Extras {
   bool narrow = false;  // inputs of narrow dtypes
   bool shards = false;  // functions of shard_map

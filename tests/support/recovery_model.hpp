@@ -33,7 +33,7 @@ struct SimReport {
   std::uint64_t metrics = 0;
 };
 
-/// What every worker's loop does: the runs of each step, then a report.
+/// The script of every worker's loop: the runs of each step, then a report.
 struct SimScript {
   SimScript(int num_chips, Random& random);
 

@@ -22,7 +22,7 @@
 namespace weft::testing {
 namespace {
 
-/// The plan, and its collectives in the order of its steps.
+/// A plan and its collectives, in the order of its steps.
 struct ReferencePlan final : LoadedPlan {
   Plan plan;
   std::uint64_t shared_begin = 0;
@@ -30,7 +30,7 @@ struct ReferencePlan final : LoadedPlan {
   bool checks = false;
 };
 
-/// Runs a body's collectives completely, in the arena; the memory is the chip's own.
+/// Runs the collectives of a body completely, in the arena. The memory is the chip's own.
 class ReferenceCollectives final : public ChipCollectives {
  public:
   ReferenceCollectives(const EngineSetup& setup, Communicator& communicator,
@@ -224,7 +224,7 @@ class ReferenceEngine final : public Engine {
     return values_[value];
   }
 
-  /// A loop that has begun, and the step at which its iterations begin.
+  /// A loop that has begun, and the first step of its iterations.
   struct Begun {
     std::size_t step;
     std::size_t call;
@@ -260,7 +260,7 @@ class ReferenceEngine final : public Engine {
     for (const OpId next : range.nexts) {
       values_[program().op_operands(next)[1]] = values_[program().result(next)];
     }
-    // Fills that only loops make are forgotten.
+    // Discard fills that only loops make.
     for (OpId op = range.begin; op < range.end; ++op) {
       if (is_made_by_loops(program(), op)) is_known_[program().result(op)] = false;
     }

@@ -1,7 +1,7 @@
 #pragma once
 /// ReferenceEngine: the reference interpreter as a kind of chip. It has its own memory, computes
-/// every op in double and rounds the result to its dtype, and meets the other chips through a
-/// Communicator. It refuses plans for chips that can do more than its target says.
+/// every op in double, rounds the result to its dtype, and uses a Communicator to meet the other
+/// chips. It refuses plans for chips with more abilities than its target has.
 
 #include <memory>
 
@@ -10,9 +10,9 @@
 
 namespace weft::testing {
 
-/// With kReferenceTarget.
+/// Makes an engine with kReferenceTarget.
 std::unique_ptr<Engine> make_reference_engine(EngineSetup setup);
-/// With kContraryTarget.
+/// Makes an engine with kContraryTarget.
 std::unique_ptr<Engine> make_contrary_engine(EngineSetup setup);
 
 }  // namespace weft::testing

@@ -1,5 +1,6 @@
 #pragma once
-/// Targets for tests: the CPU's with other thresholds, and those of the reference engines.
+/// Targets for tests: the CPU's target with other thresholds, and the targets of the reference
+/// engines.
 
 #include <cstdint>
 
@@ -18,7 +19,7 @@ inline Target cpu_target_with(const Thresholds& thresholds) {
   return target;
 }
 
-/// A chip that runs the plans of the CPU, but has memory of its own.
+/// A chip that runs the same plans as the CPU, but has its own memory.
 inline constexpr Target kReferenceTarget = [] {
   Target target = kCpuTarget;
   target.name = "reference";

@@ -80,7 +80,7 @@ static_assert(sizeof(RecordV1) == 32);
 struct alignas(128) RingHead {
   std::uint64_t next;      ///< number of the next event, and of events written
   std::uint64_t step;      ///< the owner's step
-  std::uint64_t position;  ///< of the plan's current step: text:32, index:32
+  std::uint64_t position;  ///< the plan's current step: text:32, index:32
 };
 static_assert(sizeof(RingHead) == 128);
 

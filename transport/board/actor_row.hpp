@@ -48,7 +48,7 @@ struct ActorRow {
   int worker = -1;
   int chip = -1;
   int pid = 0;
-  int tid = 0;  ///< of the thread that drives it; 0: unknown
+  int tid = 0;  ///< the thread that drives it; 0: unknown
   std::uint64_t step = 0;
   std::uint64_t messages_came = 0;
   std::uint64_t messages_begun = 0;

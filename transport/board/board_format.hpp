@@ -42,8 +42,8 @@ struct BoardHeaderV1 {
   char name[256];
   char run_dir[1024];
   std::uint16_t device_ids[kDeviceIdCountMax];  ///< by position in the mesh; zeros: 0, 1, 2, ...
-  std::uint64_t time_namespace;                 ///< of the board's times; 0: unknown
-  std::int64_t boottime_minus_realtime_ns;      ///< of the host, when the board was made
+  std::uint64_t time_namespace;                 ///< the board's times are in it; 0: unknown
+  std::int64_t boottime_minus_realtime_ns;      ///< the host's, when the board was made
   char reserved[1016];
 };
 static_assert(sizeof(BoardHeaderV1) == 4096);

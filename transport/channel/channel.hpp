@@ -94,7 +94,7 @@ class ChannelWriter {
  private:
   ChannelPort port_;
   std::vector<std::uint32_t> free_;          ///< in the order of release
-  std::optional<std::size_t> loaned_bytes_;  ///< of the last free slot, if it is loaned
+  std::optional<std::size_t> loaned_bytes_;  ///< the last free slot's, if it is loaned
 };
 
 class ChannelReader;

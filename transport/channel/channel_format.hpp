@@ -55,7 +55,7 @@ struct alignas(64) ChannelWord {
   /// other fields, and the sender's reads and writes in the slot.
   std::atomic<std::uint32_t> number;
   std::atomic<std::uint32_t> slot;   ///< or a ChannelEnd
-  std::atomic<std::uint64_t> bytes;  ///< of the frame in the slot; 0 in the lane `returned`
+  std::atomic<std::uint64_t> bytes;  ///< size of the slot's frame; 0 in the lane `returned`
 };
 static_assert(sizeof(ChannelWord) == 64);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);

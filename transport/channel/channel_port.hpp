@@ -62,7 +62,7 @@ class ChannelPort {
     ChannelWord* words = nullptr;
     std::uint32_t word_count = 0;
     std::uint32_t index = 0;
-    std::uint64_t number = 1;  ///< of the next message, at `index`
+    std::uint64_t number = 1;  ///< the next message's number, at `index`
 
     ChannelWord& word() const { return words[index]; }
     std::uint32_t awaited() const { return static_cast<std::uint32_t>(number); }

@@ -54,7 +54,7 @@ struct Group {
   Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList group_atoms);
 
   AtomList atoms;
-  std::uint16_t mask = 0;  ///< of the atoms, in the numbering of the host's memory
+  std::uint16_t mask = 0;  ///< the atoms, as the host's memory numbers them
   std::shared_ptr<GroupProgress> progress;
   int index = 0;               ///< index of the chip itself
   GroupLine* own = nullptr;    ///< the chip's line

@@ -41,7 +41,7 @@ struct StoredShard {
   Shape offsets{};
   Shape dims{};
   std::uint32_t file = 0;         ///< index into `files`
-  std::uint64_t file_offset = 0;  ///< of the shard's frame; a multiple of kShardAlignment
+  std::uint64_t file_offset = 0;  ///< the shard's frame; a multiple of kShardAlignment
   std::uint64_t frame_bytes = 0;
   std::uint64_t payload_xxh3 = 0;
   std::vector<std::uint64_t> chunk_xxh3{};  ///< one per chunk
@@ -65,7 +65,7 @@ struct CheckpointManifest {
   std::vector<std::string> axis_names{};
   std::vector<std::string> files{};  ///< names in the checkpoint's folder
   std::vector<StoredTensor> tensors{};
-  std::vector<int> device_ids{};  ///< of the mesh; empty: 0, 1, 2, ...
+  std::vector<int> device_ids{};  ///< the chips of the mesh; empty: 0, 1, 2, ...
   std::uint64_t seed = 0;
   std::string user_json{};
   std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made them

@@ -25,8 +25,8 @@ inline constexpr std::size_t kShardAlignment = 64;
 struct ShardHeader {
   std::string name{};
   TensorType type{};                        ///< the whole tensor's
-  Shape offsets{};                          ///< of the shard within the tensor
-  Shape dims{};                             ///< of the shard
+  Shape offsets{};                          ///< the shard's, within the tensor
+  Shape dims{};                             ///< the shard's
   std::vector<std::int64_t> mesh_coords{};  ///< coordinates of the chip that holds the shard
   std::uint64_t step = 0;
   std::uint64_t version = 0;

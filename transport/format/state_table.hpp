@@ -25,7 +25,7 @@ struct StateEntry {
   std::string name{};
   TensorType type{};  ///< global
   Sharding sharding{};
-  std::uint64_t offset = 0;  ///< of the chip's shard in its arena; the same on all the worker's
+  std::uint64_t offset = 0;  ///< the chip's shard in its arena; the same on all the worker's
                              ///< chips
   StateKind kind = StateKind::param;
 

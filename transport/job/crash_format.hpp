@@ -25,7 +25,7 @@ struct CrashHeaderV1 {
   std::int32_t signal;
   std::int32_t code;                        ///< si_code
   std::uint64_t address;                    ///< si_addr, for a fault
-  std::uint64_t registers[kRegisterCount];  ///< of x86-64, in the order of DWARF's numbers
+  std::uint64_t registers[kRegisterCount];  ///< those of x86-64, in the order of DWARF's numbers
   std::uint64_t stack_begin;
   std::uint64_t stack_bytes;  ///< at most kStackBytesMax; pages that couldn't be read are zeros
 };

@@ -37,7 +37,7 @@ class Segment {
   std::size_t capacity() const;
   const std::string& name() const;  ///< empty: anonymous
   bool read_only() const;
-  int descriptor() const;  ///< of the mapped file; the segment closes it
+  int descriptor() const;  ///< the mapped file; the segment closes it
 
   /// Allocates [offset, offset + bytes), which is zero where it is new. Throws no_space, with the
   /// needed and the free bytes of /dev/shm and how to enlarge it. In that case nothing has changed,

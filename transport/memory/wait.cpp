@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Where chips share cores, the awaited chips run while others yield. A sleep and a wake-up cost
+/// If chips share cores, the awaited chips run while others yield. A sleep and a wake-up cost
 /// more than several rounds of yielding.
 constexpr std::chrono::microseconds kCrowdedYield{1000};
 

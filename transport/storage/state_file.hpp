@@ -50,7 +50,7 @@ struct FileTensor {
   std::int64_t stored_bytes = 0;  ///< size of such a tensor
 
   std::string label() const;   ///< "f32[4,3]", or its form
-  std::int64_t bytes() const;  ///< of all elements, with the file's dtype
+  std::int64_t bytes() const;  ///< size of all elements, with the file's dtype
 };
 
 /// The file stays open as long as a source of its tensors lives, so a checkpoint isn't removed

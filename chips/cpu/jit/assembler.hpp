@@ -63,7 +63,7 @@ class Assembler : protected Xbyak::CodeGenerator {
   void store_one(int stream, int from);
 
   std::vector<Xbyak::Reg64> pointers_;  ///< by stream; rdi: has none
-  std::vector<int> slots_;              ///< of uniform nodes, by node: offset in the frame
+  std::vector<int> slots_;              ///< offsets in the frame of uniform nodes, by node
   int spills_begin_ = 0;
   int frame_bytes_ = 0;
   std::size_t frame_size_at_ = 0;  ///< place in the code

@@ -1,7 +1,7 @@
 #pragma once
 /// Storage: an object store that holds checkpoints, datasets and files of tensors.
 ///
-/// Where weft takes the path of one of these, it also takes a URL such as "s3://bucket/prefix".
+/// Functions that take the path of one of these also take a URL such as "s3://bucket/prefix".
 /// Amazon S3, and servers that speak its protocol, work without further setup; docs/using.md says
 /// which environment variables choose account, region and server. For another scheme, a program
 /// passes its own Storage to register_storage().

@@ -18,17 +18,17 @@ namespace weft {
 enum class PartitioningMode : std::uint8_t {
   automatic,  ///< annotations are propagated
 };
-/// "auto".
+/// Returns "auto".
 std::string_view to_string(PartitioningMode mode) noexcept;
-/// Reads such a name. Throws invalid_argument for other text.
+/// Reads this name. Throws invalid_argument for other text.
 PartitioningMode parse_partitioning_mode(std::string_view text);
 
-/// The mesh, if the workers, chips or topology shouldn't decide it; make_mesh() has the rules.
+/// The mesh, if the workers, chips or topology shouldn't determine it. make_mesh() has the rules.
 struct SpmdConfig {
   std::vector<std::int64_t> mesh_shape{};  ///< a size per axis
   std::vector<std::string> axis_names{};
-  /// The chip at each position of the mesh, row-major, as Mesh takes it. Chips are given to workers
-  /// in order of their ids. Default: 0, 1, 2, ...
+  /// The chip at each position of the mesh, row-major, as in Mesh. Workers get chips in order of
+  /// their ids. Default: 0, 1, 2, ...
   std::vector<int> device_ids{};
   /// The mesh as chips within a host times hosts, instead of mesh_shape and axis_names. In this
   /// version jobs have one host, so every size of `dcn` must be 1.
@@ -45,10 +45,10 @@ enum class Backend : std::uint8_t {
   xla = spmd,      ///< torch_xla's name for it
   xla_tpu = spmd,  ///< Ray Train's name for it
 };
-/// "none", "spmd".
+/// Returns "none" or "spmd".
 std::string_view to_string(Backend backend) noexcept;
-/// Reads such a name, "xla" or "xla_tpu". Throws invalid_argument, with the closest name, for other
-/// text.
+/// Reads one of these names, "xla" or "xla_tpu". Throws invalid_argument, with the closest name,
+/// for other text.
 Backend parse_backend(std::string_view text);
 
 struct BackendConfig {

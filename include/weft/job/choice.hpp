@@ -1,18 +1,18 @@
 #pragma once
-/// Choice: an option that is one value of an enum, and never text.
+/// Choice: an option whose value is an enumerator, and never text.
 
 #include <concepts>
 #include <string_view>
 
 namespace weft {
 
-/// Stands in the compiler's message where an option is given as text, such as "group" in place of
-/// Restart::group.
+/// The name appears in the compiler's message if an option is given as text, such as "group"
+/// instead of Restart::group.
 template <typename Enum>
 struct write_an_enumerator_instead_of_text;
 
-/// A value of `Enum`. Text is refused when the program is compiled; text from outside the program,
-/// such as a flag or a JSON file, is read by the enum's parse function.
+/// A value of `Enum`. The compiler refuses text. The enum's parse function reads text from outside
+/// the program, such as a flag or a JSON file.
 template <typename Enum>
 class Choice {
  public:

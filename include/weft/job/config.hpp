@@ -1,5 +1,5 @@
 #pragma once
-/// RunConfig and TrainerOptions: the options of a job, as Ray Train has them.
+/// RunConfig and TrainerOptions: the options of a job, with the names of Ray Train.
 
 #include <cstdint>
 #include <functional>
@@ -32,9 +32,9 @@ enum class DebugMode : std::uint8_t {
   none,   ///< at sync(), as compiled programs
   eager,  ///< each op when it is recorded
 };
-/// "none", "eager".
+/// Returns "none" or "eager".
 std::string_view to_string(DebugMode mode) noexcept;
-/// Reads such a name. Throws invalid_argument, with the closest name, for other text.
+/// Reads one of these names. Throws invalid_argument, with the closest name, for other text.
 DebugMode parse_debug_mode(std::string_view text);
 
 struct RunConfig {
@@ -43,11 +43,12 @@ struct RunConfig {
   FailureConfig failure{};
   CheckpointConfig checkpoint{};
   ValidationConfig validation{};
-  /// Where the loop begins. "never": at step 0; checkpoint.path must then have no checkpoints.
-  /// "auto": at the newest whole checkpoint in checkpoint.path, or at step 0 if there is none. Any
-  /// other value is the path of a checkpoint, or of a folder with checkpoints, to begin from.
-  /// ctx.step(), ctx.seed() and all parameters and optimizer state are then those of the
-  /// checkpoint; its mesh may differ.
+  /// The step at which the loop begins. "never": at step 0; checkpoint.path must then have no
+  /// checkpoints. "auto": at the newest whole checkpoint in checkpoint.path, or at step 0 if there
+  /// is none. Any other value is the path of a checkpoint, or of a folder with checkpoints, from
+  /// which it begins.
+  /// ctx.step(), ctx.seed() and all parameters and optimizer state then come from the checkpoint;
+  /// its mesh may differ.
   std::string resume = "never";
   /// If true, state that the checkpoint lacks, such as that of a new parameter or another
   /// optimizer, is made by the loop, and a warning names it. The same holds for optimizer state

@@ -9,15 +9,15 @@
 
 namespace weft {
 
-/// Which processes are started again after a worker is lost.
+/// The processes that are started again after a worker is lost.
 enum class Restart : std::uint8_t {
   worker,  ///< the process of the lost worker; the other workers keep their processes
   group,   ///< the processes of all workers
   none,    ///< no process; the job ends
 };
-/// "worker", "group", "none".
+/// Returns "worker", "group" or "none".
 std::string_view to_string(Restart restart) noexcept;
-/// Reads such a name. Throws invalid_argument, with the closest name, for other text.
+/// Reads one of these names. Throws invalid_argument, with the closest name, for other text.
 Restart parse_restart(std::string_view text);
 
 /// How a job survives the loss of a worker: a worker that is killed, exits or hangs, or whose loop

@@ -1,4 +1,4 @@
-/// Links weft::chips and nothing above it: a program can run plans on chips without actors.
+/// Links weft::chips and nothing above it, because a program can run plans on chips without actors.
 #include "chips/registry/registry.hpp"
 
 #include <gtest/gtest.h>

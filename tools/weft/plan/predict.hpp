@@ -9,7 +9,7 @@
 namespace weft {
 
 struct HostSpeed {
-  double copy_bytes_per_second = 1e10;  ///< of one core
+  double copy_bytes_per_second = 1e10;  ///< one core copies so many
   int cores = 1;
 };
 

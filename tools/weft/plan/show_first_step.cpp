@@ -25,7 +25,7 @@ struct Collectives {
   CollectiveSummary first;
   int count = 0;
   int group = 1;
-  double seconds = 0;  ///< of all of them
+  double seconds = 0;  ///< the sum for all
 };
 
 int group_size(const Plan& plan, const std::vector<std::string>& axes) {

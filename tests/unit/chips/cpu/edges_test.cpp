@@ -1,6 +1,5 @@
-/// Tests the edges of ops (tests/golden/torch/edges.py) in the engine, on every path of its
-/// kernels: it agrees with torch where the interpreter agrees, and differs where the interpreter
-/// differs.
+/// Tests edge cases of ops (tests/golden/torch/edges.py) in the engine, on every path of its
+/// kernels. The engine agrees with torch where the interpreter does, and differs where it differs.
 
 #include <map>
 #include <string>

@@ -255,10 +255,10 @@ Plan shared_plan(const Mesh& mesh, std::int64_t size, const Op& op) {
                    testing::cpu_target_with({.shared_bytes_min = 0}));
 }
 
-/// No chip waits for other chips to end a run: the chips of one row may be in the next run, in
-/// which they share with the chips of their columns, while another chip still reads what its row
-/// shared. Plan 0 is over axis 0, plan 1 over axis 1; `expected(group, element, run)` is a chip's
-/// result before it is negated.
+/// No chip waits for other chips to end a run. The chips of one row may be in the next run, in
+/// which they share with the chips of their columns, while another chip still reads data that its
+/// row shared. Plan 0 is over axis 0, and plan 1 over axis 1. `expected(group, element, run)` is a
+/// chip's result before it is negated.
 template <typename Expected>
 void expect_kept(const Mesh& mesh, std::array<Plan, 2> of_axes, const Expected& expected) {
   EngineMesh chips(mesh);
@@ -359,7 +359,7 @@ TEST(Executor, AddsInLoopsWhatAReduceScatterAdds) {
 }
 
 /// Computes one value with `op(builder, x)` from the chip's part of an iota-like x. Nothing is
-/// compiled before, so that each collective runs as written.
+/// compiled first, so that each collective runs as written.
 template <typename Op>
 void expect_collective(const Mesh& mesh, const TensorType& global, const Sharding& from,
                        const TensorType& result, const Sharding& to, Op op) {

@@ -1,4 +1,4 @@
-/// Tests when a chip waits for other chips before it overwrites state to which they may go back.
+/// Tests when a chip waits for other chips before it overwrites state to which they may return.
 
 #include <gtest/gtest.h>
 

@@ -105,14 +105,14 @@ std::string entry(OpKind kind, const OpRow& row) {
 std::string page() {
   std::string text = fmt::format(
       "# Ops\n\n{}\n\n{}\n\n",
-      folded("Printed from the rows in `spmd/ops/`: `GOLDEN_UPDATE=1 "
-             "build/release/bin/unit_program` writes it anew. [adding_an_op.md](adding_an_op.md) "
-             "says how one is added. Programs and plans consist of these ops; users call the "
-             "functions of `include/weft/`."),
-      folded("A sharding rule names the dims of the operands and of the result: those of one name "
-             "have one size and are cut alike. The name `d` stands for any number of dims where "
-             "the op takes any. A composite has a kernel, and is replaced by primitives where a "
-             "dim that its rule holds whole is cut."));
+      folded(
+          "Printed from the rows in `spmd/ops/`: `GOLDEN_UPDATE=1 build/release/bin/unit_program` "
+          "rewrites it. [adding_an_op.md](adding_an_op.md) says how to add an op. Programs and "
+          "plans consist of these ops; users call the functions of `include/weft/`."),
+      folded("A sharding rule names the dims of the operands and of the result. Dims with the same "
+             "name have the same size and are cut alike. The name `d` stands for any number of "
+             "dims if the op takes any. A composite has a kernel. Primitives replace it if a dim "
+             "that its rule holds whole is cut."));
   for (std::uint16_t number = 0; number < kOpNumberMax; ++number) {
     const auto kind = static_cast<OpKind>(number);
     if (const OpRow* row = find_row(kind)) text += entry(kind, *row);

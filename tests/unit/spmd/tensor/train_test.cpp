@@ -54,7 +54,7 @@ Batch make_batch(int step) {
   return {f32(x, {kBatch, kFeatures}), i32(labels, {kBatch})};
 }
 
-/// What a loop marks: nothing; the batch; or also weights with Megatron's pair, FSDP, or both.
+/// The marks of a loop: nothing; the batch; or also weights with Megatron's pair, FSDP, or both.
 enum class Marks { none, batch, megatron, fsdp, megatron_and_fsdp };
 
 std::vector<double> train(Runtime& runtime, int steps, Marks marks) {

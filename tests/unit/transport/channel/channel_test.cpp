@@ -305,7 +305,7 @@ TEST_F(ChannelTest, VerifiesWhatItOpens) {
   Channel::open(job, "rescue");
 }
 
-/// What a side reads of the other side's words after `damage`.
+/// A side that reads the other side's words after `damage`.
 class HostileWord : public ChannelTest {
  protected:
   void expect_corrupt(ChannelRole sender, auto damage) const {

@@ -112,7 +112,7 @@ TEST(Schedule, SaysWhatAChipReadsAndWrites) {
 /// A byte in a region of a member.
 using Byte = std::tuple<TransferEnd::Region, int, std::size_t>;
 
-/// What all chips of a group do between two syncs: which transfers read and write each byte.
+/// The work of all chips of a group between two syncs: the transfers that read and write each byte.
 struct Phase {
   struct Access {
     int readers = 0;  ///< without the transfer that writes it

@@ -33,7 +33,7 @@ struct SyncCall {
   bool in_lines = false;
   std::uint8_t name = 0;
 
-  /// What every chip's arena holds when this is its `number`-th call, and when the call has ended.
+  /// The contents of every chip's arena at its `number`-th call, and after that call.
   /// push and mailbox are all_reduce; pull reads a part of the next chip's operand.
   std::uint8_t operand(std::uint8_t number) const {
     return static_cast<std::uint8_t>(4 * (number + 1) + 2 * name);

@@ -103,7 +103,7 @@ TEST_F(SegmentTest, GrowsUnderThoseWhoHaveMappedIt) {
   EXPECT_EQ(other.data(), seen);
 }
 
-/// What the kernel reports about a mapping.
+/// Facts that the kernel reports about a mapping.
 struct MappingFacts {
   std::size_t huge_kib = 0;  ///< mapped as huge pages
   bool asked = false;        ///< huge pages were requested

@@ -7,8 +7,8 @@
 
 namespace weft::testing {
 
-/// `causal` hides later keys. The other ways hide the odd keys: from most queries, or from all
-/// (row_).
+/// `causal` hides later keys. The other values hide the odd keys, either from most queries or from
+/// all queries (row_).
 enum class Hiding { causal, mask, row_mask, added, row_added };
 inline constexpr std::array kAllHidings{Hiding::causal, Hiding::mask, Hiding::row_mask,
                                         Hiding::added, Hiding::row_added};

@@ -31,7 +31,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kLength = 12;
 constexpr std::int64_t kSize = 4;
-/// Rows of keys that hold numbers that aren't finite.
+/// The rows of keys whose numbers aren't finite.
 constexpr OddKeys kOdd{3, 5, 8, 10};
 using OddNumbers = std::array<double, 4>;
 constexpr OddNumbers kPlain{0.5, -0.25, 0.125, 1};
@@ -108,7 +108,7 @@ std::vector<Numbers> run(const Case& test, const OddNumbers& odd) {
   }
   const Tensor y = test.attend(mesh, cast(all[0], test.dtype), cast(all[1], test.dtype),
                                cast(all[2], test.dtype));
-  // A query that sees an odd number makes its own term of the loss NaN, but not the other terms.
+  // A query that sees an odd number makes its own term of the loss NaN, but no other terms.
   std::vector<std::int32_t> counts;
   for (std::int64_t i = 0; i < kLength; ++i)
     counts.push_back(sees_an_odd_one(test.way, kOdd, i) ? 0 : 1);

@@ -23,7 +23,7 @@ constexpr std::int64_t kQueries = 37;
 constexpr std::int64_t kKeys = 70;
 constexpr std::int64_t kSize = 6;
 
-/// Rows of keys that hold numbers that aren't finite.
+/// The rows of keys whose numbers aren't finite.
 constexpr OddKeys kOdd{3, 8, 21, 33};
 
 ValueId add_bias(KernelCase& test, Hiding way, DType dtype) {
@@ -85,7 +85,7 @@ void expect_unseen(Hiding way, DType dtype) {
     ASSERT_NO_FATAL_FAILURE(expect_rows(odd[1], plain[1], query));
   }
   if (way != Hiding::row_mask && way != Hiding::row_added) return;
-  // No query sees these rows: they affect nothing, and they have no cotangent.
+  // No query sees these rows, so they affect nothing and have no cotangent.
   for (std::int64_t key = 0; key < kKeys; ++key) {
     for (const std::int64_t row : {kQueries + key, kQueries + kKeys + key}) {
       ASSERT_NO_FATAL_FAILURE(expect_rows(odd[1], plain[1], row));

@@ -1,6 +1,6 @@
 /// Compares convolutions, their gradients and products of random shapes with plain loops in f64.
 /// All values are small whole numbers, so that sums are exact in any order and each result is
-/// rounded once: oneDNN's kernels for bf16 give wrong results for some shapes, without an error
+/// rounded once. oneDNN's kernels for bf16 give wrong results for some shapes, without an error
 /// (decision 0056). WEFT_TEST_TIMES=100 tries a hundred times as many shapes.
 
 #include <algorithm>

@@ -39,8 +39,8 @@ std::vector<Elements> run_kernels(const KernelCase& test);
 
 /// Expects that the only output of the case equals the interpreter's exactly; NaN equals NaN.
 void expect_exact(const KernelCase& test);
-/// Expects that it is within `relative` of the interpreter's, relative to the larger of the result
-/// and `scale`.
+/// Expects that the output is within `relative` of the interpreter's, relative to the larger of the
+/// result and `scale`.
 void expect_near(const KernelCase& test, double relative, double scale = 0);
 
 /// Returns the largest relative error of one rounding to the dtype.
