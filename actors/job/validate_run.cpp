@@ -44,8 +44,7 @@ void check_checkpoints(const RunConfig& run, bool has_mesh) {
   if (run.resume != "never" && !has_mesh) {
     fail(Errc::invalid_argument,
          "run.resume = \"{}\" with backend.backend = Backend::none: checkpoints are of the chips "
-         "of a "
-         "mesh; set run.resume to \"never\", or backend.backend to Backend::spmd",
+         "of a mesh; set run.resume to \"never\", or backend.backend to Backend::spmd",
          run.resume);
   }
 }
@@ -65,8 +64,7 @@ void check_rescue(const RunConfig& run, bool has_mesh) {
   if (run.keep_for_rescue_s > 0 && !has_mesh) {
     fail(Errc::invalid_argument,
          "run.keep_for_rescue_s = {} with backend.backend = Backend::none: checkpoints are of the "
-         "chips "
-         "of a mesh; set it to 0, or backend.backend to Backend::spmd",
+         "chips of a mesh; set it to 0, or backend.backend to Backend::spmd",
          run.keep_for_rescue_s);
   }
 }

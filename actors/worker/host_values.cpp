@@ -14,8 +14,7 @@ void require_mesh(const TrainContext& ctx, const char* function) {
   if (ctx.mesh() != nullptr) return;
   fail(Errc::unavailable,
        "{}: the job has no mesh (backend.backend = Backend::none), through whose chips its {} "
-       "workers "
-       "would meet: set backend.backend = Backend::spmd",
+       "workers would meet: set backend.backend = Backend::spmd",
        function, ctx.world_size());
 }
 

@@ -113,9 +113,8 @@ JobCheckpoints& WorkerContext::checkpoints() {
   if (mesh() == nullptr) {
     fail(Errc::unavailable,
          "CheckpointManager: the job has no mesh (backend.backend = Backend::none), so that each "
-         "worker "
-         "has tensors of its own: set backend.backend = Backend::spmd, or save() to a file of your "
-         "own");
+         "worker has tensors of its own: set backend.backend = Backend::spmd, or save() to a file "
+         "of your own");
   }
   return checkpoints_;
 }
