@@ -30,11 +30,11 @@ class DTypeSet {
 /// The time for one element in a fused loop, given in bytes: the chip moves this many bytes between
 /// memory and the loop in the same time. If it is negative, no loop computes such an element again.
 struct ElementCosts {
-  double simple = 0;
-  double division = 0;
-  double function = 0;
-  double long_function = 0;
-  double half_result = 0;  ///< added if the result is bf16 or f16, for the rounding
+  double simple;
+  double division;
+  double function;
+  double long_function;
+  double half_result;  ///< added if the result is bf16 or f16, for the rounding
 
   constexpr double of(Work work) const {
     switch (work) {
