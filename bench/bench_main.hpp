@@ -12,9 +12,9 @@
 
 namespace weft::bench {
 
-/// Calls parse(argc, argv) for the options, then run(options, command) with the command line as
-/// reports show it, without the program's folder. Returns run's exit status, or 1 after an error
-/// that it throws, which is written to stderr.
+/// Calls parse(argc, argv) for the options, then run(options, command), where `command` is the
+/// command line for reports, without the program's folder. Returns run's exit status. If `run`
+/// throws an error, writes it to stderr and returns 1.
 template <typename Parse, typename Run>
 int bench_main(int argc, char** argv, const Parse& parse, const Run& run) {
   const auto options = parse(argc, argv);

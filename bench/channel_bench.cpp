@@ -1,6 +1,6 @@
 /// Measures one channel between two threads, each on its own core. `stream` fills and reads every
-/// frame in place; `round_trip` sends one frame there and one back. `sealed` uses shard frames that
-/// the reader views; `checked` reads them and verifies their checksums.
+/// frame in place. `round_trip` sends a frame and waits for one in return. `sealed` uses shard
+/// frames that the reader views in place. `checked` also verifies the checksums of such frames.
 
 #include <benchmark/benchmark.h>
 
@@ -23,7 +23,8 @@ using namespace weft;
 
 constexpr int kSlotCount = 3;
 
-/// The first call must precede the binding of a thread to a core.
+/// Returns the policy for waits. Call it once before a thread is bound to a core, because the
+/// policy depends on the number of cores.
 WaitPolicy policy() {
   static const WaitPolicy chosen = WaitPolicy::for_threads(2, std::chrono::seconds(60));
   return chosen;
@@ -35,7 +36,7 @@ void bind_to_core(int n) {
   bench::bind_to_core(allowed, n);
 }
 
-/// Runs the body on another core until the benchmark's side of its channels is gone.
+/// Runs the body on another core, until the benchmark closes its ends of the channels.
 template <typename Body>
 std::thread on_other_core(Body body) {
   return std::thread([body] {

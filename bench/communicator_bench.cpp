@@ -1,5 +1,5 @@
-/// Measures collectives between threads, each pinned to its own core: the cost of calls back to
-/// back. bench/collectives measures them between processes, beside peers.
+/// Measures collectives between threads, each pinned to its own core, as the time of calls back to
+/// back. bench/collectives measures collectives between processes, and compares them with peers.
 
 #include <array>
 #include <atomic>
@@ -30,8 +30,8 @@ void pin(int thread) {
   bench::bind_to_core(allowed, thread);
 }
 
-/// The counter `ns` is the time per call. (The library's own time is divided by the number of
-/// threads.)
+/// Reports the time per call as the counter `ns`. (The time that the benchmark library reports is
+/// divided by the number of threads.)
 template <typename Body>
 void measure(benchmark::State& state, const Body& body) {
   const auto begin = std::chrono::steady_clock::now();
@@ -42,7 +42,8 @@ void measure(benchmark::State& state, const Body& body) {
                          benchmark::Counter::kAvgThreads);
 }
 
-/// The limit of a sync: each thread stores a word in its own line and spins on the other's.
+/// Measures the limit of a sync: each thread stores a word in its own cache line and spins on the
+/// other thread's line.
 void exchange(benchmark::State& state) {
   struct alignas(128) Line {
     std::atomic<std::uint32_t> epoch;
@@ -64,8 +65,8 @@ void run_collective(benchmark::State& state, CollectiveKind kind) {
   const int chip = state.thread_index();
   pin(chip);
   team.memory.reserve(chip, 0, kCapacity);
-  // The default policy assumes a core for each chip. A policy derived now would see only the core
-  // to which the thread was just bound.
+  // The default policy assumes a core for each chip. A policy that is derived here would see only
+  // the one core to which this thread was just bound.
   Communicator communicator(team.memory, team.mesh, chip, team.board.device(chip), WaitPolicy{});
   CollectiveCall call{.kind = kind,
                       .atoms = team.mesh.axis_atoms(0),

@@ -1,5 +1,5 @@
-/// Measures the compiler: the time to trace a training step of a GPT, to compile it, and to find it
-/// again. No chip runs anything here.
+/// Measures the compiler: the time to trace a training step of a GPT, to compile it, and to find
+/// the compiled program again. No chip runs a program here.
 
 #include <chrono>
 #include <memory>
@@ -33,7 +33,7 @@ struct NoBuffer : Buffer {
   NoBuffer(const TensorType& type, const Sharding& sharding) : Buffer(type, sharding) {}
 };
 
-/// A runtime that compiles new programs and runs none. Buffers without bytes stand for results.
+/// A runtime that compiles new programs but runs none. The results are buffers without bytes.
 class CompilingRuntime : public Runtime {
  public:
   explicit CompilingRuntime(const Mesh& mesh)
@@ -155,7 +155,7 @@ Tensor make_tokens(const Mesh& mesh) {
   return tokens;
 }
 
-/// The objects of a training loop.
+/// The objects of a training loop: the runtime, the net and the optimizer.
 struct Training {
   explicit Training(const Mesh& mesh, int num_layers)
       : runtime(mesh), scope(runtime), net(num_layers), optimizer(net.parameters(), {}) {
@@ -167,7 +167,8 @@ struct Training {
     optimizer.step(grad(loss, net.parameters()));
     return loss;
   }
-  /// Makes a step, so that the parameters are on the chips. Returns the program that it compiled.
+  /// Records and compiles a step, after which the parameters count as being on the chips. Returns
+  /// the compiled program.
   const Program& first_step() {
     const Tensor loss = record();
     weft::sync();
@@ -191,10 +192,10 @@ void per_op(benchmark::State& state, double ops) {
       ops, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-/// Discards the recorded ops, as a sync does after a run.
+/// Discards the recorded ops, as a sync does after running them.
 void discard() { Trace::current(std::source_location::current()).discard(); }
 
-/// Measures the tensor calls alone, on two small tensors.
+/// Measures tracing alone: tensor calls on two small tensors.
 void trace_add(benchmark::State& state) {
   constexpr int kOps = 1000;
   CompilingRuntime runtime(small_mesh());
@@ -209,7 +210,7 @@ void trace_add(benchmark::State& state) {
   per_op(state, kOps);
 }
 
-/// Measures a step of the training, including the gradients and the update.
+/// Measures tracing a step of the training, including the gradients and the update.
 void trace_step(benchmark::State& state) {
   Training training(small_mesh(), static_cast<int>(state.range(0)));
   const double ops = training.first_step().num_ops();
@@ -220,7 +221,7 @@ void trace_step(benchmark::State& state) {
   per_op(state, ops);
 }
 
-/// Compiles the program of the first step, which has nothing on the chips yet.
+/// Measures compiling the program of the first step, before which no tensor is on the chips.
 void compile_cold(benchmark::State& state) {
   const auto side = state.range(1);
   const Mesh mesh({side, side}, {"data", "model"});
@@ -231,7 +232,8 @@ void compile_cold(benchmark::State& state) {
   state.counters["chips"] = mesh.size();
 }
 
-/// Measures from sync() to the end of the runtime's run(): fingerprint, lookup, bindings.
+/// Measures a sync() whose program is already compiled, up to the end of the runtime's run():
+/// fingerprint, lookup, bindings.
 void sync_hit(benchmark::State& state) {
   Training training(small_mesh(), static_cast<int>(state.range(0)));
   const double ops = training.first_step().num_ops();
@@ -244,7 +246,7 @@ void sync_hit(benchmark::State& state) {
   per_op(state, ops);
 }
 
-/// Measures the same for a function that weft::compile has traced.
+/// Measures the same as sync_hit(), for a function that weft::compile has traced.
 void call_hit(benchmark::State& state) {
   Training training(small_mesh(), static_cast<int>(state.range(0)));
   auto step = weft::compile([&](const Tensor& tokens, const Tensor& labels) {
@@ -264,8 +266,8 @@ void call_hit(benchmark::State& state) {
   per_op(state, training.runtime.last_compiled().num_ops());
 }
 
-/// Traces and then compiles a recurrent net of `steps` steps with its gradients. The time doesn't
-/// depend on the number of steps.
+/// Measures tracing and compiling a recurrent net of `steps` time steps with its gradients. The
+/// time doesn't depend on the number of steps.
 void compile_scan(benchmark::State& state) {
   const std::int64_t steps = state.range(0);
   constexpr std::int64_t kRows = 32;

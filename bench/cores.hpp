@@ -1,5 +1,5 @@
 #pragma once
-/// The cores on which a benchmark may run, and binding a thread to one of them.
+/// Returns the cores on which a benchmark may run, and binds a thread to one of them.
 
 #include <sched.h>
 
@@ -12,8 +12,8 @@ inline cpu_set_t allowed_cores() {
   return cores;
 }
 
-/// Binds the calling thread to the n-th of `cores`, counted from 0. Does nothing if there are
-/// fewer.
+/// Binds the calling thread to the n-th of `cores`, counted from 0. Does nothing if there are fewer
+/// cores.
 inline void bind_to_core(const cpu_set_t& cores, int n) {
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (!CPU_ISSET(core, &cores) || n-- != 0) continue;

@@ -1,4 +1,4 @@
-/// Measures what an event of the black box costs its writer.
+/// Measures how long writing an event of the black box takes.
 
 #include <benchmark/benchmark.h>
 
@@ -21,7 +21,7 @@ void BM_Event(benchmark::State& state, TickSource ticks, TraceLevel level) {
   std::uint64_t number = 0;
   for (auto _ : state) chip.put(EventKind::enter, {.number = ++number, .value = 4096, .text = 8});
 }
-/// Reads the clock, which is the least that an event can cost.
+/// Measures reading the clock, which is the least time that an event can take.
 void BM_Clock(benchmark::State& state, TickSource ticks) {
   for (auto _ : state) benchmark::DoNotOptimize(read_ticks(ticks));
 }

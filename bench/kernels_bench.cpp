@@ -1,6 +1,6 @@
-/// Measures single ops, and an AdamW update as a plan, on one thread, at the digits example's
-/// shapes and at 1 MiB per operand. `bytes_per_second` counts bytes read and written; `FLOP` of a
-/// dot_general is 2 m n k.
+/// Measures single ops, and an AdamW update as a plan, on one thread. The shapes are those of the
+/// digits example and 1 MiB per operand. `bytes_per_second` counts bytes read and written; `FLOP`
+/// of a dot_general is 2 m n k.
 
 #include <array>
 #include <functional>
@@ -22,7 +22,8 @@ namespace {
 using namespace weft;
 using bench::Planned;
 
-/// The last op of a program, its kernel and its buffers. Earlier ops are its operands.
+/// Runs the last op of a program, with its kernel and buffers. Earlier ops only define its
+/// operands.
 class OneOp {
  public:
   explicit OneOp(Program program) : program_(std::move(program)) {
@@ -45,7 +46,7 @@ class OneOp {
   void run() const { kernel_.run(args_); }
 
  private:
-  /// Returns a buffer of zeros: no kernel's time depends on the values.
+  /// Returns a buffer of zeros. No kernel's time depends on the values of its operands.
   std::byte* buffer(std::size_t bytes) { return buffers_.emplace_back(bytes).data(); }
 
   Program program_;
@@ -55,7 +56,7 @@ class OneOp {
   std::int64_t bytes_ = 0;
 };
 
-/// The ops of a program from a given one on, each with its buffers.
+/// Runs all ops of a program from op `first` on, each with its own buffers.
 class AllOps {
  public:
   AllOps(const Program& program, OpId first) {
@@ -158,7 +159,7 @@ void add_reductions(const Shape& shape) {
   }
 }
 
-/// Adds [m,k] x [k,n], with each operand as it is or transposed.
+/// Adds benchmarks of [m,k] x [k,n], with each operand as it is or transposed.
 void add_matmul(std::int64_t m, std::int64_t k, std::int64_t n) {
   for (const bool lhs_transposed : {false, true}) {
     for (const bool rhs_transposed : {false, true}) {
@@ -174,7 +175,8 @@ void add_matmul(std::int64_t m, std::int64_t k, std::int64_t n) {
   }
 }
 
-/// Adds [batch,from,size,size] with 3x3 windows to `to` features, and the two gradients.
+/// Adds benchmarks of a convolution of [batch,from,size,size] with 3x3 windows to `to` features,
+/// and of its two gradients.
 void add_convolution(std::int64_t batch, std::int64_t from, std::int64_t to, std::int64_t size) {
   const Shape x{batch, from, size, size};
   const Shape w{to, from, 3, 3};
@@ -205,7 +207,7 @@ void add_convolution(std::int64_t batch, std::int64_t from, std::int64_t to, std
   convolve("convolution_back_to_weights", x, y, of_weights);
 }
 
-/// Adds pools with adjacent windows of 2x2, over dims `dim` and the next.
+/// Adds benchmarks of pools with adjacent windows of 2x2, over dims `dim` and the next.
 void add_pools(const Shape& shape, int dim) {
   const std::string at = "/" + shape.to_string() + (dim == 1 ? "/features_last" : "");
   const WindowDim pair{.size = 2, .stride = 2};
@@ -225,8 +227,8 @@ void add_pools(const Shape& shape, int dim) {
   });
 }
 
-/// Adds a composite op, and its decomposition op by op (`_decomposed`), whose time is the sum of
-/// its ops' times.
+/// Adds benchmarks of a composite op and of its decomposition (`_decomposed`), whose time is the
+/// sum of the times of its ops.
 void add_composite(const std::string& name, const MakeOp& make) {
   add(name, make);
   benchmark::RegisterBenchmark((name + "_decomposed").c_str(), [make](benchmark::State& state) {
@@ -289,7 +291,8 @@ void add_attention(const Shape& shape) {
   }
 }
 
-/// Adds a plan, whose elementwise ops are fused, and its program op by op (`_decomposed`).
+/// Adds benchmarks of a plan, whose elementwise ops are fused, and of its program run op by op
+/// (`_decomposed`).
 void add_planned(const std::string& name, const Program& program) {
   const auto add_run = [](const std::string& as, const auto& make) {
     benchmark::RegisterBenchmark(as.c_str(), [make](benchmark::State& state) {

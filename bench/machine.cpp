@@ -72,7 +72,7 @@ std::string commit() {
   return std::string(line, std::string_view(line).find('\n'));
 }
 
-/// Returns the smallest sample that at least a part `q` of the samples doesn't exceed; `sorted`
+/// Returns the smallest sample that is at least as large as a fraction `q` of the samples; `sorted`
 /// must not be empty.
 double quantile(const std::vector<double>& sorted, double q) {
   const auto rank = std::ceil(q * static_cast<double>(sorted.size()));

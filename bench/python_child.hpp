@@ -10,20 +10,22 @@
 
 namespace weft::bench {
 
-/// A script that answers each line of its input by a line of JSON, and ends when its input ends.
+/// A Python script that answers each line of its input with a line of JSON, and ends when its input
+/// ends.
 class PythonChild {
  public:
-  /// Returns whether Debian's Python, for which Debian's packages are made, can import all of the
-  /// modules, such as "torch, PIL".
+  /// Returns whether Debian's own Python can import all of `modules`, such as "torch, PIL".
+  /// Debian's packages work only with this Python.
   static bool has(const std::string& modules);
 
-  /// `script` is its path in the sources. Throws io.
+  /// Starts the script at path `script` in the sources. Throws io.
   PythonChild(const std::string& script, const std::vector<std::string>& arguments);
   PythonChild(const PythonChild&) = delete;
   PythonChild& operator=(const PythonChild&) = delete;
   ~PythonChild();
 
-  /// Throws io if the script ends instead of answering; its error is on stderr.
+  /// Sends a line and returns the answer. Throws io if the script ends without an answer; its error
+  /// is on stderr.
   nlohmann::json ask(const std::string& line);
 
  private:

@@ -12,7 +12,8 @@
 namespace weft::bench {
 namespace {
 
-/// Returns four digits, or all digits before the point if there are more.
+/// Returns the number with four significant digits, or with all digits before the point if these
+/// are more.
 std::string text_of(double number) {
   const double magnitude = number == 0 ? 0 : std::floor(std::log10(std::abs(number)));
   return fmt::format("{:.{}f}", number, static_cast<int>(std::clamp(3 - magnitude, 0.0, 6.0)));

@@ -1,5 +1,5 @@
 #pragma once
-/// The results of a benchmark, as a table for people and as JSON for programs.
+/// Writes the results of a benchmark as a table for people and as JSON for programs.
 
 #include <optional>
 #include <span>
@@ -14,15 +14,17 @@ struct TableRow {
   std::string name{};
   std::vector<double> samples{};  ///< at least one
   std::string unit{};
-  std::optional<double> ratio{};  ///< the table's heading says to what
+  std::optional<double> ratio{};  ///< the heading of the table says to what
 };
 
 /// Prints median, min, max and ratio of each row; `ratio` is the heading of the last column.
 void print_table(const std::string& title, const std::string& ratio,
                  std::span<const TableRow> rows);
-/// Returns the row of this name, to which samples are added; makes it if needed.
+/// Returns the row of this name, so that the caller can add samples; makes the row if it is
+/// missing.
 TableRow& row_of(std::vector<TableRow>& rows, const std::string& name, const std::string& unit);
-/// Returns the median of the samples' ratios to those of `base`. The samples were taken in pairs.
+/// Returns the median of the ratios of the samples to those of `base`. Sample i of `row` is paired
+/// with sample i of `base`.
 double paired_ratio(const TableRow& row, const TableRow& base);
 nlohmann::json to_json(std::span<const TableRow> rows);
 

@@ -1,5 +1,6 @@
-# The C++ Actor Framework 0.17, which Debian packages without a CMake package.
-# Targets CAF::core, CAF::io and CAF::openssl (each if its library is there), variable CAF_VERSION.
+# Finds the C++ Actor Framework 0.17, because Debian's package has no file for CMake. Defines the
+# targets CAF::core, CAF::io and CAF::openssl, each if its library exists, and the variable
+# CAF_VERSION.
 
 include(FindPackageHandleStandardArgs)
 find_package(Threads QUIET)

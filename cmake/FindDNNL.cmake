@@ -1,4 +1,5 @@
-# oneDNN, target DNNL::dnnl. Debian's own package file asks for OpenCL, which a CPU doesn't need.
+# Finds oneDNN and defines the target DNNL::dnnl. Debian's own file for CMake requires OpenCL, which
+# a CPU doesn't need.
 
 include(FindPackageHandleStandardArgs)
 

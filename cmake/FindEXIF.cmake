@@ -1,4 +1,4 @@
-# libexif, target EXIF::exif. Debian's package has no file for CMake.
+# Finds libexif and defines the target EXIF::exif. Debian's package has no file for CMake.
 
 include(FindPackageHandleStandardArgs)
 

@@ -1,4 +1,5 @@
-# libwebp and its reader of containers, target WebP::webp. Debian's packages have no file for CMake.
+# Finds libwebp with its reader of containers, and defines the target WebP::webp. Debian's packages
+# have no file for CMake.
 
 include(FindPackageHandleStandardArgs)
 

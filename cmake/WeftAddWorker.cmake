@@ -1,9 +1,10 @@
 # weft_add_worker(<app> LOOPS <source>... [LIBRARIES <target>...])
 #
-# For an application that can't call weft::worker_main() first in its main(): makes the program
-# <app>-worker of the sources that hold its weft::Loop variables, and of all objects of the static
-# LIBRARIES that hold some, which the linker would drop as nobody refers to them. The application
-# gives its path to ScalingConfig::worker_executable. Both have to be built of the same sources.
+# Makes the program <app>-worker for an application that can't call weft::worker_main() first in its
+# main(). LOOPS are the sources that define the application's weft::Loop variables. LIBRARIES are
+# static libraries that define some; all their objects are linked, because the linker would drop
+# objects to which nothing refers. The application gives the program's path to
+# ScalingConfig::worker_executable. Both must be built from the same sources.
 function(weft_add_worker app)
   cmake_parse_arguments(arg "" "" "LOOPS;LIBRARIES" ${ARGN})
   if(NOT arg_LOOPS AND NOT arg_LIBRARIES)

@@ -1,4 +1,5 @@
-# What all targets share: the include root, the language, the warnings, the sanitizers.
+# Defines the options that all targets share (include folders, language, warnings, sanitizers), and
+# the functions that define targets.
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -6,11 +7,11 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 include(${CMAKE_CURRENT_LIST_DIR}/WeftAddWorker.cmake)
 
 add_library(weft_options INTERFACE)
-# Within the tree, headers are "floor/room/name.hpp"; those for programs are
-# <weft/subject/name.hpp>.
+# Sources of the tree include internal headers as "floor/room/name.hpp". Programs include only
+# public headers, <weft/subject/name.hpp>.
 target_include_directories(weft_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(weft_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
-if(CMAKE_CXX_COMPILER_ID MATCHES Clang)  # whose -Wconversion has it within
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)  # it includes -Wsign-conversion there
   target_compile_options(weft_options INTERFACE -Wno-sign-conversion -Wno-unknown-warning-option)
 endif()
 if(WEFT_WERROR)
@@ -22,7 +23,7 @@ if(WEFT_SANITIZE)
   if(WEFT_SANITIZE MATCHES thread)
     target_compile_definitions(weft_options INTERFACE WEFT_THREAD_SANITIZER)
   endif()
-  # A third of the compile time, see decision 0038.
+  # These three checks take a third of the compile time, see decision 0038.
   if(WEFT_SANITIZE MATCHES undefined)
     target_compile_options(weft_options INTERFACE -fno-sanitize=null,object-size,vptr)
   endif()
@@ -41,8 +42,8 @@ if(WEFT_DEVELOPER)
   endforeach()
 endif()
 
-# weft_unite(<target>): compiles the target's sources of one folder as one, so that what they
-# include is parsed once; off by WEFT_UNITY=OFF. A source with options of its own is compiled alone.
+# weft_unite(<target>) compiles the target's sources of each folder as one source, so that headers
+# are parsed once. WEFT_UNITY=OFF turns it off. A source with options of its own is compiled alone.
 function(weft_unite target)
   if(NOT WEFT_UNITY)
     return()
@@ -54,19 +55,20 @@ function(weft_unite target)
     string(MAKE_C_IDENTIFIER "${target}/${folder}" group)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
   endforeach()
-  # A class may have members of types of its own source.
+  # g++ would warn about a class with a member whose type is local to its source.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
 endfunction()
 
-# weft_test_options(<target>): compiling the tests takes longer than running them.
+# weft_test_options(<target>) turns optimization off, because compiling the tests takes longer than
+# running them.
 function(weft_test_options target)
   target_compile_options(${target} PRIVATE -O0)
 endfunction()
 
-# weft_library(<name> SOURCES ... LIBRARIES ... PRIVATE_LIBRARIES ...): the target weft_<name>,
-# with the alias weft::<name>; part of the installed package.
+# weft_library(<name> SOURCES ... LIBRARIES ... PRIVATE_LIBRARIES ...) adds the library weft_<name>
+# with the alias weft::<name>. It is part of the installed package.
 function(weft_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;PRIVATE_LIBRARIES" ${ARGN})
   add_library(weft_${name} STATIC ${arg_SOURCES})
@@ -83,19 +85,20 @@ function(weft_library name)
   set_property(GLOBAL APPEND PROPERTY WEFT_LIBRARIES weft_${name})
 endfunction()
 
-# weft_program(<name> SOURCES ... LIBRARIES ...): an executable in bin/.
+# weft_program(<name> SOURCES ... LIBRARIES ...) adds an executable in bin/.
 function(weft_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} weft_options)
 endfunction()
 
-# weft_test(<name> LABELS ... SOURCES ... LIBRARIES ... [SHARDS n]): a GoogleTest program and its
-# ctest, or as many ctests <name>.<i> as there are shards, each with the time limit for itself. It
-# may use all of tests/support whose own libraries are among its LIBRARIES. The label `caf` says
-# that the test runs actors: Debian's CAF isn't instrumented, so ThreadSanitizer would take its
-# atomics for races, and there is no such test under it. Nor is there one with the label `pure`,
-# which has no thread; nor, to save time, under ASan unless WEFT_SANITIZE_PURE is on.
+# weft_test(<name> LABELS ... SOURCES ... LIBRARIES ... [TIMEOUT s] [SHARDS n]) adds a GoogleTest
+# program and its ctest. With SHARDS it adds n ctests <name>.<i>, and the time limit holds for each.
+# The program may use those sources of tests/support whose own libraries are among its LIBRARIES. A
+# test with the label `caf` runs actors. ThreadSanitizer has no such tests, because Debian's CAF
+# isn't instrumented and its atomics would be reported as races. A test with the label `pure` has no
+# threads. ThreadSanitizer has no such tests; to save time, other sanitizers have them only if
+# WEFT_SANITIZE_PURE is on.
 function(weft_test name)
   cmake_parse_arguments(arg "" "TIMEOUT;SHARDS" "LABELS;SOURCES;LIBRARIES" ${ARGN})
   if(WEFT_SANITIZE MATCHES thread AND ("caf" IN_LIST arg_LABELS OR "pure" IN_LIST arg_LABELS))
@@ -123,7 +126,7 @@ function(weft_test name)
       set(test ${name}.${shard})
       set(environment "GTEST_TOTAL_SHARDS=${arg_SHARDS}" "GTEST_SHARD_INDEX=${shard}")
     endif()
-    if(WEFT_SANITIZE)  # fewer random cases: each takes five times as long
+    if(WEFT_SANITIZE)  # fewer random cases, because each takes five times as long
       list(APPEND environment "WEFT_TEST_TIMES=0.25" "WEFT_TEST_JOBS=3")
     endif()
     add_test(NAME ${test} COMMAND ${name})
@@ -133,7 +136,7 @@ function(weft_test name)
   weft_built_with(${name} ${arg_LABELS})
 endfunction()
 
-# weft_built_with(<target> <label>...): the target is part of tests-<label>.
+# weft_built_with(<target> <label>...) makes the target a part of tests-<label>.
 function(weft_built_with target)
   foreach(label IN LISTS ARGN)
     if(TARGET tests-${label})

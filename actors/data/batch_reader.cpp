@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::chrono::seconds kBetweenLooks{1};
 
-/// How many rows a thread takes at once. There are few enough that all threads get some, and that
-/// the threads soon leave a reader that is dropped.
+/// Returns how many rows a thread takes at a time. The number is so small that every thread gets
+/// rows, and that all threads stop soon after the reader drops its batches.
 std::size_t rows_at_once(std::size_t rows, int num_threads) {
   const auto threads = static_cast<std::size_t>(num_threads);
   return std::clamp<std::size_t>((rows + 2 * threads - 1) / (2 * threads), 1, 64);
@@ -115,7 +115,8 @@ void BatchReader::drop() {
   fillings_.clear();
 }
 
-/// The caller must hold the mutex. Returns a claim without rows if there is nothing to do.
+/// Takes rows for the calling thread from the oldest begun batch that has rows left. Returns an
+/// empty claim if nothing is left to read. The caller must hold the mutex.
 BatchReader::Claim BatchReader::claim() {
   int unfilled = 0;
   for (const auto& filling : fillings_) {
@@ -184,8 +185,8 @@ void BatchReader::read_item(const Item& item, ItemMemory places, Reading& readin
   reading.index.store(-1, std::memory_order_relaxed);
 }
 
-/// Reads and hashes the batch's first row for a worker whose chips don't hold it. It is read before
-/// the worker's own rows, so that a stream is read in order.
+/// Reads and hashes the first row of the batch if this worker's chips don't hold that row. This
+/// happens before the worker's own rows are read, so that a stream is read in order.
 void BatchReader::hash_first(const Filling& filling, const SampleOrder& order, ItemBuffer& scratch,
                              Reading& reading, Finished& counts) {
   const Item first = order.item(filling.batch, 0);

@@ -1,5 +1,6 @@
 #pragma once
-/// BatchReader: threads that read batches of a dataset into the memory of a worker's chips.
+/// BatchReader: reads batches of a dataset, on threads of its own, into the memory of a worker's
+/// chips.
 
 #include <atomic>
 #include <condition_variable>
@@ -34,14 +35,14 @@ struct BatchRows {
   std::int64_t rows = 0;  ///< number of rows in the global batch
 };
 
-/// An item whose read was in progress at two successive looks.
+/// An item that a thread was reading at two successive checks of the waiting thread.
 struct SlowItem {
   std::int64_t index = 0;
   int tid = 0;
-  std::int64_t since_ns = 0;  ///< time of the first look that saw it, by CLOCK_BOOTTIME
+  std::int64_t since_ns = 0;  ///< time of the first of these checks, by CLOCK_BOOTTIME
 };
 
-/// Returns batches in the order in which they were begun. Only one thread may call it.
+/// Returns batches in the order of the begin() calls. Only one thread may use it.
 class BatchReader {
  public:
   BatchReader(DatasetPtr dataset, SamplerPtr sampler, std::vector<BatchRows> shapes,
@@ -64,8 +65,8 @@ class BatchReader {
     std::int64_t padding = 0;
     std::vector<std::uint64_t> first_hashes{};  ///< by field; empty if the batch isn't compared
   };
-  /// Waits for the oldest batch. While it waits, it calls `on_slow` each second with the item that
-  /// takes longest. If the dataset threw, throws the exception for its first such row.
+  /// Waits for the oldest batch. While it waits, it calls `on_slow` each second with the item whose
+  /// read takes longest. If the dataset threw exceptions, rethrows that of the first such row.
   Finished finish(const std::function<void(const SlowItem&)>& on_slow = {});
   /// Drops all batches. Returns when no thread writes to their memory any more.
   void drop();
@@ -77,7 +78,7 @@ class BatchReader {
     BatchMemory memory{};
     bool is_compared = false;
     std::size_t claimed = 0;  // how many rows threads have taken
-    int working = 0;          // number of threads that work on it
+    int working = 0;          // number of threads that read its rows
     Finished counts{};
     std::int64_t failed_row = 0;
     std::exception_ptr failure{};
@@ -94,7 +95,7 @@ class BatchReader {
     std::atomic<std::int64_t> index{-1};
     std::atomic<std::uint64_t> begun{0};
   };
-  /// The read that the waiting thread saw at its last look.
+  /// The read that the waiting thread saw at its last check.
   struct Seen {
     std::uint64_t begun = 0;
     std::int64_t since_ns = 0;

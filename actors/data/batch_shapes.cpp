@@ -23,8 +23,8 @@ PartitionSpec spec_of(const std::string& field, const DeviceLoaderOptions& optio
   return has_data ? PartitionSpec{{"data"}} : PartitionSpec{};
 }
 
-/// If the parts of dim 0 don't divide a last batch, every chip gets the whole batch. Then only its
-/// number of rows matters.
+/// Returns the sharding of a field's tensor. A smaller last batch whose rows can't be divided
+/// evenly among the parts of dim 0 is given to every chip as a whole.
 Sharding sharding_of(const std::string& field, const TensorType& type, PartitionSpec spec,
                      bool is_last, const Mesh& mesh, const std::source_location& where) {
   const auto num_dims = static_cast<std::size_t>(type.shape.size());
@@ -88,7 +88,8 @@ void check_buckets(const Dataset& dataset, const DeviceLoaderOptions& options,
   }
 }
 
-/// `bucket` is the length of the bucketed fields; 0 leaves them whole.
+/// Returns the layout of a batch of `rows` rows. `bucket` is the length of the bucketed fields; 0
+/// means that they keep the dataset's length.
 BatchLayout layout_of(const Dataset& dataset, const DeviceLoaderOptions& options, std::int64_t rows,
                       std::int64_t bucket, const Mesh& mesh, const std::source_location& where) {
   std::vector<Field> fields = dataset.fields();

@@ -1,7 +1,7 @@
 #pragma once
-/// BatchShapes: the shapes of a loader's batches, and the shape of each batch. Every shape needs a
-/// program of its own, so there are few: one, unless the last batch of an epoch is smaller or
-/// sequences are cut to buckets.
+/// BatchShapes: knows the shapes that a loader's batches can have, and chooses the shape of each
+/// batch. Every shape needs a compiled program of its own, so there are few. There is only one,
+/// unless the last batch of an epoch is smaller or sequences are cut to buckets.
 
 #include <cstddef>
 #include <cstdint>

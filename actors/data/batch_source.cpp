@@ -32,7 +32,7 @@ std::vector<BatchRows> all_rows_of(const WorkerRuntime& runtime, const BatchShap
   return rows;
 }
 
-/// The origin of a batch's field: it finds the item of each row.
+/// Describes, for error messages, the item from which each row of a batch's field was read.
 class BatchField : public RowOrigin {
  public:
   BatchField(DatasetPtr dataset, SamplerPtr sampler, std::uint64_t batch, std::size_t field)
@@ -134,9 +134,9 @@ BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
   return ready;
 }
 
-/// Begins batches up to the limits of prefetching. The pool reuses a block only after the runs that
-/// read it have ended. The number of blocks in use is therefore limited to the batches that are
-/// read ahead or used by a run.
+/// Begins to read the batches before number `end`, up to the limits of prefetching. The pool reuses
+/// a block only after the runs that read it have ended. Therefore only batches that are read ahead
+/// or used by a run occupy blocks.
 void BatchSource::read_ahead(std::uint64_t end) {
   const auto ahead =
       static_cast<std::size_t>(options_.loader_prefetch_size + options_.device_prefetch_size);
@@ -160,13 +160,15 @@ void BatchSource::read_ahead(std::uint64_t end) {
   }
 }
 
-/// Counts from the first batch of this loop, so that this batch is compared after a loss too.
+/// Returns whether the workers compare the first item of this batch. Batches are counted from the
+/// first one of this loop, so that the first batch after the loss of a worker is compared too.
 bool BatchSource::is_compared(std::uint64_t batch) {
   if (!first_) first_ = batch;
   return batch >= *first_ && is_due(runtime().check_data(), batch - *first_ + 1);
 }
 
-/// Compares the batch between workers, each of which has read its first item.
+/// Notes the hashes of the batch's first item, by field, so that the trainer compares them between
+/// the workers. `hashes` is empty if the batch isn't compared.
 void BatchSource::compare(std::uint64_t batch, const std::vector<std::uint64_t>& hashes) {
   if (hashes.empty()) return;
   const std::int64_t item = options_.sampler->order_at(batch)->item(batch, 0).index;

@@ -23,7 +23,8 @@ class JobLoaders;
 /// Only the loop's thread may use it.
 class BatchSource {
  public:
-  /// The options must be checked, with `options.sampler` set. `place` is the line of the loader.
+  /// The options must be checked, with `options.sampler` set. `place` is the source line that makes
+  /// the loader.
   BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Recorder& recorder,
               DatasetPtr dataset, DeviceLoaderOptions options, BatchShapes shapes,
               std::shared_ptr<LoaderProgress> progress, std::string place);
@@ -32,8 +33,9 @@ class BatchSource {
   const DeviceLoaderOptions& options() const { return options_; }
   LoaderProgress& progress() const { return *progress_; }
   std::uint64_t batches_per_epoch() const { return options_.sampler->steps_per_epoch(); }
-  /// take() returns a batch's buffers. It drops read-ahead batches that don't follow from `batch`,
-  /// and reads ahead up to batch `end`.
+  /// The result of take(), which returns the buffers of batch number `batch`. If the batches that
+  /// were read ahead don't begin with this one, take() drops them. It then reads ahead up to batch
+  /// `end`.
   struct Ready {
     std::vector<BufferPtr> buffers{};
     std::int64_t num_items = 0;
@@ -56,7 +58,7 @@ class BatchSource {
   JobLoaders* const loaders_;
   const Recorder recorder_;
   const DatasetPtr dataset_;
-  const std::uint32_t text_;  // its name in the black box
+  const std::uint32_t text_;  // the dataset's name in the black box
   const DeviceLoaderOptions options_;
   BatchShapes shapes_;
   const std::shared_ptr<LoaderProgress> progress_;

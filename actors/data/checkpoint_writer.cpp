@@ -18,7 +18,7 @@ namespace {
 /// The limit on writing threads of a host. More of them wouldn't write faster.
 constexpr int kThreadsPerHost = 4;
 
-/// Runs a step whose failure doesn't make the save fail. It logs the error.
+/// Calls `function` and logs its error. Such an error doesn't make the save fail.
 template <typename Function>
 void try_to(const char* what, Function function) {
   try {
@@ -75,7 +75,8 @@ void CheckpointWriter::run(PartJob& job, const std::atomic<bool>& is_dropped) {
     written.error = static_cast<std::uint8_t>(failure.code);
     written.message = failure.message;
   }
-  // References are dropped here, so that the loop's thread has the last ones and frees the buffers.
+  // The loop's thread must free the buffers, so this thread drops its references before it ends the
+  // hold.
   job.shards.clear();
   job.memory.clear();
   job.reads.clear();
@@ -114,8 +115,8 @@ void CheckpointWriter::write_part_of(PartJob& job, const std::string& unfinished
   write_part_table(files, unfinished, options_.worker, options_.num_workers, job.table);
 }
 
-/// Worker 0 calls this after its own part. It waits for all parts, then joins them or removes the
-/// rest.
+/// Waits for the parts of all workers, then joins them to a checkpoint. If a part failed, removes
+/// the parts. Only worker 0 calls this, after it has written its own part.
 void CheckpointWriter::end(const PartJob& job, const std::string& unfinished) {
   const auto drop = [&] {
     try_to("remove an unfinished checkpoint",
@@ -129,8 +130,8 @@ void CheckpointWriter::end(const PartJob& job, const std::string& unfinished) {
   const SaveEnded ended = join(job, unfinished);
   if (ended.error != 0) drop();
   link_.save_ended(ended);
-  // The trainer would continue from an older checkpoint until it knows of this one, so the older
-  // ones are removed only then.
+  // Until the trainer knows of this checkpoint, it would continue from an older one. Therefore the
+  // older ones are removed only after the trainer has confirmed the save.
   const auto known = permits.wait_end(job.save);
   if (known && known->error == 0) {
     try_to("remove old checkpoints", [this] { remove_superseded(); });
@@ -155,7 +156,8 @@ void CheckpointWriter::remove_superseded() {
   const RetentionPolicy policy = policy_of(options_.config);
   if (policy.max_to_keep == 0) return;
   const std::string& folder = options_.config.path;
-  // Replaced checkpoints are removed first, because they would appear again otherwise.
+  // Checkpoints of steps that were saved again are removed first. Otherwise they would appear again
+  // when the later saves of these steps are removed.
   for (const std::string& path : list_replaced_checkpoints(folder)) {
     (void)remove_checkpoint(*options_.files, path);
   }
@@ -168,7 +170,7 @@ void CheckpointWriter::remove_superseded() {
   }
 }
 
-/// Returns the metric of the checkpoint; absent if the checkpoint can't be read.
+/// Returns the metric of the checkpoint; std::nullopt if the checkpoint can't be read.
 std::optional<double> CheckpointWriter::rating_of(const std::string& checkpoint) {
   const std::string& metric = options_.config.best_by;
   if (metric.empty()) return {};

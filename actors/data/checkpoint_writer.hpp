@@ -26,7 +26,7 @@ namespace weft {
 
 /// A worker's part of one checkpoint.
 struct PartJob {
-  std::uint64_t save = 0;      ///< number of the run in whose place the workers save
+  std::uint64_t save = 0;      ///< the run number that the workers agreed on for this save
   CheckpointManifest table{};  ///< all tensors, with empty lists of shards
   std::vector<SourceShard> shards{};
   std::vector<std::size_t> tensors{};  ///< for each shard an index into `table.tensors`
@@ -49,8 +49,8 @@ struct CheckpointWriterOptions {
 /// Only the loop's thread may use it.
 class CheckpointWriter {
  public:
-  /// The writer's thread calls `wait_for_run`, which must return when that run has written the
-  /// shards' elements.
+  /// The writer's thread calls `wait_for_run`, which must return when run number `run` has written
+  /// the shards' elements.
   CheckpointWriter(WorkerLink& link, CheckpointWriterOptions options,
                    std::function<void(std::uint64_t run)> wait_for_run);
   /// Drops a save in progress.
@@ -59,10 +59,10 @@ class CheckpointWriter {
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   /// Begins to write the part, after the previous part is finished. The trainer is told when the
-  /// part is durable, or why it is not. Worker 0 also tells it when the checkpoint is durable. A
-  /// save that failed leaves no files.
+  /// part is durable, or why it is not. Worker 0 also tells the trainer when the checkpoint is
+  /// durable. A save that failed leaves no files.
   void write(PartJob job);
-  /// The loop now waits for the part, so it is written at normal priority from now on.
+  /// Called when the loop waits for the part. From now on the part is written at normal priority.
   void hurry();
 
  private:

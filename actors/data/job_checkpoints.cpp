@@ -24,7 +24,8 @@ const Sharding& sharding_of(const Binding& value) {
   return bound != nullptr ? bound->buffer->sharding() : kReplicated;
 }
 
-/// Returns the place of a box's first element in memory that holds a larger box.
+/// Returns the offset, in elements, of the first element of `box` in memory that holds a larger
+/// box.
 std::int64_t element_offset(const Box& box, const PlacedBox& memory) {
   std::int64_t offset = 0;
   for (int d = 0; d < memory.room.size(); ++d) {
@@ -77,8 +78,8 @@ JobCheckpoints::JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders
   is_one_missing_ = runtime.step() / interval * interval > saved_step_.value_or(0);
 }
 
-/// Returns whether a save is due now. A step that is saved is not due again. If a loss has dropped
-/// a save, that save is due in the next generation.
+/// Returns whether a save is due now. A step that is saved is not due again. If the loss of a
+/// worker interrupted a save, that save is due in the next generation.
 bool JobCheckpoints::is_due() const {
   const std::uint64_t step = runtime_.step();
   if (step == saved_step_ || (pending_ && pending_->step == step)) return false;

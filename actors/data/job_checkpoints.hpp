@@ -1,5 +1,5 @@
 #pragma once
-/// JobCheckpoints: a worker's part in the checkpoints of its job, for one generation.
+/// JobCheckpoints: saves a worker's parts of the job's checkpoints during one generation.
 
 #include <cstdint>
 #include <memory>
@@ -33,7 +33,7 @@ class JobCheckpoints {
   JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders, WorkerLink& link,
                  const Recorder& recorder, JobCheckpointsOptions options);
 
-  /// A handle that becomes null when this is destroyed.
+  /// Returns a handle that becomes null when this object is destroyed.
   std::weak_ptr<JobCheckpoints> handle() const { return alive_; }
   const CheckpointConfig& config() const { return options_.config; }
   const std::string& resumed_from() const { return options_.resumed_from; }

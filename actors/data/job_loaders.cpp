@@ -25,7 +25,8 @@ void check_numbers(const DeviceLoaderOptions& options, const std::source_locatio
   expect_at_least(options.batches_per_execution, 1, "batches_per_execution", where);
 }
 
-/// Refuses shuffling of a stream: nearly every item would need a read from the stream's beginning.
+/// Throws invalid_argument if a stream is to be shuffled or read by several threads, because nearly
+/// every item would then need a read from the stream's beginning.
 void check_order(const Dataset& dataset, const DeviceLoaderOptions& options,
                  const std::source_location& where) {
   if (!dataset.is_sequential() || (!options.shuffle && options.num_threads == 1)) return;
@@ -58,7 +59,8 @@ std::int64_t last_rows(const Dataset& dataset, const DeviceLoaderOptions& option
   return options.pad_last || options.drop_last ? 0 : dataset.size() % options.batch_size;
 }
 
-/// The hash shows if a single worker has given its sampler another seed or size.
+/// Returns a hash of the items of the batch, in their order. It differs between workers if one of
+/// them has given its sampler another seed or size.
 std::uint64_t hash_of_batch(const Sampler& sampler, std::uint64_t batch) {
   const SampleOrderPtr order = sampler.order_at(batch);
   std::vector<std::uint64_t> words;
@@ -157,11 +159,11 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
   return source;
 }
 
-/// Finds the stored loader for one that the loop makes. A loop that is executed again makes its
-/// loaders in the same order, which identifies loaders that are made at the same line. The line and
-/// the order of items distinguish them from loaders of the same data for other purposes. A program
-/// that was changed since the checkpoint may make its loaders at other lines. Their data may have
-/// moved, or other options may order it, so that the dataset has another name.
+/// Removes from stored_ the loader that corresponds to the new loader `made`, and returns it;
+/// returns nothing if there is none. The best match has the same dataset, source line and order of
+/// items. A changed program may have moved its loaders to other lines, ordered the items
+/// differently or renamed the dataset, so weaker matches are accepted too. A loop makes its loaders
+/// in the same order each time, so the first of several equal matches is the right one.
 std::optional<StoredLoader> JobLoaders::claim(const StoredLoader& made) {
   const auto find = [&](bool by_site, bool by_order) {
     return std::ranges::find_if(stored_, [&](const StoredLoader& each) {
@@ -242,8 +244,8 @@ void JobLoaders::begin_pass(LoaderProgress& progress, bool is_nested,
     has_warned_ = true;
   }
   is_caught_up_ = true;
-  // This pass follows others, and one of them was open when the loop was interrupted. The loop has
-  // decided not to continue that pass, unless such passes are open side by side.
+  // The loop begins a pass over a loader whose last pass was not interrupted. It has thus decided
+  // not to continue the interrupted pass over another loader, unless both were open side by side.
   if (!progress.is_pending() && !progress.was_open() && !is_nested) {
     for (Made& made : made_) {
       if (!made.progress->is_beside()) made.progress->forget_pending();
@@ -284,8 +286,8 @@ std::vector<StoredLoader> JobLoaders::made() const {
   return stored;
 }
 
-/// A loop that repeats finished passes must not end a step, because that step would be an extra
-/// one.
+/// Records the loaders' positions after the step. Throws invalid_argument if the loop still repeats
+/// finished passes, because such a step would be an extra one.
 void JobLoaders::step_ended() {
   updates_.clear();
   turns_ = 0;
@@ -310,9 +312,8 @@ void JobLoaders::step_ended() {
   if (has_changed) keep_lines();
 }
 
-/// Records the ends of passes in the stored positions. State that the host sets between two steps
-/// is kept with the first of these steps (decision 0061), so the end of a pass must be kept with
-/// that step too.
+/// Stores that passes have ended. State that the host sets between two steps is stored with the
+/// first of these steps (decision 0061), so the end of a pass must be stored with that step too.
 void JobLoaders::pass_ended() {
   const std::uint64_t step = runtime_.step();
   bool has_changed = false;
@@ -335,10 +336,10 @@ void JobLoaders::keep_lines() {
   runtime_.state()->set_loaders(std::move(lines));
 }
 
-/// A loop that repeats finished passes must not change state between them, because the state has
-/// that change already. After the last of these passes, two kinds of values differ. The value that
-/// a program makes was lost with the interrupted step; the value that the host set was kept with
-/// the previous step.
+/// Throws invalid_argument if a loop that repeats finished passes changes state between them,
+/// because the stored state already has that change. After the last of these passes, only a change
+/// by the host (`is_immediate`) is an error: it was stored with the previous step. A change by a
+/// program was lost with the interrupted step, and must be made again.
 void JobLoaders::state_changes(const StateChange& change) {
   if (num_open > 0) return;
   if (is_repeating() && (change.is_immediate || has_later_pass())) {
@@ -354,7 +355,7 @@ void JobLoaders::state_changes(const StateChange& change) {
   changed_ = fmt::format("{} is changed at {}", change.name, file_line(change.loc));
 }
 
-/// Whether the interrupted loop had begun a pass that comes after this point of the loop.
+/// Returns whether the interrupted loop had begun a pass that this loop hasn't begun yet.
 bool JobLoaders::has_later_pass() const {
   const auto has_later = [](const Made& made) {
     return made.progress->has_finished_pass() || made.progress->is_pending();
@@ -363,8 +364,8 @@ bool JobLoaders::has_later_pass() const {
          std::ranges::any_of(stored_, [](const StoredLoader& each) { return each.passes > 0; });
 }
 
-/// Updates the loader's line. Returns false if the position at `step` already follows from the line
-/// of earlier steps.
+/// Updates the stored position of the loader, a linear function of the step. Returns false if the
+/// stored function already gives the position at `step`.
 bool JobLoaders::advance(Made& made, std::uint64_t step) const {
   LoaderProgress& progress = *made.progress;
   progress.step_ended();

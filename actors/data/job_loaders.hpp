@@ -1,5 +1,6 @@
 #pragma once
-/// JobLoaders: the DeviceLoaders of a worker's loop and their positions, for one generation.
+/// JobLoaders: owns the DeviceLoaders of a worker's loop during one generation, and stores their
+/// positions.
 
 #include <cstdint>
 #include <memory>
@@ -18,13 +19,14 @@ namespace weft {
 /// Only the loop's thread may use it.
 ///
 /// A loop that continues an interrupted one is executed from its beginning, with the state of a
-/// step. Until it reaches the point of the interruption, passes that had ended are begun again
-/// without batches. This doesn't happen if the loop knows where it is, because it has asked for the
-/// epoch, either by epoch() or by the step and the length of an epoch.
+/// step. Passes (`for` loops over a DeviceLoader) that had ended before the interruption then get
+/// no batches, until the loop reaches the interrupted pass. This doesn't apply to a loop that has
+/// asked for the epoch, either by epoch() or by the step and the length of an epoch: it decides
+/// itself which passes it makes.
 class JobLoaders : private LoopObserver {
  public:
-  /// `seed` is the job's. `stored` are the loaders in the checkpoint from which the loop continues.
-  /// If the chips keep loaders, these take precedence.
+  /// `seed` is the job's seed. `stored` are the loaders in the checkpoint from which the loop
+  /// continues. Loaders that the chips have stored with the state take precedence.
   JobLoaders(WorkerRuntime& runtime, const Recorder& recorder, std::uint64_t seed,
              std::vector<StoredLoader> stored);
   /// Closes the loaders that are open.
@@ -38,36 +40,37 @@ class JobLoaders : private LoopObserver {
   /// Returns the loaders that this loop has made, with their positions at the start of this step.
   std::vector<StoredLoader> made() const;
 
-  /// Returns whether this pass had ended before the loop was interrupted. Such a pass has no
-  /// batches now.
+  /// Returns whether the pass that begins now repeats one that had ended before the loop was
+  /// interrupted. Such a pass gets no batches.
   bool is_repeated(LoaderProgress& progress, const std::source_location& where);
   void begin_pass(LoaderProgress& progress, bool is_nested, const std::source_location& where);
   /// Called when the loop has taken all batches of a pass that began at `where`.
   void was_whole(const LoaderProgress& progress, const std::source_location& where);
-  /// Called when the loop has left a pass early without having asked a question or read a value.
+  /// Called when the loop has left a pass early, although it has neither asked a question (see
+  /// questions()) nor read a value.
   void left_uncounted(const std::source_location& where);
   /// Throws invalid_argument if the loop continues an interrupted one, but has counted the batches
   /// of several passes itself.
   void require_counted() const;
-  /// Called when a pass has ended. A loop that continues from this step doesn't repeat the code
-  /// after the pass.
+  /// Called when a pass has ended. Stores this with the current step, so that a loop that continues
+  /// from this step doesn't continue the pass.
   void pass_ended();
   /// Called when the loop has asked for the step.
   void asked_step();
-  /// Counts the questions by which the loop may decide to leave a pass.
+  /// Counts how often the loop has asked for something, such as the step, by which it may decide to
+  /// leave a pass.
   const std::shared_ptr<std::uint64_t>& questions() const { return questions_; }
-  /// Whether the loop still repeats passes that had ended before it was interrupted. Reports of
-  /// these passes have already been made.
+  /// Returns whether the loop still repeats passes that had ended before it was interrupted.
+  /// Reports of these passes have already been made.
   bool is_repeating() const;
 
-  /// Called when a pass has returned the batch that it took, because nothing was recorded. Every
-  /// worker warns of such turns of the loop, because a single worker may be the only one that makes
-  /// them.
+  /// Called when a pass has given back the batch that it took, because its body recorded nothing.
+  /// If that happens repeatedly, logs a warning. Every worker does so, because a single worker may
+  /// be the only one whose loop behaves like this.
   void gave_back(const std::source_location& where);
-  /// Throws invalid_argument with the cause if there were so many such turns that the loop will
-  /// never end.
+  /// Throws invalid_argument if batches were given back so often that the loop will never end.
   void require_turns_end() const;
-  /// If turns without a step have used up the memory for batches, returns a text that says so.
+  /// Returns a text about the pass that repeatedly gave back its batch; nothing if there is none.
   std::optional<std::string> turns_in_vain() const;
 
   int num_open = 0;     ///< passes that end steps and are still open
@@ -75,7 +78,7 @@ class JobLoaders : private LoopObserver {
 
  private:
   struct Made {
-    StoredLoader line{};  // position, from the step in which it last left its line
+    StoredLoader line{};  // the stored position, a linear function of the step
     std::uint64_t taken_before = 0;
     std::shared_ptr<LoaderProgress> progress;
     std::weak_ptr<BatchSource> source;
@@ -95,18 +98,18 @@ class JobLoaders : private LoopObserver {
   const Recorder recorder_;
   const std::uint64_t seed_;
   std::vector<StoredLoader> stored_;  // stored loaders that no loader has claimed yet
-  std::set<std::string> sites_;       // the lines of all stored loaders
+  std::set<std::string> sites_;       // the source lines of all stored loaders
   const std::uint64_t resume_step_;
   std::vector<Made> made_;
   bool is_step_asked_ = false;
   bool is_caught_up_ = false;
   std::source_location repeated_at_{};
   bool has_warned_ = false;
-  std::set<std::string> whole_at_;  // the lines where passes began that were whole, of continued
-                                    // loaders
+  std::set<std::string> whole_at_;  // the source lines of passes that took all batches, over
+                                    // loaders whose passes were interrupted
   std::string uncounted_at_;
-  /// The state of the loop when it leaves a pass. If it is unchanged after a turn, that turn has
-  /// done nothing.
+  /// The loop's progress when it leaves a pass. If it is the same when the loop leaves the pass
+  /// again, the iteration in between has done nothing.
   struct Doings {
     std::uint64_t step = 0;
     std::uint64_t work = 0;
@@ -118,7 +121,7 @@ class JobLoaders : private LoopObserver {
   std::string left_at_;  // the place of the last pass that gave back its batch
   Doings done_;          // the loop's state when that pass was left
   std::uint64_t turns_ = 0;
-  std::set<std::string> updates_;  // updates of parameters in this step, by runs that don't end it
+  std::set<std::string> updates_;  // updates of parameters, by runs of this step that don't end it
   bool has_named_pass_ = false;
   bool has_named_update_ = false;
   std::string changed_;  // the first state that was changed between two passes, and its place

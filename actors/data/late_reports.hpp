@@ -1,5 +1,5 @@
 #pragma once
-/// Adds reports that a trainer had not yet written when it died.
+/// Adds to progress.csv the reports that a trainer had not yet written when it died.
 
 #include <cstdint>
 #include <string>
@@ -8,8 +8,8 @@ namespace weft {
 
 /// Reads the job's log (ReportLog) and adds to the run's progress.csv the reports after its last
 /// row, up to `step`. A program that continues from that step makes the later reports again. Adds
-/// nothing if there is no log, or if the log doesn't contain the last row. Throws io. Only for a
-/// dead job.
+/// nothing if there is no log, or if the log doesn't contain the last row. Throws io. Must only be
+/// called for a dead job.
 void add_late_reports(const std::string& run_dir, const std::string& log, std::uint64_t step);
 
 }  // namespace weft

@@ -31,8 +31,8 @@ struct Match {
                                      ///< to this one
 };
 
-/// Throws unless two tensors of the file have the same elements. They become a single tensor. Reads
-/// a few rows at a time.
+/// Throws invalid_argument unless the tensors `a` and `b` of the file have the same elements. The
+/// program has tied them to one parameter. Reads a few rows at a time.
 void require_equal(const StateFile& file, std::size_t a, std::size_t b, const TensorType& type) {
   if (file.is_same_place(a, b)) return;
   const std::int64_t rows = type.shape.size() == 0 ? 1 : type.shape[0];

@@ -64,8 +64,8 @@ void LoaderPass::require_last() const {
 
 const Batch& LoaderPass::batch() {
   if (has_batch_) return batch_;
-  // The loop takes a batch without checking that there is one, so it doesn't count passes. The pass
-  // is a new one.
+  // The loop takes a batch without checking that there is one. It therefore doesn't repeat a
+  // finished pass, and this pass begins as a new one.
   if (std::exchange(is_repeated_, false)) open();
   require_last();
   if (next_ == end_) {
@@ -96,7 +96,7 @@ const Batch& LoaderPass::batch() {
   return batch_;
 }
 
-/// Drops the batch, so that its tensors don't live when the step ends.
+/// Drops the batch, so that its tensors no longer exist when the step ends.
 void LoaderPass::release() {
   if (!std::exchange(has_batch_, false)) return;
   batch_ = {};
@@ -113,8 +113,8 @@ void LoaderPass::advance() {
   close();
 }
 
-/// Called after each body. If two passes run side by side, only the pass whose body has recorded
-/// ops ends the step.
+/// Called after each execution of the pass's body. Ends the step after the last batch of the step.
+/// If other passes are open too, ends the step only if the body has recorded ops.
 void LoaderPass::end_step() {
   const auto batches = static_cast<std::uint64_t>(source().options().batches_per_execution);
   const std::uint64_t ended = source().runtime().step() - step_;
@@ -140,7 +140,8 @@ void LoaderPass::close() {
   JobLoaders& loaders = source().loaders();
   loaders.pass_ended();
   if (kind_ != PassKind::training) return;
-  // The loop may leave the other pass because this one has ended, which counts as a question.
+  // The loop may leave the other pass because this one has ended, so this counts as a question
+  // (JobLoaders::questions()).
   if (--loaders.num_open > 0) ++*loaders.questions();
 }
 
@@ -163,7 +164,7 @@ void LoaderPass::leave() {
   release();
   if (kind_ != PassKind::evaluation && !is_thrown) require_asked();
   if (ends_step) {
-    progress().take_rest();  // for a loop that continues after this step
+    progress().take_rest();  // a loop that continues after this step doesn't take the rest
     sync(where_);
   } else if (kind_ != PassKind::evaluation && is_unused) {
     progress().give_back();
@@ -172,10 +173,10 @@ void LoaderPass::leave() {
   close();
 }
 
-/// If a loop continues a pass and leaves it by a counter of its own, it leaves the pass too late;
-/// this throws. A loop whose counter spans several passes makes the same mistake. Its error is
-/// thrown later, because iterators leave passes while a loop returns, where exceptions may not be
-/// allowed.
+/// Throws invalid_argument if the loop has continued an interrupted pass and leaves it by a counter
+/// of its own. That counter has begun at 0 again, so the loop leaves the pass too late. Only warns
+/// if the loop has read a value by which it may have decided. A counter that spans several passes
+/// has the same fault; JobLoaders::require_counted() throws that error later.
 void LoaderPass::require_asked() const {
   JobLoaders& loaders = source().loaders();
   if (is_limited_ || *loaders.questions() != questions_) return;

@@ -1,5 +1,5 @@
 #pragma once
-/// LoaderPass: a `for` over a DeviceLoader.
+/// LoaderPass: one `for` loop over a DeviceLoader.
 
 #include <cstdint>
 #include <source_location>
@@ -30,8 +30,8 @@ class LoaderPass {
   /// Returns the current batch. Takes it from the loader if the loop hasn't asked for it yet.
   const Batch& batch();
   void advance();
-  /// Called when the loop takes no more batches. It may end the step, and throws the errors of
-  /// that.
+  /// Called when the loop takes no more batches. May end the step; then it throws the errors of the
+  /// step's end.
   void leave();
 
  private:
@@ -53,7 +53,7 @@ class LoaderPass {
   int exceptions_;           // exceptions in flight when the pass began
   std::uint64_t begun_ = 0;  // the pass's number in LoaderProgress
   bool is_open_ = false;
-  /// Whether the pass had ended before the loop was interrupted and is now repeated.
+  /// True if the pass had ended before the loop was interrupted and is now repeated.
   bool is_repeated_ = false;
   std::uint64_t count_;
   std::uint64_t base_ = 0;  // number of the epoch's first batch

@@ -1,6 +1,6 @@
 #pragma once
-/// LoaderProgress: the position of a DeviceLoader in its passes, and its position in the loop that
-/// this loop continues. It is pure.
+/// LoaderProgress: counts the passes over a DeviceLoader and the batches taken from them, in this
+/// loop and in the interrupted loop that it continues. It does no I/O.
 
 #include <cstdint>
 #include <string>
@@ -19,39 +19,42 @@ class LoaderProgress {
   /// then, the pass continues after the same number of items.
   void restore(const StoredLoader& stored, std::int64_t batch_size, std::uint64_t step);
 
-  /// The epoch of the next batch.
+  /// Returns the epoch of the next batch.
   std::uint64_t epoch() const;
   std::uint64_t passes() const { return passes_; }  ///< number of passes that have begun
   std::uint64_t taken() const { return taken_; }    ///< number of batches taken from the last pass
   bool is_over() const { return is_over_; }         ///< whether the last pass has ended
-  /// Whether the loop is in the last pass.
+  /// Returns whether this loop has begun the last pass and hasn't ended it.
   bool is_open() const { return !is_over_ && !is_pending_; }
-  /// Whether the last pass was open when the loop was interrupted, and hasn't been begun again.
+  /// Returns whether the last pass was open when the loop was interrupted, and hasn't been
+  /// continued.
   bool is_pending() const { return is_pending_; }
-  /// Whether a pass remains that had ended before the interruption and that the loop has not begun
-  /// again.
+  /// Returns whether the loop hasn't yet begun again all passes that had ended before the
+  /// interruption.
   bool has_finished_pass() const { return repeated_ < finished_; }
   bool is_repeating() const { return repeated_ > 0; }
-  /// Whether the loop has asked for epoch(), and so decides by the epoch which passes it makes.
+  /// Returns whether the loop has asked for epoch(). It then decides by the epoch which passes it
+  /// makes.
   bool is_asked() const { return is_asked_; }
   void ask() { is_asked_ = true; }
-  /// Whether the loop has asked for the length of an epoch. Together with the step, this tells it
-  /// the epoch.
+  /// Returns whether the loop has asked for the length of an epoch. From the length and the step, a
+  /// loop can compute the epoch.
   bool is_length_asked() const { return is_length_asked_; }
   void ask_length() { is_length_asked_ = true; }
-  /// The batch at which this loop continued an interrupted pass; 0 if it began the pass itself.
+  /// Returns the number of the batch at which this loop continued an interrupted pass; 0 if this
+  /// loop began the pass.
   std::uint64_t continued_at() const { return continued_at_; }
   bool was_open() const { return was_open_; }
-  /// Whether the interrupted loop had begun a pass.
+  /// Returns whether the interrupted loop had begun a pass.
   bool is_continued() const { return finished_ > 0 || was_open_; }
-  /// Whether a pass of another loader was open too in a step of the last pass.
+  /// Returns whether, in some step of the last pass, a pass over another loader was open too.
   bool is_beside() const { return is_beside_; }
   void set_beside() { is_beside_ = true; }
 
-  /// Begins the next pass, or the pending one again.
+  /// Begins the next pass, or continues the pending one.
   void begin();
   std::uint64_t begun() const { return begun_; }  ///< number of calls of begin()
-  /// Begins a pass again that had ended before the interruption. It has no batches.
+  /// Called when the loop begins a pass that had ended before the interruption and gets no batches.
   void repeat() { ++repeated_; }
   void forget_pending();
   void take() { ++taken_; }
@@ -61,7 +64,7 @@ class LoaderProgress {
   void end() { is_over_ = true; }
   /// Returns whether no pass has begun since begun() had this value.
   bool is_last(std::uint64_t begun) const { return begun == begun_; }
-  /// Records that the step of the last batch has ended.
+  /// Called when a step has ended. Records whether all batches of the epoch were taken by then.
   void step_ended() { step_has_ended_ = taken_ == batches_per_epoch_; }
 
  private:
@@ -73,7 +76,7 @@ class LoaderProgress {
   bool is_beside_ = false;
   std::uint64_t begun_ = 0;
   std::uint64_t continued_at_ = 0;
-  // The following members describe the loop that this one continues.
+  // The following members describe the interrupted loop that this loop continues.
   std::uint64_t finished_ = 0;
   std::uint64_t repeated_ = 0;
   bool is_pending_ = false;

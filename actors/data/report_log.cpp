@@ -41,7 +41,7 @@ Report decode(std::string_view record) {
           .checkpoint = json.at(5)};
 }
 
-/// Returns the first record of `text`; absent if that record is incomplete.
+/// Returns the first record of `text`; std::nullopt if that record is incomplete.
 std::optional<std::string_view> first_record(std::string_view text) {
   std::uint32_t bytes = 0;
   if (text.size() < 4) return {};

@@ -1,6 +1,6 @@
 #pragma once
-/// ReportLog: keeps a worker's reports in a file, so that none on its way to the trainer is lost if
-/// the process dies.
+/// ReportLog: keeps a worker's reports in a file, so that reports on their way to the trainer
+/// aren't lost if the worker's process dies.
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@ namespace weft {
 /// record.
 class ReportLog {
  public:
-  /// Opens the file. With "" the log keeps nothing. Throws io.
+  /// Opens the file. If `path` is empty, the log stores nothing. Throws io.
   explicit ReportLog(const std::string& path);
   ~ReportLog();
   ReportLog(const ReportLog&) = delete;
@@ -34,7 +34,8 @@ class ReportLog {
   int file_ = -1;
 };
 
-/// Returns the first number of a report that isn't finite, as a text: "loss = nan".
+/// Returns the first number of a report that isn't finite, as a text such as "loss = nan"; nothing
+/// if all are finite.
 std::optional<std::string> find_not_finite(const Metrics& metrics);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// RowLayout: the places of a global batch's rows in the memory of a worker's chips.
+/// RowLayout: finds the places of a global batch's rows in the memory of a worker's chips.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,15 +21,15 @@ struct FieldLayout {
 /// The first byte of each chip's shard, by field.
 using BatchMemory = std::vector<std::vector<std::byte*>>;
 
-/// It is immutable, so any thread may use it.
+/// A layout is immutable, so any thread may use it.
 class RowLayout {
  public:
   explicit RowLayout(std::vector<FieldLayout> fields);
 
-  /// The rows of which a chip of this worker has a part, ascending.
+  /// Returns, in ascending order, the rows of which a chip of this worker has a part.
   std::span<const std::int64_t> rows() const { return rows_; }
-  /// The size of the field's item in the batch. If the dataset's item is longer, it is cut to this
-  /// size.
+  /// Returns the size of the field's item in the batch. If the dataset's item is longer, it is cut
+  /// to this size.
   std::size_t item_bytes(std::size_t field) const {
     return static_cast<std::size_t>(fields_[field].item.bytes());
   }

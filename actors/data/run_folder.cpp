@@ -27,8 +27,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The limit on columns, because each new column rewrites the whole file. Further keys appear only
-/// in result.json.
+/// The maximum number of columns in progress.csv. Each new column rewrites the whole file, so the
+/// number is limited. Further keys appear only in result.json.
 constexpr std::size_t kColumnsMax = 256;
 constexpr std::size_t kResultBytesMax = std::size_t{256} << 20;
 
@@ -106,7 +106,7 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-/// Returns the rows of a CSV without its head, each extended by `more` empty fields.
+/// Returns the rows of a CSV without its header line, each extended by `more` empty fields.
 std::string rows_with(std::size_t more, const std::string& csv) {
   std::string rows;
   bool quoted = false, in_head = true;
@@ -153,14 +153,14 @@ EndedBy parse_ended_by(const std::string& text) {
   return static_cast<EndedBy>(found - kEndedBy.begin());
 }
 
-/// A folder that store_checkpoint() made. It is ordered by step and number, because from step 10^6
-/// on the order of names isn't the order of steps.
+/// A folder that store_checkpoint() made. Folders are ordered by step and number, because from step
+/// 10^6 on the order of names isn't the order of steps.
 struct StoredFolder {
   std::uint64_t step = 0;
   std::uint64_t number = 0;
   fs::path path{};
 
-  /// Absent for a folder with another kind of name, such as "checkpoint_best".
+  /// Returns std::nullopt for a folder with another kind of name, such as "checkpoint_best".
   static std::optional<StoredFolder> of(const fs::path& path) {
     const std::string name = path.filename().string();
     constexpr std::string_view kPrefix = "checkpoint_";

@@ -1,5 +1,5 @@
 #pragma once
-/// The folder of a run: progress.csv, result.json, checkpoints, logs.
+/// RunFolder: writes the files in a run's folder, such as progress.csv and result.json.
 
 #include <cstdint>
 #include <string>
@@ -33,8 +33,8 @@ class RunFolder {
   std::string row_of(const Metrics& report) const { return csv_row(report); }
   /// Returns the last row of progress.csv; "" if it has none.
   std::string last_row() const;
-  /// Considers the checkpoint folders of steps before `needed_step`, and removes the oldest of them
-  /// except the last `max_to_keep` (0 keeps all).
+  /// Removes the checkpoint folders of steps before `needed_step`, except those that are among the
+  /// last `max_to_keep` of all folders. 0 removes none.
   void keep_checkpoints(int max_to_keep, std::uint64_t needed_step) const;
   /// Writes result.json, which Result::load() reads: the job, its mesh, metrics, metrics_history,
   /// error, and the number of steps that had ended. The file is replaced atomically. If the disk is
@@ -52,9 +52,9 @@ class RunFolder {
 /// Returns the array that result.json and validation.json contain.
 Metrics to_json(const std::vector<Validation>& validations);
 
-/// Copies the files of a worker's checkpoint, its `number`-th of this step, into a folder of the
-/// run that all workers share: "checkpoint_000640", or "checkpoint_000640-1". Returns that folder's
-/// path. Each file appears atomically, even if the worker is killed.
+/// Copies the files of a worker's `number`-th checkpoint of this step into a folder of the run that
+/// all workers share: "checkpoint_000640", or "checkpoint_000640-1". Returns that folder's path.
+/// Each file appears atomically, even if the worker is killed.
 std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std::uint32_t number,
                              int worker, const std::string& from);
 

@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-/// The file, which worker 0 writes. After an error it ignores further writes, so that worker 0
-/// still takes part in the collective work of all workers.
+/// The file, which only worker 0 writes. After an error, further writes are skipped without an
+/// exception, so that worker 0 still takes part in the collective operations.
 class SharedFile {
  public:
   explicit SharedFile(const std::string& path) : path_(path) {}

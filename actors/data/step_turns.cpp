@@ -1,4 +1,4 @@
-// The part of JobLoaders that detects a loop that turns without ending a step.
+// The part of JobLoaders that detects a loop that iterates without ending a step.
 
 #include <algorithm>
 
@@ -27,9 +27,9 @@ const ProgramOutput* find_update(const Program& program) {
 
 }  // namespace
 
-/// A loop that trains only by reads, such as `optimizer.step(grads); loss.item();`, makes the same
-/// update again before its step has ended. In contrast, a pass ends the step of everything in its
-/// body.
+/// Warns if a read or an eager op updates the same parameter at the same lines for the second time
+/// in one step. A loop that trains only by reads, such as `optimizer.step(grads); loss.item();`,
+/// does so, and never ends a step. Updates in a pass are ignored, because the pass ends their step.
 void JobLoaders::ran(const Program& program, const RunSite& site) {
   const bool is_read = site.function == "read";
   const bool is_call = is_read || site.function.empty();  // whether it is an op of an eager loop

@@ -120,8 +120,8 @@ class ActorDeviceLink : public DeviceLink {
         progress_(state->progress),
         engine_(state->engine),
         actor_(system.caf().spawn<WatchedDevice, caf::detached>(
-            Recorder(state->recorder.board),  // the board shows this actor's runs as events, not
-                                              // its messages
+            Recorder(state->recorder.board),  // without a ring: this actor records its runs as
+                                              // events, not its messages
             [state](DevicePointer self) { return device_behavior(self, state); })) {}
 
   ~ActorDeviceLink() override {

@@ -1,5 +1,5 @@
 #pragma once
-/// The device actor: one per chip, with a thread of its own.
+/// Starts device actors: one per chip, each with a thread of its own.
 
 #include <memory>
 

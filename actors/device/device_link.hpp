@@ -1,5 +1,6 @@
 #pragma once
-/// DeviceLink: a worker's loop sends plans, runs and calls to its devices, and waits for them.
+/// DeviceLink: the handle by which a worker's loop sends plans, runs and calls to a device, and
+/// waits for it.
 
 #include <atomic>
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace weft {
 
-/// Loads `plan` into the device, which then knows the plan by `number`.
+/// A message that loads `plan` into the device. Runs then name the plan by the number `program`.
 struct DeviceLoad {
   std::uint32_t program = 0;
   std::shared_ptr<const Plan> plan;
@@ -25,7 +26,7 @@ struct DeviceLoad {
   std::string site{};   ///< the call that needs the plan: "the sync at train.cpp:41"
 };
 
-/// One run of a plan. Runs are numbered 1, 2, ...; a device does them in order.
+/// One run of a plan. Runs are numbered 1, 2, ...; a device executes them in that order.
 struct DeviceRun {
   std::uint32_t program = 0;
   std::uint64_t run = 0;
@@ -38,8 +39,8 @@ struct DeviceRun {
   FaultyItem faulty_item{};           ///< null if no input comes from a loader
 };
 
-/// One on_each_chip() call. It is numbered in the same sequence as the runs of plans. `body` must
-/// live until the call is complete.
+/// One on_each_chip() call. Calls are numbered in the same sequence as the runs of plans. `body`
+/// must live until the call is complete.
 struct DeviceCall {
   std::uint32_t program = 0;
   std::uint64_t run = 0;
@@ -50,7 +51,8 @@ struct DeviceCall {
 /// Receives the failure that ended a device's work, and its step.
 using DeviceFailed = std::function<void(std::exception_ptr, std::uint64_t step)>;
 
-/// How far a device has come. The device's thread writes it, and the loop's thread waits for it.
+/// Counts the runs that a device has completed. The device's thread updates it, and the loop's
+/// thread waits for it.
 class DeviceProgress {
  public:
   /// `on_failure` is called once, on the device's thread.
@@ -63,7 +65,7 @@ class DeviceProgress {
   /// Blocks until run number `run` is complete; throws the device's failure.
   void wait(std::uint64_t run) const;
 
-  /// Adds the seconds for which the device ran, and those for which it was idle before the run.
+  /// Records for how many seconds the device ran, and for how many it was idle before that run.
   void record(double ran, double idle);
   struct Times {
     MetricData ran;

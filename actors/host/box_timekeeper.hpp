@@ -1,6 +1,6 @@
 #pragma once
-/// BoxTimekeeper: writes the time to a job's black box each second. Readers derive from it when
-/// events happened, and when the host was asleep.
+/// BoxTimekeeper: writes the time to a job's black box each second. From these times, readers
+/// derive when events happened, and when the host was asleep.
 
 #include <chrono>
 #include <cstdint>
@@ -18,7 +18,7 @@ class BoxTimekeeper {
   explicit BoxTimekeeper(BlackBoxWriter& box) : box_(box), events_(box.loop(-1)) {}
 
   Time deadline() const { return next_; }
-  /// Returns true if a second has passed.
+  /// Writes the time and returns true, at most once a second; otherwise returns false.
   bool on_time(Time now) {
     if (now < next_) return false;
     next_ = now + std::chrono::seconds(1);

@@ -13,11 +13,11 @@
 namespace weft {
 namespace {
 
-/// A job that stands still is examined twice: this long before the patience ends, and when it has
-/// ended.
+/// A job without progress is examined twice: this many seconds before the patience ends, and when
+/// the patience has ended.
 constexpr double kFirstLookBeforeS = 1.5;
 constexpr std::size_t kLinesMax = 16;
-/// If a job moved less than this time before its end, nothing is recorded.
+/// If a job made progress in this many seconds before its end, nothing is recorded.
 constexpr double kStillS = 2;
 
 std::string first_lines(const std::string& text) {
@@ -65,7 +65,7 @@ void HangReporter::keep_last_sight() noexcept {
     if (idle_s(now) < kStillS) return;
     add_sights(now, worth_a_sight(now, now));
     keep_hang(now);
-  } catch (...) {  // the job ends even if this could not be kept
+  } catch (...) {  // the job ends even if the copies could not be saved
   }
 }
 
@@ -76,8 +76,9 @@ void HangReporter::moves_again() {
   told_.reset();
 }
 
-/// Derives the patience from the job's events. Reading the events of 16 chips takes 12 ms of a
-/// core, so the patience is cached: otherwise the events would be read every second of a long step.
+/// Derives the patience from the job's events, and reports a hang if nothing has moved for longer.
+/// Reading the events of 16 chips takes 12 ms of CPU time, so the derived patience is cached:
+/// otherwise the events would be read every second of a long step.
 void HangReporter::look_closely() {
   Snapshot now = SnapshotReader::of_job(board_.header().job).read({.events = true});
   const double by_rows = ::weft::patience_s({.rows = now.rows});

@@ -1,5 +1,6 @@
 #pragma once
-/// HangReporter: logs why a job has stopped moving, and saves the job's state in the run folder.
+/// HangReporter: logs why a job makes no progress, and saves copies of its board, black box and
+/// control segment in the run folder.
 
 #include <optional>
 #include <string>
@@ -12,16 +13,16 @@ namespace weft {
 /// Only the trainer's thread uses it.
 class HangReporter {
  public:
-  /// `patience_s` is the time for which nothing may move before a report. If it is absent, it is
-  /// derived from the durations of the job's steps; after a hang that ended by itself it is at
-  /// least twice that hang's duration. 0 turns reports off.
+  /// `patience_s` is the number of seconds without progress after which a hang is reported. If it
+  /// is absent, it is derived from the durations of the job's steps. After a hang that ended by
+  /// itself, it is then at least twice the duration of that hang. 0 turns reports off.
   HangReporter(const Board& board, std::optional<double> patience_s);
 
-  /// Must be called each second while the loops run. A call takes about 10 us of a core, or more if
-  /// the job stands still.
+  /// Must be called each second while the loops run. A call takes about 10 us of CPU time, or more
+  /// if the job makes no progress.
   void look();
-  /// Is called before the processes are killed. If the job stands still and its state hasn't been
-  /// saved yet, saves it. Throws nothing.
+  /// Must be called before the processes are killed. If the job makes no progress and the copies
+  /// haven't been saved yet, saves them. Throws nothing.
   void keep_last_sight() noexcept;
 
  private:

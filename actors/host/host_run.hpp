@@ -1,5 +1,5 @@
 #pragma once
-/// HostRun: the resources of a running job on one host.
+/// HostRun: owns the resources of a running job on one host.
 
 #include <functional>
 #include <memory>
@@ -18,9 +18,9 @@
 
 namespace weft {
 
-/// The parts of a job on this host, which are destroyed in the reverse of this order. Only one
-/// thread uses it; that thread's log is the job's log for the lifetime of the run. The job's
-/// processes are killed and have ended before any resource that they use is removed.
+/// The parts of a job on this host. They are destroyed in the reverse order of their declarations.
+/// Only one thread may use the object, and that thread's log is the job's log for the lifetime of
+/// the object. The job's processes have ended before any resource that they use is removed.
 struct HostRun {
   using Lines = std::function<void(int worker, bool err, std::string_view line)>;
 

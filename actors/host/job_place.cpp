@@ -48,8 +48,8 @@ std::size_t arena_capacity(const std::string& text) {
   return bytes;
 }
 
-/// The jobs that this process holds. exit() runs no destructors of objects on the stack, so it
-/// removes the jobs in this list.
+/// The jobs that this process holds. exit() runs no destructors of objects on the stack, so exit
+/// handlers remove the jobs in this list.
 class HeldJobs {
  public:
   struct Held {
@@ -59,7 +59,8 @@ class HeldJobs {
     bool outlives_exit = false;
   };
 
-  /// Is never destroyed, because threads with jobs may outlive static objects.
+  /// Returns the list of this process. It is never destroyed, because threads with jobs may outlive
+  /// static objects.
   static HeldJobs& all() {
     static HeldJobs* const held = [] {
       std::atexit([] { all().remove_all(); });
@@ -88,7 +89,8 @@ class HeldJobs {
 
  private:
   void remove_all() {
-    // A child that was forked while another thread held the mutex would wait for it forever.
+    // In a child that was forked while another thread held the mutex, no thread unlocks it, so the
+    // wait for it is limited.
     const std::unique_lock guard(mutex_, std::chrono::seconds(1));
     if (!guard) return;
     for (const auto& [id, job] : jobs_) {

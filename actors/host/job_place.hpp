@@ -1,5 +1,5 @@
 #pragma once
-/// JobPlace: the id, the control folder and the segments that a job owns on this host. They are
+/// JobPlace: owns the id, the control folder and the segments of a job on this host. They are
 /// removed when the place is destroyed or the process calls exit(). A forked child has a copy of
 /// the place, and removes nothing.
 
@@ -28,11 +28,12 @@ class JobPlace {
   const std::string& id() const { return id_; }
   const std::string& token() const { return token_; }
   std::string socket_path() const { return folder() + "/control"; }
-  /// The job's control folder.
+  /// Returns the job's control folder.
   std::string folder() const { return folder_in(root_, id_); }
   std::string run_card_path() const { return run_card_in(root_, id_); }
 
-  /// Both functions throw no_space or io. The place removes the files that they made.
+  /// The following three functions throw no_space or io. The place removes the files that they
+  /// made.
   Board make_board(const JobSpec& spec, const std::string& run_dir) const;
   /// Also throws invalid_argument for an invalid WEFT_TRACE.
   BlackBoxWriter make_box(const JobSpec& spec) const;
@@ -42,7 +43,7 @@ class JobPlace {
   std::vector<std::string> variables_of(const JobSpec& spec, const LoopIdentity& loop,
                                         const std::string& address, int worker) const;
 
-  /// Removes the job's files before the destructor does, if the process must exit at once. Any
+  /// Removes the job's files now, for a process that exits without running the destructor. Any
   /// thread may call it.
   void remove();
   /// Leaves the files to `weft rescue`: from now on nothing is removed.

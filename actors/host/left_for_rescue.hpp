@@ -1,5 +1,5 @@
 #pragma once
-/// Leaves the files that `weft rescue` needs (transport/resume/rescue.hpp).
+/// Leaves behind the files that `weft rescue` needs (transport/resume/rescue.hpp).
 
 #include <cstdint>
 #include <optional>
@@ -12,10 +12,10 @@
 
 namespace weft {
 
-/// Writes the run card of a job whose state can be recovered after its processes have died. Records
-/// for `weft inspect why` which job this one continues, if that job left a note: either it was the
-/// program's `fit_number`-th fit() and a launcher has started the program again, or this job
-/// continues from a checkpoint of `weft rescue`. Throws io.
+/// Writes the run card of a job whose state can be recovered after its processes have died. If this
+/// job continues a rescued one, also writes its id to the note that the rescued job left for `weft
+/// inspect why`. That is the case if a launcher has started the program again and this is the
+/// program's `fit_number`-th fit(), or if `resume` is a checkpoint of `weft rescue`. Throws io.
 void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
                     const std::optional<ResumePoint>& resume, int fit_number);
 

@@ -19,7 +19,7 @@ struct Job::State {
   const JobRequest request;
   JobControl control;
   std::promise<void> started;
-  // The thread writes it before the control reports that the job has ended.
+  // The thread writes `result` and `thrown` before the control reports that the job has ended.
   Result result;
   std::exception_ptr thrown;
   std::jthread thread;  ///< the worker processes are its children, and end with it

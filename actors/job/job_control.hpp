@@ -24,7 +24,7 @@ class JobControl {
     std::string why;
   };
 
-  // Called by the owner of the Job.
+  // The owner of the Job calls the following functions.
   void stop(std::string why);
   void cancel(std::string why);
   Job::Phase phase() const;
@@ -34,7 +34,7 @@ class JobControl {
   bool wait_ended(std::optional<std::chrono::nanoseconds> timeout) const;
   int ended_fd() const { return ended_.fd(); }
 
-  // Called by the thread that runs the job.
+  // The thread that runs the job calls the following functions.
   WakeQueue<Command>& commands() { return commands_; }
   void begin(JobInfo info);
   void runs();

@@ -22,14 +22,16 @@ struct JobRequest {
   LoopIdentity loop;
   std::string loop_config;  ///< CBOR
   BoundLoop local;          ///< the loop, if it runs in this process
-  /// Held while the job runs if its workers run main() again; otherwise null.
+  /// If the workers run main() again, prevents a second job of this kind while the request exists;
+  /// otherwise null.
   std::shared_ptr<const NamelessFit> nameless;
   std::shared_ptr<const WorkerCommand> command;  ///< null if the job has no worker processes
   std::vector<std::shared_ptr<Callback>> callbacks;
   ValidationConfig validation;
   std::function<void(int worker, bool err, std::string_view line)> output;
   std::function<void(int worker, const Metrics&)> on_worker_report;
-  /// Whether the run sets WEFT_* of this process, because the loop runs on its thread.
+  /// True if the run sets the WEFT_* variables of this process, because the loop runs on one of its
+  /// threads.
   bool sets_variables = false;
   bool handles_signals = true;
   bool chains_signals = true;

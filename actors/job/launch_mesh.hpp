@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Replaces the program's mesh with the mesh of the variable, if it is set. Throws
+/// If WEFT_LAUNCH_MESH is set, replaces the program's mesh with the one in the variable. Throws
 /// invalid_argument.
 void apply_launch_mesh(SpmdConfig& spmd);
 

@@ -27,8 +27,8 @@ namespace {
 
 using Json = Config;
 
-/// How long a thread waits if its fit() call isn't the job's, for another thread to make the job's
-/// call.
+/// If a thread other than the main thread calls a fit() that isn't the job's call, the thread waits
+/// this long for another thread to make the job's call.
 constexpr std::chrono::seconds kParkedPatience{5};
 
 /// A fit() call that has ended. `outcome` is the run's folder, or "!code message".
@@ -38,8 +38,9 @@ struct EndedFit {
 };
 
 std::mutex mutex;
-std::vector<EndedFit> ended_fits;  ///< guarded by mutex; in a worker: the trainer's calls
-/// Guarded by mutex; in a worker: indices of the calls that were passed.
+std::vector<EndedFit> ended_fits;  ///< guarded by mutex; in a worker: calls of the trainer
+/// In a worker: the indices in ended_fits of the calls that this process has made. Guarded by
+/// mutex.
 std::set<std::size_t> passed_fits;
 std::atomic_flag nameless_runs;  ///< set while a job of a loop without a name runs with processes
 std::atomic_flag is_worker;      ///< set once a thread of this process runs the job's loop
@@ -79,8 +80,8 @@ std::string identity_text(const LoopIdentity& identity, std::size_t number) {
                      identity.config_digest);
 }
 
-/// The data that the trainer has written. They are read once, because the folder is removed with
-/// the job.
+/// The fit() call that started the job. fits_of() reads it, and ended_fits, from a file that the
+/// trainer has written. The file is read once, because it is removed with the job.
 struct WorkerFits {
   LoopIdentity job;
 };
@@ -109,7 +110,8 @@ Result outcome_of(const std::string& outcome) {
 
 bool is_main_thread() { return ::gettid() == ::getpid(); }
 
-/// Makes the process a worker. Other fit() calls of the process wait until it ends.
+/// Makes this process a worker and ends it after the loop. If another thread has already done so,
+/// the calling thread waits until the process ends.
 [[noreturn]] void become_worker(const WorkerEnvironment& environment, const ResolveLoop& resolve) {
   if (is_worker.test_and_set()) {
     for (;;) ::pause();

@@ -1,7 +1,7 @@
 #pragma once
-/// fit() calls of loops without names: main() runs again in each worker process, up to the fit()
-/// call that started the job. Trainer and worker both identify that call, and the loop runs only if
-/// their identities are equal.
+/// Identifies fit() calls of loops without names. For such a loop, main() runs again in each worker
+/// process, up to the fit() call that started the job. Trainer and worker both identify that call,
+/// and the loop runs only if their identities are equal.
 
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 #pragma once
-/// The jobs that run in this process.
+/// RunningJob: counts the jobs that run in this process, and their chips.
 
 namespace weft {
 

@@ -30,7 +30,7 @@
 namespace weft {
 namespace {
 
-/// In a debugger the time limit is effectively infinite.
+/// The time limit for workers that run in a debugger. It is effectively infinite.
 constexpr double kNoLimitSeconds = 1e6;
 
 std::string text_of(const std::source_location& where) {
@@ -173,7 +173,7 @@ Result run_to_end(const JobRequest& request, std::stop_token stop, const std::st
   return run_job(request, control);
 }
 
-/// Runs the job to its end and notes its outcome for later workers.
+/// Runs the job to its end and records its outcome for the workers of later jobs.
 Result fit_or_note(const What& what, std::stop_token stop) {
   // The request lives until the outcome is noted, so no other nameless fit() begins before.
   std::optional<JobRequest> request;

@@ -24,8 +24,8 @@ namespace {
 constexpr int kWorkersMax = 256;
 constexpr int kChipsPerHostMax = 256;
 
-/// Returns the product of sizes that are at least 1. Throws if it exceeds the number of chips of a
-/// host, before it can overflow.
+/// Returns the product of sizes, which must be at least 1. Throws if the product exceeds the limit
+/// on a host's chips, so it can't overflow.
 std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& source) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) {
@@ -138,7 +138,7 @@ void check_backend(const BackendConfig& backend) {
   }
 }
 
-/// Writes a HybridMesh as the equivalent mesh of one host into the fields of such a mesh.
+/// Replaces a HybridMesh by the equivalent mesh of one host, given by mesh_shape and axis_names.
 void flatten_hybrid(SpmdConfig& spmd) {
   if (!spmd.hybrid) return;
   const HybridMesh hybrid = *spmd.hybrid;

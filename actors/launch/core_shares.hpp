@@ -1,5 +1,5 @@
 #pragma once
-/// Deals cores to workers: `weft launch --bind cores`.
+/// Distributes cores among workers, for `weft launch --bind cores`.
 
 #include <string>
 #include <vector>
@@ -13,16 +13,16 @@ struct CpuPlace {
   int core = 0;
 };
 
-/// Returns each worker's CPUs. They are neighbours, and no two workers share a core. If the cores
-/// can't be dealt evenly, the first workers get one core more. Throws invalid_argument if there are
-/// fewer cores than workers.
+/// Returns each worker's CPUs. The CPUs of a worker are neighbors, and no two workers share a core.
+/// If the cores can't be divided evenly, the first workers get one core more. Throws
+/// invalid_argument if there are fewer cores than workers.
 std::vector<std::vector<int>> deal_cores(std::vector<CpuPlace> cpus, int workers);
 
 /// Reads the places of these CPUs from /sys. A CPU of which /sys has no entry counts as a core of
 /// its own.
 std::vector<CpuPlace> places_of(const std::vector<int>& cpus);
 
-/// The CPUs on which the calling thread may run.
+/// Returns the CPUs on which the calling thread may run.
 std::vector<int> own_cpus();
 
 /// Returns a text such as "0-3,8".

@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-/// The variables that a launcher sets. `here` has the number of processes on this host, `hosts` the
-/// number of hosts.
+/// The names of the variables that a launcher sets: `here` for the number of processes on this
+/// host, `hosts` for the number of hosts.
 struct Launcher {
   const char* name;
   const char* rank;
@@ -46,8 +46,8 @@ int number(const char* name, const char* text, int least) {
   return value;
 }
 
-/// Lifts the binding of rank 0's process to its cores. Workers are children of this process, and
-/// they would otherwise all run on those cores.
+/// Lets this process, rank 0, run on all cores of its parent, the launcher. The launcher has bound
+/// it to the cores of one rank, and the workers, its children, would otherwise share those.
 void take_cores_of_launcher() {
   cpu_set_t cores;
   if (::sched_getaffinity(::getppid(), sizeof cores, &cores) != 0) return;

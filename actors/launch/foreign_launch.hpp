@@ -1,5 +1,5 @@
 #pragma once
-/// Programs started by `mpirun ./app` or `srun ./app` instead of `weft launch`.
+/// Handles programs that are started by `mpirun ./app` or `srun ./app` instead of `weft launch`.
 
 #include <functional>
 #include <optional>
@@ -18,17 +18,17 @@ struct ForeignLaunch {
 };
 
 /// Reads the variables of Open MPI (OMPI_COMM_WORLD_*), of MPICH's launcher and its relatives
-/// (PMI_*, MPI_LOCALNRANKS) and of srun (SLURM_PROCID with SLURM_STEP_*). The result is absent if
-/// there is no such launcher, if WEFT_IGNORE_LAUNCHER is set, or if the launcher has started only
-/// one process, because that process may have any number of workers. Throws invalid_argument for a
-/// malformed variable, unavailable for processes on several hosts.
+/// (PMI_*, MPI_LOCALNRANKS) and of srun (SLURM_PROCID with SLURM_STEP_*). Returns nothing if there
+/// is no such launcher or if WEFT_IGNORE_LAUNCHER is set. Also returns nothing if the launcher has
+/// started only one process, because that process may have any number of workers. Throws
+/// invalid_argument for a malformed variable, unavailable for processes on several hosts.
 std::optional<ForeignLaunch> foreign_launch(
     const std::function<const char*(const char* name)>& variable);
 
-/// For fit() with worker processes. The process of rank 0 runs the job, with one worker in place of
-/// each process, on all cores that the launcher has. The other processes have nothing to do: this
-/// function ends them with exit code 0. If the job needs no other process (num_workers = 0), each
-/// rank runs its own job.
+/// Adapts a fit() with worker processes to a foreign launcher. The process of rank 0 runs the job
+/// on all cores of the launcher, with as many workers as the launcher has started processes. The
+/// other processes have nothing to do, so this function ends them with exit code 0. If num_workers
+/// = 0, it does nothing, and each rank runs its own job.
 void obey_foreign_launch(ScalingConfig& scaling);
 
 /// Returns whether a launcher sets this variable to make a process one of several. Workers don't

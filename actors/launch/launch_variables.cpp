@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// A launcher saves the state of a dead job at once. If the launcher is dead too, `weft rescue` can
-/// be called within this time.
+/// The state of a dead job is kept for this many seconds. The launcher saves it at once. If the
+/// launcher is dead too, `weft rescue` can be called within this time.
 constexpr double kLauncherKeepsS = 600;
 
 void read_number(const char* name, int& value) {

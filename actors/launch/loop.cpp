@@ -15,9 +15,9 @@
 namespace weft {
 namespace {
 
-/// All loops of the process that this copy of weft knows, the newest first. Loops register before
-/// main(), in no order, and when a library is loaded, on any thread: so these two need no
-/// constructor.
+/// The list of all loops that this copy of weft knows, the newest first. Loops register before
+/// main(), in no particular order, and on any thread that loads a library. Both variables are
+/// therefore initialized at compile time.
 constinit Loop* first_loop = nullptr;
 constinit std::mutex loops_mutex;
 

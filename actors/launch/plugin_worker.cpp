@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kProgram = "weft-worker";
 
-/// The paths where weft-worker is searched: beside weft's library if that is shared, where weft was
-/// installed or built, and in PATH.
+/// Returns the paths at which weft-worker is looked for: beside weft's library if that is shared,
+/// where weft was installed or built, and in PATH.
 std::vector<fs::path> candidates() {
   std::vector<fs::path> found;
   if (const auto own = object_of(reinterpret_cast<const void*>(&plugin_worker))) {

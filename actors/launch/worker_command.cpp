@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWrapperVariable = "WEFT_WORKER_WRAPPER";
 
-/// The words of this process's command line.
+/// Returns the words of this process's command line.
 std::vector<std::string> own_arguments() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
@@ -86,7 +86,7 @@ int open_executable(const std::string& path) {
   std::ifstream(path, std::ios::binary).read(magic.data(), 4);
   if (magic != "\177ELF") refuse(Errc::invalid_argument, "it is a script, or no program at all");
   const int low = ::open(path.c_str(), O_PATH | O_CLOEXEC);
-  // The new descriptor must be above those with which a worker's process begins.
+  // The new descriptor must be higher than all descriptors that a worker's process starts with.
   const int file = ::fcntl(low, F_DUPFD_CLOEXEC, kWorkerStdin + 1);
   const int why = errno;
   ::close(low);
@@ -116,8 +116,8 @@ bool binds_cores() {
   fail(Errc::invalid_argument, "WEFT_LAUNCH_BIND = \"{}\": expected cores or none", what);
 }
 
-/// Returns false for a terminal: a worker isn't in its foreground, so reading it would stop the
-/// worker.
+/// Returns whether worker 0 gets this process's stdin. It doesn't get a terminal: a worker is not
+/// in the terminal's foreground process group, so it would be stopped when it reads.
 bool has_stdin_for_workers() {
   return std::getenv("WEFT_LAUNCH_STDIN") != nullptr && ::isatty(STDIN_FILENO) == 0;
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// WorkerCommand: the executable, arguments, environment and folder with which a job starts its
-/// workers.
+/// WorkerCommand: knows the executable, arguments, environment and folder with which a job starts
+/// its workers.
 
 #include <string>
 #include <vector>
@@ -9,8 +9,9 @@
 
 namespace weft {
 
-/// It is a copy from the time when the job starts. Restarted workers therefore get the same as the
-/// first ones, even if the program has changed its environment or folder or its file was replaced.
+/// The values are copied when the job starts. Restarted workers therefore get the same values as
+/// the first workers, even if the program has since changed its environment or folder, or if the
+/// program's file was replaced.
 class WorkerCommand {
  public:
   /// `is_named` says that the loop has a name, so the worker needs none of this program's
@@ -22,32 +23,33 @@ class WorkerCommand {
   WorkerCommand(const WorkerCommand&) = delete;
   WorkerCommand& operator=(const WorkerCommand&) = delete;
 
-  /// The file and the arguments that execve() gets for worker `worker`.
+  /// The functions path() and words() return the file and the arguments that execve() gets.
   std::string path() const;
   std::vector<std::string> words(int worker) const;
   /// Returns `variables` and the rest of the program's environment, each as "NAME=value".
   std::vector<std::string> environment(const std::vector<std::string>& variables) const;
   const std::string& folder() const { return folder_; }
-  /// The CPUs that the worker may use. If empty, it may use those of the thread that starts it.
+  /// Returns the CPUs that the worker may use. If empty, the worker may use those of the thread
+  /// that starts it.
   const std::vector<int>& cpus(int worker) const {
     return shares_.empty() ? cpus_ : shares_[static_cast<std::size_t>(worker)];
   }
-  /// Whether the worker's loop gets this process's stdin.
+  /// Returns whether the worker's loop gets this process's stdin.
   bool gives_stdin(int worker) const { return gives_stdin_ && worker == 0; }
-  /// Whether another program (a debugger) starts the worker. The worker may then be a child of that
-  /// program, and slow.
+  /// Returns whether another program, such as a debugger, starts the worker. The worker may then be
+  /// a child of that program, and slow.
   bool is_wrapped() const { return !wrapper_.empty(); }
-  /// Whether the worker's executable is not this program's.
+  /// Returns whether the worker's executable is not this program's.
   bool is_other_executable() const { return file_ >= 0; }
 
  private:
   bool is_named_;
-  std::vector<std::string> wrapper_;  ///< {worker} stands for the number
+  std::vector<std::string> wrapper_;  ///< the debugger's words; {worker} stands for the number
   std::vector<std::string>
       arguments_;  ///< this program's; for named loops "--weft-worker={worker}"
   std::vector<std::string> environment_;
   std::string folder_;
-  std::string executable_;  ///< its real path
+  std::string executable_;  ///< the path of the workers' executable
   int file_ = -1;           ///< scaling.worker_executable, held open; -1: none
   std::vector<int> cpus_;
   std::vector<std::vector<int>> shares_;  ///< by worker; empty if workers aren't bound

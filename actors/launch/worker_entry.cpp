@@ -43,7 +43,7 @@ __asm__(
 namespace weft {
 namespace {
 
-/// Set once, when main() has begun.
+/// Set by the first call of worker_main().
 std::atomic<bool> main_has_begun{false};
 std::vector<std::uintptr_t>& bases_before_main() {
   static std::vector<std::uintptr_t> bases;
@@ -63,7 +63,7 @@ const Loop& find_loop(const LoopIdentity& identity, int worker) {
           "unless they get --whole-archive: weft_add_worker() does that)",
           identity.name, worker, Loop::names());
     }
-    // If a program starts the worker, it may give the executable's path as the object.
+    // The paths are not compared, because they may differ even for the same executable.
     const auto object = object_of(loop->address());
     if (!identity.build.empty() && object && object->build != identity.build) {
       fail(

@@ -1,6 +1,6 @@
 #pragma once
-/// The entry of a worker process: worker_main(), or weft-worker for a library whose host doesn't
-/// use weft.
+/// The entry points of a worker process: worker_main(), and the function that weft-worker calls in
+/// a library whose host program doesn't use weft.
 
 #include <optional>
 
@@ -13,7 +13,7 @@ namespace weft {
 /// worker_environment().
 const std::optional<WorkerEnvironment>& this_worker();
 
-/// Whether the program has called worker_main().
+/// Returns whether the program has called worker_main().
 bool called_worker_main() noexcept;
 /// Returns whether the object that holds `address` was loaded before the program called
 /// worker_main(). If so, a loop that is made there now is a local variable. (Each Loop calls this
@@ -21,7 +21,8 @@ bool called_worker_main() noexcept;
 /// is a Loop.)
 bool was_loaded_before_main(const void* address);
 
-/// Makes this process a worker: restores its stdout and its stdin, and gives it the program's name.
+/// Makes this process a worker: connects stdout and stdin to the descriptors that the trainer's
+/// process has passed (environment.hpp), and gives the thread the program's name.
 void begin_worker_output();
 /// Flushes what was printed and ends the process.
 [[noreturn]] void end_worker_process(int code);

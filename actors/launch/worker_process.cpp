@@ -24,7 +24,7 @@ namespace {
 /// The limit on blocks that are read from a stream at a time. A worker that prints without end must
 /// not block the other workers.
 constexpr int kBlocksAtOnce = 8;
-/// A longer line is passed on in pieces of this size.
+/// A line that is longer than this is passed on in pieces.
 constexpr std::size_t kLineBytesMax = 65536;
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
@@ -34,7 +34,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
-/// The number of processes that the kernel has killed for lack of memory; 0 if it isn't known.
+/// Returns the number of processes that the kernel has killed for lack of memory; 0 if unknown.
 long oom_kills() {
   std::ifstream in("/proc/vmstat");
   std::string name;
@@ -98,8 +98,8 @@ struct Child {
   const int null = ::open("/dev/null", O_RDWR);
   ::dup2(null, STDOUT_FILENO);
   ::dup2(child.err, STDERR_FILENO);
-  // The numbers of these descriptors may be those of the descriptors used above, so they are set
-  // last.
+  // kWorkerStdout and kWorkerStdin may be the numbers of descriptors that are used above, so they
+  // are set last.
   ::dup2(child.out, kWorkerStdout);
   ::fcntl(kWorkerStdout, F_SETFD, 0);
   ::dup2(child.has_stdin ? STDIN_FILENO : STDOUT_FILENO, kWorkerStdin);
@@ -111,7 +111,8 @@ struct Child {
   if (child.cpus != nullptr && ::sched_setaffinity(0, sizeof *child.cpus, child.cpus) != 0) {
     give_up("scaling.affinity");
   }
-  // A handler of the parent must not run in its memory once signals are unblocked.
+  // The child shares the parent's memory, so no handler of the parent may run in the child once
+  // signals are unblocked.
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction action {};
     if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
@@ -125,7 +126,8 @@ struct Child {
   give_up(child.path);
 }
 
-/// vfork, because copying the page tables of a large program takes fork() tens of milliseconds.
+/// Starts the child by vfork(): fork() would copy the page tables, which takes tens of milliseconds
+/// for a large program.
 pid_t start(const Child& child) {
   sigset_t all;
   sigset_t before;
@@ -195,9 +197,9 @@ void WorkerProcess::kill() const {
   kill_group();
 }
 
-/// Kills all processes that the worker has started. Before the worker is reaped, its process group
-/// is certainly its own. If the program reaps all children itself, another group may have the
-/// number by now.
+/// Kills all processes in the worker's process group. The group certainly has this number until the
+/// worker is reaped. If the program has reaped all children itself, another group may have the
+/// number by now, so nothing is killed.
 void WorkerProcess::kill_group() const {
   siginfo_t ignored{};
   if (::waitid(P_PID, static_cast<id_t>(pid_), &ignored, WEXITED | WNOHANG | WNOWAIT) == 0) {
@@ -236,7 +238,8 @@ void WorkerProcess::pump() {
   }
 }
 
-/// Returns false if there is nothing to read now or if the stream has ended.
+/// Reads a block and passes on the lines in it. Returns false if there is nothing to read now or if
+/// the stream has ended.
 bool WorkerProcess::read_block(Stream& stream) {
   if (stream.fd < 0) return false;
   std::array<char, 65536> block;
@@ -260,7 +263,7 @@ void WorkerProcess::write(Stream& stream) {
   if (!stream.tagged.empty()) stream.to->write(std::exchange(stream.tagged, {}));
 }
 
-/// Passes on the stream's line, which ends with `line`.
+/// Passes on the stream's unfinished line, which `line` completes.
 void WorkerProcess::give(Stream& stream, std::string_view line) {
   stream.line += line;
   if (output_.lines) {

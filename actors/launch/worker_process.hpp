@@ -1,5 +1,5 @@
 #pragma once
-/// WorkerProcess: a worker's process, with its output prefixed by its number.
+/// WorkerProcess: starts a worker's process, and prefixes its output with the worker's number.
 
 #include <sys/types.h>
 
@@ -18,12 +18,13 @@ namespace weft {
 struct WorkerOutput {
   Outlet* out = nullptr;
   Outlet* err = nullptr;
-  /// If set, it replaces both streams: it receives each line, without its newline.
+  /// If set, this function replaces both streams. It receives each line without the newline.
   std::function<void(int worker, bool err, std::string_view line)> lines{};
 };
 
-/// Owns the child process. The destructor kills it together with its process group, and reaps it.
-/// The kernel kills it when the thread that started it ends. Only that thread may use this object.
+/// Owns the child process. The destructor kills the process together with its process group, and
+/// reaps it. The kernel kills the process when the thread that started it ends. Only that thread
+/// may use this object.
 class WorkerProcess {
  public:
   /// Starts the worker with `variables` ("NAME=value") added to its environment. Its lines go to
@@ -36,7 +37,8 @@ class WorkerProcess {
 
   pid_t pid() const { return pid_; }
   bool running() const { return running_; }
-  /// Descriptors for poll(). A descriptor is -1 if it is closed or can't be read now.
+  /// The following functions return descriptors for poll(), or -1 if one is closed or can't be read
+  /// now.
   int pidfd() const { return running_ ? pidfd_ : -1; }
   int out() const { return wanted(out_); }
   int err() const { return wanted(err_); }

@@ -1,5 +1,6 @@
 #pragma once
-/// WorkerProcesses: all worker processes of a job, for a thread that sleeps in poll().
+/// WorkerProcesses: starts, serves and kills all worker processes of a job, for a thread that
+/// sleeps in poll().
 
 #include <chrono>
 #include <deque>
@@ -16,13 +17,13 @@
 
 namespace weft {
 
-/// Used by one thread; the workers end with that thread.
+/// Only one thread may use it. The workers are killed when that thread ends.
 class WorkerProcesses {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `lines` replaces this program's streams if it isn't empty. `on_stack` is called before a
-  /// worker that was asked for its stack is killed.
+  /// If `lines` isn't empty, it receives the workers' output in place of this program's streams.
+  /// `on_stack` is called before a worker that was asked for its stack is killed.
   WorkerProcesses(std::function<void(int worker, bool err, std::string_view line)> lines,
                   std::function<void(int worker)> on_stack)
       : lines_(std::move(lines)), on_stack_(std::move(on_stack)) {}
@@ -37,14 +38,15 @@ class WorkerProcesses {
 
   /// Appends the descriptors for poll().
   void add_to(std::vector<pollfd>& waits) const;
-  /// The latest time at which serve() must be called.
+  /// Returns the latest time at which serve() must be called; nothing if there is no such time.
   std::optional<Clock::time_point> deadline() const;
-  /// `waits` is the array of add_to() after poll(). Passes output on and reports ended processes.
+  /// Passes output on and reports ended processes. `waits` points to the descriptors that add_to()
+  /// appended, as poll() has filled them.
   void serve(const pollfd* waits, const std::function<void(const ProcessEnded&)>& on_end);
 
   /// Returns whether no process runs and all output is passed on.
   bool over() const;
-  /// Drops the remaining output. For a program whose own streams have no reader.
+  /// Drops the remaining output, for a program whose own streams have no reader.
   void drop_output();
 
  private:

@@ -32,7 +32,8 @@ namespace {
 constexpr std::string_view kMagic = "weftdoor";
 constexpr std::size_t kTokenOffset = kPreambleBytes - kTokenBytes;
 
-/// Lowers the limit, because the job needs descriptors too in order to restart a lost worker.
+/// Limits the unproven connections to a quarter of the process's descriptors. The job needs
+/// descriptors too, in order to restart a lost worker.
 DoorLimits leave_descriptors(DoorLimits limits) {
   rlimit most{};
   ::getrlimit(RLIMIT_NOFILE, &most);
@@ -214,7 +215,7 @@ void Door::serve() {
   }
 }
 
-/// Returns the time until the deadline of the oldest connection.
+/// Returns the time until the deadline of the oldest connection; -1 if there is no deadline.
 int Door::milliseconds_left() const {
   const bool hurry = full() || starved_;
   const auto patience = hurry ? limits_.patience_when_full : limits_.patience;

@@ -1,7 +1,7 @@
 #pragma once
-/// Door: a job's control socket up to the point where a process has proven that it belongs to the
-/// job. BASP trusts its peers, and one malformed frame ends the process. Therefore BASP reads only
-/// from connections that the door has admitted.
+/// Door: accepts connections to a job's control socket, and admits a connection when its process
+/// has proven that it belongs to the job. BASP, CAF's protocol, trusts its peers, and one malformed
+/// frame ends the process. Therefore BASP reads only from admitted connections.
 ///
 /// A worker writes the preamble directly after connect(), or after the TLS handshake:
 ///
@@ -35,7 +35,7 @@ using Preamble = std::array<char, kPreambleBytes>;
 /// Throws invalid_argument for a token of another length.
 Preamble make_preamble(std::string_view token);
 
-/// Why a connection was closed at the door.
+/// The reasons for which the door closes a connection.
 enum class Refusal : std::uint8_t {
   other_user = 0,
   other_protocol = 1,
@@ -43,7 +43,7 @@ enum class Refusal : std::uint8_t {
   wrong_token = 3,
   closed_early = 4,
   late = 5,     ///< the preamble was incomplete at the deadline
-  crowded = 6,  ///< late by the short deadline: others wait, or no descriptors are free
+  crowded = 6,  ///< late by the shorter deadline, because others wait or no descriptors are free
   no_tls = 7,
   no_certificate = 8,
   foreign_certificate = 9,
@@ -62,8 +62,8 @@ struct DoorLimits {
   std::chrono::milliseconds patience_when_full{100};
 };
 
-/// The needs of a door for connections over TCP with TLS. For each admitted connection, the bridge
-/// provides the plain end.
+/// The objects that a door needs for connections over TCP with TLS. For each admitted connection,
+/// the bridge provides a Unix socket that carries the decrypted bytes.
 struct TlsEntrance {
   int listener;  ///< owned by the door, non-blocking
   TlsContext context;
@@ -89,11 +89,11 @@ class Door {
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
 
-  /// Readable when take() has a connection.
+  /// Returns a descriptor that is readable when take() has a connection.
   int fd() const { return proven_.fd(); }
   /// Returns an admitted connection, which the caller then owns; -1 if there is none.
   int take();
-  /// Must be called when that process has ended. Bytes already received can still be read. The
+  /// Must be called when process `pid` has ended. Bytes already received can still be read. The
   /// process's connection over a Unix socket then ends, even if a child of the process holds it
   /// open.
   void hang_up(pid_t pid);

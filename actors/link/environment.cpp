@@ -82,7 +82,7 @@ std::vector<std::string> to_variables(const WorkerPlace& place, const std::optio
   };
   for (const char* name :
        {"WEFT_MESH_SHAPE", "WEFT_DATA_PARALLEL_SIZE", "WEFT_MODEL_PARALLEL_SIZE"}) {
-    // An earlier job in this process may have set these.
+    // Variables that an earlier job in this process has set are emptied.
     if (!mesh && !variable(name).empty()) variables.push_back(fmt::format("{}=", name));
   }
   if (mesh) {

@@ -1,5 +1,6 @@
 #pragma once
-/// The WEFT_* variables that make a process a worker (they correspond to torch_xla's PJRT_*).
+/// Reads and makes the WEFT_* variables that make a process a worker (they correspond to
+/// torch_xla's PJRT_*).
 
 #include <optional>
 #include <string>
@@ -39,22 +40,22 @@ struct WorkerEnvironment {
   /// Set if and only if the coordinator's address is "tls://host:port".
   TlsConfig tls{};
 
-  /// The file that says which fit() call of main() the job is, and has the results of earlier calls
-  /// (nameless_fit.hpp).
+  /// Returns the path of the file that says which fit() call of main() the job is, and that has the
+  /// results of earlier calls (nameless_fit.hpp).
   std::string fits_path() const { return job_folder + "/fits"; }
-  /// The file that keeps worker 0's reports until they are sent.
+  /// Returns the path of the file that keeps worker 0's reports until they are sent.
   std::string report_log_path() const { return job_folder + "/control.reports"; }
 };
 
-/// Absent if this process isn't a worker. Throws invalid_argument for an incomplete or malformed
-/// set; the message names the variable.
+/// Returns the worker environment of this process; std::nullopt if it isn't a worker. Throws
+/// invalid_argument for an incomplete or malformed set of variables; the message names one.
 std::optional<WorkerEnvironment> worker_environment();
 
 /// Empties in place the variables that make a process a worker, so that its children aren't
 /// workers. Other threads may read the environment meanwhile.
 void forget_worker_environment() noexcept;
 
-/// Returns the variables that only tell a loop its place, as "NAME=value": WEFT_JOB_ID,
+/// The place of a loop in its job. to_variables() returns it as "NAME=value": WEFT_JOB_ID,
 /// WEFT_NUM_PROCESSES, WEFT_PROCESS_INDEX, WEFT_DEVICE, and the mesh's sizes if there is a mesh.
 struct WorkerPlace {
   std::string job_id;
@@ -63,8 +64,9 @@ struct WorkerPlace {
   DeviceKind device = DeviceKind::cpu;
 };
 std::vector<std::string> to_variables(const WorkerPlace& place, const std::optional<Mesh>& mesh);
-/// Sets the variables in this process, for a loop that is a thread of it. As for setenv(), no other
-/// thread may read the environment meanwhile. A variable that already has its value isn't touched.
+/// Sets the variables in this process, for a loop that runs on one of its threads. As for setenv(),
+/// no other thread may read the environment meanwhile. A variable that already has its value isn't
+/// touched.
 void set_variables(const std::vector<std::string>& variables);
 
 /// Returns all variables for one worker process.

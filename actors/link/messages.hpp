@@ -1,6 +1,6 @@
 #pragma once
-/// The messages between trainer, worker and device actors, and their typed interfaces. If a
-/// message's fields change, increment the number in its registered name, all that CAF compares.
+/// The messages between actors of several processes, and their typed interfaces. If the fields of a
+/// message change, increment the number in its name, because CAF compares only the names.
 
 #include <cstdint>
 #include <string>
@@ -119,7 +119,7 @@ template <class... Message>
 using On = caf::reacts_to<Message...>;
 using WorkerActor =
     caf::typed_actor<On<start_a, Start>,                         // all workers have joined
-                     On<asked_a, std::uint32_t, std::uint64_t>,  // sequence, run: another worker's
+                     On<asked_a, std::uint32_t, std::uint64_t>,  // another worker's sequence, run
                      On<admit_a, std::uint32_t>,  // programs below this number may run
                      On<grant_a, std::uint64_t>,  // steps below this one may run
                      On<peer_ended_a, std::int32_t, std::uint64_t, std::string>,  // see LoopEnded
@@ -139,11 +139,11 @@ using TrainerActor = caf::typed_actor<
     On<paused_a, std::int32_t, std::uint64_t, std::uint64_t>,  // worker, generation, step not begun
     On<asks_a>,                  // a loop has asked whether it is to end
     On<preempt_a, std::string>,  // why the job is to end
-    On<grace_a>,  // the time to end is over; sent by the trainer's own process, as the rest is
+    On<grace_a>,  // the grace is over; this and the next messages come from the trainer's process
     On<started_a, std::int32_t, std::int32_t>,                   // worker, pid
-    On<process_a, ProcessEnded>, On<deadline_a, std::uint64_t>,  // the deadline to gather
+    On<process_a, ProcessEnded>, On<deadline_a, std::uint64_t>,  // the time to gather is over
     On<tick_a>,                                                  // time to look for hangs
-    On<restart_a, std::int32_t>,                                 // a worker's process is due
+    On<restart_a, std::int32_t>,                                 // the worker to start again
     On<link_grace_a, std::int32_t, std::uint64_t>,  // worker, number of the ended LinkGrace
     On<cancel_a, std::uint8_t, std::string>>;       // an Errc, why
 

@@ -26,13 +26,13 @@
 
 namespace weft {
 
-/// The arguments for the actor of the sockets, in addition to the path. They are set before each
+/// The arguments of UnixMiddlemanActor that CAF's requests can't carry. They are set before each
 /// request.
 struct ControlSocket {
   std::shared_ptr<Door> door;  ///< for listening
-  Preamble preamble{};         ///< for dialling
+  Preamble preamble{};         ///< for dialing
   int dialled = -1;            ///< over TLS: the bridge's plain end, which is already connected
-  /// It is destroyed after the actor system, because it carries the actors' last messages.
+  /// The bridge is destroyed after the actor system, because it carries the actors' last messages.
   std::shared_ptr<TlsBridge> bridge;
 
   ~ControlSocket() {
@@ -44,7 +44,7 @@ namespace {
 
 namespace net = caf::io::network;
 
-/// BASP finds published actors by port; a socket path publishes one actor.
+/// The port of the only actor that a socket path publishes. BASP finds published actors by port.
 constexpr std::uint16_t kSocketKey = 1;
 
 bool make_address(const char* path, sockaddr_un& address) {
@@ -67,7 +67,7 @@ struct FromTheDoor {
 
 class UnixDoorman : public caf::io::doorman {
  public:
-  /// `proven`: a duplicate of door->fd(), owned by this object.
+  /// `proven` is a duplicate of door->fd() that this object owns.
   UnixDoorman(net::default_multiplexer& multiplexer, int proven, std::shared_ptr<Door> door)
       : caf::io::doorman(net::accept_hdl_from_socket(proven)),
         acceptor_(multiplexer, proven, FromTheDoor{std::move(door)}) {}

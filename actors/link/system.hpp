@@ -1,6 +1,7 @@
 #pragma once
-/// The actor system of a weft process: CAF's options, the message types, and the Unix socket that
-/// carries BASP between the processes of a job, directly or through TLS.
+/// System: the actor system of a weft process. It has CAF's options and message types, and the Unix
+/// socket that carries CAF's protocol, BASP, between the processes of a job, directly or through
+/// TLS.
 
 #include <sys/types.h>
 
@@ -45,8 +46,8 @@ class System {
   /// Accepts connections over TLS at tls.listen. Returns the address, "tls://host:port". Throws io,
   /// and the errors of TlsContext.
   std::string publish(const TrainerActor& trainer, const TlsConfig& tls, std::string_view token);
-  /// Must be called when the process has ended. The bytes that it has sent are still read. Then its
-  /// connection is closed, even if another process holds it open.
+  /// Must be called when process `pid` has ended. The bytes that the process has sent are still
+  /// read. Then its connection is closed, even if another process holds the connection open.
   void hang_up(pid_t pid);
   /// Connects to the trainer. Throws timeout, io, or version if the trainer has another interface
   /// version.

@@ -19,7 +19,8 @@
 namespace weft {
 namespace {
 
-/// The maximum number of consecutive turns of one connection.
+/// The maximum number of rounds in which bytes of one connection are moved before the next
+/// connection is served.
 constexpr int kTurnsAtOnce = 16;
 
 /// A buffer of the bytes in transit in one direction.
@@ -60,8 +61,8 @@ class TlsBridge::Lane {
   pollfd plain_wait() const {
     const bool in = !plain_ended_ && !tls_gone_ && !to_tls_.full();
     const int events = (in ? POLLIN : 0) | (to_plain_.empty() ? 0 : POLLOUT);
-    // poll() reports a closed socket even if no events are requested, and would report it again and
-    // again.
+    // poll() would report a closed socket again and again, even if no events are requested, so the
+    // descriptor is then left out.
     return {.fd = events == 0 && plain_gone_ ? -1 : plain_,
             .events = static_cast<short>(events),
             .revents = 0};
@@ -120,7 +121,7 @@ class TlsBridge::Lane {
     writing_wants_read_ = progress == TlsProgress::wants_read;
     writing_wants_write_ = progress == TlsProgress::wants_write;
     said_end_ = end && progress == TlsProgress::done;
-    // Bytes received before the loss must still be read.
+    // If the connection is lost, the bytes that were received before must still be read.
     tls_deaf_ = progress == TlsProgress::lost && !tls_ended_;
     return tls_deaf_ || settle(progress);
   }
@@ -181,13 +182,13 @@ class TlsBridge::Lane {
   bool plain_gone_ = false;
   bool plain_told_ = false;  ///< the plain end knows that TLS has ended
   bool tls_ended_ = false;
-  bool tls_deaf_ = false;  ///< it takes no more bytes, but may still send
+  bool tls_deaf_ = false;  ///< the TLS side takes no more bytes, but may still send
   bool tls_gone_ = false;
   bool said_end_ = false;  ///< the other side of TLS knows that the plain end has ended
   bool writing_wants_read_ = false;
   bool writing_wants_write_ = false;
   bool reading_wants_write_ = false;
-  bool busy_ = true;  ///< it may have bytes to move without an event, because TLS has read ahead
+  bool busy_ = true;  ///< TLS may have read ahead, so bytes may be movable without an event
   std::optional<Clock::time_point> give_up_;
 };
 

@@ -35,8 +35,8 @@ class TlsBridge {
   /// Takes over a connection after its handshake and returns the plain end, which the caller owns.
   /// Throws io.
   int add(TlsSession tls);
-  /// Ends the connections when all bytes written to closed plain ends have been sent, but no later
-  /// than after `linger`. A second call does nothing.
+  /// Ends the connections when all bytes written to closed plain ends have been sent, at the latest
+  /// after `linger`. A second call does nothing.
   void close();
 
   /// Returns how often the thread has returned from poll().

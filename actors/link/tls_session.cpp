@@ -56,8 +56,8 @@ const BIO_METHOD* socket_method() {
   return method;
 }
 
-/// Corrects a result: after the other side's close_notify, OpenSSL reports a socket that takes no
-/// more bytes as an orderly end.
+/// Corrects the result of a write. If the socket takes no more bytes after the other side's
+/// close_notify, OpenSSL reports an orderly end, although the connection is lost.
 TlsProgress of_writing(TlsProgress progress) {
   return progress == TlsProgress::ended ? TlsProgress::lost : progress;
 }
@@ -80,7 +80,7 @@ TlsContext::TlsContext(const TlsConfig& tls, TlsSide side) : side_(side) {
   // With AUTO_RETRY, one read would continue through any number of records without application
   // data, such as key updates.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
-  // A resumed session would skip the certificates.
+  // A resumed session would skip the check of the certificates.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);
   // Both limits are set, because the machine's openssl.cnf may set others.

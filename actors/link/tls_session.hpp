@@ -1,7 +1,7 @@
 #pragma once
-/// TLS 1.3 over a connected stream socket, between two sides whose certificates come from one CA.
-/// No call waits, raises SIGPIPE, or leaves an entry in OpenSSL's error queue, and the other side
-/// can't prolong a call.
+/// TlsSession: TLS 1.3 over a connected stream socket. The certificates of both sides come from one
+/// CA. No call waits, raises SIGPIPE, or leaves an entry in OpenSSL's error queue, and the other
+/// side can't prolong a call.
 
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +62,7 @@ class TlsSession {
 
   int fd() const { return fd_; }
   TlsFault fault() const { return fault_; }
-  /// The cause of a failure, as OpenSSL's text.
+  /// Returns the cause of a failure, as OpenSSL's text.
   const std::string& why() const { return why_; }
 
   TlsProgress handshake();

@@ -22,9 +22,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A crowded door closes connections for which it has no time. If a worker's connection is closed
-/// after it has sent the preamble, its token may be wrong, so it dials at most kDials times, with a
-/// pause in between.
+/// A door with too many connections closes some of them. If it closes a worker's connection during
+/// the handshake, the worker dials again after kPauseMs, until the deadline. If it closes the
+/// connection after the preamble, the token may be wrong, so the worker dials at most kDials times.
 constexpr int kDials = 3;
 constexpr int kPauseMs = 20;
 
@@ -66,7 +66,7 @@ bool wait_for(int fd, short events, Clock::time_point deadline) {
   return ready != 0;
 }
 
-/// The trainer's address and the deadline for connecting.
+/// The arguments of dial_tls(), and the deadline that follows from the timeout.
 struct Dial {
   const TlsAddress& address;
   const TlsContext& context;
@@ -78,7 +78,7 @@ struct Dial {
     fail(Errc::timeout, "no answer from the trainer at tls://{} for {} ms", to_string(address),
          timeout.count());
   }
-  /// How long one address may stay silent before the next one is tried.
+  /// Returns the time at which the next address is tried if address `at` hasn't answered.
   Clock::time_point share(const addrinfo* at) const {
     int addresses = 0;
     for (; at != nullptr; at = at->ai_next) ++addresses;
@@ -141,7 +141,8 @@ TlsSession shake_hands(const Dial& dial) {
   }
 }
 
-/// Makes one attempt. Absent if the other side has closed the connection.
+/// Connects, sends the words and waits for an answer. Returns nothing if the other side closes the
+/// connection.
 std::optional<TlsSession> try_once(const Dial& dial) {
   TlsSession tls = shake_hands(dial);
   for (std::string_view rest = dial.words; !rest.empty();) {
@@ -163,7 +164,8 @@ void notice_dead_host(int fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
   set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
   set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
-  // Keepalive doesn't probe while bytes are unacknowledged, which can last a quarter of an hour.
+  // Keepalive doesn't probe while sent bytes are unacknowledged. Without this limit, that can last
+  // a quarter of an hour.
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, (kIdleSeconds + kProbes * kProbeSeconds) * 1000);
 }
 

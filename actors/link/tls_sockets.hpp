@@ -1,6 +1,6 @@
 #pragma once
-/// TCP sockets that carry TLS only: the trainer's listening socket, and a worker's connection to
-/// it.
+/// Makes TCP sockets that carry only TLS: the trainer's listening socket, and a worker's connection
+/// to it.
 
 #include <chrono>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
-/// WatchedActor: an actor whose mailbox can be observed from outside, even while it is stuck in a
-/// message. Its row of the board counts the messages that have arrived, have been begun and are
-/// done, and names the last one. Its ring records when each was begun.
+/// WatchedActor: an actor whose messages can be observed from outside, even while it is stuck in
+/// one of them. Its row of the board counts the messages that have arrived, that it has begun to
+/// handle and that it has handled, and names the last one. Its ring records when each was begun.
 
 #include <cstdint>
 #include <functional>
@@ -34,7 +34,7 @@ class WatchedActor : public caf::stateful_actor<State, typename Handle::base> {
   WatchedActor(caf::actor_config& config, const Recorder& recorder, MakeBehavior make)
       : Base(config), recorder_(recorder), make_(std::move(make)) {}
 
-  /// From now on, messages are recorded as events.
+  /// Records messages as events from now on. `find` returns the origin of a message.
   void find_origins_by(FindOrigin find) { find_origin_ = std::move(find); }
 
   void enqueue(caf::mailbox_element_ptr message, caf::execution_unit* unit) override {
@@ -67,7 +67,7 @@ class WatchedActor : public caf::stateful_actor<State, typename Handle::base> {
     recorder_.events.put(EventKind::message_in,
                          {.number = origin.sequence, .peer = origin.peer, .text = text_of(name)});
   }
-  /// Returns the text of a message's name. Each name is interned only once in an actor's life.
+  /// Returns the interned text of a message's name. Each name is interned once in an actor's life.
   std::uint32_t text_of(caf::atom_value name) {
     const auto [known, is_new] = texts_.try_emplace(name, 0);
     if (is_new) known->second = recorder_.events.intern(caf::to_string(name));

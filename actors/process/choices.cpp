@@ -1,4 +1,4 @@
-/// The texts of enums that are options of a job.
+/// Converts enums that are options of a job to texts, and texts to enums.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-/// An enum's values and their texts; of two texts for one value, the first is the one written.
+/// The values of an enum and their texts. If a value has two texts, text_of() returns the first.
 template <typename Enum, std::size_t N>
 struct Texts {
   const char* option;

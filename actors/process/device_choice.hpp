@@ -1,6 +1,5 @@
 #pragma once
-/// DeviceChoice: the kind of a job's chips, chosen from what the job asks for and what the machine
-/// has.
+/// Chooses the kind of a job's chips from what the job asks for and what the machine has.
 
 #include <string>
 

@@ -70,8 +70,8 @@ std::span<const std::byte> bytes_of(const dl_phdr_info& info, const ElfW(Phdr) &
   return {reinterpret_cast<const std::byte*>(info.dlpi_addr + segment.p_vaddr), segment.p_memsz};
 }
 
-/// Returns the path of the file mapped at the address. The loader's own path may be relative, and
-/// the program may have changed its folder since.
+/// Returns the path of the file mapped at the address. The path that the loader reports may be
+/// relative, and the program may have changed its working folder since.
 std::string mapped_path(std::uintptr_t base) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -104,7 +104,7 @@ bool holds(const dl_phdr_info& info, std::uintptr_t address) {
   return false;
 }
 
-/// Calls `visit` for each loaded object, the executable first, until it returns true.
+/// Calls `visit` for each loaded object, the executable first, until `visit` returns true.
 void each_object(const std::function<bool(const dl_phdr_info&)>& visit) {
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {

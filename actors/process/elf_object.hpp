@@ -1,6 +1,6 @@
 #pragma once
-/// The executable and the shared libraries of a process. They tell which object contains an
-/// address, and its build id.
+/// Finds the executable and the shared libraries of a process: which of them contains an address,
+/// and what its build id is.
 
 #include <cstdint>
 #include <optional>
@@ -18,14 +18,14 @@ struct ElfObject {
   std::string build{};
 };
 
-/// The object that contains `address`; absent if none does.
+/// Returns the object that contains `address`; nothing if none does.
 std::optional<ElfObject> object_of(const void* address);
 
 /// Throws version if the file isn't of that build; the message has both builds. The file is read,
 /// not loaded, so no constructor of another build runs. Also throws not_found or io.
 void require_build(const std::string& path, const std::string& build);
 
-/// The base addresses of all loaded objects.
+/// Returns the base addresses of all loaded objects.
 std::vector<std::uintptr_t> loaded_bases();
 
 /// A copy of weft in this process, found by its ELF note.

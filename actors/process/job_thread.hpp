@@ -1,5 +1,5 @@
 #pragma once
-/// Threads that weft starts in a program. They have names for ps and debuggers, receive no signal
+/// Starts weft's threads in a program. They have names for ps and debuggers, receive no signal
 /// meant for the program, and log to the log of the job that started them.
 
 #include <csignal>
@@ -26,10 +26,11 @@ class StartingThreads {
 /// Names the calling thread for ps and debuggers. The name has up to 15 characters.
 void name_this_thread(const char* name);
 
-/// Starts a thread that runs `body`. It has this name, and the signal mask of StartingThreads.
+/// Starts a thread that runs `body`, with this name and the signal mask of StartingThreads.
 std::jthread start_job_thread(const char* name, std::function<void()> body);
 
-/// While it lives, this thread's write to a closed pipe returns an error and raises no signal.
+/// While an object lives, this thread's write to a closed pipe returns an error and raises no
+/// signal.
 class SigpipeBlock {
  public:
   SigpipeBlock();

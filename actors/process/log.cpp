@@ -60,9 +60,9 @@ UserSink& user_sink() {
   return *sink;
 }
 
-/// Writes records from level info up to the program's sink. Without a sink it writes to stderr at
-/// the level that WEFT_LOG sets. It never blocks on stderr: lines that the reader of stderr doesn't
-/// take are lost there, but they are in the log file.
+/// Gives records of level info and above to the program's sink. If the program has set none, writes
+/// records to stderr, from the level in WEFT_LOG on. Never blocks on stderr: lines that the reader
+/// of stderr doesn't take are lost there, but they are in the log file.
 class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   ConsoleSink(LogOptions options, std::shared_ptr<const std::atomic<std::uint64_t>> step,
@@ -103,7 +103,7 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
   Outlet stderr_{STDERR_FILENO};
 };
 
-/// Records an event for each record from level info up.
+/// Records an event for each record of level info and above.
 class EventSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit EventSink(const EventWriter& events) : events_(events) {

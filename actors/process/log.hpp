@@ -20,7 +20,7 @@ namespace weft {
 
 struct LogOptions {
   std::string who;       ///< "trainer", "worker 3"
-  std::string file;      ///< gets every record from level info up; "": no file
+  std::string file;      ///< gets every record of level info and above; "": no file
   std::string job = {};  ///< for set_log_sink()
   int worker = -1;
   EventWriter events = {};  ///< a ring that any thread may write
@@ -42,7 +42,7 @@ class JobLog {
   virtual void set_step(std::uint64_t step) noexcept = 0;
 };
 
-/// While it lives, this thread's lines go to `log`.
+/// While a scope lives, the lines of its thread go to `log`.
 class LogScope {
  public:
   explicit LogScope(std::shared_ptr<JobLog> log);
@@ -58,12 +58,12 @@ class LogScope {
 void set_thread_log(std::shared_ptr<JobLog> log);
 /// Returns the log of this thread, or else that of the process. Null if neither has one.
 std::shared_ptr<JobLog> current_log();
-/// Sets the log of threads that have none of their own. A worker's process uses it, because it has
-/// only one job. Null resets it.
+/// Sets the log of threads that have none of their own. A worker's process uses this function,
+/// because it has only one job. Null resets the log.
 void set_process_log(std::shared_ptr<JobLog> log);
 
-/// The value of WEFT_DEBUG; 0 if it isn't set. 1 logs why programs are compiled, 2 also why they
-/// run, 3 also the result of each pass. Throws invalid_argument for another value.
+/// Returns the value of WEFT_DEBUG; 0 if it isn't set. 1 logs why programs are compiled, 2 also why
+/// they run, 3 also the result of each pass. Throws invalid_argument for another value.
 int debug_level();
 
 /// Sets the step shown in lines of this thread's log.

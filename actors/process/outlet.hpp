@@ -1,5 +1,5 @@
 #pragma once
-/// Outlet: non-blocking output to a descriptor of this program.
+/// Outlet: writes to a descriptor of this program without blocking.
 
 #include <string>
 #include <string_view>
@@ -22,7 +22,7 @@ class Outlet {
   void drop() { rest_.clear(); }
 
   bool empty() const { return rest_.empty(); }
-  /// Whether the buffer is so full that no more input for it should be read.
+  /// Returns whether the buffer is so full that no more input for it should be read.
   bool full() const;
   int fd() const { return fd_; }
 

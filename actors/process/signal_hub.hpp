@@ -25,12 +25,12 @@ class SignalSubscription {
   SignalSubscription(const SignalSubscription&) = delete;
   SignalSubscription& operator=(const SignalSubscription&) = delete;
 
-  /// Becomes readable when a signal has been received.
+  /// Returns a descriptor that becomes readable when a signal has been received.
   int fd() const { return wake_.fd(); }
-  /// Returns one of the signals received, each once; 0 if there is none.
+  /// Returns a signal that was received; 0 if there is none. Each signal is returned once.
   int take();
-  /// Whether the program had no handler for the signal, so that the default action would end the
-  /// program.
+  /// Returns whether the program had no handler for the signal, so that the default action would
+  /// end the program.
   static bool ends_the_program(int signal);
   /// Performs the signal's default action, even if this thread blocks it.
   static void end_the_program_by(int signal);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kFrameCountMax = 64;
 constexpr std::string_view kTitle = "the stack of this thread, innermost call first:\n";
-/// How much of a log's end is searched for the last stack, in bytes.
+/// The number of bytes at a log's end that are searched for the last stack.
 constexpr std::streamoff kTailMax = 1 << 16;
 int dump_file = -1;
 
@@ -55,15 +55,15 @@ void dump_stack_on_sigquit(const std::string& file) {
   dump_file = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (dump_file < 0) fail(Errc::io, "can't open {}: {}", file, std::strerror(errno));
   void* frame = nullptr;
-  ::backtrace(&frame, 1);  // the first call loads a library, which a handler must not
+  ::backtrace(&frame, 1);  // the first call loads a library, which a handler must not do
   struct sigaction action {};
   action.sa_handler = dump;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGQUIT, &action, nullptr);
 }
 
-/// "/path/app(_ZN3app5trainEv+0x12)[0x55d0]" -> "app::train()+0x12 in app". Newer versions of glibc
-/// write a space before the address.
+/// Converts "/path/app(_ZN3app5trainEv+0x12)[0x55d0]" to "app::train()+0x12 in app". Newer versions
+/// of glibc write a space before the address.
 std::string readable_call(std::string_view line) {
   const auto open = line.rfind('(');
   const auto close = std::min(line.find(")[0x", open == line.npos ? 0 : open),

@@ -1,5 +1,5 @@
 #pragma once
-/// Writes the stacks of a process that hangs.
+/// Makes a hanging process write the stack of a thread, and reads it.
 
 #include <string>
 #include <string_view>
@@ -11,11 +11,11 @@ namespace weft {
 /// -rdynamic, with which weft links programs. Throws io.
 void dump_stack_on_sigquit(const std::string& file);
 
-/// Returns the last stack in such a file in readable form, one call per line with demangled names;
-/// "" if there is none.
+/// Returns the last stack in a file that the handler of SIGQUIT has written, one call per line with
+/// demangled names; "" if there is none.
 std::string last_stack(const std::string& file);
 
-/// Converts one line that glibc has written; "" for any other line.
+/// Returns a line that glibc has written in readable form; "" for any other line.
 std::string readable_call(std::string_view line);
 
 }  // namespace weft

@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-/// The smallest stack that is accepted. Kernels and the threads of libraries used less than half.
+/// The smallest stack that is accepted. Kernels and threads of libraries have used less than half
+/// of it.
 constexpr std::size_t kStackBytesMin = std::size_t{512} << 10;
 
 /// Returns the smaller of two sizes: the first thread's stack, and the stack of a new thread.

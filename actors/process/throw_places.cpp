@@ -21,7 +21,7 @@ constexpr std::size_t kCallCountMax = 48;
 /// How many exceptions may be thrown and caught while another one waits to be thrown again.
 constexpr std::size_t kThrowCount = 64;
 
-/// The calls of one throw. `exception` publishes the other fields; it is null while they are
+/// The call stack of one throw. `exception` publishes the other fields; it is null while they are
 /// written.
 struct Throw {
   std::atomic<const void*> exception{};
@@ -33,8 +33,8 @@ std::atomic<int> keepers{};
 std::atomic<std::size_t> throw_count{};
 std::array<Throw, kThrowCount> last_throws;
 
-/// Records the calls of a throw. It takes no lock, because a child that was forked meanwhile may
-/// throw too.
+/// Records the call stack of a throw. It takes no lock: a forked child may throw too, and would
+/// wait forever for a lock that another thread held during the fork.
 void keep_throw(const void* exception, const std::type_info* type) {
   const std::size_t number = throw_count.fetch_add(1, std::memory_order_relaxed);
   Throw& place = last_throws[number % kThrowCount];
@@ -69,8 +69,8 @@ Function* find_next(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
-/// Returns the calls, innermost first. The result is empty if the throw isn't among the last ones
-/// or no ThrowsKept existed then.
+/// Returns the calls of a throw, innermost first. The result is empty if the throw isn't among the
+/// last kThrowCount ones, or if no ThrowsKept existed at that time.
 std::vector<std::uintptr_t> find_throw(const void* exception, const std::type_info* type) {
   const std::size_t end = throw_count.load(std::memory_order_acquire);
   for (std::size_t back = 1; back <= kThrowCount && back <= end; ++back) {
@@ -132,8 +132,8 @@ std::string thrown_at(std::exception_ptr thrown) {
 
 }  // namespace weft
 
-/// Both functions are weak, so that a program may define its own or link the C++ library
-/// statically.
+/// This function and the next one are weak, so that a program may define its own or link the C++
+/// library statically.
 extern "C" [[noreturn, gnu::weak]] void __cxa_throw(void* exception, std::type_info* type,
                                                     void (*destroy)(void*)) {
   static const auto next =

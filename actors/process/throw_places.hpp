@@ -1,20 +1,20 @@
 #pragma once
-/// Records the places of throws. A catch finds the stack unwound, so two functions of the C++
-/// runtime are replaced. Every `throw` calls `__cxa_throw`: the replacement records the addresses
-/// of the calls and then calls the original. `__cxa_allocate_exception` forgets the earlier
-/// exception at its address.
+/// Records the places of throws. When an exception is caught, the stack is already unwound, so two
+/// functions of the C++ runtime are replaced. Every `throw` calls `__cxa_throw`: the replacement
+/// records the addresses of the calls and then calls the original. `__cxa_allocate_exception`
+/// forgets the earlier exception at its address.
 
 #include <exception>
 #include <string>
 
 namespace weft {
 
-/// While one of these lives, this process records the calls of the last throws of all its threads.
-/// Each throw then takes a few microseconds longer. Nothing else takes longer. While none lives, a
-/// throw only loads one flag.
+/// While an object of this class lives, this process records the calls of the last throws of all
+/// its threads. Each throw then takes a few microseconds longer. Nothing else takes longer. While
+/// no object lives, a throw only loads one flag.
 ///
-/// It records nothing if a sanitizer replaces the same functions. In a plug-in whose program loaded
-/// the C++ library first, it records only throws of weft itself.
+/// Nothing is recorded if a sanitizer replaces the same functions. In a plug-in whose program
+/// loaded the C++ library first, only throws of weft itself are recorded.
 class ThrowsKept {
  public:
   ThrowsKept() noexcept;

@@ -36,8 +36,8 @@ class WakeQueue {
     }
     wake_.wake();
   }
-  /// Returns the next value; absent if the queue is empty. fd() then becomes readable only after
-  /// the next push.
+  /// Returns the next value. If the queue is empty, returns nothing, and fd() becomes readable only
+  /// after the next push.
   std::optional<T> pop() {
     const std::lock_guard lock(mutex_);
     if (values_.empty()) {

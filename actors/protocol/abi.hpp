@@ -1,10 +1,11 @@
 #pragma once
 /// The version of everything that processes of weft tell each other: preamble, messages, variables.
-/// Every change of one of them increments it.
+/// Every change of one of these increments the version.
 
 #include <cstdint>
 
-/// It is a macro because the ELF note that contains it (worker_entry.cpp) is assembler.
+/// The version is a macro because the ELF note that contains it (worker_entry.cpp) is written in
+/// assembler.
 #define WEFT_ABI 2
 
 namespace weft {

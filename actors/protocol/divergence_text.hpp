@@ -1,5 +1,5 @@
 #pragma once
-/// The error messages for workers whose programs differ.
+/// Makes the error messages for workers whose programs differ.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// Added to the error if only some workers read.
+/// This text is added to the error if only some workers read a value.
 inline constexpr const char* kReadsAreCollective =
     "; reads are collective: every worker must call item(), to_vector() and to_bytes() of what "
     "isn't computed yet or is sharded (as unmarked optimizer state of 64 KiB or more may be)";

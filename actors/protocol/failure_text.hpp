@@ -1,5 +1,5 @@
 #pragma once
-/// The parts of a Failure's message that say what happened to a worker.
+/// Makes the parts of a Failure's message that say what happened to a worker.
 
 #include <string>
 

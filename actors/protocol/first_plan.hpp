@@ -1,5 +1,5 @@
 #pragma once
-/// The plan of a loop's first step, for `weft plan -- ./program`.
+/// Writes the plan of a loop's first step, for `weft plan -- ./program`.
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// The folder that WEFT_PLAN_TO names; "" if it isn't set.
+/// Returns the folder that WEFT_PLAN_TO names; "" if it isn't set.
 std::string plan_folder();
 
 struct FirstPlan {
@@ -21,7 +21,7 @@ struct FirstPlan {
   double compile_seconds = 0;
 };
 
-/// Whether write_first_plan() has written a plan to the folder; false for "".
+/// Returns whether write_first_plan() has written a plan to the folder; false for "".
 bool has_first_plan(const std::string& folder);
 
 /// Writes first.weftplan, then first.json. Throws io.

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// A lease lets a worker begin this many steps. Without the trainer, it stops after its lease.
+/// A lease lets a worker begin this many steps. A worker without a further lease then stops.
 inline constexpr std::uint64_t kLeaseSteps = 64;
 /// A worker asks for the next lease this many steps before its lease ends, to avoid a wait.
 inline constexpr std::uint64_t kLeaseAskedAhead = 32;
@@ -22,9 +22,9 @@ struct JoinRequest {
   std::string token{};  ///< from WEFT_JOB_TOKEN
 };
 
-/// Identifies the loop that a job runs. A loop with a name is found by that name, in the object
-/// that holds it. For a loop without a name, main() runs again in the worker, up to the fit() call
-/// with the same identity.
+/// Identifies the loop that a job runs. A loop with a name is found by that name, in the executable
+/// or library that holds it. For a loop without a name, main() runs again in the worker, up to the
+/// fit() call with the same identity.
 struct LoopIdentity {
   std::string name{};           ///< "": the loop has no name
   std::string site{};           ///< "train.cpp:12", line of a named Loop, else of the fit() call
@@ -56,10 +56,10 @@ struct Assignment {
   std::string loop_config{};  ///< a named loop's config, as CBOR
 };
 
-/// A program that a worker shows the trainer, in one of two cases. First, it is new to the worker:
-/// its `sequence`-th program, for its `run`-th run. Second, another worker wants a new program,
-/// number `sequence`, for that run, while this worker makes the run with a program that it knows
-/// and shows here.
+/// A program that a worker shows the trainer, in one of two cases. First, the program is new to the
+/// worker: it is its `sequence`-th program, for its `run`-th run. Second, another worker wants a
+/// new program, number `sequence`, for that run: this is the known program with which the sender
+/// makes the run.
 struct ProgramSeen {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -71,8 +71,8 @@ struct ProgramSeen {
   std::string site{};  ///< the call that it runs for: "the sync at train.cpp:41"
 };
 
-/// `number` counts the reports that the worker has made before this one, at the same step and in
-/// the same generation.
+/// A worker's report. `number` counts the reports that the worker has made before this one, at the
+/// same step and in the same generation.
 struct Report {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -83,8 +83,8 @@ struct Report {
 };
 
 /// Hashes of the state that a worker's chips hold after `step` steps. A large state takes several
-/// messages. `pieces` and `hashes` have one word per tensor and chip, those of a tensor side by
-/// side. Chips with the same piece of a tensor must have the same hash of it.
+/// messages. `pieces` and `hashes` have one word per tensor and chip; the words of a tensor are
+/// adjacent. Chips with the same piece of a tensor must have the same hash of it.
 struct StateHashes {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -103,7 +103,7 @@ struct DataHashes {
   std::uint64_t generation = 1;
   std::uint64_t step = 0;
   std::uint64_t run = 0;
-  std::uint32_t num_states = 0;        ///< so many tensors are parameters, buffers, optimizer state
+  std::uint32_t num_states = 0;        ///< the number of tensors that are state; these come first
   std::vector<std::string> tensors{};  ///< name, type and line of a tensor, or an item's place
   std::vector<std::uint64_t> hashes{};
   static constexpr const char* kOfDataset = " of dataset ";  ///< precedes the dataset's name
@@ -121,8 +121,8 @@ struct Start {
   bool asks = false;  ///< some loop has asked whether it is to end
 };
 
-/// The end of a worker's loop. `error` is an Errc; 0 means that the loop returned. In generation 0
-/// the worker has joined but can't run the loop.
+/// The end of a worker's loop. `error` is an Errc; 0 means that the loop returned. Generation 0
+/// means that the worker has joined but can't run the loop.
 struct LoopEnded {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -144,7 +144,7 @@ struct ProcessEnded {
   std::int32_t signal = 0;
   std::int32_t exit_code = 0;
   bool out_of_memory = false;  ///< the kernel killed a process meanwhile, for lack of memory
-  bool status_taken = false;   ///< other code has waited for it, so how it ended isn't known
+  bool status_taken = false;   ///< other code has reaped the process, so how it ended isn't known
 };
 
 }  // namespace weft

@@ -12,7 +12,7 @@ struct PartWritten {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
   std::uint64_t step = 0;
-  std::uint64_t save = 0;  ///< the number of the run in whose place the workers save
+  std::uint64_t save = 0;  ///< the run number that the workers agreed on for this save
   std::uint8_t error = 0;  ///< an Errc; 0: no error
   std::string message{};
 };

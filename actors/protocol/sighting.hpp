@@ -20,7 +20,7 @@ struct Whereabouts {
   std::string collective{};
 };
 
-/// The worker for which a wait waited until it timed out.
+/// The worker for which another one waited until its wait timed out.
 struct Missing {
   int worker = -1;
   std::string how{};  ///< "is stopped", or ""

@@ -1,5 +1,5 @@
 #pragma once
-/// Functions that read facts about a worker from the board and the system.
+/// Reads facts about a worker from the board and the system.
 
 #include <cstdint>
 #include <optional>
@@ -17,12 +17,12 @@ namespace weft {
 Whereabouts locate(const Board& board, int worker);
 
 /// Follows the waits from the chips of `worker` to the chip that waits for no other chip. Returns
-/// that chip's worker; absent if that is `worker` itself.
+/// that chip's worker; nothing if that is `worker` itself.
 std::optional<int> find_awaited(std::span<const ActorRow> rows, int worker);
 
-/// Corrects a failure by divergence: it then names the worker that diverged, if exactly one did,
-/// instead of the worker that was seen first. Call it only after all loops have ended, because
-/// until then they may be at different lines anyway.
+/// If the failure is a divergence and exactly one worker diverged, returns the failure with that
+/// worker instead of the one that was seen first. Must be called only after all loops have ended,
+/// because until then workers may be at different lines anyway.
 std::optional<Failure> with_worker_apart(std::optional<Failure> failure,
                                          std::span<const ActorRow> rows);
 
@@ -30,7 +30,8 @@ std::optional<Failure> with_worker_apart(std::optional<Failure> failure,
 /// "sleeps in futex_wait"; see proc(5).
 std::string describe_process(int pid);
 
-/// The time that the process has used on all cores, in ticks of the kernel; 0 if it is gone.
+/// Returns the time that the process has used on all cores, in ticks of the kernel; 0 if the
+/// process is gone.
 std::uint64_t core_time(int pid);
 
 /// Marks a lost worker's rows. The worker no longer writes them, so the trainer does.

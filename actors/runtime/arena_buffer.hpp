@@ -38,7 +38,7 @@ class ArenaBlock {
   std::uint64_t offset() const { return offset_; }
   std::uint64_t last_run() const { return last_run_; }
   void used_by(std::uint64_t run) { last_run_ = run; }
-  /// Records that the job can't return to the version in this block since `step`, but that the
+  /// Records that the job can't return to the version in this block since step `step`, but that the
   /// block still has a reader.
   void unneeded_since(std::uint64_t step) { unneeded_since_ = step; }
 
@@ -59,10 +59,10 @@ inline bool are_all(const ChipSet& chips) {
   return !chips.empty() && std::ranges::find(chips, false) == chips.end();
 }
 
-/// A tensor's buffer, in a block of its own. A version of state also owns the previous version. The
-/// next version is written over the previous one, so two buffers alternate. Chips that needn't keep
-/// the previous version are called overwriters: they write the new version over the previous one
-/// and stay in its block.
+/// A tensor's buffer, in a block of its own. The buffer of a version of state also owns the buffer
+/// of the previous version. The next version is written over that one, so two buffers alternate.
+/// Chips that needn't keep the previous version are called overwriters. They write each version
+/// over the previous one, in the same block.
 class ArenaBuffer : public Buffer {
  public:
   ArenaBuffer(const TensorType& type, const Sharding& sharding, std::shared_ptr<BufferPool> pool,
@@ -72,7 +72,7 @@ class ArenaBuffer : public Buffer {
 
   bool is_of(const BufferPool& pool) const { return block_->is_of(pool); }
   std::uint64_t block_offset() const { return block_->offset(); }
-  /// Returns the offset in this chip's arena.
+  /// Returns the buffer's offset in the arena of chip number `chip`.
   std::uint64_t offset(std::size_t chip) const {
     return overwritten_ != nullptr && overwriters_[chip] ? overwritten_->offset() : block_offset();
   }
@@ -82,12 +82,12 @@ class ArenaBuffer : public Buffer {
     if (overwritten_ != nullptr) overwritten_->used_by(run);
   }
 
-  /// The items that a loader has read into the buffer; null if no loader has.
+  /// Returns the items that a loader has read into the buffer; null if no loader has.
   const std::shared_ptr<const RowOrigin>& origin() const { return origin_; }
   void came_from(std::shared_ptr<const RowOrigin> origin) { origin_ = std::move(origin); }
 
-  /// Returns whether these chips may write the next version over this one. If this version is in
-  /// another block on some chips, those chips must be equal to `chips`.
+  /// Returns whether `chips` may write the next version over this one. If the overwriters have this
+  /// version in a block of their own, `chips` must be those overwriters.
   bool may_overwrite(const ChipSet& chips) const {
     return overwritten_ == nullptr || overwriters_ == chips;
   }
@@ -101,9 +101,10 @@ class ArenaBuffer : public Buffer {
     before->replaced_in_ = step;
     before_ = std::move(before);
   }
-  /// Drops the previous version and returns it if it may be overwritten. It may be if it has no
-  /// other owner and was replaced before `step`, which the chips commit before they write.
-  /// `overwriters` don't write to it, because they write over this version. It may be called once.
+  /// Drops the previous version, and returns it if a run of `step` may overwrite it: it has no
+  /// other owner, and was replaced before `step`, which the chips commit before they write. The
+  /// chips in `overwriters` don't write to it, because they write over this version. May be called
+  /// once.
   std::shared_ptr<ArenaBuffer> take_before(std::uint64_t step, const ChipSet& overwriters) {
     auto before = std::move(before_);
     if (before == nullptr || before->replaced_in_ >= step) return nullptr;
@@ -127,7 +128,7 @@ class ArenaBuffer : public Buffer {
   std::shared_ptr<ArenaBlock> overwritten_;  // the overwriters' block; null: block_
   ChipSet overwriters_;
   std::shared_ptr<ArenaBuffer> before_;
-  std::uint64_t replaced_in_ = 0;  // a step
+  std::uint64_t replaced_in_ = 0;  // the step that wrote the next version
 };
 
 /// The type and sharding of the next version of a tensor's state, and the bytes of a chip's shard.

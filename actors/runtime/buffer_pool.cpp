@@ -10,8 +10,9 @@
 namespace weft {
 namespace {
 
-/// Memory is reserved in pieces of the size of a huge page, to keep system calls out of the steps.
-/// In a small job such a piece would be most of its memory, so it reserves less.
+/// Returns the size of the pieces in which the first `bytes` are reserved. It is the size of a huge
+/// page, so that most steps make no system call. A small pool takes half of that, because a larger
+/// piece would be most of its memory.
 std::uint64_t piece_bytes(std::uint64_t bytes) {
   return bytes <= kHugePageBytes / 2 ? kHugePageBytes / 2 : kHugePageBytes;
 }
@@ -94,8 +95,8 @@ std::uint64_t BufferPool::take_or_grow(FreeBlocks& blocks, std::int64_t bytes, P
   fail_no_room("a buffer", size);
 }
 
-/// Takes new memory from the first gap that is large enough, or after all blocks. Absent if neither
-/// has room.
+/// Takes new memory from the first gap that is large enough, or after all blocks. Returns nothing
+/// if neither has room.
 std::optional<std::uint64_t> BufferPool::grow(std::int64_t bytes) {
   const auto size = static_cast<std::uint64_t>(bytes);
   for (Range& gap : gaps_) {

@@ -1,5 +1,5 @@
 #pragma once
-/// BufferPool: blocks in the arenas of a worker's chips for data that outlives a run.
+/// BufferPool: allocates blocks in the arenas of a worker's chips, for data that outlives a run.
 
 #include <atomic>
 #include <cstddef>
@@ -40,16 +40,17 @@ class BufferPool {
   /// Called when no memory is free. Returns whether it may have freed blocks.
   using MakeRoom = std::function<bool()>;
   void on_no_room(MakeRoom make_room) { make_room_ = std::move(make_room); }
-  /// Allocates from the beginning of `room`, around the ranges that are already `taken`.
+  /// Makes a pool that allocates from the beginning of `room`, around the ranges already `taken`.
   BufferPool(Range room, Reserve reserve, std::vector<Range> taken = {});
 
   /// Passed as `host_writes_after` for blocks that only devices write.
   static constexpr std::uint64_t kDeviceWrites = ~std::uint64_t{0};
-  /// Rounds bytes up to 64. Devices do runs in order, so a later run may get a block that a pending
-  /// run still reads. If the host writes the block, all runs that used it must have ended:
-  /// `host_writes_after` is the last run that has ended. Throws no_space.
+  /// Allocates a block; rounds `bytes` up to a multiple of 64. Devices execute runs in order, so a
+  /// later run may get a block that a pending run still reads. If the host writes the block, all
+  /// runs that used it must have ended: `host_writes_after` is the last run that has ended. Throws
+  /// no_space.
   std::uint64_t allocate(std::int64_t bytes, std::uint64_t host_writes_after);
-  /// `last_run` is the last run that reads or writes the block.
+  /// Frees a block. `last_run` is the last run that reads or writes it.
   void free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
 
   /// Sets the step in which later blocks are allocated and freed.
@@ -63,7 +64,8 @@ class BufferPool {
                                         std::uint64_t host_writes_after);
   void free_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
   /// Frees the block of a version to which the job can't return since the earlier step `step`, and
-  /// which had a reader until now. Only the loop's thread may call it.
+  /// which had a reader until now. On a thread other than the loop's, does the same as
+  /// free_state().
   void free_old_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run,
                       std::uint64_t step);
 

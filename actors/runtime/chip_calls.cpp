@@ -35,7 +35,7 @@ void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
   if (failure) std::rethrow_exception(failure);
 }
 
-/// `body` must live until the run has ended.
+/// Makes all devices call `body`, as one run. `body` must live until the run has ended.
 void WorkerRuntime::call_devices(std::uint32_t number, const std::function<void(Chip&)>& body,
                                  const RunSite& site) {
   await_room();
@@ -60,7 +60,8 @@ void WorkerRuntime::require_alike(const std::string& text, const RunSite& site) 
   agree(text, {.low = xxh3(std::as_bytes(std::span(text))), .high = 0}, site);
 }
 
-/// The call's source line identifies the program on which the workers must agree.
+/// Returns the program number of the on_each_chip() calls at this source line. At the first of
+/// them, waits until all workers agree on the line.
 std::uint32_t WorkerRuntime::find_or_admit(const std::source_location& where) {
   const std::string text = fmt::format("on_each_chip at {}:{}", where.file_name(), where.line());
   const auto found = bodies_.find(text);

@@ -1,6 +1,6 @@
 #pragma once
-/// Hashes of the data and state that a worker's loop uploads to its chips. All workers must upload
-/// the same. For a tensor of local rows, only workers that have the same part must.
+/// Hashes the data and state that a worker's loop uploads to its chips. All workers must upload the
+/// same. Of a tensor of local rows, only workers that have the same part must upload the same rows.
 
 #include <cstdint>
 #include <span>
@@ -12,7 +12,8 @@
 
 namespace weft {
 
-/// The runs of a program whose data is compared. State is compared whenever it is uploaded.
+/// Selects the runs of a program whose data is compared. Unless it is `never`, state is compared
+/// whenever it is uploaded.
 enum class DataChecks : std::uint8_t { never, first_and_seldom, always };
 
 /// Parses WEFT_CHECK_DATA: "" (first_and_seldom), "0" (never) or "all". Throws invalid_argument for
@@ -23,19 +24,19 @@ DataChecks data_checks(std::string_view variable);
 /// compares the runs 1, 2, 4, 8, ... and every 50th.
 bool is_due(DataChecks checks, std::uint64_t run);
 
-/// sampled_hash() is the XXH3 of all bytes if there are at most kHashedWhole. For more bytes it is
-/// the XXH3 of kHashedBlocks blocks of kHashedBlock bytes, spread evenly from the first byte to the
-/// last.
+/// sampled_hash() is the XXH3 of all bytes if there are at most kHashedWhole. Otherwise it hashes
+/// the number of bytes and the XXH3s of kHashedBlocks blocks of kHashedBlock bytes each, spread
+/// evenly from the first byte to the last.
 inline constexpr std::size_t kHashedWhole = std::size_t{1} << 20;
 inline constexpr std::size_t kHashedBlock = 4096;
 inline constexpr std::size_t kHashedBlocks = 256;
 std::uint64_t sampled_hash(std::span<const std::byte> bytes);
 
-/// Returns whether the host, or a file, sets state in this run.
+/// Returns whether this run uploads state from the host or a file.
 bool sets_state(const Program& program, std::span<const Binding> inputs);
 
-/// Hashes the inputs from `first` on that come from the host or a file. Each has its name, type and
-/// source line. State comes first.
+/// Hashes those inputs, from number `first` on, that come from the host or a file. Each has its
+/// name, type and source line. State comes first.
 DataHashes hash_data(const Program& program, std::span<const Binding> inputs,
                      std::size_t first = 0);
 

@@ -16,9 +16,9 @@ struct Executed {
   std::uint64_t fingerprint = 0;      ///< low half; of the program as it was compiled and listed
   std::vector<ChipSet> overwriters;   ///< by output: chips that may write it over the input that it
                                       ///< updates
-  std::vector<std::size_t> places{};  ///< by input: number in the kept state; unused for data
+  std::vector<std::size_t> places{};  ///< by input: its StateKeeper::place(); unused for data
   std::uint64_t places_revision = 0;
-  bool has_output_places = false;  ///< places of the updated inputs are known, too
+  bool has_output_places = false;  ///< `places` also fits the outputs that update inputs
   std::uint64_t runs = 0;
 };
 

@@ -24,7 +24,8 @@ struct ChipInput {
                                                        ///< be written directly
 };
 
-/// During its lifetime, no run writes over the buffer. The loop's thread makes and destroys it.
+/// During its lifetime, no run writes over the buffer. The loop's thread makes and destroys the
+/// hold.
 class BufferHold {
  public:
   explicit BufferHold(BufferPtr buffer) : buffer_(std::move(buffer)) { buffer_->add_holds(1); }
@@ -38,11 +39,11 @@ class BufferHold {
   BufferPtr buffer_;
 };
 
-/// No run writes over these buffers while a runtime's holds contain them.
+/// Buffers over which no run writes while the Holds of a runtime contain them.
 struct HeldBuffers {
   std::vector<BufferHold> buffers{};  ///< for the loop's thread only
-  /// The reading thread sets it when it is done and has no other reference to the buffers. The
-  /// store publishes the end of its reads.
+  /// The reading thread sets this when it has read the buffers and has no reference to them any
+  /// more. The store publishes the end of its reads.
   std::atomic<bool> is_over{false};
   Urgency urgency;  ///< urgency of the reads
 
@@ -81,8 +82,8 @@ class Holds {
   std::vector<std::shared_ptr<HeldBuffers>> holds_;
 };
 
-/// During its lifetime the board shows the worker as saving. The time is recorded as a sample of
-/// CheckpointWait.
+/// During its lifetime the board shows the worker as saving. The length of the lifetime becomes a
+/// sample of the metric CheckpointWait.
 class CheckpointWait {
  public:
   CheckpointWait(const Recorder& recorder, std::uint64_t step, Runtime& runtime)

@@ -16,7 +16,8 @@
 namespace weft {
 namespace {
 
-/// The compiler is part of the executable, whose size and modification time identify the build.
+/// Returns a text that identifies the build of the executable, and so of the compiler in it, by the
+/// file's size and modification time.
 std::string executable_id() {
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::canonical("/proc/self/exe", failed);

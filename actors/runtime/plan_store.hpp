@@ -11,9 +11,9 @@
 
 namespace weft {
 
-/// There is one file per plan. It is named by a digest of the program, the mesh, the target and the
-/// executable, so another build of weft, or of the program that embeds it, finds none of these
-/// files. Files are written under a temporary name and renamed, so that several jobs may share the
+/// There is one file per plan. The file is named by a digest of the program, the mesh, the target
+/// and the executable, so another build of weft, or of the program that embeds it, doesn't find the
+/// file. Files are written under a temporary name and renamed, so that several jobs may share the
 /// folder.
 class PlanStore {
  public:

@@ -24,7 +24,7 @@ double seconds_since(Clock::time_point begin) {
 /// messages for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 
-/// Worker 0 writes the plan and then ends the job. The other workers wait for that.
+/// Worker 0 writes the plan and then ends the job. The other workers wait for the end.
 [[noreturn]] void end_planned(const WorkerRuntimeOptions& options, Permits& permits,
                               const FirstPlan& first) {
   if (options.worker != 0) permits.wait_over();
@@ -46,7 +46,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
       recorder_, ActorState::compiling, EventKind::compile,
       {.number = programs_, .text = recorder_.events.intern(to_string(site))});
   const auto reason = cache_.explain(program, site);
-  // Only one worker logs it.
+  // Only one worker logs the reason.
   if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
   const std::uint32_t number = programs_;
   listing_.debug(1, [&] {
@@ -94,7 +94,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   return cache_.add(program, key, {number, std::move(plan)});
 }
 
-/// Called once per job.
+/// Warns of a mesh axis along which all chips do the same work, at most once per job.
 void WorkerRuntime::say_unused_axes(const Plan& plan, const RunSite& site) {
   if (axes_said_ || options_.worker != 0 || options_.resume_step != 0) return;
   const auto hint = hint_at_unused_axes(plan, mesh_, to_string(site));
@@ -122,7 +122,8 @@ std::uint32_t WorkerRuntime::find_checked(std::uint32_t program, const RunSite& 
   return number;
 }
 
-/// Also records how long it took, and whether the plan was stored.
+/// Loads the plan from the store, or compiles and stores it. Records in `entry` how long that took,
+/// and whether the plan was in the store.
 std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& program,
                                                            const Fingerprint& key,
                                                            ProgramEntry& entry) {

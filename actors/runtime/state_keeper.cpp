@@ -29,7 +29,7 @@ StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const in
 }
 
 /// Returns the first chip of the worker that drives the chip at this position. The worker's
-/// directory is there.
+/// directory is in the memory of that first chip.
 int StateKeeper::first_chip(int position) const {
   const int chip = chip_on_host(mesh_, position);
   return chip - chip % static_cast<int>(positions_.size());
@@ -44,8 +44,9 @@ ChipSet StateKeeper::overwriters(const std::string& name, const Sharding& shardi
   return is_none ? ChipSet() : chips;
 }
 
-/// Copies versions that other chips keep to this worker's offsets. The source is not overwritten
-/// until every chip, including this worker's, has committed the next step.
+/// Finds the kept state, and copies the versions that only other chips keep to this worker's chips.
+/// Their sources are not overwritten until every chip, including this worker's, has committed the
+/// next step.
 void StateKeeper::take_kept(const Copy& copy) {
   const KeptState kept(memory_, mesh_, static_cast<int>(positions_.size()), resume_step_);
   const auto worker = static_cast<std::size_t>(first_chip(positions_.front())) / positions_.size();

@@ -36,47 +36,49 @@ class StateKeeper {
   StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions, const Copy& copy,
               std::uint64_t resume_step, bool is_kept = true);
 
-  /// The worker's chips that overwrite an updated tensor's version, because another chip keeps it.
+  /// Returns those of the worker's chips that overwrite an updated tensor's version, because
+  /// another chip keeps it.
   ChipSet overwriters(const std::string& name, const Sharding& sharding) const;
 
-  /// The ranges of the arenas that the found state occupies. The pool must not use them.
+  /// Returns the ranges of the arenas that the found state occupies. The pool must not use them.
   std::vector<BufferPool::Range> taken() const;
   /// Makes buffers of the found state. When freed, they return to the pool.
   void hold(const std::shared_ptr<BufferPool>& pool);
   bool has_found(const std::string& name) const { return found_.contains(name); }
-  /// Returns the found tensor of this name. Null if there is none, or while another tensor of that
-  /// name has it. Throws invalid_argument for another type.
+  /// Returns the found tensor of this name. Returns null if there is none, or while another tensor
+  /// of that name has taken it. Throws invalid_argument for another type.
   BufferPtr take(const std::string& name, const TensorType& type);
-  /// Throws invalid_argument if another tensor has taken the state of this name and has not been
-  /// used.
+  /// Throws invalid_argument if another tensor has taken the state of this name, but hasn't been
+  /// used yet.
   void require_untaken(const std::string& name) const;
-  /// A tensor that was taken keeps its state for good when it is used, or when the first step has
-  /// ended or been committed. If the tensor is dropped before that, the next tensor of its name may
-  /// take the state.
+  /// The following functions are called when a run uses these inputs, and when the first step has
+  /// ended or been committed. From then on, state that a tensor has taken is the tensor's for good.
+  /// If a tensor is dropped before that, the next tensor of its name may take the state.
   void used(std::span<const ProgramInput> inputs);
   void end_first_step();
 
-  /// A number that changes when a tensor is recorded for the first time, is forgotten, or gets
-  /// another type or sharding.
+  /// Returns a number that changes when a tensor is recorded for the first time, is forgotten, or
+  /// gets another type or sharding.
   std::uint64_t revision() const { return revision_; }
-  /// The loop's loaders, with their positions from the next step on. At first they are the loaders
-  /// of the found state.
+  /// Returns the loop's loaders, with their positions from the next step on. At first they are the
+  /// loaders of the found state.
   const std::vector<StoredLoader>& loaders() const { return loaders_; }
   void set_loaders(std::vector<StoredLoader> loaders);
-  /// Returns the tensor's number, valid for this revision. The tensor's next version has this type
-  /// and sharding.
+  /// Records the type and sharding of the tensor's next version. Returns the tensor's number, which
+  /// is valid for this revision.
   std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding,
                     StateKind kind);
-  /// Returns the tensor's number, if it has one.
+  /// Returns the tensor's number; nothing if it has none.
   std::optional<std::size_t> find(const std::string& name) const;
-  /// Throws invalid_argument if another tensor of the loop has the same name and number.
+  /// Throws invalid_argument if number `place` belongs to another tensor of the same name that the
+  /// loop still has.
   void require_same(std::size_t place, const BufferPtr& buffer) const;
   /// Records that the host has written the tensor's next version to `buffer`. `before` is its
   /// previous buffer, or null. Throws the errors of require_same().
   void put(const ProgramInput& state, const TensorType& type, const BufferPtr& before,
            const BufferPtr& buffer);
-  /// Records that a started run writes the tensor's next version to `buffer`, or reads the version
-  /// there.
+  /// Records that a run that was started writes the tensor's next version to `buffer`, or reads the
+  /// current version there.
   void lies_in(std::size_t place, const BufferPtr& buffer);
   /// Returns the versions that runs have made so far, of tensors that the loop still has.
   std::vector<HashedTensor> live() const;

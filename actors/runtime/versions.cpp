@@ -18,7 +18,8 @@ bool may_be_overwritten(const Binding& binding) {
 
 }  // namespace
 
-/// A chip that keeps a version never overwrites it.
+/// Returns, by output, the chips that may write it over the input that it updates. A chip that
+/// keeps a version never overwrites it.
 std::vector<ChipSet> WorkerRuntime::overwriters(const Plan& plan) const {
   const Program& program = plan.program;
   std::vector<ChipSet> overwriters(program.outputs.size());
@@ -56,9 +57,9 @@ BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
                             pool_);
 }
 
-/// From this run on, the job can return to the state of this step. Runs that end a step or update
-/// state call it, but only the first call in a step commits: states that further runs of the step
-/// read are not versions. The state of the first step is already in place.
+/// Commits the step: from this run on, the job can return to the state of this step. Runs that end
+/// a step or update state call this, but only the first call in a step commits, because the states
+/// between the runs of a step are not versions. The state of the first step is already committed.
 void WorkerRuntime::commit(DeviceRun& run) {
   if (!state_) return;
   if (step_ == options_.resume_step) state_->end_first_step();
@@ -74,7 +75,7 @@ void WorkerRuntime::commit(DeviceRun& run) {
   run.hash = std::make_shared<StateHash>(step_, state_->live(), mesh_, positions_, tell);
 }
 
-/// The state recorded under a name must belong to this tensor, not to another one.
+/// Throws invalid_argument if the state recorded under an input's name belongs to another tensor.
 void WorkerRuntime::require_known(const Executed& executed, std::span<const Binding> inputs) const {
   if (!state_) return;
   const Program& program = executed.plan->program;
@@ -91,8 +92,8 @@ void WorkerRuntime::require_known(const Executed& executed, std::span<const Bind
   }
 }
 
-/// Called before the step is committed. A value that the host has set since the previous run
-/// belongs to the version that this run reads.
+/// Records the buffers of the run's state inputs. Called before the step is committed: a value that
+/// the host has set since the previous run belongs to the version that this run reads.
 void WorkerRuntime::note_inputs(Executed& executed, std::span<const Binding> inputs,
                                 const RunResult& result) {
   if (!state_) return;
@@ -120,7 +121,7 @@ void WorkerRuntime::note_inputs(Executed& executed, std::span<const Binding> inp
 void WorkerRuntime::note_outputs(Executed& executed, const RunResult& result) {
   if (!state_) return;
   const Program& program = executed.plan->program;
-  // They are unknown if the commit in between has forgotten tensors.
+  // The places are unknown if commit() has forgotten tensors since note_inputs().
   const bool has_places = executed.places_revision == state_->revision();
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const ProgramOutput& output = program.outputs[i];

@@ -1,5 +1,5 @@
 #pragma once
-/// WorkerLink: a worker's connection to the trainer, and the actors of its process.
+/// WorkerLink: connects a worker to the trainer, and starts the actors of its process.
 
 #include <chrono>
 #include <exception>
@@ -36,7 +36,7 @@ class WorkerLink {
 
   Permits& permits() { return *permits_; }
 
-  /// Joins the job. If the trainer refuses, throws its reason.
+  /// Joins the job. If the trainer refuses, throws the reason.
   virtual Assignment join(const JoinRequest& request) = 0;
   virtual void show_program(const ProgramSeen& program) = 0;
   virtual void want_lease(std::uint64_t step) = 0;

@@ -28,7 +28,7 @@ void use(const BufferPtr& buffer, DeviceRun& run, std::vector<std::uint64_t> Run
 }
 
 /// Returns a function that finds a faulty item; null if no loader has read an input. The function
-/// has copies of the buffers' facts, because it must not keep their memory.
+/// has copies of what it needs of the buffers, because it must not keep their memory.
 FaultyItem faulty_item_of(const std::vector<BufferPtr>& inputs, const Mesh& mesh,
                           std::span<const int> positions) {
   std::vector<LoadedRows> loaded;
@@ -116,7 +116,8 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
       (is_compared && (!put_.tensors.empty() || sets_state(program, inputs)))) {
     tell_data(hash_data(program, inputs));
   } else if (is_compared && site.num_numbers > 0) {
-    // A program with another number is a new program, and new programs are compared anyway.
+    // The last inputs are numbers that were once part of the program. They are compared in every
+    // run, as programs are.
     tell_data(hash_data(program, inputs, inputs.size() - site.num_numbers));
   } else if (!noted_.tensors.empty()) {
     tell_data({});
@@ -199,7 +200,8 @@ void WorkerRuntime::await_room() const {
   wait_for_run(runs_ + 1 - kRunsUnderWay);
 }
 
-/// Called after everything that may fail, because the program waits for every counted run.
+/// Counts a run. Called after everything that may fail, because drain() waits for every counted
+/// run.
 void WorkerRuntime::begin_run(std::uint32_t program, const RunSite& site) {
   if (const auto known = link_.permits().begin_run(runs_ + 1, program, step_, site)) {
     const StateScope admission(recorder_, ActorState::admission, EventKind::admission,
@@ -237,8 +239,8 @@ BufferPtr WorkerRuntime::make_output(const Plan& plan, std::size_t i) {
                                        BlockKind::plain, offset, bytes);
 }
 
-/// A tensor may outlive the job whose chips hold it, so this checks that the buffer belongs to this
-/// job.
+/// Throws invalid_argument if the buffer belongs to another job. That is possible, because a tensor
+/// may outlive the job whose chips hold it.
 void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
                                 const std::source_location* where) const {
   if (static_cast<const ArenaBuffer&>(buffer).is_of(*pool_)) return;
@@ -264,8 +266,9 @@ void WorkerRuntime::end_step() {
   permits.begin_step(step_);
 }
 
-/// Keeps state of the checkpoint that no run has used yet. It belongs to the job's versions from
-/// the first one on. Otherwise, a loss before its first use would reset it to the loop's own value.
+/// Uploads the checkpoint's state that no run has used yet, so that it belongs to the job's
+/// versions from the first one on. Otherwise, the loss of a worker before the first use would reset
+/// this state to the loop's own value.
 void WorkerRuntime::keep_unused() {
   for (const auto& [tensor, type, restored] : resume_from_->taken(mesh_)) {
     if (state_->find(tensor.name)) continue;

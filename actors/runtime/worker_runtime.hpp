@@ -62,10 +62,10 @@ class WorkerRuntime : public Runtime {
   ArenaPlace allocate(std::int64_t size, std::size_t element_bytes,
                       const std::source_location& where);
 
-  /// Takes the number of a run, in which the chips only reach this point. All workers must pass the
-  /// same `text` and `key` at each call. Returns the run's number.
+  /// Makes an empty run, for which all workers have the same number, and returns that number. All
+  /// workers must pass the same `text` and `key` at each call.
   std::uint64_t agree(const std::string& text, const Fingerprint& key, const RunSite& site);
-  /// A chip's shard, valid while the buffer is held, and filled when the last run has ended.
+  /// Returns a chip's shard. It is valid while the buffer is held, and filled after the last run.
   std::shared_ptr<const std::byte> host_shard(const BufferPtr& buffer, std::size_t chip);
   void hold(std::shared_ptr<HeldBuffers> held) { holds_.add(std::move(held)); }
   /// Makes chip memory for data. The host may write it until a run binds it. Throws no_space.
@@ -85,7 +85,7 @@ class WorkerRuntime : public Runtime {
   const RunSite& last_site() const { return last_site_; }  ///< the site of the last run
 
  private:
-  static constexpr std::uint64_t kRunsUnderWay = 2;  ///< the maximum
+  static constexpr std::uint64_t kRunsUnderWay = 2;  ///< the maximum number of runs in progress
   const CompileCache::Entry& find_or_compile(const Program& program, const Fingerprint& key,
                                              const RunSite& site);
   std::shared_ptr<const Plan> load_or_compile(const Program& program, const Fingerprint& key,
@@ -125,7 +125,7 @@ class WorkerRuntime : public Runtime {
   WorkerLink& link_;
   LoopRecorder recorder_;
   std::shared_ptr<ResumedState> resume_from_;  // needed until the first step has ended
-  std::map<std::string, BufferPtr> unused_;    // its unused state, from then on
+  std::map<std::string, BufferPtr> unused_;    // the checkpoint's unused state, from then on
   const WorkerRuntimeOptions options_;
   std::optional<StateKeeper> state_;  // absent if there is no mesh or no state is kept
   std::shared_ptr<BufferPool> pool_;
@@ -141,7 +141,7 @@ class WorkerRuntime : public Runtime {
   std::uint32_t programs_ = 0;                      // numbered so far, including bodies
   std::map<std::uint32_t, Executed> executed_;      // by program
   std::map<std::uint32_t, std::uint32_t> checked_;  // by program: the one that detects anomalies
-  std::uint64_t step_ = 0, runs_ = 0, reads_ = 0, commits_ = 0;  // commits_: by runs from here on
+  std::uint64_t step_ = 0, runs_ = 0, reads_ = 0, commits_ = 0;  // commits_: last step committed
   DataHashes put_, noted_;  // since the last run. put_: state that the host has set; noted_: items
   LoopObserver* observer_ = nullptr;
   RunSite last_site_;

@@ -32,8 +32,8 @@ struct WorkerRuntimeOptions {
   std::uint64_t check_replicas_every = 0;  ///< in steps; 0: never
   DataChecks check_data = DataChecks::never;
   bool detect_anomaly = false;  ///< from WEFT_DETECT_ANOMALY
-  /// From WEFT_PLAN_TO: the folder to which the plan of the first step is written instead of being
-  /// run.
+  /// From WEFT_PLAN_TO: the folder to which the plan of the first step is written. The step is then
+  /// not run.
   std::string plan_folder{};
   int num_workers = 1;  ///< for the plan of the first step
 };
@@ -44,7 +44,7 @@ class LoopObserver {
   virtual ~LoopObserver() = default;
   virtual void step_ended() = 0;  ///< called before the wait for the next step
   virtual void state_changes(const StateChange& change) = 0;          ///< before the change
-  virtual void ran(const Program& program, const RunSite& site) = 0;  ///< after its start
+  virtual void ran(const Program& program, const RunSite& site) = 0;  ///< after the run's start
 };
 
 }  // namespace weft

@@ -99,7 +99,7 @@ struct Warn {
 
 // The following actions set timers.
 
-/// Call gather_deadline(generation) in JobTerms::timeout_s.
+/// Call gather_deadline(generation) after JobTerms::timeout_s seconds.
 struct GatherDeadline {
   std::uint64_t generation = 0;
 };

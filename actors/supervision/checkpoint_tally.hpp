@@ -1,7 +1,7 @@
 #pragma once
 /// CheckpointTally: decides which checkpoints are whole, because every worker has its part in them,
 /// and from which step and checkpoint the loops continue. Loops report checkpoints, and
-/// CheckpointManagers save them. Pure, and of bounded size.
+/// CheckpointManagers save them. It does no I/O, and its size is bounded.
 
 #include <map>
 #include <optional>
@@ -38,19 +38,20 @@ class CheckpointTally {
   std::optional<int> culprit(std::string_view message) const;
   /// Records that worker 0 has joined the parts, or has failed to.
   Actions save_ended(const SaveEnded& ended);
-  /// The loops of `generation` begin at `step`, and make later checkpoints again.
+  /// Called when the loops of `generation` begin at `step`. They make later checkpoints again.
   void begin_generation(std::uint64_t generation, std::uint64_t step);
-  /// The step at which the loops would continue now. `committed` is the last step that all chips
-  /// have committed.
+  /// Returns the step at which the loops would continue now. `committed` is the last step that all
+  /// chips have committed.
   std::uint64_t next_begin(std::uint64_t committed) const;
-  /// The checkpoint that loops must load when they begin at `step`; absent if the chips have the
-  /// state of that step. The chips never have the state of the step at which the job began.
+  /// Returns the checkpoint that loops must load when they begin at `step`; nothing if the chips
+  /// have the state of that step. The chips never have the state of the step at which the job
+  /// began.
   std::optional<WholeCheckpoint> to_load(std::uint64_t step) const;
-  /// The latest whole checkpoint.
+  /// Returns the latest whole checkpoint.
   const std::optional<WholeCheckpoint>& last() const { return last_; }
-  /// The step of the latest whole checkpoint if a CheckpointManager saved it, else 0.
+  /// Returns the step of the latest whole checkpoint if a CheckpointManager saved it, else 0.
   std::uint64_t saved_step() const { return last_ && last_->is_saved ? last_->step : 0; }
-  /// The path of the latest whole checkpoint; "": none.
+  /// Returns the path of the latest whole checkpoint; "" if there is none.
   std::string last_path() const { return last_ ? last_->path : ""; }
 
  private:

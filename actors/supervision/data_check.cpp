@@ -32,8 +32,8 @@ std::string name(const Workers& workers) {
   return fmt::format("worker{} {}", workers.size() == 1 ? "" : "s", fmt::join(workers, ", "));
 }
 
-/// Returns the sides. A side is all workers with the same hash. The largest side comes first; among
-/// sides of the same size, the one with the lowest worker comes first.
+/// Returns the sides, which are groups of workers with the same hash. The largest side comes first;
+/// among sides of the same size, the one with the lowest worker comes first.
 std::vector<Workers> sides_of(const Sides& hashes) {
   std::map<std::optional<std::uint64_t>, Workers> by_hash;
   for (const auto& [worker, hash] : hashes) by_hash[hash].push_back(worker);
@@ -45,8 +45,9 @@ std::vector<Workers> sides_of(const Sides& hashes) {
   return sides;
 }
 
-/// State is identified by its name and type, independent of the line where each worker makes it. An
-/// item is identified by its place in the loader, independent of the name of each worker's dataset.
+/// Returns the text that identifies a hash among the workers. State is identified by its name and
+/// type, independent of the line where each worker makes it. An item is identified by its place in
+/// the loader, independent of the name of each worker's dataset.
 std::string key_of(const DataHashes& hashes, std::size_t i) {
   const std::string& label = hashes.tensors[i];
   return i < hashes.num_states ? label.substr(0, label.rfind(" ("))
@@ -86,9 +87,9 @@ std::optional<ReplicaFault> DataCheck::came_to(int worker, std::uint64_t run) {
   return {};
 }
 
-/// Some data may be uploaded by only some workers, because the other workers have it on their chips
-/// already. It is compared among the workers that upload it. State is different: a worker that
-/// doesn't upload it counts as a side of its own.
+/// Returns the first difference in the uploads for one run. Data that some workers have on their
+/// chips already is uploaded only by the others, and compared only among these. State is different:
+/// a worker that doesn't upload it counts as a side of its own.
 std::optional<ReplicaFault> DataCheck::compare(const Told& told) const {
   std::map<std::string, Sides> tensors;
   std::vector<std::pair<std::string, std::string>> order;  // keys and labels

@@ -1,6 +1,6 @@
 #pragma once
-/// DataCheck: compares the data and state that workers upload to their chips for the same run.
-/// Pure.
+/// DataCheck: compares the data and state that workers upload to their chips for the same run. It
+/// does no I/O.
 
 #include <cstdint>
 #include <map>

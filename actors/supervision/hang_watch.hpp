@@ -3,10 +3,10 @@
 /// which no worker moves. It is pure: the caller passes the time and the contents of the board.
 ///
 /// A worker moves if its board rows change (a step, a collective, a chip that begins or ends a
-/// wait, a state, a new process). A worker that compiles or saves also moves while its process uses
-/// time of a core. The job moves if a worker moves or if the trainer receives a message (a report,
-/// a program, a lease, the end of a loop). HangWatch doesn't see what a loop does on the host
-/// between two of these events.
+/// wait, a state, a new process). A worker that compiles, saves or loads also moves while its
+/// process uses CPU time. The job moves if a worker moves or if the trainer receives a message (a
+/// report, a program, a lease, the end of a loop). HangWatch doesn't see what a loop does on the
+/// host between two of these events.
 
 #include <chrono>
 #include <cstdint>

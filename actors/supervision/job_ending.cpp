@@ -22,8 +22,8 @@ constexpr std::uint64_t kEndingGraceMs = 1000;
 
 }  // namespace
 
-/// Ends the job as a success, unless its loops ended because they were told to. That job is
-/// cancelled.
+/// Ends the job. It has succeeded, unless its loops ended because they were told to: then it counts
+/// as cancelled.
 void JobState::end_well() {
   phase_ = JobPhase::succeeded;
   const auto early =
@@ -118,7 +118,8 @@ Actions JobState::paused(int worker, std::uint64_t generation, std::uint64_t ste
   return end_if_paused();
 }
 
-/// The job doesn't wait for a worker whose loop has ended, because its process may be gone.
+/// When every loop is paused or has ended, tells the loops at which step to end. The job doesn't
+/// wait for a worker whose loop has ended, because its process may be gone.
 Actions JobState::end_if_paused() {
   std::uint64_t last = 0;
   for (const Worker& worker : workers_) {

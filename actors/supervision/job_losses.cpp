@@ -152,9 +152,9 @@ Action JobState::come_again(int worker) {
   return action::Backoff{.worker = worker, .ms = delay};
 }
 
-/// Launches the next process after all messages of the previous process have arrived. That is when
-/// its link has ended. The link ends with the process, unless the process has forked another one
-/// that holds the link open.
+/// Launches the worker's next process after all messages of its previous one have arrived, that is,
+/// when its link has ended. A link ends with its process, unless a forked child holds the link
+/// open; then the launch waits only for a LinkGrace.
 Action JobState::launch(int worker) {
   Worker& lost = at(worker);
   lost.place = Place::starting;

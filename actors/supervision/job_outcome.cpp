@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-/// A SIGTERM that comes later than this is a new request, from someone who doesn't want to wait.
+/// A SIGTERM that comes later than this after the first one is a new request, from someone who
+/// doesn't want to wait.
 constexpr std::chrono::seconds kOneRequest{2};
 
 /// How long processes may take to end after the job has ended, before they are killed.
@@ -64,7 +65,8 @@ void JobOutcome::on_job_ended(std::optional<Failure> failure, Time now) {
   job_failure_ = std::move(failure);
 }
 
-/// A thread that doesn't return can only be ended with its process.
+/// Ends the program if its loop still runs after a signal, because a thread that doesn't return can
+/// only be ended with its process.
 void JobOutcome::end_if_stuck(Actions& actions) const {
   if (local_loop_runs_ && last_signal_ != 0) actions.push_back(EndProgram{last_signal_});
 }
@@ -74,7 +76,7 @@ JobOutcome::Actions JobOutcome::on_time(Time now) {
   kill_at_.reset();
   Actions actions{KillProcesses{}};
   // The output of a job in the background may never be read, so it is dropped. A job in the
-  // foreground waits for its pager.
+  // foreground waits until its output is read, for example by a pager.
   if (in_background_ || requested_ != EndedBy::loops) actions.push_back(DropOutput{});
   end_if_stuck(actions);
   if (local_loop_runs_) actions.push_back(WarnOfLoop{});
@@ -92,8 +94,7 @@ EndedBy JobOutcome::ended_by() const {
   const std::optional<Failure> why = failure();
   if (!why) return EndedBy::loops;
   if (why->code != Errc::cancelled) return EndedBy::failure;
-  // If the trainer wasn't asked to cancel the job, a worker that received a signal has preempted
-  // it.
+  // If nobody asked the trainer to cancel the job, it was preempted by a signal to a worker.
   return requested_ == EndedBy::loops ? EndedBy::signal : requested_;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// JobOutcome: decides what the trainer's process does about its job's end, and what ended the job:
+/// JobOutcome: decides what the trainer's process does when its job ends, and what ended the job:
 /// its loops, a failure of workers, the program's requests, signals, a callback's exception, or the
 /// disk. It is pure: its inputs are events and times, its outputs are actions.
 
@@ -41,32 +41,33 @@ class JobOutcome {
   /// `in_background` means that the job handles no signals of the program.
   explicit JobOutcome(bool in_background = false) : in_background_(in_background) {}
 
-  /// timeout(1), systemd and Slurm send SIGTERM both to a program's process and to its group, or to
-  /// all processes. Therefore a SIGTERM within two seconds of the first one counts as the same
-  /// request. `why` names the signal.
+  /// Called when this process has received a signal; `why` names it. timeout(1), systemd and Slurm
+  /// send SIGTERM both to a program's process and to its group, or to all processes. Therefore a
+  /// SIGTERM within two seconds of the first one counts as the same request.
   Actions on_signal(int signal, std::string why, Time now);
-  /// The program asks for the end of the job, by `stop` or `cancel`. Only the first request counts.
+  /// Called when the program asks for the end of the job by `stop` or `cancel`. Only the first
+  /// request counts.
   Actions on_request(EndedBy by, std::string why, Time now);
-  /// The trainer's process has failed: its disk, or the start of a process.
+  /// Called when the trainer's process has failed to write to its disk or to start a process.
   Actions on_own_failure(Failure failure, Time now);
   Actions on_callback_threw();
-  /// Tells whether the loop runs on a thread of this process.
+  /// Called when the loop begins to run on a thread of this process, and when it has ended.
   void on_local_loop(bool runs) { local_loop_runs_ = runs; }
-  /// All workers have ended, either well or by this failure. Their processes have until deadline()
-  /// to end.
+  /// Called when all workers have ended, either well or by this failure. Their processes have until
+  /// deadline() to end.
   void on_job_ended(std::optional<Failure> failure, Time now);
-  /// The time at which on_time() must be called; absent: never.
+  /// Returns the time at which on_time() must be called; nothing if it needn't be called.
   std::optional<Time> deadline() const { return kill_at_; }
   Actions on_time(Time now);
 
-  /// Whether the job continues: processes may be started, and loops must run.
+  /// Returns whether the job continues, so that processes may be started and loops must run.
   bool goes_on() const { return !job_ended_ && !has_failed_here(); }
   bool may_call_back() const { return !has_failed_here(); }
-  /// Whether no loop runs any more. Processes may still run.
+  /// Returns whether no loop runs any more. Processes may still run.
   bool is_over() const { return job_ended_ && !local_loop_runs_; }
 
-  /// A failure of the workers has priority over one of the trainer's process. A job that had
-  /// already ended well when it was cancelled has succeeded.
+  /// Returns the failure that ended the job. A failure of the workers has priority over one of the
+  /// trainer's process. A job that had already ended well when it was cancelled has none.
   std::optional<Failure> failure() const;
   EndedBy ended_by() const;
 

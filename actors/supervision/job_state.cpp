@@ -175,9 +175,9 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
   return actions;
 }
 
-/// The failure names the worker whose loop ended after the fewest programs, not the worker `told`.
-/// The worker that told may only have noticed the difference: the program that it was about to run
-/// isn't among its counted programs.
+/// Returns a failure that names the worker whose loop ended after the fewest programs. The sender
+/// of `told` may only have noticed the difference: the program that it was about to run isn't among
+/// its counted programs.
 Failure JobState::uneven(const LoopEnded& told, std::string message) const {
   const LoopEnded* first = &told;
   for (const Worker& worker : workers_) {

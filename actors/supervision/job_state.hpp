@@ -42,11 +42,11 @@ class JobState {
   explicit JobState(const JobTerms& terms);
   Actions begin() const { return {action::GatherDeadline{generation_}}; }
   void started(int worker, int pid);
-  /// Returns why this worker's request to join is refused. If absent, joined() must follow.
+  /// Returns why this worker may not join. If it returns nothing, joined() must follow.
   std::optional<std::string> refuse_join(int worker, int pid) const;
   /// `committed`, here and below, is the step that all chips have committed (common_step()).
   Actions joined(int worker, int pid, std::uint64_t committed);
-  /// The worker has left the loop of an earlier generation.
+  /// Called when the worker has left the loop of an earlier generation.
   Actions unwound(int worker, std::uint64_t generation, std::uint64_t committed);
   Actions program(const ProgramSeen& program);
   Actions lease_wanted(std::uint64_t step);
@@ -56,23 +56,23 @@ class JobState {
   /// If SIGTERM has ended a worker, that counts as a request to preempt the job.
   Actions process_ended(const ProcessEnded& ended, const Whereabouts& where,
                         std::uint64_t committed);
-  /// The link to a worker has ended, after all messages that its process had sent.
+  /// Called when the link to a worker has ended, after all messages that its process had sent.
   Actions link_down(int worker);
-  /// The time of a LinkGrace is over. A process whose link broke and that has not ended is lost.
+  /// Called when a LinkGrace is over. A process whose link broke and that has not ended is lost.
   Actions link_grace_over(int worker, std::uint64_t number, const Whereabouts& where,
                           std::uint64_t committed);
-  /// These workers are alive but have not moved for too long. `why` says for how long.
+  /// Called when workers are alive but have not moved for too long. `why` says for how long.
   Actions hung(std::span<const Sighting> hanging, const std::string& why, std::uint64_t committed);
-  /// A Backoff, GatherDeadline or Grace is over. `sightings` describe the workers in unwinding().
+  /// Called when a timer of an action is over. `sightings` describe the workers in unwinding().
   Actions restart_due(int worker);
   Actions gather_deadline(std::uint64_t generation, std::span<const Sighting> sightings = {});
   Actions grace_over(std::span<const Sighting> sightings = {});
-  /// A loop has asked whether it is to end. Loops of later generations are assumed to ask too.
+  /// Called when a loop has asked whether it is to end. Later loops are assumed to ask too.
   void asks() { asks_ = true; }
   bool has_asked() const { return asks_; }
-  /// The job must end soon, for this reason. Its loops end at one step and save their state.
+  /// Called when the job must end soon. Its loops then end at the same step and save their state.
   Actions preempt(std::string why);
-  /// The worker begins neither this step nor a later one.
+  /// Called when the worker has promised to begin neither this step nor a later one.
   Actions paused(int worker, std::uint64_t generation, std::uint64_t step);
   Actions cancel(Errc code, std::string message, int worker = -1, std::uint64_t step = 0);
   bool reported(const Report& report);        ///< false for one that an earlier generation has made
@@ -80,10 +80,10 @@ class JobState {
   CheckpointTally& checkpoints() { return checkpoints_; }
 
   std::vector<int> unwinding() const;
-  /// The workers for which others wait to show a program, or to leave or end their loops.
+  /// Returns the workers that others wait for, to show a program or to leave or end their loops.
   std::vector<int> awaited() const;
   ProcessId process(int worker) const { return {worker, at(worker).pid}; }
-  /// Whether the worker's process has ended before its loop.
+  /// Returns whether the worker's process has ended before its loop.
   bool is_lost(int worker) const { return !at(worker).is_started && !at(worker).ended; }
   JobPhase phase() const { return phase_; }
   bool over() const { return phase_ == JobPhase::succeeded || phase_ == JobPhase::failed; }
@@ -108,12 +108,12 @@ class JobState {
     std::optional<LoopEnded> ended;
     std::optional<std::uint64_t> paused;  ///< the first step that it doesn't begin
     int in_vain = 0;  ///< how many processes in a row have ended before they joined
-    bool is_linked = false, awaits_link_end = false;  ///< its link's end must come first
+    bool is_linked = false, awaits_link_end = false;  ///< its link must end before it is launched
     std::uint64_t link_grace = 0;                     ///< the number of the last LinkGrace
   };
   Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
   const Worker& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
-  /// Whether `generation` is the current one and the worker is in its loop.
+  /// Returns whether `generation` is the current one and the worker is in its loop.
   bool takes_part(int worker, std::uint64_t generation) const;
   std::string name(int worker) const;
   Actions start_if_gathered(std::uint64_t committed);

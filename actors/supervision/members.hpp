@@ -1,7 +1,7 @@
 #pragma once
-/// Members: the workers that have joined, and the link by which each is reached. It decides which
-/// workers an action concerns, and whether a sender is a member. It is pure: `Link` is any type
-/// whose values can be compared.
+/// Members: knows the workers that have joined, and the link to each of them. Decides which workers
+/// an action concerns, and whether a sender is a member. It does no I/O: `Link` is any type whose
+/// values can be compared.
 
 #include <map>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// Whether the action is sent to this worker. Only worker 0 joins the parts of checkpoints.
+/// Returns whether the action is sent to this worker. Only worker 0 joins the parts of checkpoints.
 inline bool is_for(const Action& action, int worker) {
   return std::visit(Overloaded{
                         [&](const action::Asked& asked) { return worker != asked.worker; },
@@ -43,13 +43,13 @@ class Members {
     }
     return {};
   }
-  /// Whether the link belongs to a member. It doesn't if the process was refused or its worker was
-  /// started again.
+  /// Returns whether the link belongs to a member. It doesn't if the process was refused or its
+  /// worker was started again.
   template <typename Other>
   bool has(const Other& link) const {
     return find(link).has_value();
   }
-  /// Removes a link that is down. Returns its worker; absent if the link doesn't belong to a
+  /// Removes a link that is down. Returns its worker; nothing if the link doesn't belong to a
   /// member.
   template <typename Other>
   std::optional<int> remove(const Other& link) {

@@ -42,9 +42,9 @@ class Permits {
   void stop();
 
   // The loop's thread calls the following functions.
-  /// Waits for a generation later than `after`, without a timeout, because the trainer has a
-  /// deadline. Returns it even if it is over already, because the worker must leave it by its
-  /// number.
+  /// Waits for a generation later than `after`, and returns its start. There is no timeout, because
+  /// the trainer has a deadline. A generation that is already over is returned too, because the
+  /// worker must report that it has left it.
   Start wait_started(std::uint64_t after = 0);
   /// Waits until the generation or the job is over, and throws peer_lost or cancelled.
   [[noreturn]] void wait_over();
@@ -56,7 +56,7 @@ class Permits {
   /// Called before the loop begins a step. Throws Preempted after the step at which the loop was to
   /// end, if no loop asks whether to end.
   void begin_step(std::uint64_t step);
-  /// Returns whether the loop is to end. The loop counts as informed afterwards.
+  /// Returns whether the loop is to end. Afterwards the loop counts as informed of it.
   bool reached_preemption();
   bool knows_preemption() const;
   bool is_ending() const;
@@ -65,9 +65,9 @@ class Permits {
   SaveEnded wait_saved(std::uint64_t save);
   std::optional<std::uint64_t> lease_to_ask(std::uint64_t step) const;
   std::optional<LoopEnded> loop_ended(LoopEnded ended);
-  /// Waits for the trainer's verdict on this generation. After a loop that has failed it waits half
-  /// a minute. A worker whose loop has ended well may be needed again until all other loops have
-  /// ended, so it waits until then. If the trainer dies, the worker's process dies with it.
+  /// Waits for the trainer's verdict on this generation. If the loop has failed, waits half a
+  /// minute; otherwise without a limit, because the worker may be needed again until all other
+  /// loops have ended. If the trainer dies, the worker's process dies with it.
   WorkerState::Verdict wait_verdict();
   /// Called before run number `run`, of program number `program`, begins at `step`. Throws
   /// uneven_loops if another worker's loop has ended and takes no part in the run, cancelled if the
@@ -77,19 +77,19 @@ class Permits {
                                        const RunSite& site = {});
 
   // The writer of checkpoints calls the following functions.
-  /// The part of this save begins. The returned flag is set when the part is no longer needed,
+  /// Begins the part of this save. The returned flag is set when the part is no longer needed,
   /// because another worker could not write its own part or leave_part() was called.
   const std::atomic<bool>& begin_part(std::uint64_t save);
-  /// Ends the following waits permanently.
+  /// Makes the following two waits return at once from now on.
   void leave_part();
   /// Waits until the parts of the save can be joined. Returns false if they never will be, because
   /// the save failed, the generation is over, or leave_part() was called. It has no timeout,
   /// because the trainer waits for the other workers' parts.
   bool wait_parts(std::uint64_t save);
-  /// Waits until the trainer has said how the save ended. Absent if it never will.
+  /// Waits until the trainer has said how the save ended. Returns nothing if it never will.
   std::optional<SaveEnded> wait_end(std::uint64_t save);
 
-  // Any thread may call the following function.
+  // Any thread may call the following functions.
   bool cancelled() const;
   bool unwinding() const;
   std::uint64_t generation() const;

@@ -8,17 +8,17 @@
 namespace weft {
 namespace {
 
-/// After this many equal failures of one worker without a step in between, the program itself is
-/// assumed to be wrong, or something that it needs to be missing. Other workers may fail in
+/// After this many equal failures of one worker without a step in between, it is assumed that the
+/// program itself is wrong, or that something that it needs is missing. Other workers may fail in
 /// between.
 constexpr int kRepeatsMax = 3;
-/// The same limit for kills from outside before the first step. On a slow machine, kills may come
-/// before that step. With the delays between the kills, the job has then had minutes to reach it.
-/// Later kills are no sign of a wrong program.
+/// The same limit for kills from outside before the first step. It is higher, because on a slow
+/// machine a kill may come before that step. With the delays between so many kills, the job has had
+/// minutes to reach that step. Kills after the first step are no sign of a wrong program.
 constexpr int kKillsMax = 20;
 constexpr std::uint64_t kDelayMaxMs = 60'000;
 
-/// Whether the failure would happen again each time that the job is tried.
+/// Returns whether the failure would happen again each time that the job is tried.
 bool is_wrong_use(Errc code) {
   switch (code) {
     case Errc::invalid_argument:
@@ -34,7 +34,8 @@ bool is_wrong_use(Errc code) {
   }
 }
 
-/// Steps 0 and 1 count as one, because a loop may be one step ahead of its chips.
+/// Returns the failure's step. Steps 0 and 1 count as one, because a loop may be one step ahead of
+/// its chips.
 std::uint64_t step_of(const Failure& failure) { return std::max<std::uint64_t>(failure.step, 1); }
 
 bool are_alike(const Failure& a, const Failure& b) {

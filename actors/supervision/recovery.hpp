@@ -1,6 +1,6 @@
 #pragma once
 /// Recovery: decides which failures a job survives, and how long it waits before it starts a lost
-/// worker again. Pure.
+/// worker again. It does no I/O.
 
 #include <cstdint>
 #include <optional>
@@ -22,7 +22,7 @@ struct RecoveryPolicy {
   Restart restart = Restart::worker;
   std::uint64_t backoff_ms = 0;
 
-  /// Whether the job survives any loss at all.
+  /// Returns whether the job survives any loss at all.
   bool recovers() const { return max_failures != 0 && restart != Restart::none; }
 };
 
@@ -41,14 +41,14 @@ struct JobTerms {
   bool has_processes = true;       ///< false: the only worker is a thread of the trainer's process
 };
 
-/// Whether a signal ended the worker that other processes send.
+/// Returns whether the worker was ended by a signal that other processes send, such as SIGKILL.
 bool is_kill(const Failure& failure);
 
 /// Distinguishes losses whose failures look the same.
 enum class LossKind : std::uint8_t {
   other,
   out_of_memory,  ///< the kernel killed the worker for lack of memory, which is no accident
-  before_join,    ///< it ended by itself; the owner of the Recovery counts these
+  before_join,    ///< it ended by itself before it joined; JobState counts these
 };
 
 /// An incident is the loss of one or more workers before the loops of the next generation begin. A
@@ -63,12 +63,12 @@ class Recovery {
   /// all. `committed` is the step at which the job would continue.
   std::optional<std::string> refuse(const Failure& failure, std::uint64_t committed,
                                     LossKind kind = LossKind::other);
-  /// All workers have joined again, and their loops begin at this step.
+  /// Called when all workers have joined again, and their loops begin at this step.
   void resumed(std::uint64_t step);
-  /// How long to wait before the last lost worker is started again.
+  /// Returns the milliseconds to wait before the worker that was lost last is started again.
   std::uint64_t delay_ms() const;
   Restart restart() const { return policy_.restart; }
-  /// The failures that the job has survived.
+  /// Returns the failures that the job has survived.
   const std::vector<Failure>& failures() const { return failures_; }
   int incidents() const { return incidents_; }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// ReplicaCheck: compares the replicas of tensors that chips hold. Pure.
+/// ReplicaCheck: compares the replicas of tensors that chips hold. It does no I/O.
 
 #include <cstdint>
 #include <map>
@@ -52,7 +52,7 @@ class ReplicaCheck {
     std::map<std::string, std::size_t> places{};  ///< indices of the tensors, by name
   };
   std::optional<ReplicaFault> compare(std::uint64_t number, const Step& step) const;
-  /// Groups the chips by the hash that they have of a piece.
+  /// Groups the chips that have a piece by their hash of it.
   static std::vector<Chips> sides_of(const std::vector<Shard>& shards);
   ReplicaFault describe(const std::vector<Chips>& sides) const;
   std::string name(const Chips& chips) const;

@@ -32,7 +32,7 @@ void ReportFilter::begin_generation(std::uint64_t generation, std::uint64_t step
   if (begins_.size() > kBeginsMax) begins_.erase(begins_.begin());
 }
 
-/// Returns the begin of the report's generation if its loop made the report before its first step
+/// Returns the Begin of the report's generation if the loop made the report before its first step
 /// in that generation. Returns null otherwise, and for the first generation.
 ReportFilter::Begin* ReportFilter::first_step_of(const Report& report) {
   const auto begun = begins_.find(report.generation);
@@ -71,8 +71,8 @@ bool ReportFilter::is_new(const Report& report) {
     if (begin->next) {
       place.second = (*begin->next)++;
     } else if (last_ && last_->first == place.first) {
-      // The reports that the step itself has made keep their places, and this one is placed after
-      // them.
+      // Reports that the step itself has made keep their numbers. This report, made before the
+      // loop's first step, gets a number after theirs.
       place.second = std::max(place.second, last_->second + 1);
     }
   }

@@ -1,6 +1,6 @@
 #pragma once
-/// ReportFilter: passes every report of a run exactly once. A loop that continues after a loss
-/// repeats some steps, and so their reports. Pure, and of bounded size.
+/// ReportFilter: passes every report of a run exactly once. A loop that continues after the loss of
+/// a worker repeats some steps, and so their reports. It does no I/O, and its size is bounded.
 
 #include <cstdint>
 #include <deque>
@@ -15,15 +15,16 @@ namespace weft {
 
 class ReportFilter {
  public:
-  /// The loops of `generation` begin at `step` and load `checkpoint`; "" means that they load none.
+  /// Called when the loops of `generation` begin at `step` and load `checkpoint`; "" means that
+  /// they load none.
   void begin_generation(std::uint64_t generation, std::uint64_t step,
                         const std::string& checkpoint = {});
   /// Returns false for a report that an earlier generation has made. The loop's reports after its
-  /// first step are recognised by step and number. Reports before that step are recognised by their
+  /// first step are recognized by step and number. Reports before that step are recognized by their
   /// metrics or their checkpoint. If the loop has loaded a reported checkpoint, the reports that
-  /// follow are recognised by their numbers, counted from the report of that checkpoint.
+  /// follow are recognized by their numbers, counted from the report of that checkpoint.
   bool is_new(const Report& report);
-  /// The number of reports received, new or not.
+  /// Returns the number of reports received, new or not.
   std::uint64_t count() const { return count_; }
 
  private:

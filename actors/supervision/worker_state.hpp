@@ -7,9 +7,10 @@
 ///    told at which step loops end.
 /// 3. A new program runs only after the trainer has admitted it. It never runs if another worker's
 ///    loop has ended without it.
-/// 4. The first reason to cancel the job or leave the generation is kept. After `stop` none comes.
-/// 5. A loop that must leave its generation unwinds and doesn't report its end. If it ended
-///    otherwise before it noticed, that is not a failure of its own.
+/// 4. The first reason to cancel the job is kept. After `stop`, no reason to cancel or leave
+///    counts.
+/// 5. A loop that must leave its generation unwinds and doesn't report its end. If the loop ended
+///    in another way before it noticed, that doesn't count as its failure.
 
 #include <cstdint>
 #include <deque>
@@ -33,7 +34,7 @@ class WorkerState {
 
   // The trainer's messages call the following functions.
   void start(const Start& start);  ///< a generation begins
-  /// The generation is over: a worker was lost.
+  /// Called when the generation is over, because a worker was lost.
   void unwind(std::string reason);
   void cancel(std::string reason);
   void stop();
@@ -41,9 +42,9 @@ class WorkerState {
   void grant(std::uint64_t steps);
   /// Returns the first step that the loop doesn't begin until end_at() is called.
   std::uint64_t pause();
-  /// From this step on, the loop is told to end.
+  /// Called when the loop is to be told to end from this step on.
   void end_at(std::uint64_t step);
-  /// Parts of this save can be joined, or aren't needed. Ignored for an earlier generation.
+  /// Called when parts of this save can be joined or aren't needed. Ignores earlier generations.
   void join_parts(std::uint64_t generation, std::uint64_t save);
   void drop_parts(std::uint64_t generation, std::uint64_t save);
   void saved(SaveEnded ended);
@@ -60,7 +61,7 @@ class WorkerState {
   enum class Standing : std::uint8_t { runs, stopped, unwinding, cancelled };
   Standing standing() const;
   bool cancelled() const { return cancelled_; }
-  /// Whether the loop must be left at once; reason() says why.
+  /// Returns whether the loop must be left at once; reason() says why.
   bool is_over() const { return cancelled_ || unwinding_; }
   const std::string& reason() const { return reason_; }
   /// Returns the last generation's start; null if that generation isn't later than `after`.
@@ -71,14 +72,15 @@ class WorkerState {
   enum class StepBegin : std::uint8_t { waits, begun, leaves };
   /// Returns `leaves` if the loop was to end, doesn't ask whether to end, and therefore ends here.
   StepBegin begin_step(std::uint64_t step);
-  /// The loop has ended `step` steps. Returns the step for which it needs a lease, if it needs one.
+  /// Returns the step for which the loop needs a lease after `step` steps; nothing if it needs
+  /// none.
   std::optional<std::uint64_t> lease_to_ask(std::uint64_t step) const;
   /// Called by a loop that asks whether it is to end. The loop counts as informed afterwards.
   bool reached_preemption();
-  /// Whether the loop asks for the first time in this generation.
+  /// Returns whether the loop asks for the first time in this generation.
   bool asks() { return !std::exchange(now_.has_asked, true); }
   bool knows_preemption() const { return now_.knows_preemption; }
-  /// Whether the loop is to end at this step, or was to end at an earlier one.
+  /// Returns whether the loop is to end at this step, or was to end at an earlier one.
   bool is_ending() const { return now_.end_at && now_.step >= *now_.end_at; }
   bool may_join_parts(std::uint64_t save) const { return now_.joinable_save >= save; }
   bool drops_parts(std::uint64_t save) const { return now_.dropped_save >= save; }
@@ -94,19 +96,19 @@ class WorkerState {
   std::string last_shown_site() const { return now_.shown.empty() ? "" : now_.shown.back().site; }
   struct RunBegin {
     bool is_overtaken = false;
-    std::optional<ProgramSeen> contradicts;  ///< must be shown: another wants another
+    std::optional<ProgramSeen> contradicts;  ///< to show, as another worker wants another program
   };
   /// Run number `run`, of program number `program`, begins at `step`.
   RunBegin begin_run(std::uint64_t run, std::uint32_t program, std::uint64_t step,
                      const RunSite& site);
 
   /// The loop of a generation has ended, or can't be run (generation 0). Returns the message for
-  /// the trainer, with the fields that the loop doesn't know. Absent if the loop unwinds.
+  /// the trainer, with the fields that the loop doesn't know. Returns nothing if the loop unwinds.
   std::optional<LoopEnded> loop_ended(LoopEnded ended);
   /// The worker's action after its loop's end. `waits`: it waits for the trainer's verdict.
   enum class Verdict : std::uint8_t { waits, unwinds, leaves_well, leaves_badly };
   Verdict verdict() const;
-  /// The verdict that applies if the trainer doesn't send one.
+  /// Returns the verdict that applies if the trainer doesn't send one.
   Verdict verdict_without_trainer() const;
 
  private:
@@ -128,7 +130,7 @@ class WorkerState {
     std::vector<ProgramSeen> shown;
     std::uint32_t asked_sequence = 0;
     std::uint64_t asked_run = 0;                        ///< 0: no run was asked for
-    std::uint64_t joinable_save = 0, dropped_save = 0;  ///< the last saves; numbers ascend
+    std::uint64_t joinable_save = 0, dropped_save = 0;  ///< numbers of the last such saves
     std::deque<SaveEnded> saved;                        ///< the last saves that have ended
     int ended_worker = -1;
     std::string ended_last;

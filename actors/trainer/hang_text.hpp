@@ -1,5 +1,5 @@
 #pragma once
-/// Texts about workers that hang.
+/// Makes texts about workers that hang.
 
 #include <string>
 

@@ -1,5 +1,5 @@
 #pragma once
-/// HostLink: how the trainer reads the state of a host and gives it orders.
+/// HostLink: the interface through which the trainer reads the state of a host and gives it orders.
 
 #include <cstdint>
 #include <string>

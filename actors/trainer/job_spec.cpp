@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-/// A larger number is a mistake or a test.
+/// The largest plausible number of chips per core. A larger number is a mistake or a test.
 constexpr int kChipsPerCoreMax = 16;
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace weft {
 namespace trainer_actor {
 namespace {
 
-/// Begins generation 1 of the memory, at step 0. No process uses the memory during this call.
+/// Carries out a Start before it is sent to the workers. No process uses the job's memory during
+/// this call, so the memory can be cleared for the new generation.
 void begin_generation(Self self, const Start& start) {
   auto& state = self->state;
   const JobSpec& spec = state.options.spec;
@@ -194,8 +195,8 @@ void save_ended(Self self, const SaveEnded& ended) {
   tell_whole_checkpoint(self);
 }
 
-/// Returns whether the sender is a member. Other messages of a process that was refused or given up
-/// are ignored.
+/// Returns whether the sender of the current message is a member. Messages of a process that was
+/// refused or given up are ignored.
 bool from_a_member(Self self) { return self->state.workers.has(self->current_sender()); }
 
 void heard(Self self) { ++self->state.messages; }

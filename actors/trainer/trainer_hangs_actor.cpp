@@ -8,7 +8,8 @@
 namespace weft::trainer_actor {
 namespace {
 
-/// Makes workers write their stacks into their logs before they are killed.
+/// Reports the hang to JobState and carries out its actions. Workers that are then killed write
+/// their stacks to their logs first.
 void deal_with(Self self, const Hang& hang) {
   auto& state = self->state;
   const JobSpec& spec = state.options.spec;

@@ -1,5 +1,5 @@
 #pragma once
-/// TrainerLink: the interface of the trainer's actor to fit().
+/// TrainerLink: the interface through which fit() uses the trainer's actor.
 
 #include <cstdint>
 #include <functional>
@@ -73,9 +73,9 @@ struct TrainerLinkOptions {
   std::optional<ResumePoint> resume;
   Assignment assignment;  ///< the same for every worker
   std::string token;
-  /// Whether the reports of all workers are sent, and not only those of worker 0.
+  /// True if the reports of all workers are sent, and not only those of worker 0.
   bool tells_all_reports = false;
-  /// Whether any process may join, and not only those that process_started() has reported.
+  /// True if any process may join, and not only those that process_started() has reported.
   bool any_process_joins = false;
   std::string socket_path;  ///< "" if the only worker is in this process
   /// Is called on the trainer actor's thread.

@@ -27,7 +27,7 @@ struct TrainerState {
   Recorder recorder;
   WorkerGroup workers;
   std::map<int, std::string> last_metrics;  ///< by worker: the metrics of its last report
-  std::optional<HangWatch> hangs;  ///< absent if hangs are neither losses nor cause warnings
+  std::optional<HangWatch> hangs;  ///< absent if the job doesn't treat hangs of workers as losses
   std::uint64_t messages = 0;      ///< the number of messages received
   std::size_t losses_told = 0;     ///< the number of survived losses that were reported
   std::uint64_t saved_told = 0;    ///< the step of the last complete checkpoint that was reported
@@ -39,7 +39,7 @@ using Self = TrainerActor::stateful_pointer<TrainerState>;
 
 void carry_out(Self self, const Actions& actions);
 
-// trainer_hangs_actor.cpp
+// The following functions are in trainer_hangs_actor.cpp.
 /// Returns where a worker is, and what its process is doing.
 Sighting sight(Self self, int worker);
 std::vector<Sighting> sightings_of_unwinding(Self self);

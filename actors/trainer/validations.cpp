@@ -133,7 +133,8 @@ void Validations::end(std::size_t number) {
   ended_.push(all_[number]);
 }
 
-/// Writes the file. An entry that can't be written is in the Result nevertheless.
+/// Writes all validations to RUN/validation.json. If that fails, they are in the Result
+/// nevertheless.
 void Validations::write() const {
   const std::string file = run_dir_ + "/validation.json";
   const std::string text = to_json(all_).dump(1, ' ', false, Metrics::error_handler_t::replace);

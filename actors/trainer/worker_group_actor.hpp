@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// Used by the trainer's actor.
+/// Only the trainer's actor may use it.
 class WorkerGroup {
  public:
   /// Records messages to the members as events from now on.

@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-/// The signal handler can reach only static objects.
+/// Returns the WakeFd of the signal handler. It is static, because a handler can reach only static
+/// objects.
 const WakeFd& term_wake() {
   static const WakeFd wake;
   return wake;

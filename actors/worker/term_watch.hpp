@@ -1,6 +1,6 @@
 #pragma once
-/// TermWatch: handles SIGTERM in a worker. The platform sends it to take the machine back, and the
-/// job must be told.
+/// TermWatch: handles SIGTERM in a worker. Platforms send this signal to take a machine back, and
+/// the trainer must be told.
 
 #include <functional>
 #include <thread>

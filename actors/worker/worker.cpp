@@ -132,7 +132,7 @@ class WorkerSession {
   void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
     stages.ended("devices");
     link_.permits().begin_step(runtime_.step());
-    // Threads inherit the name of their starter, so this is late. The first thread keeps its name.
+    // The name is set late, because threads inherit it. The process's first thread keeps its own.
     if (::gettid() != ::getpid()) name_this_thread("loop");
     recorder_.state(ActorState::user_code);
     manual_seed(assignment_.seed);
@@ -299,7 +299,7 @@ class WorkerLife {
     if (assignment_.mesh_shape.empty()) return;
     const Mesh mesh = mesh_of(assignment_);
     const std::vector<int> positions = positions_of(assignment_, mesh, identity_.worker);
-    // Readers can then already see which worker waits for which.
+    // The rows are opened first, so that readers of the board see which worker waits for which.
     for (const int position : positions) {
       const int chip = mesh.device_at(position);
       board_.device(chip).open(ActorKind::device, identity_.worker, chip, ::getpid());

@@ -24,19 +24,19 @@ struct WorkerIdentity {
   int worker = 0;
   std::string job_id;
   std::string token;
-  std::string report_log{};  ///< the path of a file; "" if the process never survives a loss
+  std::string report_log{};  ///< path of the ReportLog's file; "" if no log is needed
 };
 
-/// Returns the loop to run, after the trainer has said which one. If it throws, the error is
-/// reported to the trainer and no loop runs.
+/// Returns the loop to run, after the trainer has said which one. If the function throws, the error
+/// is reported to the trainer and no loop runs.
 using ResolveLoop = std::function<BoundLoop(const Assignment&)>;
 
 /// Returns the recorder to which a worker's link writes.
 LinkRecorder link_recorder(const Board& board, BlackBoxWriter& box, int worker);
 
-/// Joins by `link`, runs the loop and tells the trainer how it ended. Returns true if it succeeded.
-/// `stages` are the times of the start-up until now. Throws nothing: errors are reported to the
-/// trainer.
+/// Joins by `link`, runs the loop and tells the trainer how the loop ended. Returns true if it
+/// succeeded. `stages` are the times of the start-up until now. Throws nothing: errors are reported
+/// to the trainer.
 bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
                 BlackBoxWriter& box, const ResolveLoop& resolve,
                 std::vector<BootstrapStage> stages);

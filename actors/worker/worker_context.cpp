@@ -14,7 +14,8 @@
 namespace weft {
 namespace {
 
-/// The limit is small because the trainer keeps every report in its memory, as part of the history.
+/// The limit on a report. It is small because the trainer keeps every report in its memory, as part
+/// of the history.
 constexpr std::size_t kReportBytesMax = std::size_t{1} << 20;
 
 /// The number of ctx.step() calls within one step after which a warning is logged.

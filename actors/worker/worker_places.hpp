@@ -1,5 +1,5 @@
 #pragma once
-/// The positions of a worker and its chips in the job's mesh.
+/// Finds the positions of a worker and its chips in the job's mesh.
 
 #include <vector>
 

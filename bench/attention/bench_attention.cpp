@@ -1,7 +1,7 @@
-/// Measures causal attention and its gradient on one thread, beside a matrix product in the same
-/// round. GF/s counts the products of visible scores: T (T + 1) / 2 of T x T scores, two products
-/// forward and five backward. With --masks it compares forms of attention with a mask or a bias
-/// instead.
+/// Measures causal attention and its gradient on one thread. A matrix product is measured in the
+/// same rounds, for comparison. GF/s counts the products of visible scores: T (T + 1) / 2 of T x T
+/// scores, two products in the forward pass and five in the backward pass. With --masks, it instead
+/// compares forms of attention with a mask or a bias.
 
 #include <array>
 #include <chrono>
@@ -30,12 +30,12 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   int rounds = 15;
-  std::int64_t rows = 16384;  ///< number of queries of all heads together
+  std::int64_t rows = 16384;  ///< total number of queries of all heads
   bool masks = false;
   std::string json_file;
 };
 
-/// The last op of a program, its kernel, and operands that are uniform in [-2, 2].
+/// Times the last op of a program: its kernel, with operands that are uniform in [-2, 2].
 class TimedOp {
  public:
   TimedOp(std::string name, double flop, const Program& program)

@@ -19,7 +19,7 @@ namespace {
 
 struct Form {
   std::string_view name;
-  bool causal = false;  ///< causal by the flag
+  bool causal = false;  ///< uses the `causal` option
   bool has_bias = false;
   DType bias = DType::pred;
   bool is_row = false;  ///< the bias is [1,1,1,T], else [1,1,T,T]
@@ -70,7 +70,7 @@ Program program_of(const Form& form, const Size& of, bool backward) {
   return program;
 }
 
-/// The plan of a form, with operands that are uniform in [-2, 2].
+/// Times a form: its plan, with operands that are uniform in [-2, 2].
 class TimedForm {
  public:
   TimedForm(const Form& form, const Size& of, bool backward)

@@ -1,5 +1,5 @@
-/// Measures what the black box costs a step. One job trains the digits example's network. Blocks of
-/// steps alternate between no events, the usual events and all events.
+/// Measures how much the black box slows a step down. One job trains the digits example's network.
+/// Blocks of steps alternate between no events, the usual events and all events.
 
 #include <algorithm>
 #include <array>
@@ -27,8 +27,8 @@ constexpr std::int64_t kItems = 1792;
 constexpr std::int64_t kPixels = 64;
 constexpr std::int64_t kClasses = 10;
 constexpr std::int64_t kBatch = 32;
-/// The first steps of a block don't count, because the chips of other workers see the new level a
-/// step later.
+/// The number of steps at the beginning of a block that don't count, because the chips of other
+/// workers see the new level only a step later.
 constexpr int kWarmup = 4;
 constexpr std::array kLevels{TraceLevel::off, TraceLevel::sampled, TraceLevel::full};
 constexpr std::array kNames{"no events", "the usual events", "all events"};
@@ -56,7 +56,7 @@ DatasetPtr images() {
   return tensors({{"x", std::move(pixels), {kPixels}}, {"y", std::move(labels), {}}});
 }
 
-/// Worker 0 changes the level, which all writers of the job read. It reports the median
+/// Trains. Worker 0 changes the level, which all writers of the job read. It reports the median
 /// microseconds of the steps of each block, by round and level.
 void train(TrainContext& context, const Config& config) {
   const int rounds = config.at("rounds").get<int>();

@@ -1,5 +1,5 @@
-/// Measures checkpoints: the time to write and to read one, and the cost of async saves for the
-/// steps.
+/// Measures checkpoints: the times to write and to read one, and how much async saves slow steps
+/// down.
 
 #include <algorithm>
 #include <thread>

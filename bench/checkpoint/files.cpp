@@ -44,7 +44,8 @@ void shell(const std::string& command) {
   if (std::system(command.c_str()) != 0) fail(Errc::io, "{} failed", command);
 }
 
-/// Parameters of 16 MiB. Each of four chips has a quarter of their rows.
+/// The state that is saved: parameters of 16 MiB each. Each of four chips has a quarter of the rows
+/// of every parameter.
 class State {
  public:
   explicit State(std::size_t mib) : num_tensors_(mib / 16), elements_(mib * kMiB / sizeof(float)) {
@@ -55,8 +56,8 @@ class State {
 
   const std::vector<float>& elements() const { return elements_; }
 
-  /// Writes a part for each chip, one after the other: `threads` is the number that one host has in
-  /// total.
+  /// Writes the parts of all chips one after the other. `threads` threads write each part, as many
+  /// as one host uses in total.
   std::string save(const std::string& folder, std::uint64_t step, int threads) const {
     FileSystem& files = posix_file_system();
     CheckpointManifest manifest{.step = step, .mesh_shape = {kParts}, .axis_names = {"data"}};
@@ -184,7 +185,7 @@ class TorchFiles {
 
   const std::string path_;
   std::optional<PythonChild> python_;
-  // names and file suffixes
+  // the names and file suffixes of the formats
   std::vector<std::pair<std::string, std::string>> formats_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Measures how a checkpoint of four chips is written and read. Peers are dd on the same disk,
+/// Measures how fast a checkpoint of four chips is written and read. Peers are dd on the same disk,
 /// torch with the same tensors, and pread() with the same files.
 
 #include <cstddef>
@@ -17,9 +17,10 @@ struct FilesOptions {
   std::string folder = ".";  ///< a folder on the measured disk
 };
 
-/// Returns seconds. The ratio of a write is the time of the faster dd divided by its time; for a
-/// read it is pread()'s. Reads go into memory that was already touched, except torch's. Throws
-/// corrupt if other tensors were read.
+/// Returns seconds. The ratio of a write is the time of the faster dd divided by the time of the
+/// write; the ratio of a read is the time of pread() divided by the time of the read. Reads go into
+/// memory that was already touched, except torch's. Throws corrupt if the tensors that were read
+/// differ.
 std::vector<TableRow> measure_files(const FilesOptions& options);
 
 }  // namespace weft::bench

@@ -1,5 +1,5 @@
 #pragma once
-/// Measures the cost of async saves for the steps of a training.
+/// Measures how much async saves slow down the steps of a training.
 
 #include <cstddef>
 #include <string>
@@ -13,14 +13,14 @@ struct StepsOptions {
   std::size_t state_mib = 256;  ///< state that is saved in addition to the network
   int width = 256;              ///< width of the network's layers, which sets the length of a step
   int blocks = 20;              ///< number of blocks of each kind
-  int steps = 1000;             ///< per block
+  int steps = 1000;             ///< steps per block
   std::string folder = ".";     ///< a folder on the disk for the saves
 };
 
 /// Trains on `chips` chips of this process. Blocks in which a save is always in progress alternate
 /// with blocks without saves, and with blocks during which a thread at idle priority writes as many
-/// bytes as a save. The samples are the median and the p99 of each block's steps, in microseconds.
-/// The ratio is the median over the pairs of blocks.
+/// bytes as a save. The samples of each block are the median and the 99th percentile of its steps,
+/// in microseconds. The ratio is the median of the ratios of paired blocks.
 std::vector<TableRow> measure_steps(const StepsOptions& options, int chips);
 
 }  // namespace weft::bench

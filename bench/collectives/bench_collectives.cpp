@@ -1,5 +1,6 @@
-/// Measures collectives of weft and of peers. Their processes live for the whole run and are
-/// measured batch by batch in turn, beside the limit of the machine.
+/// Measures collectives of weft and of other implementations (peers). The processes of all
+/// implementations live for the whole run. They are measured batch by batch in turn, together with
+/// the limit of the machine.
 
 #include <algorithm>
 #include <memory>
@@ -48,15 +49,15 @@ std::vector<Op> parse_ops(const std::vector<std::string>& names) {
   return ops;
 }
 
-/// Rounds up to a size that the op can divide into equal parts.
+/// Rounds `bytes` up to a size that the op can divide into equal parts.
 std::size_t round_bytes(Op op, std::size_t bytes, int ranks) {
   if (op == Op::barrier) return 0;
   const std::size_t unit = sizeof(float) * static_cast<std::size_t>(has_parts(op) ? ranks : 1);
   return std::max<std::size_t>(1, (bytes + unit - 1) / unit) * unit;
 }
 
-/// From 64 KiB on, the metric `loop` gives too good results, because it moves no data between the
-/// cores.
+/// Returns the metrics to measure. From 64 KiB on, `loop` alone would give too good results,
+/// because calls back to back move no new data between the cores.
 std::vector<Metric> metrics_of(const std::string& choice, Op op, std::size_t bytes) {
   if (choice == "loop") return {Metric::loop};
   if (choice == "cycle") return {Metric::cycle};

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kWidth = 430;  // width of a plot's area, in pixels
 constexpr double kHeight = 250;
-constexpr double kLeft = 64;  // margins on the left of the area and above it
+constexpr double kLeft = 64;  // margin on the left of the area
 constexpr double kTop = 46;
 constexpr double kRowHeight = kTop + kHeight + 44;
 constexpr double kColumnWidth = kLeft + kWidth + 24;
@@ -41,7 +41,7 @@ std::string_view color_of(std::string_view name) {
   return style == kStyles.end() ? "#000000" : style->color;
 }
 
-/// Rows by implementation, then by size.
+/// Rows by the name of the implementation, then by size in bytes.
 using Curves = std::map<std::string, std::map<std::size_t, Row>>;
 
 /// Returns the most informative metric that exists for an op at a size.
@@ -56,8 +56,8 @@ std::string_view headline_of(Op op, std::size_t bytes, std::span<const Row> rows
   return has("loop") && (small || !has("cycle")) ? "loop" : "cycle";
 }
 
-/// Returns, for each size, the rows of the state in which weft was measured more often (any
-/// implementation, if weft is missing).
+/// Returns, for each size, the rows of the machine state that has more batches. An implementation
+/// with several settings has only the row of its fastest setting.
 Curves curves_of(Op op, std::span<const Row> rows) {
   std::map<std::size_t, std::map<std::string, int>> batches;
   for (const Row& row : rows) {
@@ -128,7 +128,7 @@ class Plot {
         left_, left_ + kWidth, y(value), y(value), left_ - 8, y(value) + 4, label);
   }
 
-  /// Draws `value` of each row. Rows whose value is 0 have none and are omitted.
+  /// Draws `value` of each row. Rows with a value of 0 have no measurement and are omitted.
   std::string curve(const std::string& name, const std::map<std::size_t, Row>& points,
                     const std::function<double(const Row&)>& value) const {
     const std::string_view color = color_of(name);

@@ -1,5 +1,5 @@
-/// A rank of iceoryx: a publisher and a subscriber of untyped messages, which are filled and read
-/// in place.
+/// Runs a rank of iceoryx: a publisher and a subscriber of untyped messages, which are filled and
+/// read in place.
 
 #include <sched.h>
 

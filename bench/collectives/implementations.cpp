@@ -22,21 +22,22 @@ const std::vector<Op> kCollectives = {Op::barrier,    Op::all_reduce, Op::reduce
 const std::vector<Op> kAllOps = {Op::barrier,    Op::all_reduce, Op::reduce_scatter, Op::all_gather,
                                  Op::all_to_all, Op::broadcast,  Op::channel};
 
-/// With these, large buffers use huge pages, and the process keeps freed memory.
+/// Environment variables that make malloc use huge pages for large buffers and keep freed memory.
 const Process::Environment kKeepMemory = {{"MALLOC_MMAP_THRESHOLD_", "1073741824"},
                                           {"MALLOC_TRIM_THRESHOLD_", "2147483647"},
                                           {"MALLOC_TOP_PAD_", "67108864"},
                                           {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}};
 
-/// The smallest size of a tensor's room. Small messages get many slots in it.
+/// The least room, in bytes, that an arena has for a tensor. A channel with small messages has many
+/// slots in this room.
 constexpr std::size_t kTensorBytesMin = 65536;
 
-/// Returns the path of a program beside this one.
+/// Returns the path of a program in the folder of this program.
 std::string program(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }
 
-/// Returns room for a source and a destination, or for a channel's slots.
+/// Returns the capacity of an arena for a source and a destination, or for a channel's slots.
 std::size_t arena_capacity(std::size_t bytes_max) {
   const std::size_t bytes = 3 * std::max(bytes_max, kTensorBytesMin) + 8 * kArenaTempOffset;
   return (bytes + kArenaCapacityUnit - 1) / kArenaCapacityUnit * kArenaCapacityUnit;
@@ -48,7 +49,7 @@ std::vector<T> operator+(std::vector<T> list, const std::vector<T>& more) {
   return list;
 }
 
-/// The ranks of this launch bind themselves to cores.
+/// Launches Open MPI. Its ranks bind themselves to cores.
 Launch open_mpi(int ranks, const Words& settings) {
   return {.name = "ompi",
           .command = Words{"mpirun.openmpi", "-n", fmt::to_string(ranks), "--allow-run-as-root",
@@ -105,8 +106,8 @@ Launch gloo(const std::string& way, const std::vector<Op>& ops) {
           .ops = ops};
 }
 
-/// reduce_scatter uses one of Gloo's older algorithms. On sockets that a thread of Gloo polls, its
-/// results of 16 MiB were wrong.
+/// Returns the launches of Gloo. reduce_scatter uses one of Gloo's older algorithms with polled
+/// sockets. With sockets that a thread of Gloo polls, its results of 16 MiB were wrong.
 std::vector<Launch> gloo_ways(int) {
   return {
       gloo("ring", {Op::barrier, Op::all_reduce, Op::all_gather, Op::all_to_all, Op::broadcast}),
@@ -144,7 +145,7 @@ struct Peer {
   std::vector<Launch> (*launches)(int ranks);
 };
 
-/// Makes a list of a single setting.
+/// Returns a list with one launch, for an implementation with a single setting.
 template <Launch (*kLaunch)(int)>
 std::vector<Launch> one(int ranks) {
   return {kLaunch(ranks)};

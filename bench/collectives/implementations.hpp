@@ -1,5 +1,5 @@
 #pragma once
-/// The implementations that bench_collectives can measure, and the best way to start each.
+/// Lists the implementations that bench_collectives can measure, and the best way to start each.
 
 #include <cstddef>
 #include <span>
@@ -10,9 +10,10 @@
 
 namespace weft::bench {
 
-/// Launches weft. Arenas hold a source and a destination of `bytes_max` each.
+/// Returns how to launch weft. Arenas have room for a source and a destination of `bytes_max` each.
 Launch weft_launch(std::size_t bytes_max);
-/// Launches the limit, the best result that the machine allows.
+/// Returns how to launch the ranks of limit_rank.cpp, which show the best times that the machine
+/// allows.
 Launch limit_launch(std::size_t bytes_max);
 
 /// Returns the names that peer_launches() accepts.

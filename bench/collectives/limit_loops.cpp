@@ -14,7 +14,8 @@ void reduce_fixed(const Reduction& of) {
   for (std::size_t q = 0; q < kDestinations; ++q) {
     destinations[q] = of.destinations[q] + of.destination_begin;
   }
-  // A destination either is one of the sources or overlaps none of them.
+  // The loop can be vectorized, because a destination either is one of the sources or overlaps none
+  // of them.
 #pragma GCC ivdep
   for (std::size_t i = 0; i < of.count; ++i) {
     float sum = sources[0][i];
@@ -23,7 +24,7 @@ void reduce_fixed(const Reduction& of) {
   }
 }
 
-/// Works by blocks that remain in the first cache.
+/// Reduces any number of sources, in blocks that remain in the first-level cache.
 void reduce_any(const Reduction& of) {
   std::array<float, 1024> sum;
   for (std::size_t begin = 0; begin < of.count; begin += sum.size()) {

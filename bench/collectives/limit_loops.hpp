@@ -1,12 +1,13 @@
 #pragma once
-/// The necessary loads and stores of an op, as fast as one core can do them.
+/// Does only the necessary loads and stores of an op, as fast as one core can do them.
 
 #include <cstddef>
 #include <span>
 
 namespace weft::bench {
 
-/// Sums `count` elements of all sources, beginning with `begin`, into all destinations.
+/// The arguments of a reduction: sums `count` elements of all sources into all destinations. The
+/// elements begin at `source_begin` and `destination_begin`.
 struct Reduction {
   std::span<float* const> sources;
   std::size_t source_begin = 0;

@@ -1,13 +1,14 @@
-/// The limit of the machine: the loads and stores of an op without any synchronisation, and the
-/// exchange of a cache line.
+/// Runs a rank of the limit of the machine: the loads and stores of an op without any
+/// synchronization, and the exchange of a cache line.
 ///
-/// A barrier, or an op of less than kExchangeBytes, is one exchange: every rank stores to its line
-/// and waits for all others' stores. With more ranks than cores it is one sched_yield() per rank
-/// instead. A larger op is its loads and stores alone. In a cycle they are between two exchanges,
-/// because other ranks must have written the data; the baseline has the same two exchanges.
+/// A barrier, or a loop's op of less than kExchangeBytes, is one exchange: every rank stores to its
+/// own cache line and waits for the stores of all others. With more ranks than cores, an exchange
+/// is one sched_yield() per rank instead. Any other op consists of its loads and stores alone. In a
+/// cycle, an exchange comes before and after them, because other ranks must have written the data;
+/// the baseline has the same two exchanges.
 ///
 /// A channel consists of slots in the sender's arena and a word in each direction. If all slots are
-/// free, the sender takes the first, which is in the cache; otherwise it takes the next one.
+/// free, the sender takes the first slot, which is in the cache; otherwise it takes the next slot.
 
 #include <sched.h>
 
@@ -29,13 +30,13 @@ using namespace weft::bench;
 
 constexpr std::uint64_t kSlotsMin = 3;
 constexpr std::uint64_t kSlotsMax = 64;
-constexpr std::size_t kSlotsBytes = 65536;  ///< total of all slots, unless a message is larger
+constexpr std::size_t kSlotsBytes = 65536;  ///< total size of all slots, unless a message is larger
 
 /// Words that one rank writes, each in its own cache line.
 struct Lines {
   alignas(128) std::atomic<std::uint32_t> number;    ///< number of announced exchanges
-  alignas(128) std::atomic<std::uint64_t> sent;      ///< messages * kSlotsMax + the last one's slot
-  alignas(128) std::atomic<std::uint64_t> released;  ///< released messages of the other rank
+  alignas(128) std::atomic<std::uint64_t> sent;      ///< messages * kSlotsMax + slot of the last
+  alignas(128) std::atomic<std::uint64_t> released;  ///< messages that this rank has released
 };
 
 class LimitRank : public Collectives {
@@ -96,7 +97,7 @@ class LimitRank : public Collectives {
     const std::atomic<std::uint64_t>& word = lines_[1 - rank_]->sent;
     std::uint64_t sent;
     while ((sent = word.load(std::memory_order_acquire)) / kSlotsMax == received_) relax();
-    // Messages that wait are in consecutive slots.
+    // Messages that this rank hasn't received yet are in consecutive slots.
     const std::uint64_t behind = sent / kSlotsMax - ++received_;
     return slot(1 - rank_, (sent % kSlotsMax + slots_ - behind) % slots_);
   }
@@ -125,7 +126,7 @@ class LimitRank : public Collectives {
   }
   std::size_t slot_stride() const { return (count_ + kLineFloats - 1) / kLineFloats * kLineFloats; }
 
-  /// The owner touches its memory before measuring begins.
+  /// Touches this rank's own memory up to `end`, before measuring begins.
   void touch(std::size_t end) {
     if (end <= touched_) return;
     memory_.reserve(static_cast<int>(rank_), 0, end);
@@ -189,7 +190,7 @@ class LimitRank : public Collectives {
             .count = std::min(count_ - begin, slice())});
   }
 
-  /// Works by blocks that remain in the first cache.
+  /// Copies `count` elements to all ranks, in blocks that remain in the first-level cache.
   void copy_to_all(const float* from, std::size_t to, std::size_t count) const {
     constexpr std::size_t kBlock = 4096;
     for (std::size_t at = 0; at < count; at += kBlock) {

@@ -23,8 +23,9 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-/// Returns whether the limit is defined. A root that streams needn't wait for an exchange, so that
-/// it has none. If ranks share a core, the scheduler decides the cost of an exchange in a cycle.
+/// Returns whether the limit is defined. A broadcast of less than kExchangeBytes has none, because
+/// its root needn't wait for an exchange. A cycle has none if ranks share a core, because the
+/// scheduler then decides how long an exchange takes.
 bool has_limit(Op op, std::size_t bytes, Metric metric, int ranks) {
   if (metric == Metric::cycle) return core_each(ranks);
   return op != Op::broadcast || bytes >= kExchangeBytes;
@@ -38,11 +39,11 @@ struct Samples {
 
 }  // namespace
 
-/// The measurement of one team for one op at one size.
+/// The measurements of one team for one op at one size.
 struct Measurement::Series {
   Team* team = nullptr;
   Request request = {};
-  double barrier_seconds = 0;  ///< cycle: time of a barrier alone
+  double barrier_seconds = 0;  ///< for a cycle: time of a barrier alone
   std::optional<bool> verified = {};
   std::array<Samples, 2> samples = {};  ///< by state: far, near
   bool failed = false;
@@ -54,7 +55,7 @@ struct Measurement::Series {
   }
 };
 
-/// Returns whether the cores are near. It takes the best of a few probes, because a preempted probe
+/// Returns whether the cores are near. Uses the fastest of a few probes, because a preempted probe
 /// is useless.
 bool Measurement::near() {
   constexpr Request kProbe{.op = Op::probe, .repetitions = 300};
@@ -65,7 +66,7 @@ bool Measurement::near() {
   return best <= kNearSeconds;
 }
 
-/// Finds the number of repetitions that fills a batch.
+/// Finds the number of repetitions that fills the time of a batch.
 void Measurement::calibrate(Series& series) {
   Request& request = series.request;
   for (const double share : {0.02, 0.2, 1.0}) {
@@ -136,7 +137,7 @@ std::vector<Row> Measurement::rows_of(const std::vector<Series>& all) const {
     }
     for (const Series& series : all) {
       const std::vector<double>& marginals = series.samples[near].marginals;
-      // If a barrier costs more than the remaining part of a cycle, noise hides that part.
+      // If a barrier costs more than the rest of the cycle, noise hides the time of the rest.
       if (marginals.empty() || median(marginals) <= series.barrier_seconds) continue;
       add_row(rows, series, "marginal", near, marginals);
     }
@@ -153,7 +154,7 @@ std::vector<Row> Measurement::rows_of(const std::vector<Series>& all) const {
 
 void Measurement::add_row(std::vector<Row>& rows, const Series& series, std::string metric,
                           bool near, const std::vector<double>& seconds) const {
-  constexpr std::size_t kShareMin = 5;  // 1 / 5 of the rounds; fewer batches are not significant
+  constexpr std::size_t kShareMin = 5;  // rows need 1 / 5 of the rounds; fewer aren't significant
   const auto rounds = static_cast<std::size_t>(options_.rounds);
   if (seconds.empty() || kShareMin * seconds.size() < rounds) return;
   const auto [min, max] = std::ranges::minmax(seconds);

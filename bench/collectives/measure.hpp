@@ -1,5 +1,5 @@
 #pragma once
-/// Measures teams in turn: batch by batch, in alternating order, with medians over rounds.
+/// Measures teams in turn, batch by batch, in alternating order. Results are medians over rounds.
 
 #include <cstddef>
 #include <memory>
@@ -19,10 +19,11 @@ struct Row {
   int ranks = 0;
   std::string implementation = {};
   std::string setting = {};  ///< set if an implementation runs in several settings
-  /// loop, cycle or marginal. A marginal is a cycle minus the same cycle with only a barrier. It
-  /// exists if every rank has a core and a barrier costs less than the difference.
+  /// "loop", "cycle" or "marginal". A marginal is the time of a cycle minus the time of the same
+  /// cycle with only a barrier. It exists if every rank has a core and a barrier costs less than
+  /// the difference.
   std::string metric = {};
-  /// near: a cache line goes from core to core and back within kNearSeconds; far: it takes longer.
+  /// "near" if a cache line goes from core to core and back within kNearSeconds, otherwise "far".
   /// Only times of the same state may be compared.
   std::string state = {};
   double median_us = 0;
@@ -30,7 +31,7 @@ struct Row {
   double max_us = 0;
   int batches = 0;
   std::optional<double> limit_us = {};  ///< the limit's median in the same metric and state
-  std::optional<bool> verified = {};    ///< absent if the op has no result
+  std::optional<bool> verified = {};    ///< std::nullopt if the op has no result
 };
 
 struct MeasureOptions {
@@ -41,8 +42,8 @@ struct MeasureOptions {
 
 class Measurement {
  public:
-  /// `probe` is a team of two ranks of the limit. A team that fails is reported on stderr and
-  /// omitted from then on. If it is `weft`, the failure is thrown.
+  /// `probe` is a team of two ranks of the limit. If a team of `teams` fails, the error is printed
+  /// on stderr, and the team is omitted from then on; a failure of weft's team is thrown.
   Measurement(MeasureOptions options, std::unique_ptr<Team> probe,
               std::vector<std::unique_ptr<Team>> teams)
       : options_(options), probe_(std::move(probe)), teams_(std::move(teams)) {}

@@ -1,5 +1,5 @@
-/// A rank of Boost.Interprocess message_queue, with one queue in each direction. A message is
-/// copied in and out.
+/// Runs a rank of Boost.Interprocess message_queue, with one queue in each direction. A message is
+/// copied into and out of the queue.
 
 #include <algorithm>
 #include <chrono>

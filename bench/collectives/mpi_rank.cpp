@@ -1,4 +1,4 @@
-/// A rank of an MPI: Open MPI or MPICH, depending on the compilation.
+/// Runs a rank of Open MPI or MPICH, whichever it was compiled for.
 
 #include <mpi.h>
 

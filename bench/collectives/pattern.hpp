@@ -1,6 +1,6 @@
 #pragma once
-/// The values that ranks write before an op and expect after it. They are small integers, so that a
-/// sum of floats is exact in any order.
+/// Makes the values that ranks write before an op, and checks those that they expect after it. The
+/// values are small integers, so that a sum of floats is exact in any order.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace weft::bench {
 /// Fills a rank's tensor: element i is (i + 5 * rank + seed) % 64.
 void fill(std::span<float> tensor, int rank, int seed);
 
-/// Reads the whole tensor. Returns the sum of its elements' bits.
+/// Reads all elements, and returns the sum of their bits.
 std::uint32_t checksum(std::span<const float> tensor);
 
 /// The expected result of an op for one rank, if all tensors are filled with the same seed.

@@ -1,5 +1,5 @@
 #pragma once
-/// Tensors in the process's own memory, for implementations that have no better place.
+/// Allocates tensors in the process's own memory, for implementations that have no better place.
 
 #include <cstddef>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace weft::bench {
 
-/// The buffers grow, and are touched, when a larger op comes.
+/// Buffers for all ops. They grow, and are touched, when a larger op comes.
 class PrivateBuffers {
  public:
   Buffers of(Op op, std::size_t bytes, int ranks) {
@@ -22,7 +22,7 @@ class PrivateBuffers {
   }
 
  private:
-  /// Memory that is aligned to cache lines.
+  /// A growing tensor whose memory is aligned to cache lines.
   class Tensor {
    public:
     std::span<float> get(std::size_t count) {

@@ -23,14 +23,14 @@
 namespace weft::bench {
 namespace {
 
-/// The time after which a rank without a reply is considered lost.
+/// The time after which a rank that doesn't reply is considered dead.
 constexpr timeval kReplyTimeout{.tv_sec = 120, .tv_usec = 0};
 
 /// Replaces this process by the command; never returns.
 [[noreturn]] void exec(const std::vector<std::string>& command,
                        const Process::Environment& environment) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  setpgid(0, 0);  // a Ctrl-C reaches only the bench, which then ends its children in order
+  setpgid(0, 0);  // Ctrl-C reaches only the bench, which then ends its children in order
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, STDIN_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);

@@ -1,5 +1,5 @@
 #pragma once
-/// The processes of a run, and the socket at which they meet.
+/// Starts the processes of a run, and has the socket to which they connect.
 
 #include <sys/types.h>
 
@@ -13,14 +13,15 @@
 
 namespace weft::bench {
 
-/// Makes SIGINT, SIGTERM and SIGHUP end every wait for a rank with an error, so that everything the
-/// run has made is removed.
+/// Makes SIGINT, SIGTERM and SIGHUP end every wait for a rank with an error, so that destructors
+/// remove everything that the run has made.
 void catch_signals();
 
-/// Waits until no other run exists, because two simultaneous runs would disturb each other.
+/// Waits until no other run of the bench exists, because two simultaneous runs would disturb each
+/// other.
 class OnlyRun {
  public:
-  /// Throws io; cancelled after a signal.
+  /// Throws io, and cancelled after a signal.
   OnlyRun();
   ~OnlyRun();
   OnlyRun(const OnlyRun&) = delete;
@@ -41,8 +42,8 @@ class Process {
   ~Process() { stop({}); }
 
   bool ended();
-  /// Waits `grace` for the child to end by itself, then sends SIGTERM, and kills it two seconds
-  /// later.
+  /// Waits up to `grace` for the child to end by itself. Then sends SIGTERM, and two seconds later
+  /// SIGKILL.
   void stop(std::chrono::milliseconds grace);
 
  private:
@@ -61,9 +62,10 @@ class Meeting {
   Meeting& operator=(const Meeting&) = delete;
 
   std::string socket_path() const { return folder_ + "/socket"; }
-  /// Makes a new folder in it.
+  /// Makes a new folder in the folder of the socket.
   std::string make_folder();
-  /// Returns nothing if no rank connects in time. Throws cancelled after a signal.
+  /// Returns the connection of a rank, or nothing if no rank connects in time. Throws cancelled
+  /// after a signal.
   std::optional<Connection> accept(std::chrono::milliseconds timeout);
 
  private:

@@ -5,7 +5,7 @@
 ///   rank:  Hello                            once
 ///   bench: Request      rank: Reply         until the bench closes the socket
 ///
-/// A rank sleeps in read() while others are measured.
+/// A rank sleeps in read() while other implementations are measured.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,17 +28,17 @@ enum class Op : std::uint8_t {
   probe,    ///< a cache line that goes from rank 0 to rank 1 and back
 };
 std::string_view to_string(Op op) noexcept;
-/// Throws invalid_argument for an unknown name.
+/// Returns the op of this name. Throws invalid_argument for an unknown name.
 Op parse_op(std::string_view name);
 /// Returns whether the op divides its tensor into a part per rank.
 bool has_parts(Op op) noexcept;
 
-/// For a loop of less than this size, the limit is the exchange of a cache line.
+/// For a loop of an op with fewer bytes than this, the limit is the exchange of a cache line.
 inline constexpr std::size_t kExchangeBytes = 4096;
 
-/// loop: calls back to back. cycle: every rank writes its whole tensor, calls, and reads the whole
-/// result; the baseline has a barrier in place of the call. For a channel, a loop is a stream, and
-/// a cycle is a message there and one back.
+/// loop: calls back to back. cycle: every rank writes its whole tensor, calls the op, and reads the
+/// whole result; the baseline has a barrier instead of the op. For a channel, a loop is a stream of
+/// messages, and a cycle is a message to the other rank and one in return.
 enum class Metric : std::uint8_t { loop, cycle };
 
 /// Environment variables of a rank process. MPI numbers its ranks itself and ignores kRankVariable.
@@ -54,22 +54,22 @@ struct Hello {
 
 struct Request {
   Op op = Op::barrier;
-  /// Size of the larger of a rank's source and destination. It is a multiple of 4; of 4 * ranks if
-  /// the op has parts.
+  /// Size in bytes of the larger one of a rank's source and destination. It is a multiple of 4, or
+  /// of 4 * ranks if the op has parts.
   std::size_t bytes = 0;
   Metric metric = Metric::loop;
   std::int64_t repetitions = 1;
-  /// The repetitions are timed in this many parts, and the median of the parts counts, because an
-  /// interrupted part is useless. With 1 part, which is used if ranks share a core, the mean
-  /// counts.
+  /// The number of parts in which the repetitions are timed. The result is the median of the parts,
+  /// because an interrupted part is useless. If ranks share a core, there is 1 part, and the result
+  /// is the mean over all repetitions.
   int parts = 1;
   int round = 0;
 };
 
 struct Reply {
   double call_seconds = 0;            ///< time of one repetition
-  double baseline_seconds = 0;        ///< cycle: time of the same with only a barrier
-  std::optional<bool> verified = {};  ///< absent if there is no result to verify
+  double baseline_seconds = 0;        ///< for a cycle: time of a cycle with only a barrier
+  std::optional<bool> verified = {};  ///< std::nullopt if there is no result to verify
   std::string error = {};             ///< reason why the fields above are missing
 };
 
@@ -80,20 +80,20 @@ void from_json(const nlohmann::json& json, Request& request);
 void to_json(nlohmann::json& json, const Reply& reply);
 void from_json(const nlohmann::json& json, Reply& reply);
 
-/// One end of the socket.
+/// One end of the socket between the bench and a rank.
 class Connection {
  public:
   /// The connection owns the descriptor.
   explicit Connection(int descriptor) : descriptor_(descriptor) {}
-  /// Throws io.
+  /// Connects to the socket at `path`. Throws io.
   static Connection open(const std::string& path);
   Connection(Connection&& other) noexcept;
   Connection& operator=(Connection&&) = delete;
   ~Connection();
 
   void send(const nlohmann::json& message);
-  /// Returns the next message; nothing if the other end is closed. Throws io; timeout; cancelled
-  /// after a signal that was caught.
+  /// Returns the next message, or nothing if the other end is closed. Throws io, timeout, and
+  /// cancelled after a signal that was caught.
   std::optional<nlohmann::json> receive();
 
  private:

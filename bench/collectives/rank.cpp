@@ -50,7 +50,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Times one request for a collective.
+/// Times the repetitions of one request for a collective.
 class Batch {
  public:
   Batch(int rank, int ranks, Collectives& collectives, const Request& request)
@@ -81,8 +81,8 @@ class Batch {
     return {request_.op, rank_, ranks_, buffers_.destination.size(), seed};
   }
 
-  /// Makes one call with fresh values and verifies it. It also warms the memory that the call
-  /// touches.
+  /// Makes one call with fresh values and verifies its result. The call also brings the memory that
+  /// it touches into the caches.
   void verify(int seed) {
     fill(buffers_.source, rank_, seed);
     collectives_.barrier();
@@ -95,8 +95,8 @@ class Batch {
   double time(Body&& repetition) {
     collectives_.barrier();
     const double seconds = time_repetitions(request_, repetition);
-    // A reply wakes the bench. The barrier keeps the bench from disturbing a rank that isn't
-    // finished.
+    // A reply wakes the bench, which would disturb ranks that aren't finished. The barrier
+    // therefore comes before the reply.
     collectives_.barrier();
     return seconds;
   }
@@ -130,7 +130,7 @@ class Batch {
   bool correct_ = true;
 };
 
-/// Times one request for a channel.
+/// Times the repetitions of one request for a channel.
 class ChannelBatch {
  public:
   ChannelBatch(int rank, Collectives& collectives, const Request& request)

@@ -18,20 +18,22 @@ struct Buffers {
   std::span<float> destination;
 };
 
-/// Sizes of source and destination of `op`, in elements. The larger one has `count` elements.
+/// Sizes of the source and destination of an op, in elements. The larger one has `count` elements.
 struct Counts {
   std::size_t source = 0;
   std::size_t destination = 0;
 };
 Counts counts_of(Op op, std::size_t count, int ranks);
 
-/// One rank of an implementation. It throws unavailable for ops that it lacks.
+/// One rank of an implementation. Functions throw unavailable for ops that the implementation
+/// lacks.
 class Collectives {
  public:
   virtual ~Collectives() = default;
 
   virtual void barrier() = 0;
-  /// Prepares run(), with the op and the metric by which it will be measured. This isn't timed.
+  /// Prepares run() for the op and the metric by which it will be measured. The preparation isn't
+  /// timed.
   virtual Buffers prepare(Op op, std::size_t bytes, Metric metric);
   virtual void run();
 
@@ -45,7 +47,8 @@ class Collectives {
   virtual void release();
 };
 
-/// The rank of a process, from its environment, for processes that aren't numbered otherwise.
+/// The rank of a process and the number of ranks, from environment variables, for processes that
+/// aren't numbered otherwise.
 struct Place {
   int rank = 0;
   int ranks = 1;
@@ -57,10 +60,10 @@ struct Place {
 
 /// Returns whether each rank has its own core.
 bool core_each(int ranks);
-/// Binds the calling thread to core rank % cores, if each rank has its own core.
+/// Binds the calling thread to core rank % cores if each rank has its own core.
 void pin(int rank, int ranks);
 
-/// Answers the bench's requests until it closes the socket.
+/// Answers the requests of the bench until the bench closes the socket.
 void serve(int rank, int ranks, Collectives& collectives);
 
 /// The body of main(): prints exceptions of `body` to stderr. Returns the exit status.

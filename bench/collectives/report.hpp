@@ -1,5 +1,5 @@
 #pragma once
-/// Writes results for people and for programs.
+/// Writes results as a table for people and as JSON for programs.
 
 #include <span>
 #include <string>
@@ -14,7 +14,7 @@ namespace weft::bench {
 /// limit that it reaches, and its time relative to weft's. The fastest peer is starred.
 void print_rows(std::span<const Row> rows);
 
-/// Returns {commit, machine, command, date, results: [row]}; missing times are null.
+/// Returns {commit, machine, command, date, results: [row]}. In a row, missing times are null.
 nlohmann::json report(std::span<const Row> rows, const std::string& command);
 
 }  // namespace weft::bench

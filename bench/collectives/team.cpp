@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kStartTimeout{60'000};
 
-/// Makes an id of 32 hex digits.
+/// Returns a random job id of 32 hex digits.
 std::string make_job() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());

@@ -1,6 +1,6 @@
 #pragma once
 /// Team: the rank processes of one implementation. They live for the whole run, and sleep while
-/// others are measured.
+/// other teams are measured.
 
 #include <chrono>
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace weft::bench {
 
-/// The way to start an implementation.
+/// How an implementation is started.
 struct Launch {
-  std::string name = {};     ///< "weft", "ompi-tuned"
-  std::string setting = {};  ///< set if a name has several settings: "memory, ring"
+  std::string name = {};     ///< such as "weft" or "ompi-tuned"
+  std::string setting = {};  ///< set if a name has several settings, such as "memory, ring"
   std::vector<std::string> command = {};
   Process::Environment environment = {};
-  /// true: the command starts one rank; false: it starts all ranks.
+  /// If true, the command starts one rank; if false, it starts all ranks.
   bool rank_each = true;
-  /// Bytes of a rank's arena in a JobMemory; 0 if it needs none.
+  /// The size of a rank's arena in a JobMemory, in bytes; 0 if the implementation needs none.
   std::size_t arena_capacity = 0;
   /// A command that has to run beside the ranks; empty if none.
   std::vector<std::string> daemon = {};
@@ -30,7 +30,8 @@ struct Launch {
 
 class Team {
  public:
-  /// Returns when all ranks have sent Hello. Throws unavailable, timeout, io, cancelled.
+  /// Starts the ranks, and returns when all of them have sent Hello. Throws unavailable, timeout,
+  /// io, cancelled.
   Team(const Launch& launch, int ranks, Meeting& meeting);
   ~Team();
   Team(const Team&) = delete;
@@ -42,8 +43,9 @@ class Team {
   std::string label() const;
   bool offers(Op op) const;
 
-  /// Returns the times of the slowest rank. `verified` is true if all ranks with a result verified
-  /// it. Throws unavailable with a rank's error; io or timeout if a rank didn't answer.
+  /// Returns the times of the slowest rank. `verified` is true if all ranks that have a result
+  /// found it correct. Throws unavailable with a rank's error; io or timeout if a rank didn't
+  /// answer.
   Reply run(const Request& request);
 
  private:
@@ -56,7 +58,7 @@ class Team {
   std::string setting_;
   std::vector<Op> ops_;
   int num_ranks_;
-  std::string job_;  ///< id of its JobMemory; empty if none
+  std::string job_;  ///< id of the team's JobMemory; empty if it has none
   std::optional<Process> daemon_;
   std::vector<Process> processes_;
   std::vector<std::optional<Connection>> ranks_;

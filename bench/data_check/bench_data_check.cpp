@@ -1,5 +1,6 @@
-/// Measures the cost of comparing the data that workers upload. The same training runs in turn
-/// without comparison, with the default, and with comparison in every run.
+/// Measures how much a step is slowed down by comparing the data that workers upload. The same
+/// training runs in turn without comparison, with the default comparison, and with comparison in
+/// every run of the program.
 
 #include <algorithm>
 #include <array>
@@ -27,7 +28,7 @@ constexpr int kWarmup = 20;
 
 struct Variant {
   const char* name;
-  const char* value;  ///< value of WEFT_CHECK_DATA
+  const char* value;  ///< value of the environment variable WEFT_CHECK_DATA
 };
 constexpr std::array kVariants{Variant{"never", "0"}, Variant{"by default", ""},
                                Variant{"every run", "all"}};
@@ -51,7 +52,7 @@ struct Net : Module {
   Linear fc1, fc2, fc3;
 };
 
-/// Reports the mean microseconds of the steps after the first ones.
+/// Trains, and reports the mean microseconds of the steps after the warm-up.
 void train(TrainContext& context, const Config& config) {
   const auto rows = config.at("rows").get<std::int64_t>();
   const auto columns = config.at("columns").get<std::int64_t>();
@@ -98,7 +99,7 @@ double measure_one(const Options& options, const Variant& variant, const std::st
   return result.metrics.at("us").get<double>();
 }
 
-/// Runs a job of each variant per round. Each round begins with another variant.
+/// Runs a job of each variant in each round. Each round begins with a different variant.
 std::vector<TableRow> measure(const Options& options) {
   const std::string folder =
       std::filesystem::temp_directory_path() / fmt::format("weft-bench-data-check-{}", ::getpid());

@@ -1,6 +1,6 @@
-/// Measures loops over elementwise ops on one thread, compiled and in tiles in turn: an AdamW
-/// update beside its loads and stores alone, gelu of a biased sum, and functions of elements that
-/// fit into the second cache.
+/// Measures loops over elementwise ops on one thread. Each program runs compiled and in tiles, in
+/// turn. The programs are an AdamW update, which is compared with its loads and stores alone, gelu
+/// of a biased sum, and functions of elements that fit into the second-level cache.
 
 #include <array>
 #include <chrono>
@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   int rounds = 15;
-  int repeats = 200;  ///< repeats per round of a case that fits into the cache
+  int repeats = 200;  ///< repeats per round for programs that fit into the cache
   std::int64_t parameters = 100'000'000;
   std::string json_file;
 };
@@ -37,8 +37,8 @@ struct Way {
   std::function<void()> run;
 };
 
-/// Each round runs every way once, beginning with another one. `ratio` is the time of the first way
-/// divided by that of each way.
+/// Runs every way once in each round; each round begins with a different way. `ratio` is the time
+/// of the first way divided by that of each way.
 std::vector<TableRow> race(const std::vector<Way>& ways, std::int64_t elements, int rounds,
                            int repeats) {
   std::vector<TableRow> rows;
@@ -69,8 +69,8 @@ std::vector<float> numbers(std::int64_t count, float low, float high) {
   return all;
 }
 
-/// Returns the program, loaded for a path of WEFT_KERNELS, with uniform numbers in [low, high] as
-/// all inputs.
+/// Loads the program with the kernels of `path` (a value of WEFT_KERNELS). All inputs have uniform
+/// numbers in [low, high].
 std::unique_ptr<Planned> planned(const Program& program, std::string_view path, float low,
                                  float high) {
   kernels::set_kernel_path(kernels::parse_kernel_path(path));
@@ -86,8 +86,8 @@ std::unique_ptr<Planned> planned(const Program& program, std::string_view path, 
   return made;
 }
 
-/// Compares both ways of a program, and further ways that `limit` makes, on the memory of the first
-/// way.
+/// Compares the compiled and the tiled form of a program. If `limit` is given, the way that it
+/// makes from the compiled form is compared too.
 std::vector<TableRow> compare(const Options& options, const Program& program, std::int64_t elements,
                               int repeats, float low, float high,
                               const std::function<Way(Planned&)>& limit = {}) {
@@ -100,7 +100,7 @@ std::vector<TableRow> compare(const Options& options, const Program& program, st
   return race(ways, elements, options.rounds, repeats);
 }
 
-/// Loads p, g, m and v, and stores p, m and v unchanged.
+/// Makes a way that loads p, g, m and v, and stores p, m and v unchanged.
 Way loads_and_stores(Planned& update, std::int64_t count) {
   volatile std::uint32_t none = 0;  // the compiler can't know its value
   const auto kernel = kernels::vectorized([count, bits = none](const kernels::KernelArgs& args) {
@@ -133,7 +133,7 @@ Program function_of(OpKind kind, std::int64_t count) {
   return program;
 }
 
-/// Makes gelu(x + b) by tanh; each row has the same bias.
+/// Makes a program that computes gelu(x + b) by tanh; b is the same for each row.
 Program gelu_with_bias(std::int64_t rows, std::int64_t columns) {
   Program program;
   Builder build(program);

@@ -1,5 +1,5 @@
-/// Measures the time from the start of a launcher until all processes of its job have met: weft
-/// launch, mpirun and torchrun in turn. It also measures weft inspect ps, show and why.
+/// Measures the time from the start of a launcher until all processes of its job have met. weft
+/// launch, mpirun and torchrun run in turn. It also measures weft inspect ps, show and why.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,8 @@ namespace {
 using namespace weft;
 using namespace weft::bench;
 
-/// The limit of rounds on one job. A job that does nothing counts as hung after a minute.
+/// The maximum number of rounds on one job. More rounds would take too long: a job that does
+/// nothing counts as hung after a minute.
 constexpr int kLookRoundsMax = 40;
 
 struct Options {
@@ -50,7 +51,7 @@ std::int64_t now_ns() {
 
 using Pipe = std::unique_ptr<FILE, int (*)(FILE*)>;
 
-/// Returns the output of a command. Throws io unless its exit status is 0.
+/// Returns the output of a shell command. Throws io unless its exit status is 0.
 std::string output_of(const std::string& command) {
   Pipe pipe(::popen(command.c_str(), "r"), ::pclose);
   if (!pipe) fail(Errc::io, "can't start {}", command);
@@ -62,7 +63,8 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-/// Returns the milliseconds until the last process prints "entered NS", a time of CLOCK_MONOTONIC.
+/// Runs the command and returns the milliseconds until the last process prints "entered NS", where
+/// NS is a time of CLOCK_MONOTONIC.
 double ms_to_enter(const std::string& command, int processes) {
   const std::int64_t begin = now_ns();
   const std::string text = output_of(command);
@@ -90,7 +92,7 @@ std::vector<Launcher> launchers(int processes, bool peers) {
                                "--oversubscribe -n {} {}",
                                processes, program("bench_launch_mpi"))});
   }
-  if (PythonChild::has("torch")) {  // Debian's torchrun under Python 3.11 takes no redirects of 0
+  if (PythonChild::has("torch")) {  // with Python 3.11, Debian's torchrun fails for redirects of 0
     all.push_back({"torchrun (Gloo)",
                    fmt::format("OMP_NUM_THREADS=1 /usr/bin/python3 -m torch.distributed.run "
                                "--standalone --nproc_per_node {} --redirects 1 --tee 1 "
@@ -112,7 +114,7 @@ std::vector<TableRow> measure(const Options& options) {
   for (int round = 0; round <= options.rounds; ++round) {
     for (const Launcher& launcher : all) {
       const double ms = ms_to_enter(launcher.command, options.processes);
-      // Files are cached from the second round on.
+      // The first round doesn't count, because it brings files into the page cache.
       if (round > 0) row_of(rows, launcher.name, "ms").samples.push_back(ms);
     }
   }
@@ -121,7 +123,7 @@ std::vector<TableRow> measure(const Options& options) {
   return rows;
 }
 
-/// Measures the commands on a job that runs until its stdin ends.
+/// Measures weft inspect's commands on a job that runs until its stdin ends.
 std::vector<TableRow> measure_looks(const Options& options) {
   constexpr int kTriesMax = 1000;
   const std::string name = fmt::format("bench-launch-{}", ::getpid());

@@ -1,5 +1,5 @@
-/// Measures DeviceLoader: whether chips wait for it, whether slow data and computation overlap, how
-/// many pictures a core decodes, and how fast files of each format are read.
+/// Measures DeviceLoader: how long chips wait for it, how well slow data and computation overlap,
+/// how many pictures a core decodes, and how fast files of each format are read.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -1,5 +1,6 @@
 #pragma once
-/// Measures reading files of each format as batches for training, beside torch's DataLoader.
+/// Measures reading files of each format as batches for training, and compares with torch's
+/// DataLoader.
 
 #include <string>
 #include <vector>
@@ -16,11 +17,12 @@ struct FormatsOptions {
       WEFT_SOURCE_DIR "/build/torch";  ///< folder of PyTorch, NumPy, Pillow and tokenizers
 };
 
-/// Returns items and megabytes of files per second of an epoch, in the files' order. weft uses one
-/// and two reading threads; torch's DataLoader, in its own process, no worker and two workers; they
-/// are measured in turn. Both sum the first field of each batch, and the sums are compared first.
-/// The ratio is weft's speed to torch's, of one thread to no workers and of two to two. Returns
-/// nothing, with a line on stderr, if PyTorch is missing.
+/// Returns items per second and megabytes of files per second, over an epoch in the files' order.
+/// weft uses one and two reading threads. torch's DataLoader, in its own process, uses no worker
+/// and two workers. They are measured in turn. Both sum the first field of each batch, and the sums
+/// are compared first. The ratio is weft's speed divided by torch's: one thread is compared with no
+/// workers, two threads with two workers. If PyTorch is missing, prints a line on stderr and
+/// returns nothing.
 std::vector<TableRow> measure_formats(const FormatsOptions& options);
 
 }  // namespace weft::bench

@@ -31,7 +31,7 @@ constexpr unsigned kWidth = 500;
 constexpr unsigned kHeight = 375;
 constexpr int kClasses = 10;
 
-/// Draws waves and noise. The files have about 100 KB, like photographs of this size.
+/// Returns a JPEG of waves and noise. It has about 100 KB, like photographs of this size.
 std::vector<unsigned char> draw_picture(unsigned seed) {
   std::minstd_rand random(seed + 1);
   std::vector<unsigned char> pixels;
@@ -74,7 +74,7 @@ void write_picture(const fs::path& path, unsigned seed) {
   std::fclose(file);
 }
 
-/// A folder that the destructor removes.
+/// A temporary folder with pictures, which the destructor removes.
 class PictureFolder {
  public:
   explicit PictureFolder(int pictures)

@@ -1,6 +1,6 @@
 #pragma once
-/// Measures reading a folder of JPEGs as batches for training, in images/s of one core, beside
-/// torch's DataLoader.
+/// Measures reading a folder of JPEGs as batches for training, in images/s of one core, and
+/// compares with torch's DataLoader.
 
 #include <vector>
 
@@ -14,11 +14,11 @@ struct PicturesOptions {
   int batch = 50;
 };
 
-/// Decodes each picture and turns a random part of it into normalised 224x224. weft uses one
-/// reading thread; torch's DataLoader, in its own process, uses torchvision's transforms, if they
+/// Decodes each picture and turns a random part of it into 224x224 normalized pixels. weft uses one
+/// reading thread. torch's DataLoader, in its own process, uses torchvision's transforms, if they
 /// are installed (Debian's Pillow uses the same decoder as weft, libjpeg-turbo). The limit only
 /// decodes files from the page cache. weft decodes at half the size if the result is smaller than
-/// that. The ratio is weft's to the row, of images per second of CPU time.
+/// that. The ratio of a row is weft's images per second of CPU time divided by the row's.
 std::vector<TableRow> measure_pictures(const PicturesOptions& options);
 
 }  // namespace weft::bench

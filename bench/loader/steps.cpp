@@ -24,9 +24,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kParts = 6;
 constexpr std::int64_t kWidth = 512;
 constexpr std::int64_t kElements = kParts * kWidth;
-constexpr int kWarmup = 10;  // steps until the batches that were loaded ahead are used
+constexpr int kWarmup = 10;  // steps that use up the batches that were loaded ahead
 
-/// Repeats the same images, so that an epoch is long enough.
+/// Returns a dataset that repeats the same images, so that an epoch is long enough.
 DatasetPtr images_in_memory(std::int64_t num_items) {
   constexpr std::int64_t kImages = 8192;
   static const DatasetPtr images = [] {
@@ -37,7 +37,8 @@ DatasetPtr images_in_memory(std::int64_t num_items) {
   return concat(std::vector<DatasetPtr>(static_cast<std::size_t>(num_items / kImages + 1), images));
 }
 
-/// Simulates batches from a distant source: the first item of each takes all of the time.
+/// Simulates batches from a distant source: reading the first item of a batch takes the time of the
+/// whole batch.
 class SlowImages : public Dataset {
  public:
   SlowImages(std::int64_t size, std::int64_t batch, double batch_ms)
@@ -57,8 +58,8 @@ class SlowImages : public Dataset {
   const std::vector<Field> fields_{{"x", {DType::f32, {kParts, kWidth}}}};
 };
 
-/// A network of `depth` layers on the mean of an item's parts. Only its outputs are computed,
-/// because the loader is measured.
+/// A network of `depth` layers, which takes the mean of an item's parts. The loop computes only its
+/// outputs, because the loader is what is measured.
 struct Net : Module {
   explicit Net(int depth) {
     for (int i = 0; i < depth; ++i) {
@@ -85,7 +86,7 @@ struct StepTime {
   double waited_ms = 0;
 };
 
-/// Returns the mean time of a job's steps. Without layers the loop only takes the batches and
+/// Returns the mean time of a job's steps. If `depth` is 0, the loop only takes the batches and
 /// computes nothing.
 StepTime time_steps(const StepsOptions& options, const DatasetPtr& dataset, int depth, int chips) {
   StepTime time;
@@ -119,8 +120,8 @@ std::int64_t items_of(const StepsOptions& options, int chips) {
   return batch_size(options, chips) * (kWarmup + options.steps + 1);
 }
 
-/// Returns the depth of a network that takes about `ms` on data in memory. It uses the shortest of
-/// a few probes, because other load only adds to the time.
+/// Returns the depth of a network whose step takes about `ms` on data in memory. Uses the shortest
+/// of a few probes, because other load on the machine only adds to the time.
 int depth_for(const StepsOptions& options, double ms, int chips) {
   constexpr int kShallow = 2;
   constexpr int kDeep = 10;

@@ -1,4 +1,4 @@
-/// Measures the time from the loss of a worker to the job's next step, beside torchrun.
+/// Measures the time from the loss of a worker to the job's next step, for weft and torchrun.
 
 #include <unistd.h>
 
@@ -38,8 +38,8 @@ struct Setting {
   FailureConfig failure;
 };
 
-/// Returns all measured settings of weft. A worker waits for backoff_s only if it is lost twice
-/// without a step in between.
+/// Returns all settings of weft that are measured. A worker waits for backoff_s only if it is lost
+/// twice without a step in between.
 std::vector<Setting> settings() {
   return {{"backoff_s = 0.1 (default)", {.max_failures = -1}},
           {"backoff_s = 0", {.max_failures = -1, .backoff_s = 0}},
@@ -104,7 +104,7 @@ void print_row(const json& row) {
   std::fflush(stdout);
 }
 
-/// Measures weft. A worker is a copy of this process and doesn't continue after its fit().
+/// Measures weft. A worker is a copy of this process, and ends in its fit() call.
 std::vector<json> measure_weft(const Options& options, const std::string& folder) {
   std::vector<json> rows;
   std::vector<std::shared_ptr<LossMaker>> makers;
@@ -184,7 +184,7 @@ Options parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   const std::string folder =
       std::filesystem::temp_directory_path() / fmt::format("weft-bench-recovery-{}", ::getpid());
-  ::setenv("WEFT_LOG", "error", 0);  // each loss gives a warning, which is expected
+  ::setenv("WEFT_LOG", "error", 0);  // each loss logs a warning, which is expected
   const int code =
       bench_main(argc, argv, parse, [&](const Options& options, const std::string& command) {
         std::vector<json> rows = measure_weft(options, folder);

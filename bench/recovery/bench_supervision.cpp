@@ -1,5 +1,5 @@
-/// Measures what supervision costs a job without losses. Trainings that differ in one setting run
-/// in turn, and each is compared to the plain one of its round.
+/// Measures how much supervision slows down a job that loses no worker. Trainings that differ in
+/// one setting run in turn, and each is compared to the plain training of its round.
 
 #include <unistd.h>
 
@@ -25,14 +25,14 @@ using namespace weft;
 using namespace weft::bench;
 using nlohmann::json;
 
-/// The time after which a run is aborted.
+/// The time after which a training that hasn't ended is aborted.
 constexpr std::chrono::minutes kPatience{10};
 
 struct Options {
   std::vector<std::string> layouts = {"4x4", "0x4", "0x1"};
   int rounds = 40;
   int steps = 200;
-  int warmup = 40;  ///< steps that don't count
+  int warmup = 40;  ///< steps at the beginning that don't count
   std::string json_file = {};
 };
 
@@ -48,7 +48,7 @@ std::vector<Variant> variants(int workers) {
   const std::string program =
       std::filesystem::read_symlink("/proc/self/exe").replace_filename("bench_training");
   std::vector<Variant> all{{"plain", program}};
-  // This second plain variant shows which differences are due to chance.
+  // The difference between this variant and "plain" shows how large differences due to chance are.
   all.push_back({"plain, again", program});
   if (workers > 0) {
     all.push_back({"max_failures = 3", program, {"--max-failures", "3"}});
@@ -85,8 +85,8 @@ double run(const Variant& variant, const Options& options, int workers, int chip
   return median({step_us.begin() + options.warmup, step_us.end()});
 }
 
-/// Returns the two samples between which the median of many more samples would be with a
-/// probability of 95 %.
+/// Returns two of the samples. With a probability of 95 %, the median of many more samples would be
+/// between them.
 json median_within(std::vector<double> samples) {
   std::ranges::sort(samples);
   const auto count = static_cast<double>(samples.size());
@@ -109,7 +109,7 @@ json row_of(const Variant& variant, const Variant& plain, const std::string& lay
           {"samples_us", variant.step_us}};
 }
 
-/// Each round begins with another variant, so that none is always first.
+/// Measures all variants. Each round begins with a different variant, so that none is always first.
 std::vector<json> measure(const std::string& layout, const Options& options,
                           const std::string& file) {
   int workers = 0;

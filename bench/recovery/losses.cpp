@@ -19,10 +19,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// The interval of observations. A watcher that spins would take a core from the job.
+/// The interval at which the job's memory is read. A watcher that spins would take a core from the
+/// job.
 constexpr auto kLook = 50us;
 constexpr auto kPatience = 60s;
-/// The numbers of steps between a job's first step after a loss and the next kill.
+/// The minimum and maximum numbers of steps between a job's first step after a loss and the next
+/// kill.
 constexpr int kStepsMin = 5;
 constexpr int kStepsMax = 25;
 
@@ -35,7 +37,7 @@ class Watcher {
         stop_(std::move(stop)),
         random_(seed) {}
 
-  /// Kills one or several workers after the job has run undisturbed for a while.
+  /// Kills `at_once` workers after the job has run undisturbed for a while.
   Loss kill_one() {
     const std::uint64_t until = common_step(memory_) + draw(kStepsMin, kStepsMax);
     wait([&] { return common_step(memory_) >= until; }, "run undisturbed");
@@ -63,7 +65,8 @@ class Watcher {
     loss.started_ms = passed([&] { return board_.read(1 + loss.victim).pid != victim.pid; },
                              "start a worker again");
     loss.resumed_ms = passed(is_over, "begin again");
-    // A step that began at `resumed` may be running already, but no step is so short.
+    // A step that began at `resumed` may already be running, but no step is so short that it has
+    // ended.
     const std::uint64_t resumed = common_step(memory_);
     loss.steps_again = std::max(taken, resumed) - resumed;
     loss.stepped_ms = passed([&] { return common_step(memory_) > resumed; }, "take a step");

@@ -1,5 +1,5 @@
 #pragma once
-/// Kills workers of a running job, and observes in its shared memory how it continues.
+/// Kills workers of a running job, and observes in the job's shared memory how it continues.
 
 #include <cstdint>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace weft::bench {
 
-/// A kill, and the milliseconds until each following event was observed.
+/// A kill, and the milliseconds from the kill until each of these events was observed.
 struct Loss {
   int victim = -1;
   double noticed_ms = 0;          ///< the other workers were told to leave their loops
@@ -21,19 +21,20 @@ struct Loss {
   std::uint64_t steps_again = 0;  ///< steps that had begun before the kill and were repeated
 };
 
-/// A callback for fit(). It picks workers at random and kills them at random times, `at_once` of
-/// them together.
+/// A callback for fit() that kills workers, picked at random, at random times. It kills `at_once`
+/// workers together.
 class LossMaker : public Callback {
  public:
   LossMaker(int kills, std::uint64_t seed, int at_once = 1)
       : kills_(kills), seed_(seed), at_once_(at_once) {}
-  /// Returns enough steps for a job that loses workers so often.
+  /// Returns a number of steps that is enough for a job with `kills` kills.
   static std::uint64_t steps_of_job(int kills);
 
   void on_start(const JobInfo& job) override;
   void on_end(const Result& result) override;
 
-  /// Valid after fit() has returned. If kills are missing, why() has the reason.
+  /// Valid after fit() has returned. If fewer workers were killed than requested, why() has the
+  /// reason.
   const std::vector<Loss>& losses() const { return losses_; }
   const std::string& why() const { return why_; }
 
@@ -43,7 +44,7 @@ class LossMaker : public Callback {
   int kills_;
   std::uint64_t seed_;
   int at_once_;
-  std::vector<Loss> losses_;  // the thread writes it
+  std::vector<Loss> losses_;  // written by the thread that kills
   std::string why_;
   std::jthread thread_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// Runs the same training under torchrun and kills its ranks.
+/// Runs the same training as training.hpp under torchrun, and kills its ranks.
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@ namespace weft::bench {
 struct TorchJob {
   int ranks = 4;
   int kills = 10;
-  int save_every = 10;        ///< steps
+  int save_every = 10;        ///< steps between two checkpoints
   std::string interval = {};  ///< torchrun's --monitor_interval; "": its default
   std::string folder = {};    ///< an empty folder for the job's files
   std::uint64_t seed = 0;
@@ -23,7 +23,7 @@ struct TorchLoss {
 
 /// Returns whether python3 has torchrun.
 bool has_torch();
-/// Throws timeout; io if the job can't be run.
+/// Runs the job and kills ranks. Throws timeout, and io if the job can't be run.
 std::vector<TorchLoss> lose_torch_ranks(const TorchJob& job);
 
 }  // namespace weft::bench

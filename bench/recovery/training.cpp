@@ -18,7 +18,7 @@ struct Mlp : Module {
   Tensor operator()(const Tensor& x) const { return fc3(tanh(fc2(tanh(fc1(x))))); }
 };
 
-/// The data of a step, which depend only on its number.
+/// The data of a step, which depend only on the step's number.
 struct Batch {
   explicit Batch(std::uint64_t step) {
     std::uint64_t word = step + 1;
@@ -63,7 +63,7 @@ void loop(TrainContext& ctx, const Config& config) {
 }  // namespace
 
 Result train(const Training& training, std::vector<std::shared_ptr<Callback>> callbacks) {
-  // By default one process would get a single axis.
+  // By default, a mesh of one process would get a single axis.
   const bool one = training.workers < 2;
   const std::int64_t model = one && training.chips % 2 == 0 ? 2 : 1;
   SpmdConfig spmd;

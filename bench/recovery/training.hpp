@@ -1,5 +1,5 @@
 #pragma once
-/// The measured job: the network of examples/digits on generated images.
+/// Runs the measured job: it trains the network of examples/digits on generated images.
 
 #include <cstdint>
 #include <memory>
@@ -19,8 +19,8 @@ struct Training {
   std::string storage_path = {};
 };
 
-/// Trains. The last report has the microseconds of worker 0's steps since it entered its loop,
-/// "step_us". Each is measured from the step's data to the end of its report.
+/// Trains. The last report has "step_us": the microseconds of worker 0's steps since it last
+/// entered its loop. A step is measured from making its data to the end of its report.
 Result train(const Training& training, std::vector<std::shared_ptr<Callback>> callbacks = {});
 
 }  // namespace weft::bench

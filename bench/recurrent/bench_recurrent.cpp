@@ -1,5 +1,5 @@
-/// Measures an LSTM over long sequences: weft's loop on one chip, and torch's nn.LSTM on one
-/// thread, in turn.
+/// Measures an LSTM over long sequences. weft's loop on one chip and torch's nn.LSTM on one thread
+/// run in turn.
 
 #include <chrono>
 #include <cstdlib>
@@ -28,7 +28,7 @@ struct Options {
   std::int64_t input = 256;
   std::int64_t hidden = 256;
   int rounds = 9;
-  int steps = 3;  ///< steps of a round, for each row
+  int steps = 3;  ///< steps per round, for each row of the table
   std::string json_file;
 };
 
@@ -49,7 +49,7 @@ std::optional<PythonChild> torch_of(const Options& options) {
                   fmt::to_string(options.input), fmt::to_string(options.hidden)});
 }
 
-/// Calls `step` and waits for its result, `count` times. Returns milliseconds.
+/// Calls `step` and waits for its result, `count` times. Returns the milliseconds of each call.
 template <typename Step>
 std::vector<double> times_of(int count, Step& step, const Tensor& x) {
   std::vector<double> times;
@@ -65,8 +65,8 @@ void append(TableRow& row, const std::vector<double>& times) {
   row.samples.insert(row.samples.end(), times.begin(), times.end());
 }
 
-/// Sets `blas` to the name of the library that torch uses for matrix products, because its times
-/// depend on it.
+/// Measures all rows. Sets `blas` to the name of the library that torch uses for matrix products,
+/// because torch's times depend on it.
 std::vector<TableRow> measure(const Options& options, std::string& blas) {
   std::vector<TableRow> rows;
   for (const char* name : {"forward, weft", "forward, torch", "training, weft", "training, torch"})

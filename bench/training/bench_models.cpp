@@ -1,4 +1,4 @@
-/// Measures training steps of a few models, of weft and PyTorch in turn, with the same data,
+/// Measures training steps of a few models. weft and PyTorch run in turn, with the same data,
 /// initial parameters and cores.
 
 #include <unistd.h>
@@ -27,17 +27,17 @@ using namespace weft;
 using namespace weft::bench;
 using Clock = std::chrono::steady_clock;
 
-/// The training of one job, and its comparison.
+/// The options of one training job, and of its comparison with torch.
 struct Job {
   std::string model = "mlp";
   std::string dtype = "f32";
   int workers = 1;
   int chips = 1;  ///< per worker; torch gets the same number of threads
   int rounds = 7;
-  int steps = 5;  ///< steps of a round, for each of the two
+  int steps = 5;  ///< steps per round, for each of weft and torch
   bool tiny = false;
   bool torch = true;
-  bool keep = false;  ///< keeps the run folder
+  bool keep = false;  ///< keeps the run folder afterwards
   std::string state = "unmarked";
   std::string folder{};
 };
@@ -67,7 +67,7 @@ void write_batches(const Job& job, const std::vector<HostBatch>& batches) {
                         {"ids", batches[0].numbers.empty()}};
 }
 
-/// weft's part of a job.
+/// The training of a job by weft.
 class Training {
  public:
   Training(const Job& job, const Mesh& mesh)
@@ -83,7 +83,7 @@ class Training {
 
   const std::vector<HostBatch>& batches() const { return batches_; }
 
-  /// Returns the milliseconds of each step; appends to `losses`.
+  /// Runs `count` steps. Returns the milliseconds of each step, and appends the losses to `losses`.
   std::vector<double> run(int count, std::vector<double>& losses) {
     std::vector<double> times;
     for (int i = 0; i < count; ++i) {
@@ -121,7 +121,7 @@ class Training {
       compile([this](const Tensor& x, const Tensor& labels) { return update(x, labels); });
 };
 
-/// Reports the milliseconds of each step, and the losses.
+/// Runs the loop of a worker: reports the milliseconds of each step, and the losses.
 void run_job(TrainContext& ctx, const Job& job) {
   Training training(job, *ctx.mesh());
   const bool asks = job.torch && ctx.world_rank() == 0;
@@ -156,8 +156,8 @@ void run_job(TrainContext& ctx, const Job& job) {
 
 weft::Loop train_loop{"bench.models", run_job};
 
-/// Throws unless both have computed the same losses in the first steps. Later losses differ,
-/// because training amplifies rounding.
+/// Throws unless weft and torch have computed the same losses in the first steps. Later losses
+/// differ, because training amplifies rounding.
 void expect_equal_losses(const Job& job, const std::vector<double>& losses,
                          const std::vector<double>& of_torch) {
   const double limit = job.dtype == "bf16" ? 2e-2 : 2e-3;
@@ -168,7 +168,7 @@ void expect_equal_losses(const Job& job, const std::vector<double>& losses,
   }
 }
 
-/// Sets `blas` to the name of the library that multiplies torch's f32 matrices.
+/// Measures a job. Sets `blas` to the name of the library that multiplies torch's f32 matrices.
 std::vector<TableRow> measure(Job job, std::string& blas) {
   job.folder = std::filesystem::temp_directory_path() / fmt::format("weft-bench-{}", ::getpid());
   std::filesystem::remove_all(job.folder);

@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// If there are more call sites than this, they come from sizes that never repeat, so they aren't
-/// worth keeping.
+/// The number of call sites at which all prepared calls are dropped. More call sites mean sizes
+/// that never repeat, so the prepared calls wouldn't be used again.
 constexpr std::size_t kPreparedCountMax = 4096;
 
 std::size_t rounded(std::size_t bytes) {
@@ -109,7 +109,8 @@ void CpuChipCollectives::run(CollectiveCall& call, const ChipCall& of, std::int6
     found = prepared_.emplace(site, communicator_.prepare(named)).first;
   }
   communicator_.run(found->second);
-  // They can't be cleared earlier, because the communicator still refers to a call that failed.
+  // Calls are dropped only after run(), because the communicator still refers to a call that
+  // failed.
   if (prepared_.size() >= kPreparedCountMax) prepared_.clear();
 }
 

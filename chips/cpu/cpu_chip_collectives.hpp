@@ -1,5 +1,5 @@
 #pragma once
-/// CpuChipCollectives: the collectives of on_each_chip() bodies, in the arenas.
+/// CpuChipCollectives: carries out the collectives of on_each_chip() bodies in the arenas.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace weft {
 
-/// The size of the arena memory into which operands and results from elsewhere are copied. A larger
-/// operand is copied in pieces of this size, which stay in the caches until they are read.
+/// The size of the arena memory into which operands and results outside the arena are copied.
+/// Larger ones are copied in pieces of this size, which stay in the caches until they are read.
 inline constexpr std::size_t kStagingBytes = std::size_t{512} << 10;
 
 class CpuChipCollectives final : public ChipCollectives {
  public:
-  /// The executor's plans use the same communicator.
+  /// `communicator` is the one that the executor's plans use.
   CpuChipCollectives(JobMemory& memory, const Mesh& mesh, int position, int local_index,
                      Communicator& communicator);
 
@@ -32,7 +32,7 @@ class CpuChipCollectives final : public ChipCollectives {
   std::byte* address(std::uint64_t offset) override { return memory_.arena(arena_) + offset; }
 
  private:
-  /// A collective, identified by the source line that calls it.
+  /// A collective together with the source line that calls it.
   struct CallSite {
     CallWords words;
     const char* file;
@@ -45,7 +45,8 @@ class CpuChipCollectives final : public ChipCollectives {
     }
   };
 
-  /// If the call is only for a piece, `whole` is the number of elements of the whole; else 0.
+  /// Carries out `call` for the call site of `of`. If `call` is only a piece of `of`, `whole` is
+  /// the number of elements of all pieces; otherwise it is 0.
   void run(CollectiveCall& call, const ChipCall& of, std::int64_t whole = 0);
   void carry_out_staged(const ChipCall& call);
   std::optional<std::uint64_t> place_in_arena(const std::byte* data) const;

@@ -19,7 +19,7 @@ namespace {
 struct Chain {
   jit::Graph graph{kernels::kernel_path().vectors};
   std::vector<CpuPlan::Operand> streams{};
-  std::map<ValueId, jit::Lane> lanes{};  ///< lanes of the values that it reads or makes
+  std::map<ValueId, jit::Lane> lanes{};  ///< lanes of the values that the chain reads or computes
   std::vector<OpId> ops{};
 };
 
@@ -63,23 +63,23 @@ class LoopLoader {
   bool is_tile(ValueId value) const { return plan_.slots[value].place == Place::tile; }
   bool is_added(ValueId value) const { return is_added_by_loops(program_, plan_.slots, value); }
 
-  /// Whether all ops are compiled, and all spreads that they read have rows of the same size. If
-  /// so, the loop runs at once, row by row. Sets `columns`.
+  /// Returns whether the whole loop can run at once, row by row. For this, all its ops must be
+  /// compiled, and all spreads that they read must have rows of the same size. Sets `columns`.
   bool runs_at_once();
-  /// Returns false for an op that isn't compiled.
+  /// Adds the op to the chain. Returns false for an op that isn't compiled.
   bool add(Chain& chain, OpId op) const;
   jit::Lane lane(Chain& chain, ValueId value) const;
-  /// Whether a value of a chain must be in memory, or in a tile for another step of the loop. `own`
-  /// counts the reads by the chain's own ops.
+  /// Returns whether a value of a chain must be in memory, or in a tile for another step of the
+  /// loop. `own` has counted the reads by the chain's own ops.
   bool is_read_elsewhere(const Reads& own, ValueId value) const;
   void finish(Chain chain);
   void load_op(OpId op);
   std::optional<std::size_t> fill_operand(OpId op) const;
 
-  /// Returns the place of the value. For a tile, `offset` is the value's number until place_tiles()
-  /// is called.
+  /// Returns the place of the value. Until place_tiles() is called, `offset` of a tile is the
+  /// number of the value.
   CpuPlan::Operand placed(ValueId value) const;
-  /// Marks an operand as one that is read tile by tile.
+  /// Returns the operand as one that is read tile by tile.
   static CpuPlan::Operand tiled(CpuPlan::Operand operand, DType dtype);
   void place_tiles();
 
@@ -88,7 +88,7 @@ class LoopLoader {
   const Program& program_;
   const PlanStep& fused_;
   std::span<const TileBuffer> buffers_;
-  Reads reads_;  ///< by all ops of the loop
+  Reads reads_;  ///< the reads of all ops of the loop
   CpuPlan::Loop loop_;
 };
 
@@ -174,8 +174,8 @@ bool LoopLoader::is_read_elsewhere(const Reads& own, ValueId value) const {
 
 void LoopLoader::finish(Chain chain) {
   if (chain.ops.empty()) return;
-  // The ops are added again, because it is now known which results must be stored. Each is stored
-  // after the reads of its op.
+  // The ops are added to a second chain, because only now it is known which results must be stored.
+  // Each result is stored after its op has read its operands.
   Chain whole;
   Reads own;
   for (const OpId op : chain.ops) own.add(program_, op);
@@ -199,13 +199,13 @@ void LoopLoader::finish(Chain chain) {
   loop_.chains.push_back({std::move(code), std::move(whole.streams)});
 }
 
-/// Returns the operand that the op's kernel reads as a single element. It is a fill, of which each
-/// loop makes one tile.
+/// Returns the number of the operand that the op's kernel reads as a single element, if any. It is
+/// a fill; each loop writes only one tile of it.
 std::optional<std::size_t> LoopLoader::fill_operand(OpId op) const {
   const auto operands = program_.op_operands(op);
   const std::size_t first = program_.kind(op) == OpKind::select ? 1 : 0;
-  // A kernel has at most one such operand, and only if it has two or more. If kernels check values,
-  // all elements must be there.
+  // Only a kernel with several operands can read one as a single element. Kernels that check values
+  // need all elements.
   if (source_.checks || operands.size() < 2) return {};
   for (std::size_t i = operands.size(); i-- > first;) {
     if (is_tile(operands[i]) && is_fill(operands[i])) return i;
@@ -233,8 +233,8 @@ CpuPlan::Operand LoopLoader::tiled(CpuPlan::Operand operand, DType dtype) {
   return operand;
 }
 
-/// Compiled ops read and write their tiles in an order that the plan's buffers don't allow, so each
-/// value gets a tile of its own.
+/// Gives each tile its place. Compiled ops read and write tiles in an order for which the plan's
+/// tile buffers aren't safe, so with compiled ops each value gets a tile of its own.
 void LoopLoader::place_tiles() {
   std::map<ValueId, std::uint64_t> buffer_of;
   std::uint64_t buffer_bytes = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// The loops over elementwise ops of a plan, for a chip that is a CPU thread.
+/// Prepares the fused loops of a plan over elementwise ops, for a chip that is a CPU thread.
 
 #include <functional>
 
@@ -7,14 +7,14 @@
 
 namespace weft {
 
-/// The facts about the loaded plan that load_loop() needs.
+/// The facts about the plan that load_loop() needs.
 struct LoopSource {
   const Plan& plan;
   std::function<CpuPlan::Operand(ValueId)> operand{};  ///< returns the place of a value on the chip
-  /// Returns the operands of a reduce_scatter's result that loops add, in their order.
+  /// Returns the operands whose elements loops add for a reduce_scatter's result, in their order.
   std::function<std::vector<CpuPlan::Operand>(ValueId)> addends{};
   std::function<CpuPlan::Step(OpId)> step{};  ///< returns an op with its kernel
-  bool checks = false;                        ///< kernels check their values
+  bool checks = false;                        ///< kernels check for NaN and infinity
   bool compiles = false;                      ///< ops are compiled together to machine code
 };
 

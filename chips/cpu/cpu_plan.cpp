@@ -32,12 +32,12 @@ class PlanLoader {
   CpuPlan::Loop loop(std::size_t step) const;
   /// Returns the place of a value on the chip.
   CpuPlan::Operand operand(ValueId value) const;
-  /// Returns the operands of a reduce_scatter's result that loops add.
+  /// Returns the operands whose elements loops add for a reduce_scatter's result.
   std::vector<CpuPlan::Operand> addends(ValueId value) const;
 
  private:
   bool is_viewed(ValueId value) const;
-  /// Returns the place where a view is read.
+  /// Returns the place from which the elements of a view are read.
   CpuPlan::Operand viewed(ValueId view) const;
 
   const Plan& plan_;
@@ -89,8 +89,8 @@ std::vector<CpuPlan::Operand> PlanLoader::addends(ValueId value) const {
   return operands;
 }
 
-/// Returns a text such as "tanh at digits.cpp:36". For a loop or a bucket, it has the first op and
-/// the number of further ops.
+/// Returns a text such as "tanh at digits.cpp:36". For a fused loop or a bucket, it has the first
+/// op and the number of further ops.
 std::string text_of(const Program& program, const PlanStep& step, std::string_view name) {
   std::string text(to_string(program.kind(step.first)));
   if (step.count > 1) text += fmt::format(" and {} more", step.count - 1);
@@ -120,13 +120,14 @@ CpuPlan::Loop PlanLoader::loop(std::size_t number) const {
                    number);
 }
 
-/// Adds the steps of the program's loops and branches.
+/// Adds the steps that begin, repeat and end the program's loops and branches.
 class RangeLoader {
  public:
   RangeLoader(const PlanLoader& loader, const Program& program, CpuPlan& loaded)
       : loader_(loader), program_(program), loaded_(loaded) {}
 
-  /// `note` sets the text of the step that was added last.
+  /// begin(), repeat(), test() and branch() call `note` with the text for the step that they added
+  /// last.
   template <typename Note>
   void begin(const PlanStep& step, const Note& note) {
     for (OpId op = step.first + 1; op < step.end(); ++op) add(op, note);
@@ -155,7 +156,8 @@ class RangeLoader {
     if (program_.kind(op) == OpKind::otherwise) go_on_here();
     test(op, note);
   }
-  /// Makes the next step the target to which the last test or branch jumps if it doesn't hold.
+  /// Makes the next step the target to which the last test or branch jumps if its condition is
+  /// false.
   void go_on_here() {
     loaded_.steps[waiting_.back()].unless_holds = loaded_.steps.size();
     waiting_.pop_back();
@@ -175,7 +177,7 @@ class RangeLoader {
   const Program& program_;
   CpuPlan& loaded_;
   std::vector<std::int32_t> open_;    // the loops that contain the step
-  std::vector<std::size_t> waiting_;  // steps whose jump target isn't loaded yet
+  std::vector<std::size_t> waiting_;  // steps whose jump target isn't known yet
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-/// The CPU as a target of the compiler: a chip is a core that moves about 20 GB/s (estimated; a
-/// function takes 0.2 to 0.5 ns, decision 0046).
+/// Describes the CPU as a target of the compiler. A chip is a core that is estimated to move 20
+/// GB/s; a function such as exp takes 0.2 to 0.5 ns per element (decision 0046).
 
 #include "spmd/target/target.hpp"
 
@@ -8,7 +8,7 @@ namespace weft {
 
 inline constexpr Target kCpuTarget{
     .name = "cpu",
-    .tile_elements = 256,  // 1 KiB of f32, so that some twenty tiles lie in a core's nearest cache
+    .tile_elements = 256,  // 1 KiB of f32, so that some twenty tiles fit in the first-level cache
     .compiled_dtypes = {DType::f32, DType::bf16, DType::i32, DType::u32, DType::pred},
     .element_costs =
         {.simple = 0.6, .division = 2, .function = 6, .long_function = -1, .half_result = 2},

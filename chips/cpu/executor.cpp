@@ -21,7 +21,7 @@ struct Executor::State {
   kernels::ChipContext chip;
   int local_index;
   int arena;        ///< the chip's number in the job's memory
-  std::byte* base;  ///< begin of its arena
+  std::byte* base;  ///< begin of the chip's arena
   Recorder recorder;
   Communicator communicator;
   Commits commits;
@@ -35,14 +35,14 @@ struct Executor::State {
   RunBuffers buffers{};
   RunCommit commit{};
   std::vector<kernels::KernelArgs> loop_args{};  ///< for the running loop, at its current tile
-  std::vector<std::byte*> loop_streams{};        ///< for its chains, one after the other
-  std::vector<std::byte*> addends{};             ///< for a tile that it adds
+  std::vector<std::byte*> loop_streams{};        ///< for the loop's chains, one after the other
+  std::vector<std::byte*> addends{};             ///< for a tile of sums in the running loop
   kernels::AlignedBuffer held{kHeldBytesMax};
-  bool holds = false;                 ///< some outputs are in `held` instead of their buffers
-  std::vector<std::byte*> outputs{};  ///< addresses at which this run writes them
+  bool holds = false;                 ///< some outputs are in `held`, not yet in their buffers
+  std::vector<std::byte*> outputs{};  ///< addresses at which the run writes its outputs
   std::size_t next = 0;               ///< index of the plan's next step
-  bool samples = false;               ///< its steps are recorded as events
-  std::vector<std::int64_t> done{};   ///< iterations that have ended, by range of the plan
+  bool samples = false;               ///< the run's steps are recorded as events
+  std::vector<std::int64_t> done{};   ///< by range of the plan: number of ended iterations
   bool in_collective = false;         ///< step `next` was started and must be waited for
 
   std::byte* address(const CpuPlan::Operand& operand) {
@@ -105,7 +105,7 @@ struct Executor::State {
     reduce(ReduceKind::add, tile.dtype, {addends, offset}, {std::span(&to, 1)}, count);
   }
 
-  /// Runs the steps of a loop on a tile and moves to the next tile.
+  /// Runs the steps of a fused loop on a tile, and moves its operands to the next tile.
   void compute_tile(const CpuPlan::Loop& loop, std::int64_t count) {
     std::byte** streams = loop_streams.data();
     for (std::size_t i = 0; i < loop.steps.size(); ++i) {
@@ -146,7 +146,7 @@ struct Executor::State {
     if (step.repeats) next = range.body - 1;
   }
 
-  /// Returns false if the collective isn't done and `wait` is false.
+  /// Starts or continues the collective. Returns false if it isn't done and `wait` is false.
   bool meet(const PreparedCall& call, bool wait) {
     if (!std::exchange(in_collective, true)) communicator.start(call);
     if (wait) {
@@ -175,8 +175,8 @@ struct Executor::State {
     holds = false;
   }
 
-  /// Returns false if other chips still need versions that the plan is about to overwrite, and
-  /// `wait` is false.
+  /// Returns true when no chip needs the versions any more that the plan is about to overwrite.
+  /// Returns false if some chip does and `wait` is false.
   bool may_update(bool wait) {
     if (wait) {
       commits.wait(commit.step);
@@ -193,15 +193,15 @@ struct Executor::State {
     if (samples) recorder.events.put(EventKind::plan_step, {.number = index, .text = step.text});
   }
 
-  /// Whether the steps of a run are recorded. The result is the same for all chips of a step. A
-  /// plan's first runs are always recorded, because they may be its last.
+  /// Returns whether the steps of this run are recorded. The result is the same for all chips of a
+  /// step. A plan's first runs are always recorded, because they may be its only ones.
   bool is_sampled(std::uint64_t step) const {
     const TraceLevel level = recorder.events.level();
     return level == TraceLevel::full ||
            (level == TraceLevel::sampled && (step % 16 == 0 || plan->runs < 3));
   }
 
-  /// Continues the run. An exception ends it.
+  /// Continues the run, and returns whether it is done. An exception ends the run.
   bool advance(bool wait) try {
     WEFT_CHECK(plan != nullptr);
     for (; next < plan->steps.size(); ++next) {
@@ -296,8 +296,9 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) 
          "of {} bytes has room for {}: use more chips, shard more tensors, or take smaller batches",
          plan.temp_bytes, plan.shared_bytes, memory.arena_capacity(), room);
   }
-  // Temporaries grow up and shared values grow down. Other chips may store shared values here while
-  // this chip is still in an earlier plan or call, which has its own layout of temporaries.
+  // Below the buffers, temporaries begin at the lower end and shared values at the upper end. Other
+  // chips may store shared values here while this chip is still in an earlier plan or call, which
+  // has its own layout of temporaries.
   const std::uint64_t shared_begin = memory.buffers_offset() - plan.shared_bytes;
   auto loaded = std::make_shared<const CpuPlan>(load_plan(
       plan, state_->chip, state_->communicator, shared_begin, state_->recorder.events, checks));

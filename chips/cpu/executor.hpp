@@ -10,23 +10,24 @@
 
 namespace weft {
 
-/// The chip's memory is its arena, which all processes of the host have mapped.
+/// The engine of a CPU thread. The chip's memory is its arena, which all processes of the host have
+/// mapped.
 class Executor final : public Engine {
  public:
   /// `memory` is that of the host's chips. `local_index` is the chip's index among its worker's
-  /// chips. `network` connects to the chips of other hosts; it is null if the plans' collectives
-  /// need no network.
+  /// chips. `network` connects to the chips of other hosts; null if no collective needs them.
   Executor(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
            WaitPolicy policy, int local_index = 0,
            std::unique_ptr<CollectiveTier> network = nullptr);
   ~Executor() override;
 
-  /// Returns why kernels are slower here than they could be, for the log; "" if they aren't.
+  /// Returns a text for the log that says why kernels are slower here than they could be; "" if
+  /// they aren't.
   static std::string limitation();
 
   int local_index() const override;
-  /// From now on the arena gets its memory from this thread's NUMA node, whichever thread reserves
-  /// the memory.
+  /// Makes the arena get its memory from the NUMA node of the calling thread from now on, whichever
+  /// thread reserves the memory.
   void settle() noexcept override;
   void reserve(std::uint64_t offset, std::size_t bytes) override;
   void upload(std::uint64_t offset, std::size_t bytes,

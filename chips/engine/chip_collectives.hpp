@@ -13,8 +13,9 @@
 
 namespace weft {
 
-/// A collective on elements anywhere in host memory. Chip has checked it. Source and destination
-/// consist of parts of `count` elements: one part per chip of the group, or a single part.
+/// A collective on elements anywhere in host memory. Chip has checked its arguments. Source and
+/// destination consist of parts of `count` elements: one part per chip of the group, or a single
+/// part.
 struct ChipCall {
   CollectiveKind kind = CollectiveKind::barrier;
   AtomList atoms{};
@@ -34,7 +35,8 @@ struct ChipCall {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::broadcast;
   }
   std::string site() const;  ///< returns text such as "train.cpp:41"
-  /// Returns the call between these offsets in the arenas, with no elements yet.
+  /// Returns this collective as a call on arena memory, from `from_offset` to `to_offset`. Its
+  /// number of elements is not set.
   CollectiveCall in_arena(std::uint64_t from_offset, std::uint64_t to_offset) const;
   /// Makes `call` cover `piece` elements of each part.
   void set_count(CollectiveCall& call, std::int64_t piece) const;

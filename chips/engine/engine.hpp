@@ -17,8 +17,9 @@ namespace weft {
 class Chip;
 class StateHash;
 
-/// A plan with everything prepared that doesn't change between runs on one chip: kernels,
-/// collective calls, constants. An engine makes it for its own use only. It may outlive the engine.
+/// A plan prepared for runs on one chip. It has everything that doesn't change between runs:
+/// kernels, collective calls, constants. Only the engine that made it can run it. It may outlive
+/// the engine.
 class LoadedPlan {
  public:
   virtual ~LoadedPlan() = default;
@@ -30,37 +31,38 @@ struct RunBuffers {
   std::vector<std::uint64_t> outputs;
 };
 
-/// The step that the chip commits with a run. Before it writes an output that updates an input, it
-/// waits until all chips have committed the step. If `is_awaited`, it also waits before the run
-/// ends (commits.hpp).
+/// The step that the chip commits with a run. Before the chip writes an output that updates an
+/// input, it waits until all chips have committed the step. If `is_awaited`, it also waits for this
+/// before the run ends (commits.hpp).
 struct RunCommit {
   std::uint64_t step = 0;
   bool is_awaited = false;
 };
 
 /// Memory is addressed by offsets, which are the same on all chips of a job. The worker places
-/// buffers from JobMemory::buffers_offset() on; the engine uses the memory below.
+/// buffers from JobMemory::buffers_offset() on; the engine uses the memory below that offset.
 ///
 /// The chip's own thread loads plans, runs them and makes calls. The loop's thread calls reserve(),
 /// upload(), copy_from() and download() at any time, for memory that no current run uses.
 ///
-/// A job can continue after a loss, and `weft rescue` can save it, only on engines whose memory is
-/// the arena in JobMemory. The arena and its reserved ranges outlive the process that drives the
-/// chip, and any process can read them (transport/resume). The target of such an engine has
-/// `keeps_memory`. For other engines, validate() refuses jobs that keep state.
+/// A job can continue after a worker has died, and `weft rescue` can save its state, only on
+/// engines whose memory is the arena in JobMemory. The arena and its reserved ranges outlive the
+/// process that drives the chip, and any process can read them (transport/resume). The target of
+/// such an engine has `keeps_memory`. For other engines, validate() refuses jobs that keep state.
 ///
-/// JobMemory::abort() aborts a job. Any thread of any process may call it. Every waiting function
-/// then throws peer_lost, with the reason, within the slice of WaitPolicy.
+/// JobMemory::abort() aborts a job. Any thread of any process may call it. Every function that
+/// waits then throws peer_lost, with the reason, within kSleepSlice (wait.hpp).
 class Engine {
  public:
   virtual ~Engine() = default;
 
   /// The chip's index among its worker's chips.
   virtual int local_index() const = 0;
-  /// The chip's thread must call this first.
+  /// Must be called first, by the chip's own thread, and prepares the engine for use by this
+  /// thread.
   virtual void settle() noexcept = 0;
 
-  /// Makes this range usable. Throws no_space with the number of bytes.
+  /// Makes this range of the memory usable. Throws no_space, with the number of bytes, if it can't.
   virtual void reserve(std::uint64_t offset, std::size_t bytes) = 0;
   /// Writes `bytes` bytes to `offset`. `fill` writes them into the given host memory, which is the
   /// chip's own memory if the host can address it.
@@ -73,25 +75,26 @@ class Engine {
     return nullptr;
   }
   /// Copies the bytes at `from` in the memory of the chip at `position` to `to`. Nothing may write
-  /// them during the copy. Throws unavailable for a chip that it can't reach.
+  /// these bytes during the copy. Throws unavailable for a chip that the engine can't reach.
   virtual void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) = 0;
-  /// Copies `to.size()` bytes, starting at `offset`.
+  /// Copies `to.size()` bytes of the memory, starting at `offset`, to `to`.
   virtual void download(std::uint64_t offset, std::span<std::byte> to) = 0;
 
   /// Prepares a plan. Throws mesh_mismatch for a plan of another mesh, corrupt for a plan that
-  /// doesn't verify, no_space if its temporaries don't fit, and unavailable with the location for
-  /// an op or dtype without a kernel. With `checks`, runs fail at the first op that makes a NaN or
-  /// an infinity.
+  /// doesn't verify, and no_space if its temporaries don't fit. For an op or dtype without a
+  /// kernel, throws unavailable with the op's location. With `checks`, runs fail at the first op
+  /// that makes a NaN or an infinity.
   virtual std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks = false) = 0;
   /// Begins a run. No other run may be in progress. Throws invalid_argument if the numbers of
   /// buffers differ from those of the plan's inputs and outputs.
   virtual void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
                      const RunBuffers& buffers, RunCommit commit = {}) = 0;
-  /// Continues the run until it is done (true) or would have to wait for another chip (false).
-  /// Throws the errors of Communicator::poll(), and exceptions of a custom kernel. Either ends the
-  /// run.
+  /// Continues the run. Returns true when the run is done, and false when it would have to wait for
+  /// another chip. Throws the errors of Communicator::poll() and exceptions of custom kernels, both
+  /// of which end the run.
   virtual bool poll() = 0;
-  /// Continues until the run is done. Also throws timeout, with the missing chips.
+  /// Continues the run until it is done. Throws the errors of poll(), and timeout with the names of
+  /// the missing chips.
   virtual void wait() = 0;
   /// Calls start() and wait().
   void run(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const RunBuffers& buffers,
@@ -104,7 +107,7 @@ class Engine {
   /// collectives of different bodies from matching. Rethrows the exceptions of the body.
   virtual void call(std::uint64_t step, std::uint32_t program,
                     const std::function<void(Chip&)>& body) = 0;
-  /// Adds the hashes of this chip's shards of the state.
+  /// Adds the hashes of this chip's shards of the state to `hash`.
   virtual void add_to(StateHash& hash) = 0;
 };
 

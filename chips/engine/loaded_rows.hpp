@@ -1,5 +1,5 @@
 #pragma once
-/// The rows of loaders in a run's inputs. With them, an error about an index can name its item.
+/// Finds the item of a dataset from which a loader has read a faulty index, for error messages.
 
 #include <cstdint>
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// Immutable. Any thread may use it.
+/// Describes where the rows of a loaded batch come from. Immutable: any thread may use it.
 class RowOrigin {
  public:
   virtual ~RowOrigin() = default;
@@ -30,13 +30,13 @@ struct LoadedRows {
   std::shared_ptr<const RowOrigin> origin;
 };
 
-/// Returns text such as "; it is in field 'y' of item 17 .." for the first row with the index in
-/// the chip's part of the input. Returns "" if the index was computed, or no loader has read the
-/// input.
+/// Returns text such as "; it is in field 'y' of item 17 .." for the first row with the faulty
+/// index in the chip's part of the input. Returns "" if the index was computed, or if no loader has
+/// read the input.
 std::string faulty_item(std::span<const LoadedRows> loaded, const Mesh& mesh, int position,
                         Engine& engine, const RunBuffers& buffers, const IndexFault& fault);
 
-/// Returns the text of faulty_item() for one of a run's chips. It is called on the device's thread.
+/// Calls faulty_item() for one chip of a run. The chip's thread calls this function.
 using FaultyItem = std::function<std::string(Engine&, const RunBuffers&, const IndexFault&)>;
 
 }  // namespace weft

@@ -18,8 +18,8 @@ std::int64_t product(const Shape& shape, int begin, int end) {
   return size;
 }
 
-/// Sets the runs of the call. The dims before `dim` are its outer loop; the other dims of `local`,
-/// the chip's shard, are contiguous.
+/// Sets `outer`, the number of runs, and `count`, the number of elements in a run. `local` is the
+/// shape of the chip's shard. Its dims before `dim` make up `outer`, the other dims `count`.
 void set_runs(CollectiveCall& call, const Shape& local, std::int64_t dim) {
   call.outer = product(local, 0, static_cast<int>(dim));
   call.count = product(local, static_cast<int>(dim), local.size());
@@ -59,8 +59,8 @@ CollectiveCall call_of_op(const Plan& plan, OpId op, const Mesh& mesh, int posit
   const auto attrs = program.op_attrs(op);
   CollectiveCall call;
   call.dtype = program.type(source).dtype;
-  // For a value in place, the call names the place of the whole value, because the chips' calls
-  // must be equal.
+  // If the source is a part of the result in memory, or the result a part of the source, both
+  // offsets are that of the larger value, because the calls of all chips must be equal.
   const bool is_added = is_added_by_loops(program, plan.slots, result);
   const bool is_part = plan.slots[source].place == Place::part;
   call.source = offset_of(plan, is_part ? result : source, shared_begin);

@@ -11,7 +11,7 @@ namespace {
 
 using Dims = std::array<std::int64_t, kDimCountMax>;
 
-/// Visits the elements of a shard that belong to the tensor. Padding after its dims is undefined.
+/// Hashes the elements of a shard that belong to the tensor, without the padding after its dims.
 class Elements {
  public:
   Elements(const TensorType& type, const Dims& sizes, const Dims& offsets)

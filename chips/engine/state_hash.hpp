@@ -18,13 +18,14 @@ namespace weft {
 /// A tensor of the state, and the offset of its shard on each of the worker's chips.
 struct HashedTensor {
   std::string name;
-  TensorType type;  ///< global
+  TensorType type;  ///< of the global tensor
   Sharding sharding;
   std::vector<std::uint64_t> offsets;  ///< in the arena, by chip
 };
 
-/// Each chip adds its hashes on its own thread, before the run that makes the next version. Nothing
-/// writes to this version before that run.
+/// Collects the hashes of one version of the state. Each chip adds its hashes on its own thread,
+/// before the run that makes the next version. Nothing writes to the hashed version before that
+/// run.
 class StateHash {
  public:
   /// `positions` are those of the worker's chips. The last chip that adds its hashes calls
@@ -37,8 +38,8 @@ class StateHash {
   std::uint64_t step() const { return step_; }
   const std::vector<HashedTensor>& tensors() const { return tensors_; }
   int num_chips() const { return static_cast<int>(positions_.size()); }
-  /// Returns a valid hash when all chips have added theirs. Two chips with the same piece of a
-  /// tensor hold the same bits if their hashes are equal.
+  /// The hash of the position of a chip's piece in a tensor, and the hash of its bits. Both are
+  /// valid when all chips have called add(). Chips whose piece() is equal should have equal hash().
   std::uint64_t piece(std::size_t tensor, int chip) const { return pieces_[at(tensor, chip)]; }
   std::uint64_t hash(std::size_t tensor, int chip) const { return hashes_[at(tensor, chip)]; }
 
@@ -54,7 +55,7 @@ class StateHash {
   const std::function<void(const StateHash&)> on_complete_;
   std::vector<std::uint64_t> pieces_;
   std::vector<std::uint64_t> hashes_;
-  std::atomic<int> missing_;  ///< number of chips; the chip that makes it 0 sees all hashes
+  std::atomic<int> missing_;  ///< chips that have yet to call add(); the last sees all hashes
 };
 
 }  // namespace weft

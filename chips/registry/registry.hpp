@@ -19,7 +19,7 @@ namespace weft {
 
 /// The objects from which an engine is made.
 struct EngineParts {
-  JobMemory& memory;  ///< the memory of the chips of its host
+  JobMemory& memory;  ///< the memory of the chips of the host
   const Mesh& mesh;
   int position = 0;  ///< the chip's position in the mesh
   const Recorder& recorder;
@@ -31,12 +31,13 @@ struct ChipKind {
   DeviceKind kind;
   const Target* target;
   std::unique_ptr<Engine> (*make)(const EngineParts& parts);
-  /// Returns, for the log, why chips of the kind are slower on this machine than possible; "" if
-  /// they aren't.
+  /// Returns text for the log that says why chips of this kind are slower on this machine than they
+  /// could be; "" if they aren't.
   std::string (*limitation)();
 };
 
-/// `kind` must be supported by this version. choose_device() returns only such kinds.
+/// Returns the entry of `kind`, which this version must support. choose_device() returns only kinds
+/// that it supports.
 const ChipKind& chip_kind(DeviceKind kind);
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #pragma once
-/// Datasets whose items are the rows of arrays. The arrays are in files or, unpacked, in memory.
+/// Makes datasets whose items are the rows of arrays. The arrays are in files, or in memory if they
+/// were unpacked.
 
 #include <cstdint>
 #include <memory>
@@ -24,8 +25,8 @@ struct StoredArray {
   bool is_unpacked = false;
 };
 
-/// Throws invalid_argument for an array without dims, with empty items, or with another number of
-/// items than the first array.
+/// Makes a dataset with one field for each array. Throws invalid_argument for an array without
+/// dims, with empty items, or with another number of items than the first array.
 DatasetPtr array_rows(std::string name, std::vector<StoredArray> arrays);
 
 }  // namespace weft

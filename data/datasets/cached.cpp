@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// Each slot is null until a thread has published an item in it. After that the slot doesn't
-/// change.
+/// Keeps items of the source in slots, one for each index. A slot is null until a thread has
+/// published an item in it. After that the slot doesn't change.
 class Cached : public Dataset {
  public:
   Cached(DatasetPtr source, std::int64_t bytes_max)
@@ -55,7 +55,7 @@ class Cached : public Dataset {
     }
   }
 
-  /// Keeps the item. Returns false if another thread has kept it meanwhile.
+  /// Stores the item in the slot. Returns false if another thread has filled the slot meanwhile.
   bool keep(std::atomic<std::byte*>& slot, ItemMemory item) const {
     auto kept = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(item_bytes_));
     std::byte* to = kept.get();

@@ -140,7 +140,7 @@ class ClassFolder : public Dataset {
 
  private:
   struct Entry {
-    std::uint64_t name_begin = 0;  ///< offset in names_; the name ends with a 0
+    std::uint64_t name_begin = 0;  ///< offset in names_; the name ends with a zero byte
     std::uint32_t folder = 0;
     std::int32_t label = 0;
   };
@@ -188,7 +188,7 @@ class ClassFolder : public Dataset {
   std::vector<std::string> folders_;
   std::string names_;
   std::vector<Entry> files_;
-  std::vector<StoredObject> objects_;  // the files of a URL; copied as items are read
+  std::vector<StoredObject> objects_;  // the files of a URL; each is copied when it is read
 };
 
 }  // namespace

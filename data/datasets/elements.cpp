@@ -24,7 +24,7 @@ double value_of(T value) {
   }
 }
 
-/// Returns the value of an element that isn't in weft's byte order.
+/// Returns the value of a stored element, which may be big-endian and unaligned.
 template <typename T>
 T load(const std::byte* bytes, bool big_endian) {
   std::array<std::byte, sizeof(T)> copy;

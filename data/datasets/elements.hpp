@@ -23,11 +23,12 @@ struct ElementCast {
   double offset = 0;
 
   bool is_scaled() const { return scale != 1 || offset != 0; }
-  /// Returns whether the stored bytes are those of the element.
+  /// Returns whether the conversion leaves the bytes of an element unchanged.
   bool is_copy() const;
 };
 
-/// Returns the conversion. Throws invalid_argument for one that FileField doesn't offer.
+/// Returns the conversion from `from` that `field` asks for. Throws invalid_argument for a
+/// conversion that FileField doesn't offer.
 ElementCast make_cast(const ForeignElement& from, const FileField& field);
 
 /// Throws invalid_argument unless scale and offset are finite; for integers they must be 1 and 0.

@@ -25,7 +25,7 @@ class JsonReader {
  public:
   virtual ~JsonReader() = default;
   const std::vector<Field>& fields() const { return fields_; }
-  /// Throws corrupt if the record doesn't fit.
+  /// Throws corrupt if the part is missing or its value doesn't fit the fields.
   virtual void read(const json& record, ItemMemory out) const = 0;
 
  protected:
@@ -52,7 +52,7 @@ bool store_whole(const json& value, std::byte* out) {
     if (!std::in_range<T>(value.get<std::int64_t>())) return false;
     element = static_cast<T>(value.get<std::int64_t>());
   } else if (value.is_number_float()) {
-    // 3.0 is accepted as an integer. Integers below 2^53 are exact in a double.
+    // A number such as 3.0 is accepted as an integer. Integers below 2^53 are exact in a double.
     constexpr double kExactMax = 9007199254740992.0;
     const auto number = value.get<double>();
     if (std::trunc(number) != number || std::abs(number) > kExactMax ||

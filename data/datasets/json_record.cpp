@@ -21,7 +21,7 @@ JsonKey::JsonKey(const std::string& key) : text_(key) {
 const nlohmann::json* JsonKey::find(const nlohmann::json& object) const {
   try {
     return object.contains(pointer_) ? &object.at(pointer_) : nullptr;
-  } catch (const nlohmann::json::exception&) {  // for pointers such as "/a/-" into lists
+  } catch (const nlohmann::json::exception&) {  // thrown for a pointer such as "/a/-" into a list
     return nullptr;
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// A line of a JSON lines file, and its values.
+/// Parses a line of a JSON lines file, and finds values in it.
 
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@ class JsonKey {
   explicit JsonKey(const std::string& key);
 
   const std::string& text() const { return text_; }
-  /// Returns null if there is no such value.
+  /// Returns the value at this path; null if there is none.
   const nlohmann::json* find(const nlohmann::json& object) const;
 
  private:
@@ -23,7 +23,7 @@ class JsonKey {
   nlohmann::json::json_pointer pointer_;
 };
 
-/// Acts as parse_json(). Also throws corrupt if the text is no object.
+/// Parses the line as parse_json() does. Also throws corrupt if the text is no object.
 nlohmann::json parse_json_record(std::string_view line);
 
 /// Returns a value's text for an error message, cut if it is long.

@@ -10,12 +10,12 @@ namespace weft {
 
 struct NumberText {
   DType dtype = DType::f32;
-  double scale = 1;  ///< same as FileField's
+  double scale = 1;  ///< as in FileField
   double offset = 0;
 };
 
-/// Writes an element. Returns false unless the whole text is a number of the dtype; spaces around
-/// the number are allowed.
+/// Converts the text to an element and writes it to `out`. Returns false unless the whole text is a
+/// number of the dtype; spaces around the number are allowed.
 bool store_number(const NumberText& form, std::string_view text, std::byte* out);
 
 /// Returns whether the text is a number.

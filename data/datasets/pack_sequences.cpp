@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-/// The name includes the options that choose the rows. A loader that continues over other rows is
-/// thereby noticed.
+/// Returns a name that includes the options that choose the rows. A resumed loader compares names,
+/// so that it can't continue over other rows unnoticed.
 std::string name_of(const std::string& source, const PackOptions& options) {
   return fmt::format(
       "pack_sequences({}, {}{}{})", source, options.length,
@@ -108,7 +108,7 @@ class PackedDataset : public Dataset {
   const DatasetPtr source_;
   const std::string name_;
   const PackedFields packed_;
-  std::vector<PackedSequence> sequences_;  // sequences of all rows, by their item's index
+  std::vector<PackedSequence> sequences_;  // of all rows; `number` is an item's index
   std::vector<std::size_t> row_begins_{0};
 };
 
@@ -180,7 +180,7 @@ class PackedStream : public Stream {
   const PackedFields packed_;
   const PackOptions options_;
   RowPacker packer_;
-  std::unordered_map<std::int64_t, ItemBuffer> held_;  // of open rows, by their item's index
+  std::unordered_map<std::int64_t, ItemBuffer> held_;  // runs in open rows, by item's index
   bool is_ended_ = false;                              // whether the source has ended
 };
 

@@ -18,14 +18,15 @@ struct PackedSequence {
 };
 using PackedRow = std::vector<PackedSequence>;
 
-/// Packs by first fit within a bounded window of open rows.
+/// Packs sequences into rows by first fit within a bounded window of open rows.
 class RowPacker {
  public:
   /// `length` and `window` are at least 1.
   RowPacker(std::int64_t length, std::int64_t window) : length_(length), window_(window) {}
 
-  /// Adds a sequence of 1 to `length` tokens. Returns the row that this closes, if any: the row
-  /// itself if it is full, or the oldest row if no row has room and the window is full.
+  /// Adds a sequence of 1 to `length` tokens to an open row. If this row is now full, closes and
+  /// returns it. If no row has room and the window is full, closes and returns the oldest row, and
+  /// opens a new one. Otherwise returns nothing.
   std::optional<PackedRow> add(const PackedSequence& sequence);
   /// Closes the oldest open row and returns it; returns nothing if there is none.
   std::optional<PackedRow> close();
@@ -46,23 +47,24 @@ struct TokenRun {
   std::int64_t length = 0;
 };
 
-/// The source's fields that are packed, and the fields of a packed row.
+/// Describes the source's fields that are packed, and the fields of a packed row.
 class PackedFields {
  public:
-  /// `name` is the packed dataset's. Throws invalid_argument for options that don't fit the source.
+  /// `name` is the name of the packed dataset. Throws invalid_argument for options that don't fit
+  /// the source.
   PackedFields(const std::string& name, const std::vector<Field>& source,
                const PackOptions& options);
 
   /// Returns the packed fields, then the segment ids and the positions.
   const std::vector<Field>& fields() const { return fields_; }
   /// Returns the tokens of an item that are packed. Throws corrupt for a mask whose tokens aren't
-  /// contiguous and for an impossible number of tokens. Also throws as packed_length().
+  /// contiguous and for an impossible number of tokens. Also throws as packed_length() does.
   TokenRun run_of(ItemMemory item) const;
   /// Returns how many of `length` tokens are packed. Throws invalid_argument if there are too many.
   std::int64_t packed_length(std::int64_t length) const;
   /// Returns the memory of the run in each packed field of an item.
   std::vector<std::span<std::byte>> run_memory(ItemMemory item, const TokenRun& run) const;
-  /// Returns a copy of that memory.
+  /// Returns a copy of the run's memory in each packed field.
   ItemBuffer copy_of_run(ItemMemory item, const TokenRun& run) const;
 
  private:
@@ -70,7 +72,7 @@ class PackedFields {
   struct Packed {
     std::size_t source = 0;         // number of the field in the source
     std::size_t token_bytes = 0;    // bytes of one token
-    std::vector<std::byte> fill{};  // one element
+    std::vector<std::byte> fill{};  // the fill value, as one element
   };
   void add(const std::vector<Field>& source, std::size_t number, const PackOptions& options);
 
@@ -89,7 +91,7 @@ class PackedRowWriter {
  public:
   PackedRowWriter(const PackedFields& fields, ItemMemory out) : fields_(fields), out_(out) {}
 
-  /// Appends a sequence of `length` tokens. `run` has its memory for each packed field.
+  /// Appends a sequence of `length` tokens. `run` has the sequence's memory for each packed field.
   void append(ItemMemory run, std::int64_t length);
   /// Fills the rest of the row after the last sequence.
   void finish();

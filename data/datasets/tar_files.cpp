@@ -22,7 +22,7 @@ namespace {
 
 /// The position of a file's data in its archive.
 struct Place {
-  std::uint64_t begin = 0;  ///< 0: there is no file, since an archive begins with a header
+  std::uint64_t begin = 0;  ///< 0: there is no file, since a header precedes any data
   std::uint64_t bytes = 0;
 };
 
@@ -143,7 +143,7 @@ class TarFiles : public Dataset {
     }
   }
 
-  /// Reads the headers again to find the file's name, because names aren't kept.
+  /// Reads the headers again to find the file's name, because names aren't kept in memory.
   std::string file_name(std::uint32_t file, const Place& place) const {
     std::string name = fmt::format("the file at byte {}", place.begin);
     const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
@@ -153,7 +153,7 @@ class TarFiles : public Dataset {
       scan_tar(file_bytes_[file], read, [&](const TarEntry& entry) {
         if (entry.data_begin == place.begin) name = entry.name;
       });
-    } catch (const Error&) {  // the archive's first error counts
+    } catch (const Error&) {  // the first error, which needs the name, matters more
     }
     return name;
   }
@@ -163,10 +163,11 @@ class TarFiles : public Dataset {
   const PartFiles files_;
   std::vector<std::uint64_t> file_bytes_;
   std::vector<std::int64_t> first_samples_;  // number of each file's first sample
-  std::vector<Place> places_;                // the files of each sample's fields
+  std::vector<Place> places_;                // positions of the files of each sample's fields
 };
 
-/// Returns the words that braces stand for: {a,b} or {0000..0146}.
+/// Returns the words for which a pair of braces stands, such as {a,b} or {0000..0146}. `inner` is
+/// the text between the braces.
 std::vector<std::string> alternatives(std::string_view inner, const std::string& pattern) {
   const auto refuse = [&] {
     fail(Errc::invalid_argument, "expand_braces: '{}' in '{}': expected FIRST..LAST or A,B,...",

@@ -1,5 +1,5 @@
 #pragma once
-/// Samples of tar files: the field that each file becomes, and its conversion.
+/// Decides which field a file of a tar sample becomes, and decodes the file.
 
 #include <cstddef>
 #include <optional>
@@ -21,7 +21,8 @@ struct SampleName {
   std::string_view key{};
   std::string extension{};
 };
-/// Returns nothing for a name without extension, and for a name that begins with a dot.
+/// Splits a path. Returns nothing for a name without extension, and for a name that begins with a
+/// dot.
 std::optional<SampleName> sample_name(std::string_view path);
 
 /// Calls a user's decoder for one field.
@@ -38,7 +39,7 @@ class TarSample {
 
   const std::vector<Field>& fields() const { return fields_; }
   std::size_t num_fields() const { return fields_.size(); }
-  /// Returns the number of the field that files of this extension become.
+  /// Returns the number of the field that files of this extension become; nothing if there is none.
   std::optional<std::size_t> field_of_extension(std::string_view extension) const;
   /// Returns for example "jpg;jpeg;png".
   const std::string& extension(std::size_t field) const;
@@ -52,8 +53,7 @@ class TarSample {
   std::vector<std::vector<std::string>> extensions_;  // extensions of each field
 };
 
-/// Throws corrupt because a sample lacks a file, for example it has the first field's file but not
-/// the second's.
+/// Throws corrupt because the sample `key` has files of some fields, but none with this extension.
 [[noreturn]] void refuse_incomplete(std::string_view key, const std::string& extension);
 /// Throws corrupt because two files of the sample become the same field.
 [[noreturn]] void refuse_twice(std::string_view key, const std::string& extension);

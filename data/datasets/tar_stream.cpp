@@ -22,7 +22,7 @@ class Archive {
   explicit Archive(const std::string& path) : archive_(archive_read_new()) {
     if (archive_ == nullptr) fail(Errc::no_space, "libarchive has no memory");
     const std::string copy = local_copy(path);
-    const InputFile opened(copy);  // gives the errors for files that can't be opened
+    const InputFile opened(copy);  // throws for a file that can't be opened
     for (const auto support : {archive_read_support_filter_gzip, archive_read_support_filter_bzip2,
                                archive_read_support_filter_xz, archive_read_support_filter_zstd,
                                archive_read_support_filter_lz4, archive_read_support_format_tar}) {
@@ -32,7 +32,8 @@ class Archive {
     check(archive_read_open_filename(archive_.get(), copy.c_str(), kBlockBytes));
   }
 
-  /// Returns the name of the next plain file, or null at the end. It is valid until the next call.
+  /// Returns the name of the next plain file, or null at the end. The name is valid until the next
+  /// call.
   const char* next_file() {
     for (;;) {
       const int result = archive_read_next_header(archive_.get(), &entry_);
@@ -48,7 +49,7 @@ class Archive {
     }
   }
 
-  /// Reads the data of that file.
+  /// Reads the data of the file that next_file() has found.
   void read(std::uint64_t bytes_max, std::vector<std::byte>& out) {
     const auto bytes =
         static_cast<std::uint64_t>(std::max<la_int64_t>(archive_entry_size(entry_), 0));
@@ -101,7 +102,7 @@ class TarStream : public Stream {
   const std::vector<Field>& fields() const override { return sample_.fields(); }
 
  private:
-  /// A file of a field, whose data come next in the archive.
+  /// A file that becomes a field, and whose data come next in the archive.
   struct Pending {
     std::size_t path = 0;
     std::string name{};
@@ -187,7 +188,7 @@ class TarStream : public Stream {
   const TarSample sample_;
   const TarStreamOptions options_;
   bool is_begun_ = false;
-  std::size_t next_path_ = 0;  // the path after that of archive_
+  std::size_t next_path_ = 0;  // index of the path after that of archive_
   std::optional<Archive> archive_;
   std::optional<Pending> pending_;
   // The members below describe the sample that was read.

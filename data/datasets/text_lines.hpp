@@ -1,5 +1,5 @@
 #pragma once
-/// TextLines: the positions of a text file's lines.
+/// TextLines: finds the lines of a text file, and reads single lines.
 
 #include <cstdint>
 #include <string>
@@ -23,7 +23,7 @@ class TextLines {
 
   const InputFile& file() const { return file_; }
   std::int64_t size() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
-  /// Returns the line without its end.
+  /// Returns the line without the LF or CR LF at its end.
   std::string read(std::int64_t line) const;
   /// Returns the line's number in the file, counted from 1. Reads the file up to the line.
   std::size_t number(std::int64_t line) const;

@@ -1,5 +1,5 @@
 #pragma once
-/// TokenFields: the fields of a TokenField, and the code that fills them.
+/// TokenFields: makes the fields that a TokenField describes, and fills them.
 
 #include <span>
 #include <string_view>
@@ -14,7 +14,8 @@ class TokenFields {
   /// Throws invalid_argument for options that can't be used.
   explicit TokenFields(const TokenField& options);
 
-  /// Returns the tokens, then the mask and the type ids if they have names.
+  /// Returns the field of the tokens, then the fields of the mask and the type ids if they have
+  /// names.
   const std::vector<Field>& fields() const { return fields_; }
   /// Writes a text, or a pair of texts if `second` isn't null. Throws corrupt for a text that isn't
   /// UTF-8.

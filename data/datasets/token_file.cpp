@@ -14,7 +14,7 @@ namespace {
 
 /// A run of at least two tokens that ends with the separator or with the file.
 struct Document {
-  std::int64_t begin = 0;  ///< number of its first token
+  std::int64_t begin = 0;  ///< index of the first token
   std::int64_t first_window = 0;
 };
 
@@ -160,7 +160,7 @@ class Tokens : public Dataset {
   std::vector<Field> fields_;
   std::int64_t count_ = 0;  // number of tokens
   std::int64_t size_ = 0;
-  std::vector<Document> documents_;  // used with a separator; the last entry marks the end
+  std::vector<Document> documents_;  // empty without a separator; the last entry marks the end
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// Envelope: the prefix of all frames and files of weft. Little-endian:
+/// Envelope: the form of all frames and files of weft, with little-endian numbers:
 ///
 ///   envelope = magic[8] version:u32 body_bytes:u32 body_xxh3:u64 body[body_bytes]
 ///
@@ -38,14 +38,14 @@ class Xxh3 {
   State* state_;
 };
 
-/// Writes the prefix of an envelope. The body must already be at envelope[kEnvelopePrefixBytes]; it
-/// extends to the end.
+/// Writes the prefix of an envelope. The body must already be at envelope[kEnvelopePrefixBytes] and
+/// extend to the end of `envelope`.
 void seal_envelope(const Format& format, std::span<std::byte> envelope);
 /// Returns a whole envelope around the body.
 std::vector<std::byte> make_envelope(const Format& format, std::span<const std::byte> body);
 
-/// Returns the body's length as the envelope at the beginning of `bytes` states it, unchecked; 0 if
-/// `bytes` is too short to contain it.
+/// Returns the body's length as the envelope at the beginning of `bytes` states it. The length
+/// isn't checked. Returns 0 if `bytes` is too short to contain it.
 std::size_t said_body_bytes(std::span<const std::byte> bytes) noexcept;
 /// Returns the body of the envelope at the beginning of `bytes`, which is 8-byte aligned; more
 /// bytes may follow. Throws version for another version of the format, and corrupt for anything

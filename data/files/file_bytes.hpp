@@ -1,5 +1,5 @@
 #pragma once
-/// Reads a whole file of any origin, up to a maximum size.
+/// Reads a whole file of at most a given size.
 
 #include <cstddef>
 #include <optional>
@@ -13,7 +13,7 @@ namespace weft {
 std::vector<std::byte> read_file_bytes(const std::string& path, std::size_t bytes_max);
 /// Returns the same bytes as text.
 std::string read_file_text(const std::string& path, std::size_t bytes_max);
-/// Returns nothing if there is no such file.
+/// Acts as read_file_text(), but returns nothing if there is no such file.
 std::optional<std::string> find_file_text(const std::string& path, std::size_t bytes_max);
 
 }  // namespace weft

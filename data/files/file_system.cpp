@@ -32,8 +32,8 @@ namespace {
        describe_room(path, needed));
 }
 
-/// Returns for example "/data (ext4)", from proc(5)'s mountinfo; empty if unknown. The last mount
-/// counts, because it hides earlier ones.
+/// Reads mountinfo, see proc(5). Returns the mount of a device as text, for example "/data (ext4)";
+/// "" if unknown. The last mount counts, because it hides earlier ones.
 std::string mount_of(dev_t device) {
   const std::string wanted = fmt::format("{}:{}", major(device), minor(device));
   std::ifstream lines("/proc/self/mountinfo");
@@ -81,8 +81,8 @@ class PosixFile : public NewFile {
   }
 
   void write(std::uint64_t offset, std::span<const std::byte> bytes) override {
-    // tmpfs and some other file systems don't support O_DIRECT, and a block device may require more
-    // alignment than 4096.
+    // Bytes that can't be written directly are written through the cache. tmpfs and some other file
+    // systems don't support O_DIRECT, and a block device may require more alignment than 4096.
     const std::size_t whole = bytes.size() / kStorageAlignment * kStorageAlignment;
     std::size_t done = 0;
     if (direct_.number() >= 0) done = write_by(direct_, offset, bytes.first(whole));
@@ -94,8 +94,8 @@ class PosixFile : public NewFile {
   }
 
  private:
-  /// Returns the number of bytes written. It is less than all of them only if the descriptor
-  /// bypasses the cache.
+  /// Returns the number of bytes written. Only a descriptor that bypasses the cache may write fewer
+  /// than all bytes.
   std::size_t write_by(const Descriptor& file, std::uint64_t offset,
                        std::span<const std::byte> bytes) {
     std::size_t done = 0;
@@ -189,7 +189,7 @@ FileSystem& posix_file_system() {
 }
 
 void write_new_file(FileSystem& files, const std::string& path, std::span<const std::byte> bytes) {
-  // The buffer is copied because a write must begin at an aligned address.
+  // The bytes are copied because a write must begin at an aligned address.
   std::vector<std::byte> room(bytes.size() + kStorageAlignment);
   void* aligned = room.data();
   std::size_t space = room.size();

@@ -11,18 +11,18 @@
 
 namespace weft {
 
-/// A write begins at a multiple of this in the file and in memory, so that it may bypass the page
-/// cache (O_DIRECT).
+/// The alignment of a write: its offset in the file and its address in memory are multiples of this
+/// number, so that the write may bypass the page cache (O_DIRECT).
 inline constexpr std::size_t kStorageAlignment = 4096;
 
 /// A file that is being written. The destructor closes it but doesn't make it durable. All calls
-/// throw io or no_space with the file's path and the system's text; no_space also has
-/// describe_room().
+/// throw io or no_space with the file's path and the system's text. The text of no_space also
+/// describes the free space, see describe_room().
 class NewFile {
  public:
   virtual ~NewFile() = default;
-  /// Any thread may call it, in any order. `offset` and the address are multiples of
-  /// kStorageAlignment, and so is the size, except at the end of the file.
+  /// Writes bytes at an offset. Threads may write at the same time, in any order. `offset` and the
+  /// address are multiples of kStorageAlignment, and so is the size, except at the end of the file.
   virtual void write(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
   /// Returns once the file's bytes are durable (fsync). After an error the state of the bytes is
   /// unknown: the file must be written again under another name.
@@ -55,7 +55,7 @@ class FileSystem {
 };
 
 /// Describes the free space of a file system: "the file system /data (ext4) has 4096 of 1048576
-/// bytes free, 65536 are needed". `path` is a file or folder of it and need not exist. `needed` is
+/// bytes free, 65536 are needed". `path` is a file or folder in it and need not exist. `needed` is
 /// in bytes; 0 means unknown.
 std::string describe_room(const std::string& path, std::uint64_t needed);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// PartFiles: the files that contain tensors. Any thread may read them.
+/// PartFiles: reads the files that contain tensors. Any thread may use it.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace weft {
 
-/// A file is opened at its first use, or by open(). It stays open, so that it can be replaced or
-/// removed meanwhile; beyond kOpenFilesMax files, a file is opened for each use. Throws not_found,
-/// io, or corrupt for a file that is too short.
+/// A file is opened at its first use, or by open(). It stays open, so that reading still works
+/// after the file was replaced or removed. At most kOpenFilesMax files stay open; any other file is
+/// opened for each use. All calls throw not_found, io, or corrupt for a file that is too short.
 class PartFiles {
  public:
   static constexpr std::size_t kOpenFilesMax = 256;

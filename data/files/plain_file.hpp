@@ -1,13 +1,14 @@
 #pragma once
-/// Checks of a path from outside before weft reads or writes there. Every reader and writer of such
-/// paths uses them.
+/// Checks a path that a user has given, before weft reads or writes there. Every reader and writer
+/// of such paths uses these checks.
 
 #include <string>
 #include <string_view>
 
 namespace weft {
 
-/// The scheme of local paths, which are given without a scheme.
+/// The scheme that URLs have for local files ("file://x"). weft accepts a local path only without
+/// it.
 inline constexpr std::string_view kLocalScheme = "file";
 
 /// Returns "s3" for "s3://bucket/x" (RFC 3986); "" for a path without a scheme.

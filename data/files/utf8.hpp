@@ -1,6 +1,6 @@
 #pragma once
-/// UTF-8 checks for foreign text. A file, shared memory or an exception may contain any bytes, but
-/// JSON accepts only UTF-8.
+/// Checks whether foreign text is UTF-8, and escapes it. A file, shared memory or an exception may
+/// contain any bytes, but JSON accepts only UTF-8.
 
 #include <cstddef>
 #include <string>
@@ -17,11 +17,12 @@ struct Character {
 /// aren't UTF-8.
 Character first_character(std::string_view text) noexcept;
 
-/// Returns the text with every byte that isn't UTF-8 written as \x9b.
+/// Returns the text with every byte that isn't UTF-8 replaced by an escape such as \x9b.
 std::string as_utf8(std::string_view text);
 
-/// Returns the text with every control character, and every byte that isn't UTF-8, written as \x1b.
-/// So text from a file or from shared memory can't move the cursor or forge a line.
+/// Returns the text with every control character, and every byte that isn't UTF-8, replaced by an
+/// escape such as \x1b. So text from a file or from shared memory can't move the cursor or forge a
+/// line.
 std::string visible(std::string_view text);
 
 }  // namespace weft

@@ -13,7 +13,7 @@ namespace {
 
 void take_idle_priority() {
   const sched_param none{};
-  (void)::sched_setscheduler(0, SCHED_IDLE, &none);  // may fail, as only speed depends on it
+  (void)::sched_setscheduler(0, SCHED_IDLE, &none);  // a failure costs only speed
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// WorkCrew: the threads that do independent pieces of one task, such as the MiBs of a file.
+/// WorkCrew: runs independent pieces of one task, such as the MiBs of a file, on several threads.
 
 #include <condition_variable>
 #include <cstddef>

@@ -1,7 +1,7 @@
 #pragma once
-/// CSV as RFC 4180 defines it:
+/// Reads CSV as RFC 4180 defines it:
 ///
-///   file   = [UTF-8's mark] record*
+///   file   = [UTF-8's byte order mark] record*
 ///   record = cell (separator cell)* (LF | CR LF | end)
 ///   cell   = text without separator and line end | '"' (character | '""')* '"'
 ///
@@ -19,7 +19,8 @@ namespace weft {
 /// The maximum size of a record.
 inline constexpr std::uint64_t kCsvRecordBytesMax = std::uint64_t{1} << 20;
 
-/// Returns the offset of the text in a file that begins with these bytes.
+/// Returns the offset at which a file's text begins. It is 0 unless the file begins with UTF-8's
+/// byte order mark. `first` has the file's first bytes.
 std::uint64_t csv_text_begin(std::string_view first);
 
 /// Finds the beginnings of records in a file that arrives in pieces.
@@ -28,8 +29,8 @@ class CsvScanner {
   /// `begin` is the offset of the first piece.
   CsvScanner(char separator, std::uint64_t begin) : separator_(separator), at_(begin) {}
 
-  /// Throws corrupt for a record beyond the maximum, and if a closing quote is followed by anything
-  /// but a separator or the end of the line.
+  /// Scans the next piece. Throws corrupt for a record beyond the maximum, and if a closing quote
+  /// is followed by anything but a separator or the end of the line.
   void add(std::string_view piece);
   /// Called at the file's end. Returns the byte offsets of the records, and the end of the last
   /// one. Throws corrupt if the file ends within quotes.
@@ -49,8 +50,8 @@ class CsvScanner {
   std::vector<std::uint64_t> begins_;
 };
 
-/// Writes to `cells` the cells, without quotes, of the record at the beginning of `text`. It
-/// modifies `text`, and the cells refer to it. Throws corrupt for everything that CsvScanner
+/// Splits the record at the beginning of `text`, and writes its cells, without quotes, to `cells`.
+/// Modifies `text`, to which the cells then refer. Throws corrupt for everything that CsvScanner
 /// refuses.
 void split_csv_record(std::span<char> text, char separator, std::vector<std::string_view>& cells);
 

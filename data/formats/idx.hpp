@@ -25,9 +25,10 @@ struct IdxHeader {
   friend bool operator==(const IdxHeader&, const IdxHeader&) = default;
 };
 
-/// Reads the header of a file of `file_bytes`. `bytes` has at least its first kIdxHeaderBytesMax
-/// bytes, or all if there are fewer. Throws corrupt for another form, for no dims, for a shape that
-/// a Shape can't have, and for a file with more or fewer bytes than header and data.
+/// Reads the header of a file whose size is `file_bytes`. `bytes` has at least the first
+/// kIdxHeaderBytesMax bytes of the file, or the whole file if it is shorter. Throws corrupt for a
+/// header of another form, for an array without dims, for a shape that a Shape can't have, and for
+/// a file with more or fewer bytes than header and data.
 IdxHeader read_idx_header(std::span<const std::byte> bytes, std::uint64_t file_bytes);
 
 }  // namespace weft

@@ -40,7 +40,7 @@ constexpr std::array<ElementType, 12> kElementTypes{{{"b1", DType::pred},
                                                      {"u8", {}},
                                                      {"f8", DType::f64}}};
 
-/// Returns "b1, i1, ...", for errors.
+/// Returns the known types as "b1, i1, ...", for error messages.
 std::string type_codes() {
   std::string codes;
   for (const ElementType& known : kElementTypes) {
@@ -64,7 +64,7 @@ std::uint64_t read_number(std::span<const std::byte> bytes) {
 /// Reads the parts of a Python literal in order. Spaces may separate them.
 class LiteralReader {
  public:
-  /// `offset` is the position of the text in the file; errors have it.
+  /// `offset` is the position of the text in the file. Error messages give positions in the file.
   LiteralReader(std::string_view text, std::size_t offset) : text_(text), offset_(offset) {}
 
   /// Returns the next character that isn't a space; 0 at the end.
@@ -205,7 +205,7 @@ NpyHeader read_dict(LiteralReader reader) {
   return header;
 }
 
-/// Returns the size of the field n in bytes.
+/// Returns the size in bytes of the number n, the header's length.
 std::size_t length_bytes(std::span<const std::byte> bytes) {
   const std::string_view start(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (!start.starts_with(kMagic)) {

@@ -4,9 +4,9 @@
 ///   file   = "\x93NUMPY" major:u8 minor:u8 n:(u16 if major is 1, else u32) header[n] data
 ///   header = {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 ///
-/// n is little-endian. The header is a Python literal of ASCII text; 3.0 may have UTF-8 in names of
-/// fields, which weft doesn't read. `descr` is the byte order, '<' little, '>' big, or '|' none,
-/// then the kind and the bytes of an element.
+/// n is little-endian. The header is a Python literal of ASCII text; version 3.0 may have UTF-8 in
+/// names of fields, which weft doesn't read. `descr` consists of the byte order ('<' little, '>'
+/// big, '|' none), an element's kind, and its number of bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,9 +34,9 @@ struct NpyHeader {
   friend bool operator==(const NpyHeader&, const NpyHeader&) = default;
 };
 
-/// Reads the header of a file of `file_bytes`. `bytes` has at least its first kNpyHeaderBytesMax
-/// bytes, or all if there are fewer. Throws version for a version other than 1.0, 2.0 and 3.0;
-/// corrupt for
+/// Reads the header of a file whose size is `file_bytes`. `bytes` has at least the first
+/// kNpyHeaderBytesMax bytes of the file, or the whole file if it is shorter. Throws version for a
+/// version other than 1.0, 2.0 and 3.0; corrupt for
 ///   - a header that is larger than its maximum, or isn't a dict of exactly the keys above;
 ///   - a type other than b1, i1, u1, i2, u2, f2, i4, u4, f4, i8, u8 and f8, such as objects, and
 ///     a shape that a Shape can't have;

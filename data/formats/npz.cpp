@@ -42,7 +42,7 @@ class RecordWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Adds the fields that a local header and the directory's entry have in common.
+/// Adds the fields that a local header and an entry of the directory have in common.
 void add_common(RecordWriter& record, const ZipEntry& entry, std::uint16_t extra_bytes) {
   record.add(kUtf8Name, kZipStored, std::uint16_t{0}, kFirstDay, entry.crc32, kZip32Max, kZip32Max,
              static_cast<std::uint16_t>(entry.name.size()),

@@ -1,5 +1,6 @@
 #pragma once
-/// npz: NumPy arrays in a zip file. The array NAME is the entry NAME.npy.
+/// Reads and writes npz, the zip files in which NumPy stores arrays. The array NAME is the entry
+/// NAME.npy.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace weft {
 
-/// Replaces the entries' names by the names of their arrays. Throws corrupt for an entry that is no
+/// Returns the entries with the names of their arrays. Throws corrupt for an entry that is no
 /// array.
 std::vector<ZipEntry> npz_arrays(std::vector<ZipEntry> entries);
 
@@ -27,8 +28,9 @@ class NpzWriter {
   /// The writer passes the bytes of the file to `write`, in order.
   explicit NpzWriter(Write write) : write_(std::move(write)) {}
 
-  /// `elements` are row-major. Throws invalid_argument for a name that is empty, repeated or too
-  /// long for an entry; for a number of bytes that doesn't fit the type; and for bf16.
+  /// Adds an array. `elements` are row-major. Throws invalid_argument for a name that is empty,
+  /// repeated or too long for an entry; for a number of bytes that doesn't fit the type; and for
+  /// bf16.
   void add(const std::string& name, const TensorType& type, std::span<const std::byte> elements);
   /// Writes the directory, which ends the file.
   void finish();

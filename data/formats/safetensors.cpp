@@ -46,7 +46,7 @@ constexpr std::array<FileDType, 15> kFileDTypes{{{"BOOL", 1, DType::pred},
                                                  {"I64", 8, DType::i64},
                                                  {"U64", 8, {}}}};
 
-/// Returns null for an unknown name.
+/// Returns the dtype that a file calls by this name; null if there is none.
 const FileDType* find_dtype(std::string_view name) {
   const auto* found = std::ranges::find(kFileDTypes, name, &FileDType::name);
   return found == kFileDTypes.end() ? nullptr : found;
@@ -56,7 +56,7 @@ std::string_view name_of(DType dtype) {
   return std::ranges::find(kFileDTypes, std::optional(dtype), &FileDType::dtype)->name;
 }
 
-/// Returns nothing if 64 bits can't hold the size.
+/// Returns a tensor's size in bytes; nothing if 64 bits can't hold it.
 std::optional<std::uint64_t> bytes_of(std::span<const std::int64_t> sizes,
                                       std::uint64_t element_bytes) {
   if (std::ranges::find(sizes, 0) != sizes.end()) return 0;
@@ -225,7 +225,7 @@ class HeaderReader final : public StrictJson {
   std::size_t offset_count_ = 0;
 };
 
-/// Throws corrupt unless the tensors, in order of `begin`, cover the data.
+/// Throws corrupt unless the tensors, in order of `begin`, cover the data without gap or overlap.
 void check_cover(const SafetensorsHeader& header, std::uint64_t file_bytes) {
   std::uint64_t covered = header.data_begin;
   std::string_view before;

@@ -21,7 +21,7 @@
 
 namespace weft {
 
-/// The maximum of n.
+/// The maximum of n, the size of the header in bytes.
 inline constexpr std::uint64_t kSafetensorsJsonBytesMax = 100'000'000;
 /// The maximum number of dims that are read.
 inline constexpr std::size_t kSafetensorsDimsMax = 64;
@@ -30,7 +30,7 @@ inline constexpr std::uint64_t kSafetensorsAlignment = 4096;
 
 struct SafetensorsEntry {
   std::string name{};
-  std::string dtype{};  ///< the file's own name for it: "F32"
+  std::string dtype{};  ///< the name of the dtype in the file: "F32"
   std::vector<std::int64_t> sizes{};
   std::uint64_t begin = 0;  ///< offset from the file's beginning, in bytes
   std::uint64_t end = 0;
@@ -49,14 +49,15 @@ struct SafetensorsHeader {
 /// Returns the DType for a name such as "F32"; empty for a dtype that weft doesn't have.
 std::optional<DType> dtype_of(std::string_view safetensors_dtype);
 
-/// Returns the number of bytes before the data: 8 + n. `first8` has the first 8 bytes of a file of
-/// `file_bytes`, or all if there are fewer. Throws corrupt unless n is within its maximum and the
-/// file.
+/// Returns the number of bytes before the data: 8 + n. `first8` has the first 8 bytes of a file
+/// whose size is `file_bytes`, or the whole file if it is shorter. Throws corrupt unless n is
+/// within its maximum and within the file.
 std::uint64_t safetensors_header_bytes(std::span<const std::byte> first8, std::uint64_t file_bytes);
 
-/// Reads the first safetensors_header_bytes() of a file of `file_bytes`. The result includes
-/// tensors that weft can't read, because their dtype is unknown or they have more dims than a
-/// Shape. Throws invalid_argument for another number of bytes; corrupt unless
+/// Reads the header of a file whose size is `file_bytes`. `header` has the first
+/// safetensors_header_bytes() bytes of the file. The result includes tensors that weft can't read,
+/// because their dtype is unknown or they have more dims than a Shape. Throws invalid_argument for
+/// another number of bytes; corrupt unless
 ///   - the header is an object of the form above, without keys that are unknown or repeated;
 ///   - names and dtypes aren't empty, and a tensor has at most kSafetensorsDimsMax dims;
 ///   - each tensor of a known dtype has as many bytes as its sizes require;
@@ -85,7 +86,8 @@ struct SafetensorsLayout {
 SafetensorsLayout write_safetensors_header(const std::vector<NamedType>& tensors,
                                            const std::map<std::string, std::string>& metadata);
 
-/// Reads the index of a model in several files, a JSON file beside them:
+/// Reads the index of a model that is stored in several files. The index is a JSON file beside
+/// them:
 ///
 ///   {"metadata": {"KEY": VALUE, ...}, "weight_map": {"TENSOR": "FILE", ...}}
 ///

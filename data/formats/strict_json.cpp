@@ -17,7 +17,7 @@ nlohmann::json parse_json(std::string_view text) {
   try {
     return nlohmann::json::parse(text.begin(), text.end(), limit_depth);
   } catch (const nlohmann::json::exception& error) {
-    constexpr std::size_t kReasonBytesMax = 240;  // it quotes the text, which may be long
+    constexpr std::size_t kReasonBytesMax = 240;  // what() quotes the text, which may be long
     fail(Errc::corrupt, "is no JSON: {:?}",
          std::string_view(error.what()).substr(0, kReasonBytesMax));
   }

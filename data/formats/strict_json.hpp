@@ -14,10 +14,10 @@ namespace weft {
 /// Throws corrupt for text that isn't JSON, and for lists and objects nested deeper than 64 levels.
 nlohmann::json parse_json(std::string_view text);
 
-/// The base of readers that use the parser's events. Such a reader holds only what it keeps, and
-/// can detect repeated keys. This base is a handler of nlohmann's events that accepts no value; a
-/// reader overrides the handlers of the values that its format allows. Handlers return true, to
-/// continue, or throw.
+/// The base of readers that handle the events of nlohmann's parser. Such a reader stores only the
+/// values that it needs, and can detect repeated keys. The base refuses every value. A reader
+/// overrides the handlers of the values that its format allows. Handlers return true, to continue,
+/// or throw.
 class StrictJson : public nlohmann::json::json_sax_t {
  public:
   bool null() override;
@@ -33,15 +33,15 @@ class StrictJson : public nlohmann::json::json_sax_t {
   bool parse_error(std::size_t at, const std::string& token,
                    const nlohmann::detail::exception& error) override;
 
-  /// Passes the whole text to the handlers. It doesn't recurse, so that nesting costs no stack.
-  /// Throws corrupt if the text isn't JSON.
+  /// Passes the whole text to the handlers. The parser doesn't recurse, so that nesting costs no
+  /// stack. Throws corrupt if the text isn't JSON.
   void read(std::span<const std::byte> json);
 
  protected:
   /// `what`, such as "safetensors header", appears in errors and isn't copied.
   explicit StrictJson(std::string_view what) : what_(what) {}
 
-  /// Returns the place of the next value in the text: "tensor 'x'".
+  /// Describes the place of the next value in the text, such as "tensor 'x'".
   virtual std::string place() const = 0;
   /// Returns the kind of value that is expected there.
   virtual std::string_view expected() const = 0;

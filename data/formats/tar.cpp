@@ -27,7 +27,7 @@ constexpr std::size_t kType = 156;
 constexpr FieldPlace kMagic{257, 8};  // includes the version
 constexpr FieldPlace kPrefix{345, 155};
 
-/// Fields for the next entry, from entries of types x and L.
+/// The values that entries of types x and L give for the entry after them.
 struct Extension {
   std::optional<std::string> name{};
   std::optional<std::uint64_t> bytes{};
@@ -35,14 +35,14 @@ struct Extension {
 
 class Header {
  public:
-  /// Errors have the offset `at`.
+  /// `at` is the offset of the block in the archive, for error messages.
   Header(std::span<const std::byte, kBlockBytes> block, std::uint64_t at)
       : block_(block), at_(at) {}
 
   bool is_end() const {
     return std::ranges::all_of(block_, [](std::byte byte) { return byte == std::byte{}; });
   }
-  /// Checks the checksum. Sums of signed bytes are also accepted, because some old programs made
+  /// Checks the checksum. Sums of signed bytes are also accepted, because some old programs wrote
   /// them.
   void check_sum() const {
     std::uint64_t sum = 0;
@@ -108,7 +108,7 @@ class Header {
   std::uint64_t at_;
 };
 
-/// Reads records "LENGTH KEY=VALUE\n" and calls `take` with keys and values.
+/// Reads records "LENGTH KEY=VALUE\n" and calls `take(key, value)` for each.
 template <typename Take>
 void read_records(std::string_view records, Take take) {
   while (!records.empty()) {
@@ -210,7 +210,7 @@ class Scanner {
     extension_ = {};
   }
 
-  /// Moves past the data.
+  /// Moves past an entry's data.
   void pass(std::uint64_t bytes) {
     if (bytes > file_bytes_ - at_) {
       fail(Errc::corrupt, "tar: {} bytes of data at byte {} of a file of {}; was the file cut off?",

@@ -6,8 +6,9 @@
 ///   header  = name:100 mode:8 uid:8 gid:8 size:12 mtime:12 checksum:8 type:1 linkname:100
 ///             magic:6 version:2 uname:32 gname:32 devmajor:8 devminor:8 prefix:155 zeros:12
 ///
-/// Numbers are octal digits, or big-endian if the first bit is set. Entries of type x (records
-/// "LENGTH KEY=VALUE\n") and L give a longer name or a size for the entry after them.
+/// Numbers are octal digits, or big-endian if the first bit is set. Entries of type x, whose data
+/// are records "LENGTH KEY=VALUE\n", and of type L give a longer name or a size for the entry after
+/// them.
 
 #include <cstdint>
 #include <functional>

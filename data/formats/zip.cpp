@@ -64,7 +64,8 @@ std::vector<std::byte> read_bytes(const ReadAt& read, std::uint64_t offset, std:
   return bytes;
 }
 
-/// Returns the offset of the end record, the last one whose comment ends with the file.
+/// Returns the offset of the end record. It is the last record whose comment extends exactly to the
+/// end of the file.
 std::uint64_t find_end(std::span<const std::byte> tail, std::uint64_t tail_begin) {
   for (std::size_t back = kZipEndBytes; back <= tail.size(); ++back) {
     const std::size_t at = tail.size() - back;
@@ -76,7 +77,7 @@ std::uint64_t find_end(std::span<const std::byte> tail, std::uint64_t tail_begin
   fail(Errc::corrupt, "zip: has no record of its end; is it a zip file, and whole?");
 }
 
-/// Reads the values that are too large for the end record.
+/// Reads the directory's position and size from the zip64 end record, which has larger fields.
 Directory read_zip64_end(const ReadAt& read, std::uint64_t end) {
   if (end < kZip64LocatorBytes) fail(Errc::corrupt, "zip: has no zip64 locator");
   const auto locator = read_bytes(read, end - kZip64LocatorBytes, kZip64LocatorBytes);
@@ -109,8 +110,8 @@ Directory read_zip64_end(const ReadAt& read, std::uint64_t end) {
   return directory;
 }
 
-/// Some writers, such as torch.save(), add the zip64 end record although the values fit into the
-/// end record.
+/// Returns whether the end record has a zip64 locator before it. Some writers, such as
+/// torch.save(), add the zip64 records even if the values fit into the end record.
 bool has_zip64_locator(const ReadAt& read, std::uint64_t end) {
   if (end < kZip64LocatorBytes) return false;
   const auto bytes = read_bytes(read, end - kZip64LocatorBytes, kZip64LocatorBytes);
@@ -155,7 +156,7 @@ Directory find_directory(std::uint64_t file_bytes, const ReadAt& read) {
   return directory;
 }
 
-/// Reads sizes and an offset that didn't fit into the directory's fields.
+/// Reads from an entry's extra fields the sizes and the offset that don't fit into its own fields.
 void read_zip64_extra(RecordReader extra, ZipEntry& entry, std::uint64_t& local_begin) {
   while (extra.left() > 0) {
     const auto id = extra.number<std::uint16_t>();
@@ -169,7 +170,7 @@ void read_zip64_extra(RecordReader extra, ZipEntry& entry, std::uint64_t& local_
   }
 }
 
-/// Reads an entry of the directory; `data_begin` is the offset of its local header.
+/// Reads an entry of the directory. Its `data_begin` is at first the offset of its local header.
 ZipEntry read_central(RecordReader& reader) {
   reader.expect_signature(kZipCentralSignature);
   reader.skip(2 * sizeof(std::uint16_t));
@@ -200,7 +201,7 @@ ZipEntry read_central(RecordReader& reader) {
   return entry;
 }
 
-/// Replaces the offset of the local header by that of the data after it.
+/// Replaces `data_begin`, the offset of the local header, by the offset of the data after it.
 void find_data(ZipEntry& entry, const Directory& directory, const ReadAt& read) {
   const auto refuse = [&](std::string_view what) {
     fail(Errc::corrupt, "zip: {}: {}", in_quotes(entry.name), what);
@@ -226,7 +227,7 @@ void find_data(ZipEntry& entry, const Directory& directory, const ReadAt& read) 
       directory.begin - entry.data_begin < entry.packed_bytes) {
     refuse("its data go beyond the file");
   }
-  constexpr std::uint64_t kRatioMax = 1032;  // the highest ratio of deflate
+  constexpr std::uint64_t kRatioMax = 1032;  // the highest compression ratio of deflate
   if (entry.deflated ? entry.bytes / kRatioMax > entry.packed_bytes
                      : entry.bytes != entry.packed_bytes) {
     fail(Errc::corrupt, "zip: {}: {} bytes packed to {} are impossible", in_quotes(entry.name),

@@ -1,6 +1,7 @@
 #pragma once
 /// zip: an archive of files, as PKWARE's APPNOTE describes it. weft reads the archives that NumPy
-/// and PyTorch write: stored or deflated entries, with zip64's sizes. Little-endian:
+/// and PyTorch write: stored or deflated entries, with or without the 64-bit sizes of zip64.
+/// Little-endian:
 ///
 ///   archive   = (local packed)* central* [zip64_end zip64_locator] end
 ///   local     = 0x04034b50:u32 ... name extra

@@ -1,6 +1,6 @@
 #pragma once
-/// The fixed parts of a zip file's records: signatures, and sizes without the names and extras that
-/// follow.
+/// Constants of a zip file's records: their signatures, and their sizes without the names and extra
+/// fields that follow.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,8 @@ inline constexpr std::uint16_t kZipEncrypted = 1;  ///< a flag
 inline constexpr std::uint16_t kZipStored = 0;
 inline constexpr std::uint16_t kZipDeflated = 8;
 
-/// The extra field that has a number if these maxima stand in the number's place.
+/// The id of the extra field that holds a number whose own field has the value kZip16Max or
+/// kZip32Max.
 inline constexpr std::uint16_t kZip64ExtraId = 1;
 inline constexpr std::uint16_t kZip16Max = 0xffff;
 inline constexpr std::uint32_t kZip32Max = 0xffffffff;

@@ -31,13 +31,13 @@ PixelRect whole(PixelSize picture) {
   return {0, 0, static_cast<double>(picture.width), static_cast<double>(picture.height)};
 }
 
-/// Returns half of the remaining size, rounded to even as Python does.
+/// Returns half of `size`. A half is rounded to the nearest even number, as in Python.
 std::int64_t half(std::int64_t size) { return size / 2 + (size % 4 == 3 ? 1 : 0); }
 
-/// Scales the whole picture to cover the field, and takes the middle.
+/// Returns the placement that scales the whole picture to cover the field, and takes its middle.
 Placement cover(const ImageField& image, PixelSize picture) {
-  // With `short_side`, the shorter side gets that size. Otherwise the side gets the field's size
-  // for which the other side is large enough.
+  // With `short_side`, the picture's shorter side gets that size. Otherwise one side gets the
+  // field's size, and is chosen so that the other side covers the field.
   const bool by_width = image.short_side > 0
                             ? picture.width <= picture.height
                             : image.width * picture.height >= image.height * picture.width;
@@ -56,7 +56,7 @@ Placement cover(const ImageField& image, PixelSize picture) {
           .size = {image.width, image.height}};
 }
 
-/// Scales the whole picture to lie within the field.
+/// Returns the placement that scales the whole picture to lie within the field.
 Placement contain(const ImageField& image, PixelSize picture) {
   const bool by_width = image.width * picture.height <= image.height * picture.width;
   PixelSize size{image.width, image.height};
@@ -96,7 +96,8 @@ int shrink_for(const Resampling& how) {
   return shrink;
 }
 
-/// Converts the rectangle to the size in which the picture was decoded.
+/// Converts a rectangle of a picture from the size `from` to the size `to`, in which the picture
+/// was decoded.
 void shrink_rect(PixelRect& rect, PixelSize from, PixelSize to) {
   const double x = static_cast<double>(to.width) / static_cast<double>(from.width);
   const double y = static_cast<double>(to.height) / static_cast<double>(from.height);

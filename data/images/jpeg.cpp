@@ -15,12 +15,12 @@ namespace {
 
 /// A complete picture has at least one bit, of the first coefficient, for each block of 64 pixels.
 constexpr std::int64_t kPixelsPerByteMax = 8 * 64;
-/// The limit for a progressive picture. Each scan covers the whole picture; encoders make about
-/// ten.
+/// The maximum number of scans in a progressive picture. Each scan covers the whole picture;
+/// encoders make about ten.
 constexpr int kScansMax = 100;
 
-/// The state that libjpeg's callbacks share. `manager` is the first member, so that its address is
-/// cinfo.err.
+/// The state that libjpeg's callbacks share. cinfo.err points to `manager`, which is the first
+/// member, so that a callback finds this struct there.
 struct Diagnosis {
   jpeg_error_mgr manager{};
   std::jmp_buf jump{};
@@ -90,13 +90,13 @@ class Decompressor {
 
   jpeg_decompress_struct& cinfo() { return cinfo_; }
 
-  /// Runs calls of libjpeg, which may leave them by longjmp. They must not hold objects with a
+  /// Runs `calls`, which libjpeg may leave by longjmp. So they must not create objects with a
   /// destructor.
   template <typename Calls>
   void run(const Calls& calls) {
     if (try_run(calls)) return;
     const std::string message = diagnosis_.message.data();
-    jpeg_destroy_decompress(&cinfo_);  // a second call is allowed
+    jpeg_destroy_decompress(&cinfo_);  // the destructor may do it again
     fail(diagnosis_.is_unsupported ? Errc::version : Errc::corrupt, "JPEG: {}", message);
   }
 
@@ -124,7 +124,8 @@ void make_rgb(const std::uint8_t* cmyk, std::int64_t count, bool is_complement, 
   }
 }
 
-/// Returns the colour space that libjpeg converts to. It can't convert CMYK to another one.
+/// Returns the color space to which libjpeg converts pixels. It can't convert CMYK to another color
+/// space.
 J_COLOR_SPACE output_space(J_COLOR_SPACE stored, bool gray) {
   if (stored == JCS_CMYK || stored == JCS_YCCK) return JCS_CMYK;
   return gray || stored == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;

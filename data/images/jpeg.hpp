@@ -9,7 +9,7 @@
 namespace weft {
 
 PixelSize jpeg_size(std::span<const std::byte> file);
-/// See decode_picture().
+/// Decodes a JPEG as decode_picture() does.
 Picture decode_jpeg(std::span<const std::byte> file, bool gray, int shrink);
 
 }  // namespace weft

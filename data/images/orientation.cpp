@@ -14,7 +14,8 @@
 namespace weft {
 namespace {
 
-/// Reads EXIF data that begin with their mark, or a JPEG that contains such data.
+/// Reads the orientation from EXIF data that begin with the mark "Exif", or from a JPEG that
+/// contains such data.
 Orientation read_orientation(std::span<const std::byte> bytes) {
   const std::unique_ptr<ExifData, void (*)(ExifData*)> data(exif_data_new(), exif_data_unref);
   if (data == nullptr) return Orientation::upright;
@@ -32,7 +33,8 @@ Orientation read_orientation(std::span<const std::byte> bytes) {
   return number >= 1 && number <= kLast ? static_cast<Orientation>(number) : Orientation::upright;
 }
 
-/// Reads EXIF data with or without their mark. PNG has them without it, WebP in both forms.
+/// Reads the orientation from EXIF data with or without the mark. PNG has no mark; WebP may have
+/// it.
 Orientation read_unmarked(std::span<const std::byte> exif) {
   using namespace std::literals;
   constexpr std::string_view kMark = "Exif\0\0"sv;
@@ -48,7 +50,7 @@ Orientation read_unmarked(std::span<const std::byte> exif) {
 
 bool is_sideways(Orientation orientation) { return orientation >= Orientation::transpose; }
 
-/// Returns the position in the stored picture of the pixel (x, y) of the turned one.
+/// Returns the position at which the stored picture has the pixel (x, y) of the turned picture.
 std::pair<std::int64_t, std::int64_t> stored_place(Orientation orientation, PixelSize stored,
                                                    std::int64_t x, std::int64_t y) {
   const std::int64_t right = stored.width - 1;

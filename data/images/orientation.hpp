@@ -1,5 +1,5 @@
 #pragma once
-/// EXIF's Orientation tag, and turning pictures by it.
+/// Reads EXIF's Orientation tag, and turns pictures accordingly.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace weft {
 
-/// EXIF's numbers. Each names the change that makes the stored picture upright.
+/// The numbers of EXIF's Orientation tag. Each name says how to change the stored picture to make
+/// it upright.
 enum class Orientation : std::uint8_t {
   upright = 1,
   mirror,  ///< left becomes right
@@ -21,8 +22,8 @@ enum class Orientation : std::uint8_t {
   rotate_left,
 };
 
-/// Reads the tag of a JPEG, a PNG or a WebP. The result is upright if the file has no tag, or if
-/// its EXIF data are damaged.
+/// Reads the Orientation tag of a JPEG, a PNG or a WebP. The result is upright if the file has no
+/// tag, or if its EXIF data are damaged.
 Orientation picture_orientation(std::span<const std::byte> file);
 
 /// Returns the size of a picture after it is turned.

@@ -1,5 +1,5 @@
 #pragma once
-/// Decodes pictures in files; the common interface of JPEG, PNG and WebP.
+/// Decodes pictures in files. This is the common interface of JPEG, PNG and WebP.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,20 +21,20 @@ struct Picture {
   Pixels<std::uint16_t> deep_pixels() const { return {words.get(), size, channels}; }
 };
 
-/// Determines the format by the file's first bytes. Throws corrupt for other formats, naming the
-/// format if it is known.
 enum class PictureFormat : std::uint8_t { jpeg, png, webp };
+/// Returns a file's format, by its first bytes. Throws corrupt for other formats, naming the format
+/// if it is known.
 PictureFormat picture_format(std::span<const std::byte> file);
 
 /// Returns the size in the file's header. Throws as decode_picture().
 PixelSize picture_size(std::span<const std::byte> file);
 
 /// Decodes a file. `shrink` is 1, 2, 4 or 8; the sides of a JPEG are divided by it, rounded up, and
-/// other formats ignore it. A gray file, or `gray`, gives 1 channel; else the channels are the
-/// file's. A PNG of 16 bits has words if `keeps_16_bits`, else values are rounded to 8 bits. EXIF's
-/// orientation is ignored. Throws corrupt for a picture that is damaged, cut off, larger than
-/// kImagePixelsMax, or larger than a file of this size can be; version for one that the decoders
-/// don't know.
+/// other formats ignore it. The result has 1 channel if the file is gray or `gray` is true, else 3.
+/// A PNG of 16 bits gives `words` if `keeps_16_bits`; otherwise its values are rounded to 8 bits.
+/// EXIF's orientation is ignored. Throws corrupt for a picture that is damaged, cut off, larger
+/// than kImagePixelsMax, or larger than a file of this size can hold. Throws version for a form
+/// that the decoders don't know.
 Picture decode_picture(std::span<const std::byte> file, bool gray, int shrink,
                        bool keeps_16_bits = false);
 
@@ -44,7 +44,7 @@ void check_picture_size(std::int64_t width, std::int64_t height, std::size_t fil
                         std::int64_t pixels_per_byte);
 
 /// Replaces red, green and blue by luma (ITU-R BT.601), if there are three channels. The result
-/// occupies the first part of the memory.
+/// occupies the beginning of the pixels' memory.
 void make_gray(Picture& picture);
 
 }  // namespace weft

@@ -16,7 +16,8 @@
 namespace weft {
 namespace {
 
-/// zlib packs at most 1032 bytes into one byte.
+/// The maximum number of bits of pixels for each byte of a file, because zlib packs at most 1032
+/// bytes into one byte.
 constexpr std::int64_t kUnpackedBitsPerByteMax = 8 * 1032;
 
 struct Source {
@@ -73,7 +74,7 @@ class Reader {
     return {png_get_image_width(png_, info_), png_get_image_height(png_, info_)};
   }
 
-  /// Runs calls of libpng, which may leave them by longjmp. They must not hold objects with a
+  /// Runs `calls`, which libpng may leave by longjmp. So they must not create objects with a
   /// destructor.
   template <typename Calls>
   void run(const Calls& calls) {
@@ -106,7 +107,8 @@ std::span<const std::byte> png_exif(std::span<const std::byte> file) {
   png_uint_32 count = 0;
   reader.run([&] { (void)png_get_eXIf_1(reader.png(), reader.info(), &count, &data); });
   if (data == nullptr) return {};
-  // The EXIF data are found in `file`, because libpng's copy is freed with the reader.
+  // The result is the place of the EXIF data in `file`, because libpng's copy is freed with the
+  // reader.
   const auto exif = std::as_bytes(std::span(data, count));
   const auto found = std::ranges::search(file, exif);
   return {found.data(), found.size()};
@@ -118,7 +120,7 @@ Picture decode_png(std::span<const std::byte> file, bool keeps_16_bits) {
   const png_infop info = reader.info();
   const bool is_deep = keeps_16_bits && png_get_bit_depth(png, info) == 16;
   reader.run([&] {
-    png_set_expand(png);  // converts palettes to colours, and less than 8 bits to 8
+    png_set_expand(png);  // converts palettes to colors, and less than 8 bits to 8
     if (!is_deep) png_set_scale_16(png);
     if (is_deep && std::endian::native == std::endian::little) png_set_swap(png);
     png_set_strip_alpha(png);

@@ -9,7 +9,7 @@
 namespace weft {
 
 PixelSize webp_size(std::span<const std::byte> file);
-/// See decode_picture(). The result has 3 channels.
+/// Decodes a WebP as decode_picture() does. The result has 3 channels.
 Picture decode_webp(std::span<const std::byte> file);
 /// Returns the EXIF data, as a part of `file`; empty if there are none.
 std::span<const std::byte> webp_exif(std::span<const std::byte> file);

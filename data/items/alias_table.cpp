@@ -22,7 +22,7 @@ AliasTable::AliasTable(const std::vector<double>& weights) {
   for (const double weight : weights) sum += weight / *largest;
   const double mean = sum / static_cast<double>(weights.size());
   columns_.resize(weights.size());
-  std::vector<std::size_t> below;  // columns whose own number needs less than a column's draws
+  std::vector<std::size_t> below;  // columns whose share is below 1
   std::vector<std::size_t> above;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     columns_[i] = {weights[i] / *largest / mean, largest - weights.begin()};
@@ -38,8 +38,8 @@ AliasTable::AliasTable(const std::vector<double>& weights) {
     above.pop_back();
     below.push_back(from);
   }
-  // The shares of the remaining columns are 1 except for rounding. A weight of 0 must not get a
-  // share.
+  // The shares of the remaining columns are 1 except for rounding. A number of weight 0 must not
+  // get a share.
   for (const std::vector<std::size_t>& left : {below, above}) {
     for (const std::size_t i : left) columns_[i].share = weights[i] == 0 ? 0 : 1;
   }

@@ -22,8 +22,8 @@ class AliasTable {
   }
 
  private:
-  /// A column of the table. Of the draws that hit a column, `share` give the column's own number
-  /// and the rest give `other`.
+  /// A column of the table. The fraction `share` of the draws that hit the column gives the
+  /// column's own number. The rest gives `other`.
   struct Column {
     double share = 0;
     std::int64_t other = 0;

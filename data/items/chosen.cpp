@@ -46,7 +46,8 @@ class Range : public Dataset {
   const std::int64_t end_;
 };
 
-/// The name includes the indices. A loader that continues over other indices is thereby noticed.
+/// Returns a name that includes a digest of the indices. A resumed loader compares names, so that
+/// it can't continue over other items unnoticed.
 std::string name_of(std::string_view kind, const std::string& source,
                     std::span<const std::int64_t> indices) {
   const std::uint64_t digest = std::accumulate(

@@ -1,5 +1,5 @@
 #pragma once
-/// A dataset of some of the items of another one.
+/// Makes a dataset of some items of another dataset.
 
 #include <cstdint>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// Acts as subset(); the result's name is "kind(source)".
+/// Acts as subset(). The name of the result begins with `kind`.
 DatasetPtr chosen_items(DatasetPtr source, std::vector<std::int64_t> indices,
                         std::string_view kind);
 

@@ -36,7 +36,7 @@ constexpr std::array<KnownType, kDTypeCount> kTypes{
      {data_type(TypeCode::floating, 32), DType::f32},
      {data_type(TypeCode::floating, 64), DType::f64}}};
 
-/// The limit for offsets and strides. Real tensors have no larger ones.
+/// The maximum of offsets and strides. Real tensors have no larger ones.
 constexpr std::int64_t kReachMax = std::int64_t{1} << 48;
 
 DType dtype_of_theirs(const DataType& type) {
@@ -143,7 +143,7 @@ HostTensor take(const dlpack::Tensor& tensor, std::shared_ptr<const void> owner)
   return {ConstElementSpan(dtype, copy.get(), count), shape, copy};
 }
 
-/// Calls the deleter when the last owner releases the tensor.
+/// Returns an owner of the tensor. When the last owner releases the tensor, its deleter is called.
 template <typename Managed>
 std::shared_ptr<Managed> own(Managed* tensor) {
   if (!tensor) fail(Errc::invalid_argument, "from_dlpack: the tensor is null");
@@ -152,7 +152,7 @@ std::shared_ptr<Managed> own(Managed* tensor) {
           }};
 }
 
-/// The object that to_dlpack() gives away.
+/// The object that to_dlpack() gives to its caller.
 struct Lent {
   dlpack::ManagedTensorVersioned managed{};
   HostTensor tensor;
@@ -190,7 +190,7 @@ Tensor to_device(const HostTensor& tensor, std::source_location loc) {
 HostTensor to_host(const Tensor& tensor, std::source_location loc) {
   const TensorNode& node = *node_of(tensor, loc);
   const auto* on_host = std::get_if<HostData>(&node.storage);
-  // The host's copy of a parameter may be older than its value.
+  // The bytes of a parameter in host memory may be older than its value on the chips.
   HostData bytes = on_host != nullptr && !node.is_state()
                        ? *on_host
                        : std::make_shared<const std::vector<std::byte>>(tensor.to_bytes(loc));
@@ -229,7 +229,7 @@ DLManagedTensorVersioned* to_dlpack(HostTensor tensor) {
           },
       .flags = dlpack::kReadOnly,
       .tensor = {
-          // The read-only flag forbids writing there.
+          // The flag kReadOnly forbids the receiver to write to `data`.
           .data = const_cast<std::byte*>(lent->tensor.elements.data()),
           .device = {dlpack::DeviceType::cpu, 0},
           .ndim = shape.size(),

@@ -1,5 +1,5 @@
 #pragma once
-/// Checks of the fields of datasets.
+/// Checks the fields and the parts of datasets.
 
 #include <span>
 #include <string>
@@ -22,10 +22,10 @@ std::string name_of_parts(std::string_view kind, std::span<const DatasetPtr> par
 
 /// Throws invalid_argument unless there are parts, none of them null.
 void check_parts(std::string_view kind, std::span<const DatasetPtr> parts);
-/// Also throws invalid_argument unless all parts have the fields of the first part.
+/// Acts as check_parts(). Also throws invalid_argument unless all parts have the same fields.
 void check_alike(std::string_view kind, std::span<const DatasetPtr> parts);
 
-/// See Dataset::is_sequential().
+/// Returns whether any part is sequential; see Dataset::is_sequential().
 bool is_any_sequential(std::span<const DatasetPtr> parts);
 /// Throws invalid_argument for a sequential part, because `kind` reads items in another order. The
 /// message ends with `advice`.

@@ -1,6 +1,5 @@
 #pragma once
-/// Functions that change the colours of a picture [channels, height, width], and that move its
-/// pixels.
+/// Changes the colors of a picture [channels, height, width], and moves its pixels.
 
 #include <cstdint>
 #include <span>
@@ -27,8 +26,9 @@ Image<T> as_image(std::span<T> pixels, const Shape& shape) {
   return {pixels, shape[0], shape[1], shape[2]};
 }
 
-// These are torchvision's functions of the same names, in place. As in torchvision, they truncate
-// integers. Saturation and hue leave a picture unchanged unless it has three channels.
+// These functions do the same as torchvision's functions of the same names, but in place. As in
+// torchvision, they truncate integers. adjust_saturation() and adjust_hue() leave a picture
+// unchanged unless it has three channels.
 
 template <typename T>
 void adjust_brightness(const Image<T>& image, double factor);
@@ -40,8 +40,8 @@ void adjust_saturation(const Image<T>& image, double factor);
 template <typename T>
 void adjust_hue(const Image<T>& image, double shift);
 
-/// Maps pixels: the pixel at (x, y) of the result comes from (a x + b y + c, d x + e y + f) of the
-/// source. Both positions are relative to the middle of their picture.
+/// A map of pixels. The pixel at (x, y) of the result comes from (a x + b y + c, d x + e y + f) of
+/// the source. Both positions are relative to the middle of the picture.
 struct PixelMap {
   double a = 1;
   double b = 0;

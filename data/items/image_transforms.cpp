@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSideMax = std::int64_t{1} << 20;
 
-/// Throws invalid_argument unless the part lies within the picture.
+/// Throws invalid_argument unless a part of this size fits into the picture.
 void check_part(std::string_view step, std::int64_t height, std::int64_t width,
                 std::int64_t height_max, std::int64_t width_max) {
   if (height >= 1 && height <= height_max && width >= 1 && width <= width_max) return;
@@ -37,7 +37,8 @@ float of_channel(const std::vector<float>& numbers, std::int64_t channel) {
   return numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(channel)];
 }
 
-// The functions for each step: one returns the shape that the step makes, another applies it.
+// Each step has two functions: shape_after() returns the shape that the step makes, and apply()
+// runs the step.
 
 Shape shape_after(const RandomCrop& step, const TensorType& type) {
   if (step.padding < 0 || step.padding > kSideMax) {
@@ -54,7 +55,8 @@ Shape shape_after(const RandomCrop& step, const TensorType& type) {
   return {type.shape[0], step.height, step.width};
 }
 
-/// Copies the part of `in` that begins at (top, left). It may extend beyond the picture.
+/// Copies the part of `in` that begins at (top, left) to `out`. The part may extend beyond the
+/// picture; `fill` stands for pixels there.
 template <typename T>
 void copy_part(const Image<const T>& in, const Image<T>& out, std::int64_t top, std::int64_t left,
                T fill = 0) {
@@ -235,7 +237,7 @@ void apply(const RandAugment& step, const Image<const T>& in, const Image<T>& ou
 struct Pipeline {
   std::string field;
   std::vector<ImageStep> steps;
-  std::vector<Shape> shapes;  ///< before the first step, ..., after the last
+  std::vector<Shape> shapes;  ///< shapes before the first step, ..., after the last
 
   template <typename T>
   void run(const ItemView& in, const ItemWriter& out, ItemRandom& random) const {

@@ -1,5 +1,5 @@
 #pragma once
-/// Checks that Dataset::read() and Stream::next() make, and the names that they add to errors.
+/// Makes the checks of Dataset::read() and Stream::next(), and adds names to their errors.
 
 #include <exception>
 #include <string_view>
@@ -19,7 +19,8 @@ void check_memory(const Source& source, ItemMemory out) {
   if (!fits(source.fields(), out)) refuse_memory(source.name(), source.fields(), out);
 }
 
-/// An Error that already has the name and the index. Enclosing datasets rethrow it unchanged.
+/// An Error whose message already has a dataset's name and the item's index. Enclosing datasets
+/// rethrow it unchanged.
 class ItemError : public Error {
  public:
   ItemError(Errc code, std::string_view name, const Item& item, std::string_view what)
@@ -27,7 +28,7 @@ class ItemError : public Error {
               fmt::format("{}: item {} of epoch {}: {}", name, item.index, item.epoch, what)) {}
 };
 
-/// The message for an exception that has none.
+/// The message for an exception that has no text.
 inline constexpr std::string_view kUnknownException =
     "an exception that isn't derived from std::exception; throw one that is, which says more";
 

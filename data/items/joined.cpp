@@ -82,7 +82,7 @@ class Concat : public Dataset {
 
   const std::vector<DatasetPtr> parts_;
   const std::string name_;
-  std::vector<std::int64_t> ends_;  // end of each part, in items
+  std::vector<std::int64_t> ends_;  // index after the last item of each part
 };
 
 }  // namespace

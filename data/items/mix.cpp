@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-/// Returns the number of items of each part in a block. Shares of kMixBlock are rounded down; the
-/// parts that lose most get one more until the numbers add up to kMixBlock.
+/// Returns the number of items of each part in a block. The shares are rounded down. Then the parts
+/// that lost most by rounding get one more item each, until the numbers add up to kMixBlock.
 std::vector<std::uint64_t> block_counts(std::span<const double> weights,
                                         std::span<const DatasetPtr> parts) {
   if (weights.size() != parts.size()) {
@@ -48,7 +48,8 @@ std::vector<std::uint64_t> block_counts(std::span<const double> weights,
   return counts;
 }
 
-/// The name includes the options. A loader that continues over another mix is thereby noticed.
+/// Returns a name that includes the options. A resumed loader compares names, so that it can't
+/// continue over another mix unnoticed.
 std::string name_of(std::span<const DatasetPtr> parts, std::span<const double> weights,
                     const MixOptions& options) {
   return fmt::format("{} by {:g}{}", name_of_parts("mix", parts), fmt::join(weights, ":"),
@@ -80,8 +81,8 @@ class Mix : public Dataset {
   bool is_sequential() const override { return is_any_sequential(parts_); }
 
  private:
-  /// The mix is an endless sequence of blocks; epochs are pieces of it. A block is a permutation of
-  /// places, in which each part has a range.
+  /// The mix is an endless sequence of blocks, and an epoch is a piece of this sequence. Each part
+  /// has a range of the places in a block, and the block is a random permutation of its places.
   void read_item(const Item& item, ItemMemory out) const override {
     const std::uint64_t at =
         item.epoch * static_cast<std::uint64_t>(size_) + static_cast<std::uint64_t>(item.index);

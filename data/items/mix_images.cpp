@@ -26,8 +26,8 @@ double normal(ItemRandom& random) {
   return radius * std::cos(2 * std::numbers::pi * open_uniform(random));
 }
 
-/// Returns the logarithm of a gamma variable (G. Marsaglia, W. W. Tsang, "A simple method for
-/// generating gamma variables", 2000).
+/// Draws a number from the gamma distribution, and returns its logarithm. The method is that of G.
+/// Marsaglia and W. W. Tsang, "A simple method for generating gamma variables" (2000).
 double log_gamma(double shape, ItemRandom& random) {
   if (shape < 1) {
     return log_gamma(shape + 1, random) + std::log(open_uniform(random)) / shape;
@@ -137,7 +137,7 @@ class MixedImages : public Dataset {
     ItemRandom random(item);
     const double share = beta(options_.alpha, random);
     const Item partner{random.below(size()), item.epoch, inner_seed(item.seed, 1)};
-    // All fields of the item itself, except the class, are read directly into their places.
+    // All fields of the item, except the class, are read directly into `out`.
     std::int32_t own_class = 0;
     std::vector<std::span<std::byte>> places(out.begin(), out.end());
     places[label_] = std::as_writable_bytes(std::span(&own_class, 1));

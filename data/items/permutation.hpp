@@ -1,5 +1,5 @@
 #pragma once
-/// Random permutations of 0..size-1. The element at any place can be computed directly.
+/// Makes random permutations of 0..size-1 whose element at any place can be computed directly.
 
 #include <array>
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace weft {
 
-/// A permutation that computes each place without a table. A number below a * b is a pair of a
-/// number of Z_a and one of Z_b. Each round adds to one of them a function of the other, which can
-/// be inverted whatever the function is. a * b may be more than `size`, so numbers not below `size`
-/// pass through again; this is rare because a * b - size < a. It is a Feistel network (M. Luby, C.
-/// Rackoff, 1988) without powers of two. For few items it doesn't reach every order.
+/// A permutation that computes each element without a table. It is a Feistel network (M. Luby, C.
+/// Rackoff, 1988) whose halves aren't powers of two: a number below a * b is split into a number
+/// below a and a number below b. Each round adds a function of one half to the other half, modulo a
+/// or b. A round can be inverted whatever its function is. a * b may exceed `size`, so a result
+/// that isn't below `size` passes through the network again. This is rare because a * b - size < a.
+/// For few items, not every order can occur.
 class KeyedPermutation {
  public:
   /// `size` is at least 1.

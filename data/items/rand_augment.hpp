@@ -1,5 +1,5 @@
 #pragma once
-/// RandAugment, and the functions on pictures of bytes that it needs in addition to
+/// Applies RandAugment. Declares the functions on pictures of bytes that it needs besides those of
 /// image_steps.hpp.
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace weft {
 
 using ByteImage = Image<std::uint8_t>;
 
-// These are the functions of the same names in Pillow's ImageOps, in place.
+// These functions do the same as those of Pillow's ImageOps with the same names, but in place.
 
 /// Keeps the upper `bits` bits of each pixel.
 void posterize(const ByteImage& image, int bits);

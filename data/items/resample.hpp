@@ -52,8 +52,8 @@ struct ChannelOut {
   float offset = 0;
 };
 
-/// Writes `size` pixels of each channel. `rect` must lie within the picture; pixels beyond the
-/// picture don't count in the means.
+/// Writes `size` pixels of each channel. `rect` must lie within the picture; the filter leaves out
+/// positions beyond the picture.
 template <typename T>
 void resample(const Pixels<T>& from, const Resampling& how, PixelSize size,
               std::span<const ChannelOut> out);
@@ -61,8 +61,8 @@ void resample(const Pixels<T>& from, const Resampling& how, PixelSize size,
 /// Draws a rectangle in whole pixels; see RandomArea.
 PixelRect random_rect(const RandomArea& area, PixelSize picture, ItemRandom& random);
 
-/// Throws invalid_argument for bounds that no area can satisfy. The message names `what`, which has
-/// the area.
+/// Throws invalid_argument for bounds that no area can satisfy. The message names `what`, such as
+/// an option that has the area.
 void check_area(const RandomArea& area, std::string_view what);
 
 /// Throws invalid_argument unless there is one finite number for each channel, or one for all.

@@ -80,8 +80,8 @@ class WeightedOrder : public SampleOrder {
   const std::uint64_t seed_;
 };
 
-/// The order of a window. `items` are in the order of rows and form whole batches, except at the
-/// end of the epoch.
+/// The order of the items in a window of batches. `items` has the items in the order of the rows.
+/// The last batch of an epoch may be incomplete.
 class WindowOrder : public SampleOrder {
  public:
   WindowOrder(std::uint64_t begin_step, std::uint64_t end_step, std::uint64_t epoch,
@@ -106,7 +106,8 @@ class WindowOrder : public SampleOrder {
   const std::vector<std::int64_t> items_;
 };
 
-/// Sorts the items of whole batches by length; with `shuffle`, puts the batches into random order.
+/// Sorts items by length. With `shuffle`, then puts the batches that they form into random order.
+/// The items must form whole batches.
 std::vector<std::int64_t> sort_batches(std::vector<std::int64_t> items,
                                        const LengthSamplerOptions& options, PhiloxKey key) {
   std::ranges::stable_sort(items, {},

@@ -54,7 +54,8 @@ class ShuffleBuffer : public Stream {
     if (is_ended_ || !fill(drawn, held_)) std::swap(slots_[drawn], slots_[--held_]);
     return true;
   }
-  /// Reads an item into the slot. If there is one, `held` items are then held.
+  /// Reads the next item into the slot and sets `held_` to `held`. Returns false if there is no
+  /// item.
   bool fill(std::size_t slot, std::size_t held) {
     is_ended_ = !source_->next(slots_[slot].memory());
     if (!is_ended_) held_ = held;

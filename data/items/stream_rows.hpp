@@ -1,5 +1,5 @@
 #pragma once
-/// StreamRows: the rows of a training on a stream, by number.
+/// StreamRows: reads the numbered rows of a training from a stream.
 
 #include <cstdint>
 
@@ -7,19 +7,20 @@
 
 namespace weft {
 
-/// The rows of a stream's epochs in sequence, numbered from 0. Any row can be reached, so that a
-/// loop can continue at any step. Only moving forward is fast.
+/// The rows of a stream's epochs in sequence, numbered from 0. A loop can continue at any step,
+/// because any row can be reached. Only moving forward is fast.
 class StreamRows {
  public:
   explicit StreamRows(StreamPtr stream);
 
   const Stream& stream() const { return *stream_; }
-  /// Returns the number of the row that read() will return next.
+  /// Returns the number of the row that read() will read next.
   std::uint64_t row() const { return row_; }
   /// Moves to a row: skips items, or restarts the stream to move back. Throws as Stream::skip(),
   /// and invalid_argument for an epoch without items.
   void seek(std::uint64_t row);
-  /// Throws as Stream::next(), and as seek(). If read() fails, row() remains unchanged.
+  /// Reads the next row. Throws as Stream::next() and as seek() do. If read() fails, row() remains
+  /// unchanged.
   void read(ItemMemory out);
 
  private:

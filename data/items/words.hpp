@@ -1,5 +1,5 @@
 #pragma once
-/// Random words for data: the streams to which they belong, and numbers made of them.
+/// Draws random words for data, and makes random numbers from them.
 
 #include <array>
 #include <bit>
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// The purpose of a seed's words, so that no two purposes use the same words. Values never change,
-/// because the order of a resumed training depends on them.
+/// The purpose for which words are drawn. The words of one seed differ for different purposes.
+/// Values never change, because the order of a resumed training depends on them.
 enum class DataStream : std::uint32_t {
   item = 0x64617461,
   shuffle,
@@ -29,7 +29,7 @@ constexpr std::uint32_t high_word(std::uint64_t word) {
   return static_cast<std::uint32_t>(word >> 32);
 }
 
-/// Returns the key of a stream's `number`, such as an epoch.
+/// Returns the key of the words for one purpose (`stream`) and one `number`, such as an epoch.
 constexpr PhiloxKey data_key(std::uint64_t seed, DataStream stream, std::uint64_t number,
                              std::uint32_t part = 0) {
   const PhiloxBlock block =

@@ -1,7 +1,7 @@
 #pragma once
-/// The pickle in a file of torch.save(), as far as tensors need it. Nothing that a pickle names is
-/// imported or called. weft knows the few functions that rebuild tensors and plain containers, and
-/// refuses a file that names any other function.
+/// Reads the pickle in a file of torch.save(), as far as tensors need it. Nothing that a pickle
+/// names is imported or called. weft knows the few functions that rebuild tensors and plain
+/// containers, and refuses a file that names any other function.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,23 +21,23 @@ inline constexpr std::size_t kPickleTensorsMax = std::size_t{1} << 20;
 
 /// A tensor as the pickle describes it.
 struct PickledTensor {
-  std::string name{};   ///< the keys and indices of the path to it, with dots: "model.fc1.weight"
-  std::string dtype{};  ///< safetensors' name for it: "F32"
+  std::string name{};   ///< keys and indices of its path, joined by dots: "model.fc1.weight"
+  std::string dtype{};  ///< safetensors' name for the dtype: "F32"
   int element_bytes = 0;
   std::vector<std::int64_t> sizes{};
   std::vector<std::int64_t> strides{};  ///< in elements, 0 or more
   std::uint64_t offset = 0;             ///< offset of the first element in the storage, in elements
-  std::string storage{};                ///< the key of its storage
+  std::string storage{};                ///< the key of the tensor's storage
   std::uint64_t storage_bytes = 0;
 
-  /// Returns the size of all elements; the maximum of the type if the size is too large for it.
+  /// Returns the size of all elements in bytes; the largest std::uint64_t if the size exceeds it.
   std::uint64_t bytes() const;
   friend bool operator==(const PickledTensor&, const PickledTensor&) = default;
 };
 
 /// Returns all tensors of the value that the pickle holds, in order. A value that is a tensor
 /// itself has the name "tensor". Tensors, dicts, lists, tuples, sets, numbers and texts can be
-/// read. Throws version, naming it, for any function, class or opcode that these don't need;
+/// read. Throws version for any function, class or opcode that they don't need, and names it;
 /// corrupt unless
 ///   - the pickle ends with its value, within the maxima above;
 ///   - each tensor has as many strides as sizes, all at least 0, and lies within its storage;

@@ -1,5 +1,5 @@
 #pragma once
-/// The functions, classes and dtypes that weft knows in the pickle of a PyTorch file.
+/// Finds the functions, classes and dtypes that weft knows in the pickle of a PyTorch file.
 
 #include <cstdint>
 #include <optional>

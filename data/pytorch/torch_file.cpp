@@ -13,7 +13,8 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kPickle = "/data.pkl";
-/// The pickle of the number that identifies a file of PyTorch's old format.
+/// The beginning of a file in PyTorch's old format: a pickle of the number that identifies the
+/// format.
 constexpr std::string_view kOldHead = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19";
 
 using Entries = std::map<std::string, ZipEntry>;

@@ -18,22 +18,22 @@
 
 namespace weft {
 
-/// A tensor of such a file.
+/// A tensor in a file of torch.save().
 struct TorchTensor {
   PickledTensor pickled{};
-  std::uint64_t begin = 0;  ///< offset of its first element in the file, in bytes
+  std::uint64_t begin = 0;  ///< offset of the first element in the file, in bytes
 
-  /// Returns whether its elements are in row-major order in the file.
+  /// Returns whether the tensor's elements are in row-major order in the file.
   bool is_row_major() const;
 };
 
 /// Returns whether a file with this beginning was written by torch.save() before PyTorch 1.6.
 bool is_old_torch_file(std::span<const std::byte> head);
 
-/// Throws corrupt and version as read_zip_directory() and read_torch_pickle() do. Also throws
-/// version for a program of TorchScript, for big-endian elements and for compressed entries;
-/// corrupt for a zip without data.pkl, and for a tensor whose storage is missing or shorter than
-/// the pickle says.
+/// Returns the tensors of a file. Throws corrupt and version as read_zip_directory() and
+/// read_torch_pickle() do. Also throws version for a program of TorchScript, for big-endian
+/// elements and for compressed entries; corrupt for a zip without data.pkl, and for a tensor whose
+/// storage is missing or shorter than the pickle says.
 std::vector<TorchTensor> read_torch_file(std::uint64_t file_bytes, const ReadAt& read);
 
 }  // namespace weft

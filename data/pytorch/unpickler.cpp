@@ -80,7 +80,8 @@ bool Unpickler::push_again(PickleId id) {
   return true;
 }
 
-/// Pushes a value that can't hold tensors. No more is known of it.
+/// Skips the bytes of a value that can't contain tensors, and pushes a value of kind `other` for
+/// it.
 bool Unpickler::push_other(std::uint64_t skipped) {
   bytes_.take(skipped);
   return push({});
@@ -146,7 +147,8 @@ const PickleValue& Unpickler::argument(const Ids& arguments, std::size_t i, Kind
   return values_[arguments[i]];
 }
 
-/// Runs an opcode of a number, a text or another value without parts.
+/// Runs PROTO, FRAME, or an opcode that pushes a value without parts, such as a number or a text.
+/// Returns false for other opcodes.
 bool Unpickler::run_atom(char opcode) {
   switch (opcode) {
     case '\x80':  // PROTO
@@ -279,8 +281,8 @@ bool Unpickler::push_global(std::string_view module, std::string_view name) {
   return push({.kind = Kind::global, .global = known->global, .element = known->element});
 }
 
-/// The parts of a storage's id are "storage", its class, its key, its device and the number of its
-/// elements (of its bytes if it is untyped).
+/// Pushes the storage whose id is on the stack. The parts of the id are "storage", its class, its
+/// key, its device and the number of its elements (of its bytes if it is untyped).
 bool Unpickler::push_storage() {
   const Ids parts = arguments_of(pop());
   const PickleValue& of = argument(parts, 1, Kind::global);
@@ -295,8 +297,8 @@ bool Unpickler::push_storage() {
                .text = argument(parts, 2, Kind::text).text});
 }
 
-/// The arguments are the storage, the offset of the first element in it, the sizes and the strides.
-/// The seventh is the dtype if the storage is untyped.
+/// Makes a tensor. The arguments are the storage, the offset of the first element in it, the sizes
+/// and the strides. The seventh argument is the dtype if the storage is untyped.
 bool Unpickler::call_tensor(const Ids& arguments, bool has_dtype) {
   const PickleValue& storage = argument(arguments, 0, Kind::storage);
   const TorchElement* element =

@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// The number of a value.
+/// The number of a value in the table of values.
 using PickleId = std::uint32_t;
 
 struct PickleValue {
@@ -25,8 +25,8 @@ struct PickleValue {
   const TorchElement* element = nullptr;             ///< for a global, a storage or a tensor
   std::int64_t number = 0;  ///< an integer's value; a storage's bytes; a tensor's offset
   std::string_view text{};  ///< a part of the pickle; for a storage its key
-  /// list (also tuples and sets): its items. dict: key, value, key, value, ... tensor: its storage,
-  /// the list of sizes, the list of strides.
+  /// The parts of the value. A list, a tuple or a set has its items; a dict has key, value, key,
+  /// value, ...; a tensor has its storage, the list of its sizes and the list of its strides.
   std::vector<PickleId> items{};
 };
 
@@ -55,7 +55,7 @@ class PickleBytes {
   std::size_t at_ = 0;
 };
 
-/// Throws as read_torch_pickle(). The pickle must outlive the values.
+/// Runs one pickle. Throws as read_torch_pickle() does. The pickle must outlive the values.
 class Unpickler {
  public:
   explicit Unpickler(std::span<const std::byte> pickle) : bytes_(pickle) {}

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kLibrary = "libcurl.so.4";
 constexpr std::size_t kHeadersMax = 200;
 constexpr long kBufferBytes = 512L << 10;
-/// Before a body, libcurl asks with "Expect: 100-continue" whether it may send it. A header that
+/// Before libcurl sends a body, it asks for permission with "Expect: 100-continue". A header that
 /// disables this would be signed but not sent, so weft only shortens the wait for the answer.
 constexpr long kExpectTimeoutMs = 1;
 

@@ -1,6 +1,6 @@
 #pragma once
-/// HttpClient: HTTP requests by libcurl. The first request loads it, so that programs without an
-/// object store don't need it.
+/// HttpClient: sends HTTP requests by libcurl. The first request loads libcurl, so that programs
+/// without an object store don't need it.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// The signature of requests (AWS Signature Version 4), and their time limits.
+/// Options for signing requests (AWS Signature Version 4), and time limits.
 struct HttpOptions {
   std::string region{};
   std::string access_key{};
@@ -29,9 +29,10 @@ struct HttpRequest {
   std::string url{};
   std::vector<std::string> headers{};  ///< "name: value"; all are signed
   std::span<const std::byte> body{};
-  /// Receives the body of an answer with a status of 200 to 299, unless it is empty.
+  /// Receives the body of an answer with a status of 200 to 299. If `into` is empty,
+  /// HttpAnswer::text receives it.
   std::span<std::byte> into{};
-  std::size_t text_bytes_max = std::size_t{1} << 20;  ///< the largest size of other bodies
+  std::size_t text_bytes_max = std::size_t{1} << 20;  ///< the largest size of a body in `text`
 };
 
 struct HttpAnswer {
@@ -48,7 +49,8 @@ struct HttpAnswer {
   }
 };
 
-/// Any thread may use it. It doesn't follow redirections but returns them as answers.
+/// A client for HTTP requests. Any thread may use it. It doesn't follow redirections but returns
+/// them as answers.
 class HttpClient {
  public:
   explicit HttpClient(HttpOptions options);

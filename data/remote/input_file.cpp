@@ -19,7 +19,8 @@
 namespace weft {
 namespace {
 
-/// Returns the path. Refuses a format that none of Debian's packages can read.
+/// Returns the path. Throws version for Parquet and Arrow files, because no package of Debian has a
+/// library that reads them.
 std::string checked_path(std::string path) {
   struct Columns {
     std::string_view extension;

@@ -1,5 +1,5 @@
 #pragma once
-/// InputFile: a file of a dataset. Any thread may read it.
+/// InputFile: reads a file of a dataset. Any thread may use it.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ class InputFile {
   const std::string& path() const { return path_; }
   /// Returns the size that the file had when it was opened.
   std::uint64_t bytes() const { return bytes_; }
-  /// Throws io, also if the file has become shorter.
+  /// Fills `out` with the bytes from `offset` on. Throws io, also if the file has become shorter.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
   /// Returns the first `count` bytes, or all bytes if there are fewer.
   std::vector<std::byte> head(std::uint64_t count) const;

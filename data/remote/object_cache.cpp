@@ -89,7 +89,7 @@ class OpenFile {
   void sync() const {
     if (::fsync(descriptor_) != 0) fail_call("fsync", path_, errno);
   }
-  /// Returns the file's note, a short text.
+  /// Returns the short text that set_note() has stored in the file.
   std::string note() const {
     std::array<char, kNoteBytesMax> text{};
     const ssize_t count = ::pread(descriptor_, text.data(), text.size(), 0);

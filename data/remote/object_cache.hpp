@@ -1,6 +1,6 @@
 #pragma once
-/// Copies of objects on this machine, from which readers of files read them. Each object is copied
-/// once, by the first process that needs it; all processes of this user share the copies.
+/// Copies objects to this machine, so that they can be read as files. Each object is copied once,
+/// by the first process that needs it; all processes of this user share the copies.
 ///
 ///   CACHE/copies/HASH/files/NAME      the copy of FOLDER_URL/NAME
 ///   CACHE/copies/HASH/versions/NAME   the version of the object; locked while it changes
@@ -24,12 +24,12 @@ std::string local_copy(const std::string& path);
 std::string local_copy(const StoredObject& object);
 /// Returns the local copy of each path. Several objects are copied at the same time.
 std::vector<std::string> local_copies(const std::vector<std::string>& paths);
-/// Returns the folder in which FOLDER/NAME can be read for each name. For a URL it is the folder of
-/// the copies.
+/// Returns a local folder that has all files FOLDER/NAME. For a URL it is the folder of the copies.
 std::string local_folder(const std::string& folder, const std::vector<std::string>& names);
 
-/// Records that `folder_url` has copies. Removes the copies of the folder in `parent_url` that was
-/// recorded before, unless a process has locked (flock) its file `locked`.
+/// Records that the folder `folder_url` of `parent_url` has copies. If another folder of
+/// `parent_url` was recorded before, removes the copies of that folder, unless a process has locked
+/// (flock) the file `locked` among them.
 void keep_one_copy(const std::string& parent_url, const std::string& folder_url,
                    const std::string& locked);
 

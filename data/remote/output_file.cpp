@@ -24,8 +24,8 @@ namespace {
 constexpr std::string_view kMark = ".weft-";
 constexpr std::string_view kUnique = "XXXXXX";
 constexpr std::string_view kSuffix = ".tmp";
-/// The number of names that are tried. A sweep may remove a new file before its writer has locked
-/// it.
+/// The maximum number of names that are tried. A name fails if a sweep removes the new file before
+/// its writer has locked it.
 constexpr int kNamesTried = 100;
 
 /// Returns the local folder in which a file is written.

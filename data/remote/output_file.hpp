@@ -2,7 +2,7 @@
 /// OutputFile: a file for other programs. It gets its name only when all its bytes are durable.
 /// Until then its name is PATH.weft-XXXXXX.tmp, and its writer holds a lock on it. The kernel drops
 /// the lock when the process ends, so that such a file without a lock must be from a killed writer.
-/// An object of a store is written to a local file first, and put at the end.
+/// An object of a store is written to a local file first, and finish() puts it into the store.
 
 #include <cstddef>
 #include <cstdio>
@@ -26,7 +26,8 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   /// Returns the descriptor, for writers that don't use write().
   int descriptor() const { return ::fileno(file_); }
-  /// Gives the file its name, or puts the object. An existing file or object is replaced.
+  /// Gives the file its name, or puts the object into the store. An existing file or object is
+  /// replaced.
   void finish();
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kKeyBytesMax = 1024;
 constexpr std::size_t kBucketBytesMax = 255;
-/// A message quotes at most this much of a server's text.
+/// The maximum number of bytes of a server's text that a message quotes.
 constexpr std::size_t kSaidBytesMax = 300;
 constexpr int kWaitMsMax = 10'000;
 
@@ -60,8 +60,8 @@ bool has_dots(std::string_view key) {
   return whole.find("/./") != std::string::npos || whole.find("/../") != std::string::npos;
 }
 
-/// Waits a random time between half and all of the doubled time, so that workers don't retry
-/// together.
+/// Waits before attempt number `attempt`. The time is random, from half of a limit to all of it, so
+/// that workers don't retry together. The limit doubles with each attempt.
 void wait_before(int attempt, int first_wait_ms) {
   thread_local std::minstd_rand random(std::random_device{}());
   const int most = std::min(first_wait_ms << std::min(attempt - 2, 16), kWaitMsMax);
@@ -113,8 +113,8 @@ void S3Requests::require_keys(const S3Name& name) const {
        name.url, settings_.origin);
 }
 
-/// Returns the URL of a request. With a custom server, the bucket is in the path. With Amazon's, it
-/// is in the host's name, unless the certificate doesn't cover that name.
+/// Returns the URL of a request. With a custom server, the bucket is in the path. With Amazon's
+/// server, the bucket is in the host's name, unless the certificate doesn't cover that name.
 std::string S3Requests::url_of(const S3Request& request) const {
   const S3Name& name = request.name;
   const bool is_amazon = settings_.endpoint.empty();
@@ -143,7 +143,7 @@ S3Answer S3Requests::send(const S3Request& request) {
                    .body = request.body,
                    .into = request.into,
                    .text_bytes_max = request.text_bytes_max};
-  // The body has a CRC that S3 compares, so that a second pass for a hash isn't needed.
+  // S3 compares a CRC of the body. So a hash, which would need a second pass, isn't sent.
   http.headers.emplace_back("x-amz-content-sha256: UNSIGNED-PAYLOAD");
   if (!settings_.session_token.empty()) {
     http.headers.push_back("x-amz-security-token: " + settings_.session_token);

@@ -1,5 +1,5 @@
 #pragma once
-/// S3Requests: single requests to S3, repeated if that may help.
+/// S3Requests: sends single requests to S3, and repeats them if that may help.
 
 #include <cstddef>
 #include <optional>
@@ -28,7 +28,7 @@ struct S3Name {
 struct S3Request {
   std::string method{};
   S3Name name{};
-  bool is_of_bucket = false;                                 ///< whether it addresses the bucket
+  bool is_of_bucket = false;                                 ///< for the bucket, not a key
   std::vector<std::pair<std::string, std::string>> query{};  ///< sorted by name
   std::vector<std::string> headers{};
   std::span<const std::byte> body{};
@@ -52,10 +52,10 @@ class S3Requests {
   explicit S3Requests(S3Settings settings);
 
   const S3Settings& settings() const { return settings_; }
-  /// Returns the answer to the last attempt, even if it is an error. Throws unavailable without
-  /// keys.
+  /// Returns the answer to the last attempt, even if it is an error. Throws unavailable if there
+  /// are no access keys.
   S3Answer send(const S3Request& request);
-  /// Throws the error in `answer`, if it is one.
+  /// Throws an error if `answer` is one.
   void require_ok(const S3Request& request, const S3Answer& answer) const;
   /// Returns the answer of a successful request. Throws as require_ok().
   S3Answer send_well(const S3Request& request);
@@ -69,7 +69,8 @@ class S3Requests {
   HttpClient http_;
 };
 
-/// Returns the root of an answer's XML, which must have this name. Throws corrupt.
+/// Returns the root of an answer's XML. Throws corrupt for invalid XML, and for a root with another
+/// name.
 XmlElement parse_answer(const S3Request& request, const S3Answer& answer, std::string_view name);
 
 /// Encodes all characters except letters, digits and "-._~" as %XX; slashes remain if

@@ -1,5 +1,5 @@
 #pragma once
-/// The account, region and server for S3, read as the AWS tools read them.
+/// Reads the account, region and server for S3 as the AWS tools do.
 
 #include <cstddef>
 #include <string>
@@ -15,7 +15,7 @@ struct S3Settings {
   std::string origin{};     ///< source of the keys, for messages: "AWS_ACCESS_KEY_ID"
   std::string ca_bundle{};  ///< a file of certificates; "": the system's
   int attempts = 5;         ///< number of attempts per request
-  int first_wait_ms = 100;  ///< before the second attempt; doubled before each further one
+  int first_wait_ms = 100;  ///< before the second attempt; doubles with each attempt
   int stall_timeout_s = 30;
   std::size_t part_bytes = std::size_t{16} << 20;  ///< size of parts that are put and read
 };

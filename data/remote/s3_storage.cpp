@@ -18,8 +18,8 @@ constexpr int kPartsAtATime = 4;
 constexpr std::uint64_t kPartsMax = 10'000;  // S3's limit
 constexpr std::size_t kListBytesMax = std::size_t{16} << 20;
 constexpr std::size_t kObjectsMax = 50'000'000;
-/// The limit for pages of a listing without objects. S3 returns some where many objects were
-/// removed.
+/// The maximum number of pages without objects in a listing. S3 returns such pages where many
+/// objects were removed.
 constexpr int kEmptyPagesMax = 1000;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
@@ -209,7 +209,7 @@ class S3Storage : public Storage {
     return false;
   }
 
-  /// Puts all parts. Returns the text that lists them.
+  /// Puts all parts. Returns the XML text that lists them.
   std::string put_parts(const S3Name& name, const std::string& upload, std::uint64_t bytes,
                         const ByteSource& source) {
     const std::uint64_t part_bytes = std::max<std::uint64_t>(requests_.settings().part_bytes,

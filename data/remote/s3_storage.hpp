@@ -1,5 +1,5 @@
 #pragma once
-/// The Storage of "s3://bucket/key".
+/// Makes the Storage for URLs such as "s3://bucket/key".
 
 #include <weft/data/storage.hpp>
 
@@ -7,12 +7,13 @@
 
 namespace weft {
 
-/// Requests are repeated after broken connections, timeouts and answers that ask for it (5xx, 429),
-/// as often as the settings say, with doubling waits. Errors name bucket, key, status, S3's code
-/// and message, and how to fix them.
+/// Requests are repeated after broken connections, timeouts and answers that ask for a repetition
+/// (5xx, 429), as often as the settings say. The wait doubles each time. An error names the bucket,
+/// the key, the status, S3's code and message, and a fix.
 ///
-/// Objects of more than `part_bytes` are put in parts, four at a time, and appear with the last
-/// request. Each part has a CRC-32 that S3 compares. Objects are read in ranges of one version.
+/// Objects of more than `part_bytes` are put in parts, four at a time; the object appears with the
+/// last request. Each part has a CRC-32 that S3 compares. An object is read in ranges, all of the
+/// same version.
 StoragePtr make_s3_storage(S3Settings settings);
 
 }  // namespace weft

@@ -23,7 +23,7 @@ std::string to_string(const ScanPlace& place);
 struct ScanReports {
   std::function<double()> seconds{};
   std::function<void(const ScanPlace&)> say{};
-  std::function<void()> end{};  ///< called at the end of a scan that has reported
+  std::function<void()> end{};  ///< called at the end of a scan that has made reports
 };
 /// Redirects reports of this thread's scans during its lifetime. Without a scope, scans write lines
 /// to stderr.

@@ -16,7 +16,7 @@ bool is_remote(std::string_view path);
 /// storage. The error names `option`, such as "run.checkpoint.path", unless it is "".
 StoragePtr find_storage(std::string_view path, std::string_view option = "");
 
-/// Throws as find_storage() does.
+/// Throws as find_storage() does, and returns nothing.
 void require_storage(std::string_view path, std::string_view option = "");
 
 /// Reads the object of a URL. Throws not_found if there is none; invalid_argument if it has more

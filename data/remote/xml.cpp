@@ -98,7 +98,7 @@ class XmlParser {
     fail_here("the text ends too early");
   }
 
-  /// Reads the content and the end tag up to the element's name.
+  /// Reads the content of an element and the "</" of its end tag.
   void read_content(XmlElement& element, int depth) {
     for (;;) {
       const std::size_t next = text_.find('<', at_);

@@ -1,5 +1,6 @@
 #pragma once
-/// Reads the XML of S3's answers: elements and their texts, of bounded depth and number.
+/// Reads the XML of S3's answers, which consists of elements and texts. Depth and number of
+/// elements are limited.
 
 #include <cstddef>
 #include <string>
@@ -10,7 +11,7 @@ namespace weft {
 
 struct XmlElement {
   std::string name{};  ///< without namespace prefix
-  std::string text{};  ///< the texts between its children are joined
+  std::string text{};  ///< all texts around its children, joined
   std::vector<XmlElement> children{};
 
   /// Returns the first child of that name; null if there is none.

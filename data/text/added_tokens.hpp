@@ -1,5 +1,5 @@
 #pragma once
-/// AddedTokens: the tokens that are found in a text before it is cut into words.
+/// AddedTokens: finds the tokens that are taken from a text before it is cut into words.
 
 #include <array>
 #include <cstdint>
@@ -40,11 +40,11 @@ class AddedTokens {
  private:
   struct Added {
     std::int32_t id = 0;
-    bool is_word = false;  ///< whether it matches only whole words
+    bool is_word = false;  ///< whether the token matches only whole words
     bool takes_left = false;
-    bool takes_right = false;  ///< whether it includes white space beside it
+    bool takes_right = false;  ///< whether a match includes white space to its right
   };
-  /// Finds the longest matching text at each position.
+  /// Finds the longest matching token at each position of a text.
   class Finder {
    public:
     void add(std::string text, const Added& token);
@@ -54,7 +54,7 @@ class AddedTokens {
     const std::pair<const std::string, Added>* longest_at(std::string_view text) const;
 
     TextMap<Added> tokens_;
-    std::array<std::vector<std::size_t>, 256> lengths_;  // lengths by the first byte, descending
+    std::array<std::vector<std::size_t>, 256> lengths_;  // lengths by first byte, descending
   };
 
   std::unordered_map<std::int32_t, std::string> contents_;

@@ -22,9 +22,9 @@ struct TokenPairHash {
   }
 };
 
-/// A token of the word that is being encoded, with its neighbours.
+/// A token of the word that is being encoded, with its neighbors.
 struct Symbol {
-  std::int32_t id = kNone;  ///< kNone if it was joined to the one before
+  std::int32_t id = kNone;  ///< kNone if it was joined to the symbol before
   std::int32_t before = kNone;
   std::int32_t next = kNone;
 };
@@ -104,7 +104,8 @@ class BytePairEncoding : public TokenModel {
       left = both.substr(0, space);
       right = both.substr(space + 1);
     }
-    // Within a word the right token has the prefix; the joined token has it only once.
+    // The right token begins with the prefix of tokens within a word. The joined token doesn't
+    // repeat this prefix.
     const auto joined =
         vocabulary().find(left + right.substr(std::min(prefix_.size(), right.size())));
     const auto left_id = vocabulary().find(left);
@@ -126,8 +127,8 @@ class BytePairEncoding : public TokenModel {
     return true;
   }
 
-  /// Returns the tokens of the characters. The token for unknown characters is added before the
-  /// next known character, after the tokens of bytes.
+  /// Returns the tokens of the characters. The token for an unknown character is added only before
+  /// the next known character, and so after tokens of bytes between the two.
   std::vector<Symbol> split(std::string_view word) const {
     std::vector<Symbol> symbols;
     symbols.reserve(word.size());

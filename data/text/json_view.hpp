@@ -1,5 +1,6 @@
 #pragma once
-/// JsonView: a value in a JSON file from outside. It knows its place for errors.
+/// JsonView: a value in a JSON file from outside. It knows its place in the file, for error
+/// messages.
 
 #include <cstdint>
 #include <functional>
@@ -16,8 +17,8 @@
 
 namespace weft {
 
-/// It refers to the value. Asking for another kind of value than it is throws corrupt with the
-/// place, "pre_tokenizer.pretokenizers.1.pattern".
+/// Refers to a value, and doesn't own it. Reading the value as another kind than it is throws
+/// corrupt with the place, such as "pre_tokenizer.pretokenizers.1.pattern".
 class JsonView {
  public:
   explicit JsonView(const nlohmann::json& value, std::string place = {})
@@ -38,7 +39,7 @@ class JsonView {
   const std::string& text() const;
   bool flag() const;
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
-  /// These are for keys that a file may omit.
+  /// These functions return `otherwise` for null, and so for a key that the file omits.
   std::string text_or(std::string_view otherwise) const;
   bool flag_or(bool otherwise) const;
 
@@ -49,15 +50,15 @@ class JsonView {
   std::string place_;
 };
 
-/// A kind of component, named by "type" in the file, and the function that makes it from its
-/// object.
+/// A kind of component: the value of "type" that names it in the file, and the function that makes
+/// such a component from its JSON object.
 template <typename Made>
 struct JsonKind {
   std::string_view type;
   std::function<Made(const JsonView&)> read;
 };
 
-/// Reads the component by its kind. Throws version for a kind that isn't listed.
+/// Reads a component by the function for its kind. Throws version for a kind that isn't listed.
 template <typename Made>
 Made read_kind(const JsonView& component, std::span<const JsonKind<Made>> kinds) {
   const std::string type = component["type"].text();

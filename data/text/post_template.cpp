@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// It is empty if the component adds no tokens.
+/// A template; std::nullopt if the component of the file adds no tokens.
 using MaybeTemplate = std::optional<PostTemplate>;
 
 std::int32_t read_id(const JsonView& json) {
@@ -52,7 +52,7 @@ MaybeTemplate read_template(const JsonView& json) {
                       .pair = read_parts(json["pair"], special_tokens, 2)};
 }
 
-/// Reads for example ["[SEP]", 102].
+/// Returns the id in a pair such as ["[SEP]", 102].
 std::vector<std::int32_t> read_named_id(const JsonView& json) {
   const std::vector<JsonView> parts = json.items();
   if (parts.size() != 2) json.refuse("a token and its id");
@@ -93,7 +93,7 @@ MaybeTemplate read_processors(const JsonView& json) {
 MaybeTemplate read_processor(const JsonView& json) {
   static const std::vector<JsonKind<MaybeTemplate>> kKinds{
       {"BertProcessing", read_bert_processing},
-      // It changes only positions in the text, not tokens.
+      // This component changes only positions in the text, not tokens.
       {"ByteLevel", [](const JsonView&) { return MaybeTemplate{}; }},
       {"RobertaProcessing", read_roberta_processing},
       {"Sequence", read_processors},

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// A text's tokens, or special tokens.
+/// A part of a template: the tokens of a text, or special tokens.
 struct TemplatePart {
   int sequence = -1;  ///< 0: the first text, 1: the second; -1: `special`
   std::vector<std::int32_t> special{};
@@ -21,7 +21,8 @@ struct PostTemplate {
   std::vector<TemplatePart> pair{{.sequence = 0}, {.sequence = 1, .type_id = 1}};
 };
 
-/// Reads a template; null means the texts without special tokens. Throws corrupt and version.
+/// Reads a template. JSON null gives the template that adds no special tokens. Throws corrupt and
+/// version.
 PostTemplate read_post_template(const JsonView& json);
 
 }  // namespace weft

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// A word is cut at the matches of a pattern. The behavior decides what happens to the matches.
+/// Says what happens to the matches of a pattern when a word is cut at them.
 enum class CutBehavior : std::uint8_t { removed, isolated, with_previous, with_next, contiguous };
 
 CutBehavior read_behavior(const JsonView& json) {

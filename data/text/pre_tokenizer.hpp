@@ -17,7 +17,7 @@ using PreTokenizer = std::function<void(std::vector<Word>& words)>;
 /// Reads a pre-tokenizer; null gives one that changes nothing. Throws corrupt and version.
 PreTokenizer read_pre_tokenizer(const JsonView& json);
 
-/// The words before which Metaspace puts its letter: no word, the first word of a text, or all
+/// Says before which words Metaspace puts its letter: no word, the first word of a text, or all
 /// words.
 enum class PrependScheme : std::uint8_t { never, first, always };
 PrependScheme read_prepend_scheme(const JsonView& metaspace);

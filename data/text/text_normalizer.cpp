@@ -14,8 +14,8 @@ struct PointRange {
   char32_t last;
 };
 
-/// BERT puts spaces around these characters. The seventh range begins at the value that the library
-/// tokenizers uses.
+/// BERT puts spaces around these characters. The seventh range begins where the library
+/// `tokenizers` begins it.
 constexpr std::array<PointRange, 8> kIdeographs{{{0x3400, 0x4dbf},
                                                  {0x4e00, 0x9fff},
                                                  {0xf900, 0xfaff},
@@ -138,7 +138,7 @@ TextNormalizer read_steps(const JsonView& json) {
   };
 }
 
-/// The letters for bytes 0 to 255. Printable Latin characters stand for themselves.
+/// The letters that stand for bytes 0 to 255. Printable Latin characters stand for themselves.
 struct ByteLetters {
   std::array<char32_t, 256> letter_of{};
   std::array<std::int16_t, 512> byte_of{};

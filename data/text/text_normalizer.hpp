@@ -13,7 +13,7 @@ namespace weft {
 /// A part of a text, in UTF-8.
 struct Word {
   std::string text{};
-  bool is_first = false;  ///< whether it begins at the beginning of the whole text
+  bool is_first = false;  ///< whether the part begins the whole text
 };
 
 /// Changes a word. If its beginning is removed, `is_first` becomes false. Any thread may call it.

@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// Takes the longest token at the beginning of the word, then repeatedly the longest one at the
-/// beginning of the rest, with a prefix: "##ing".
+/// Takes the longest token with which the word begins, then repeatedly the longest token with which
+/// the rest begins. A token that isn't at the beginning of a word has a prefix: "##ing".
 class WordPiece : public TokenModel {
  public:
   explicit WordPiece(const JsonView& json)

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// It is immutable. Any thread may use it.
+/// Turns words into tokens. A model is immutable, and any thread may use it.
 class TokenModel {
  public:
   virtual ~TokenModel() = default;
@@ -37,7 +37,8 @@ using TokenModelPtr = std::unique_ptr<const TokenModel>;
 /// Reads a byte pair encoding, which joins the pair of the lowest rank first.
 TokenModelPtr read_bpe(const JsonView& json);
 
-/// Throws corrupt; throws version for a model other than BPE, WordPiece and WordLevel.
+/// Reads a model. Throws corrupt; throws version for a model other than BPE, WordPiece and
+/// WordLevel.
 TokenModelPtr read_token_model(const JsonView& json);
 
 }  // namespace weft

@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kTextBytesMax = std::size_t{1} << 30;
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 28;
 
-/// Removes tokens until `count` remain.
+/// Removes tokens on the given side until `count` remain.
 void shorten(std::vector<std::int32_t>& ids, std::size_t count, TextSide side) {
   if (ids.size() <= count) return;
   if (side == TextSide::left) {

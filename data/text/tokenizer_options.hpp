@@ -9,11 +9,11 @@
 
 namespace weft {
 
-/// Reads the option; null means none. Throws corrupt.
+/// These functions read an option; JSON null gives none. They throw corrupt.
 std::optional<Truncation> read_truncation(const JsonView& json);
 std::optional<Padding> read_padding(const JsonView& json);
 
-/// Throws invalid_argument for options that can't be used.
+/// These functions throw invalid_argument for options that can't be used.
 void check_truncation(const Truncation& truncation);
 void check_padding(const Padding& padding);
 

@@ -118,7 +118,7 @@ bool is_other(char32_t point) {
 }
 
 void append_lower(std::string& text, char32_t point) {
-  constexpr char32_t kCapitalDottedI = 0x130;  // the only one whose lower case has two characters
+  constexpr char32_t kCapitalDottedI = 0x130;  // only its lower case has two characters
   constexpr char32_t kDotAbove = 0x307;
   if (point == kCapitalDottedI) {
     append_point(text, U'i');
@@ -183,7 +183,7 @@ void TextPattern::cut(std::string_view text,
     const icu::UnicodeString units = icu::UnicodeString::fromUTF8(
         icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())));
     const std::unique_ptr<icu::RegexMatcher> matcher(regex_->compiled->matcher(units, status));
-    // A match may take this many of ICU's steps. Each step is about 10,000 operations.
+    // A match may take at most this many of ICU's steps. Each step is about 10,000 operations.
     constexpr std::int32_t kStepsMax = 1'000;
     if (matcher != nullptr) matcher->setTimeLimit(kStepsMax, status);
     Utf8Place place(units);

@@ -1,5 +1,6 @@
 #pragma once
-/// Unicode's properties, normal forms and regular expressions, by ICU. All texts are UTF-8.
+/// Gives access to Unicode's properties, normal forms and regular expressions, by ICU. All texts
+/// are UTF-8.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,7 @@ bool is_nonspacing_mark(char32_t point);
 bool is_punctuation(char32_t point);  ///< general category P
 bool is_numeric(char32_t point);      ///< general category N
 bool is_other(char32_t point);        ///< control, format, private use, surrogate
-/// Appends the lower case of one character, without regard to its neighbours.
+/// Appends the lower case of one character, without regard to its neighbors.
 void append_lower(std::string& text, char32_t point);
 
 enum class NormalForm : std::uint8_t { nfc, nfd, nfkc, nfkd };

@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// The largest id. Ids begin at 0.
+/// The limit of ids: an id is at least 0 and less than this.
 inline constexpr std::int64_t kTokenIdMax = std::int64_t{1} << 26;
 
 /// Lets maps keyed by std::string be searched by std::string_view.

@@ -1,5 +1,5 @@
-/// Data parallelism by hand, for code that weft doesn't trace: a least-squares fit. Every chip has
-/// its own samples and sums its gradient with those of the other chips.
+/// Fits a linear function by least squares, in code that weft doesn't trace: data parallelism by
+/// hand. Every chip has its own samples and sums its gradient with those of the other chips.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,8 @@
 
 namespace {
 
-/// Returns a weight of the function from which the samples are made: y = 1 x0 + 2 x1 + 3 x2 + ...
+/// Returns the weight of a feature in the function y = 1 x0 + 2 x1 + 3 x2 + ..., from which the
+/// samples are made.
 float true_weight(std::size_t feature) { return static_cast<float>(feature + 1); }
 
 struct Sample {
@@ -55,13 +56,13 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   ctx.on_each_chip([&](weft::Chip& chip) {
     const auto samples = draw_samples(1000 + chip.position(), features, chip.position());
     auto count = static_cast<float>(samples.size());
-    chip.all_reduce(count);  // any memory: copied to shared memory and back
+    chip.all_reduce(count);  // `count` may be in any memory: it is copied to shared memory and back
 
     std::vector<float> weights(features);
     const std::span<float> gradient = gradients.on(chip);
     for (int step = 0; step < steps; ++step) {
       find_gradient(samples, weights, gradient);
-      chip.all_reduce(gradient);  // in shared memory, which is summed in place
+      chip.all_reduce(gradient);  // `gradient` is in shared memory, so it is summed in place
       for (std::size_t j = 0; j < features; ++j) {
         weights[j] -= 0.5F * gradient[j] / count;
       }

@@ -1,5 +1,5 @@
-/// A GPT that learns to write a text, letter by letter. Annotations choose its kind of parallelism,
-/// and every choice gives the same losses.
+/// Trains a GPT that learns to write a text, letter by letter. Annotations choose its kind of
+/// parallelism, and every choice gives the same losses.
 
 #include <cmath>
 #include <fstream>
@@ -49,7 +49,7 @@ struct Block : weft::Module {
   weft::LayerNorm ln2;
   weft::Linear up, down;
   weft::Dropout dropout;
-  std::function<Tensor(const Tensor&)> residual;  ///< sets the layout of the stream between layers
+  std::function<Tensor(const Tensor&)> residual;  ///< sets the layout of the residual stream
 
   Block(Module& parent, const std::string& name, const Options& options)
       : Module(parent, name),
@@ -121,8 +121,8 @@ void annotate(Gpt& net, const weft::AdamW& optimizer, const weft::Mesh& mesh,
     };
   }
   if (options.tensor_parallel) {
-    // The size of a vocabulary is seldom a multiple of the number of chips. Tokens and head are
-    // then padded.
+    // The size of a vocabulary is seldom a multiple of the number of chips. `tokens` and `head` are
+    // padded in that case.
     weft::tensor_parallel(net, mesh,
                           {{"tokens", Style::columns},
                            {"head", Style::columns},
@@ -137,7 +137,7 @@ void annotate(Gpt& net, const weft::AdamW& optimizer, const weft::Mesh& mesh,
   if (options.zero1) weft::zero1(optimizer, mesh);
 }
 
-/// Writes a text that begins with the first letter of `text`. It draws each further letter by the
+/// Returns a text that begins with the first letter of `text`. Each further letter is drawn by the
 /// model's probabilities, at temperature 0.8.
 template <typename Logits>
 std::string write_on(const letters::Text& text, Logits& logits, const Options& options,
@@ -145,8 +145,8 @@ std::string write_on(const letters::Text& text, Logits& logits, const Options& o
   std::mt19937_64 random(seed);
   std::vector<std::int32_t> ids(text.ids.begin(), text.ids.begin() + 1);
   while (static_cast<std::int64_t>(ids.size()) <= options.sample) {
-    // The window keeps its length, so that one program serves all letters. The part after `seen`
-    // isn't used.
+    // The window always has the same length, so that one program serves all letters. Its part after
+    // the first `seen` letters isn't used.
     const std::size_t seen = std::min(ids.size(), static_cast<std::size_t>(options.length));
     std::vector<std::int32_t> window(ids.end() - static_cast<std::ptrdiff_t>(seen), ids.end());
     window.resize(static_cast<std::size_t>(options.length));
@@ -207,7 +207,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   ctx.report(last);
 }
 
-/// Prints a line at regular numbers of steps, and the model's text at the end.
+/// Prints a line at regular intervals of steps, and the model's text at the end.
 class Show : public weft::Callback {
  public:
   explicit Show(std::uint64_t steps) : steps_(steps) {}

@@ -1,5 +1,5 @@
 #pragma once
-/// The accuracy of a classifier on a dataset.
+/// Computes the accuracy of a classifier on a dataset.
 
 #include <functional>
 
@@ -7,8 +7,8 @@
 
 namespace examples {
 
-/// Returns the share of the loader's items whose row of logits has its largest entry at the label
-/// (field "y"). `logits` takes field "x". Ends no step.
+/// Returns the share of the loader's items whose largest logit is that of the label (field "y").
+/// `logits` maps field "x" to logits. Ends no step.
 double accuracy(weft::DeviceLoader& loader,
                 const std::function<weft::Tensor(const weft::Tensor&)>& logits);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The options by which an example saves checkpoints and continues from them.
+/// Defines the options by which an example saves checkpoints and continues from them.
 
 #include <string>
 

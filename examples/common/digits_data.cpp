@@ -7,7 +7,7 @@
 namespace digits {
 namespace {
 
-/// Returns the value of an 8x8 image at a point between its pixels; 0 outside.
+/// Returns the value of an 8x8 image at a point between its pixels, or 0 outside of the image.
 float sample(std::span<const float> image, float x, float y) {
   const auto pixel = [&](int column, int row) {
     const bool inside = column >= 0 && column < 8 && row >= 0 && row < 8;
@@ -25,7 +25,7 @@ float sample(std::span<const float> image, float x, float y) {
   return upper * (1 - bottom_part) + lower * bottom_part;
 }
 
-/// Redraws an image through a random affine map of its plane.
+/// Writes the image distorted by a random affine map of the plane.
 void redraw(const weft::ItemView& in, const weft::ItemWriter& out, weft::ItemRandom& random) {
   const std::span<const float> original = in.get<float>("x");
   const std::span<float> image = out.get<float>("x");

@@ -20,7 +20,8 @@ struct Data {
   weft::DatasetPtr test;  ///< the last 20 % of the file
 };
 
-/// Throws as csv_file() does. If `redrawn` is false, the images remain unchanged.
+/// Loads the digits from a CSV file. If `redrawn` is false, the images remain unchanged. Throws as
+/// csv_file() does.
 Data load(const std::string& path, bool redrawn = true);
 
 }  // namespace digits

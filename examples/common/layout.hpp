@@ -1,5 +1,5 @@
 #pragma once
-/// The options that lay an example out on workers and chips.
+/// Defines the options that lay an example out on workers and chips.
 
 #include <string>
 #include <vector>
@@ -19,8 +19,8 @@ struct Layout {
   void add_to(CLI::App& app);
   weft::ScalingConfig scaling() const;
   /// Returns the mesh's configuration. Several workers get a grid by default, with the axes
-  /// ("data", "model") unless `axes` names two others. One process would get a single axis by
-  /// default, so this function requests the squarest grid.
+  /// ("data", "model") unless `axes` has two other names. One process would get a single axis by
+  /// default, so this function then requests the squarest grid.
   weft::SpmdConfig spmd(const std::vector<std::string>& axes = {}) const;
 };
 

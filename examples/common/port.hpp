@@ -1,5 +1,5 @@
 #pragma once
-/// The frame of an example that trains for a number of steps: its options, the trainer and the
+/// The common frame of examples that train for a number of steps: the options, the trainer and the
 /// result.
 
 #include <functional>
@@ -10,7 +10,8 @@
 
 namespace examples {
 
-/// An option --NAME whose value the loop's config has. It has the type of `value`, its default.
+/// An option --NAME of the program. Its value is passed in the loop's config, with the type of
+/// `value`, which is the default.
 struct Setting {
   std::string name;
   weft::Config value;
@@ -20,25 +21,25 @@ struct Setting {
 struct Port {
   std::string name;
   std::string about;
-  /// The training loop. It may report a text as "sample", which is printed.
+  /// The training loop. If it reports a text as "sample", the text is printed.
   weft::TrainLoop loop;
   std::vector<Setting> settings;
-  std::vector<std::string> axes = {};  ///< two names of the mesh's axes; default: data, model
+  std::vector<std::string> axes = {};  ///< two names for the mesh's axes; default: data, model
 };
-/// Runs the program. Besides its settings it has the options --workers, --chips, --topology,
-/// --steps (config "steps"), --seed, --max-failures and --json. Returns main's exit code.
+/// Runs the program. It has the options in `settings` and --workers, --chips, --topology, --steps
+/// (config "steps"), --seed, --max-failures and --json. Returns main's exit code.
 int run(const Port& port, int argc, char** argv);
 
-/// Calls `step` with the batches of one epoch after another, config "steps" times. Reports the
-/// metrics that it returns, which ends the step.
+/// Calls `step` config "steps" times, with the batches of one epoch after another. Reports the
+/// metrics that `step` returns, which ends the step.
 void for_steps(weft::TrainContext& ctx, const weft::Config& config, weft::DeviceLoader& batches,
                const std::function<weft::Metrics(const weft::Batch&)>& step);
 
-/// Returns the digits' training images in batches of config "batch", with field "x" f32[64]. They
-/// are shuffled, and redrawn in each epoch unless config "plain" is true. Every chip has its own
-/// images.
+/// Returns the digits' training images in batches of config "batch", with field "x" f32[64]. The
+/// images are shuffled, and distorted at random in each epoch unless config "plain" is true. Every
+/// chip has its own images.
 weft::DeviceLoader digit_batches(const weft::Config& config);
-/// Returns --batch and --plain, which digit_batches() reads.
+/// Returns the settings --batch and --plain, which digit_batches() reads.
 std::vector<Setting> digit_settings();
 
 }  // namespace examples

@@ -1,5 +1,5 @@
 #pragma once
-/// The output of a training run for a person: the mesh, a line per epoch, and the end.
+/// Prints the progress of a training run for a person: the mesh, a line per epoch, and the end.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace examples {
 
-/// On a terminal a bar grows within each epoch. Elsewhere only whole lines are written.
+/// On a terminal, a bar grows within each epoch. In other outputs, only whole lines are written.
 class Progress : public weft::Callback {
  public:
   explicit Progress(std::uint64_t epochs);

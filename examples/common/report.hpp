@@ -1,5 +1,5 @@
 #pragma once
-/// The summary of a run that has ended: numbers for people and for comparison.
+/// Makes the summary of a run that has ended: numbers for people and for comparison.
 
 #include <chrono>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace examples {
 
-/// Returns the xxh3 of the names and elements of all parameters, in hex. Equal runs have equal
+/// Returns the XXH3 hash of the names and elements of all parameters, in hex. Equal runs have equal
 /// digests.
 std::string digest(const weft::Module& net);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// A text as numbers, one for each different letter, and the windows of it from which a model
-/// learns.
+/// Reads a text as numbers, one for each different letter, and makes a dataset of the windows of
+/// the text from which a model learns.
 
 #include <cstdint>
 #include <span>
@@ -12,18 +12,19 @@
 namespace letters {
 
 struct Text {
-  std::string letters;  ///< letters of the text, ascending; a letter's number is its index
+  std::string letters;  ///< the different letters, ascending; a letter's number is its index
   std::vector<std::int32_t> ids;
 
   std::string decode(std::span<const std::int32_t> numbers) const;
 };
 
-/// Throws weft::Error{io} for a file that can't be read, and {invalid_argument} for one without
-/// `length` + 1 letters.
+/// Throws weft::Error{io} for a file that can't be read, and {invalid_argument} for a file with
+/// fewer than `length` + 1 letters.
 Text read_text(const std::string& path, std::int64_t length);
 
-/// Item i is the window of `length` letters that begins at letter i. Field "ids" has these letters,
-/// and "next" has the letter after each. The text must outlive the dataset.
+/// The dataset of all windows: item i is the window of `length` letters that begins at letter i.
+/// Field "ids" has these letters, and "next" has the letter after each of them. The text must
+/// outlive the dataset.
 class Windows : public weft::Dataset {
  public:
   Windows(const Text& text, std::int64_t length);
@@ -40,7 +41,7 @@ class Windows : public weft::Dataset {
   const std::vector<weft::Field> fields_;
 };
 
-/// Draws one of `places` windows for each row, again in each of `steps` steps.
+/// Draws one of `places` windows at random for each row of each step, in epochs of `steps` steps.
 class RandomWindows : public weft::Sampler {
  public:
   RandomWindows(std::int64_t places, std::int64_t batch_size, std::uint64_t steps,

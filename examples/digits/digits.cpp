@@ -1,5 +1,5 @@
-/// A classifier of hand-written digits, trained on every chip of a mesh. The loop is written for
-/// one device; four annotations make it data- and model-parallel.
+/// Trains a classifier of hand-written digits on every chip of a mesh. The loop is written for one
+/// device; four annotations make it data- and model-parallel.
 
 #include <cstdio>
 #include <fstream>
@@ -21,10 +21,10 @@ namespace {
 constexpr double kLearningRate = 8e-3;
 constexpr double kWeightDecay = 0.1;
 
-/// AdamW's epsilon is larger than its usual 1e-8. Layouts sum in different orders, so that a
-/// gradient near 0 may consist of rounding errors. AdamW divides by the gradient's size, and with
-/// 1e-8 such errors would move a parameter as far as a true gradient: the curves of two layouts
-/// would diverge.
+/// The epsilon of AdamW, larger than the usual 1e-8. Layouts sum in different orders, so a gradient
+/// near 0 may consist of rounding errors. AdamW divides by the gradient's size; with 1e-8, such
+/// errors would move a parameter as far as a true gradient, and the curves of two layouts would
+/// diverge.
 constexpr double kEps = 1e-5;
 
 struct Mlp : weft::Module {
@@ -32,8 +32,8 @@ struct Mlp : weft::Module {
   weft::Linear fc2{*this, "fc2", {.in_features = 128, .out_features = 64}};
   weft::Linear fc3{*this, "fc3", {.in_features = 64, .out_features = digits::kClasses}};
 
-  /// tanh is used instead of relu. Rounding that moves a value across relu's kink would also make
-  /// the layouts diverge.
+  /// Uses tanh instead of relu. With relu, a rounding error that moves a value across 0 would also
+  /// make the curves of two layouts diverge.
   weft::Tensor operator()(const weft::Tensor& x) const {
     return fc3(weft::tanh(fc2(weft::tanh(fc1(x)))));
   }
@@ -59,7 +59,8 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   const std::uint64_t steps = epochs * batches.steps_per_epoch();
   weft::CheckpointManager checkpoints;
   examples::StepTimes times;
-  // A step depends only on its number, so that after a loss the loop can continue at any step.
+  // A step depends only on its number, so that the loop can continue at any step after the loss of
+  // a worker.
   while (batches.epoch() < epochs) {
     const std::uint64_t epoch = batches.epoch();
     for (const weft::Batch& batch : batches) {

@@ -1,5 +1,5 @@
-/// An application with its own main loop that runs an SPMD function on a mesh: first on chips in
-/// its own process, then on worker processes.
+/// Runs an SPMD function on a mesh from an application with its own main loop: first on chips in
+/// the application's process, then on worker processes.
 
 #include <numeric>
 

@@ -1,5 +1,5 @@
-/// A generative adversarial net (I. Goodfellow et al., 2014) with two nets, two optimizers and one
-/// program per step.
+/// Trains a generative adversarial net (I. Goodfellow et al., 2014), with two nets, two optimizers
+/// and one program per step.
 
 #include "examples/common/digits_data.hpp"
 #include "examples/common/port.hpp"
@@ -42,7 +42,7 @@ struct Discriminator : weft::Module {
   }
 };
 
-/// Returns the loss of logits that should all equal `real`.
+/// Returns the loss of logits that should all say `real`.
 Tensor judged(const Tensor& logits, bool real) {
   return weft::binary_cross_entropy_with_logits(logits, weft::full(logits.shape(), real ? 1 : 0));
 }

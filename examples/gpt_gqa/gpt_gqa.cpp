@@ -1,6 +1,6 @@
-/// A small modern language model: RMSNorm, rotary positions, grouped-query attention (J. Ainslie et
-/// al., 2023), SwiGLU, tied embeddings. When it writes, a cache of keys and values keeps the work
-/// per letter constant.
+/// Trains a small modern language model: RMSNorm, rotary positions, grouped-query attention (J.
+/// Ainslie et al., 2023), SwiGLU, tied embeddings. When the model writes a text, a cache of keys
+/// and values keeps the work per letter constant.
 
 #include <cmath>
 #include <deque>
@@ -90,8 +90,8 @@ struct Gpt : weft::Module {
   }
 };
 
-/// Writes `count` letters, beginning with letter number 0. It draws each further letter by
-/// the model's probabilities.
+/// Returns `count` letters, beginning with letter number 0. Each further letter is drawn by the
+/// model's probabilities.
 std::string write(const Gpt& net, const letters::Text& text, std::int64_t count,
                   std::uint64_t seed) {
   std::deque<weft::KeyValueCache> caches;

@@ -1,5 +1,5 @@
-/// A language model of letters with LSTM layers, as torch's word_language_model. The time steps are
-/// a single scan in the program, whatever the length of the windows.
+/// Trains a language model of letters with LSTM layers, like torch's word_language_model. The
+/// program contains the time steps as a single scan, whatever the length of the windows.
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
-/// A convolutional net on images in MNIST's format (by default Fashion-MNIST), trained on every
-/// chip of a mesh. The batch is sharded over "data", the two large layers over "model".
+/// Trains a convolutional net on images in MNIST's format (by default Fashion-MNIST), on every chip
+/// of a mesh. The batch is sharded over "data", the two large layers over "model".
 
 #include <fstream>
 
@@ -32,7 +32,7 @@ struct Net : weft::Module {
               {.in_channels = 16, .out_channels = 32, .kernel_size = 3, .window = {.padding = 1}}),
         fc1(*this, "fc1", {.in_features = 32 * (height / 4) * (width / 4), .out_features = 128}) {}
 
-  /// Maps [N,height,width] to logits.
+  /// Maps images [N,height,width] to logits.
   weft::Tensor operator()(const weft::Tensor& images) const {
     weft::Tensor x = weft::reshape(images, {images.dim(0), 1, images.dim(1), images.dim(2)});
     x = weft::max_pool2d(weft::relu(conv1(x)), {.kernel_size = 2});
@@ -42,8 +42,8 @@ struct Net : weft::Module {
   }
 };
 
-/// Returns a dataset with the fields "x", f32[height,width] of about mean 0 and variance 1, and
-/// "y", the class.
+/// Returns a dataset with the fields "x", f32[height,width] with a mean of about 0 and a variance
+/// of about 1, and "y", the class.
 weft::DatasetPtr images(const std::string& folder, const std::string& prefix) {
   constexpr double kMean = 0.2860;  // mean of Fashion-MNIST's training images, as a share of 255
   constexpr double kDeviation = 0.3530;

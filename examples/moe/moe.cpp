@@ -1,6 +1,6 @@
-/// A language model with a mixture of experts in each layer (GShard: D. Lepikhin et al., 2021).
-/// Experts are sharded over the mesh's axis "expert": chips send each other the letters for their
-/// experts. Windows of text are sharded over both axes, "data" and "expert".
+/// Trains a language model with a mixture of experts in each layer (GShard: D. Lepikhin et al.,
+/// 2021). Experts are sharded over the mesh's axis "expert": a chip sends each letter to the chip
+/// that has the letter's expert. Windows of text are sharded over both axes, "data" and "expert".
 ///
 ///   moe --workers 2 --chips 2 --topology 1x4    # each chip has a quarter of the experts
 ///   moe --workers 2 --chips 2 --topology 2x2    # each half of the experts is on two chips
@@ -16,16 +16,16 @@ using weft::Parameter;
 using weft::Tensor;
 using P = weft::PartitionSpec;
 
-/// The assignment of letters to the places of experts.
+/// The places of experts to which letters are assigned. Each expert has a number of places.
 struct Routes {
-  Tensor dispatch;  ///< [windows, letters, experts, places], 1 for a letter that has the place
-  Tensor combine;   ///< as dispatch, with the letter's share in its result instead of 1
+  Tensor dispatch;  ///< [windows, letters, experts, places], 1 if the letter has the place
+  Tensor combine;   ///< like dispatch, with the expert's share of the result instead of 1
   Tensor balance;   ///< a loss with minimum 1, reached if all experts get equally many letters
 };
 
-/// Sends each letter to its `choices` likeliest experts, each of which has `places` for each
-/// window. First choices of all letters come before second choices, and choices of earlier letters
-/// before those of later ones. A choice beyond the last place is dropped.
+/// Assigns each letter to its `choices` likeliest experts. Each expert has `places` places for the
+/// letters of a window. They go to the first choices of all letters before the second choices, and
+/// to earlier letters before later ones. A choice for which no place is left is dropped.
 Routes route(const Tensor& probability, std::int64_t choices, std::int64_t places) {
   const std::int64_t windows = probability.dim(0);
   const std::int64_t letters = probability.dim(1);
@@ -33,7 +33,7 @@ Routes route(const Tensor& probability, std::int64_t choices, std::int64_t place
   const auto [likeliest, index] = weft::topk(probability, choices);  // [windows, letters, choices]
   const Tensor share = likeliest / weft::sum(likeliest, {-1}, true);
   const Tensor chosen = weft::one_hot(weft::transpose(index, 1, 2), experts);
-  // This counts, for each choice, the earlier choices of the same expert.
+  // `before` counts, for each choice, the earlier choices of the same expert.
   const Tensor queue = weft::reshape(chosen, {windows, choices * letters, experts});
   const Tensor before = weft::sum((weft::cumsum(queue, 1) - 1.0) * queue, {-1});
   const Tensor place = weft::cast(weft::equal(weft::reshape(before, {windows, choices, letters, 1}),
@@ -75,11 +75,11 @@ struct Experts : weft::Module {
   }
 
  private:
-  /// Returns the experts' results for letters [windows, experts, places, size].
+  /// Returns the results of the experts for the letters in their places [windows, experts, places,
+  /// size].
   Tensor computed(const Tensor& letters, const weft::Mesh& mesh) const {
     const auto run = [](const Tensor& own, const Tensor& own_up, const Tensor& own_down) {
-      // A chip's experts get the letters of its own windows, and then those of other chips'
-      // windows.
+      // Sends the letters of each expert to the chip that has the expert.
       const Tensor x = weft::all_to_all(own, "expert", 1, 2);
       const Tensor hidden = weft::gelu(weft::einsum("wepd,efd->wepf", {x, own_up}));
       const Tensor y = weft::einsum("wepf,edf->wepd", {hidden, own_down});
@@ -139,7 +139,7 @@ struct Gpt : weft::Module {
 
   struct Result {
     Tensor logits;
-    Tensor balance;  ///< sum over all layers
+    Tensor balance;  ///< sum of the balance losses of all layers
   };
   /// Maps i32[windows, length] to logits [windows, length, vocabulary].
   Result operator()(const Tensor& ids, const weft::Mesh& mesh) const {

@@ -1,6 +1,6 @@
-/// A language model whose layers are sharded over the mesh's axis "stage" as a pipeline (GPipe: Y.
-/// Huang et al., 2019). The rows of a batch are sharded over the axis "data", as in any other
-/// model.
+/// Trains a language model whose layers are sharded over the mesh's axis "stage" as a pipeline
+/// (GPipe: Y. Huang et al., 2019). The rows of a batch are sharded over the axis "data", as in any
+/// other model.
 ///
 ///   pipeline --workers 2 --chips 2 --topology 1x4    # four stages
 ///   pipeline --workers 2 --chips 2 --topology 2x2    # two stages, each on two chips
@@ -16,7 +16,7 @@ using weft::Parameter;
 using weft::Tensor;
 using P = weft::PartitionSpec;
 
-/// The weights of all layers, or of those of one stage, stacked along dim 0.
+/// The weights of all layers, or of the layers of one stage, stacked along dim 0.
 struct Layers {
   Tensor norm1, query, key, value, out, norm2, up, down;
 };
@@ -33,7 +33,7 @@ Tensor through_layer(const Layers& own, const Tensor& x, std::int64_t heads) {
                           own.down, {});
 }
 
-/// Applies one layer after the other.
+/// Applies the layers one after the other.
 Tensor through_layers(const Layers& own, const Tensor& x, std::int64_t heads) {
   const auto step = [&](const Tensor& y, const Layers& layer) {
     return std::pair(through_layer(layer, y, heads), std::tuple<>());
@@ -41,8 +41,8 @@ Tensor through_layers(const Layers& own, const Tensor& x, std::int64_t heads) {
   return weft::scan(step, x, own).carry;
 }
 
-/// Divides a batch's rows into micro-batches [count, rows / count, ...]. Each has every count-th
-/// row, so that each chip has a part of every micro-batch among its own rows.
+/// Divides a batch's rows into micro-batches [count, rows / count, ...]. Micro-batch k has rows k,
+/// k + count, ..., so that each chip has a part of every micro-batch among its own rows.
 Tensor micro_batches(const Tensor& x, std::int64_t count) {
   weft::Shape shape = x.shape();
   std::vector<std::int64_t> sizes{shape[0] / count, count};
@@ -50,9 +50,10 @@ Tensor micro_batches(const Tensor& x, std::int64_t count) {
   return weft::transpose(weft::reshape(x, weft::Shape(sizes)), 0, 1);
 }
 
-/// Stage s computes micro-batch t - s at tick t, and passes it to stage s + 1. The gradient runs
-/// this pipeline backwards. At the end each stage has its share of the results, so that all stages
-/// work on the loss. The number of micro-batches must be a multiple of the number of stages.
+/// Runs the pipeline: stage s computes micro-batch t - s at tick t, and passes the result to stage
+/// s + 1. The backward pass runs through the pipeline in reverse. At the end each stage has a part
+/// of the results, so that all stages compute the loss. The number of micro-batches must be a
+/// multiple of the number of stages.
 Tensor through_pipeline(const Layers& layers, const Tensor& x, std::int64_t heads, bool recompute,
                         const weft::Mesh& mesh) {
   const auto stages = static_cast<int>(mesh.axis_size("stage"));

@@ -1,5 +1,6 @@
-/// ResNet-18 (K. He et al., 2015) on small images. Names of parameters and buffers are
-/// torchvision's. Every chip has its own images; batch norms see the global batch.
+/// Trains a ResNet-18 (K. He et al., 2015) on small images. Parameters and buffers have the names
+/// of torchvision. Every chip has its own images; batch norms use the statistics of the global
+/// batch.
 
 #include "examples/common/digits_data.hpp"
 #include "examples/common/port.hpp"

@@ -1,5 +1,6 @@
-/// A service that contains training jobs. It starts, lists, watches and stops them on request,
-/// several at once, answers while they train, and stops them cleanly when it ends (SIGTERM).
+/// A service that runs training jobs, several at the same time. On request it starts, lists,
+/// watches and stops jobs; it also answers while they train. When the service ends (SIGTERM), it
+/// stops its jobs cleanly.
 ///
 ///   curl -X POST localhost:8080/jobs -d '{"steps": 2000}'   {"job":"93ef4a..."}
 ///   curl localhost:8080/jobs                                all of them
@@ -20,7 +21,7 @@
 
 #include <weft/weft.hpp>
 
-/// The fields of a request. A request with any other key is refused.
+/// The fields of a request. A request that has another key is refused.
 struct FitConfig {
   int steps = 200;
   int workers = 2;
@@ -28,7 +29,7 @@ struct FitConfig {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FitConfig, steps, workers, rate)
 
-/// Fits a line to points on y = 3 x - 2, by gradient descent over all chips.
+/// Fits a line to points on y = 3 x - 2 by gradient descent, on all chips.
 void fit_line(weft::TrainContext& ctx, const FitConfig& config) {
   std::vector<float> x;
   std::vector<float> y;
@@ -81,7 +82,7 @@ class Jobs {
     for (const auto& [id, job] : jobs_) all.push_back(describe(job));
     return all;
   }
-  /// Returns null for an unknown job.
+  /// Returns the job's state as JSON, or null for an unknown job.
   weft::Config show(const std::string& id) const {
     const std::lock_guard lock(mutex_);
     const auto job = jobs_.find(id);
@@ -156,7 +157,8 @@ int main(int argc, char** argv) {
   app.add_option("--storage", storage, "where the runs' folders are made");
   CLI11_PARSE(app, argc, argv);
 
-  // This program handles signals itself: start() leaves them alone. One thread waits for them.
+  // This program handles signals itself, in one thread that waits for them; Trainer::start()
+  // doesn't handle them.
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);

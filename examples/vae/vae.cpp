@@ -1,5 +1,5 @@
-/// A variational autoencoder (D. Kingma, M. Welling, 2014) for small images. The noise comes from
-/// weft's generator, which gives the same numbers on every layout.
+/// Trains a variational autoencoder (D. Kingma, M. Welling, 2014) for small images. The noise comes
+/// from weft's generator, which gives the same numbers on every layout.
 
 #include "examples/common/digits_data.hpp"
 #include "examples/common/port.hpp"

@@ -1,4 +1,5 @@
-/// A vision transformer (A. Dosovitskiy et al., 2021), whose tokens are patches of the image.
+/// Trains a vision transformer (A. Dosovitskiy et al., 2021), whose tokens are patches of the
+/// image.
 
 #include "examples/common/digits_data.hpp"
 #include "examples/common/port.hpp"

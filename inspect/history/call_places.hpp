@@ -1,5 +1,5 @@
 #pragma once
-/// The lines of the user's program from which the steps of plans come.
+/// Finds the lines of the user's program from which the steps of a plan come.
 
 #include <map>
 #include <string>

@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-/// The sender and the receiver (a worker; -1: the trainer), and the message's number among the
-/// messages between them.
+/// Identifies a message: by its sender and its receiver (a worker; -1: the trainer), and by its
+/// number among the messages between the two.
 using MessageKey = std::tuple<int, int, std::uint64_t>;
 
 class FlowFinder {
@@ -46,8 +46,8 @@ class FlowFinder {
         {track, i, out.begin_ns});
   }
 
-  /// Finds the sender of a received message. Several sent messages may have its number, because a
-  /// worker that replaces another one counts from the beginning again.
+  /// Finds the sender of a received message. Several sent messages may have the same number,
+  /// because a worker that replaces another one starts its count again.
   void receive(std::size_t track, std::size_t i) {
     const Slice& in = slice(track, i);
     if (in.begin->number == 0) return;  // the sender doesn't count its messages
@@ -97,7 +97,7 @@ class FlowFinder {
 
 Flows find_flows(std::vector<Track>& tracks, const TimeWindow& window) {
   Flows flows = FlowFinder(tracks, window).find();
-  // The search for a later waiter may have moved the beginning of the slice.
+  // The search may have moved the beginning of a slice after it had found a flow from there.
   for (Flow& flow : flows.found) {
     FlowEnd& from = flow.from;
     if (!flow.is_message) from.at_ns = tracks[from.track].slices[from.slice].begin_ns;

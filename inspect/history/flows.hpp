@@ -1,5 +1,5 @@
 #pragma once
-/// Flows from one actor to another: messages, and waits for the chip that came last to a
+/// Finds flows from one actor to another: messages, and waits for the chip that came last to a
 /// collective.
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace weft {
 
-/// A time in a slice of a track; track and slice are given by their numbers.
+/// A time in a slice of a track. `track` and `slice` are indices.
 struct FlowEnd {
   std::size_t track = 0;
   std::size_t slice = 0;
   std::int64_t at_ns = 0;
 };
 
-/// A flow; `from` isn't later than `to`.
+/// A flow between two tracks; `from` isn't later than `to`.
 struct Flow {
-  bool is_message = false;  ///< else it leads from the last chip to one that waited for it
+  bool is_message = false;  ///< false: from the last chip to one that waited for it
   std::string_view name{};
   FlowEnd from{};
   FlowEnd to{};
@@ -28,12 +28,12 @@ struct Flow {
 
 struct Flows {
   std::vector<Flow> found{};
-  std::size_t dropped = 0;  ///< flows of which the other end is missing
+  std::size_t dropped = 0;  ///< flows of which one end is missing
 };
 
-/// Returns the flows between slices in the window. A chip announces a collective before it records
-/// the event. If another chip saw the announcement earlier, the recorded slice is made to begin at
-/// that time.
+/// Returns the flows between slices in the window. A chip announces that it enters a collective
+/// before it records the event. If another chip saw the announcement before the recorded time, the
+/// beginning of the slice is moved to the time when the announcement was seen.
 Flows find_flows(std::vector<Track>& tracks, const TimeWindow& window);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// JobLogs: the logs of all processes of a job, merged by time.
+/// JobLogs: merges the logs of all processes of a job by time.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace weft {
 /// Returns the log files of a run folder: trainer.log, then worker-N.log by number.
 std::vector<LogFile> find_log_files(const std::string& run_dir);
 
-/// Returns log records and errors from the black box, sorted by time, of processes without a log
-/// file (-1: the trainer).
+/// Returns log records and errors from the black box, sorted by time, for the processes that have
+/// no log file.
 std::vector<LogEntry> find_logged_events(const Snapshot& job, const std::vector<LogFile>& files);
 
 /// Selects log records.
@@ -29,32 +29,33 @@ struct LogFilter {
   bool has(const LogEntry& entry) const;
 };
 
-/// Records of one file keep their order, even if their times don't ascend. Of records with equal
-/// times, the one of the earlier file comes first.
+/// Merges log records by time. Records of one file keep their order, even if their times don't
+/// ascend. Of records with equal times, the one of the earlier file comes first.
 class JobLogs {
  public:
   /// `events` must be sorted by time.
   JobLogs(std::vector<LogFile> files, std::vector<LogEntry> events);
 
-  /// Returns the next record of all files and events; nothing if there is none. It keeps one record
-  /// of each file in memory. If `goes_on`, an incomplete line is left for news(). Throws io.
+  /// Returns the next record of all files and events; nothing if there is none. Only one record of
+  /// each file is in memory. If the job goes on, an incomplete line at the end of a file is left
+  /// for news(). Throws io.
   std::optional<LogEntry> next(bool goes_on = false);
   /// Returns the records that were added after next(true) returned nothing, sorted by time. The
-  /// last record of a file may still grow. So it, and all later records, are returned only when the
-  /// file hasn't grown between two calls, or when the job has ended (`goes_on` is false).
+  /// last record of a file may still grow. So that record, and all later ones, are returned only
+  /// when the file hasn't grown between two calls, or when the job has ended (`goes_on` is false).
   std::vector<LogEntry> news(const std::string& run_dir, bool goes_on);
 
  private:
   struct Source {
     LogFile file;
     std::optional<LogEntry> next{};
-    std::int64_t latest_ns = 0;  ///< lower bound for the time of its next record
+    std::int64_t latest_ns = 0;  ///< latest time so far, by which the source is sorted
   };
   static void read_next(Source& source, bool goes_on);
   void add_new_files(const std::string& run_dir);
 
   std::vector<Source> sources_;
-  std::vector<LogEntry> held_;  ///< news that are later than a record not yet returned
+  std::vector<LogEntry> held_;  ///< records later than a record that may still grow
   std::deque<LogEntry> events_;
 };
 

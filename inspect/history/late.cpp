@@ -63,7 +63,7 @@ std::vector<LateChip> chips_of(const Snapshot& job) {
   return chips;
 }
 
-/// The sums of all chips' entries for one call.
+/// The sums of the ledger entries of all chips for one call.
 struct CallSum {
   LateCall call{};
   std::vector<LedgerEntry::Bucket> waits{};
@@ -214,7 +214,7 @@ std::string late_mesh_text(const Snapshot& job, bool colours) {
   if (!late.remark.empty()) return late.remark + "\n";
   std::vector<MeshCell> cells(static_cast<std::size_t>(job.header.num_chips));
   for (const LateChip& chip : late.chips) {
-    if (chip.chip >= job.header.num_chips) continue;  // the kept box may be another job's
+    if (chip.chip >= job.header.num_chips) continue;  // a kept black box may be another job's
     cells[static_cast<std::size_t>(chip.chip)] = {
         .text = fmt::format("{:.0f}", 100 * chip.share),
         .colour = colours && chip.share >= kMuch ? kRed : ""};

@@ -11,18 +11,19 @@
 
 namespace weft {
 
-/// The waits of one chip since the job began, from the ledgers of all chips.
+/// The waits of one chip, and the waits for it, since the job began. They are from the ledgers of
+/// all chips.
 struct LateChip {
   int chip = -1;
   int worker = -1;
   std::uint64_t collectives = 0;
   std::uint64_t times_last = 0;
-  double awaited_s = 0;  ///< time that the other chips waited for it, summed over them
-  double waited_s = 0;   ///< time that it waited for other chips
-  double share = 0;      ///< its part of all waiting time
-  /// The chip's own time between collectives minus the median of the chips in the same collectives,
-  /// as far as events reach. Absent if there are no chips to compare. A chip that was late because
-  /// it had waited itself has a small number.
+  double awaited_s = 0;  ///< sum of the times that other chips waited for this chip
+  double waited_s = 0;   ///< time that this chip waited for other chips
+  double share = 0;      ///< awaited_s / sum for all chips
+  /// The chip's own time between collectives minus the median for the chips in the same
+  /// collectives, as far as there are events. std::nullopt if there are no chips to compare with.
+  /// The number is small for a chip that was late because it had waited for others.
   std::optional<double> own_above_s{};
 };
 
@@ -32,8 +33,8 @@ struct LateCall {
   std::string_view place{};  ///< place in the program; "" if unknown
   std::uint64_t calls = 0;   ///< number of calls by all chips
   double waited_s = 0;
-  /// Quantiles of the waits, as upper bounds of the histogram's buckets; absent if the bucket has
-  /// none.
+  /// Quantiles of the waits: the upper bound of the histogram's bucket that contains the quantile;
+  /// std::nullopt if this bucket has no upper bound.
   std::optional<double> p50_s{};
   std::optional<double> p99_s{};
   int last_chip = -1;            ///< the chip that came last most often; -1: no chip came last
@@ -47,12 +48,13 @@ struct Late {
   std::string remark{};           ///< reason why there are no results; "" if there are
 };
 
-/// The texts in the result are valid as long as the snapshot's.
+/// Finds the late chips of a job. The texts in the result are valid as long as the texts of the
+/// snapshot.
 Late find_late(const Snapshot& job);
 
 std::string late_text(const Snapshot& job);
 /// Returns a grid of the chips in the mesh. Each cell is the chip's share, in percent, of all
-/// waits. `colours` marks shares of half and more by ANSI colours.
+/// waits. `colours` marks shares of half and more by ANSI colors.
 std::string late_mesh_text(const Snapshot& job, bool colours);
 std::string late_json(const Snapshot& job);  ///< weft.late/1
 

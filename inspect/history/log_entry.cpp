@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 6> kLevelNames = {"trace", "debug", "info
 constexpr std::array<const char*, 6> kLevelColours = {"2", "2", "", "33", "31", "1;31"};
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
-/// Parses the whole text as a number.
+/// Parses the whole text as a number. Returns false if it is none.
 template <typename Number>
 bool to_number(std::string_view text, Number& number) {
   const char* const end = text.data() + text.size();
@@ -27,7 +27,7 @@ bool to_number(std::string_view text, Number& number) {
   return error == std::errc() && at == end;
 }
 
-/// Removes the text up to a blank, and the blank, from `text`, and returns it.
+/// Removes the first word, and the blank after it, from `text`. Returns the word.
 std::string_view take_word(std::string_view& text) {
   const std::size_t end = std::min(text.find(' '), text.size());
   const std::string_view word = text.substr(0, end);
@@ -35,7 +35,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-/// Parses a zone such as "+02:00". Returns seconds east of Greenwich.
+/// Parses a time zone such as "+02:00". Returns seconds east of Greenwich.
 std::optional<int> parse_zone(std::string_view text) {
   int hours = 0;
   int minutes = 0;
@@ -47,7 +47,7 @@ std::optional<int> parse_zone(std::string_view text) {
   return text[0] == '-' ? -seconds : seconds;
 }
 
-/// Parses a time such as "2026-11-24T23:57:58.138178+00:00".
+/// Parses a time such as "2026-11-24T23:57:58.138178+00:00". Returns nanoseconds since 1970.
 std::optional<std::int64_t> parse_time(std::string_view text) {
   constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd.dddddd";
   if (text.size() < kForm.size()) return {};

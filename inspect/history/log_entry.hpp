@@ -1,5 +1,5 @@
 #pragma once
-/// One record of a job's log, from a file of the run folder or from the black box.
+/// LogEntry: one record of a job's log, from a file of the run folder or from the black box.
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@ namespace weft {
 
 struct LogEntry {
   std::int64_t unix_ns = 0;  ///< 0 if unknown
-  int worker = -1;           ///< the process that wrote it; -1: the trainer
+  int worker = -1;           ///< the worker that wrote it; -1: the trainer
   int level = 2;             ///< spdlog's number: 0 trace ... 5 critical
   std::string logger{};      ///< "weft.worker"; "" if unknown
   std::uint64_t step = 0;    ///< for an event, only the low 16 bits
@@ -27,11 +27,11 @@ std::optional<int> find_log_level(std::string_view name) noexcept;
 /// a time. Parts that can't be parsed remain in the text.
 std::optional<LogEntry> parse_log_line(std::string_view line, int worker);
 
-/// Returns the record with its newline: local time, level, worker, step, text. Further lines of the
-/// text are indented, so that none of them looks like a record. `colours` shows the level by ANSI
-/// colours.
+/// Returns the record as text that ends with a newline: local time, level, worker, step, message.
+/// Further lines of the message are indented, so that they don't look like records. `colours` shows
+/// the level by ANSI colors.
 std::string log_text(const LogEntry& entry, bool colours);
-/// Returns one line of weft.logs/1 with its newline.
+/// Returns the record as one line of JSON in the schema weft.logs/1, with a newline.
 std::string log_json(const LogEntry& entry);
 
 }  // namespace weft

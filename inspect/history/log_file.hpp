@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// It keeps one record and one line in memory. Both are bounded, and longer ones are cut.
+/// Keeps one record and one line in memory. Longer records and lines are cut to the sizes below.
 class LogFile {
  public:
   static constexpr std::size_t kLineBytesMax = 64 * 1024;
@@ -27,16 +27,16 @@ class LogFile {
   /// Returns the next complete record. A record is complete when the next one begins. Returns
   /// nothing if there is none now. Throws io.
   std::optional<LogEntry> next();
-  /// Returns the last record as it is, when no more of it is expected. If more lines follow after
-  /// all, they become another record with the same time.
+  /// Returns the last record, although no later record has completed it. If more of its lines
+  /// follow after all, they become another record with the same time.
   std::optional<LogEntry> take_last();
-  /// Returns the time of the last record; nothing if it was already taken.
+  /// Returns the time of the last record; nothing if that record was already returned.
   std::optional<std::int64_t> last_ns() const;
   /// Notes that the file has ended: text after its last newline becomes a line, too.
   void end_line();
   /// Returns whether anything was read since the last call of this function.
   bool has_grown();
-  /// Restarts from the beginning if the path has become another file, or if the file has become
+  /// Restarts from the beginning if the path now names another file, or if the file has become
   /// shorter.
   void renew();
 

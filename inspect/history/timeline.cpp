@@ -8,12 +8,12 @@ namespace {
 /// The duration that messages are given. A message takes no time, but an arrow needs a slice at
 /// each end.
 constexpr std::int64_t kMessageNs = 1000;
-/// The latest accepted time. Sums of it and a few thousand can't overflow, whatever a record
-/// contains.
+/// The latest accepted time. A few thousand ns can be added to it without overflow, whatever a
+/// record contains.
 constexpr std::int64_t kLatestNs = std::int64_t{1} << 62;
 
-/// The nesting of a chip's events: a step contains runs, and a run contains steps of a plan, which
-/// may contain a collective. Waits can be inside any of them.
+/// Returns the level of a chip's event: a step contains runs, a run contains steps of a plan, and
+/// such a step may contain a collective. Waits can be inside any of them.
 int rank_of(EventKind kind) {
   switch (kind) {
     case EventKind::step: return 0;
@@ -64,7 +64,7 @@ class TrackBuilder {
       track_.slices.push_back(slice(event));
       in_message_ = true;
     } else if (event.kind == EventKind::state) {
-      // Other events also show what an actor does.
+      // A change of state adds nothing, because other events show what the actor does.
     } else if (!has_duration(event)) {
       track_.marks.push_back({&event, now_});
     } else if (is_end(event)) {
@@ -104,7 +104,8 @@ class TrackBuilder {
     open_.pop_back();
     ended_now_ = true;
   }
-  /// Closes the innermost slice. A step ends when the next event of its rank or above begins.
+  /// Closes the innermost slice without an event that ends it. Steps, and steps of a plan, always
+  /// end in this way. Any other slice is then unfinished.
   void close_top() {
     const EventKind kind = top().begin->kind;
     close_top(kind != EventKind::step && kind != EventKind::plan_step);

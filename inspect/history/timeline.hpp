@@ -1,5 +1,5 @@
 #pragma once
-/// Converts the events of a ring to spans of time.
+/// Converts the events of a ring of the black box to spans of time.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace weft {
 
-/// A span that an event began. `begin_ns` < `end_ns`; both are CLOCK_MONOTONIC.
+/// A span of time that began with an event. `begin_ns` < `end_ns`; both are CLOCK_MONOTONIC.
 struct Slice {
   const Event* begin = nullptr;
-  const Event* end = nullptr;  ///< null if the next event ended it, or if it is unfinished
+  const Event* end = nullptr;  ///< null if no event of its own ends the slice
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  std::int64_t earliest_ns = 0;  ///< it began after the previous event
-  bool unfinished = false;       ///< its end is missing; it extends to the next known event
+  std::int64_t earliest_ns = 0;  ///< earliest time at which the span may have begun
+  bool unfinished = false;       ///< the end is missing; extends to the next known event
 };
 
 /// An event without duration.
@@ -35,7 +35,7 @@ struct Track {
   std::size_t lost_begins = 0;  ///< ends whose beginning the ring no longer has
 };
 
-/// Converts a ring. Events at the same time are put 1 ns apart.
+/// Converts a ring to a track. Events at the same time are put 1 ns apart.
 Track to_track(const EventRing& ring);
 
 /// A range of time, in CLOCK_MONOTONIC.

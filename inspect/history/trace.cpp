@@ -19,7 +19,8 @@
 namespace weft {
 namespace {
 
-/// The numbers of processes and threads in the trace. Perfetto takes 0 for the kernel's.
+/// The numbers of processes and threads in the trace. Perfetto would take the number 0 for the
+/// kernel.
 constexpr int kTrainerProcess = 1000;
 constexpr int kFirstChipThread = 10;
 /// The number of bytes that are written at once.
@@ -269,7 +270,7 @@ class TraceWriter {
     }
   }
 
-  /// Returns the text of a mark, without a name if the trace doesn't show it.
+  /// Returns the text of a mark. The name is empty if the trace doesn't show this kind of event.
   SliceText text_of(const Mark& mark) const {
     const Event& event = *mark.event;
     SliceText text{.category = to_string(event.kind)};
@@ -308,8 +309,8 @@ class TraceWriter {
     write_end(R"("f","bp":"e")", flow.to);
   }
 
-  /// Writes the number of messages that are sent but whose handling hasn't begun. It counts only
-  /// messages with both ends known.
+  /// Writes a curve of the number of messages in each worker's mailbox: those that were sent and
+  /// whose handling hasn't begun. Only messages with both ends known count.
   void write_mailboxes(const Flows& flows) {
     struct Change {
       std::int64_t at_ns;

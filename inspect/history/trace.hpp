@@ -17,8 +17,8 @@ struct StepRange {
   std::uint64_t last = 0;
 };
 
-/// Selects the events of a trace; the default is all. Slices that overlap the selected time are
-/// whole.
+/// Selects the events of a trace; the default selects all. Slices that overlap the selected time
+/// are included as a whole.
 struct TraceOptions {
   double last_s = 0;                 ///< the last seconds of the job; 0: all
   std::optional<StepRange> steps{};  ///< the time in which any chip was in one of these steps
@@ -28,13 +28,13 @@ struct TraceCounts {
   std::size_t slices = 0;
   std::size_t marks = 0;
   std::size_t flows = 0;
-  std::size_t dropped_flows = 0;  ///< flows of which the other end is missing
+  std::size_t dropped_flows = 0;  ///< flows of which one end is missing
   std::size_t unfinished = 0;     ///< slices whose end is missing
   std::size_t lost_begins = 0;    ///< ends without a beginning, which are omitted
 };
 
 /// Calls `write` with the pieces of the document in order. Throws not_found if there are no events,
-/// or none of these steps.
+/// or no events of the selected steps.
 TraceCounts write_trace(const Snapshot& job, const TraceOptions& options,
                         const std::function<void(std::string_view)>& write);
 

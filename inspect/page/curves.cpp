@@ -36,8 +36,8 @@ struct ProgressColumn {
   std::vector<double> values;  ///< NaN if there is no number
 };
 
-/// Returns the cells of a file. Skips rows regularly, so that the rest fits the page. Ignores a
-/// last row that is incompletely written. Throws corrupt.
+/// Returns the columns of a CSV file. If there are too many rows for the page, keeps only every
+/// n-th row. Ignores a last row that is incompletely written. Throws corrupt.
 std::vector<ProgressColumn> read_columns(std::string& csv) {
   csv.resize(csv.rfind('\n') + 1);  // npos + 1 is 0
   CsvScanner scanner(',', 0);
@@ -74,7 +74,8 @@ Json with_nulls(const std::vector<double>& values) {
   return json;
 }
 
-/// Adds the reported numbers, over the column "step" if there is one, else over the rows' numbers.
+/// Adds curves of the reported numbers. Their x values are the column "step" if there is one, else
+/// the rows' numbers.
 void add_reports(std::string& csv, Json& json) {
   json["x"] = Json::array();
   json["columns"] = Json::array();
@@ -96,8 +97,8 @@ void add_reports(std::string& csv, Json& json) {
   }
 }
 
-/// Returns steps per second of the first chip that has steps. Each point covers several steps if
-/// needed for all to fit.
+/// Returns steps per second of the first chip that has steps. If there are too many steps for the
+/// page, each point covers several steps.
 Json rates_of(const Snapshot& job) {
   Json rate{{"x", Json::array()}, {"values", Json::array()}};
   for (const EventRing& ring : job.rings) {

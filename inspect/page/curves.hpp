@@ -1,5 +1,5 @@
 #pragma once
-/// The curves of `weft inspect serve`'s page, over the steps of a job.
+/// Makes the curves of `weft inspect serve`'s page, over the steps of a job.
 
 #include <string>
 #include <string_view>

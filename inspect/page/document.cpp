@@ -13,8 +13,8 @@ void replace(std::string& page, std::string_view mark, std::string_view text) {
   page.replace(page.find(mark), mark.size(), text);
 }
 
-/// Makes JSON safe within a script element. "<" occurs only in its strings, where \u003c means the
-/// same.
+/// Makes JSON safe within a script element. In JSON, "<" occurs only within strings, where \u003c
+/// means the same.
 std::string in_script(std::string_view json) {
   std::string text;
   text.reserve(json.size());

@@ -1,5 +1,5 @@
 #pragma once
-/// The document of `weft inspect serve`.
+/// Makes the HTML document of `weft inspect serve`.
 
 #include <string>
 #include <string_view>
@@ -15,8 +15,8 @@ extern const std::string_view kPageJs;
 /// requests fetch the data.
 std::string served_page();
 
-/// The data of a page in a single file. The parts are JSON: see page_state(), timeline_json(),
-/// curves_json() and, by the actors' names, stack_json().
+/// The data of a page that is a single file. They are JSON, made by page_state(), timeline_json()
+/// and curves_json(). `stacks` has the result of stack_json() for each actor's name.
 struct PageData {
   double at_s = 0;       ///< CLOCK_BOOTTIME
   double at_unix_s = 0;  ///< time at which the file was made: seconds since 1970

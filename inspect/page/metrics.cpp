@@ -78,8 +78,8 @@ void add_waits(const Snapshot& job, std::string& text) {
   text += last;
 }
 
-/// Adds the reported numbers. Their names become the values of a label, so that every name is
-/// valid.
+/// Adds the reported numbers. Their names become the values of a label, which may contain any
+/// characters.
 void add_reported(const Snapshot& job, const JobView& view, std::string& text) {
   if (view.loss) {
     begin(text, "weft_loss", "gauge", "The loss that the loop has reported last.");

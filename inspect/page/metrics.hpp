@@ -1,5 +1,5 @@
 #pragma once
-/// A job's numbers for Prometheus.
+/// Writes a job's numbers for Prometheus.
 
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// Returns Prometheus' text format, version 0.0.4. Metrics that come from events are omitted if the
-/// snapshot has none.
+/// Returns the metrics in Prometheus' text format, version 0.0.4. Metrics that come from events are
+/// omitted if the snapshot has none.
 std::string metrics_text(const Snapshot& job);
 
 }  // namespace weft

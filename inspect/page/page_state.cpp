@@ -66,7 +66,7 @@ Json frames_of(const std::vector<StackFrame>& stack) {
   return frames;
 }
 
-/// Returns null if the thread wasn't looked at.
+/// Returns the stack of the actor's thread; null if the snapshot has no stack of it.
 const ThreadStack* stack_of(const Snapshot& job, const ActorRow& row) {
   const ProcessSight* sight = job.sight(row.pid);
   if (sight == nullptr) return nullptr;

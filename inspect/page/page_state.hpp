@@ -1,5 +1,5 @@
 #pragma once
-/// The data for the head, the mesh and the table of `weft inspect serve`'s page.
+/// Makes the data for the head, the mesh and the table of `weft inspect serve`'s page.
 
 #include <string>
 
@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// Returns JSON. `before` is an earlier snapshot, from which use of cores is measured; if null, it
-/// is unknown. Times are seconds of CLOCK_BOOTTIME; the page knows the present time itself. So the
-/// text stays the same while the job doesn't change.
+/// Returns JSON. `before` is an earlier snapshot, with which the use of cores is computed; if it is
+/// null, the use is unknown. Times are seconds of CLOCK_BOOTTIME. The text doesn't contain the
+/// present time, so that it stays the same while the job doesn't change.
 std::string page_state(const Snapshot& job, const Why& why, const Snapshot* before = nullptr);
 
 /// Returns the stack of an actor's thread, {"frames": [{"function", "file", "line"}], "why_not"},

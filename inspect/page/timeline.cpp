@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-/// Returns nothing for an event that the page doesn't show.
+/// Returns the kind of slice that shows an event; nothing for an event that the page doesn't show.
 std::optional<SliceKind> shown_as(EventKind kind) {
   switch (kind) {
     case EventKind::run: return SliceKind::run;
@@ -43,7 +43,7 @@ TimelineSlice to_slice(const Event& event, std::int64_t begin_ns, SliceKind kind
           .number = event.number};
 }
 
-/// Flattens a track: a slice that begins inside another one cuts it off.
+/// Flattens a track: where a slice begins inside another one, the outer one is cut off.
 class RowMaker {
  public:
   explicit RowMaker(const Track& track) {
@@ -105,10 +105,10 @@ class RowMaker {
   }
 
   TimelineRow row_;
-  std::int64_t last_ns_ = 0;  ///< a slice that ends here hasn't ended
+  std::int64_t last_ns_ = 0;  ///< end of the track; a slice up to it hasn't ended
 };
 
-/// The texts of a document, without duplicates.
+/// Numbers the texts of a document. Equal texts get the same number.
 class Labels {
  public:
   std::size_t of(std::string_view text) {
@@ -123,7 +123,7 @@ class Labels {
   std::vector<std::string_view> texts_;
 };
 
-/// A JSON list of numbers. It is made for a million numbers per second.
+/// Writes a JSON list of numbers, fast enough for a million numbers per second.
 class NumberList {
  public:
   template <typename T>

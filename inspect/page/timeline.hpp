@@ -1,5 +1,6 @@
 #pragma once
-/// The timeline of `weft inspect serve`'s page: the work of loops and chips as slices of time.
+/// Makes the timeline of `weft inspect serve`'s page: the work of loops and chips as slices of
+/// time.
 
 #include <cstdint>
 #include <string>
@@ -10,9 +11,9 @@
 
 namespace weft {
 
-/// inspect/page/web/timeline.js has the same numbers.
+/// The kinds of slices. inspect/page/web/timeline.js has the same numbers.
 enum class SliceKind : std::uint8_t {
-  run = 0,       ///< a run of a plan; contains all other slices of a chip, or lies between them
+  run = 0,       ///< a run of a plan; a chip's other slices lie within runs or between them
   wait = 1,      ///< wait for the chip that came last
   exchange = 2,  ///< exchange of data
   commit = 3,
@@ -28,14 +29,15 @@ enum class SliceKind : std::uint8_t {
 struct TimelineSlice {
   SliceKind kind = SliceKind::run;
   std::int64_t begin_ns = 0;     ///< CLOCK_MONOTONIC
-  std::int64_t duration_ns = 0;  ///< negative if it hasn't ended
+  std::int64_t duration_ns = 0;  ///< negative if the slice hasn't ended
   std::string_view text{};       ///< valid as long as the snapshot's texts
   int peer = -1;                 ///< the chip that was waited for
   std::uint64_t number = 0;      ///< number of the collective, the run or the step
 };
 
-/// The slices of a loop or a chip. Runs are in their own list. A slice that begins inside another
-/// one cuts it off, so that slices of one list don't overlap; each list is sorted by time.
+/// The slices of a loop or a chip. Runs are in their own list. Where a slice begins inside another
+/// one, the outer one is cut off, so that slices of one list don't overlap. Each list is sorted by
+/// time.
 struct TimelineRow {
   std::vector<TimelineSlice> runs{};
   std::vector<TimelineSlice> slices{};
@@ -44,12 +46,12 @@ struct TimelineRow {
 TimelineRow timeline_row(const EventRing& ring);
 
 struct TimelineRange {
-  std::int64_t after_ns = 0;  ///< slices that ended before this are omitted
+  std::int64_t after_ns = 0;  ///< slices that ended before this time are omitted
   std::int64_t now_ns = 0;    ///< CLOCK_MONOTONIC; 0: time of the last event
 };
 
-/// Returns JSON: columns of numbers for each loop and chip, with times as differences in
-/// nanoseconds.
+/// Returns JSON: columns of numbers for each loop and chip. A time is the difference to the
+/// previous time in the column, in nanoseconds.
 std::string timeline_json(const Snapshot& job, const TimelineRange& range = {});
 
 }  // namespace weft

@@ -79,7 +79,8 @@ int find_holder(int pid, const std::string& inode) {
   return 0;
 }
 
-/// Returns that of the processes which has a descriptor with a lock of the file; 0 if none has.
+/// Returns the first of `pids`, except the waiter, that has a descriptor with a lock on the file; 0
+/// if none has.
 int find_owner(int waiter, const std::string& inode, std::span<const int> pids) {
   for (const int pid : pids) {
     if (pid == waiter) continue;

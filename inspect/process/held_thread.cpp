@@ -29,7 +29,8 @@ std::size_t copy_from(int pid, std::uint64_t address, void* to, std::size_t byte
   return count < 0 ? 0 : static_cast<std::size_t>(count);
 }
 
-/// Waits for the thread to stop. It doesn't consume the end of a child, for which the parent waits.
+/// Waits for the thread to stop. Never reaps a process that has ended, because its parent waits for
+/// that.
 bool wait_until_held(int tid) {
   for (int i = 0; i < kWaitMs * 10; ++i) {
     siginfo_t seen{};
@@ -63,9 +64,9 @@ void copy_stack(HeldThread& thread, int pid) {
 void copy_stack(HeldThread&, int) {}
 #endif
 
-/// Reads a thread in an uninterruptible wait, for a disk or for a child of vfork(). It can't be
-/// held, but it doesn't move: /proc has its system call, its position and its stack pointer. Other
-/// registers stay 0; few frames need them.
+/// Reads a thread in an uninterruptible wait, for a disk or for a child of vfork(). Such a thread
+/// can't be held, but it doesn't move: /proc has its system call, its position and its stack
+/// pointer. The other registers stay 0; few frames need them.
 bool read_sleeping(HeldThread& thread) {
 #ifdef __x86_64__
   std::ifstream file(fmt::format("/proc/{}/syscall", thread.tid));

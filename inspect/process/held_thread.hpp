@@ -1,5 +1,6 @@
 #pragma once
-/// The registers of another process's thread and the top of its stack, copied while it is held.
+/// Copies the registers and the top of the stack of another process's thread while the thread is
+/// held.
 
 #include <sys/user.h>
 
@@ -16,16 +17,16 @@ struct HeldThread {
   user_regs_struct registers{};
   std::uint64_t stack_begin = 0;
   std::vector<std::byte> stack{};
-  std::string why_not{};  ///< reason why it couldn't be held; empty if it was
+  std::string why_not{};  ///< reason why the thread couldn't be held; empty if it was
 
   /// Reads the word at an address from the copied stack, or else from the process as it is now.
   bool read(int pid, std::uint64_t address, std::uint64_t& word) const;
 };
 
-/// Holds the threads of a process one after the other, and releases each. A thread gets 20 ms to
-/// stop; a thread in a device doesn't stop. A temporary thread does this work: when a tracer ends,
-/// the kernel releases threads that it still holds, such as one that stopped too late or died
-/// meanwhile.
+/// Holds the threads of a process one after the other, copies each one's state and releases it. A
+/// thread gets 20 ms to stop; a thread that waits for a device doesn't stop. A temporary thread
+/// does this work: when it ends, the kernel releases all threads that it still holds, such as a
+/// thread that stopped too late or died meanwhile.
 std::vector<HeldThread> hold_threads(int pid, std::span<const int> tids);
 
 }  // namespace weft

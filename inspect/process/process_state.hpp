@@ -1,5 +1,5 @@
 #pragma once
-/// The state of a process as the system describes it: proc(5).
+/// Reads the state of a process as the system describes it in /proc, see proc(5).
 
 #include <cstdint>
 #include <string>
@@ -11,35 +11,37 @@ struct ThreadState {
   int tid = 0;
   std::string name{};
   char state = '?';           ///< R runs, S sleeps, D waits for a device, T stopped, t traced
-  std::string wchan{};        ///< the kernel function in which it sleeps; empty: none or hidden
+  std::string wchan{};        ///< kernel function in which the thread sleeps; empty: none or hidden
   std::uint64_t core_ns = 0;  ///< core time used so far
 };
 
 struct ProcessState {
   int pid = 0;
-  char state = 0;  ///< ThreadState::state of its first thread; 0: gone
+  char state = 0;  ///< ThreadState::state of the first thread; 0: gone
   std::string wchan{};
   int tracer = 0;  ///< pid of the attached debugger; 0: none
   std::string tracer_name{};
-  std::string frozen_by{};      ///< folder of the frozen cgroup that contains it; empty: none
-  int child = 0;                ///< child whose exec or end it awaits, as in vfork(); 0: none
+  std::string frozen_by{};      ///< folder of the frozen cgroup of the process; empty: none
+  int child = 0;                ///< child whose exec or end is awaited, as in vfork(); 0: none
   std::uint64_t core_ns = 0;    ///< sum over all threads
-  std::uint64_t oom_kills = 0;  ///< number of OOM kills in its cgroup so far
+  std::uint64_t oom_kills = 0;  ///< number of OOM kills in the process's cgroup so far
   std::vector<ThreadState> threads{};
 
   bool gone() const { return state == 0 || state == 'Z' || state == 'X'; }
   bool stopped() const { return state == 'T'; }
-  /// Returns whether a debugger holds it. A tracer that only watches, such as strace, lets it run.
+  /// Returns whether a debugger holds the process. A tracer that only watches, such as strace, lets
+  /// it run.
   bool held() const { return state == 't' && tracer != 0; }
   bool in_freezer() const { return !frozen_by.empty(); }
   bool in_device() const { return state == 'D' && child == 0 && !in_freezer(); }
-  /// Returns whether it can't continue by itself, whatever other processes do.
+  /// Returns whether the process can't continue by itself, whatever other processes do.
   bool frozen() const { return gone() || stopped() || held() || in_freezer(); }
   const ThreadState* thread(int tid) const;
 };
 
-/// `alive_at_ns` is a time at which the process was seen alive (CLOCK_BOOTTIME). If the present
-/// process of this number began later, it is another one, and the requested one is gone.
+/// Reads the state of a process. `alive_at_ns` is a time at which the process was seen alive
+/// (CLOCK_BOOTTIME). If the process that now has this pid began later, it is another process, and
+/// the requested one is gone.
 ProcessState read_process(int pid, std::int64_t alive_at_ns);
 
 /// Returns for example "sleeps in futex_do_wait", "runs", "is stopped", "is held by gdb (pid 812)",

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kFrameCountMax = 64;
 
-/// The functions of libdw. It is loaded when a stack is first read, so that programs that train
+/// The functions of libdw. libdw is loaded when a stack is first read, so that programs that train
 /// don't load it.
 struct LibDw {
   decltype(&::dwfl_begin) begin;

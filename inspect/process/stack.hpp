@@ -1,5 +1,6 @@
 #pragma once
-/// Stacks of another process's threads, with names and source lines if the system permits it.
+/// Reads the stacks of another process's threads, with names and source lines if the system permits
+/// it.
 ///
 /// A thread is held only while its registers and the top of its stack are copied, for less than a
 /// millisecond; unwinding and naming come afterwards. A stopped process stays stopped.
@@ -16,7 +17,7 @@ struct StackFrame {
   std::string function{};  ///< demangled; "?" if unknown
   std::string file{};      ///< name of the source file without its folder; empty if unknown
   int line = 0;
-  std::string object{};  ///< name of the program or library that contains it
+  std::string object{};  ///< name of the program or library with the function
 };
 
 struct ThreadStack {
@@ -39,10 +40,11 @@ struct KeptThread {
   std::span<const std::uint64_t> registers{};  ///< x86-64 registers in DWARF's order
   std::uint64_t stack_begin = 0;
   std::span<const std::byte> stack{};
-  std::string maps{};  ///< /proc/PID/maps of its process
+  std::string maps{};  ///< /proc/PID/maps of the thread's process
 };
 
-/// Acts as read_stacks(), with the files that `maps` names.
+/// Acts as read_stacks() for a copied thread. Takes names and lines from the files that `maps`
+/// lists.
 ThreadStack read_kept_stack(const KeptThread& kept);
 
 }  // namespace weft

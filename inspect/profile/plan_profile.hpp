@@ -1,6 +1,6 @@
 #pragma once
-/// The data of `weft plan --profile`: for each step of a plan its cost, the time that it took, and
-/// how near it is to the machine's limit.
+/// Makes the data of `weft plan --profile`: the cost of each step of a plan, the time that the step
+/// took, and how near it is to the machine's limit.
 
 #include <cstdint>
 #include <optional>
@@ -24,33 +24,34 @@ struct MemoryRate {
 /// The maximum rates of a chip while it has a core.
 struct ChipLimits {
   double f32_flops = 0;              ///< per second
-  double bf16_flops = 0;             ///< for products
+  double bf16_flops = 0;             ///< per second, for matrix products
   std::vector<MemoryRate> memory{};  ///< at least one; the smallest, which is the fastest, first
   double core_share = 1;             ///< share of time with a core; below 1 if chips take turns
-  std::string from{};                ///< source of these numbers, for people
+  std::string from{};                ///< source of the limits, for people
 
-  /// Returns the rate for the dtype. The rate of f64 is half that of f32.
+  /// Returns the maximum rate of operations for the dtype. The rate of f64 is half that of f32.
   double flops(DType dtype) const;
   /// Returns bytes per second for a step that touches `step_bytes`: the rate of the largest entry
-  /// that isn't larger.
+  /// of `memory` that isn't larger than the step.
   double bytes(std::int64_t step_bytes) const;
 };
 
-/// The resource that limits a step: the one that takes longer at the machine's limit.
+/// The resource that limits a step: the one for which the step needs longer at the machine's
+/// maximum rates.
 enum class Bound : std::uint8_t { nothing, compute, memory };
 /// Returns "", "compute" or "memory".
 std::string_view to_string(Bound bound) noexcept;
 
-/// One step of the plan. Rates are those at its median time.
+/// One step of the plan. Rates are for the step's median time.
 struct ProfiledStep {
   StepKind kind = StepKind::compute;
   std::string op{};     ///< "multiply and 3 more"
-  std::string type{};   ///< type of the result; for a product, those of its operands
+  std::string type{};   ///< type of the result; types of the operands of a product
   std::string place{};  ///< "train.cpp:41"
   StepCost cost{};
   StepTimes times{};
   double share = 0;     ///< share of the time of all runs
-  double flops = 0;     ///< per second; 0 if it was never executed
+  double flops = 0;     ///< per second; 0 if the step was never executed
   double bytes = 0;     ///< per second
   double of_limit = 0;  ///< shortest time that the limits allow / median time
   Bound bound = Bound::nothing;
@@ -61,11 +62,11 @@ struct PlanProfile {
   std::vector<ProfiledStep> steps{};
   PlanTimes times{};
   ChipLimits limits{};
-  // These are for an average run; a step counts as often as it was executed.
+  // The following numbers are for an average run; a step counts as often as it was executed.
   double run_flops = 0;
   double run_bytes = 0;
   double run_s = 0;
-  double of_limit = 0;  ///< shortest time of all steps / time with a core
+  double of_limit = 0;  ///< shortest time that the limits allow / time with a core
 };
 
 PlanProfile profile_of(const ProgramEntry& program, const Plan& plan, const PlanTimes& times,

@@ -20,7 +20,8 @@ constexpr double kTop = 56;
 constexpr double kBottom = 56;
 constexpr double kLargestRadius = 18;
 constexpr double kSmallestRadius = 2.5;
-/// The range of the y axis, from the roof down. Slower steps are drawn on the axis.
+/// The largest value of the y axis divided by the smallest. Steps below the smallest value are
+/// drawn at the bottom.
 constexpr double kRange = 1e4;
 constexpr double kLabelHeight = 14;
 constexpr std::size_t kLabelCount = 8;
@@ -198,7 +199,7 @@ class Roofline {
                              static_cast<double>(step.times.median_ns) / 1e3, 100 * step.share,
                              step.flops / 1e9, step.bytes / 1e9, 100 * step.of_limit)));
   }
-  /// Adds a label unless it would overlap that of a step that took longer.
+  /// Adds a label unless it would overlap the label of a step that took longer.
   void label(std::size_t i) {
     const ProfiledStep& step = profile_.steps[i];
     const auto [x, y] = place(step);
@@ -215,7 +216,7 @@ class Roofline {
   const Snapshot& job_;
   const PlanProfile& profile_;
   std::vector<std::size_t> shown_;
-  std::vector<double> labels_;  // their positions
+  std::vector<double> labels_;  // positions of the labels
   bool has_bf16_ = false;
   double largest_share_ = 0;
   std::size_t hidden_ = 0;

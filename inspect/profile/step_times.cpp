@@ -20,7 +20,7 @@ std::vector<std::size_t> numbered_steps(const Plan& plan) {
     switch (step.kind) {
       case StepKind::update_wait:
       case StepKind::join: break;
-      // Events number the loop's carries as separate steps.
+      // In events, each value that the loop carries has its own step number.
       case StepKind::begin: steps.insert(steps.end(), step.count, i); break;
       default: steps.push_back(i); break;
     }
@@ -89,7 +89,8 @@ class RunReader {
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  /// Begins an execution. The carries of a loop that begins form one execution.
+  /// Begins an execution of a step. Where a loop begins, the events of all values that it carries
+  /// form one execution.
   void begin_step(std::size_t step, std::int64_t ns) {
     const bool goes_on = plan_.steps[step].kind == StepKind::begin && last_ != kNone &&
                          run_.executions[last_].step == step;
@@ -124,11 +125,11 @@ class RunReader {
   std::vector<SeenRun> runs_;
   SeenRun run_;
   std::int64_t end_ns_ = 0;   // end of the current run; 0: there is none
-  std::size_t last_ = kNone;  // index of the last begun step in its executions
-  bool is_whole_ = false;     // its first step was seen
+  std::size_t last_ = kNone;  // index in run_.executions of the last begun step
+  bool is_whole_ = false;     // the event of its first step was seen
 };
 
-/// Returns 0 without times. Of two middle times it returns the lower one.
+/// Returns the median; 0 if there are no times. Of two middle times, returns the lower one.
 std::int64_t median(std::vector<std::int64_t>& times) {
   if (times.empty()) return 0;
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);

@@ -1,5 +1,5 @@
 #pragma once
-/// The durations of a plan's steps, from the events of a job's chips.
+/// Computes the durations of a plan's steps from the events of a job's chips.
 
 #include <cstdint>
 #include <map>
@@ -18,8 +18,9 @@ struct StepTimes {
   std::int64_t median_ns = 0;
 };
 
-/// The runs of one plan for which the rings have every step. The first run of each chip is omitted
-/// if the chip has others, because it touches memory for the first time.
+/// The times of those runs of one plan for which the rings have the events of every step. The first
+/// run of each chip is omitted if the chip has others, because that run touches memory for the
+/// first time.
 struct PlanTimes {
   std::vector<StepTimes> steps{};  ///< by step of the plan; update_wait has the waits for commits
   std::uint64_t runs = 0;          ///< number of runs of all chips
@@ -29,8 +30,8 @@ struct PlanTimes {
   std::int64_t other_ns = 0;  ///< the part of run_ns that is outside of all steps
 };
 
-/// `fingerprint` is the low half, by which events identify programs. Throws corrupt if events have
-/// steps that the plan lacks.
+/// Computes the times of a plan. `fingerprint` is the low half of the program's fingerprint, by
+/// which events identify programs. Throws corrupt if events have steps that the plan lacks.
 PlanTimes plan_times(const Snapshot& job, std::uint64_t fingerprint, const Plan& plan);
 
 /// Returns the total time of each program's runs, by the low half of its fingerprint. The first run

@@ -1,5 +1,6 @@
 #pragma once
-/// The data of `weft inspect memory`: the purposes of a chip's memory, from the plan that it runs.
+/// Makes the data of `weft inspect memory`: the purposes for which a chip needs memory, according
+/// to the plan that it runs.
 
 #include <cstdint>
 #include <span>
@@ -17,17 +18,18 @@ struct ChipMemory {
   std::int64_t temporaries = 0;
   std::int64_t total() const { return inputs + versions + temporaries; }
 };
-/// If `keeps_state`, state has two versions, so that the job can continue after a loss.
+/// Returns the memory that a plan needs on each chip. If `keeps_state`, state has two versions, so
+/// that the job can continue after a worker has died.
 ChipMemory memory_of(const Plan& plan, bool keeps_state);
 
-/// A tensor that a program takes.
+/// A tensor that is an input of a program.
 struct ChipTensor {
   std::string name{};
   InputKind kind{};
   TensorType global{};
   TensorType chip{};  ///< the chip's shard
 };
-/// Returns the tensors; the one that is largest on a chip comes first.
+/// Returns a program's inputs; the one with the largest shard comes first.
 std::vector<ChipTensor> tensors_of(const Plan& plan);
 
 /// Returns a program's memory as text, tensor by tensor. `resident_bytes` is the host memory that

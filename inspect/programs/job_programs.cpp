@@ -20,8 +20,7 @@
 namespace weft {
 namespace {
 
-/// Returns the text for an empty list. Even a job without a mesh has programs, one list for each
-/// worker.
+/// Returns the text for an empty list of programs.
 std::string no_programs(const Snapshot& job) {
   return fmt::format("no program of job {} is listed in {}/programs: none has run yet\n",
                      visible(job.job), visible(job.header.run_dir));

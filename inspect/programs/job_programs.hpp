@@ -1,6 +1,6 @@
 #pragma once
-/// The data of `weft inspect programs`: the programs that a job's workers have compiled, and the
-/// reasons.
+/// Makes the data of `weft inspect programs`: the programs that a job's workers have compiled, and
+/// the reasons.
 
 #include <cstdint>
 #include <optional>
@@ -13,9 +13,9 @@
 
 namespace weft {
 
-/// A program that several workers compiled under the same number in the same generation.
+/// A program that one or several workers compiled under the same number in the same generation.
 struct JobProgram {
-  ProgramEntry entry{};        ///< the first worker's; `seconds`: the longest of all
+  ProgramEntry entry{};        ///< the first worker's; `seconds` is the longest of all
   std::vector<int> workers{};  ///< sorted
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The data of `weft inspect diff`: the first difference between the programs of two workers.
+/// Makes the data of `weft inspect diff`: the first difference between the programs of two workers.
 
 #include <cstdint>
 #include <optional>
@@ -16,8 +16,8 @@ namespace weft {
 struct ProgramDiff {
   int first_worker = 0;
   int second_worker = 1;
-  std::size_t common = 0;               ///< number of equal programs before it
-  std::optional<ProgramEntry> first{};  ///< absent if that worker has no further program
+  std::size_t common = 0;               ///< number of equal programs before the difference
+  std::optional<ProgramEntry> first{};  ///< absent: first_worker has no further program
   std::optional<ProgramEntry> second{};
   std::vector<std::string> causes{};  ///< causes of the difference, the likeliest first
   std::vector<std::string> lines{};   ///< the first line that differs, from both listings
@@ -25,8 +25,8 @@ struct ProgramDiff {
   bool same() const { return !first && !second; }
 };
 
-/// Compares the workers' programs of their last common generation. Reads the listings from the run
-/// folder. Throws not_found if a worker has no programs.
+/// Compares the workers' programs of the job's last generation. Reads the listings from the run
+/// folder. Throws not_found if a worker has no programs of that generation.
 ProgramDiff diff_programs(const Snapshot& job, std::span<const ProgramEntry> entries,
                           int first_worker, int second_worker);
 

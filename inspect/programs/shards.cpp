@@ -46,7 +46,7 @@ ShardValues values_of(DType dtype, std::span<const std::byte> bytes) {
   return values;
 }
 
-/// Reads a tensor. Chips with equal shards are joined, by the shard's position in the tensor.
+/// Reads a tensor. Chips whose shards have the same position in the tensor are joined to one entry.
 TensorShards read_tensor(const KeptTensor& tensor, const KeptState& state, const Mesh& mesh) {
   TensorShards shards{.name = tensor.name,
                       .kind = tensor.kind,

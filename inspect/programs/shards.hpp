@@ -1,5 +1,6 @@
 #pragma once
-/// The data of `weft inspect shards`: the tensors that a job keeps on its chips from step to step.
+/// Makes the data of `weft inspect shards`: the tensors that a job keeps on its chips from step to
+/// step.
 
 #include <cstdint>
 #include <optional>
@@ -42,8 +43,8 @@ struct JobShards {
 };
 
 /// Reads the state of a job, alive or dead, whose memory still exists. `names` selects the tensors
-/// whose names contain it. Throws not_found if the job keeps no state (the message has the setting
-/// that keeps it) or if its memory is gone; version or corrupt.
+/// whose names contain this text. Throws not_found if the job keeps no state (the message names the
+/// setting that makes it keep state) or if its memory is gone; version or corrupt.
 JobShards read_shards(const Snapshot& job, const std::string& names);
 
 std::string shards_text(const Snapshot& job, const JobShards& shards);

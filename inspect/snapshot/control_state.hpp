@@ -1,5 +1,6 @@
 #pragma once
-/// The contents of a job's control segment at one moment; see transport/job/control_format.hpp.
+/// Reads the contents of a job's control segment at one moment; see
+/// transport/job/control_format.hpp.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,10 +23,10 @@ struct ChipMessages {
 };
 
 struct ChipControl {
-  std::uint64_t committed = 0;           ///< version of the state that it has committed
+  std::uint64_t committed = 0;           ///< version of the state that the chip has committed
   std::vector<std::uint64_t> announced;  ///< by group: see GroupLine
   std::vector<ChipMessages> messages;    ///< by group
-  std::optional<RecordedCall> call;      ///< its last call; absent if it was being written
+  std::optional<RecordedCall> call;      ///< the chip's last call; absent while the chip writes it
 };
 
 struct ControlState {
@@ -39,14 +40,14 @@ struct ControlState {
   /// Returns whether chip `a` is at an earlier sync of the group than chip `b`.
   bool is_behind(int a, int b, AtomMask atoms) const;
   /// Returns whether chip `a`, at a message of the group, waits for chip `b`. A reader waits for
-  /// the root; a root waits for readers that leave it no room.
+  /// the root. A root waits for readers as long as they leave it no room for the message.
   bool awaits_message(int a, int b, AtomMask atoms) const;
   std::uint64_t common_step() const;
 };
 
 /// Reads the bytes of a control segment, or of a file with such bytes. Throws version or corrupt;
 /// every size is checked against the number of bytes. A live job changes the words while they are
-/// read, so that each word is right but they may be of different moments.
+/// read. So each word is right, but two words may be of different moments.
 ControlState read_control_state(std::span<const std::byte> bytes);
 
 }  // namespace weft

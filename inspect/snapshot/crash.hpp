@@ -1,5 +1,5 @@
 #pragma once
-/// The place of a worker's crash, which its signal handler recorded
+/// Reads the place of a worker's crash, which the worker's signal handler has recorded
 /// (transport/job/crash_format.hpp).
 
 #include <optional>
@@ -15,8 +15,8 @@ struct Crash {
   ThreadStack stack{};
 };
 
-/// Returns nothing if there is no such file, or if it belongs to another process than `pid`. Throws
-/// nothing: a file that can't be used counts as missing.
+/// Returns the recorded crash of a worker; nothing if there is no record, or if it belongs to
+/// another process than `pid`. Throws nothing: a file that can't be used counts as missing.
 std::optional<Crash> read_crash(const std::string& run_dir, int worker, int pid);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// The end of a job, as result.json in its run folder describes it.
+/// Reads the end of a job from result.json in its run folder.
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace weft {
 
-/// A failure or a loss; see Failure in <weft/job.hpp>.
+/// The failure of a job, or the loss of a worker that the job survived; see Failure in
+/// <weft/job.hpp>.
 struct JobFailure {
   std::string code{};  ///< "peer_lost"
   std::string message{};
@@ -29,7 +30,7 @@ struct JobEnd {
   std::string ended_by{};
   int num_workers = 0;
   std::optional<JobFailure> error{};  ///< absent if the job ended well
-  std::vector<JobFailure> losses{};   ///< losses that the job survived
+  std::vector<JobFailure> losses{};   ///< losses of workers that the job survived
   std::string checkpoint{};           ///< the last complete checkpoint; empty: none
   std::uint64_t step = 0;             ///< number of ended steps
 
@@ -39,7 +40,7 @@ struct JobEnd {
   }
 };
 
-/// Returns nothing if there is no such file. Throws corrupt, naming the file.
+/// Returns the end of the job; nothing if there is no result.json. Throws corrupt, naming the file.
 std::optional<JobEnd> read_job_end(const std::string& run_dir);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// JSON in the form that the weft command prints and stores.
+/// Writes JSON in the form that the weft command prints and stores.
 
 #include <string>
 

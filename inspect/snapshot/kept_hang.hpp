@@ -1,6 +1,7 @@
 #pragma once
-/// A record of a hung job in its run folder: RUN/hang, with copies of the job's memory and the
-/// observed state of its processes. It explains the hang after the processes are gone.
+/// Writes the record of a hung job, RUN/hang in its run folder. The record has copies of the job's
+/// memory and the observed state of its processes. It explains the hang after the processes are
+/// gone.
 
 #include <string>
 
@@ -8,7 +9,8 @@
 
 namespace weft {
 
-/// Writes the record, which replaces an earlier one. The folder appears as a whole. Throws io.
+/// Writes the record, which replaces an earlier one. The folder appears only when it is complete.
+/// Throws io.
 void keep_hang(const Snapshot& job);
 
 /// Removes the record, because the job continues. Throws nothing.

@@ -1,5 +1,6 @@
 #pragma once
-/// A file with the observed state of a job's processes: processes.json of a hung job.
+/// Writes and reads the file with the observed state of a job's processes: processes.json in the
+/// record of a hung job.
 
 #include <string>
 
@@ -10,7 +11,8 @@ namespace weft {
 /// Writes the snapshot's time, processes and sights. Throws io.
 void write_processes(const std::string& path, const Snapshot& snapshot);
 
-/// Sets in the snapshot what write_processes() wrote. Throws io, or corrupt, naming the file.
+/// Sets those parts of the snapshot that write_processes() wrote. Throws io, or corrupt, naming the
+/// file.
 void read_processes(const std::string& path, Snapshot& snapshot);
 
 }  // namespace weft

@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-/// This is enough for some rows with as many columns as run folders have.
+/// The number of bytes that are read at the end of the file. They contain some rows, even if there
+/// are many columns.
 constexpr std::streamoff kTailBytes = 65536;
 
 std::optional<double> number_in(std::string_view cell) {
@@ -25,7 +26,7 @@ std::optional<double> number_in(std::string_view cell) {
   return value;
 }
 
-/// Throws corrupt for text that isn't CSV.
+/// Returns the last number of each column. Throws corrupt for text that isn't CSV.
 std::vector<ReportedMetric> metrics_in(const std::string& csv) {
   CsvScanner scanner(',', 0);
   scanner.add(csv);

@@ -1,5 +1,5 @@
 #pragma once
-/// progress.csv of a run folder. It grows by a row for each report of the loop.
+/// Reads progress.csv of a run folder, which grows by a row for each report of the loop.
 
 #include <ios>
 #include <optional>
@@ -15,17 +15,18 @@ struct ReportedMetric {
   double value = 0;
 };
 
-/// Returns the head, and the rows in the last `bytes` of the file; the whole file if it is shorter;
-/// "" if there is none.
+/// Returns the line of column names, and the rows in the last `bytes` bytes of the file. Returns
+/// the whole file if it is shorter, and "" if there is no file.
 std::string head_and_tail(const std::string& path, std::streamoff bytes);
 
 /// Returns the last number of each column that has one, in the order of the columns. A row that is
-/// being written doesn't count. Text that isn't CSV has none.
+/// being written doesn't count. Returns no numbers for text that isn't CSV.
 std::vector<ReportedMetric> last_metrics(std::string csv);
-/// Reads these numbers from progress.csv in a run folder.
+/// Acts as last_metrics() for progress.csv in a run folder.
 std::vector<ReportedMetric> read_last_metrics(const std::string& run_dir);
 
-/// Returns the metric "loss", or else the first whose name ends with it; nothing if there is none.
+/// Returns the metric "loss", or else the first metric whose name ends with "loss"; nothing if
+/// there is none.
 std::optional<double> loss_of(std::span<const ReportedMetric> metrics);
 
 }  // namespace weft

@@ -21,7 +21,7 @@
 
 namespace weft {
 
-/// A thread that was looked at more closely.
+/// A thread whose stack and waits were read.
 struct ThreadSight {
   ThreadStack stack{};
   FutexWait futex{};
@@ -38,15 +38,15 @@ struct EventRing {
   RingKind kind = RingKind::loop;
   int worker = -1;           ///< -1: the trainer
   int chip = -1;             ///< only for a chip's ring
-  std::uint64_t before = 0;  ///< number of events that are no longer there
+  std::uint64_t before = 0;  ///< number of older events that were overwritten
   std::vector<Event> events{};
 };
 
-/// Returns the durations of a chip's steps. A step counts if the ring has its beginning and that of
-/// the next one.
+/// Returns the durations of a chip's steps. A step counts if the ring has its beginning and the
+/// beginning of the next step.
 std::vector<double> step_seconds(const EventRing& ring);
 
-/// The chips for which one chip waited, since the job began.
+/// The waits of one chip for other chips since the job began.
 struct ChipWaits {
   int chip = -1;
   std::vector<LedgerEntry> calls{};            ///< by call of a plan
@@ -59,7 +59,7 @@ struct Snapshot {
   bool live = true;        ///< false: read from the files of a job that has ended
   BoardHeader header{};
   JobStatus status = JobStatus::starting;
-  bool held = true;                       ///< its trainer is alive
+  bool held = true;                       ///< the job's trainer is alive
   std::vector<ActorRow> rows{};           ///< the rows that can be read
   std::vector<std::string> unreadable{};  ///< rows that can't be read, and the reasons
   std::optional<ControlState> control{};  ///< absent: see no_control
@@ -70,7 +70,7 @@ struct Snapshot {
   std::vector<ProcessSight> sights{};        ///< sights of the requested processes
   std::vector<EventRing> rings{};            ///< empty if the job keeps no events
   std::vector<ChipWaits> waits{};            ///< by chip
-  std::int64_t unix_minus_monotonic_ns = 0;  ///< added to an event's time, gives ns since 1970
+  std::int64_t unix_minus_monotonic_ns = 0;  ///< event's time + this = ns since 1970
   std::int64_t events_at_ns = 0;             ///< time of reading, in events' clock; 0: files
   std::shared_ptr<const void> texts{};       ///< owns the texts of events and waits
   std::vector<ReportedMetric> metrics{};     ///< last numbers that the loop reported
@@ -78,11 +78,11 @@ struct Snapshot {
   std::optional<Crash> crash{};  ///< crash of the worker that `end` names
   std::optional<RescueNote> rescue{};
 
-  /// Return null if the row can't be read.
+  /// These functions return null if the row can't be read.
   const ActorRow* trainer() const;
   const ActorRow* worker(int worker) const;
   const ActorRow* chip(int chip) const;
-  /// Return null if the process wasn't looked at.
+  /// These functions return null if the process wasn't looked at.
   const ProcessState* process(int pid) const;
   const ProcessSight* sight(int pid) const;
   const EventRing* loop_ring(int worker) const;

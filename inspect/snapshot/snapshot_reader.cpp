@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Opens a file of this user. Returns a negative descriptor if there is none.
+/// Opens a plain file of this user. Returns -1 if there is none.
 int open_own(const std::string& path) {
   const int descriptor =
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -45,7 +45,7 @@ std::shared_ptr<const int> owned(int descriptor) {
           }};
 }
 
-/// Reads at most the maximum size of a control segment.
+/// Reads the whole file, but at most the maximum size of a control segment.
 std::vector<std::byte> read_all(int descriptor) {
   std::vector<std::byte> bytes(control_bytes(kLocalChipCountMax));
   std::size_t count = 0;
@@ -189,7 +189,8 @@ void SnapshotReader::add_processes(Snapshot& snapshot) const {
       snapshot.hidden = own == 0 ? "there is no /proc" : "they are in another pid namespace";
       continue;
     }
-    // A trainer that holds its board must be the process that made it.
+    // If a process holds the board, it must be the trainer that made the board, so the trainer is
+    // alive now.
     if (pid == snapshot.header.trainer_pid && snapshot.held) alive_at = snapshot.at_ns;
     snapshot.processes.push_back(read_process(pid, alive_at - time_offset(snapshot.header)));
   }
@@ -272,7 +273,7 @@ void add_sights(Snapshot& snapshot, std::span<const int> pids) {
     std::vector<int> tids;
     for (const ThreadState& thread : process->threads) tids.push_back(thread.tid);
     ProcessSight sight{.pid = pid};
-    // This must precede the stacks, because a thread that is held leaves its futex.
+    // The futexes are read before the stacks, because a thread that is held leaves its futex.
     for (const int tid : tids) {
       sight.threads.push_back(
           {.futex = read_futex_wait(tid, all), .file_lock = read_file_lock_wait(pid, tid, known)});

@@ -54,11 +54,11 @@ class SnapshotReader {
   std::optional<Board> board_;  ///< absent if the folder has none
   std::string run_dir_;
   std::string folder_;                  ///< copies of the job's memory; empty: none, or live job
-  std::shared_ptr<const int> control_;  ///< descriptor, once it has been found
+  std::shared_ptr<const int> control_;  ///< descriptor of the control segment, once opened
 };
 
-/// Looks closely at the threads of these processes: adds their stacks, and the holders for which
-/// they wait.
+/// Adds sights of these processes to the snapshot: the stacks of their threads, and the holders of
+/// the locks for which the threads wait.
 void add_sights(Snapshot& snapshot, std::span<const int> pids);
 
 /// Returns, sorted, the jobs with a board whose id begins with `asked` or whose name is `asked`. An

@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// Returns the process's state according to the system, if it overrules the row's; empty if it
-/// doesn't.
+/// Returns the process's state according to the system, if this state overrules the state in the
+/// row; else "".
 std::string overruled(const Snapshot& snapshot, const ActorRow& row) {
   const bool over = row.state == ActorState::ended || row.state == ActorState::absent;
   const ProcessState* process = snapshot.process(row.pid);
@@ -34,7 +34,7 @@ char letter_of(const std::string& state) {
   return state == "absent" ? '-' : '.';
 }
 
-/// Returns whether a loop waits for its chips. The row of such a loop says that it runs.
+/// Returns whether a loop waits for its chips, although its row says that it runs.
 bool waits_for_chips(const Snapshot& snapshot, const ActorRow& row) {
   if (row.kind != ActorKind::worker || row.state != ActorState::running) return false;
   bool some_waits = false;

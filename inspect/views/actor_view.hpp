@@ -1,6 +1,6 @@
 #pragma once
-/// The data that views show of an actor and of a job, from their own records and from the system's
-/// view of their processes.
+/// Makes the data that views show of an actor and of a job. The data are from the job's own records
+/// and from the system's view of its processes.
 
 #include <optional>
 #include <string>
@@ -21,26 +21,27 @@ struct ActorView {
   /// is "waiting", too.
   std::string state{};
   char letter = '?';  ///< the state's letter in a grid
-  double for_s = -1;  ///< time since its row changed; negative if unknown
+  double for_s = -1;  ///< time since the actor's row changed; negative if unknown
   std::uint64_t step = 0;
   std::uint64_t mailbox = 0;
   std::string message{};
-  std::string doing{};  ///< its collective, its present call of the program's code, or its error
-  std::optional<double> cores{};      ///< cores used by a chip's thread, or another's process
-  std::optional<double> came_last{};  ///< share of a chip's collectives to which it came last
+  std::string doing{};  ///< the collective, the call into the program's code, or the error
+  std::optional<double> cores{};      ///< used by a chip's thread, or another actor's process
+  std::optional<double> came_last{};  ///< share of collectives to which a chip came last
   std::optional<double> waited_s{};   ///< time that a chip has waited for others in collectives
 };
 
-/// `before` is an earlier snapshot, from which use of cores is measured; if null, it is unknown.
+/// Returns the views of all actors. `before` is an earlier snapshot, with which the use of cores is
+/// computed; if it is null, the use is unknown.
 std::vector<ActorView> view_actors(const Snapshot& snapshot, const Snapshot* before = nullptr);
-/// Explains the letters of a grid.
+/// The text that explains the letters in a grid of chips.
 extern const char* const kStateLetters;
 
 struct JobView {
-  /// "running", "hung", "blocked" (in a callback), "stopped", "held", "dead", or the kind of its
-  /// end.
+  /// "running", "hung", "blocked" (in a callback), "stopped", "held", "dead" (without a result), or
+  /// the status with which the job ended.
   std::string state{};
-  double for_s = -1;  ///< time without movement; negative if it moves or is over
+  double for_s = -1;  ///< time without movement; negative if the job moves or is over
   std::uint64_t step = 0;
   std::optional<double> steps_per_s{};  ///< 0 if nothing moves; absent if unknown or over
   std::optional<double> loss{};         ///< the last reported loss

@@ -1,21 +1,22 @@
 #pragma once
-/// Terminal colours that show the state of an actor or a job. Each is the ANSI code that turns it
-/// on.
+/// Defines the terminal colors that show the state of an actor or a job. Each constant is the ANSI
+/// code that turns a color on.
 
 #include <string_view>
 
 namespace weft {
 
 inline constexpr std::string_view kRed =
-    "\x1b[31m";  ///< it can't continue by itself, or has failed
+    "\x1b[31m";  ///< the actor can't continue by itself, or has failed
 inline constexpr std::string_view kYellow =
-    "\x1b[33m";  ///< it waits for others, or is in a debugger
-inline constexpr std::string_view kGreen = "\x1b[32m";  ///< it works
+    "\x1b[33m";  ///< the actor waits for others, or is in a debugger
+inline constexpr std::string_view kGreen = "\x1b[32m";  ///< the actor works
 inline constexpr std::string_view kBold = "\x1b[1m";
 inline constexpr std::string_view kReversed = "\x1b[7m";
-inline constexpr std::string_view kPlain = "\x1b[0m";  ///< turns colours off
+inline constexpr std::string_view kPlain = "\x1b[0m";  ///< turns colors off
 
-/// Returns the colour for the state of an actor or a job; "" for a state of rest.
+/// Returns the color for the state of an actor or a job; "" for states such as "idle" that have no
+/// color.
 std::string_view colour_of(std::string_view state) noexcept;
 
 /// Returns whether stdout is a terminal and NO_COLOR isn't set.

@@ -1,7 +1,7 @@
 #pragma once
 /// The columns of all tables of the weft command. The same quantity always has the same heading and
-/// unit. Times, sizes and shares have their unit in the cell, a rate in the heading; a number has
-/// none.
+/// unit. Times, sizes and shares have their unit in the cell. A rate has its unit in the heading. A
+/// count has no unit.
 
 #include "inspect/views/table.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The views of `weft inspect` as text and as JSON. docs/inspect.md has the schemas.
+/// Writes the views of `weft inspect` as text and as JSON. docs/inspect.md has the schemas.
 
 #include <span>
 #include <string>
@@ -21,7 +21,7 @@ std::string actors_text(const Snapshot& job);
 std::string actors_json(const Snapshot& job);  ///< weft.actors/1
 
 /// Shows the job's chips in the mesh, with the last axis from left to right. A cell is a letter for
-/// the chip's state, or its step. `colours` turns on ANSI colours.
+/// the chip's state, or its step. `colours` turns on ANSI colors.
 std::string mesh_text(const Snapshot& job, bool colours);
 std::string mesh_steps_text(const Snapshot& job, bool colours);
 std::string mesh_json(const Snapshot& job);  ///< weft.mesh/1

@@ -1,5 +1,5 @@
 #pragma once
-/// A grid of a job's chips in its mesh.
+/// Draws a job's chips as a grid, by their positions in the mesh.
 
 #include <string>
 #include <string_view>
@@ -12,16 +12,17 @@ namespace weft {
 /// The cell of one chip.
 struct MeshCell {
   std::string text = "?";
-  std::string_view colour{};  ///< see colours.hpp; empty: no colour
+  std::string_view colour{};  ///< see colours.hpp; empty: no color
 };
 
-/// Returns a heading and a line for each row of the last axis: the coordinates of the other axes,
-/// then the cell of each chip. Empty if the board has no mesh that fits its chips.
+/// Returns a heading, and a line for each row of chips along the last axis. A line has the row's
+/// coordinates on the other axes, then the cell of each chip. Returns no lines if the board has no
+/// mesh that fits its chips.
 std::vector<std::string> mesh_grid(const Snapshot& job, const std::vector<MeshCell>& by_chip);
 
 /// Returns, by chip, a letter for its state.
 std::vector<MeshCell> state_cells(const Snapshot& job, bool colours);
-/// Returns, by chip, its step. Chips behind the latest step are coloured.
+/// Returns, by chip, its step. Chips behind the latest step are colored.
 std::vector<MeshCell> step_cells(const Snapshot& job, bool colours);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// Tables for a terminal.
+/// Table: formats rows of cells for a terminal.
 
 #include <string>
 #include <string_view>
@@ -15,7 +15,8 @@ struct Column {
   Align align = Align::left;
 };
 
-/// Rows under a heading. Every column is as wide as its widest cell. Cells are shown visible().
+/// Rows under a heading. Every column is as wide as its widest cell. Cells are shown as visible()
+/// returns them.
 class Table {
  public:
   explicit Table(std::vector<Column> columns);

@@ -42,7 +42,7 @@ bool fits(const ActorView& actor, const std::string& filter) {
          actor.doing.find(filter) != std::string::npos;
 }
 
-/// Ranks the worst states first.
+/// Returns a rank for an actor's state. The worst states have rank 0.
 int rank_of(const ActorView& actor) {
   const std::string_view colour = colour_of(actor.state);
   if (colour == kRed) return 0;
@@ -86,7 +86,7 @@ std::string head(const Snapshot& job, const JobView& view) {
   return visible(text);
 }
 
-/// Returns the other numbers that the loop reported; "" if there are none.
+/// Returns the numbers that the loop reported besides the step and the loss; "" if there are none.
 std::string reported(const Snapshot& job) {
   std::string text;
   for (const ReportedMetric& metric : job.metrics) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The screen of `weft inspect top`, as a pure function of a job and of the user's choices.
+/// Computes the screen of `weft inspect top` from a job and from the user's choices.
 
 #include <string>
 #include <string_view>
@@ -29,11 +29,11 @@ struct TopSize {
   int columns = 80;
 };
 
-/// A job now, and a moment ago. Without the earlier snapshot, use of cores is unknown.
+/// A job now and a moment ago. If `before` is null, the use of cores is unknown.
 struct TopLook {
   const Snapshot& job;
   const Snapshot* before = nullptr;
-  const Why& why;  ///< the actors it names are red in the list
+  const Why& why;  ///< actors that it blames are red in the list
 };
 
 /// Returns lines that fit the size. They have escape sequences only if `ui.colours`.

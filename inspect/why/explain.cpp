@@ -17,9 +17,10 @@
 namespace weft {
 namespace {
 
-/// The suspects, from the roots of a wait graph: nodes by worker, and circles.
+/// The suspects, which are the roots of a wait graph: single workers and chips, and circles of
+/// waits.
 struct Suspects {
-  std::map<int, std::vector<int>> workers;  ///< a worker, and those of its chips that are roots
+  std::map<int, std::vector<int>> workers;  ///< by worker: those of its chips that are roots
   std::vector<std::vector<int>> circles;
   bool trainer = false;
 };
@@ -37,7 +38,7 @@ bool has_run(const Snapshot& before, const ProcessState& now) {
   return !then->frozen() || then->core_ns != now.core_ns;
 }
 
-/// Returns a copy of `now` in which processes that were frozen only for moments are running.
+/// Returns a copy of `now` in which processes that were frozen only for a moment are running.
 Snapshot without_moments(const Snapshot& before, const Snapshot& now) {
   Snapshot steady = now;
   for (ProcessState& process : steady.processes) {
@@ -88,7 +89,7 @@ Suspects find_suspects(const Snapshot& now, const WaitGraph& graph, bool still) 
   return suspects;
 }
 
-/// The durations that each kind of root may have.
+/// The time that each kind of root may last before it counts as a hang.
 struct Patience {
   double wait_s = 0;
   double stop_s = 0;
@@ -164,8 +165,8 @@ void sort_out(std::vector<Root>& roots) {
   std::erase_if(roots, [](const Root& root) { return is_at_work(root) && root.waiters.empty(); });
 }
 
-/// Drops what was true for a moment only: a process that stood still, and waits in a circle. The
-/// looks at a job aren't atomic, so waits that followed each other may look like a circle.
+/// Drops roots that lasted only for a moment: a stopped process, or a circle of waits. Snapshots
+/// aren't atomic, so waits that followed each other may look like a circle.
 void drop_moments(std::vector<Root>& roots, const Patience& patience, Why& why) {
   std::erase_if(roots, [&](const Root& root) {
     const bool stands =
@@ -263,7 +264,7 @@ Why explain_after_hang(const Snapshot& end, const Snapshot& hang) {
   if (ended.verdict == Verdict::failed || why.roots.empty()) {
     why.verdict = ended.verdict;
   } else if (why.verdict == Verdict::waits) {
-    why.verdict = Verdict::hung;  // the trainer kept the record because its patience was over
+    why.verdict = Verdict::hung;  // the trainer wrote the record after its patience was over
   }
   for (Root& root : why.roots) {  // the processes are gone
     const bool acts_on_it = root.cause == Cause::stopped || root.cause == Cause::frozen ||
@@ -286,7 +287,7 @@ std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now) {
   for (const Root& root : explain(before, now).roots) {
     const bool dead = root.cause == Cause::killed || root.cause == Cause::lost;
     if (dead) continue;
-    std::vector<int> own = root.pids;  // several workers may look alike so far
+    std::vector<int> own = root.pids;  // workers that look alike share a root so far
     own.push_back(root.pid);
     for (const int pid : own) {
       if (pid > 0 && !std::ranges::count(pids, pid)) pids.push_back(pid);

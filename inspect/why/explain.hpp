@@ -1,5 +1,5 @@
 #pragma once
-/// The answer of `weft inspect why`, as a pure function of two snapshots of a job.
+/// Computes the answer of `weft inspect why` from two snapshots of a job.
 
 #include <span>
 #include <vector>
@@ -14,8 +14,9 @@ struct WhyOptions {
   double patience_s = 0;
 };
 
-/// `before` and `now` are snapshots of the same job, about 50 ms apart; both are the same for a job
-/// that has ended. `now` may have sights of processes, which show the positions of their threads.
+/// Explains the state of a job. `before` and `now` are snapshots of the same job, about 50 ms
+/// apart; both are the same for a job that has ended. `now` may have sights of processes, which
+/// show the positions of their threads.
 Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& options = {});
 
 /// Explains a job that has ended (`end`) and had hung before (`hang`). The hang comes first,
@@ -27,9 +28,9 @@ Why explain_ended(const Snapshot& end);
 /// Returns the processes whose sights explain() would use.
 std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now);
 
-/// Takes snapshots, about 10 ms apart, of a running job whose verdict is `well`. If the others wait
-/// for the same chip or worker in most of them, the verdict becomes `slow`. Otherwise, or if there
-/// are too few snapshots, nothing changes.
+/// `looks` are snapshots, about 10 ms apart, of a running job whose verdict is `well`. If one chip
+/// came last in most collectives, the verdict becomes `slow`. Without events, it becomes `slow` if
+/// all waits lead to one worker in most snapshots. With too few of them, nothing changes.
 void find_slow(Why& why, std::span<const Snapshot> looks);
 
 }  // namespace weft

@@ -82,8 +82,8 @@ bool explain_diverged(Root& root, const Snapshot& now) {
   return true;
 }
 
-/// Explains a circle with a lock. The holder of the lock is to blame, because it waits itself while
-/// it holds it. Returns false if there is no lock.
+/// Explains a circle with a lock. The holder of the lock is to blame, because it waits for others
+/// while it holds the lock. Returns false if there is no lock.
 bool explain_holder(Root& root, const RootView& view, const std::vector<int>& nodes) {
   const auto is_in = [&](int node) { return std::ranges::count(nodes, node) != 0; };
   for (const Wait& wait : view.graph.waits()) {

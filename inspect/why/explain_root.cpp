@@ -35,7 +35,7 @@ const ThreadSight* sight_of(const Snapshot& snapshot, int pid, int tid) {
 }
 
 /// Returns the thread that holds the mutex for which the loop's thread waits, if that thread in
-/// turn waits for the loop's, directly or not. Returns 0 if there is no such circle.
+/// turn waits for the loop's thread, directly or not. Returns 0 if there is no such circle.
 int holder_in_circle(const Snapshot& snapshot, int pid, int tid) {
   std::set<int> seen;
   int owner = 0;
@@ -109,7 +109,7 @@ std::string doing_of(const RootView& view, const ActorRow& row) {
     case ActorState::joining: return "hasn't joined yet";
     default: break;
   }
-  // A loop that only reports still changes its state long after its last other activity.
+  // A loop that only reports continues to change its state long after its last other activity.
   constexpr std::int64_t kTurnNs = 1'000'000'000;
   const bool turns = row.moved_ns != 0 && row.since_ns - row.moved_ns > kTurnNs;
   if (turns || row.state == ActorState::reporting) {
@@ -121,7 +121,7 @@ std::string doing_of(const RootView& view, const ActorRow& row) {
 }
 
 /// Returns for example " of worker 1", from the trainer's log record of the lost process. Returns
-/// "" if the process is none of the job's, or if the events are too old to exist.
+/// "" if the process isn't one of the job's, or if the record was already overwritten.
 std::string name_of_gone(const Snapshot& now, int pid) {
   const std::string mark = fmt::format(" (pid {})", pid);
   for (const EventRing& ring : now.rings) {
@@ -137,7 +137,7 @@ std::string name_of_gone(const Snapshot& now, int pid) {
   return {};
 }
 
-/// Explains a thread that sleeps outside of weft: sets the cause and its words.
+/// Explains a thread that sleeps outside of weft: sets the cause and the texts of the root.
 void explain_thread(Root& root, const RootView& view, std::string doing) {
   root.mutex_owner = holder_in_circle(view.now, root.pid, root.tid);
   root.doing = std::move(doing);
@@ -160,7 +160,7 @@ void explain_thread(Root& root, const RootView& view, std::string doing) {
   if (in_device || (thread != nullptr && thread->state == 'D')) {
     const std::string& wchan = in_device ? process->wchan : thread->wchan;
     const std::string in = wchan.empty() ? "" : " in " + wchan;
-    if (!view.is_over) {  // all threads read and write; only a long time is a cause
+    if (!view.is_over) {  // any thread may wait for a file; only a long wait is a cause
       root.more = ", waits for a disk or a device" + in;
       return;
     }
@@ -210,7 +210,8 @@ int running_chip_thread(const Snapshot& snapshot, int pid) {
   return 0;
 }
 
-/// Explains compiling, in the loop or in chips that load the plan. Returns false if it is neither.
+/// Explains a loop that compiles, or chips that load the plan. Returns false if neither is the
+/// case.
 bool explain_compiling(Root& root, const RootView& view, const ActorRow& loop) {
   const ActorRow* row = root.chips.empty() ? &loop : view.now.chip(root.chips.front());
   if (row == nullptr || row->state != ActorState::compiling) return false;

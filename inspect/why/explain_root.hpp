@@ -1,5 +1,5 @@
 #pragma once
-/// Puts one root of a hang into words.
+/// Explains one root of a hang: an actor, or a circle of actors, for which others wait.
 
 #include <optional>
 #include <string>
@@ -21,16 +21,17 @@ struct RootView {
 /// are awaited and don't wait themselves; if empty, the loop itself is awaited.
 Root explain_worker(const RootView& view, int worker, const std::vector<int>& chips);
 Root explain_trainer(const RootView& view);
-/// Explains actors that wait for each other in a circle. To blame is the holder of a lock that
-/// another one awaits, or else the smallest group in another collective than the rest, or else all
+/// Explains actors that wait for each other in a circle. Blames the holder of a lock for which
+/// another one waits; else the smallest group that is in another collective than the rest; else all
 /// of them.
 Root explain_circle(const RootView& view, const std::vector<int>& nodes);
 
-/// Sets cause and words if the process can't continue by itself. Returns false if it can.
+/// Sets the root's cause and texts if the process can't continue by itself. Returns false if it
+/// can.
 bool explain_frozen(Root& root, const ProcessState* process, bool lost);
 /// Adds the calls of the root's thread, with their source lines.
 void add_stack(Root& root, const Snapshot& snapshot);
-/// Adds locks that the root holds and others await.
+/// Adds the locks that the root holds and for which others wait.
 void add_locks(Root& root, const RootView& view);
 
 /// Merges roots of similar actors, and gives each root its first line and its waiters.

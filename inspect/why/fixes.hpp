@@ -1,5 +1,5 @@
 #pragma once
-/// The advice for each root: its `fix:` line.
+/// Finds the advice for each root: its `fix:` line.
 
 #include <string>
 #include <vector>
@@ -8,8 +8,9 @@
 
 namespace weft {
 
-/// Sets the `fix` of roots that have none. A single command continues all stopped processes, the
-/// trainer first, because workers can't do much while the trainer is stopped.
+/// Sets the `fix` of roots that have none. If several processes are stopped, one command continues
+/// all of them. It begins with the trainer, because workers can't do much while the trainer is
+/// stopped.
 void add_fixes(std::vector<Root>& roots, const Snapshot& now);
 
 }  // namespace weft

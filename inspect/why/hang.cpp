@@ -11,7 +11,7 @@ constexpr double kWorkPatience = 30;
 constexpr double kStartPatience = 60;
 constexpr double kStepsOfPatience = 10;
 
-/// Returns 0 if the job keeps no events.
+/// Returns the 99th percentile of the durations of the job's steps; 0 if the job keeps no events.
 double p99_of_steps(const Snapshot& snapshot) {
   std::vector<double> took;
   for (const EventRing& ring : snapshot.rings) {
@@ -25,8 +25,8 @@ double p99_of_steps(const Snapshot& snapshot) {
   return *nth;
 }
 
-/// While chips wait, a loop's turns count as movement for this multiple of the patience, even if
-/// they give no chip work.
+/// While chips wait, a loop that gives no chip work still counts as moving, for this multiple of
+/// the patience.
 constexpr double kTurnsOfPatience = 6;
 constexpr double kLeastStopPatience = 1;
 
@@ -63,7 +63,7 @@ class Moves {
     if (row.kind == ActorKind::trainer || (in_vain_ && !is_device(row))) return 0;
     return some_wait_ && row.moved_ns != 0 && !is_device(row) ? row.moved_ns : row.since_ns;
   }
-  /// Returns the state; two states whose difference isn't a movement give the same value.
+  /// Returns the row's state. States between which a change isn't a movement give the same value.
   std::optional<ActorState> state(const ActorRow& row) const {
     if (in_vain_ && !is_device(row)) return {};
     if (row.state == ActorState::waiting) return ActorState::running;

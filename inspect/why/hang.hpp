@@ -10,19 +10,20 @@ namespace weft {
 /// 5 s; at least 30 s while a loop compiles, loads or saves; 60 s before the first step.
 double patience_s(const Snapshot& snapshot);
 
-/// Returns the seconds that a process which can't continue by itself may stand still, if waits for
-/// others may take `patience`: 10 x the p99 of the job's steps, at least 1 s, at most `patience`.
+/// Returns the seconds for which a process that can't continue by itself may stand still: 10 x the
+/// p99 of the job's steps, at least 1 s, at most `patience`. Waits for others may take `patience`
+/// seconds.
 double stop_patience_s(const Snapshot& snapshot, double patience);
 
 /// Returns the seconds since anything in the job has moved; 0 if unknown. While a chip waits for
 /// others, a loop that only reports, or is in its own code, doesn't count as moving. A loop that
-/// does other things, but gives no chip work, counts for 6 x the patience.
+/// does other things, but gives no chip work, counts as moving for 6 x the patience.
 double idle_s(const Snapshot& snapshot);
-/// Returns the same time for one worker.
+/// Returns the seconds since the worker or one of its chips has moved, by the same rules.
 double idle_s(const Snapshot& snapshot, int worker);
 
-/// Returns whether its loops run, no debugger holds a process, and nothing has moved for longer
-/// than patience_s().
+/// Returns whether the job is hung: its loops run, no debugger holds a process, and nothing has
+/// moved for longer than patience_s().
 bool is_hung(const Snapshot& snapshot);
 bool is_hung(const Snapshot& snapshot, double patience_s);
 

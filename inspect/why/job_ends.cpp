@@ -91,7 +91,7 @@ auto find_apart(const std::map<std::string, Place>& places) {
   return std::ranges::count(places, size_of(*least), size_of) == 1 ? least : places.end();
 }
 
-/// Accuses the workers that were at another line, and lists all lines.
+/// Blames the workers that were at another line than the rest, and lists all lines.
 void compare_places(Root& root, const Snapshot& now) {
   const std::map<std::string, Place> places = places_of(now.rows);
   if (places.size() < 2) return;
@@ -143,7 +143,7 @@ void add_other_throws(Root& root, const Snapshot& now) {
   }
 }
 
-/// Adds the calls in which actors were when the job was lost.
+/// Adds the calls in which actors were when the trainer died.
 void add_insides(Root& root, const Snapshot& now) {
   for (const ActorRow& row : now.rows) {
     if (row.inside_since_ns == 0) continue;

@@ -11,10 +11,12 @@
 namespace weft {
 namespace {
 
-/// With fewer, no verdict is possible, because any of several chips may come last once or twice.
+/// The smallest number of looks, and of collectives, for a verdict. Among fewer, any of several
+/// chips may come last often by chance.
 constexpr std::size_t kLooksMin = 10;
 constexpr std::uint64_t kCollectivesMin = 64;
-/// The smallest share of the looks or collectives with waits.
+/// The smallest share of the looks, or of the collectives, in which a slow worker or chip comes
+/// last.
 constexpr double kShareOfOne = 0.6;
 /// Waits below this share of the time are normal for chips that take turns on a core.
 constexpr double kShareOfTime = 0.1;
@@ -22,7 +24,7 @@ constexpr double kShareOfTime = 0.1;
 struct Arrivals {
   std::uint64_t collectives = 0;
   std::map<int, std::uint64_t> last;  ///< number of times that each chip came last
-  std::map<int, double> waited_s;     ///< longest time that a single chip waited for each chip
+  std::map<int, double> waited_s;     ///< for each chip, the longest wait of a single chip for it
   double span_s = 0;
 };
 
@@ -77,8 +79,8 @@ std::optional<Root> slow_by_events(const Snapshot& now) {
   return root;
 }
 
-/// Returns the workers that are awaited at this moment and don't wait themselves, or whose chips
-/// are. The set has one worker if all waits lead to the same worker's chips or loop.
+/// Returns the workers that have a loop or a chip that is awaited at this moment and doesn't wait
+/// itself. The result is a single worker if all waits lead to its chips or its loop.
 std::set<int> awaited_workers(const Snapshot& look) {
   std::set<int> workers;
   for (const std::vector<int>& root : WaitGraph::of(look).roots()) {

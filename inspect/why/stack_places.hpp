@@ -8,11 +8,11 @@
 
 namespace weft {
 
-/// Removes frames of the C and C++ libraries and of weft, above and below; returns the innermost
-/// three.
+/// Returns the innermost three frames of the user's code, without frames of the C and C++ libraries
+/// and of weft.
 std::vector<StackFrame> users_frames(const std::vector<StackFrame>& frames);
 
-/// Acts as users_frames(); if there are none, returns the innermost three of all frames.
+/// Acts as users_frames(); if no frame is the user's, returns the innermost three of all frames.
 std::vector<StackFrame> users_part(const std::vector<StackFrame>& frames);
 
 /// Returns a function's name without the namespace of its own file; a long name also loses its

@@ -31,7 +31,7 @@ bool is_message(const DecodedCall& call, int group_size) {
                      group_size);
 }
 
-/// Adds the waits of one snapshot.
+/// Makes the waits of a graph from one snapshot.
 class Maker {
  public:
   explicit Maker(const Snapshot& snapshot) : snapshot_(snapshot), mesh_(snapshot.mesh()) {
@@ -97,7 +97,8 @@ class Maker {
         is_known = true;
       }
     }
-    // A root that waits for room may not have written to its line yet that it is the root.
+    // A root of a message that waits for room may not have written to its line yet that it is the
+    // root.
     if (in_slots && !is_known && row.waiting_for >= 0) {
       add(row, node_to(row.waiting_for), last_call(snapshot_, row.chip));
     }
@@ -131,8 +132,8 @@ class Maker {
     }
   }
 
-  /// Adds waits for the process that holds what the actor's thread waits for, if the thread was
-  /// looked at.
+  /// Adds waits for the processes that hold the locks for which the actor's thread waits, if the
+  /// snapshot has a sight of the thread.
   void add_locks(const ActorRow& row) {
     const ProcessSight* sight = snapshot_.sight(row.pid);
     if (sight == nullptr) return;
@@ -194,7 +195,7 @@ class Maker {
   std::set<std::pair<int, int>> known_;
 };
 
-/// Finds Tarjan's strongly connected components.
+/// Finds the strongly connected components of a graph by Tarjan's algorithm.
 class Components {
  public:
   Components(int num_nodes, const std::vector<Wait>& waits)
@@ -315,7 +316,7 @@ bool is_frozen(const Snapshot& snapshot, int worker) {
   const ActorRow* row = snapshot.worker(worker);
   if (row == nullptr) return false;
   if (row->state == ActorState::lost) return true;
-  if (row->state == ActorState::absent) return false;  // its process isn't known
+  if (row->state == ActorState::absent) return false;  // the worker's process isn't known
   const ProcessState* process = snapshot.process(row->pid);
   return process != nullptr && process->frozen();
 }

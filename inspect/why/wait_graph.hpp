@@ -1,8 +1,9 @@
 #pragma once
-/// The graph of waits between a job's actors.
+/// WaitGraph: the waits between a job's actors.
 ///
-/// A chip's waits come from the epochs that the chips of its group have announced, not from the
-/// chip that its row names: the row of a stopped chip shows the state at the time when it stopped.
+/// The waits of a chip are derived from the epochs that the chips of its group have announced. The
+/// chip that its row names isn't used, because the row of a stopped chip shows the state at the
+/// time when the chip stopped.
 
 #include <string>
 #include <vector>
@@ -17,25 +18,26 @@ struct Wait {
   int from = 0;
   int to = 0;
   std::string on{};      ///< "all_reduce #4 'loss' over {data}", "its loop", "a lease"
-  double since_s = 0;    ///< time that the waiting actor's row hasn't changed
+  double since_s = 0;    ///< time since the waiting actor's row changed
   bool is_lock = false;  ///< the other actor holds a mutex, or the lock of a file
 };
 
 class WaitGraph {
  public:
-  /// A worker whose process is frozen waits for no actor, and represents all its chips.
+  /// Makes the graph of a snapshot. In it, a worker whose process is frozen waits for no actor, and
+  /// represents all its chips.
   static WaitGraph of(const Snapshot& snapshot);
 
   int num_nodes() const { return num_nodes_; }
   const std::vector<Wait>& waits() const { return waits_; }
 
-  /// Returns the circles of waits, and the nodes that are awaited but wait for no other; each
-  /// sorted.
+  /// Returns the roots: the circles of waits, and the single nodes that are awaited but wait for no
+  /// other. Each root is sorted.
   std::vector<std::vector<int>> roots() const;
-  /// Returns the nodes that wait for one of these, directly or not; sorted, without these.
+  /// Returns the nodes that wait for one of `nodes`, directly or not; sorted, without `nodes`.
   std::vector<int> waiters_of(const std::vector<int>& nodes) const;
 
-  /// Makes a graph from given waits, for tests and for other makers of graphs.
+  /// Makes a graph from given waits, for tests and for other code that makes graphs.
   WaitGraph(int num_nodes, std::vector<Wait> waits)
       : num_nodes_(num_nodes), waits_(std::move(waits)) {}
 
@@ -44,7 +46,7 @@ class WaitGraph {
   std::vector<Wait> waits_;
 };
 
-/// These return the nodes for rows of the board.
+/// These functions return the node of a worker and of a chip.
 inline int node_of_worker(int worker) { return 1 + worker; }
 inline int node_of_chip(const Snapshot& snapshot, int chip) {
   return 1 + snapshot.header.num_workers + chip;

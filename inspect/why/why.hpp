@@ -1,5 +1,5 @@
 #pragma once
-/// The answer of `weft inspect why`: the reason why a job doesn't continue, or ended as it did.
+/// Why: the answer of `weft inspect why`, which says why a job doesn't continue or has ended.
 
 #include <cstdint>
 #include <optional>
@@ -14,11 +14,11 @@ namespace weft {
 enum class Verdict : std::uint8_t {
   well,
   waits,  ///< nothing has moved for a moment, which is no hang yet
-  slow,   ///< it continues, but all other actors wait for one
+  slow,   ///< the job continues, but all other actors wait for one
   hung,
   failed,
   held,     ///< in a debugger
-  unknown,  ///< it doesn't continue, and the culprit can't be seen
+  unknown,  ///< the job doesn't continue, and the cause can't be seen
 };
 std::string_view to_string(Verdict verdict) noexcept;
 /// Returns the command's exit code: 0 well or waits, 10 hung or failed, 11 slow, 12 held, 13
@@ -66,17 +66,17 @@ struct Root {
   std::vector<int> pids{};  ///< one per merged actor; the first is `pid`
   int pid = 0;
   int tid = 0;
-  int core_percent = -1;  ///< core use of its thread between the snapshots; -1: unknown
+  int core_percent = -1;  ///< core use of thread `tid` between the snapshots; -1: unknown
   double since_s = -1;    ///< negative if unknown
   std::uint64_t step = 0;
-  std::string collective{};  ///< its current or last collective
-  std::string process{};     ///< its process as text, from describe()
+  std::string collective{};  ///< the actor's current or last collective
+  std::string process{};     ///< state of the process as text, from describe()
   std::string wchan{};
   int tracer = 0;
   int signal = 0;
   int mutex_owner = 0;
   std::vector<StackFrame> stack{};  ///< the user's part, the innermost first
-  std::vector<int> waiters{};       ///< chips of other workers that wait for it, directly or not
+  std::vector<int> waiters{};       ///< chips of other workers that wait for this root
   std::vector<Note> notes{};
   std::string fix{};  ///< advice, as a command if there is one; never empty
 };
@@ -94,10 +94,10 @@ struct Why {
   std::vector<std::string> remarks{};  ///< parts that couldn't be read
 };
 
-/// Returns text for people: a block of lines for each root. Text from other processes is made
-/// harmless.
+/// Returns text for people: a block of lines for each root. Text from other processes is shown as
+/// visible() returns it.
 std::string to_text(const Why& why);
-/// Returns the schema weft.why/2, see docs/inspect.md.
+/// Returns JSON in the schema weft.why/2, see docs/inspect.md.
 std::string to_json(const Why& why);
 
 }  // namespace weft

@@ -48,7 +48,8 @@ std::string to_text(const Why& why) {
   if (!why.summary.empty()) {
     summary = fmt::format("{:<8} {}\n", to_string(why.verdict), visible(why.summary));
   }
-  // Roots aren't accused yet. The summary comes first, so that a reader of one line knows that.
+  // With the verdict `waits`, no root is blamed yet. The summary comes first, so that even a reader
+  // of only one line knows that.
   const bool is_first = why.verdict == Verdict::waits;
   std::string text = is_first ? summary : "";
   for (const Root& root : why.roots) {

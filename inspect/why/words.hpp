@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers in the form that the views show.
+/// Formats numbers as the views show them.
 
 #include <cstdint>
 #include <string>

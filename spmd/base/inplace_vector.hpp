@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// The elements must be plain values. Growing beyond N is an internal error.
+/// The elements must be trivially copyable. Growing beyond N elements is an internal error.
 template <typename T, std::size_t N>
 class InplaceVector {
   static_assert(std::is_trivially_copyable_v<T> && N < 256);
@@ -51,7 +51,7 @@ class InplaceVector {
 
  private:
   std::uint8_t size_ = 0;
-  union {  // the union leaves elements from index size_ on uninitialised
+  union {  // the union leaves elements from index size_ on uninitialized
     std::array<T, N> elements_;
   };
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// Questions that partition() asks about the carries of a loop.
+/// Answers questions of partition() about the carries of a loop.
 
 #include <cstdint>
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace weft {
 
-/// An addition whose result is the next value of a carry, and what it adds to that.
+/// An addition `op` that adds `addend` to a carry. Its result is the next value of the carry.
 struct Accumulation {
   OpId op = 0;
   ValueId addend = kNoId;
 };
-/// The carries of a loop that are sums: they begin as zeros, and only the addition reads them.
-/// `use_count`: by value.
+/// Returns the accumulations of a loop. Their carries begin as zeros, and only the addition and
+/// `next` read them. `use_count` has the number of uses of each value.
 std::vector<Accumulation> accumulations(const Program& program, const LoopRange& range,
                                         std::span<const std::uint32_t> use_count);
 

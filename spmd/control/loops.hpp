@@ -1,10 +1,10 @@
 #pragma once
-/// Loops and branches of a Program. A loop is a range of the op table: it begins with the op `loop`
-/// and ends with the last op of its border (`carry`, `item`, `test`, `stack` and `next`, which have
-/// the loop as their first operand). The two branches of a cond are ranges too: the first runs from
-/// the op `cond` to `otherwise`, the second from there to the last `merge`; `otherwise` and `merge`
-/// have the cond as their first operand. The ops alone define these ranges; a program stores no
-/// other record.
+/// Loops: finds the loops and branches of a Program. A loop is a range of the op table: it begins
+/// with the op `loop` and ends with the last op of its border (`carry`, `item`, `test`, `stack` and
+/// `next`, which have the loop as their first operand). The two branches of a cond are ranges too:
+/// the first runs from the op `cond` to `otherwise`, the second from there to the last `merge`;
+/// `otherwise` and `merge` have the cond as their first operand. The ops alone define these ranges;
+/// a program stores no other record.
 
 #include <cstdint>
 #include <vector>
@@ -39,8 +39,8 @@ struct LoopRange {
   std::uint32_t outer = kNoId;  ///< number of the enclosing range
   std::uint32_t depth = 1;      ///< how many ranges contain its ops
   std::vector<OpId> carries{};  ///< in the order of the program
-  std::vector<OpId> nexts{};    ///< in the order of the program; merges in a second branch
-  OpId test = kNoId;            ///< the test of a loop without length
+  std::vector<OpId> nexts{};    ///< in program order; a second branch has its merges here
+  OpId test = kNoId;            ///< the `test` of a loop without a fixed length
   std::uint32_t other = kNoId;  ///< number of the other branch of the same cond
 
   /// Returns the id past the last op that a branch runs.
@@ -48,8 +48,8 @@ struct LoopRange {
 };
 
 /// The loops and branches of a program, in the order in which they begin. If a program isn't
-/// verified, ranges may overlap without nesting. A cond that is still being recorded has no
-/// branches: its ops belong to the enclosing range.
+/// verified, ranges may overlap without nesting. A branch that is still being recorded isn't a
+/// range yet: its ops belong to the enclosing range.
 class Loops {
  public:
   explicit Loops(const Program& program);
@@ -69,7 +69,7 @@ class Loops {
   std::uint32_t depth_of(std::uint32_t loop) const {
     return loop == kNoId ? 0 : ranges_[loop].depth;
   }
-  /// Returns whether `inner` is the range `outer` or lies in it; every range lies in kNoId.
+  /// Returns whether the range `inner` is `outer` or lies in it. Every range lies in kNoId.
   bool contains(std::uint32_t outer, std::uint32_t inner) const;
   /// Returns the number of the range that begins with `op`.
   std::uint32_t at(OpId op) const;

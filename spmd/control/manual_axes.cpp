@@ -19,7 +19,7 @@ ManualAtoms joined(const ManualAtoms& a, const ManualAtoms& b) {
 
 AtomMask without(AtomMask atoms, AtomMask gone) { return static_cast<AtomMask>(atoms & ~gone); }
 
-/// Returns for example `{"data"}`.
+/// Returns the names of the atoms' axes, for example `{"data"}`.
 std::string names(const Mesh& mesh, AtomMask atoms) {
   Sharding sharding;
   sharding.dims[0] = mesh.list(atoms);
@@ -72,7 +72,7 @@ void ManualAxes::add(const Program& program, OpId op) {
   } else if (kind == OpKind::cond || kind == OpKind::otherwise) {
     atoms = {.anywhere = true};  // the merges may take values with any manual atoms
   } else if (kind == OpKind::carry) {
-    // The next value of the carry may depend on inputs.
+    // A carry isn't `anywhere`, because its next value may depend on inputs.
     atoms = joined(atoms, values_[program.result(op)]);
     atoms.anywhere = false;
   } else {
@@ -81,7 +81,7 @@ void ManualAxes::add(const Program& program, OpId op) {
   values_[program.result(op)] = atoms;
 }
 
-/// Gives the atoms of its readers to each value that depends on no input.
+/// Gives each value that depends on no input the atoms of the ops that read it.
 void ManualAxes::hold(const Program& program) {
   for (const ManualAtoms& atoms : values_) held_.push_back(atoms.manual);
   for (OpId op = program.num_ops(); op-- > 0;) {

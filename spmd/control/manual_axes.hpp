@@ -1,7 +1,7 @@
 #pragma once
-/// ManualAxes: the atoms of the mesh along which a program's values belong to functions of
-/// shard_map. They follow from the ops `enter`, `leave` and `vary` and from collectives; a program
-/// doesn't store them.
+/// ManualAxes: computes for each value of a program the mesh atoms that are manual, because the
+/// value belongs to a function of shard_map. They follow from the ops `enter`, `leave` and `vary`
+/// and from collectives; a program doesn't store them.
 
 #include <cstdint>
 #include <span>
@@ -35,7 +35,7 @@ class ManualAxes {
   /// atoms of its first value only.
   void follow(const Program& program);
   const ManualAtoms& operator[](ValueId value) const { return values_[value]; }
-  /// Returns the atoms that can't shard the value outside of functions of shard_map.
+  /// Returns the atoms over which the value can't be sharded outside of functions of shard_map.
   AtomMask held(ValueId value) const { return held_[value]; }
 
  private:
@@ -55,7 +55,7 @@ AtomMask atoms_of_dims(std::span<const std::int64_t> attrs);
 /// Throws corrupt, naming the atoms, unless all operands of the op are manual along the same atoms.
 /// The value of a `leave` must not vary over a manual atom that none of its dims has.
 void check_manual(const Program& program, const ManualAxes& axes, const Mesh& mesh, OpId op);
-/// Checks all ops in this way, and that no output is manual.
+/// Checks all ops like the function above, and that no output of the program is manual.
 void check_manual(const Program& program, const Mesh& mesh);
 
 }  // namespace weft

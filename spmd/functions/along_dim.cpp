@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// Returns the dim's index from 0; refuses a tensor without dims.
+/// Returns `dim`, which may be negative, as an index from 0. Refuses a tensor without dims.
 int axis_of(const Call& call, const Operand& x, int dim) {
   const int num_dims = call.type(x).shape.size();
   if (num_dims == 0) call.refuse("{} has no dims", call.node(x)->label());
@@ -31,8 +31,8 @@ Tensor turned(const Operand& x, int axis) {
 /// all_gather and the comparisons of each chip take as long as sorting it on every chip.
 constexpr std::int64_t kSortedTogetherMin = 1 << 16;
 
-/// Returns the axes whose chips each sort a part of the row if x has only one: all axes within a
-/// host. Returns none if each chip sorts its own rows.
+/// If x is a single long row, returns the axes whose chips each sort a part of it: all axes within
+/// a host. Otherwise returns none: each chip sorts its own rows.
 AtomList sorting_atoms(Call& call, const Shape& shape) {
   const Mesh* mesh = call.trace().runtime().mesh();
   const std::int64_t size = shape[shape.size() - 1];
@@ -59,12 +59,12 @@ Tensor order(Call& call, const Operand& x, int axis, bool descending) {
   return turned(call.result(whole), axis);
 }
 
-/// Returns the index, checked for a dim of x with this size.
+/// Returns `index` with a check that its elements are valid for a dim of this size.
 Tensor checked(Call& call, const Tensor& index, std::int64_t size) {
   return call.result(call->check_index(call.value(call.index(index)), size));
 }
 
-/// Takes elements without a check, because the index was computed here.
+/// Returns the elements of x at `index` along `axis`, without a check: `index` was computed here.
 Tensor take(Call& call, const Operand& x, int axis, const Tensor& index) {
   const Tensor rows = turned(x, axis);
   const Tensor places = turned(index, axis);
@@ -154,7 +154,8 @@ Tensor cumprod(Operand x, int dim) {
   if (is_scalar_of(call, x, dim)) return x.tensor();
   const int axis = axis_of(call, x, dim);
   const Tensor is_first = equal(iota(call.type(x).shape, axis, DType::i32, x.loc()), 0.0);
-  // The first factor multiplies a 0. An infinite factor would turn it into NaN.
+  // The first factor multiplies the 0 before the first element. It is 1 here, because an infinite x
+  // would turn that 0 into NaN.
   return linear_recurrence(where(is_first, 1.0, x), where(is_first, x, 0.0), axis);
 }
 
@@ -199,8 +200,8 @@ Tensor multinomial(Operand weights, std::int64_t count, bool replacement) {
   sizes.back() = count;
   const Tensor sums = cumsum(chances, -1);
   const Tensor total = slice(sums, -1, size - 1, size);
-  // The place stays below the total, which a rounded product could reach, because the last weight
-  // may be 0.
+  // A rounded product could reach the total and so choose the last element, whose weight may be 0.
+  // Therefore the place is limited to less than the total.
   const Tensor place = minimum(rand(Shape(sizes), weights.loc()) * total, total * (1 - 0x1p-23));
   const Tensor is_passed = less_equal(unsqueeze(sums, -2), unsqueeze(place, -1));
   const Tensor passed = sum(cast(is_passed, DType::i32), {-1});

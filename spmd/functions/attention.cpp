@@ -14,10 +14,10 @@
 namespace weft {
 namespace {
 
-/// The score that ring_attention gives a hidden key. Its weight is 0, and unlike an infinity it
-/// makes no NaN.
+/// The score that ring_attention gives a hidden key, whose weight is then 0. Unlike an infinity,
+/// this score can't lead to NaN.
 constexpr double kUnseen = -1e30;
-/// The score of a hidden key.
+/// The score that the other functions give a hidden key.
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
 void expect_attention(Call& call, const TensorType& query, const TensorType& key,
@@ -67,7 +67,8 @@ void expect_of_scores(Call& call, const char* what, const Tensor& tensor,
               scores.to_string());
 }
 
-/// Returns pred[B,1,S,T], true for the keys in a query's segment. Undefined without segment ids.
+/// Returns pred[B,1,S,T], true for the keys in a query's segment. Returns an undefined tensor if
+/// there are no segment ids.
 Tensor mask_of_segments(Call& call, const AttentionOptions& options, const Shape& scores) {
   const auto expect_ids = [&](const char* what, const Tensor& ids, int dim) {
     const TensorType& type = call.type(ids);
@@ -92,7 +93,7 @@ Tensor mask_of_segments(Call& call, const AttentionOptions& options, const Shape
 }
 
 /// Returns the bias that the op takes, with -inf for each hidden key. It has four dims; a dim that
-/// is broadcast has size 1. Undefined if no key is hidden and no bias is given.
+/// is broadcast has size 1. Returns an undefined tensor if no key is hidden and no bias is given.
 Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& scores) {
   Tensor bias;
   if (options.bias.defined()) {
@@ -142,7 +143,7 @@ Tensor weighted(Call& call, const Tensor& weights, const Tensor& v) {
   return product(call, weights, v, 2, SkipZeros::lhs);
 }
 
-/// Computes attention as separate ops, for dropout.
+/// Computes attention with separate ops, because dropout is applied to the weights.
 Tensor composed(Call& call, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
                 const AttentionOptions& options, double scale) {
   Tensor scores = scores_of(call, q, k) * scale;
@@ -165,14 +166,14 @@ Tensor composed(Call& call, const Tensor& q, const Tensor& k, const Tensor& v, c
   return weighted(call, dropout(weights, options.dropout), v);
 }
 
-/// The softmax over the keys seen so far, and its product with their values.
+/// The state of a softmax over the keys seen so far, and of the weighted sum of their values.
 struct Seen {
   Tensor most;   // [B,H,S,1], the largest score
   Tensor total;  // [B,H,S,1], the sum of exp(score - most)
   Tensor sum;    // [B,H,S,E], the sum of exp(score - most) * value
 };
 
-/// A chip's queries. They see the keys of one chip after another.
+/// The queries of one chip. They attend to the keys of one chip after another.
 class RingQueries {
  public:
   RingQueries(const Tensor& q, double scale, bool causal, const Tensor& chip,
@@ -192,8 +193,9 @@ class RingQueries {
             .sum = full({shape[0], shape[1], shape[2], value_size}, 0, sums_)};
   }
 
-  /// Adds the keys and values of chip `source`. The gradient keeps only these keys and values. It
-  /// treats `most` as a constant, because the result doesn't depend on it.
+  /// Returns `before` with the keys and values of chip `source` added. Only these keys and values
+  /// are stored for the backward pass. It treats `most` as a constant, because the result doesn't
+  /// depend on `most`.
   Seen with(const Seen& before, const Tensor& k, const Tensor& v, const Tensor& source) const {
     return checkpoint([&] {
       Call call("ring_attention", loc_);
@@ -212,7 +214,7 @@ class RingQueries {
   }
 
  private:
-  /// Returns whether a query may see a key, which must not come after it.
+  /// Returns true for each pair of a query and a key that isn't at a later position.
   Tensor sees(std::int64_t num_keys, const Tensor& source) const {
     const Shape places{q_.dim(2), num_keys};
     const Tensor query = iota(places, 0) + chip_ * static_cast<double>(places[0]);

@@ -18,7 +18,7 @@ ValueId grouped(Call& call, ValueId x, int dim, std::int64_t groups) {
   return call->reshape(x, Shape(sizes));
 }
 
-/// Returns the dims `first` and `second`, then `spatial` dims beginning with `from`.
+/// Returns the dims `first` and `second`, followed by `spatial` consecutive dims from `from` on.
 Dims sides(std::int64_t first, std::int64_t second, std::int64_t from, std::size_t spatial) {
   Dims dims{first, second};
   for (std::size_t i = 0; i < spatial; ++i) dims.push_back(from + static_cast<std::int64_t>(i));
@@ -26,8 +26,8 @@ Dims sides(std::int64_t first, std::int64_t second, std::int64_t from, std::size
 }
 
 /// Returns the convolution of x and the weight. Dim `input` of the weight, 0 or 1, has the input
-/// channels; the other one has the output channels. Both are divided into `groups` parts. `how` has
-/// the window and `reversed`.
+/// channels; the other of these dims has the output channels. Both are divided into `groups` parts.
+/// The caller has set the fields `window` and `reversed` of `how`.
 ValueId convolved(Call& call, const Tensor& x, const Tensor& weight, std::int64_t groups, int input,
                   Convolution how) {
   const std::size_t spatial = how.window.size();
@@ -105,7 +105,7 @@ Tensor conv(const char* name, const Operand& given, const Tensor& weight, const 
   return as_given(x, call.result(with_bias(call, result, bias)));
 }
 
-/// Returns the windows that lead from the result of a convolution back to its x.
+/// Returns the windows over x with which a convolution computes the transposed convolution.
 template <int N>
 std::vector<WindowDim> transposed_windows(const Call& call, const Tensor& x, const Dims& kernel,
                                           const ConvTransposeOptions<N>& options) {

@@ -1,4 +1,4 @@
-/// Implements vjp and jvp by grad of a sum.
+/// Implements vjp and jvp as gradients of sums.
 
 #include <algorithm>
 

@@ -13,14 +13,15 @@ void expect_droppable(const Call& call, const Operand& x, double p) {
   call.refuse("{} isn't floating; cast it first", call.node(x)->label());
 }
 
-/// Returns true with probability 1 - p for each element; p must be between 0 and 1, both excluded.
+/// Returns a tensor whose elements are true with probability 1 - p. Requires 0 < p < 1.
 Tensor kept(Call& call, const Shape& shape, double p) {
   const ValueId words = call.trace().random_bits(shape, call.loc());
   const ValueId bound = call->constant(std::floor(p * 0x1p32), {DType::u32, shape});
   return call.result(call->compare(CompareDirection::ge, words, bound));
 }
 
-/// Returns x / (1 - p) where an element of `shape`, which broadcasts to x, is kept; else 0.
+/// Decides at random which elements of `shape`, which broadcasts to x, are kept. Where they are
+/// kept, returns x / (1 - p), else 0.
 Tensor dropped(Call& call, const Operand& x, const Shape& shape, double p) {
   if (p == 0) return call.result(call.value(x));
   if (p == 1) return call.result(call->constant(0, call.type(x)));

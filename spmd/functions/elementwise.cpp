@@ -18,7 +18,7 @@ Tensor real(Call& call, const Operand& x) {
   return is_floating(call.type(x).dtype) ? x.tensor() : cast(x, DType::f32);
 }
 
-/// `name` is the function's name if it differs from the op's.
+/// Applies a unary op to real(x). `name` is the function's name if it differs from the op's.
 Tensor real_unary(OpKind kind, const Operand& x, std::string_view name = {}) {
   Call call(name.empty() ? to_string(kind) : name, x.loc());
   return call.result(call->unary(kind, call.value(real(call, x))));
@@ -56,7 +56,7 @@ Tensor binary(OpKind kind, const Operand& a, const Operand& b) {
   return call.result(call->binary(kind, values.a, values.b));
 }
 
-/// Returns a pred as it is; for another dtype, whether x isn't 0.
+/// Returns x itself if it has dtype pred; otherwise returns for each element whether it isn't 0.
 Tensor truth(const Operand& x) {
   if (!x.is_number() && x.tensor().defined() && x.tensor().type().dtype == DType::pred) {
     return x.tensor();
@@ -79,8 +79,8 @@ Tensor real_binary(OpKind kind, const Operand& a, const Operand& b) {
   return binary(kind, promoted(a), promoted(b));
 }
 
-/// Returns whether the quotient rounded down is one less than the truncated quotient: the remainder
-/// isn't 0 and its sign isn't that of b.
+/// Returns whether the quotient rounded down is one less than the truncated quotient. This is so if
+/// the remainder `rest` isn't 0 and its sign isn't that of b.
 Tensor is_across(const Tensor& rest, const Operand& b) {
   if (b.is_number()) return b.number() < 0 ? greater(rest, 0.0) : less(rest, 0.0);
   const Tensor differs = not_equal(less(rest, 0.0), less(b, 0.0));

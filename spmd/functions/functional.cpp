@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-/// Applies `rows` to x with `dim` moved to the end, because the op's rows are along the last dim.
+/// Moves `dim` of x to the end, applies `rows`, whose op works along the last dim, and moves it
+/// back.
 template <typename RowOp>
 Tensor along_dim(Call& call, const Operand& x, int dim, RowOp rows) {
   const int num_dims = call.type(x).shape.size();
@@ -231,7 +232,8 @@ Tensor embedding(Operand weight, const Tensor& index, std::optional<std::int64_t
                 call.node(weight)->label(), -rows, rows - 1);
   }
   const std::int64_t padding = *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
-  // The index gets as many dims as the result, so that a row's mark broadcasts along the row.
+  // The index gets trailing dims of size 1, so that its comparison with `padding` broadcasts over
+  // rows.
   const Shape& places = call.type(index).shape;
   Dims sizes(places.begin(), places.end());
   sizes.resize(static_cast<std::size_t>(found.shape().size()), 1);

@@ -1,4 +1,4 @@
-/// The collectives for functions of shard_map.
+/// Implements the collectives that functions of shard_map call.
 
 #include <weft/nn/functional.hpp>
 #include <weft/ops/elementwise.hpp>
@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// Returns the atoms of manual axes, in the order in which the call names them.
+/// Returns the atoms of these manual axes, in the order in which the call names the axes.
 AtomList group_atoms(Call& call, const AxisNames& axes) {
   const auto open = call.trace().regions().shard_maps.open();
   if (open.empty()) {
@@ -38,8 +38,8 @@ AtomList group_atoms(Call& call, const AxisNames& axes) {
   return atoms;
 }
 
-/// Returns the atoms along which all chips of the group have the same value. A value that depends
-/// on no input has none: the sum of ones may count the chips.
+/// Returns the atoms along which all chips of the group have the same value. Returns none for a
+/// value that depends on no input, because a user may sum ones to count the chips.
 AtomMask alike_along(Call& call, ValueId value, AtomList atoms) {
   const ManualAtoms own = call->manual(value);
   return own.anywhere ? AtomMask{0} : static_cast<AtomMask>(atoms.mask() & ~own.varies);
@@ -51,8 +51,8 @@ std::string axes_argument(Call& call, AtomMask atoms) {
   return text.find(',') != std::string::npos ? fmt::format("{{{}}}", text) : text;
 }
 
-/// Refuses to add up equal values. A gradient with respect to a value that chips share is already a
-/// sum over these chips.
+/// Refuses to sum a value that is equal on all chips. A gradient with respect to a value that chips
+/// share is equal on them, because it already is a sum over these chips.
 void expect_parts_of_sum(Call& call, const Tensor& x, AtomList atoms) {
   const ValueId value = call.value(x);
   const AtomMask alike = alike_along(call, value, atoms);
@@ -166,8 +166,8 @@ Tensor all_to_all(const Tensor& x, const AxisNames& axes, int split_dim, int con
   if (split != concat) {
     return call.result(call->all_to_all(call->mesh(), value, atoms, split, concat));
   }
-  // For a split and a concatenation along one dim, the number of the part temporarily becomes a
-  // dim.
+  // If the split and the concatenation are along one dim, that dim is temporarily divided in two:
+  // the number of the part, and the position in the part.
   Dims apart(shape.begin(), shape.end());
   apart[static_cast<std::size_t>(split)] /= chips;
   apart.insert(apart.begin() + split, chips);

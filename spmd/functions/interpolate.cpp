@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// The resizing of one dim.
+/// Says how one dim is resized.
 struct Resize {
   int dim;
   std::int64_t from;
@@ -19,7 +19,7 @@ struct Resize {
   double scale;  ///< number of elements of x per element of the result
 };
 
-/// Makes a constant of the program.
+/// Returns a constant tensor with these elements.
 template <typename T>
 Tensor listed(Call& call, const std::vector<T>& elements, DType dtype) {
   const TensorType type{dtype, {static_cast<std::int64_t>(elements.size())}};
@@ -45,7 +45,8 @@ Tensor repeated(const Tensor& x, int dim, std::int64_t count) {
   return reshape(copies, Shape(sizes));
 }
 
-/// `Real` is the type in which torch computes places for x's dtype.
+/// Resizes by taking the nearest element. `Real` is the type in which torch computes places for x's
+/// dtype.
 template <typename Real>
 Tensor nearest(Call& call, const Tensor& x, const Resize& how) {
   if (how.to % how.from == 0 && how.scale * double(how.to / how.from) == 1) {

@@ -16,9 +16,9 @@ void expect_like(Call& call, const Operand& input, const Tensor& target) {
               call.type(target).to_string());
 }
 
-/// Computes the loss in f32 under autocast, and for an input and a target of bf16 or f16. Without
-/// autocast the result is then rounded once to the operands' dtype. Returns nothing if the loss is
-/// to be computed in the dtype of the operands.
+/// Computes the loss in f32 if autocast is on, or if the input and the target are bf16 or f16.
+/// Without autocast the result is then rounded once to the operands' dtype. Returns nothing if the
+/// loss is to be computed in the dtype of the operands.
 template <typename Loss, typename Options>
 std::optional<Tensor> through_f32(Call& call, Loss loss, const Operand& input, const Tensor& target,
                                   const Options& options) {
@@ -29,8 +29,8 @@ std::optional<Tensor> through_f32(Call& call, Loss loss, const Operand& input, c
       input, [&](const Tensor& wide) { return loss(wide, call.widened(target), options); });
 }
 
-/// Returns the weights as a factor of `losses`. The first dims of `losses` are those of the
-/// weights.
+/// Returns the weights in a shape that broadcasts to `losses`. The weights have the first dims of
+/// `losses`.
 Tensor row_weights(Call& call, const Tensor& losses, const Tensor& weight) {
   const TensorType& type = call.type(losses);
   const Shape& rows = call.type(weight).shape;
@@ -67,8 +67,8 @@ Tensor reduced(Call& call, const Tensor& losses, const Options& options) {
   return sum(weighted) / (sum(factor) * per_row);
 }
 
-/// Reduces the losses of rows of which some don't count. `share` is how much each row counts in the
-/// mean.
+/// Reduces the losses of rows, some of which are ignored or count less than others. `share` is the
+/// weight of each row in the mean.
 template <typename Options>
 Tensor reduced(Call& call, const Tensor& losses, const Tensor& share, const Options& options) {
   const Tensor& weight = options.sample_weight;
@@ -94,7 +94,7 @@ void expect_class_weight(Call& call, const TensorType& input, const Tensor& weig
               call.node(weight)->label(), expected.to_string(), input.to_string());
 }
 
-/// Checked labels, and whether one of them may be `ignored`.
+/// Labels that have been checked, and whether some of them may equal `ignored`.
 struct Labels {
   ValueId checked;
   bool ignores;
@@ -108,8 +108,8 @@ Labels checked_labels(Call& call, const Tensor& labels, std::int64_t classes,
   return {call->check_index(given, classes, ignores ? ignored : 0), ignores, ignored};
 }
 
-/// Reduces the rows' losses; rows with ignored labels have none. `spread` (may be undefined) is
-/// added after the classes' weights.
+/// Reduces the rows' losses. Multiplies them by the weights of their classes, then adds `spread` if
+/// it is defined, then sets the losses of rows with ignored labels to 0.
 template <typename Options>
 Tensor reduced_rows(Call& call, Tensor losses, const Tensor& spread, const Labels& labels,
                     const Options& options) {

@@ -18,9 +18,8 @@ Tensor part_of(const Tensor& x, std::int64_t k, std::int64_t count,
   return reshape(slice(reshape(Operand(x, loc), Shape(cut)), 1, k, k + 1), part);
 }
 
-/// The sum over the parts so far. If a part's loss is a quotient, a sum divided by a count of its
-/// data, the total adds up sums and counts separately, because the quotient of one part may be 0 /
-/// 0.
+/// The total of the parts so far. If the loss is a quotient of a sum and a count, the total adds up
+/// sums and counts separately, because the quotient of a single part may be 0 / 0.
 class Total {
  public:
   void add(Call& call, const Tensor& loss, std::span<const Parameter> parameters) {
@@ -109,7 +108,7 @@ class Total {
   }
 
   Tensor loss_;
-  Tensor count_;  // undefined: the parts count equally
+  Tensor count_;  // undefined if the parts count equally
   std::vector<Tensor> grads_;
   LossMean first_;            // mean of the first part's loss
   DType dtype_ = DType::f32;  // dtype of the losses

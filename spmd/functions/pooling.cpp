@@ -72,7 +72,7 @@ Tensor avg_pool(const char* name, const Operand& given, const AvgPoolOptions<N>&
   }));
 }
 
-/// Returns [parts, size]; row i has 1 / length at the elements of part i, else 0.
+/// Returns a matrix [parts, size]. Row i has 1 / length at the elements of part i, and 0 elsewhere.
 Tensor part_means(Call& call, std::int64_t parts, std::int64_t size, DType dtype) {
   std::vector<double> elements(static_cast<std::size_t>(parts * size), 0);
   for (std::int64_t i = 0; i < parts; ++i) {
@@ -85,13 +85,13 @@ Tensor part_means(Call& call, std::int64_t parts, std::int64_t size, DType dtype
   return cast(call.result(call->constant(std::as_bytes(std::span(elements)), type)), dtype);
 }
 
-/// Returns the means of `parts` parts of a dim, which must have elements.
+/// Divides a dim into parts and returns the mean of each part. The dim must have elements.
 Tensor means_of_parts(Call& call, const Tensor& x, int dim, std::int64_t parts) {
   const TensorType type = x.type();
   const std::int64_t size = type.shape[dim];
   if (parts == size) return x;
   if (size % parts != 0) {
-    // matmul doesn't serve here, because autocast would lower it.
+    // This isn't a matmul, because under autocast a matmul would be computed in bf16 or f16.
     const int last = type.shape.size() - 1;
     const ValueId turned = call.value(transpose(x, dim, -1));
     const ValueId means = call.value(part_means(call, parts, size, type.dtype));

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// One letter for each dim. The letters of dims that "..." stands for begin at kEllipsis.
+/// The letters of a tensor's dims. The letters of dims that "..." stands for begin at kEllipsis.
 using Letters = std::string;
 constexpr char kEllipsis = '\x01';
 
@@ -26,7 +26,7 @@ std::int64_t size_of(const Term& term, char letter) {
   return term.tensor.shape()[static_cast<int>(term.letters.find(letter))];
 }
 
-/// Returns the term with its dims in the order of `letters`, which has the same letters.
+/// Returns the term with its dims in the order of `letters`, a permutation of the term's letters.
 Tensor arranged(const Term& term, const Letters& letters) {
   if (term.letters == letters) return term.tensor;
   std::vector<int> perm;
@@ -34,7 +34,7 @@ Tensor arranged(const Term& term, const Letters& letters) {
   return permute(term.tensor, perm);
 }
 
-/// Drops broadcast dims: dims of one element in which the other term has more.
+/// Drops the dims of size 1 that have a larger size in the other term, because they are broadcast.
 Term without_ones(const Term& term, const Term& other) {
   Term result = term;
   for (const char letter : term.letters) {
@@ -46,7 +46,7 @@ Term without_ones(const Term& term, const Term& other) {
   return result;
 }
 
-/// Returns the sum over the letters that aren't in `kept`.
+/// Sums the term over the dims whose letters aren't in `kept`.
 Term summed(const Term& term, const Letters& kept) {
   std::vector<int> dims;
   Letters letters;
@@ -95,7 +95,7 @@ struct Matrix {
   bool is_vector = false;
 };
 
-/// `rows` and `columns` are the letters of the last two dims.
+/// Gives x letters for its dims. `rows` and `columns` are those of the last two dims.
 Matrix matrix(Call& call, const Operand& x, char rows, char columns, bool is_left) {
   const Shape& shape = call.type(x).shape;
   if (shape.size() == 0)
@@ -108,8 +108,8 @@ Matrix matrix(Call& call, const Operand& x, char rows, char columns, bool is_lef
   return {{x.tensor(), letters + rows + columns}};
 }
 
-/// Returns the letters that at least one of the two has. Those of "..." come first, the outermost
-/// of them first.
+/// Returns the letters of batch dims that occur in `a` or in `b`, from the outermost dim to the
+/// innermost.
 Letters batch_letters(const Letters& a, const Letters& b) {
   Letters letters;
   for (char letter = kEllipsis + kDimCountMax; letter >= kEllipsis; --letter) {
@@ -135,7 +135,7 @@ struct Equation {
   Letters result;
 };
 
-/// Reads one side of "," or "->", with the letters of its dims in place of "...".
+/// Returns the letters of one term of the equation, with the letters of its dims in place of "...".
 Letters letters_of(const Call& call, std::string_view text, int ellipsis_dims) {
   Letters letters;
   bool has_ellipsis = false;
@@ -174,7 +174,8 @@ int ellipsis_dims(std::string_view text, int num_dims) {
   return num_dims - static_cast<int>(letters);
 }
 
-/// Returns the letters that occur once in all operands, sorted, those of "..." first.
+/// Returns the letters that occur exactly once in all operands together, sorted. Letters of "..."
+/// come first.
 Letters implied_result(const std::vector<Letters>& operands) {
   Letters all;
   for (const Letters& letters : operands) all += letters;
@@ -222,7 +223,7 @@ Equation parsed(const Call& call, std::string_view text, const std::vector<Tenso
   return equation;
 }
 
-/// Takes the diagonal of dims that have the same letter.
+/// Replaces dims that have the same letter by their diagonal.
 Term without_repeats(const Call& call, Term term) {
   for (std::size_t i = 0; i < term.letters.size(); ++i) {
     const auto again = term.letters.find(term.letters[i], i + 1);

@@ -9,7 +9,7 @@ namespace weft {
 
 Tensor rand(const Shape& shape, std::source_location loc) {
   Call call("rand", loc);
-  // The upper 24 bits are used because a float holds no more.
+  // Only the upper 24 bits are used, because the mantissa of a float has no more.
   const ValueId words = call.trace().random_bits(shape, loc);
   const ValueId upper =
       call->binary(OpKind::divide, words, call->constant(256, {DType::u32, shape}));

@@ -20,8 +20,9 @@ Tensor reduce(std::string_view name, ReduceKind kind, const Operand& x,
   return call.result(call->reshape(value, shape));
 }
 
-/// Computes in f32 what would lose precision in bf16 or f16: under autocast, and for operands of
-/// these dtypes, whose result is then rounded to their dtype. Returns nothing otherwise.
+/// Applies the function in f32 where bf16 or f16 would lose precision: under autocast, and for
+/// operands of these dtypes. In the second case the result is rounded to the operand's dtype.
+/// Returns nothing if neither applies.
 template <typename F>
 std::optional<Tensor> through_f32(Call& call, const Operand& x, F function) {
   if (call.widens(x)) return function(Operand(call.widened(x), x.loc()));
@@ -44,11 +45,12 @@ Tensor powers_of(const Operand& x, double p) {
   return where(is_zero, at_zero, pow(abs(where(is_zero, 1.0, x)), p));
 }
 
-/// Returns 1 where x isn't 0, as i32, in which a reduction of an empty dim has a value.
+/// Returns 1 where x isn't 0, else 0. The dtype is i32, in which a reduction of an empty dim is
+/// defined.
 Tensor ones_where_true(const Operand& x) { return cast(not_equal(x, 0.0), DType::i32); }
 
-/// Returns the first index along `dim` at which x is NaN or equals `best`, its extremum along
-/// `dim`.
+/// Returns the first index along `dim` at which x is NaN or equals `best`. `best` is the maximum or
+/// the minimum of x along `dim`.
 Tensor first_place(Call& call, const Tensor& x, const Tensor& best, int dim, bool keepdim) {
   Tensor found = equal(x, best);
   if (is_floating(call.type(x).dtype)) found = logical_or(found, not_equal(x, x));
@@ -56,9 +58,8 @@ Tensor first_place(Call& call, const Tensor& x, const Tensor& best, int dim, boo
   return amin(where(found, iota(x.shape(), dim), size - 1), {dim}, keepdim);
 }
 
-/// Returns the product along one dim, which remains with one element. The function splits the dim
-/// into halves and multiplies them, until one element remains. So the gradient of an element
-/// divides by no other element.
+/// Returns the product along one dim, which gets size 1. Multiplies the two halves of the dim until
+/// one element remains. The gradient of an element is then computed without a division.
 Tensor multiplied(const Tensor& x, int dim) {
   Tensor result = x;
   for (std::int64_t size = x.shape()[dim]; size > 1; size = (size + 1) / 2) {

@@ -17,7 +17,7 @@ std::int64_t size_of_dim(const Call& call, const Operand& x, int dim) {
 
 Dims sizes_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
-/// Returns x within a triangle, else 0. `keeps` decides by (column, row + diagonal).
+/// Returns x with zeros outside a triangle: x where `keeps(column, row + diagonal)` is true.
 Tensor triangle(const char* name, const Operand& x, std::int64_t diagonal,
                 Tensor (*keeps)(Operand, Operand)) {
   Call call(name, x.loc());

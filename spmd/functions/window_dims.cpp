@@ -80,7 +80,8 @@ std::vector<WindowDim> same_windows(const Call& call, const Tensor& x,
         fmt::join(stride, ", "), fmt::join(padding, ", "));
   }
   expect_from(call, "dilation", dilation, 1);
-  // These windows fit in any case; only the size of their span is used.
+  // Padding by the window's span minus 1 leaves as many windows as elements. It is divided between
+  // both sides below.
   WindowOptions all = options;
   for (std::size_t i = 0; i < size.size(); ++i) all.padding[i] = dilation[i] * (size[i] - 1);
   std::vector<WindowDim> dims = windows(call, x, all);

@@ -1,6 +1,6 @@
 #pragma once
-/// The windows of convolutions and pools, and checks of torch's options. Only the files of this
-/// folder use them.
+/// Makes the windows of convolutions and pools, and checks torch's options. Only the files of this
+/// folder use these functions.
 
 #include <span>
 #include <vector>
@@ -27,7 +27,7 @@ Dims list_of(const Spatial<N>& numbers) {
   return {numbers.sizes().begin(), numbers.sizes().end()};
 }
 
-/// x as [N,C,spatial..]; x without N becomes a batch of one image.
+/// x in the shape [N,C,spatial..]. If x lacks N, `batch` has one image.
 struct Images {
   Tensor batch;
   bool is_one;  ///< the result has to lack N, as x did
@@ -38,16 +38,16 @@ inline Tensor as_given(const Images& x, const Tensor& result) {
   return x.is_one ? squeeze(result, 0) : result;
 }
 
-/// Refuses numbers outside of [`least`, 2^20].
+/// Refuses numbers outside the range [`least`, 2^20].
 void expect_from(const Call& call, std::string_view name, std::span<const std::int64_t> numbers,
                  std::int64_t least);
 /// Returns windows over the spatial dims of x[N,C,spatial..]. Refuses a dim into which no window
 /// fits.
 std::vector<WindowDim> windows(const Call& call, const Tensor& x, const WindowOptions& options);
-/// Returns windows with such padding that the result has the input's spatial sizes.
+/// Returns windows with as much padding as gives the result the spatial sizes of x.
 std::vector<WindowDim> same_windows(const Call& call, const Tensor& x,
                                     const WindowOptions& options);
-/// Returns the `windows` of a pool, which also have the dims N and C.
+/// Returns windows for a pool over x. Unlike those of windows(), they also cover the dims N and C.
 std::vector<WindowDim> pool_windows(const Call& call, const Tensor& x,
                                     const WindowOptions& options);
 

@@ -12,8 +12,9 @@ std::int64_t num_elements(const Program& program, OpId op) {
   return program.type(program.result(op)).num_elements();
 }
 
-/// Returns whether an op of the loop makes the operand of the fill or spread. The loop can't
-/// contain such a fill or spread, because it is made before the loop runs or as it runs.
+/// Returns whether an op of the loop makes an operand of the op `fill`, a fill, spread or view.
+/// Such a `fill` can't be in the loop, because the loop would read the operand before it is
+/// complete.
 bool reads_from(const Program& program, OpId fill, const FusedLoop& loop) {
   return std::ranges::any_of(program.op_operands(fill), [&](ValueId scalar) {
     const OpId op = program.defining_op(scalar);
@@ -44,7 +45,7 @@ std::vector<FusedLoop> fused_loops(const Program& program, const Target& target)
 std::vector<bool> tiled_values(const Program& program, const Target& target) {
   std::vector<bool> tiled(program.num_values(), false);
   if (target.tile_elements == 0) return tiled;
-  // This is indexed by elementwise op, and names the first op of its loop.
+  // For each elementwise op, this is the first op of its loop.
   std::vector<OpId> loop_of(program.num_ops(), kNoId);
   for (const auto [first, count] : fused_loops(program, target)) {
     for (OpId op = first; op < first + count; ++op) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Loops that run several elementwise ops of a plan in one pass over memory.
+/// Finds the elementwise ops of a plan that run in one loop, in one pass over memory.
 
 #include <cstdint>
 #include <vector>
@@ -23,9 +23,9 @@ struct FusedLoop {
 /// Returns no loops if the target has none.
 std::vector<FusedLoop> fused_loops(const Program& chip_program, const Target& target);
 
-/// Returns for each value whether it needs no place in memory. Such a value is no output. It is an
-/// elementwise op's result that only its own loop reads; or a fill, spread or view that only loops
-/// read, which make it themselves; or a view that other ops read in place. If the target has no
+/// Returns for each value whether it needs no place in memory. Such a value is no output of the
+/// program, and is one of these: an elementwise op's result that only its own loop reads; a fill,
+/// spread or view that only loops read; a view that other ops read in place. If the target has no
 /// loops, all values need a place.
 std::vector<bool> tiled_values(const Program& chip_program, const Target& target);
 

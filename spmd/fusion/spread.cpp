@@ -9,8 +9,8 @@ namespace weft {
 
 namespace {
 
-/// Returns whether the op reads a carry. The carry's next value may overwrite it before the last
-/// loop that reads the op's result.
+/// Returns whether the operand of the op is a loop's carry. The next value may overwrite the carry
+/// before the last reader of the op's result has read it.
 bool reads_carry(const Program& program, OpId op) {
   const OpId maker = program.defining_op(program.op_operands(op)[0]);
   return maker != kNoId && program.kind(maker) == OpKind::carry;
@@ -23,7 +23,7 @@ std::optional<Spread> spread_of(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
   Spread spread;
-  std::int64_t repeats = 1;  // of each element or of the whole operand
+  std::int64_t repeats = 1;  // how often each element, or the whole operand, is repeated
   int changes = 0;  // changes between dims with the operand's elements and dims that repeat
   std::optional<bool> was_kept;
   for (int dim = 0; dim < to.size(); ++dim) {

@@ -1,6 +1,7 @@
 #pragma once
-/// Spreads and views. A spread repeats the elements of a smaller value, and a view is a range of
-/// the elements of a larger one. A loop of elementwise ops reads the other value in their place.
+/// Finds spreads and views. A spread repeats the elements of a smaller value, and a view is a range
+/// of the elements of a larger one. A loop of elementwise ops reads the other value instead of
+/// them.
 
 #include <cstdint>
 #include <optional>
@@ -19,26 +20,27 @@ struct Spread {
   bool operator==(const Spread&) const = default;
 };
 
-/// A loop of its own doesn't pay for shorter rows.
+/// The least length of a spread's rows. For shorter rows, a loop per row takes longer than it
+/// saves.
 inline constexpr std::int64_t kSpreadColumnsMin = 32;
 
-/// Returns nothing for other ops, other broadcasts, the broadcast of a loop's carry, and short
-/// rows.
+/// Returns the spread that the op makes. Returns nothing for other ops, other broadcasts, the
+/// broadcast of a loop's carry, and rows of less than kSpreadColumnsMin elements.
 std::optional<Spread> spread_of(const Program& program, OpId op);
 
 /// Returns whether the op's result is one range of its operand, so that it can be read there. This
 /// holds for a reshape, and for an all_slice that doesn't skip elements, but not if the operand is
 /// a loop's carry.
 bool is_view(const Program& program, OpId op);
-/// Returns whether a step that runs only `reader` may read the view in place. Such a step needs
-/// aligned operands. Collectives and the borders of loops and branches can't read in place.
+/// Returns whether `reader`, if it runs in a step of its own, may read the view in place. Its
+/// operands must be aligned. Collectives and the borders of loops and branches can't read in place.
 bool may_read_in_place(const Program& program, OpId reader, OpId view);
 
-/// Returns whether loops make the op's result themselves as they read it: it is a fill, a spread or
-/// a view.
+/// Returns whether the op is a fill, a spread or a view. A loop that reads the result of such an op
+/// makes it itself.
 bool is_made_by_loops(const Program& program, OpId op);
 
-/// Returns whether a part of such a value along this dim is one range of its elements.
+/// Returns whether any part of a tensor of this shape along `dim` is one range of its elements.
 bool is_one_range(const Shape& whole, std::int64_t dim);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// The backward walk of grad(), used only by the sources of this room.
+/// BackwardWalk: appends the ops of grad(). Only the files of this folder use it.
 
 #include <map>
 #include <unordered_map>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// Walks backward over the ops that the program had when the walk began.
+/// Walks backward over the ops that the program had when the walk began, and appends gradients.
 class BackwardWalk {
  public:
   BackwardWalk(Builder& builder, ValueId loss, std::span<const ValueId> wrt,
@@ -44,19 +44,19 @@ class BackwardWalk {
     std::vector<std::pair<ValueId, ValueId>> items{};  ///< pairs of an item and its cotangent
   };
 
-  // Values that depend on wrt.
+  // Marks the values that depend on wrt.
   void mark_active(OpId begin, OpId end);
   /// Returns whether the op passes its result's cotangent on to an active operand.
   bool reaches_wrt(OpId op) const;
 
-  // The walk.
+  // These functions visit the ops.
   void visit_range(OpId begin, OpId end);
   void visit(OpId id);
   ValueId operand_cotangent(std::size_t index, ValueId cotangent);
   ValueId by_decomposition(std::size_t index, ValueId cotangent);
   void visit_custom(ValueId cotangent);
 
-  // Loops (loop_gradient.cpp).
+  // These functions visit loops (loop_gradient.cpp).
   void visit_loop(const LoopRange& range);
   Frame begin_backward(const LoopRange& range, const std::map<OpId, ValueId>& cotangents);
   void end_backward(const LoopRange& range);
@@ -66,7 +66,7 @@ class BackwardWalk {
   std::vector<ValueId> values_read_by(OpId begin, OpId end) const;
   bool is_in_frame(ValueId value) const;
 
-  // Branches (branch_gradient.cpp).
+  // These functions visit branches (branch_gradient.cpp).
   void visit_branches(const LoopRange& first, const LoopRange& second);
   struct Cotangent {
     ValueId value;
@@ -76,9 +76,8 @@ class BackwardWalk {
   std::vector<Cotangent> branch_cotangents(const LoopRange& branch, std::span<const OpId> merges,
                                            std::span<const ValueId> values);
 
-  // Forward values.
-  /// Returns the forward value for use at the current place. In a backward loop, it is read from a
-  /// stack of the forward loop or computed again.
+  // Returns the forward value for use at the current place. In a backward loop, it is read from a
+  // stack of the forward loop or computed again.
   ValueId forward(ValueId value);
   ValueId forward_in_loop(ValueId value);
   /// Appends copies of the ops of an inner loop or cond, to compute it again.
@@ -88,7 +87,7 @@ class BackwardWalk {
   bool is_saved(const RematRegion& region, OpId op) const;
   void behind_barrier(ValueId value);
 
-  // Cotangents.
+  // These functions add up the cotangents of a value.
   void add(ValueId value, ValueId cotangent);
   ValueId sum(ValueId value) { return sum_list(last_addend_[value]); }
   /// Returns the sum of the list's addends in op order; kNoId if the list is empty.
@@ -107,7 +106,7 @@ class BackwardWalk {
   std::vector<Addend> addends_;
   std::vector<std::uint32_t> last_addend_;  // by value: the head of its list in addends_, or kNoId
   std::vector<ValueId> again_;              // by value: its recomputed value, or the value itself
-  // For the region that is being computed again.
+  // By value: its copy behind an optimization_barrier, for the region that is computed again.
   std::unordered_map<ValueId, ValueId> behind_barrier_;
   std::vector<Frame> frames_;      // from the outermost loop to the innermost
   ForwardOp op_;                   // the op of visit(), with forward values

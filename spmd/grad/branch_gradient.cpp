@@ -1,5 +1,5 @@
-/// The backward walk through branches. The gradient of a cond is a cond with the same predicate,
-/// whose branches compute forward values again.
+/// Walks backward through branches. The gradient of a cond is a cond with the same predicate, whose
+/// branches compute forward values again.
 
 #include <array>
 #include <utility>

@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// Clones the ops of the region that contains op `id`, once. The walk reaches the last region
-/// first, and drops regions in which it had nothing to do.
+/// Clones the ops of the region that contains op `id`, unless that has been done. Regions behind
+/// `id` are dropped, because the walk, which goes backward, needs nothing from them any more.
 void BackwardWalk::compute_again(OpId id) {
   while (!regions_.empty() && regions_.back().begin > id) regions_.pop_back();
   if (regions_.empty() || id >= regions_.back().end) return;
@@ -45,7 +45,7 @@ void BackwardWalk::compute_again(OpId id) {
 bool BackwardWalk::is_saved(const RematRegion& region, OpId op) const {
   const Program& program = builder_.program();
   const std::uint32_t loop = loops_.of_op(op);
-  // A loop is always computed again as a whole.
+  // A loop in the region is always computed again as a whole, so no value in it is saved.
   if (loop != kNoId && loops_[loop].begin >= region.begin) return false;
   return (region.save_dots && row(program.kind(op)).traits->product) ||
          std::ranges::binary_search(region.saved, program.result(op));

@@ -99,8 +99,8 @@ bool BackwardWalk::reaches_wrt(OpId op) const {
   return std::any_of(operands.begin(), operands.end(), [&](ValueId v) { return active_[v]; });
 }
 
-/// Visits the ops from the last to the first. A loop is visited as a whole, and so are two
-/// branches.
+/// Visits the ops from the last to the first. A loop is visited as a whole, and so are the two
+/// branches of a cond.
 void BackwardWalk::visit_range(OpId begin, OpId end) {
   const std::uint32_t inside = frames_.empty() ? kNoId : frames_.back().loop;
   for (OpId op = end; op-- > begin;) {
@@ -114,7 +114,8 @@ void BackwardWalk::visit_range(OpId begin, OpId end) {
       visit_loop(loops_[loop]);
       op = loops_[loop].begin;
     } else {
-      // If only a first branch is found here, its second branch is being made.
+      // Without merges, the second branch of this cond is still being recorded. Nothing outside of
+      // the first branch reads its values, so it is skipped.
       const LoopRange& range = loops_[loop];
       if (!range.nexts.empty()) visit_branches(loops_[range.other], range);
       op = range.nexts.empty() ? range.begin : loops_[range.other].begin;

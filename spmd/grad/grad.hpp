@@ -1,5 +1,5 @@
 #pragma once
-/// Reverse-mode differentiation as a trace transform on the global program.
+/// Differentiates a global program in reverse mode, by appending the ops of the gradient to it.
 
 #include <functional>
 #include <span>

@@ -1,4 +1,4 @@
-/// The backward walk through loops: a loop's gradient is a loop in the other direction.
+/// Walks backward through loops. The gradient of a loop is a loop in the other direction.
 
 #include <algorithm>
 
@@ -58,7 +58,7 @@ BackwardWalk::Frame BackwardWalk::begin_backward(const LoopRange& range,
                                                  const std::map<OpId, ValueId>& cotangents) {
   const Program& program = builder_.program();
   Frame frame{.loop = loops_.at(range.begin)};
-  // Forward values that only the surrounding loops can read from their stacks.
+  // These forward values are made here, because only the surrounding loops can read their stacks.
   const std::vector<ValueId> read = values_read_by(range.begin, range.end);
   for (const ValueId value : read) forward(value);
   for (OpId op = range.begin; op < range.end; ++op) {
@@ -92,9 +92,9 @@ BackwardWalk::Frame BackwardWalk::begin_backward(const LoopRange& range,
   return frame;
 }
 
-/// Visits an op at the loop's border. The next value of a carry has the cotangent that the backward
-/// loop carries. A part of a stack has the cotangent of that part. The cotangents of items are
-/// stacked.
+/// Visits an op at the loop's border. The cotangent of a carry's next value is a carry of the
+/// backward loop. The cotangent of a stacked value is an item of the stack's cotangent. The
+/// cotangent of an item is stacked.
 void BackwardWalk::visit_border(OpId id) {
   const Program& program = builder_.program();
   Frame& frame = frames_.back();

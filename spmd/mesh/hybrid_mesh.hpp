@@ -17,8 +17,8 @@ std::string_view to_string(Tier tier) noexcept;
 /// Returns dcn if a collective over these atoms crosses the network, else ici.
 Tier tier_of(AtomMask atoms, const Mesh& mesh);
 
-/// Host h has chips_per_host() devices, beginning with h * chips_per_host(). The host's own memory
-/// numbers its chips from 0.
+/// Host h has chips_per_host() devices, beginning with h * chips_per_host(). chip_on_host() numbers
+/// the chips of each host from 0.
 int chips_per_host(const Mesh& mesh);
 int host_of(const Mesh& mesh, int position);
 int chip_on_host(const Mesh& mesh, int position);

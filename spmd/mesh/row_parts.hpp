@@ -24,14 +24,15 @@ struct RowParts {
   std::int64_t count() const { return num_sets * static_cast<std::int64_t>(held.size()); }
 };
 
-/// `positions` are those of one worker's chips. All workers have equally many chips, in the order
-/// of device ids. Throws invalid_argument, with a message that begins with `what`, if two workers
-/// share some parts but not all, or have different numbers of parts.
+/// Returns the parts that one worker holds; `positions` are those of its chips. All workers have
+/// equally many chips, in the order of device ids. Throws invalid_argument, with a message that
+/// begins with `what`, if two workers share some parts but not all, or have different numbers of
+/// parts.
 RowParts row_parts(const Mesh& mesh, std::span<const int> positions, const Sharding& sharding,
                    std::string_view what);
 
-/// Returns the axes along which workers differ in their coordinates, and also "data" if the mesh
-/// has that axis. They have the mesh's order.
+/// Returns the axes along which workers differ in their coordinates, in the order of the mesh. If
+/// the mesh has an axis "data", it is always among them.
 std::vector<std::string> batch_axes(const Mesh& mesh, int chips_per_worker);
 
 }  // namespace weft

@@ -17,7 +17,7 @@
 
 namespace weft {
 
-/// No atom occurs twice in the dims, `unreduced` and `replicated`.
+/// An atom occurs at most once in the dims, `unreduced` and `replicated` together.
 struct Sharding {
   std::array<AtomList, kDimCountMax> dims{};  ///< atoms that shard each dim, major to minor
   std::uint64_t provenance = 0;  ///< nibble per atom: user priority that added the atom
@@ -48,7 +48,7 @@ struct Sharding {
   bool is_replicated() const { return !is_sharded() && unreduced == 0; }
   int priority(Atom atom) const { return static_cast<int>((provenance >> (4 * atom)) & 15U); }
   void set_priority(Atom atom, int priority);
-  /// Returns a closed sharding. Each dim keeps its atoms up to the first one that is in `atoms`.
+  /// Returns a closed sharding. Each dim keeps its atoms before the first one that is in `atoms`.
   Sharding without(AtomMask atoms) const;
   /// Returns a closed sharding. Each dim keeps as many of its atoms as divide the dim evenly.
   Sharding even(const Mesh& mesh, std::span<const std::int64_t> shape) const;

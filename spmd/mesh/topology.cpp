@@ -25,7 +25,7 @@ std::string sizes_text(const std::vector<std::int64_t>& sizes,
   return text;
 }
 
-/// Returns "" if the grid is too large to be shown.
+/// Returns the text of the grid after a colon; "" if the grid is too large to be shown.
 std::string grid_of(const std::vector<std::int64_t>& sizes, const std::vector<std::string>& names) {
   if (sizes.size() > 3 || product(sizes) > 256) return "";
   const bool are_named = names.size() == sizes.size();
@@ -76,7 +76,7 @@ std::int64_t check_request(const MeshRequest& request) {
   return chips;
 }
 
-/// Returns (data, model); computes the size that the request lacks.
+/// Returns the sizes of the axes "data" and "model". Computes the size that the request lacks.
 std::vector<std::int64_t> parallel_shape(const MeshRequest& request, std::int64_t chips) {
   std::int64_t data = request.data_parallel_size;
   std::int64_t model = request.model_parallel_size;
@@ -115,7 +115,8 @@ std::vector<std::int64_t> shape_of(const MeshRequest& request, std::int64_t chip
   return {static_cast<std::int64_t>(workers.size()), workers.front()};
 }
 
-/// `names` has the names of the axes that the request names.
+/// Throws mesh_mismatch if the product of the sizes isn't the number of chips. `names` has the
+/// names of the axes that the request names.
 void check_product(std::string_view field, const std::vector<std::int64_t>& sizes,
                    const std::vector<std::string>& names, const MeshRequest& request,
                    std::int64_t chips) {
@@ -126,7 +127,7 @@ void check_product(std::string_view field, const std::vector<std::int64_t>& size
        field, grid_of(sizes, names));
 }
 
-/// If the request has a mesh_shape, its parallel sizes must equal the sizes of the axes.
+/// Throws mesh_mismatch if a parallel size of the request isn't the size of the mesh's axis.
 void check_claims(const MeshRequest& request, const Mesh& mesh) {
   const auto check = [&](std::string_view field, std::string_view axis, std::int64_t size) {
     if (size == 0) return;

@@ -29,7 +29,7 @@ void expect_channels(const char* layer, int num_dims, const std::string& path,
   }
 }
 
-/// Returns [outer, inner, kernel..].
+/// Returns the shape [outer, inner, kernel..] of a layer's weight.
 template <int N>
 Shape kernel_shape(std::int64_t outer, std::int64_t inner, const Spatial<N>& kernel) {
   DimList sizes{outer, inner};

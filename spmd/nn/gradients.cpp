@@ -7,8 +7,9 @@
 namespace weft {
 namespace {
 
-/// Returns the first gradient that knows its loss; null if none does. Refuses gradients of two
-/// losses that may count unequally.
+/// Returns the first gradient that knows its loss; null if none does. Refuses gradients of
+/// different losses if one of these is a quotient, because then the losses may have different
+/// weights.
 const TensorNode* find_loss(Call& call, std::span<const Tensor> grads) {
   const TensorNode* first = nullptr;
   for (const Tensor& grad : grads) {
@@ -26,9 +27,9 @@ const TensorNode* find_loss(Call& call, std::span<const Tensor> grads) {
   return first;
 }
 
-/// Returns the weight of the gradients of a loss among gradients of the same loss for other data:
-/// the share of elements that count. Undefined stands for 1. Refuses a loss whose weight can't be
-/// determined.
+/// Returns the weight of this loss's gradients when gradients of the same loss for other data are
+/// added: the share of elements that count. An undefined tensor stands for 1. Refuses a loss whose
+/// weight can't be determined.
 Tensor weight_of(Call& call, const TensorNode& grad) {
   const LossMean& mean = *grad.gradient->mean;
   if (mean.sum == kNoId) {
@@ -96,8 +97,8 @@ GradientAccumulation::GradientAccumulation(const std::vector<Parameter>& paramet
   losses_.uses.resize(parameters.size());
 }
 
-/// Returns the losses added so far. Programs depend on these numbers, so the host records them
-/// itself. It reads them from the state only if a file or an interrupted loop gave the state.
+/// Returns the record of the losses added so far. The host keeps it, because programs depend on it.
+/// The host reads it from the state only if a file or an interrupted training loop gave the state.
 GradientAccumulation::Losses GradientAccumulation::losses_so_far(Call& call) const {
   const TensorNode& node = *record_.node();
   if (!node.may_be_kept() || call.trace().is_pending(node)) return losses_;
@@ -134,13 +135,14 @@ void GradientAccumulation::add(std::span<const Tensor> grads, const Tensor& weig
 void GradientAccumulation::add_all(Call& call, std::span<const Tensor> in_order,
                                    const Tensor& weight, double elements) {
   losses_ = losses_so_far(call);
-  // Each add() of the same losses records the same program.
+  // The numbers are constants that don't change between calls, so that each add() of the same
+  // losses records the same program.
   std::vector<double> kept(2 + in_order.size(), 1);
   std::vector<double> added(2 + in_order.size(), 0);
   added[0] = 1;
   kept[1] = 0;
   added[1] = elements;
-  // A mean over no elements is NaN, and so are its gradients.
+  // The gradients of a mean over no elements are NaN. Their weight is 0, and they count as 0.
   const Tensor is_nothing = weight.defined() ? equal(weight, 0.0) : Tensor();
   for (std::size_t i = 0; i < in_order.size(); ++i) {
     const Tensor& grad = in_order[i];

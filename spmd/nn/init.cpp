@@ -47,7 +47,7 @@ void for_each_run(const TensorType& type, const TensorSource::Target& target, Wr
   }
 }
 
-/// First values that the loop itself makes.
+/// Initial values that the training loop computes itself.
 class FirstValues : public TensorSource {
  public:
   explicit FirstValues(const TensorType& type) : type_(type) {}
@@ -153,7 +153,7 @@ MakeElements uniform_elements(std::string_view name, double bound) {
 MakeElements normal_elements(std::string_view name, double mean, double standard_deviation) {
   return [=, seed = initial_seed(), stream = stream_of(name)](std::uint64_t first,
                                                               std::span<float> out) {
-    // The two draws for an element use different counters.
+    // The two random numbers for an element use different counters.
     const auto draw = [&](std::uint64_t counter) -> double {
       return uniform(random_word(seed, stream, counter));
     };

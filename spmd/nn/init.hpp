@@ -1,8 +1,8 @@
 #pragma once
-/// Initial values of state (torch.nn.init). They are functions of the seed (random.hpp), the
-/// tensor's name and the element's number, and so are the same on every worker and mesh. Elements
-/// are made when a chip or a read needs them. Values that an interrupted loop or a checkpoint
-/// replaces cost nothing.
+/// Makes initial values of state (like torch.nn.init). They are functions of the seed (random.hpp),
+/// the tensor's name and the element's number, and so are the same on every worker and mesh.
+/// Elements are made when a chip or a read needs them. Values that an interrupted training loop or
+/// a checkpoint replaces cost nothing.
 
 #include <cstdint>
 #include <functional>
@@ -16,19 +16,20 @@
 
 namespace weft {
 
-/// Makes the elements beginning with number `first`, in row-major order.
+/// Writes the elements whose numbers begin with `first`, in row-major order.
 using MakeElements = std::function<void(std::uint64_t first, std::span<float> out)>;
 
-/// Returns values that all equal `value`.
+/// Returns a source whose elements all equal `value`.
 SourcePtr constant_values(const TensorType& type, double value);
-/// `about` distinguishes the values from other values that the same tensor could have.
+/// Returns values that `make` writes. `about` is a text that differs from that of any other values
+/// that the tensor could have.
 SourcePtr made_values(const TensorType& type, const std::string& about, MakeElements make);
-/// Returns values that are uniform in [-bound, bound).
+/// Returns a function that makes uniform values in [-bound, bound).
 MakeElements uniform_elements(std::string_view name, double bound);
-/// Returns normal values, by Box and Muller's method.
+/// Returns a function that makes normal values, by Box and Muller's method.
 MakeElements normal_elements(std::string_view name, double mean, double standard_deviation);
 
-/// Gives these values to a parameter that nothing has used yet, and returns it.
+/// Sets the initial values of a parameter that nothing has used yet, and returns the parameter.
 Parameter begin_with(Parameter parameter, const std::string& about, MakeElements make);
 Parameter begin_uniform(Parameter parameter, double bound);
 

@@ -159,7 +159,8 @@ void trunc_normal(const Parameter& parameter, const TruncatedNormalOptions& opti
          "and low below high (at {})",
          deviation, low, high, file_line(loc));
   }
-  // Below the mean, shares are small numbers, which are exact; above it they would be near 1.
+  // Shares of the distribution are computed below the mean, where they are small and therefore
+  // precise. Above the mean they are near 1.
   const double sign = low > mean ? -1 : 1;
   double from = (low - mean) / deviation;
   double to = (high - mean) / deviation;

@@ -44,7 +44,8 @@ AttentionLayer::Options completed(AttentionLayer::Options options, const std::st
   return options;
 }
 
-/// Adds a layer's mask to the options: it forbids keys, or is added to the scores.
+/// Adds a layer's mask to the options. A mask of pred forbids keys; any other is added to the
+/// scores.
 void add_mask(Call& call, AttentionOptions& options, const Tensor& mask, const Shape& shape) {
   const Tensor spread = reshape(mask, shape);
   if (call.type(mask).dtype != DType::pred) {

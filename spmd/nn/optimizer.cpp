@@ -26,7 +26,8 @@ Optimizer::Group& Optimizer::add_group(const std::vector<Parameter>& parameters,
 
 namespace {
 
-/// Returns the name of the group's state `shared` for a parameter that counts its steps separately.
+/// Returns the name of the copy of the group's state `shared` for parameter `own`, which counts its
+/// steps separately. `first` is the first parameter of the group.
 std::string own_name(const std::string& shared, const Parameter& first, const Parameter& own) {
   return fmt::format("{}.own_{}", own.name(), shared.substr(first.name().size() + 1));
 }
@@ -45,7 +46,8 @@ void Optimizer::add_group_state(Group& group, const char* name) {
   }
 }
 
-/// Called when the slot takes no part in this step of its group: it keeps its present count.
+/// Gives the slot its own copy of the group's step counts. Called when the slot takes no part in a
+/// step of the group, so that the counts of the group and of the slot differ from now on.
 void Optimizer::separate(Group& group, std::size_t slot, const std::source_location& loc) {
   const Parameter& first = group.slots.front().parameter;
   for (const Parameter& shared : group.state) {
@@ -165,7 +167,7 @@ std::vector<Tensor> SGD::begin(std::size_t group_index) {
   const Group& group = this->group(group_index);
   if (group.state.empty()) return {};
   Parameter step = group.state[0];
-  // The first gradient is the first momentum.
+  // In the first step, the momentum is the gradient itself.
   const double kept = 1 - options_[group_index].dampening;
   const Tensor share = where(equal(step, 0.0), 1.0, full({}, kept));
   step.assign(step + 1.0);

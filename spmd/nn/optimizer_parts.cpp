@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::size_t kNobody = ~std::size_t{0};
 
-/// Returns the parameter that the gradient knows; null if the gradient wasn't computed by grad().
+/// Returns the parameter whose gradient this is; null if grad() didn't compute the gradient.
 std::shared_ptr<const TensorNode> owner_of(const Tensor& grad) {
   const auto& gradient = grad.node()->gradient;
   return gradient == nullptr ? nullptr : gradient->parameter.lock();
 }
 
-/// Returns, by parameter, the number of its gradient.
+/// Returns for each parameter the index of its gradient in `grads`.
 std::vector<std::size_t> match(Call& call, std::span<const Tensor> grads,
                                std::span<const Parameter> parameters) {
   std::vector<std::size_t> matched(parameters.size(), kNobody);
@@ -111,8 +111,8 @@ void follow_sharding(const Parameter& state, const Parameter& parameter) {
   if (node.marked || !node.is_off_chips()) return;
   Sharding sharding = parameter.node()->input_sharding();
   if (!parameter.node()->is_off_chips()) {
-    // A sharding that a plan chose for the parameter doesn't bind its state, but a user's mark
-    // does.
+    // If a plan chose the parameter's sharding, the sharding of its state stays open. If a user
+    // marked the parameter, the state gets the same constraints.
     const Sharding asked =
         parameter.node()->marked.value_or(Sharding::open(parameter.shape().size()));
     sharding.open_mask = asked.open_mask;

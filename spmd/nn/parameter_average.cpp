@@ -81,8 +81,8 @@ AverageScope::~AverageScope() noexcept(false) {
   }
 }
 
-/// Exchanges the contents of a parameter and its average, including their names: a job uses the
-/// name to find the state that a program reads.
+/// Exchanges the contents of each parameter with its average. The names are exchanged too, because
+/// a job finds the state that a program reads by name.
 void AverageScope::exchange(bool is_exchanged) {
   for (std::size_t i = 0; i < average_.parameters_.size(); ++i) {
     TensorNode& parameter = *average_.parameters_[i].node();

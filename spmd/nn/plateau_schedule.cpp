@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// The indices into the state.
+/// Indices of the elements of the state.
 enum Place : std::uint8_t { kRate, kBest, kBad, kCooldown, kPlaces };
 
 }  // namespace

@@ -36,8 +36,9 @@ Sharding with_atoms(Sharding sharding, int dim, AtomList atoms, int priority) {
   return sharding;
 }
 
-/// Returns `sharding` with the atoms in the largest dim that has no atoms and that they divide
-/// evenly. Returns it unchanged if there is no such dim, or if it already has the atoms.
+/// Returns `sharding` with `atoms` added to the largest dim that has no atoms yet and that they
+/// divide evenly. Returns it unchanged if there is no such dim, or if it already has one of the
+/// atoms.
 Sharding with_largest_dim(const Sharding& sharding, const Shape& shape, const Mesh& mesh,
                           AtomList atoms) {
   if ((sharding.used() & atoms.mask()) != 0) return sharding;
@@ -49,13 +50,14 @@ Sharding with_largest_dim(const Sharding& sharding, const Shape& shape, const Me
   }
   if (best < 0) return sharding;
   Sharding cut = with_atoms(sharding, best, atoms, kFsdpPriority);
-  // Atoms that shard a dim leave `replicated`, to which zero1 may have added them.
+  // zero1 may have added these atoms to `replicated`. They are removed, because they shard a dim
+  // now.
   cut.replicated = static_cast<AtomMask>(cut.replicated & ~atoms.mask());
   return cut;
 }
 
-/// Puts the atoms into the dim. Atoms that fsdp has put there move to another dim. A dim that was
-/// marked by hand remains unchanged.
+/// Adds the atoms to the dim. If fsdp has put other atoms there, those move to another dim. A dim
+/// that was marked by hand remains unchanged.
 Sharding with_parallel_dim(const Sharding& sharding, const Shape& shape, const Mesh& mesh, int dim,
                            AtomList atoms) {
   const AtomList there = sharding.dims[static_cast<std::size_t>(dim)];
@@ -144,7 +146,7 @@ Tensor sequence_parallel(const Tensor& x, const Mesh& mesh, const std::string& b
   Sharding sharding = Sharding::from_spec(
       mesh, {{batch_axis}, {axis}, {}}, x.shape(),
       fmt::format("sequence_parallel({}) at {}", call.node(x)->label(), file_line(loc)));
-  // The layers' own sharding over the axis decides how they compute.
+  // The layers' own sharding over the axis takes precedence over this one.
   const AtomList atoms = atoms_of(mesh, axis);
   for (int i = 0; i < atoms.size(); ++i) sharding.set_priority(atoms[i], kSequencePriority);
   return call.result(call->sharding_constraint(call.value(x), sharding));

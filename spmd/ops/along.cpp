@@ -1,5 +1,5 @@
-/// Family: ops along the last dim that depend on the positions of elements: sorting, elements at
-/// given positions, running sums. A chip has whole rows.
+/// Defines the ops along the last dim whose results depend on the positions of elements: sorting,
+/// taking elements at given positions, running sums. A chip has whole rows.
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@ namespace {
 
 using infer::reject;
 
-// Inference.
+// The following functions infer the type of an op's result.
 
 void expect_last_dim(const OpSignature& op) {
   for (const TensorType& operand : op.operands) {
@@ -24,7 +24,7 @@ void expect_last_dim(const OpSignature& op) {
   }
 }
 
-/// Checks that operand `index` is i32, and has all dims of the other operand except the last.
+/// Checks that operand `index` is i32, and that the two operands differ at most in the last dim.
 void expect_places(const OpSignature& op, std::size_t index) {
   expect_last_dim(op);
   const TensorType& places = op.operands[index];
@@ -67,9 +67,10 @@ TensorType recurrent(const OpSignature& op) {
   return op.operands[0];
 }
 
-// Rules.
+// The following functions return the factor rules of ops.
 
-/// The places can be cut: a chip then finds only the entries at its own places.
+/// Returns the rule of argsort. Dim n, a row, can't be sharded. Dim k, the list of places, can:
+/// each chip then returns only the entries at its own places.
 FactorRule rule_of_order(const Program& program, OpId op) {
   static constexpr RuleText kAll = own_rule("r* n -> r* n need_replication={n}");
   static constexpr RuleText kSome = own_rule("r* n, r* k -> r* k need_replication={n}");
@@ -79,7 +80,7 @@ FactorRule rule_of_order(const Program& program, OpId op) {
   return to_factor_rule(shapes.size() == 2 ? kAll : kSome, std::span(shapes), true);
 }
 
-// Gradients.
+// The following functions append the gradients of ops.
 
 ValueId taken_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   WEFT_CHECK(index == 0, index);
@@ -91,7 +92,7 @@ ValueId scattered_along_cotangent(Builder& builder, const ForwardOp& op, std::si
   return builder.take_along(g, op.operands[0]);
 }
 
-/// Moves x by one element along its last dim, to the end or to the beginning. The free place is 0.
+/// Shifts x by one element along its last dim, toward the end or the beginning, and fills in a 0.
 ValueId moved(Builder& builder, ValueId x, bool to_end) {
   const TensorType type = builder.type(x);
   const auto last = static_cast<std::size_t>(type.shape.size() - 1);
@@ -108,8 +109,8 @@ ValueId moved(Builder& builder, ValueId x, bool to_end) {
                      low, high, interior);
 }
 
-/// Runs the recurrence in the other direction for b's cotangent: s[i] = a[i + 1] s[i + 1] + g[i].
-/// The cotangent of a is s[i] y[i - 1].
+/// Computes the cotangent s of b with the recurrence s[i] = a[i + 1] s[i + 1] + g[i], which runs in
+/// the other direction. The cotangent of a is s[i] y[i - 1].
 ValueId recurrence_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   const bool reversed = op.attrs[0] != 0;
   const ValueId next = moved(builder, op.operands[0], reversed);
@@ -118,7 +119,7 @@ ValueId recurrence_cotangent(Builder& builder, const ForwardOp& op, std::size_t 
   return builder.binary(OpKind::multiply, s, moved(builder, op.result, !reversed));
 }
 
-// Values.
+// The following functions compute the values of ops, for the reference interpreters.
 
 std::size_t last_size(const Shape& shape) {
   return static_cast<std::size_t>(shape[shape.size() - 1]);
@@ -137,7 +138,7 @@ void for_each_place(const Elements& index, std::size_t per_row, std::size_t size
   }
 }
 
-/// Takes the elements that operand 1 selects, from rows of `size` elements.
+/// Returns the elements of `rows`, rows of `size` elements, at the positions that operand 1 gives.
 Elements taken_from(const Elements& rows, std::size_t size, const Evaluation& e) {
   Elements result(e.operand(1).size(), 0.0);
   for_each_place(e.operand(1), last_size(e.shape()), size,
@@ -194,7 +195,7 @@ std::int64_t argsort_flops(const Program& program, OpId op, const Mesh&) {
   const auto row = static_cast<std::uint64_t>(shape[shape.size() - 1]);
   const auto comparisons = static_cast<std::int64_t>(row < 2 ? 0 : std::bit_width(row - 1));
   if (operands.size() == 1) return comparisons * shape.num_elements();
-  // The other elements are visited twice.
+  // Only the entries at the given places are sorted. All elements are visited twice to find these.
   return comparisons * program.type(operands[1]).num_elements() + 2 * shape.num_elements();
 }
 std::int64_t scatter_along_flops(const Program& program, OpId op, const Mesh&) {

@@ -1,4 +1,4 @@
-/// Family: attention.
+/// Defines the attention ops.
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@ namespace {
 
 using infer::reject;
 
-// Inference.
+// The following functions infer the type of an op's result.
 
 /// The numbers of operands before the bias in attention and attention_grad.
 constexpr std::size_t kForward = 3;
@@ -71,11 +71,11 @@ TensorType attention_grad_type(const OpSignature& op) {
   return {y.dtype, {b, h, s + 2 * t, k}};
 }
 
-// Rule.
+// The following functions return the factor rules of ops.
 
-/// Returns the rule of the text, which covers the operands before the bias, and adds the bias. Dims
-/// of the bias have a factor if they aren't broadcast. Its keys have none, because no chip has only
-/// a part of the keys.
+/// Returns the rule of `text` with the bias added as an operand; the text has only the operands
+/// before it. Dims of the bias that aren't broadcast get the factors of q. The last dim, keys, has
+/// no factor, because no chip has only a part of the keys.
 FactorRule rule_with_bias(const RuleText& text, const Program& program, OpId op, std::size_t bias) {
   const auto operands = program.op_operands(op);
   InplaceVector<const Shape*, RuleText::kTensorCountMax> shapes;
@@ -98,15 +98,15 @@ FactorRule attention_rule(const Program& program, OpId op) {
   return rule_with_bias(kText, program, op, kForward);
 }
 
-/// S can't be cut. A chip with some of the queries would have complete cotangents for them, but
-/// only partial sums for keys and values, and one result can't contain both.
+/// Dim S can't be sharded. A chip with some of the queries would have complete cotangents for them,
+/// but only partial sums for keys and values, and one result can't contain both.
 FactorRule attention_grad_rule(const Program& program, OpId op) {
   static constexpr RuleText kText =
       own_rule("b h s k, b h t l, b h u e, b h s f, b h s i -> b h o p need_replication={s}");
   return rule_with_bias(kText, program, op, kBackward);
 }
 
-// Decomposition.
+// The following functions express ops by primitives.
 
 /// Returns the product of a and b for each batch and head. It contracts these dims of both.
 ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std::int64_t b_dim,
@@ -143,7 +143,7 @@ ValueId biased_weights(Builder& builder, ValueId scores) {
   return builder.select(none, zero, weights);
 }
 
-/// Returns the softmax of the scores, [B,H,S,T]. `bias` is kNoId if there is no bias.
+/// Returns the softmax of the scores, [B,H,S,T]. `bias` may be kNoId.
 ValueId attention_weights(Builder& builder, ValueId q, ValueId k, const AttentionForm& form,
                           ValueId bias) {
   // A hidden key may be infinite or NaN, so its score passes no cotangent to the key or the query.
@@ -160,7 +160,7 @@ ValueId attention_weights(Builder& builder, ValueId q, ValueId k, const Attentio
   return bias == kNoId ? softmax_as_primitives(builder, scores) : biased_weights(builder, scores);
 }
 
-/// Returns the operand at `index`; kNoId if there is no bias.
+/// Returns the operand at `index`, the bias; kNoId if the op has no bias.
 ValueId bias_of(std::span<const ValueId> operands, std::size_t index) {
   return operands.size() > index ? operands[index] : kNoId;
 }
@@ -192,7 +192,7 @@ ValueId attention_grad_primitives(Builder& builder, std::span<const ValueId> ope
   return builder.concatenate(parts, 2);
 }
 
-// Gradient.
+// The following functions append the gradients of ops.
 
 ValueId attention_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   const auto& in = op.operands;
@@ -209,7 +209,7 @@ ValueId attention_cotangent(Builder& builder, const ForwardOp& op, std::size_t i
                        std::array<std::int64_t, 4>{1, 1, 1, 1});
 }
 
-// Values.
+// The following functions compute the values of ops, for the reference interpreters.
 
 using Row = std::span<const double>;
 
@@ -325,7 +325,7 @@ Elements attention_grad_elements(const Evaluation& e) {
   return result;
 }
 
-/// Counts pairs of a query and a key that it sees: the mean per chip if `chips` share the queries.
+/// Returns the number of pairs of a query and a key that it sees: the mean of `chips` chips.
 std::int64_t pairs_of(const Program& program, OpId op, std::int64_t chips) {
   const Shape& q = program.shape(program.op_operands(op)[0]);
   const std::int64_t keys = program.shape(program.op_operands(op)[1])[2];
@@ -336,21 +336,21 @@ std::int64_t pairs_of(const Program& program, OpId op, std::int64_t chips) {
   return heads * (rising * (rising + 1) / 2 + (queries - rising) * keys) / chips;
 }
 
-/// Counts the products of queries and keys, and of weights and values.
+/// Counts the flops of two products: of queries with keys, and of weights with values.
 std::int64_t attention_flops(const Program& program, OpId op, const Mesh& mesh) {
   const auto atoms = AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[2]));
   const std::int64_t key = program.shape(program.op_operands(op)[1])[3];
   const std::int64_t value = program.shape(program.op_operands(op)[2])[3];
   return 2 * pairs_of(program, op, mesh.count(atoms)) * (key + value);
 }
-/// The gradient computes the weights again, and has four more products.
+/// Counts the flops of the weights, which are computed again, and of four more products.
 std::int64_t attention_grad_flops(const Program& program, OpId op, const Mesh&) {
   const std::int64_t key = program.shape(program.op_operands(op)[1])[3];
   const std::int64_t value = program.shape(program.op_operands(op)[2])[3];
   return 2 * pairs_of(program, op, 1) * (3 * key + 2 * value);
 }
 
-// In a chip's program, `atoms` shard S. The chip's query 0 is query index_in(atoms) * S.
+// In a chip's program, `atoms` shard S. Its query 0 is query index_in(atoms) * S of the whole.
 constexpr Attr kAttention[] = {flag("causal"), number("scale"),
                                atoms().atoms_of(AttrDim::kResult, 2)};
 constexpr Attr kAttentionGrad[] = {flag("causal"), number("scale")};

@@ -17,7 +17,7 @@ std::array<Words, 3> triples(Words words);
 /// Returns whether a slice with these words takes the whole dim.
 bool is_whole_dim(Words words, std::size_t dim, const Shape& from);
 
-/// The operand whose zeros make a product 0 even if they meet a NaN or an infinity.
+/// Names an operand whose zeros make a product 0 even where the other operand is NaN or infinite.
 enum class SkipZeros : std::int8_t {
   never = -1,
   lhs,        ///< lhs then has no gradient at its zeros

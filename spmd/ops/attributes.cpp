@@ -5,8 +5,8 @@
 namespace weft {
 namespace {
 
-/// Returns the number of words that don't depend on n; nullopt if a length of `pairs` is out of
-/// range.
+/// Returns the number of attribute words that don't depend on n (see Attr); nullopt if a length of
+/// `pairs` is out of range.
 std::optional<std::size_t> count_fixed(const Attrs& attrs, Words words) {
   std::size_t fixed = attrs.base;
   if (attrs.num_pairs > words.size()) return {};

@@ -34,7 +34,7 @@ enum class Form : std::uint8_t {
   target,       ///< index in Program::custom_targets
 };
 
-/// How an attribute changes in a chip's program.
+/// Says how an attribute changes in a chip's program.
 enum class OnChip : std::uint8_t {
   same,
   size,   ///< the size of a dim of the chip's part
@@ -58,7 +58,7 @@ struct Attr {
   std::uint8_t per = 0;
   std::uint8_t base = 1;
   bool is_list = false;
-  /// Left out of the text if 0 or empty; an empty list is left out of the words too.
+  /// The text omits the attribute if it is 0 or empty. If it is an empty list, so do the words.
   bool optional = false;
   OnChip on_chip = OnChip::same;
   AttrDim of{};
@@ -74,7 +74,7 @@ struct Attr {
   constexpr Attr atoms_of(std::int8_t tensor, std::int8_t dim) const {
     return placed(OnChip::atoms, {tensor, dim});
   }
-  /// Sets the atoms that shard the result's dim whose number is in word `word`.
+  /// Returns the attribute as the atoms that shard a dim of the result; `word` holds that dim.
   constexpr Attr atoms_of_dim_in(std::int8_t word) const {
     return placed(OnChip::atoms, {AttrDim::kResult, word, true});
   }
@@ -131,9 +131,9 @@ constexpr Attr atom_lists(std::string_view name) {
   return {.name = name, .form = Form::atoms, .per = 1, .base = 0, .is_list = true};
 }
 
-/// The words by attribute. For `pairs`, both lists follow one another.
+/// The words of each attribute. For `pairs`, these are the first list and then the second.
 using AttrWords = InplaceVector<Words, 12>;
-/// Returns nullopt if the number of words doesn't fit the list.
+/// Divides the words among the attributes. Returns nullopt if their number doesn't fit the list.
 std::optional<AttrWords> split_words(const Attrs& attrs, Words words);
 bool fits_some_n(const Attrs& attrs, Words words);
 /// Returns whether the number of words fits the list. Inline, because every recorded op calls it.
@@ -144,7 +144,7 @@ inline bool fits(const Attrs& attrs, Words words) {
   return fits_some_n(attrs, words);
 }
 
-/// Returns whether some word holds atoms.
+/// Returns whether an attribute of Form::atoms has an atom, so that the value depends on the chip.
 bool depends_on_chip(const Attrs& attrs, Words words);
 
 }  // namespace weft

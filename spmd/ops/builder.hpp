@@ -21,19 +21,20 @@ class Builder : public Emitter {
   ValueId constant(double value, TensorType type);
   ValueId constant(std::span<const std::byte> elements, TensorType type);
   ValueId iota(TensorType type, int dim);
-  /// Appends Philox4x32-10 words. Each depends only on the state u32[4] and its place (leaf.cpp).
+  /// Appends random words of Philox4x32-10. A word depends only on `state`, u32[4], and its place.
   ValueId rng_bit_generator(ValueId state, const Shape& shape);
 
-  /// Appends one of negate .. is_finite.
+  /// Appends an elementwise op with one operand, one of `negate` to `is_finite`.
   ValueId unary(OpKind kind, ValueId x);
   ValueId convert(ValueId x, DType dtype);
-  /// Appends one of add .. power, or logical_and. The operand types must be equal.
+  /// Appends an elementwise op, one of `add` to `power`, or `logical_and`. Both types must be
+  /// equal.
   ValueId binary(OpKind kind, ValueId a, ValueId b);
   ValueId compare(CompareDirection direction, ValueId a, ValueId b);
   ValueId select(ValueId predicate, ValueId on_true, ValueId on_false);
   ValueId reshape(ValueId x, const Shape& shape);
   ValueId transpose(ValueId x, std::span<const std::int64_t> perm);
-  /// `dims[i]` is the result dim of operand dim i (ascending). An operand dim of size 1 expands.
+  /// Operand dim i becomes result dim `dims[i]` (ascending). An operand dim of size 1 expands.
   ValueId broadcast_in_dim(ValueId x, const Shape& shape, std::span<const std::int64_t> dims);
 
   /// Returns x[start : limit : stride] in each dim.
@@ -47,23 +48,23 @@ class Builder : public Emitter {
   ValueId concatenate(std::span<const ValueId> parts, int dim);
   /// Returns x with its elements in reverse order along `dims` (in any order).
   ValueId reverse(ValueId x, std::span<const std::int64_t> dims);
-  /// Returns table[index] along dim 0: index.shape + the table's other dims. Outside, it is 0.
+  /// Returns the rows table[index], [index.., row..]. A row is 0 if its index is out of range.
   ValueId gather(ValueId table, ValueId index);
-  /// Returns zeros [rows, ..] with updates[i] added to row index[i]. Drops updates of rows outside.
+  /// Returns zeros [rows, ..] with updates[i] added to row index[i], if there is such a row.
   ValueId scatter(ValueId index, ValueId updates, std::int64_t rows);
   /// Returns x[start : start + size] in each dim. The i32 scalars `starts` are clamped to fit x.
   ValueId dynamic_slice(ValueId x, std::span<const ValueId> starts,
                         std::span<const std::int64_t> sizes);
-  /// Returns x with `update` at the position that dynamic_slice would read.
+  /// Returns x with `update` in place of the part that dynamic_slice would return.
   ValueId dynamic_update_slice(ValueId x, ValueId update, std::span<const ValueId> starts);
 
-  // Along the last dim.
-  /// Returns the sorting order of x's elements as i32. The sort is stable, and NaN is the largest.
-  /// With `places` (i32), returns only the entries of the order at these positions.
+  // The following functions work along the last dim. argsort returns the sorting order of x's
+  // elements as i32. The sort is stable, and NaN is the largest. With `places` (i32), it returns
+  // only the entries of the order at these positions.
   ValueId argsort(ValueId x, bool descending, ValueId places = kNoId);
-  /// Returns x[.., index[.., k]]; 0 for an index outside.
+  /// Returns x[.., index[.., k]], or 0 where the index is out of range.
   ValueId take_along(ValueId x, ValueId index);
-  /// Returns zeros [.., size] with updates[.., k] added at index[.., k]. Drops indices outside.
+  /// Returns zeros [.., size] with updates[.., k] added at index[.., k], if it is in range.
   ValueId scatter_along(ValueId index, ValueId updates, std::int64_t size);
   /// Computes y[i] = a[i] y[i - 1] + b[i] with y[-1] = 0. If `reversed`, runs from the last element
   /// to the first.
@@ -74,23 +75,22 @@ class Builder : public Emitter {
     SkipZeros skip_zeros = SkipZeros::never;
   };
   ValueId dot_general(ValueId lhs, ValueId rhs, const DotDims& dims);
-  /// The result has the operand's dims without `dims` (in any order).
+  /// Reduces x over `dims` (in any order). The result has the other dims.
   ValueId reduce(ReduceKind kind, ValueId x, std::span<const std::int64_t> dims);
 
-  /// The sizes of the windows are those of rhs, whatever `convolution` says.
+  /// The sizes of the windows are taken from rhs, and those in `convolution` are ignored.
   ValueId convolution(ValueId lhs, ValueId rhs, const Convolution& convolution);
   ValueId reduce_window(ValueId x, const WindowReduction& reduction);
   /// `y` has an element for each window of x.
   ValueId select_and_scatter(ValueId x, ValueId y, const WindowReduction& reduction);
 
-  // Composites (row.hpp): one kernel each.
-  /// Works along the last dim.
+  // Composites have a kernel of their own (row.hpp). The following two work along the last dim.
   ValueId softmax(ValueId x);
   ValueId log_softmax(ValueId x);
   /// Appends softmax_grad or log_softmax_grad. Returns the operand's cotangent, given the result y
   /// and the cotangent g of y.
   ValueId softmax_grad(OpKind kind, ValueId y, ValueId g);
-  /// Works along the last dim.
+  /// These also work along the last dim.
   ValueId normalize(ValueId x, const Normalization& normalization);
   ValueId normalize_grad(ValueId x, ValueId g, const Normalization& normalization);
   /// Takes q[B,H,S,K], k[B,H,T,K], v[B,H,T,E] and returns [B,H,S,E]. `bias` is absent or
@@ -109,17 +109,17 @@ class Builder : public Emitter {
   ValueId custom_call(const CustomTarget& target, std::span<const ValueId> operands,
                       const TensorType& result);
 
-  /// Returns operand 0. The loop's function `number` makes the gradients of the other operands.
+  /// Returns operand 0. The function of custom_vjp() with this number computes the other gradients.
   ValueId custom_gradient(std::span<const ValueId> operands, std::int64_t number);
 
   ValueId sharding_constraint(ValueId x, const Sharding& sharding);
   ValueId optimization_barrier(ValueId x);
   ValueId copy(ValueId x);
   ValueId check_index(ValueId index, std::int64_t limit, std::int64_t ignored = 0);
-  /// Checks the length of a KeyValueCache for `capacity` tokens before `new_tokens` are added.
+  /// Checks when the program runs that a KeyValueCache of this length has room for `new_tokens`.
   ValueId check_room(ValueId length, std::int64_t capacity, std::int64_t new_tokens);
 
-  /// If `length` is 0, the loop has a `test`.
+  /// Begins a loop of `length` iterations. With length 0, the loop runs until its `test` fails.
   ValueId loop(std::int64_t length, bool reversed);
   /// Begins the first of two branches.
   ValueId cond(ValueId predicate);
@@ -141,7 +141,7 @@ class Builder : public Emitter {
   ValueId all_to_all(const Mesh& mesh, ValueId x, AtomList atoms, int split_dim, int concat_dim);
   ValueId collective_permute(ValueId x, std::span<const AtomList> from,
                              std::span<const AtomList> to);
-  /// sources[i] is the number, in the group of chips, of the chip whose x chip number i receives.
+  /// Chip i of a group of chips receives the x of the group's chip sources[i].
   ValueId ppermute(const Mesh& mesh, ValueId x, AtomList atoms, std::span<const int> sources);
   ValueId all_slice(const Mesh& mesh, ValueId x, AtomList atoms, int dim);
 };

@@ -1,5 +1,5 @@
-/// Family: collectives of chips' programs, and of shard_map's functions in global programs (see
-/// manual.cpp). The chips of a group differ in `atoms`.
+/// Defines the collectives of chips' programs, and of shard_map's functions in global programs (see
+/// manual.cpp). The chips of a group differ only in their coordinates along `atoms`.
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
@@ -12,7 +12,7 @@ using infer::expect_atoms;
 using infer::expect_dim;
 using infer::reject;
 
-// Inference.
+// The following functions infer the type of an op's result.
 
 void split(const OpSignature& op, Shape& shape, int dim, std::int64_t parts) {
   if (shape[dim] % parts != 0) {
@@ -106,7 +106,8 @@ TensorType exchanged_within_group(const OpSignature& op) {
   return op.operands[0];
 }
 
-// Rules. Along a dim that a collective joins or cuts, a chip needs its whole part.
+// The following functions return factor rules. A dim that a collective joins or divides can't be
+// sharded.
 
 FactorRule rule_with_whole_dims(const Program& program, OpId op, Words whole) {
   const ValueId x = program.op_operands(op)[0];
@@ -129,7 +130,7 @@ FactorRule rule_by_words(const Program& program, OpId op) {
   return rule_with_whole_dims(program, op, program.op_attrs(op).subspan(first));
 }
 
-// Gradients, in the function of a shard_map.
+// The following functions append gradients, which only collectives in a shard_map have.
 
 AtomList atoms_of(const ForwardOp& op) {
   return AtomList::from_bits(static_cast<std::uint64_t>(op.attrs[0]));
@@ -172,7 +173,8 @@ ValueId permuted_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
 
 bool is_sum(Words words, DType) { return static_cast<ReduceKind>(words[1]) == ReduceKind::add; }
 
-// Values. All members reduce in group order, so that all get the same bits.
+// The following functions compute values. All chips reduce in the order of the group, so that all
+// get the same bits.
 
 Elements combined(ReduceKind kind, std::span<const Elements> parts) {
   Elements total = parts[0];
@@ -238,7 +240,7 @@ Elements sliced_elements(const Evaluation& e) {
 std::int64_t group_of(const Program& program, OpId op, const Mesh& mesh) {
   return mesh.count(AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])));
 }
-/// Each chip reduces one part of the operands of all chips.
+/// Counts the additions of one chip, which reduces one part of the operands of all chips.
 std::int64_t all_reduce_flops(const Program& program, OpId op, const Mesh& mesh) {
   const std::int64_t group = group_of(program, op, mesh);
   return program.type(program.op_operands(op)[0]).num_elements() * (group - 1) / group;

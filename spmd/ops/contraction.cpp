@@ -1,4 +1,4 @@
-/// Family: sums of products, and reductions.
+/// Defines sums of products, and reductions.
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace infer;
 
-// Inference.
+// The following functions infer the type of an op's result.
 
 void expect_pairs(const OpSignature& op, std::string_view what, Words lhs_dims, Words rhs_dims) {
   for (std::size_t i = 0; i < lhs_dims.size(); ++i) {
@@ -77,7 +77,7 @@ TensorType reduced_type(const OpSignature& op) {
   return {is_wide ? DType::f32 : x.dtype, Shape(Words(shape))};
 }
 
-// Rules.
+// The following functions return the factor rules of ops.
 
 FactorRule dot_general_rule(const Program& program, OpId op) {
   const Shape& lhs = program.shape(program.op_operands(op)[0]);
@@ -135,7 +135,7 @@ FactorRule reduce_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-// Gradients.
+// The following functions append the gradients of ops.
 
 /// One side of a dot_general, with its dims by role. Batch and contracting dims are paired with the
 /// other side's in the op's order.
@@ -166,8 +166,8 @@ std::array<DotSide, 2> dot_sides(Builder& builder, const ForwardOp& op) {
           side(op.operands[1], dims.rhs_batch, dims.rhs_contracting)};
 }
 
-/// Chooses the operand whose zeros a product in a gradient skips. The product's operands are two of
-/// the op's lhs, rhs and cotangent, and its result is the gradient of the third.
+/// Returns the operand whose zeros a product in a gradient must skip. The product's operands are
+/// two of the op's lhs, rhs and cotangent, and its result is the gradient of the third.
 SkipZeros skipped_in(SkipZeros of_op, SkipZeros lhs, SkipZeros rhs) {
   if (of_op == SkipZeros::never) return SkipZeros::never;
   if (of_op == lhs) return SkipZeros::lhs;
@@ -190,8 +190,9 @@ ValueId product_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
   const DimList g_other =
       consecutive_dims(index == 0 ? batches + lhs_free : batches, ssize(other.free));
 
-  // The product's dims, as dims of `mine`: batch dims, then the left factor's dims, then the right
-  // factor's. g has `mine.free`; the other side has the contracting dims in its own order.
+  // Find the order in which the product has the dims of `mine`: batch dims, then the left factor's
+  // dims, then the right factor's. g has `mine.free`; the other side has the contracting dims, but
+  // in its own order.
   DimList by_other_dim = consecutive_dims(0, ssize(mine.contracting));
   std::stable_sort(by_other_dim.begin(), by_other_dim.end(), [&](std::int64_t a, std::int64_t b) {
     return other.contracting[static_cast<std::size_t>(a)] <
@@ -247,7 +248,7 @@ ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, std::size_t, Val
   if (static_cast<ReduceKind>(op.attrs[0]) == ReduceKind::add) {
     return builder.broadcast_in_dim(g, type.shape, kept);
   }
-  // max, min: the elements that equal the extremum, or are NaN, share the cotangent.
+  // For max and min, the elements that equal the extremum or are NaN share the cotangent equally.
   const ValueId extremum = builder.broadcast_in_dim(op.result, type.shape, kept);
   ValueId attains = builder.compare(CompareDirection::eq, x, extremum);
   if (is_floating(type.dtype)) {
@@ -260,7 +261,7 @@ ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, std::size_t, Val
                         builder.constant(0, type));
 }
 
-// Values.
+// The following functions compute the values of ops, for the reference interpreters.
 
 /// Returns `values[which[0]], values[which[1]], ...`.
 std::vector<std::int64_t> pick(Words values, Words which) {

@@ -1,4 +1,4 @@
-/// Family: convolution.
+/// Defines the convolution op.
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace infer;
 
-// Inference.
+// The following functions infer the type of an op's result.
 
 /// Checks that the lists name each dim of the operand once.
 void expect_sides(const OpSignature& op, std::string_view what, int num_dims, Words side,
@@ -110,7 +110,7 @@ FactorRule convolution_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-// Gradients.
+// The following functions append the gradients of ops.
 
 /// Slides windows over g. The lhs and the result change roles, and rhs is read in reverse order.
 ValueId lhs_cotangent(Builder& builder, const ForwardOp& op, Convolution c, ValueId g) {
@@ -127,8 +127,8 @@ ValueId lhs_cotangent(Builder& builder, const ForwardOp& op, Convolution c, Valu
   return builder.convolution(g, op.operands[1], c);
 }
 
-/// Slides windows of g's size over lhs, with batch and feature exchanged. If `c.reversed`, slides
-/// windows of lhs's size over g instead.
+/// Slides windows of g's size over lhs, with the batch and feature dims exchanged. If `c.reversed`,
+/// slides windows of lhs's size over g instead.
 ValueId rhs_cotangent(Builder& builder, const ForwardOp& op, const Convolution& c, ValueId g) {
   const ValueId x = op.operands[0];
   const Shape& lhs = builder.type(x).shape;
@@ -159,7 +159,7 @@ ValueId rhs_cotangent(Builder& builder, const ForwardOp& op, const Convolution& 
 }
 
 ValueId convolution_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
-  // Without elements, the gradient's windows would be empty.
+  // If the operand or g has no elements, the windows of the gradient's convolution would be empty.
   const TensorType type = builder.type(op.operands[index]);
   if (type.num_elements() == 0 || builder.type(g).num_elements() == 0) {
     return builder.constant(0, type);
@@ -168,11 +168,11 @@ ValueId convolution_cotangent(Builder& builder, const ForwardOp& op, std::size_t
   return index == 0 ? lhs_cotangent(builder, op, c, g) : rhs_cotangent(builder, op, c, g);
 }
 
-// Values.
+// The following functions compute the values of ops, for the reference interpreters.
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Returns the offsets of the elements along one dim.
+/// Returns for each element along one dim its offset from the first one.
 std::vector<std::int64_t> along(const Shape& shape, std::int64_t dim) {
   const std::int64_t size = shape[static_cast<int>(dim)];
   const std::int64_t stride = row_major_strides(shape)[index(dim)];
@@ -218,7 +218,7 @@ Elements convolved_elements(const Evaluation& e) {
   return result;
 }
 
-/// Doesn't count products with padding or with the gaps between elements.
+/// Counts the products, except those with padding or with the gaps between elements.
 std::int64_t convolution_flops(const Program& program, OpId op, const Mesh&) {
   const Shape& lhs = program.shape(program.op_operands(op)[0]);
   const Shape& rhs = program.shape(program.op_operands(op)[1]);

@@ -1,5 +1,5 @@
 #pragma once
-/// Row-major elements as doubles, for the rows' value functions in the reference interpreters.
+/// Operates on row-major elements as doubles, for the value functions of the rows of ops.
 
 #include <cstdint>
 #include <span>
@@ -15,7 +15,8 @@ Elements take(const Elements& elements, const std::vector<std::int64_t>& where);
 /// Sets to[where[i]] = elements[i].
 void put(Elements& to, const std::vector<std::int64_t>& where, const Elements& elements);
 
-/// Returns x as an integer or pred dtype stores it; x itself for floating dtypes.
+/// Returns x as the dtype stores it, if that is an integer dtype or pred. Otherwise returns x
+/// itself.
 double to_dtype(DType dtype, double x);
 /// Returns an integer as its dtype stores it after arithmetic that wraps around, if x and the
 /// dtype's numbers are exact as doubles. Returns x itself for other dtypes.

@@ -1,4 +1,4 @@
-/// Family: elementwise ops. unary() and binary() fill in the fields that all these rows share.
+/// Defines the elementwise ops. unary() and binary() fill in the fields that all their rows share.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 using infer::reject;
 
-// Inference.
+// The following functions infer the type of an op's result.
 
 TensorType floating(const OpSignature& op) {
   if (!is_floating(op.operands[0].dtype)) {
@@ -74,10 +74,10 @@ TensorType selected(const OpSignature& op) {
   return op.operands[1];
 }
 
-// Gradients.
+// The following functions append the gradients of ops.
 
-/// The values in a gradient's formula: an operand x, the result y and the result's cotangent g. Its
-/// functions do arithmetic on values of x's type.
+/// The values in a gradient's formula: an operand x, the result y and the result's cotangent g. The
+/// member functions do arithmetic on values of x's type.
 class Formula {
  public:
   Formula(Builder& builder, const ForwardOp& op, std::size_t index, ValueId cotangent)
@@ -144,8 +144,8 @@ ValueId by_other(Formula& f, ValueId other) { return f.mul(f.g, other); }
 ValueId over_other(Formula& f, ValueId other) { return f.div(f.g, other); }
 ValueId quotient_slope(Formula& f, ValueId) { return f.neg(f.div(f.mul(f.g, f.y), f.x)); }
 
-/// Gives all of g to the operand that is the result, and half to each if both are equal. A NaN
-/// neither loses nor is equal, so both operands get all of g, as in torch.
+/// Gives all of g to the operand that is the result, and half to each if both are equal. If one is
+/// NaN, no comparison holds, and both operands get all of g, as in torch.
 template <CompareDirection kLoses>
 ValueId to_the_winner(Formula& f, ValueId other) {
   const ValueId share = f.where(CompareDirection::eq, f.x, other, f.mul(f.g, f.number(0.5)), f.g);
@@ -172,8 +172,8 @@ ValueId atan2_by_first(Formula& f, ValueId other) {
 }
 ValueId atan2_by_second(Formula& f, ValueId other) { return f.neg(atan2_by_first(f, other)); }
 
-/// y = a^b. The derivative by a has the limit 0 at b = 0. The derivative by b has the limit 0 at a
-/// = 0 with b >= 0. The plain formulas would give 0 * inf.
+/// y = a^b. At b = 0 the derivative by a has the limit 0. If a = 0 and b >= 0, the derivative by b
+/// has the limit 0. The plain formulas would give 0 * inf.
 ValueId power_by_base(Formula& f, ValueId exponent) {
   const ValueId zero = f.number(0);
   const ValueId slope = f.mul(exponent, f.pow(f.x, f.sub(exponent, f.number(1))));

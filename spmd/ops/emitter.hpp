@@ -30,10 +30,10 @@ class Emitter {
   /// for none.
   void set_caller(std::string_view function) { caller_ = function; }
 
-  /// Returns the atoms by which the value is manual and varying, in functions of shard_map.
+  /// Returns the atoms along which the value is manual and varies, in functions of shard_map.
   ManualAtoms manual(ValueId value);
-  /// Makes x manual and varying to the same extent as `model`. All ops do this with operands that
-  /// differ.
+  /// Returns x, made manual and varying along all atoms of `model`. Every op does this to operands
+  /// whose atoms differ.
   ValueId like(ValueId x, const ManualAtoms& model);
   ValueId vary(ValueId x, AtomMask atoms);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The interface between the reference interpreters and the value functions of ops.
+/// Defines the interface between the reference interpreters and the value functions of ops.
 
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// The position of a chip's part of a dim, and the number of parts of the dim. There is one
+/// The position of a chip's part along a dim, and the number of parts of the dim. There is one
 /// PartPlace for each attribute word with OnChip::atoms.
 struct PartPlace {
   std::int64_t first = 0;  ///< first element of the part in the whole dim
@@ -20,7 +20,7 @@ struct PartPlace {
 /// Row-major elements of a value, for every dtype. A pred is 0 or 1.
 using Elements = std::vector<double>;
 
-/// One evaluation on one chip, for the reference interpreters.
+/// One evaluation of an op on one chip, for the reference interpreters.
 struct Evaluation {
   const Program& program;
   OpId op;

@@ -8,9 +8,9 @@
 namespace weft {
 namespace {
 
-/// Two independent 64-bit lanes. A step of a lane is bijective in its state and in the word, so
-/// programs that differ in one word have different digests. result() mixes all bits (splitmix64's
-/// finalizer, S. Vigna). The digest has no key, so it doesn't resist attacks.
+/// A hash with two independent 64-bit lanes. A step of a lane is bijective in its state and in the
+/// word, so programs that differ in one word have different digests. result() mixes all bits
+/// (splitmix64's finalizer, S. Vigna). The digest has no key, so it doesn't resist attacks.
 class Digest {
  public:
   void add(std::uint64_t word) {

@@ -1,4 +1,4 @@
-/// Family: parts of a tensor, at positions that an operand gives.
+/// Defines the ops that read or write parts of a tensor at positions given by an operand.
 
 #include <algorithm>
 #include <optional>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace infer;
 
-// Inference.
+// The following functions infer the type of an op's result.
 
 void expect_index(const OpSignature& op, std::size_t operand) {
   if (op.operands[operand].dtype != DType::i32) {
@@ -104,9 +104,9 @@ TensorType checked(const OpSignature& op) {
   return op.operands[0];
 }
 
-// Rules.
+// The following functions return the factor rules of ops.
 
-/// A dim that is taken whole can be cut, because its start is clamped to 0.
+/// A dim that is taken whole can be sharded, because its start is clamped to 0.
 FactorRule dynamic_slice_rule(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
@@ -125,8 +125,8 @@ FactorRule dynamic_slice_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-/// A dim that the update fills can be cut. Other dims aren't cut, although each chip could write
-/// its own part if it had the whole update.
+/// A dim that the update fills can be sharded. Other dims can't, although each chip could write its
+/// own part if it had the whole update.
 FactorRule dynamic_update_slice_rule(const Program& program, OpId op) {
   const Shape& whole = program.shape(program.op_operands(op)[0]);
   const Shape& update = program.shape(program.op_operands(op)[1]);
@@ -147,7 +147,7 @@ FactorRule dynamic_update_slice_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-// Gradients.
+// The following functions append the gradients of ops.
 
 ValueId gather_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   WEFT_CHECK(index == 0, index);
@@ -175,7 +175,7 @@ ValueId dynamic_update_slice_cotangent(Builder& builder, const ForwardOp& op, st
   return builder.dynamic_update_slice(g, zeros, starts);
 }
 
-// Values.
+// The following functions compute the values of ops, for the reference interpreters.
 
 /// Returns the number of elements in a row; `rows` is the shape of all rows.
 std::ptrdiff_t row_size(const Shape& rows) {
@@ -252,12 +252,12 @@ Elements dynamic_update_slice_elements(const Evaluation& e) {
   return result;
 }
 
-// In a chip's program, `atoms` shard dim 0 of the table (gather) or the result (scatter). The
-// chip's first row is row index_in(atoms) * rows of the whole.
 std::int64_t scatter_flops(const Program& program, OpId op, const Mesh&) {
   return program.type(program.op_operands(op)[1]).num_elements();
 }
 
+// In a chip's program, `atoms` shard dim 0 of the table (gather) or the result (scatter). The
+// chip's first row is row index_in(atoms) * rows of the whole.
 constexpr Attr kGather[] = {atoms().atoms_of(0, 0)};
 constexpr Attr kScatter[] = {integer("rows").size_of(AttrDim::kResult, 0),
                              atoms().atoms_of(AttrDim::kResult, 0)};
@@ -266,7 +266,8 @@ constexpr Attr kCheck[] = {list("limit_ignored", 0, 2), list("new_tokens", 0, 1)
 
 }  // namespace
 
-/// If chips hold parts of the table, the sum of their results is the whole table's result.
+/// If each chip has a part of the table's rows, it returns zeros for other rows. The sum over the
+/// chips is then the result for the whole table.
 constexpr OpRow rows::gather{
     .doc = "(table, index i32): table[index] along dim 0. An index outside the table gives zeros.",
     .operands = operands(2),
@@ -284,8 +285,8 @@ constexpr OpRow rows::gather{
     .traits = Traits{.picks = Picks::some},
 };
 
-/// StableHLO's scatter adds to an operand. If chips have parts of the index, each of them would add
-/// that operand. Users add it to the result instead.
+/// StableHLO's scatter adds the updates to an operand, but this one to zeros. If the chips have
+/// parts of the index, each of them would add that operand once.
 constexpr OpRow rows::scatter{
     .doc =
         "(index i32, updates): rows of zeros, to which the updates are added in index order. "

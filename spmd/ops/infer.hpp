@@ -1,6 +1,6 @@
 #pragma once
-/// Inference: computes the type of an op's result from its operands and attributes. Also has the
-/// checks that the rows' inference functions share.
+/// Computes the type of an op's result from its operands and attributes. Also has the checks that
+/// the rows' inference functions share.
 
 #include <algorithm>
 #include <cstdint>
@@ -41,8 +41,8 @@ TensorType infer_type(const OpSignature& op);
 /// Returns whether `bits` packs distinct atoms of the mesh without a gap.
 bool is_atom_list(const Mesh& mesh, std::uint64_t bits);
 
-// For the functions of rows. Before these run, the counts of operands and attribute words have been
-// checked, and flags and enumerators are in range.
+// These are for the inference functions of rows. Before those run, the counts of operands and
+// attribute words have been checked, and flags and enumerators are in range.
 namespace infer {
 
 template <typename... Args>
@@ -55,7 +55,7 @@ template <typename... Args>
        fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Returns the operand's type.
+/// Returns the type of operand 0.
 TensorType same(const OpSignature& op);
 
 inline void expect_words(const OpSignature& op, std::size_t count) {
@@ -102,7 +102,7 @@ inline void expect_ascending(const OpSignature& op, Words dims, const Shape& sha
   }
 }
 
-/// `word` is the attribute word that holds the ReduceKind.
+/// Checks that operand 0 can be reduced. `word` is the attribute word that holds the ReduceKind.
 inline void expect_reducible(const OpSignature& op, std::size_t word) {
   if (static_cast<ReduceKind>(op.attrs[word]) == ReduceKind::add &&
       op.operands[0].dtype == DType::pred) {

@@ -1,4 +1,4 @@
-/// Family: values without operands, and random bits.
+/// Defines the ops without operands, and random bits.
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-/// Family: loops. A loop is the range of ops from `loop` to the last op of its border
+/// Defines the ops of loops. A loop is the range of ops from `loop` to the last op of its border
 /// (control/loops.hpp). Ops in the loop may read values from outside that aren't operands of the
 /// loop.
 

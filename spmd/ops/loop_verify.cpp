@@ -1,4 +1,4 @@
-// The checks of a program's loops and branches.
+// Checks a program's loops and branches.
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-/// Family: ops between a global program and its shard_map functions. In such a function, values
+/// Defines the ops between a global program and its shard_map functions. In such a function, values
 /// have the shape of a chip's part along some of the mesh's atoms, which are called manual
 /// (manual_axes.hpp).
 
@@ -58,8 +58,8 @@ TensorType varied(const OpSignature& op) {
   return op.operands[0];
 }
 
-/// A dim of the whole has two factors: the manual atoms cut the major factor, and the other is the
-/// dim of the part.
+/// Divides each dim of the whole tensor into two factors. The manual atoms shard the major factor,
+/// and the other factor is the dim of a chip's part.
 FactorRule rule_of_parts(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));

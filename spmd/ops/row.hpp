@@ -33,14 +33,14 @@ struct OpRow {
   Said<Traits> traits;
 };
 
-/// Each op of the list has a row, in the file of its family.
+/// Each op of op_list.hpp has a row. The file of the op's family defines it.
 namespace rows {
 #define WEFT_ROW(name, number) extern const OpRow name;
 WEFT_OPS(WEFT_ROW)
 #undef WEFT_ROW
 }  // namespace rows
 
-/// By op number; null if no op has the number.
+/// The row of each op number; null if no op has the number.
 extern const std::array<const OpRow*, kOpNumberMax> kRows;
 
 /// Returns the row; null if no op has this number.
@@ -65,8 +65,8 @@ inline bool is_composite(OpKind kind) { return *row(kind).decompose != nullptr; 
 /// Returns false if the op passes no cotangent to its operands.
 inline bool has_gradient(OpKind kind) { return row(kind).gradient->how != Gradient::How::constant; }
 
-/// Returns the value from which all or some of these elements were taken, in any shape, order and
-/// dtype.
+/// Follows `value` back through ops that pick elements, in any shape, order and dtype, and returns
+/// the value from which these come. With Picks::all, doesn't follow ops that omit some elements.
 ValueId picked_from(const Program& program, ValueId value, Picks least = Picks::some);
 
 /// Returns whether the op's result is a sum of bf16 or f16 whose parts on the chips are f32 until
@@ -88,8 +88,8 @@ inline Form table_of(OpKind kind) {
 FactorRule factor_rule(const Program& program, OpId op);
 /// Returns the rule of an elementwise op with one operand of this shape.
 FactorRule identity_rule(const Shape& shape);
-/// The shapes and layouts of an op's tensors on a chip. For padding, the shapes of the padded
-/// whole.
+/// The shapes and layouts of an op's tensors on a chip. When a program is padded, these are the
+/// shapes of the whole padded tensors.
 struct PartShapes {
   std::span<const Shape* const> operands;
   const Shape& result;
@@ -104,7 +104,8 @@ std::vector<PartPlace> place_on_chip(const Program& program, OpId op, const Mesh
                                      int position);
 /// Returns the op's flops on a chip of this mesh (cost.hpp).
 std::int64_t flops_of(const Program& program, OpId op, const Mesh& mesh);
-/// Returns the op's value on one chip. Not for collectives, which need the other chips.
+/// Returns the op's value on one chip. Can't be used for collectives, which need other chips'
+/// parts.
 Elements evaluate(const Evaluation& evaluation);
 /// Appends the primitives of an op, which must be a composite.
 ValueId decompose(Builder& builder, OpKind kind, std::span<const ValueId> operands, Words attrs);

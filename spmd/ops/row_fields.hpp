@@ -1,5 +1,5 @@
 #pragma once
-/// The types of a row's fields.
+/// Defines the types of the fields of OpRow.
 
 #include <concepts>
 #include <cstddef>
@@ -46,8 +46,8 @@ constexpr OperandCount operands(std::uint8_t count) { return {count, count}; }
 
 using Infer = TensorType (*)(const OpSignature&);
 
-/// Says how the dims correspond: by a text, or by a function if the attributes decide it. `none`:
-/// the op never occurs in a global program.
+/// Says how the dims of operands and result correspond: by a text, or by a function if the
+/// attributes decide it. The rule `none` is for ops that never occur in a global program.
 struct Rule {
   RuleText text{};
   FactorRule (*function)(const Program&, OpId) = nullptr;
@@ -56,17 +56,17 @@ struct Rule {
   constexpr Rule() = default;
 };
 
-/// When propagation handles the op.
+/// Says when propagation handles the op.
 enum class Spreads : std::uint8_t {
   later,
   first,      ///< elementwise ops, reshape, transpose
   broadcast,  ///< later than `first`; until the last round only from the result to the operand
 };
 
-/// Changes sizes in the attributes of a part that the Attr list doesn't describe.
+/// Adapts sizes in the attribute words of a chip's part that the Attr list doesn't describe.
 using Resize = void (*)(std::span<std::int64_t> words, const Shape& whole, const Shape& part);
 
-/// Whether the op's dims may be padded.
+/// Says whether the op's dims may be padded.
 enum class Pads : std::uint8_t {
   no,
   yes,
@@ -74,12 +74,12 @@ enum class Pads : std::uint8_t {
   with_zeros,  ///< only if the padding of its operands is 0
 };
 
-/// The effect of the op on one operand if the other is a number. A product accepts them in either
-/// order.
+/// The effect of the op on one operand if the other is a number. In a multiplication, either
+/// operand may be the number.
 enum class Scaling : std::uint8_t { nothing, negates, multiplies, divides, raises };
 
-/// The operands that may stay partial sums, with the other parts on other chips. The result is then
-/// a partial sum too.
+/// Says which operands may stay partial sums, whose other parts are on other chips. The result is
+/// then a partial sum too.
 struct Linearity {
   enum class In : std::uint8_t { nothing, first, one, all_together };
   In in = In::nothing;
@@ -96,8 +96,8 @@ struct ForwardOp {
   ValueId result;
 };
 
-/// How cotangents pass from the result to the operands. `none`: they don't pass, because the result
-/// counts as constant.
+/// Says how cotangents pass from the result to the operands. With `none` they don't, because the
+/// result counts as constant.
 struct Gradient {
   enum class How : std::uint8_t {
     constant,
@@ -121,8 +121,8 @@ inline constexpr Gradient by_decomposition{Gradient::How::decomposition};
 /// Appends primitives that compute the same as the op, to a global program.
 using Decompose = ValueId (*)(Builder&, std::span<const ValueId> operands, Words attrs);
 
-/// Whether each element of the result is an element of the first operand or, at a border, of the
-/// second, perhaps in another dtype.
+/// Says whether each element of the result is an element of the first operand (at the border of a
+/// loop or branch, of the second), perhaps in another dtype.
 enum class Picks : std::uint8_t {
   nothing,
   some,

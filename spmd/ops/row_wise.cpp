@@ -1,4 +1,4 @@
-/// Family: ops on rows, along the last dim: softmax, norms, cross entropy.
+/// Defines the ops on rows along the last dim: softmax, norms, cross entropy.
 
 #include <array>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 using infer::reject;
 
-// Inference.
+// The following functions infer the type of an op's result.
 
 const TensorType& expect_rows(const OpSignature& op) {
   const TensorType& x = op.operands[0];
@@ -63,7 +63,7 @@ TensorType losses_grad(const OpSignature& op) {
   return op.operands[0];
 }
 
-// Decomposition.
+// The following functions express ops by primitives.
 
 /// Does arithmetic on values of one shape, whose last dim is a row.
 class Rows {
@@ -156,7 +156,8 @@ ValueId normalize_grad_primitives(Builder& builder, std::span<const ValueId> ope
   return r.mul(scale, r.sub(level, r.mul(y, r.spread(r.mean(r.mul(g, y))))));
 }
 
-/// Compares instead of gathering, so that each chip picks from the classes that it has.
+/// Compares labels with class numbers instead of gathering, so that each chip handles its own
+/// classes.
 ValueId is_label(Builder& builder, Rows& r, ValueId x, ValueId labels) {
   const Shape& shape = builder.type(x).shape;
   const ValueId classes = builder.iota({DType::i32, shape}, shape.size() - 1);
@@ -189,7 +190,7 @@ ValueId cross_entropy_grad_primitives(Builder& builder, std::span<const ValueId>
   return r.mul(r.sub(softmax_as_primitives(builder, x), target), r.spread(weight));
 }
 
-// Gradients.
+// The following functions append the gradients of ops.
 
 template <OpKind kGrad>
 ValueId of_result(Builder& builder, const ForwardOp& op, std::size_t, ValueId g) {
@@ -204,7 +205,7 @@ ValueId cross_entropy_cotangent(Builder& builder, const ForwardOp& op, std::size
   return builder.cross_entropy_grad(op.operands[0], op.operands[1], g);
 }
 
-// Values.
+// The following functions compute the values of ops, for the reference interpreters.
 
 using Row = std::span<const double>;
 
@@ -245,7 +246,7 @@ NormalizedRow normalize_row(Row x, const Normalization& normalization) {
   return result;
 }
 
-/// Returns scale (g_i - mean of g - y_i (mean of g y)); the mean of g only if x is centered.
+/// Returns scale (g_i - mean of g - y_i (mean of g y)), without "- mean of g" if x isn't centered.
 Elements normalize_grad_row(Row x, Row g, const Normalization& normalization) {
   const auto size = static_cast<double>(x.size());
   const NormalizedRow normalized = normalize_row(x, normalization);

@@ -1,4 +1,4 @@
-/// Family: ops that give the operand's elements another shape or order.
+/// Defines the ops that give the operand's elements another shape or order.
 
 #include <algorithm>
 #include <numeric>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace infer;
 
-// Inference.
+// The following functions infer the type of an op's result.
 
 TensorType reshaped(const OpSignature& op) {
   const TensorType& x = op.operands[0];
@@ -63,7 +63,7 @@ TensorType reversed(const OpSignature& op) {
   return op.operands[0];
 }
 
-// Rules.
+// The following functions return the factor rules of ops.
 
 /// Walks over a shape from the major dim, and takes each dim in pieces from its major side.
 struct DimWalk {
@@ -160,7 +160,7 @@ FactorRule broadcast_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-/// A reversed dim can't be cut.
+/// A dim that is reversed can't be sharded.
 FactorRule reverse_rule(const Program& program, OpId op) {
   const Words dims = program.op_attrs(op);
   const Shape& shape = program.shape(program.result(op));
@@ -176,7 +176,7 @@ FactorRule reverse_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-// Gradients.
+// The following functions append the gradients of ops.
 
 ValueId reshaped_back(Builder& builder, const ForwardOp& op, std::size_t, ValueId g) {
   return builder.reshape(g, Shape(builder.type(op.operands[0]).shape));
@@ -202,7 +202,7 @@ ValueId reversed_back(Builder& builder, const ForwardOp& op, std::size_t, ValueI
   return builder.reverse(g, op.attrs);
 }
 
-// Values.
+// The following functions compute the values of ops, for the reference interpreters.
 
 Elements reshaped_elements(const Evaluation& e) { return e.operand(0); }
 

@@ -1,4 +1,4 @@
-/// Family: parts of a tensor, and tensors made of parts.
+/// Defines the ops that return parts of a tensor, or tensors made of parts.
 
 #include <algorithm>
 
@@ -12,9 +12,9 @@ namespace {
 
 using namespace infer;
 
-// Inference.
+// The following functions infer the type of an op's result.
 
-/// Returns attributes that have three numbers for each dim of operand 0, as three lists.
+/// Returns the attributes as three lists. They must have three numbers for each dim of operand 0.
 std::array<Words, 3> expect_triples(const OpSignature& op) {
   const auto dims = static_cast<std::size_t>(op.operands[0].shape.size());
   if (op.attrs.size() != 3 * dims) {
@@ -75,10 +75,10 @@ TensorType joined(const OpSignature& op) {
   return {op.operands[0].dtype, shape};
 }
 
-// Rules.
+// The following functions return the factor rules of ops.
 
-/// A dim can be cut if `is_whole(dim)`; other dims can't be cut on either side. `others` is the
-/// number of scalar operands.
+/// Returns a rule in which a dim can be sharded if `is_whole(dim)`, because operand and result have
+/// it in common. Other dims can't be sharded. `others` is the number of scalar operands.
 template <typename IsWhole>
 FactorRule window_rule(const Shape& from, std::size_t others, const Shape& to, IsWhole is_whole) {
   RuleMaker rule;
@@ -131,7 +131,7 @@ FactorRule concatenate_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-// Gradients.
+// The following functions append the gradients of ops.
 
 /// Puts g back where the slice was taken, with zeros before, after and between its elements.
 ValueId placed_back(Builder& builder, const ForwardOp& op, std::size_t, ValueId g) {
@@ -197,7 +197,7 @@ ValueId part_cotangent(Builder& builder, const ForwardOp& op, std::size_t index,
   return builder.slice(g, start, limit, stride);
 }
 
-// Values.
+// The following functions compute the values of ops, for the reference interpreters.
 
 Elements sliced_elements(const Evaluation& e) {
   const auto [start, limit, stride] = triples(e.attrs());
@@ -224,7 +224,7 @@ Elements joined_elements(const Evaluation& e) {
   return result;
 }
 
-/// In a part, a dim that is taken whole ends where the part ends.
+/// Adapts a slice's attribute words to a chip's part: a dim that is taken whole ends with the part.
 void limit_to_part(std::span<std::int64_t> words, const Shape& whole, const Shape& part) {
   const auto dims = static_cast<std::size_t>(whole.size());
   for (std::size_t dim = 0; dim < dims; ++dim) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Softmax for the rows of softmax and attention, as primitives and as values.
+/// Computes softmax for the softmax and attention ops, as primitives and as values.
 
 #include <span>
 

@@ -1,4 +1,4 @@
-/// Family: ops that change no element, and custom_call.
+/// Defines the ops that change no element, and custom_call.
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"

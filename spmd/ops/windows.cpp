@@ -1,4 +1,4 @@
-/// Family: reductions over windows.
+/// Defines the reductions over windows.
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ namespace {
 
 using namespace infer;
 
-// Inference.
+// The following functions infer the type of an op's result.
 
 /// Returns the type of a reduce_window of operand 0 with these attributes.
 TensorType reduced(const OpSignature& op) {
@@ -67,7 +67,8 @@ TensorType scattered(const OpSignature& op) {
   return op.operands[0];
 }
 
-// Rules: a dim can be cut if its windows are single elements.
+// The following functions return factor rules. A dim can be sharded if its windows are single
+// elements.
 
 FactorRule reduce_window_rule(const Program& program, OpId op) {
   const Shape& x = program.shape(program.op_operands(op)[0]);
@@ -102,10 +103,10 @@ FactorRule select_and_scatter_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-// Gradients.
+// The following functions append the gradients of ops.
 
-/// Returns whether there is nothing to select or sum, so that the gradient's windows would be
-/// empty.
+/// Returns whether the operand or g has no elements. The gradient can't be computed with windows
+/// then, because they would be empty.
 bool is_empty(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   return builder.type(op.operands[index]).num_elements() == 0 ||
          builder.type(g).num_elements() == 0;
@@ -124,7 +125,8 @@ ValueId reduce_window_cotangent(Builder& builder, const ForwardOp& op, std::size
   return builder.reduce_window(g, reduction);
 }
 
-/// The elements of an operand in all windows, by their position in the window.
+/// The elements of an operand that windows cover. at() returns those at one position in the
+/// windows.
 class WindowParts {
  public:
   WindowParts(Builder& builder, ValueId x, double padding, std::span<const WindowDim> dims,
@@ -173,8 +175,8 @@ bool next_place(DimList& place, std::span<const WindowDim> dims) {
 }
 
 /// Returns the cotangent of y: for each window, the element of g at the position that the window
-/// selected. Padding is -inf (inf for a minimum), and equal elements can't be distinguished from
-/// it.
+/// selected. Padding is -inf (inf for a minimum); an element of that value can't be told from
+/// padding.
 ValueId scattered_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   // Only the selection depends on x, and it is piecewise constant, so x has no cotangent.
   if (index == 0 || is_empty(builder, op, index, g)) {
@@ -206,7 +208,7 @@ ValueId scattered_cotangent(Builder& builder, const ForwardOp& op, std::size_t i
   return result;
 }
 
-// Values.
+// The following functions compute the values of ops, for the reference interpreters.
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 

@@ -40,9 +40,9 @@ class Assignment {
   }
 
  private:
-  /// Adds the atoms that the tensor has for each factor as candidates. With `prefixes`, adds all
-  /// their prefixes too: a prefix may have a better priority, or be the only part that other
-  /// factors leave free.
+  /// Adds the tensor's atoms for each factor as a candidate. With `prefixes`, also adds each prefix
+  /// of these atoms, because a prefix may have a better priority, or may be all that isn't taken by
+  /// other factors.
   void add_candidates(std::size_t tensor, bool prefixes) {
     const Sharding& sharding = tensors_[tensor].sharding;
     const Projection projection = project(rule_, mesh_, tensor, sharding.dims);
@@ -59,8 +59,8 @@ class Assignment {
   }
 
   /// Returns the atoms before the first one that the result can't have. In a shard_map function,
-  /// chips may have different values along such an atom, even if an operand from outside is sharded
-  /// by it.
+  /// the result may differ between chips along such an atom, although an operand from outside is
+  /// sharded over it.
   AtomList free_prefix(AtomList atoms) const {
     const AtomMask held = tensors_.back().sharding.replicated;
     int count = 0;
@@ -182,7 +182,7 @@ const std::vector<AtomList>& FactorAssignments::of(const FactorRule& rule,
   return place->second;
 }
 
-/// Leaves out the types of the tensors, because the rule determines them.
+/// The hash leaves out the types of the tensors, because the rule determines them.
 std::size_t FactorAssignments::Hash::operator()(const Key& key) const {
   WordHash hash;
   hash.add(reinterpret_cast<std::uintptr_t>(key.rule));

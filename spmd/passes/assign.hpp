@@ -24,14 +24,14 @@ struct OpTensor {
 ///
 /// An assignment is one atom list per factor. An atom cuts at most one factor, and cuts it evenly.
 /// The candidates are the atom lists that the tensors have for a factor. If candidates compete, the
-/// best user priority of their atoms wins, then the lowest cost of the resulting reshards, then
-/// pass-through before reduction.
+/// best user priority of their atoms wins, then the lowest cost of the resulting reshards, then a
+/// pass-through factor before a reduction factor.
 class FactorAssignments {
  public:
   explicit FactorAssignments(const Mesh& mesh) : mesh_(mesh) {}
 
-  /// The returned reference is valid for the lifetime of this object. `rule` must outlive the
-  /// object.
+  /// Returns the op's assignment; the reference is valid for the lifetime of this object. `rule`
+  /// must outlive the object.
   const std::vector<AtomList>& of(const FactorRule& rule, std::vector<OpTensor> tensors);
 
  private:

@@ -100,8 +100,8 @@ class Canonicalizer {
     }
   }
 
-  /// Adds a branch and returns the values that the merges read as this operand. Ops after the
-  /// branch are never merged with ops in it.
+  /// Adds a branch. Returns, for each of the merges, the branch's value for operand `operand`. Ops
+  /// after the branch are never merged with ops in it.
   std::vector<ValueId> add_branch(const LoopRange& branch, const std::vector<OpId>& merges,
                                   std::size_t operand) {
     const OpId begin = result_.num_ops();
@@ -219,7 +219,7 @@ class Canonicalizer {
                           program_.op_locs[op]);
   }
 
-  /// Returns the value of an equal op in the new program, or else of a new op.
+  /// Returns the value of an equal op that the new program already has, or else of a new op.
   ValueId number(OpId op) {
     const std::vector<ValueId> new_operands = operands(op);
     if (row(program_.kind(op)).traits->vanishes) return new_operands.front();

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// Returns the new position of dim `dim` of `num_dims` after dim `feature` has become the last one.
+/// Returns the new number of dim `dim` after dim `feature` of `num_dims` has become the last one.
 std::int64_t moved_dim(std::int64_t dim, std::int64_t feature, std::int64_t num_dims) {
   return dim < feature ? dim : dim == feature ? num_dims - 1 : dim - 1;
 }
@@ -28,7 +28,7 @@ DimList to_last(int num_dims, std::int64_t feature) {
   return perm;
 }
 
-/// Returns the permutation that moves it back.
+/// Returns the permutation of a transpose that moves the last dim back to dim `feature`.
 DimList from_last(int num_dims, std::int64_t feature) {
   const DimList perm = to_last(num_dims, feature);
   return inverse_permutation(Words(perm.data(), perm.size()));
@@ -76,8 +76,8 @@ class Mover {
   }
 
  private:
-  /// Returns the feature dim with which the value is made. Inputs, and the results of fixed ops and
-  /// sums, keep their dims.
+  /// Returns the dim that the op of the value already moves to the end; kStays if none. Inputs, and
+  /// the results of fixed ops and sums, keep the order of their dims.
   int made_feature(ValueId value) const {
     const OpId op = program_.defining_op(value);
     if (op == kNoId) return kStays;
@@ -85,7 +85,7 @@ class Mover {
     return way == Way::fixed || way == Way::sum ? kStays : features_.of(value);
   }
 
-  /// Returns the new value, with this dim moved to the end. `kStays` moves none.
+  /// Returns the new value for `old`, with dim `feature` moved to the end. kStays moves no dim.
   ValueId value(ValueId old, int feature) {
     if (feature >= 0 && features_.is_made_anywhere(old)) {
       const OpId op = program_.defining_op(old);
@@ -154,7 +154,8 @@ class Mover {
     return words;
   }
 
-  /// The dims of the operand stay ascending.
+  /// Adds a broadcast_in_dim with dim `feature` moved. The list of the operand's dims stays
+  /// ascending.
   ValueId spread(OpId op, int feature) {
     const ValueId operand = program_.op_operands(op)[0];
     const Words dims = program_.op_attrs(op);
@@ -171,7 +172,7 @@ class Mover {
                           type, loc_);
   }
 
-  /// The result's remaining dims are in the old order.
+  /// Adds a reduce, whose operand may have a moved dim. The result's dims are in the old order.
   ValueId sum(OpId op) {
     const ValueId operand = program_.op_operands(op)[0];
     const int feature = features_.of(operand);
@@ -230,8 +231,8 @@ class Mover {
   Program result_;
   std::vector<ValueId> made_;    // by old value
   std::vector<ValueId> as_was_;  // the same values in the old order, if a border reads them
-  /// By old value: whether it crosses the border of a loop or a branch. There can be no transpose
-  /// between the ops of a border, and another branch can't use the value.
+  /// By old value: whether a border op of a loop or a branch reads it. The value is then transposed
+  /// where it is made, because there can be no transpose between the ops of a border.
   std::vector<bool> at_border_;
   LocId loc_ = 0;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// Layouts of images: decides which values of a chip's program have their features in the last dim.
+/// Decides which values of a chip's program have their features in the last dim, and moves them.
 
 #include <cstdint>
 #include <optional>

@@ -14,7 +14,7 @@ class FactorRules {
  public:
   explicit FactorRules(const Program& program) : rules_(0, Hash{program}, Alike{program}) {}
 
-  /// The returned reference is valid for the lifetime of this object.
+  /// Returns the op's rule; the reference is valid for the lifetime of this object.
   const FactorRule& of(OpId op);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// Converts atoms by dim to atoms by factor (rules/factor_rule.hpp), and back.
+/// Converts lists of atoms per dim to lists per factor (rules/factor_rule.hpp), and back.
 
 #include <array>
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace weft {
 /// Atoms that shard each dim of a tensor, major to minor.
 using DimAtoms = std::array<AtomList, kDimCountMax>;
 
-/// One list per factor of a rule.
+/// The atoms of each factor of a rule.
 using FactorAtoms = InplaceVector<AtomList, kFactorCountMax>;
 
 /// The atoms of a tensor's dims, by factor.
 struct Projection {
   FactorAtoms atoms;
-  /// Bit d is set if the last atoms of dim d fit no factor, because they would divide one unevenly.
-  /// The dim can't be rebuilt from factors then.
+  /// Bit d is set if the last atoms of dim d fit no factor, because they would divide a factor
+  /// unevenly. The dim then can't be rebuilt from factors.
   std::uint8_t overflow_dims = 0;
 };
 
@@ -30,7 +30,7 @@ struct Projection {
 /// next factor takes the following atoms.
 Projection project(const FactorRule& rule, const Mesh& mesh, std::size_t tensor,
                    const DimAtoms& dims);
-/// Does the same for one dim. Returns whether its last atoms fit no factor.
+/// Does for one dim what project() does. Returns whether the dim's last atoms fit no factor.
 bool project_dim(const FactorRule& rule, const Mesh& mesh, const DimFactors& factors,
                  AtomList dim_atoms, std::span<AtomList> atoms);
 /// The inverse of project(): gives each dim the atoms of its factors.

@@ -60,7 +60,7 @@ bool FeatureDims::is_made_anywhere(ValueId value) const {
   return op != kNoId && program_.is_fill(op);
 }
 
-/// Returns the op's tensors whose dims correspond one to one.
+/// Returns the op's tensors that have corresponding dims, so that they are moved together.
 std::vector<ValueId> FeatureDims::alike_in(OpId op) const {
   const auto operands = program_.op_operands(op);
   const ValueId result = program_.result(op);
@@ -106,7 +106,7 @@ void FeatureDims::add_convolution(OpId op) {
     places *= program_.shape(result)[static_cast<int>(c.result[2 + i])];
   }
   group(lhs).gain += num_elements(lhs);
-  if (window > places) {  // the gradient of weights, from two images
+  if (window > places) {  // a gradient of weights: both operands are images
     group(rhs).gain += num_elements(rhs);
   } else {
     group(result).gain += num_elements(result);
@@ -121,8 +121,8 @@ void FeatureDims::say_feature(ValueId value, std::int64_t dim) {
   if (feature != dim) feature = kStays;
 }
 
-/// A pool with windows over features keeps its dims, because the order of elements in a window
-/// would change.
+/// A pool with windows over features keeps its dims, because a move would change the order of the
+/// elements in a window.
 void FeatureDims::add_pool(OpId op) {
   const ValueId x = program_.op_operands(op)[0];
   const WindowReduction reduction = window_reduction_of(program_.op_attrs(op));
@@ -134,7 +134,7 @@ void FeatureDims::add_pool(OpId op) {
   of_x.gain += 2 * num_elements(x);
 }
 
-/// Adds the cost of transposes of values that an op, an input or an output needs in the original
+/// Adds the cost of transposing values that an op, an input or an output needs in the original
 /// order.
 void FeatureDims::add_transposes() {
   std::vector<bool> is_fixed(program_.num_values(), false);

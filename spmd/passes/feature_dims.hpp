@@ -1,6 +1,6 @@
 #pragma once
-/// Finds the values of a program that are moved together, so that their features are in the last
-/// dim (channels_last.hpp).
+/// Finds the values of a program whose dims are reordered together, so that their features are in
+/// the last dim (channels_last.hpp).
 
 #include <cstdint>
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace weft {
 
-/// How an op is computed if the feature dim of its operands or result has moved.
+/// Says how an op is computed if the feature dim of its operands or result has moved.
 enum class Way : std::uint8_t {
   fixed,        ///< its dims can't move
   elements,     ///< its dims don't matter
   window,       ///< its attributes are lists with an entry for each dim
-  lists,        ///< the same, with three lists
+  lists,        ///< its attributes are three lists with an entry for each dim
   join,         ///< its attribute is the number of a dim
   spread,       ///< broadcast_in_dim
   sum,          ///< reduce
@@ -22,7 +22,7 @@ enum class Way : std::uint8_t {
 };
 Way way_of(OpKind kind);
 
-/// The feature dim of values that have none.
+/// Stands for the feature dim of a value whose dims aren't moved.
 inline constexpr int kStays = -2;
 
 class FeatureDims {
@@ -30,7 +30,8 @@ class FeatureDims {
   /// An element of a transpose counts `transpose_cost` times.
   FeatureDims(const Program& program, std::int64_t transpose_cost);
 
-  /// Returns the dim of the value that is its last one in the new program; kStays if none is.
+  /// Returns the dim of the value that becomes its last dim in the new program; kStays if none
+  /// does.
   int of(ValueId value) const;
   bool any() const;
   /// Returns whether the value repeats one element. Each use then makes it in its own layout.

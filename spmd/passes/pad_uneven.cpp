@@ -22,14 +22,14 @@ std::int64_t round_up(std::int64_t size, std::int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
 
-/// Returns the sharding of the stored output. An update has the sharding of the input that it
-/// updates.
+/// Returns the sharding with which the output is stored. An output that updates an input has the
+/// sharding of that input.
 const Sharding& stored_sharding(const Program& program, const ProgramOutput& output) {
   return output.updates < 0 ? output.sharding
                             : program.inputs[static_cast<std::size_t>(output.updates)].sharding;
 }
 
-/// Returns the global shape of all shards together.
+/// Returns the shape of all shards put together, including their padding.
 Shape stored_shape(const Shape& shape, const Sharding& sharding, const Mesh& mesh) {
   Shape stored = shape;
   for (int dim = 0; dim < shape.size(); ++dim) {
@@ -60,7 +60,7 @@ std::vector<bool> growing_factors(const Program& program, OpId op, const FactorR
     const Shape& from = program.shape(program.op_operands(op)[0]);
     const Shape& to = program.shape(program.result(op));
     for (int dim = 0; dim < from.size(); ++dim) {
-      // A dim of size 1 that is expanded stays 1.
+      // An operand dim of size 1 that is repeated keeps size 1.
       if (from[dim] == to[static_cast<int>(program.op_attrs(op)[static_cast<std::size_t>(dim)])]) {
         continue;
       }
@@ -72,7 +72,7 @@ std::vector<bool> growing_factors(const Program& program, OpId op, const FactorR
   return grows;
 }
 
-/// For each dim of each value, a number that must divide its padded size.
+/// Computes for each dim of each value a number that must divide its padded size.
 class Multiples {
  public:
   Multiples(const Program& program, const Mesh& mesh)
@@ -120,7 +120,7 @@ class Multiples {
     }
   }
 
-  /// Spreads the numbers along factors, forward and backward through the ops, until nothing
+  /// Propagates the numbers along factors, forward and backward through the ops, until nothing
   /// changes.
   void spread() {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
@@ -218,8 +218,9 @@ class Padder {
     }
   }
 
-  /// Adds a loop or a branch, and returns the values that the merges read from it as this operand.
-  /// Afterwards forgets versions of outer values that were made in it.
+  /// Adds a loop or a branch. Returns operand `operand` of each merge, for a branch. Afterwards
+  /// forgets versions of outer values that were made in the range, because later ops can't read
+  /// them.
   std::vector<ValueId> add_range(const LoopRange& range, OpId end, std::span<const OpId> merges,
                                  std::size_t operand) {
     const ValueId first = result_.num_values();

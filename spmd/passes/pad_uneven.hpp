@@ -1,5 +1,5 @@
 #pragma once
-/// Pads the dims that the mesh doesn't divide.
+/// Pads the dims that their shardings don't divide evenly.
 
 #include <optional>
 

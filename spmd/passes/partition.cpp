@@ -39,7 +39,7 @@ class Partitioner {
 
  private:
   /// A global value in one of its layouts on the chips. A value may have several layouts at once. A
-  /// partial sum of bf16 or f16 may be f32; it is rounded once it is reduced.
+  /// partial sum of bf16 or f16 may be f32; it is rounded after it has been reduced.
   struct Version {
     Sharding layout;
     ValueId value;
@@ -61,7 +61,7 @@ class Partitioner {
     chip_.add_output(value, output.name, closed, output.updates);
   }
 
-  /// Returns the type of a chip's part. After pad_uneven, every dim divides evenly.
+  /// Returns the type of a chip's part. pad_uneven has made all dims evenly divisible.
   TensorType even_type(const TensorType& global, const Sharding& layout) const {
     const TensorType type = chip_type(global, layout, mesh_);
     for (int dim = 0; dim < global.shape.size(); ++dim) {
@@ -134,8 +134,8 @@ class Partitioner {
     }
   }
 
-  /// Keeps a sum of partial sums partial, so that the chips meet only once, after the loop. Returns
-  /// false if the addend isn't a partial sum, or can't be added as one in the carry's layout.
+  /// Lowers an addition to a carry so that the carry stays a partial sum, which the chips reduce
+  /// once, after the loop. Returns false if `op` can't be lowered in this way.
   bool accumulate(OpId op) {
     const auto found = accumulators_.find(op);
     if (found == accumulators_.end()) return false;
@@ -209,8 +209,8 @@ class Partitioner {
     versions_[result].push_back({layout, emit(op, local_operands, wanted, layout)});
   }
 
-  /// Lowers an enter or a leave. A chip does nothing, because its part is the same. Outside the
-  /// function, the dims have the manual atoms too.
+  /// Lowers an enter or a leave. This needs no op, because a chip's part is the same on both sides.
+  /// Outside the function, the manual atoms are in the sharding of the dims.
   void lower_manual(OpId op) {
     const bool enters = program_.kind(op) == OpKind::enter;
     const ValueId operand = program_.op_operands(op)[0];
@@ -236,7 +236,7 @@ class Partitioner {
     return tensors;
   }
 
-  /// `wanted` has the operands' layouts; only gather reads them.
+  /// Appends the op. `wanted` has the layouts of its operands, which only gather reads.
   ValueId emit(OpId op, std::span<const ValueId> operands, std::span<const Sharding> wanted,
                const Sharding& layout) {
     TensorType type = even_type(program_.type(program_.result(op)), layout);
@@ -287,8 +287,8 @@ class Partitioner {
       const Sharding whole = result.without(unreduced(operands[0]));
       const bool as_it_is = stay([&](std::size_t i) { return wanted[i]; });
       if (!as_it_is) {
-        // The result must be sharded over the pending atoms. One reduce_scatter of the result
-        // replaces one for each operand.
+        // The result must be sharded over the atoms of the partial sums. One reduce_scatter of the
+        // result replaces one for each operand.
         const Sharding before = std::exchange(result, whole);
         if (stay([&](std::size_t) { return whole; })) {
           std::ranges::fill(wanted, whole);

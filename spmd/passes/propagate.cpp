@@ -103,7 +103,7 @@ class Propagation {
   }
 
   /// Excludes the manual atoms from values of a shard_map function. A value that leaves the
-  /// function has the manual atoms of its dims.
+  /// function is sharded over the manual atoms of its dims.
   void seed_manual() {
     const ManualAxes axes(program_);
     for (ValueId value = 0; value < program_.num_values(); ++value) {
@@ -142,7 +142,7 @@ class Propagation {
                       })});
   }
 
-  /// Joins an output with its value, or with the input that it updates.
+  /// Adds a node that joins an output with its value, or with the input that it updates.
   void add_output(std::uint32_t index) {
     const ProgramOutput& output = program_.outputs[index];
     const std::size_t first = tensors_.size();
@@ -211,8 +211,9 @@ class Propagation {
     }
   }
 
-  /// Returns the stage of propagation. A visit can be skipped if the stage is that of the last
-  /// visit and no tensor has changed.
+  /// Returns a number for the present round and priority. Rounds in which the node is treated alike
+  /// have the same number. A visit can be skipped if the last visit had this number and no tensor
+  /// has changed since.
   int stage(const Node& node) const {
     const Round first = node.single_use ? Round::single_use_elementwise : Round::elementwise;
     const Round last = node.is_broadcast ? Round::broadcasts_forward : Round::all_factors;
@@ -284,7 +285,7 @@ class Propagation {
     }
   }
 
-  /// Returns the best priority of the candidate's atom number `i` in any tensor of the node.
+  /// Returns the best priority that atom number `i` of the candidate has in any tensor of the node.
   int priority(const Node& node, const Candidate& candidate, int i) const {
     int best = kPriorityMax;
     for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {

@@ -60,7 +60,7 @@ class Recomputing {
   }
 
  private:
-  /// The ops that a loop has to compute again to get some of its operands.
+  /// The ops with which a loop computes some of its operands again.
   struct Again {
     std::set<OpId> ops;
     std::set<ValueId> sources;  ///< the values that these ops read
@@ -86,8 +86,8 @@ class Recomputing {
            });
   }
 
-  /// Chooses all candidates of a loop together if that is cheaper. Otherwise chooses each cheaper
-  /// one.
+  /// Chooses the values of a loop that are computed again: all candidates if that is cheaper
+  /// together, otherwise each one that is cheaper alone.
   void choose(std::uint32_t loop) {
     std::vector<ValueId> values;
     for (OpId op = fused_[loop].first; op < fused_[loop].first + fused_[loop].count; ++op) {
@@ -104,8 +104,9 @@ class Recomputing {
     return false;
   }
 
-  /// Returns whether it costs less to compute the values again in each loop that reads them than to
-  /// access memory. The values that must live longer for this mustn't be larger than they are.
+  /// Returns whether computing the values again in each loop that reads them costs less than
+  /// storing and loading them. Values that must live longer for this mustn't take more memory than
+  /// is saved.
   bool is_cheaper(const std::vector<ValueId>& values) {
     double saved = 0;
     std::map<std::uint32_t, Again> loops;
@@ -151,7 +152,8 @@ class Recomputing {
     for (const ValueId operand : program_.op_operands(op)) {
       const OpId maker = program_.defining_op(operand);
       if (maker != kNoId && is_made_by_loops(program_, maker)) {
-        // It is as large as the result.
+        // Unlike a fill or a spread, a view is as large as the result, so reading its operand has a
+        // cost.
         if (is_view(program_, maker)) again.sources.insert(operand);
         require_unchanged(program_.op_operands(maker), loop, again);
       } else if (is_in_memory(operand)) {
@@ -163,8 +165,8 @@ class Recomputing {
     }
   }
 
-  /// Rejects values that change before the loop: a state may be overwritten, and a carry gets its
-  /// next value.
+  /// Sets `is_possible` to false if a value may change before the loop: a state may be overwritten,
+  /// and a carry gets its next value.
   void require_unchanged(std::span<const ValueId> values, std::uint32_t loop, Again& again) const {
     for (const ValueId value : values) {
       const OpId maker = program_.defining_op(value);
@@ -175,8 +177,8 @@ class Recomputing {
     }
   }
 
-  /// Returns whether the value is read outside of the loop that makes it, and isn't computed again
-  /// there.
+  /// Returns whether the value is in memory: some op outside of the loop that makes it reads it,
+  /// and doesn't compute it again.
   bool is_in_memory(ValueId value) const {
     if (is_kept_[value] || loop_of(value) == kNoId) return true;
     if (is_again_[value]) return false;

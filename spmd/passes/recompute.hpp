@@ -1,5 +1,5 @@
 #pragma once
-/// Makes loops compute values of other loops again.
+/// Lets a loop compute values of another loop again instead of loading them from memory.
 
 #include <optional>
 
@@ -9,9 +9,9 @@
 namespace weft {
 
 /// Returns the program in which a loop computes a value of another loop again if that costs less on
-/// the target than to store, keep and load the value. The values of a gelu for its gradient are an
-/// example. Returns nothing if no value of at least `target.recomputed_bytes_min` bytes is computed
-/// again.
+/// the target than to store, keep and load the value. An example are intermediate values of gelu,
+/// which its gradient reads. Returns nothing if no value of at least `target.recomputed_bytes_min`
+/// bytes is computed again.
 std::optional<Program> recompute_in_loops(const Program& chip_program, const Target& target);
 
 }  // namespace weft

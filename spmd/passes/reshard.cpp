@@ -52,8 +52,8 @@ class Route {
                to_.to_string(*mesh_, kDimCountMax));
   }
 
-  /// Exchanges atoms for those that the target has there, as far as each dim keeps its number of
-  /// parts. Returns false if nothing changes.
+  /// Adds a collective_permute that gives each dim atoms of its target, as far as the number of
+  /// parts of each dim stays the same. Returns false if there is nothing to change.
   bool permute() {
     const auto dims = permuted_dims();
     if (dims == at_.dims) return false;
@@ -65,12 +65,12 @@ class Route {
  private:
   AtomMask pending() const { return without(at_.unreduced, to_.unreduced); }
 
-  /// Returns the number of atoms at the end of a dim that the target doesn't have there.
+  /// Returns the number of atoms at the end of the dim that aren't in the same place in the target.
   int excess(std::size_t dim) const {
     return at_.dims[dim].size() - at_.dims[dim].common_prefix(to_.dims[dim]);
   }
 
-  /// Returns the longest run of the target's next atoms in the dim that are all `wanted`.
+  /// Returns the atoms that the target has next in the dim, up to the first that isn't `wanted`.
   template <typename Wanted>
   AtomList next_atoms(std::size_t dim, Wanted wanted) const {
     AtomList run;
@@ -139,7 +139,7 @@ class Route {
     return false;
   }
 
-  /// Gathers atoms at the end of a dim that the target doesn't use at all.
+  /// Gathers atoms at the end of a dim that no dim of the target has.
   bool gather_unwanted() {
     const AtomMask wanted = to_.used();
     for (std::size_t dim = 0; dim < at_.dims.size(); ++dim) {
@@ -151,7 +151,7 @@ class Route {
     return false;
   }
 
-  /// Gathers the last atom of some dim that doesn't have this atom there in the target.
+  /// Gathers the last atom of some dim, if the target doesn't have it in this place.
   bool gather_any() {
     for (std::size_t dim = 0; dim < at_.dims.size(); ++dim) {
       if (excess(dim) > 0) return gather(dim, 1);
@@ -171,7 +171,7 @@ class Route {
     return true;
   }
 
-  /// Returns a layout with the same number of parts in each dim, whose dims begin like those of the
+  /// Returns a layout with the same number of parts in each dim. Its dims begin like those of the
   /// target as far as possible. Atoms that other dims need come last, ready for an all_to_all.
   std::array<AtomList, kDimCountMax> permuted_dims() const {
     std::array<AtomList, kDimCountMax> kept{};

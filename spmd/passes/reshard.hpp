@@ -41,8 +41,8 @@ struct CheapestReshard {
   std::size_t from;  ///< index of the first layout
   std::vector<ReshardStep> steps;
 };
-/// Returns the cheapest steps of reshard_steps() from one of these layouts to `to`. At least one
-/// layout must be convertible to `to`.
+/// Returns the cheapest steps of reshard_steps() from one of the layouts to `to`. At least one of
+/// the layouts must be convertible to `to`.
 CheapestReshard cheapest_reshard(const Mesh& mesh, const TensorType& type,
                                  std::span<const Sharding> layouts, const Sharding& to,
                                  AtomMask held = 0);

@@ -10,11 +10,11 @@
 namespace weft {
 namespace {
 
-/// The priority of the shardings that are made here. It is below the priority of presets, so that
-/// presets decide first.
+/// The priority of the shardings that this file makes. It comes after the priorities of presets, so
+/// that presets decide first.
 constexpr int kStatePriority = 3;
 
-/// The values from which the next version of a state is computed, element by element.
+/// Says from which values the next version of a state is computed.
 struct Update {
   bool is_elementwise = true;       ///< reads only states, sums over chips and scalars
   AtomMask summed = 0;              ///< the atoms of those sums
@@ -82,7 +82,8 @@ class StateSharding {
       sharded = static_cast<AtomMask>(sharded | update.summed);
     }
     if (sharded == 0) return {};
-    // Without this, the shardings would spread to parameters and their averages.
+    // The atoms are excluded from all other inputs with updates, because propagation would
+    // otherwise shard parameters and their averages over them too.
     for (const auto& [state, update] : updates_) {
       Sharding& sharding = result.inputs[state].sharding;
       const AtomMask used = shardings_[program_.inputs[state].value].used();
@@ -135,7 +136,7 @@ class StateSharding {
     });
   }
 
-  /// Returns whether the axes can shard the leading dim.
+  /// Returns whether the input's leading dim can be sharded over the atoms.
   bool is_free(std::size_t input, AtomMask atoms) const {
     const ValueId value = program_.inputs[input].value;
     const Shape& shape = program_.shape(value);

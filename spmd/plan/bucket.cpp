@@ -19,9 +19,10 @@ class Eligible {
     }
   }
 
-  /// Each value is in at most one range. It can't be an operand of two all_reduces, or both an
-  /// operand and a result. A carry has the same place as its `next`, which another all_reduce may
-  /// reduce.
+  /// Returns whether the all_reduce may share a bucket. A value has one place, in one bucket's
+  /// range, so it can't be an operand of two all_reduces, or both an operand and a result. The
+  /// operand can't be a carry, because the carry's `next` has the same place and may be the operand
+  /// of another all_reduce.
   bool operator()(OpId op) const {
     const ValueId operand = program_.op_operands(op)[0];
     const OpId maker = program_.defining_op(operand);
@@ -44,13 +45,13 @@ std::int64_t bytes(const Program& program, OpId op) {
   return program.type(program.result(op)).bytes();
 }
 
-/// The maximal number of ops that move forward for an operand. It suffices to clip, scale and
+/// The maximal number of ops that are moved forward for an operand. It suffices to clip, scale and
 /// convert a gradient.
 constexpr int kBroughtForwardMax = 8;
 
-/// Adds an all_reduce to a bucket once its operand is emitted. Emits the bucket when an op needs
-/// one of its results. Before that, adds matching all_reduces whose operands only few cheap ops
-/// make.
+/// Copies a program and groups its all_reduces in buckets. An all_reduce joins a bucket once its
+/// operand is emitted. A bucket is emitted when an op needs one of its results. Before that,
+/// matching all_reduces join it if only few cheap ops make their operands.
 class Filling {
  public:
   explicit Filling(const Program& program)
@@ -99,8 +100,8 @@ class Filling {
   }
   bool is_emitted(OpId op) const { return value_of_[program_.result(op)] != kNoId; }
 
-  /// Keeps ops from moving into or out of a loop or a branch, both delayed ops and ops that move
-  /// forward.
+  /// Emits buckets before ops at borders, so that neither a delayed op nor one that is moved
+  /// forward moves into or out of a loop or a branch.
   void keep_border(OpId op) {
     const OpKind kind = program_.kind(op);
     if (!begins_range(kind) && !leaves_loop(kind)) return;
@@ -114,8 +115,8 @@ class Filling {
     }
   }
 
-  /// Allows results of loops that end before this op to be reduced from here on. A border op may
-  /// precede an inner loop, so results of the inner loop may follow those of the outer loop.
+  /// Allows the results of each loop that ends before this op to be operands of buckets. This waits
+  /// for the end, because the border of a loop may contain an inner loop.
   void leave_loops(OpId op) {
     std::erase_if(left_, [&](ValueId value) {
       if (loops_[loops_.of_op(program_.defining_op(value))].end > op) return false;
@@ -144,8 +145,9 @@ class Filling {
     if (size >= kBucketBytes) flush(bucket);
   }
 
-  /// Emits the bucket of `awaited`, whose result the next op reads. While the bucket has room,
-  /// first moves forward the few ops that make operands of matching all_reduces.
+  /// Emits the bucket with the all_reduce `awaited`, whose result the next op reads. While the
+  /// bucket has room, first adds matching all_reduces whose operands need at most
+  /// kBroughtForwardMax cheap ops, by moving these ops forward.
   void complete(OpId awaited) {
     for (const OpId op : kept_back_) {
       if (is_emitted(awaited)) return;

@@ -29,7 +29,7 @@ std::vector<std::vector<OpId>> readers_of_updated(const Program& program) {
   return readers;
 }
 
-/// Returns, by op, the loop that contains it, or a step of this op alone.
+/// Returns for each op the loop step that contains it, or a step of the op alone.
 std::vector<PlanStep> loops_of(const Program& program, std::span<const PlanStep> steps) {
   std::vector<PlanStep> loops(program.num_ops());
   for (OpId op = 0; op < program.num_ops(); ++op) loops[op] = {StepKind::compute, op, 1};
@@ -56,7 +56,7 @@ std::vector<bool> donated_updates(const Program& program, std::span<const PlanSt
       continue;
     }
     const PlanStep& loop = loops[writer];
-    // A stored fill is written before the loop whose ops surround it.
+    // A stored fill is written before the loop among whose ops it stands.
     const bool in_loop = is_elementwise(program.kind(writer));
     const auto& reading = readers[static_cast<std::size_t>(output.updates)];
     donated.back() = std::ranges::all_of(reading, [&](OpId reader) {

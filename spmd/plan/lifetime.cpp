@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-/// Joins the lifetimes in a bucket. Its operands are read together, and its results are written
-/// together, as one range each.
+/// Joins the lifetimes of a bucket's values. Its operands are read together, and its results are
+/// written together, as one range each.
 void join_in_bucket(const Program& program, const PlanStep& bucket,
                     std::vector<Lifetime>& lifetimes) {
   const OpId last = bucket.end() - 1;
@@ -47,7 +47,7 @@ void join_in_loop(const Program& program, const PlanStep& loop, std::vector<Life
 }
 
 /// Makes outer values that a loop reads live to its end, and results of the loop live from its
-/// begin. A carry and its next share one place.
+/// first op. A carry and its `next` share one place.
 void join_in_range(const Program& program, const LoopRange& range,
                    std::vector<Lifetime>& lifetimes) {
   const OpId last = range.end - 1;
@@ -77,7 +77,7 @@ void join_in_range(const Program& program, const LoopRange& range,
   }
 }
 
-/// Ends the lifetime of `value` where all chips that share it have met.
+/// Extends the lifetime of `value` to the next op in which all chips that share the value meet.
 void live_until_met(const Program& program, const Loops& loops, ValueId value, Lifetime& lifetime) {
   const AtomMask group = meeting_atoms(program, program.defining_op(value));
   const auto meets = [&](OpId op) {

@@ -10,9 +10,9 @@
 
 namespace weft {
 
-/// The first and the last op between which a value's bytes must be its own. It lasts from the op
-/// that makes the value (op 0 for an input) to the last op that reads it, both included. All values
-/// in the range of bytes of a bucket live as long as the range. A value that a fused loop
+/// The first and the last op between which a value's bytes must be its own. The lifetime lasts from
+/// the op that makes the value (op 0 for an input) to the last op that reads it, both included. All
+/// values in the range of bytes of a bucket live as long as the range. A value that a fused loop
 /// (fuse.hpp) reads or makes lives through the whole loop. The same holds for values that a loop of
 /// the program (control/loops.hpp) reads from outside, carries or stacks.
 struct Lifetime {
@@ -25,8 +25,8 @@ struct Lifetime {
 /// Returns one lifetime per value of a program that runs in these steps. The chips that share a
 /// value may read it until they have met in a collective after the value's last reader. Its
 /// lifetime ends with that collective, or with the program; it begins with the op that writes a
-/// part of it in place. The same holds for the operand of a reduce_scatter whose result loops add
-/// themselves.
+/// part of it in place. The operand of a reduce_scatter also lives that long if loops add it
+/// themselves (shared.hpp).
 std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanStep> steps,
                                    const std::vector<Slot>& slots);
 

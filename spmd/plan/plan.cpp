@@ -98,7 +98,7 @@ class CopyInsertion {
                                        program_.type(result), program_.op_locs[op]);
   }
 
-  /// A `next` overwrites its carry. If another `next` has that carry as its value, the carry is
+  /// A `next` overwrites its carry. A carry that is the value of another `next` is therefore
   /// copied.
   void copy_swapped(OpId first_next) {
     const LoopRange& range = loops_[loops_.of_op(first_next)];
@@ -116,7 +116,8 @@ class CopyInsertion {
   }
 
   /// Adds the outputs of a loop or a branch that has ended. A stack may be written in place, part
-  /// by part, unless its items may be in the output's buffer.
+  /// by part, except to an output that updates an input, because the loop may still read that
+  /// input.
   void add_results(const LoopRange& range) {
     for (OpId op = range.begin; op < range.end; ++op) {
       const ValueId value = program_.result(op);
@@ -131,7 +132,7 @@ class CopyInsertion {
     }
   }
 
-  /// Returns the operand of a collective: the value itself, or the only copy of an input.
+  /// Returns the value for use as an operand of a collective. An input is copied, at most once.
   ValueId temp(ValueId value, OpId reader) {
     if (program_.defining_op(value) != kNoId) return value_of_[value];
     if (loops_.of_op(reader) != kNoId) return copy(value);  // ops outside the loop can't read it
@@ -231,7 +232,8 @@ Plan compile(const Program& program, const Mesh& mesh, const Target& target,
   std::vector<Sharding> shardings;
   const auto propagate_all = [&] {
     shardings = propagate(global, mesh);
-    // Shardings propagate through an expanded composite, and may then reach other composites.
+    // Shardings propagate through an expanded composite and may then reach other composites, so
+    // this is repeated.
     while (const std::optional<Program> expanded = expand(global, shardings)) {
       global = canonicalize(*expanded, true);
       passed("expand", global);

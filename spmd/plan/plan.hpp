@@ -20,7 +20,8 @@ enum class Place : std::uint8_t {
   input = 1,   ///< in the buffer bound to input number `offset` for this run
   output = 2,  ///< in the buffer bound to output number `offset` for this run
   shared = 3,  ///< one copy for a group of chips, at `offset` in its first chip's shared region
-  /// No memory of its own: each loop that uses it has one tile of it at a time in a buffer.
+  /// The value has no memory of its own: each loop that uses it holds one tile at a time in a
+  /// buffer.
   tile = 4,
   part = 5,  ///< the chip's part of the shared value number `offset`, the result of an all_gather
 };
@@ -30,7 +31,7 @@ struct Slot {
   std::uint64_t offset = 0;
 };
 
-/// The numbers are stable, because they are written to files.
+/// The numbers of the kinds are stable, because they are written to files.
 enum class StepKind : std::uint8_t {
   compute = 0,     ///< runs op `first`
   loop = 1,        ///< runs the elementwise ops in `first` .. `first + count - 1`, tile by tile
@@ -41,8 +42,8 @@ enum class StepKind : std::uint8_t {
   begin = 5,   ///< runs the loop op `first` and the carries after it, once
   repeat = 6,  ///< at the end of the loop op `first`: jumps to the step after its `begin`
   test = 7,    ///< runs the `test` op `first`; if it fails, jumps behind the loop's `repeat`
-  /// Runs op `first`, a `cond` or `otherwise`. If its result is false, jumps to the other branch of
-  /// the cond, or behind that branch with its join.
+  /// Runs op `first`, a `cond` or `otherwise`. If its result is false, skips the branch that
+  /// follows: a `cond` jumps to its `otherwise`, and an `otherwise` jumps behind its `join`.
   branch = 8,
   join = 9,  ///< at the end of the second branch, whose op `otherwise` is `first`
 };
@@ -126,13 +127,14 @@ struct CollectiveSummary {
 /// Returns the collectives in the order of the steps.
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 
-/// Is called with each pass's name and its result as text.
+/// A function that is called with each pass's name and its result as text.
 using PassObserver = std::function<void(std::string_view pass, const std::string& text)>;
 
-/// Runs canonicalize, pad_uneven, propagate (with expand, until no composite needs expansion; again
-/// after shard_optimizer_state), partition, canonicalize, channels_last (if the target has features
-/// last), recompute_in_loops and make_plan. The results of pad_uneven, expand and channels_last are
-/// canonicalized again. Verifies every program in between, and the plan.
+/// Runs these passes: canonicalize, pad_uneven, propagate, shard_optimizer_state, partition,
+/// canonicalize, channels_last (if the target has features last), recompute_in_loops and make_plan.
+/// After propagate, composites are expanded and shardings propagated until expand finds no more;
+/// after shard_optimizer_state this is repeated. The results of pad_uneven, expand and
+/// channels_last are canonicalized again. Verifies every program in between, and the plan.
 Plan compile(const Program& program, const Mesh& mesh, const Target& target,
              const PassObserver& observer = {});
 

@@ -16,7 +16,7 @@ namespace {
 /// A limit for the size of a region, so that the sum of two sizes doesn't overflow.
 constexpr std::uint64_t kRegionBytesMax = std::uint64_t{1} << 62;
 
-/// Checks that the global type cut by the sharding gives the chip's type.
+/// Checks that sharding the global type gives the chip's type.
 void check_boundary(const char* what, const Mesh& mesh, const TensorType& global,
                     const TensorType& local, const Sharding& sharding) {
   const int num_dims = global.shape.size();
@@ -204,7 +204,8 @@ void check_temporaries(const Plan& plan, const std::vector<Lifetime>& lifetimes)
   }
 }
 
-/// Compares all pairs, because there are few shared values.
+/// Checks that shared values that exclude each other don't overlap. Compares all pairs, because
+/// there are few shared values.
 void check_shared(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
   const Program& program = plan.program;
   std::vector<ValueId> shared;

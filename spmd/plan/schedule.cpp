@@ -71,7 +71,8 @@ class Scheduling {
   }
 
  private:
-  /// A step writes an output that is the next version of a parameter or of optimizer state.
+  /// Says that a step writes an output that is the next version of a parameter or of optimizer
+  /// state.
   struct Update {
     std::size_t step = 0;
     std::uint32_t output = 0;
@@ -88,7 +89,7 @@ class Scheduling {
     return tiled;
   }
 
-  /// Adds a loop. Stored fills and spreads among its ops get compute steps before it.
+  /// Adds a loop. Stored fills and spreads among its ops become compute steps before it.
   void add_loop(const FusedLoop& fused) {
     for (OpId op = fused.first; op < fused.first + fused.count; ++op) {
       if (is_made_by_loops(program_, op) && !tiled_[program_.result(op)]) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Data that the chips of a host share: gathered values that are stored once, and operands of
-/// reduce_scatters that other chips read in place.
+/// Chooses data that the chips of a host share: gathered values that are stored once, and operands
+/// of reduce_scatters that other chips read in place.
 
 #include <vector>
 
@@ -22,7 +22,7 @@ bool may_be_part(const Program& program, OpId gather);
 /// reduce_scatter. It must be a sum of f32 or bf16 from one range of each operand. It mustn't be in
 /// a loop of the program, whose next iteration would overwrite data that a slower chip still reads.
 bool may_be_added_by_loops(const Program& program, OpId scatter);
-/// Returns whether the value is such a result, and a tile.
+/// Returns whether the value is a tile that loops add themselves: the result of a reduce_scatter.
 bool is_added_by_loops(const Program& program, const std::vector<Slot>& slots, ValueId value);
 
 /// Returns the atoms such that all chips that differ only in these atoms meet in the op. Returns 0

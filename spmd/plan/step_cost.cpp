@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// Distinct values, in the order of their addition.
+/// A list of distinct values, in the order in which they were added.
 class Values {
  public:
   bool add(ValueId value) {
@@ -23,8 +23,8 @@ class Values {
   std::vector<ValueId> values_;
 };
 
-/// Returns the operand of which the op reads only a part, as large as its result; -1 if it reads
-/// all operands fully.
+/// Returns the index of the operand of which the op reads only a part, as large as its result.
+/// Returns -1 if the op reads all operands fully.
 int operand_read_in_part(OpKind kind) {
   switch (kind) {
     case OpKind::slice:
@@ -41,7 +41,7 @@ std::int64_t read_bytes_of(const Program& program, OpId op) {
   const OpKind kind = program.kind(op);
   const auto operands = program.op_operands(op);
   const std::int64_t result = program.type(program.result(op)).bytes();
-  // One of the branches has made the result of a merge. The old value of a carry isn't read.
+  // A merge reads the value of only one branch. A `next` doesn't read the old value of its carry.
   if (kind == OpKind::merge) return result;
   if (kind == OpKind::next) return operands[1] == operands[2] ? 0 : result;
   const int in_part = operand_read_in_part(kind);
@@ -69,14 +69,14 @@ DType dtype_of(const Program& program, OpId op) {
   return program.type(operands.empty() ? program.result(op) : operands.front()).dtype;
 }
 
-/// Returns whether chips only meet in the op, because its data is written or read in place.
+/// Returns whether chips only synchronize in the op, because its data is written or read in place.
 bool is_in_place(const Plan& plan, OpId op) {
   if (!is_collective(plan.program.kind(op))) return false;
   return plan.slots[plan.program.op_operands(op)[0]].place == Place::part ||
          is_added_by_loops(plan.program, plan.slots, plan.program.result(op));
 }
 
-/// Counts only values that have a place in memory as read and written by a loop of elementwise ops.
+/// Returns the cost of a loop of elementwise ops. Only values in memory count as read or written.
 StepCost loop_cost(const Plan& plan, const PlanStep& step, const Mesh& mesh) {
   const Program& program = plan.program;
   const auto bytes = [&](ValueId value) { return program.type(value).bytes(); };

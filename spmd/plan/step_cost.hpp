@@ -1,7 +1,7 @@
 #pragma once
-/// The cost of a plan's step for the chip that runs it: arithmetic and bytes, computed only from
-/// the types of its values. Additional work of a kernel isn't counted, so that costs compare
-/// kernels with the required work.
+/// Computes the cost of a plan's step for the chip that runs it: arithmetic and bytes, derived only
+/// from the types of its values. The cost doesn't include additional work that a kernel may do, so
+/// it is a lower bound to which kernels are compared.
 
 #include <cstdint>
 #include <vector>

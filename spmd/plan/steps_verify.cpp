@@ -89,8 +89,8 @@ class StepsCheck {
     if (!is_tiled_fill(maker)) refuse("step {}: op {} reads %{}, not yet made", step, op, value);
     require_scalars_made(step, maker);
   }
-  /// Checks the scalars of a loop's fill. A loop makes fills in no fixed order, so none of them may
-  /// be tiled.
+  /// Checks the scalar operands of a loop's fill. They mustn't be tiled fills themselves, because a
+  /// loop makes its fills in no fixed order.
   void require_scalars_made(std::uint32_t step, OpId fill) const {
     for (const ValueId scalar : program_.op_operands(fill)) {
       if (is_tiled(scalar)) {
@@ -128,7 +128,7 @@ class StepsCheck {
       if (range.nexts[n] + range.nexts.size() != range.end + n) {
         refuse("the nexts of the loop at op {} aren't its last ops", range.begin);
       }
-      // Each next overwrites its carry.
+      // A `next` overwrites its carry, which therefore can't be the next value of another carry.
       const auto operands = program_.op_operands(range.nexts[n]);
       const OpId maker = program_.defining_op(operands[2]);
       if (operands[2] != operands[1] && std::ranges::count(range.carries, maker) > 0) {
@@ -227,7 +227,7 @@ class StepsCheck {
     const auto elements = [&](OpId op) {
       return program_.type(program_.result(op)).num_elements();
     };
-    // Fills are made before the loop runs.
+    // Stored fills are made by steps before the loop.
     for (OpId op = step.first; op < step.end(); ++op) {
       if (!is_made_by_loops(program_, op)) continue;
       if (!is_tiled(program_.result(op)) && !is_made_[op]) refuse("no step makes fill {}", op);
@@ -267,8 +267,8 @@ class StepsCheck {
     next_ = step.end();
   }
 
-  /// Checks that one loop makes and reads a tiled value, unless every loop makes it where it reads
-  /// it.
+  /// Checks that one loop makes and reads a tiled value, unless the value is one that every loop
+  /// makes where it reads it.
   void check_tiles() const {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       const ValueId result = program_.result(op);

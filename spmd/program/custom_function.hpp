@@ -1,5 +1,5 @@
 #pragma once
-/// The process's table of custom ops, and the custom_calls of a program in executable form.
+/// Has the process's table of custom ops, and binds custom_calls of a program to their functions.
 
 #include <cstddef>
 #include <span>
@@ -22,7 +22,7 @@ struct CustomFunction {
 /// Registers a function; a registered function stays. Thread-safe. Throws invalid_argument if the
 /// name already stands for another op.
 const CustomFunction& register_custom_function(const CustomFunction& function);
-/// Returns null if no function is registered for the target, or one with another rule. Thread-safe.
+/// Returns the target's function. Null if it isn't registered or has another rule. Thread-safe.
 const CustomFunction* find_custom_function(const CustomTarget& target);
 
 /// A custom_call of a program with its function.

@@ -1,5 +1,5 @@
 #pragma once
-/// Conversion of a tensor's element between bytes and a double.
+/// Converts a tensor's element between bytes and a double.
 
 #include <cstddef>
 

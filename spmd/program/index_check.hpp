@@ -1,5 +1,5 @@
 #pragma once
-/// IndexCheck: the index values that check_index accepts.
+/// IndexCheck: decides which index values the op check_index accepts.
 
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ class IndexFault : public Error {
       : Error(Errc::invalid_argument, std::move(message)), index_(index), input_(input) {}
 
   std::int64_t index() const { return index_; }
-  /// Returns kNoId if the program computed the index.
+  /// Returns the number of the input that holds the index; kNoId if the program computed it.
   std::uint32_t input() const { return input_; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// OpKind: the operations of a Program. The row of each op describes it (ops/rows.hpp).
+/// OpKind: the operations of a Program. The row of each op describes it (ops/row.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ std::string_view to_string(CompareDirection direction) noexcept;
 std::string_view to_string(OpKind kind) noexcept;
 /// Returns whether an op has this number.
 bool is_op_kind(std::uint16_t number) noexcept;
-/// Throws invalid_argument for an unknown name.
+/// Returns the op with this name. Throws invalid_argument for an unknown name.
 OpKind parse_op_kind(std::string_view name);
 
 /// The largest number of operands of a concatenate; Builder::concatenate splits longer lists.

@@ -1,5 +1,5 @@
 #pragma once
-/// The chips that exchange shards in a collective_permute.
+/// Finds the chips that exchange shards in a collective_permute.
 
 #include <span>
 #include <vector>
@@ -13,9 +13,9 @@ namespace weft {
 AtomList permute_atoms(const Mesh& mesh, std::span<const AtomList> from,
                        std::span<const AtomList> to);
 
-/// Returns, for each position, the position that holds under `from` (atoms per dim) the shard that
-/// this one needs under `to`. If several positions hold the shard, it is the position itself if
-/// possible, else the lowest. `from` and `to` divide every dim into equally many parts.
+/// Returns for each position p the position from which p gets its shard under `to` (atoms per dim):
+/// a position that holds the same shard under `from`. If several do, it is p itself if possible,
+/// else the lowest. `from` and `to` divide every dim into equally many parts.
 std::vector<int> permute_sources(const Mesh& mesh, std::span<const AtomList> from,
                                  std::span<const AtomList> to);
 

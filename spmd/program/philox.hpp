@@ -34,7 +34,8 @@ constexpr PhiloxBlock generator_block(const PhiloxBlock& state, std::uint64_t nu
                 {state[0], state[1]});
 }
 
-/// FNV-1a. Gives tensors of different names different streams, which are the same on every machine.
+/// Returns the FNV-1a hash of a tensor's name. Different names thus get different random streams,
+/// which are the same on every machine.
 constexpr std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) {

@@ -109,8 +109,8 @@ struct Program {
   LocId intern_loc(std::string_view text);
   /// Reserves memory for as many values and ops as `other` has, because a pass makes about as many.
   void reserve(const Program& other);
-  /// Takes over the side tables that ops of the other index, and makes room for its values and ops:
-  /// a pass can then copy ops from it. The program must be empty.
+  /// Takes over the side tables to which ops of `other` refer, so that a pass can copy ops from it,
+  /// and reserves memory for as many values and ops. The program must be empty.
   void begin_from(const Program& other);
   /// Empties the program but keeps the memory of its tables for the next one.
   void clear();

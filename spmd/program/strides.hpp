@@ -1,5 +1,5 @@
 #pragma once
-/// The positions of elements in row-major arrays.
+/// Computes the positions of elements in row-major arrays.
 
 #include <array>
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace weft {
 
-/// The distance in elements between neighbours along each dim; 0 beyond the last one.
+/// The distance in elements between neighbors along each dim; 0 beyond the last dim.
 using Strides = std::array<std::int64_t, kDimCountMax>;
 /// Returns the strides of a row-major array of this shape.
 Strides dense_strides(const Shape& shape);
-/// Returns the same, one stride for each dim of the shape.
+/// Returns the strides of a row-major array of this shape, as one number for each dim.
 std::vector<std::int64_t> row_major_strides(const Shape& shape);
 
 /// Returns sum(index[d] * strides[d]) for every index below `sizes`, in row-major order.

@@ -1,6 +1,6 @@
 #pragma once
-/// Windows that convolution, reduce_window and select_and_scatter slide over an operand, and the
-/// attributes of these ops.
+/// Describes the windows that convolution, reduce_window and select_and_scatter slide over an
+/// operand, and the attributes of these ops.
 
 #include <cstdint>
 #include <span>
@@ -33,10 +33,11 @@ std::int64_t window_count(const WindowDim& window, std::int64_t size);
 /// the padding or between elements.
 std::int64_t element_under(const WindowDim& window, std::int64_t o, std::int64_t k,
                            std::int64_t size);
-/// Returns the number of elements of an operand of `size` that all windows together contain.
+/// Returns the total number of elements of an operand of `size` in all windows. An element counts
+/// once for each window that contains it.
 std::int64_t count_elements_under(const WindowDim& window, std::int64_t size, std::int64_t windows);
-/// Returns the window for the way back, from the `count` windows to the operand's `size` elements.
-/// The window of element i lists, in reverse order, the windows that contain element i.
+/// Returns the window of the gradient: it slides over `count` elements, one for each window, and
+/// has `size` results. At result i it covers, in reverse order, the windows that contain element i.
 WindowDim transposed(const WindowDim& window, std::int64_t size, std::int64_t count);
 
 /// A matrix product, (batch x input feature) * (input feature x output feature), summed over a
@@ -46,11 +47,11 @@ struct Convolution {
   std::vector<std::int64_t> rhs{};     ///< input feature, output feature, spatial..
   std::vector<std::int64_t> result{};  ///< batch, output feature, spatial..
   std::vector<WindowDim> window{};     ///< per spatial dim; the sizes are those of rhs
-  /// Windows read rhs from its end. One flag serves all dims, so that every gradient is a
-  /// convolution.
+  /// Says whether windows read rhs in reverse order along all spatial dims. With this, the
+  /// gradients of a convolution are convolutions too.
   bool reversed = false;
-  /// Empty, or the dim of lhs, rhs and result along which independent convolutions stand side by
-  /// side.
+  /// The dim of lhs, rhs and result along which this is a group of independent convolutions. The
+  /// list is empty for a single convolution.
   std::vector<std::int64_t> group{};
 };
 std::vector<std::int64_t> to_attrs(const Convolution& convolution);

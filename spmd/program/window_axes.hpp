@@ -1,11 +1,11 @@
 #pragma once
-/// The offsets, in row-major arrays, at which windows meet the elements of an operand.
+/// Finds the elements of an operand that windows cover, as offsets in row-major arrays.
 
 #include "spmd/program/window.hpp"
 
 namespace weft {
 
-/// One dim along which windows slide; strides are distances in elements between neighbours.
+/// One dim along which windows slide. Strides are distances in elements between neighbors.
 struct WindowAxis {
   WindowDim window{};
   std::int64_t size = 1;   ///< the operand's size
@@ -23,14 +23,14 @@ std::vector<WindowAxis> window_axes(const WindowReduction& reduction, const Shap
 std::vector<WindowAxis> window_axes(const Convolution& convolution, const Shape& lhs,
                                     const Shape& rhs, const Shape& result);
 
-/// Offsets of a window, of an operand element in that window, and of the element of rhs that
-/// multiplies it.
+/// A pair of a window and an operand element that it covers: the offsets of both, and the offset of
+/// the element of rhs that multiplies the operand element.
 struct Meeting {
   std::int64_t window = 0;
   std::int64_t operand = 0;
   std::int64_t place = 0;
 };
-/// Returns all meetings. The meetings of one window are in row-major order of their places in it.
+/// Returns all pairs. Those of one window are in row-major order of the elements' places in it.
 std::vector<Meeting> meetings(std::span<const WindowAxis> axes);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
-/// The reference interpreter. It is slow and readable, computes in double, and is the oracle of the
-/// tests.
+/// The reference interpreter, to which tests compare results. It is slow but readable, and computes
+/// in double.
 
 #include <span>
 #include <vector>

@@ -61,20 +61,22 @@ class Run {
   void iterate(const LoopRange& range) {
     const std::int64_t length = length_of_loop(program_, range.begin);
     const bool reversed = is_reversed_loop(program_, range.begin);
-    // The loop's own value is an operand of the carries.
+    // The carries are evaluated before the first iteration, and have the loop's own value as an
+    // operand.
     values_[program_.result(range.begin)] = ChipElements(chips_, {0});
     for (const OpId carry : range.carries) values_[program_.result(carry)] = evaluate_(carry);
     for (std::int64_t i = 0; length == 0 || i < length; ++i) {
       const auto number = static_cast<double>(reversed ? length - 1 - i : i);
       values_[program_.result(range.begin)] = ChipElements(chips_, {number});
       if (!ops(range.begin + 1, range.end)) break;
-      // All carries change together, because the next value of one carry may be another carry. The
-      // results were taken first.
+      // The next values have all been computed before, because one carry's next value may be
+      // another carry. All carries can therefore be replaced here, one by one.
       for (const OpId next : range.nexts) {
         values_[program_.op_operands(next)[1]] = values_[program_.result(next)];
       }
     }
-    // The test has ended the loop, perhaps before the first iteration.
+    // The `test` may have ended the loop before `next` ops ran, so these get the values of the
+    // carries.
     for (const OpId next : range.nexts) {
       values_[program_.result(next)] = values_[program_.op_operands(next)[1]];
     }

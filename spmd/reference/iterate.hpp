@@ -1,6 +1,6 @@
 #pragma once
-/// The order in which the reference interpreters run ops. They repeat the ops of a loop as often as
-/// its length or test says, and run only one of two branches.
+/// Runs ops in the order of the reference interpreters. The ops of a loop are repeated as often as
+/// its length or test says, and only one of two branches is run.
 
 #include <functional>
 #include <vector>

@@ -16,7 +16,7 @@ using Names = std::span<const RuleText::Name>;
 
 Names names_of(const RuleText& rule) { return std::span(rule.names).first(rule.num_names); }
 
-/// Returns the names of the factors of a type, or of all factors, such as "b s".
+/// Returns the names of the factors of one type, or of all factors, with `between` between them.
 std::string joined(const RuleText& rule, std::string_view between,
                    std::optional<FactorType> type = {}) {
   std::string text;

@@ -1,5 +1,5 @@
 #pragma once
-/// The sharding rules of custom_calls, in the form that users and programs write (rule_text.hpp).
+/// Reads, writes and checks sharding rules of custom_calls, in the form of rule_text.hpp.
 
 #include <cstddef>
 #include <cstdint>

@@ -38,7 +38,7 @@ struct FactorRule {
   bool elementwise = false;  ///< elementwise, reshape or transpose: propagation treats it first
 };
 
-/// A rule under construction.
+/// Builds a FactorRule.
 class RuleMaker {
  public:
   void add_tensor(const Shape& shape) {

@@ -45,7 +45,7 @@ struct RuleText {
   constexpr const TensorDims& result() const { return tensors[num_tensors - 1]; }
 };
 
-/// The error in a text.
+/// Describes an error in the text of a rule.
 struct RuleFault {
   enum class Kind : std::uint8_t {
     none,

@@ -47,8 +47,8 @@ struct ElementCosts {
   }
 };
 
-/// The facts about a kind of chip. All fields are required, so that a new kind of chip answers
-/// every question.
+/// The facts about a kind of chip. All fields are required, so that no fact about a new kind of
+/// chip is forgotten.
 struct Target {
   /// A number of bytes that no value has. A threshold with this value is never reached.
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -58,25 +58,25 @@ struct Target {
   /// The number of elements in a tile of a loop that runs several elementwise ops. With 0, the chip
   /// has no such loops: each op runs alone, and its result is in memory.
   std::int64_t tile_elements;
-  /// The dtypes that those loops compute as machine code. Values of other dtypes aren't computed
-  /// again.
+  /// The dtypes for which loops of elementwise ops are compiled to machine code. Values of other
+  /// dtypes aren't computed again.
   DTypeSet compiled_dtypes;
   ElementCosts element_costs;
   /// A loop computes a value of another loop again if the value has at least this many bytes and if
   /// that costs less than reading it (recompute.hpp).
   std::int64_t recomputed_bytes_min;
-  /// Whether convolutions and pools are faster with their features in the last dim
+  /// Says whether convolutions and pools are faster with their features in the last dim
   /// (channels_last.hpp).
   bool features_last;
   /// An all_gather's result of at least this many bytes is shared: each chip stores its part once
   /// for all chips. A reduce_scatter's operand of at least this many bytes is read in place
   /// (shared.hpp). Optimizer state of at least this size is sharded. For fewer bytes, copying costs
-  /// less than the final barrier. kNever: chips can't address each other's memory.
+  /// less than the barrier at the end. kNever: chips can't address each other's memory.
   std::int64_t shared_bytes_min;
-  /// Whether the host can address the chip's memory (Engine::host_address()).
+  /// Says whether the host can address the chip's memory (Engine::host_address()).
   bool has_host_address;
-  /// Whether the chip's memory survives the process that drives the chip. Without this, a job can't
-  /// continue after a loss and can't be rescued.
+  /// Says whether the chip's memory survives the process that drives the chip. Otherwise a job
+  /// can't continue after a worker has died, and can't be rescued.
   bool keeps_memory;
 };
 

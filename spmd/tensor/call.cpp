@@ -96,7 +96,7 @@ Tensor Call::in_dtype(const Operand& x, DType dtype) {
 
 DType Call::common_dtype(std::initializer_list<const Operand*> operands) const {
   const TensorType* first = nullptr;
-  bool mixes_halves = false;  // neither dtype has all values of the other
+  bool mixes_halves = false;  // bf16 and f16 occur; neither has all values of the other
   for (const Operand* x : operands) {
     if (x->is_number()) continue;
     const TensorType& own = type(*x);

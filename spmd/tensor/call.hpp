@@ -20,7 +20,7 @@ using Dims = std::vector<std::int64_t>;
 std::string axes_text(const Mesh& mesh, AtomMask atoms);
 
 /// Returns whether sums and products of the dtype are computed in i32, because the dtype itself
-/// would soon overflow (torch: i64).
+/// would soon overflow. (torch uses i64.)
 inline bool is_summed_as_i32(DType dtype) {
   return dtype == DType::pred || dtype == DType::i8 || dtype == DType::u8;
 }
@@ -47,8 +47,8 @@ class Call {
          fmt::format(format, std::forward<Args>(args)...), file_line(loc()));
   }
 
-  /// Throws mesh_mismatch unless the program will run on this mesh. The call names shardings by the
-  /// mesh's atoms.
+  /// Throws mesh_mismatch unless the program will run on this mesh, whose atoms the shardings of
+  /// the call name.
   void expect_mesh(const Mesh& mesh) const;
   /// Refuses a sharding of data if its parts don't divide a dim evenly: the padding of a batch
   /// would take part in means. (pad_uneven pads computed values.)
@@ -59,8 +59,8 @@ class Call {
     return x.tensor().node();
   }
   const TensorType& type(const Operand& x) const { return node(x)->type; }
-  /// Refuses operands that aren't pred[]. In a shard_map it also refuses values that may differ
-  /// between chips.
+  /// Returns the value of a predicate. Refuses operands that aren't pred[], and in a shard_map
+  /// values that may differ between chips.
   ValueId predicate(const Operand& x);
   ValueId value(const Operand& x) { return trace_.value_of(node(x), loc()); }
   /// Returns the operand broadcast to this shape; a number becomes a constant of the dtype.
@@ -83,13 +83,13 @@ class Call {
     const auto dtype = trace_.modes().autocast;
     return dtype && (is_of(operands, *dtype) || ...);
   }
-  /// Returns the tensor converted to autocast's dtype, or to f32. Empty and non-floating tensors
-  /// remain unchanged.
+  /// Returns the tensor converted to autocast's dtype (lowered) or to f32 (widened). Empty and
+  /// non-floating tensors remain unchanged.
   Tensor lowered(const Operand& x) { return in_dtype(x, *trace_.modes().autocast); }
   Tensor widened(const Operand& x) { return in_dtype(x, DType::f32); }
 
-  /// Returns function(x). For bf16 and f16 it is computed in f32, so that only the result is
-  /// rounded, as in torch.
+  /// Returns function(x). For bf16 and f16 the function is computed in f32, so that only the result
+  /// is rounded, as in torch.
   template <typename Function>
   Tensor rounded_once(const Operand& x, Function function) {
     const DType dtype = type(x).dtype;
@@ -104,8 +104,8 @@ class Call {
   Shape common_shape(std::initializer_list<const Operand*> operands) const;
   /// Returns `dim` as an index from 0; a negative `dim` counts from the end.
   int dim_of(int dim, int num_dims) const;
-  /// Returns the index of the mesh's axis. Refuses a name that the mesh lacks: "WHAT names axis
-  /// ..".
+  /// Returns the index of the mesh's axis. Refuses a name that the mesh lacks, with a message such
+  /// as "WHAT names axis ..".
   int axis_of(const Mesh& mesh, const std::string& name, std::string_view what) const;
   /// Returns the sizes as a shape; refuses more than kDimCountMax sizes.
   Shape shape_of(const Dims& sizes) const;
@@ -114,8 +114,8 @@ class Call {
 
  private:
   [[noreturn]] void refuse_operand(const Operand& x) const;
-  /// Returns a hint for errors about shapes in the function of a shard_map(): an operand is whole
-  /// there.
+  /// Returns a hint for errors about shapes in the function of a shard_map(): that one of the
+  /// operands is a whole tensor instead of a chip's part. Returns "" if none is.
   std::string whole_operand(std::initializer_list<const Operand*> operands) const;
   static bool is_of(const Operand& x, DType dtype) {
     return !x.is_number() && x.tensor().defined() && x.tensor().type().dtype == dtype;
@@ -126,8 +126,8 @@ class Call {
   bool outermost_;
 };
 
-/// The gradient of a custom op or of custom_vjp(), as a CustomVjpRule (passes/grad.hpp). It calls
-/// the function that was registered with the op, or that custom_vjp() was given.
+/// Returns the cotangents of the operands of a custom op or custom_vjp(), as a CustomVjpRule
+/// (grad/grad.hpp). Calls the function that was given with the op or to custom_vjp().
 std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent);
 
 }  // namespace weft

@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-/// Returns whether the op reads a number without any pass looking at its value. A program with an
-/// input in place of a constant that only such ops read gives the same bits.
+/// Returns whether no pass looks at the value of a constant that this op reads. If only such ops
+/// read a constant, the program gives the same bits with an input in its place.
 bool reads_any_number(OpKind kind) {
   return is_elementwise(kind) || kind == OpKind::broadcast_in_dim;
 }
@@ -90,7 +90,7 @@ std::vector<HostData> values_of(const Program& program, std::span<const OpId> nu
 
 }  // namespace
 
-/// The numbers of one site's programs that differ in nothing but numbers.
+/// The numbers of the programs of one site that differ in nothing but numbers.
 struct ChangingNumbers::Form {
   std::vector<HostData> first;       ///< the values in the first of these programs
   std::vector<bool> changes;         ///< by number: whether it has changed
@@ -129,7 +129,7 @@ Runtime::RunResult ChangingNumbers::run(Runtime& runtime, const Program& program
   return result;
 }
 
-/// Returns nothing if the program is to run as it is.
+/// Returns the program with inputs in place of changing numbers; nothing if there are none.
 std::optional<ChangingNumbers::Lifted> ChangingNumbers::lift(const Program& program,
                                                              const Fingerprint& key,
                                                              const RunSite& site) {

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// The source of a result when a traced function runs again.
+/// Says where a result is found when a traced function runs again.
 struct ResultSource {
   enum Kind { output, argument, held } kind = output;
   std::size_t index = 0;  // index in the program's outputs or in the arguments
@@ -31,7 +31,7 @@ struct Traced {
   std::vector<ResultSource> results;
   bool complete = false;  // one program did the whole call
 
-  /// Returns whether the function's state is the same as in the traced call; an AverageScope
+  /// Returns whether the function has the same state as in the traced call. An AverageScope
   /// exchanges state.
   bool has_its_state() const {
     const auto& nodes = program.inputs;
@@ -107,7 +107,8 @@ struct CompiledFunction::Impl {
   std::uint64_t trace_id = 0;  // the trace whose runtime has the programs
   std::unordered_map<std::string, Traced> by_signature;
 
-  /// `is_own` is true for a run of the function, false for a run of ops recorded before it.
+  /// `is_own` is true for a run of the function, and false for a run of ops recorded before its
+  /// call.
   RunSite site(bool is_own) const {
     return {"compile", loc, options.max_programs, is_own && options.ends_step};
   }

@@ -13,12 +13,12 @@
 namespace weft {
 namespace {
 
-/// The number of programs per site that are kept for comparison: training, its last batch,
-/// evaluation, and its last batch.
+/// The number of programs per site that are kept for comparison. A site often has four: for
+/// training and its last batch, and for evaluation and its last batch.
 constexpr std::size_t kHistoryLength = 4;
 
-/// Each of the first recompiles of a site is reported; after these only the 10th, the 100th and so
-/// on.
+/// This many recompiles of a site are reported one by one; after these only the 10th, the 100th and
+/// so on.
 constexpr int kRecompilesSaid = 3;
 
 int next_said(int number) {

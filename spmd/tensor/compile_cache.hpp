@@ -24,7 +24,7 @@ namespace weft {
 /// update them.
 Fingerprint graph_key(Program program);
 
-/// Each runtime has one CompileCache; only its loop's thread uses it.
+/// Each runtime has one CompileCache; only the thread of its training loop uses it.
 class CompileCache {
  public:
   struct Entry {
@@ -37,8 +37,8 @@ class CompileCache {
   /// the layout that the plan gave them: parameters after the first step, and other data kept on
   /// the chips.
   const Entry* find(const Program& program, const Fingerprint& key);
-  /// Called before a program is compiled that find() didn't find. Returns the reason if the same
-  /// site has requested another program before ("recompile #2 for the sync() at train.cpp:41:
+  /// Must be called before a program is compiled that find() didn't find. Returns the reason if the
+  /// same site has requested another program before ("recompile #2 for the sync() at train.cpp:41:
   /// ..."). It reports the first three recompiles of a site, the 10th, the 100th, and so on. Throws
   /// invalid_argument, with that reason, if the site may have no more programs.
   std::optional<std::string> explain(const Program& program, const RunSite& site);
@@ -63,12 +63,12 @@ class CompileCache {
 /// one line requests programs that differ only in such constants, the constants that have changed
 /// become inputs in the second of these programs. No further program is then compiled for them.
 /// (torch_xla makes inputs of all numbers.) Each trace has one ChangingNumbers, so that all workers
-/// of a loop see the same history.
+/// of a job see the same history.
 class ChangingNumbers {
  public:
   ChangingNumbers();
   ~ChangingNumbers();
-  /// Calls Runtime::run() for the program, or for the program that has inputs in place of numbers.
+  /// Calls Runtime::run() for the program, or for the same program with inputs in place of numbers.
   Runtime::RunResult run(Runtime& runtime, const Program& program, const Fingerprint& key,
                          std::span<const Binding> bindings, RunSite site);
 

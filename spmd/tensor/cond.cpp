@@ -28,7 +28,7 @@ ValueId Call::predicate(const Operand& x) {
 namespace {
 
 /// Records two branches during its lifetime. If a function throws, the destructor completes the
-/// branches without effect.
+/// branches so that they change nothing.
 class CondScope {
  public:
   CondScope(Trace& trace, ValueId predicate, const std::source_location& loc)
@@ -54,7 +54,7 @@ class CondScope {
     loops().begin({number_, begin, 0, loc_, TracedKind::cond});
     is_second_ = true;
   }
-  /// Called before the merges are recorded.
+  /// Ends the second branch. Called before the merges are recorded.
   void end() { loops().end(next_op()); }
   ValueId merge(ValueId a, ValueId b) {
     return trace_.builder().border(OpKind::merge, {number_, a, b});

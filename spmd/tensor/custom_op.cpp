@@ -36,7 +36,7 @@ TensorType result_type_of(const CustomOp& op, const RuleText& rule,
   return type;
 }
 
-/// The type that CustomFunction stores.
+/// The type under which CustomFunction stores a Vjp.
 using ErasedVjp = void (*)();
 using Vjp = std::vector<Tensor> (*)(const CustomVjp& vjp);
 
@@ -81,7 +81,7 @@ std::vector<ValueId> cotangents_of(Trace& trace, const Function& function, std::
   return cotangents;
 }
 
-/// Returns the cotangents for a custom_vjp(). Its op's first operand is y itself, which gets none.
+/// Returns the cotangents for a custom_vjp(). Operand 0, the user's result y, gets none.
 std::vector<ValueId> function_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent) {
   const CustomGradient& function = trace.regions().custom_gradients.at(op.attrs[0]);
   const Program& program = trace.builder().program();

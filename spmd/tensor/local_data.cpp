@@ -13,7 +13,7 @@ struct LocalLayout {
   RowParts parts;
 };
 
-/// `num_dims` is the number of the tensor's dims.
+/// Returns the layout of a tensor of which this worker has its own rows.
 LocalLayout local_layout(const Call& call, Runtime& runtime, const LocalOptions& options,
                          int num_dims) {
   const Mesh& mesh = *runtime.mesh();
@@ -94,8 +94,8 @@ Tensor to_device_local(ConstElementSpan rows, const Shape& shape, const LocalOpt
   node.marked = sharding;
   if (parts.num_sets == 1) return local;
   node.storage = std::make_shared<const LocalRows>(own, std::get<HostData>(node.storage), parts);
-  // This worker can't know whether another worker's labels have ignored ones, and all workers must
-  // make the same program.
+  // This worker can't know whether another worker has ignored labels. All workers must make the
+  // same program, so each assumes that there are some.
   node.has_ignored = is_signed_integer(own.dtype);
   return local;
 }

@@ -14,7 +14,7 @@ constexpr std::size_t kLoopsNamed = 64;
 
 std::atomic<ThreadNumber> number_of_thread{nullptr};
 
-/// The threads' ids; 0 marks a free entry.
+/// The ids of the threads in a RuntimeScope; 0 marks a free entry.
 std::array<std::atomic<int>, kLoopsNamed> loops{};
 
 /// Replaces the first entry that equals `before`; does nothing if there is none.

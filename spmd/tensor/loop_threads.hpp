@@ -1,6 +1,6 @@
 #pragma once
-/// LoopThreads: the threads of this process that run loops, and the errors for calls on other
-/// threads. Only the files of this folder use it.
+/// LoopThreads: the threads of this process that run training loops, and the errors for calls on
+/// other threads. Only the files of this folder use it.
 
 #include <source_location>
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace weft {
 
-/// Returns the calling thread's id (gettid). spmd itself uses no threads: ids are 0 until the code
-/// that makes loops has set a function.
+/// A function that returns the calling thread's id (gettid). spmd itself uses no threads, so the
+/// code that starts training loops sets the function. Without one, ids are 0.
 using ThreadNumber = int (*)();
 void set_thread_number(ThreadNumber function);
 int this_thread_number();
 
-/// The threads that are in a RuntimeScope, without duplicates, at most kLoopsNamed of them. Any
-/// thread may use it.
+/// The list of the threads that are in a RuntimeScope, without duplicates, at most kLoopsNamed of
+/// them. Any thread may use it.
 class LoopThreads {
  public:
   static void add(int thread);
@@ -24,8 +24,8 @@ class LoopThreads {
   static std::vector<int> all();
 };
 
-/// Throws for a call on a thread that runs no loop. The error is not_found, or, if other threads
-/// run loops, invalid_argument with their ids.
+/// Throws for a call on a thread that runs no training loop. The error is not_found, or, if other
+/// threads run training loops, invalid_argument with their ids.
 [[noreturn]] void fail_off_thread(const std::source_location& loc);
 /// Throws invalid_argument for a tensor of another thread's trace, or of a trace that ended without
 /// a run.

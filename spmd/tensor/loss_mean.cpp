@@ -1,5 +1,5 @@
-// Finds the mean that a loss computes. It reads the loss's program, so that it recognises every way
-// to write a mean.
+// Finds the mean that a loss computes. It looks at the ops of the loss, so that it recognizes a
+// mean in whatever way the user has written it.
 
 #include <algorithm>
 #include <cmath>
@@ -60,7 +60,7 @@ std::optional<double> number_of(const Program& program, ValueId value) {
                       program.const_pool.data() + program.op_attrs(op)[0]);
 }
 
-/// Returns the number of elements that a sum adds up, 0 if the value isn't a sum.
+/// Returns how many elements each element of a sum adds up; 0 if the value isn't a sum.
 double summed_elements(const Program& program, ValueId value) {
   const ValueId source = picked_from(program, value, Picks::all);
   const OpId op = program.defining_op(source);
@@ -70,7 +70,7 @@ double summed_elements(const Program& program, ValueId value) {
          static_cast<double>(program.type(source).num_elements());
 }
 
-/// Returns the number of elements that a count adds up, each multiplied by its constant factor.
+/// Returns how many elements a count adds up, times the count's constant factor if it has one.
 double counted_elements(const Program& program, ValueId count) {
   const ValueId source = picked_from(program, count, Picks::all);
   const OpId op = program.defining_op(source);

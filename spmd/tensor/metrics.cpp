@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// The smallest number of steps that is analysed. In fewer steps every program may run for the
-/// first time.
+/// The least number of steps for an analysis. In fewer steps every program may run for the first
+/// time.
 constexpr std::uint64_t kStepsForAnalysis = 10;
 
 std::string text_of(MetricUnit unit, double value) {

@@ -27,11 +27,11 @@ struct LossMean {
   ValueId count = kNoId;  ///< number of elements that count, such as labels that aren't ignored
   double factor = 1;
   double elements = 0;  ///< number of elements in the mean, counted or not; 0: unknown
-  /// The line that divides by a count of the data, if more ops follow the division; else "".
+  /// The source line that divides by a count of the data, if more ops follow the division; else "".
   std::string divided_at{};
   Tensor kept_count{};  ///< the count's value, kept if the program ends before it is needed
 };
-/// Throws nothing: the result has neither sum nor elements if the loss has another form.
+/// Finds the mean of a loss. The result has neither `sum` nor `elements` if the loss isn't a mean.
 LossMean loss_mean(const Program& program, ValueId loss, std::uint64_t trace);
 /// Returns the op that divides the loss by a count that depends on data; kNoId if there is none.
 /// With such an op the mean over parts of the data differs from the mean of the parts' losses.
@@ -60,7 +60,7 @@ struct TensorNode {
   bool frozen = false;                 ///< a parameter that isn't trained
   bool is_exchanged = false;           ///< a parameter and its average, in an AverageScope
   bool has_ignored = false;            ///< labels, some of which may be kIgnoreIndex
-  bool was_assigned = false;   ///< state: the loop assigned it, so gradients flow; not a step()
+  bool was_assigned = false;   ///< assign(), not step(), made the value, so gradients flow
   std::source_location loc{};  ///< call that brought it to the chips; line 0: unknown
 
   /// The recording in which a read made this value, and its number there. Null if no read has made
@@ -85,13 +85,13 @@ struct TensorNode {
   bool is_off_chips() const {
     return std::holds_alternative<HostData>(storage) || std::holds_alternative<SourcePtr>(storage);
   }
-  /// Returns whether this worker has only its own rows, and no run has put the tensor on the chips.
+  /// Returns whether the tensor consists of this worker's own rows and was never on the chips.
   bool is_local() const {
     const auto* source = std::get_if<SourcePtr>(&storage);
     return source != nullptr && (*source)->local() != nullptr;
   }
-  /// Returns whether this is state that still has the value that the loop or a file gave it. A
-  /// value kept from an interrupted loop may replace such a value.
+  /// Returns whether this is state whose value is still the initial one, or one from a file. A
+  /// value kept from an interrupted training loop may replace it.
   bool may_be_kept() const { return is_state() && is_off_chips(); }
   /// Returns the sharding that a program requests for this input. A tensor on the chips requests
   /// its own layout, closed. Before that it requests the marked sharding, or an open one, which
@@ -105,7 +105,7 @@ using NodePtr = std::shared_ptr<TensorNode>;
 /// Returns the stored value as a program's input.
 Binding binding_of(const TensorNode& node);
 
-/// Returns whether the loop itself gave the state this value, rather than a file or a run.
+/// Returns whether this is the initial value that the training loop gave the state.
 bool is_first_value(const Binding& value);
 
 /// Returns a node with these elements in host memory. There are as many bytes as the type has.

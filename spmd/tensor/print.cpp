@@ -114,7 +114,8 @@ class Printer {
     }
   }
 
-  /// Writes the part of the tensor at row-major index `first` of the dims before `dim`.
+  /// Returns the text of a part of the tensor: `first` is its row-major index in the dims before
+  /// `dim`.
   std::string part(int dim, std::int64_t first, std::size_t indent) const {
     const int left = type_.shape.size() - dim;
     if (left == 0) return format_.padded(at(first));

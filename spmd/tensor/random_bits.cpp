@@ -25,9 +25,9 @@ ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) 
   const PhiloxBlock number{0, 0, random_calls_, 0};
   ValueId state = builder_.binary(OpKind::add, value_of(random_state_, loc),
                                   builder_.constant(std::as_bytes(std::span(number)), type));
-  // The call needs a number for each iteration of the enclosing loops, and for each chip of a
-  // shard_map. If the number of iterations is unknown, each iteration instead has its own state,
-  // which is made of random bits.
+  // Calls are numbered. Each iteration of the enclosing loops, and each chip of a shard_map, takes
+  // a number of its own. If the number of iterations is unknown, each iteration instead gets a
+  // state of its own, which is made of random bits.
   std::uint32_t numbers = 1;
   bool is_counted = true;
   const auto add_numbers = [&](ValueId which, std::int64_t count) {

@@ -85,7 +85,7 @@ std::vector<std::shared_ptr<Recording>> Recordings::since(std::uint64_t number) 
 }
 
 void Recordings::forget() {
-  // The list from since() keeps all of them alive until the last one is dropped.
+  // The list from since() keeps all recordings alive until the last one is dropped.
   for (const std::shared_ptr<Recording>& recording : since(0)) recording->drop();
   all_.clear();
   pruned_ = 0;
@@ -93,7 +93,8 @@ void Recordings::forget() {
 
 GradientPaths::GradientPaths(const Program& program, std::span<const ValueId> values)
     : reached(program.num_values(), false), below(program.num_values(), false) {
-  // The next iteration reads the next value of a carry.
+  // A carry has the value of its `next` from the iteration before, so a gradient flows to that
+  // value.
   std::vector<ValueId> next_of(program.num_values(), kNoId);
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (program.kind(op) != OpKind::next) continue;

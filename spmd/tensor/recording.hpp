@@ -1,7 +1,7 @@
 #pragma once
-/// Recording: the ops that a trace had recorded when the loop read a value in the middle of a step.
-/// It is kept so that a gradient can flow through these ops. TracedProgram: a program that a trace
-/// has run and can run again. Only the files of this folder use them.
+/// Recording: the ops that a trace had recorded when the training loop read a value in the middle
+/// of a step. It is kept so that a gradient can flow through these ops. TracedProgram: a program
+/// that a trace has run and can run again. Only the files of this folder use them.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,8 @@ struct TracedFunction {
   bool full_graph = false;
 };
 
-/// Modes of the following calls. Scopes of the loop and the job's options set them.
+/// Modes that apply to the following calls. Scopes in the training loop and the job's options set
+/// them.
 struct TraceModes {
   std::optional<DType> autocast{};
   bool detects_anomaly = false;
@@ -48,8 +49,8 @@ struct TracedProgram {
   std::uint32_t random_calls = 0;  ///< number of calls for random bits
 };
 
-/// The tensors that a recording made own it. Its inputs own the recordings before it. So a
-/// recording is freed when no tensor depends on it.
+/// A recording is owned by the tensors that it made. Its inputs own the recordings before it. A
+/// recording is therefore freed when no tensor depends on it.
 struct Recording {
   Recording() = default;
   Recording(const Recording&) = delete;
@@ -74,8 +75,8 @@ struct Recording {
   std::uint64_t number = 0;  ///< increases from recording to recording
   std::size_t bytes = 0;     ///< approximate size of the memory that it keeps allocated
   bool is_dropped = false;   ///< dropped because too much was kept
-  /// The trace that has recorded these ops again, and each value's number there (kNoId: the value
-  /// needs state that was overwritten). 0: they weren't recorded again.
+  /// The number of the program in which the ops are recorded again (0: none), and each value's
+  /// number in that program (kNoId: the value needs state that was overwritten).
   std::uint64_t again_in = 0;
   std::vector<ValueId> again;
 };
@@ -83,8 +84,8 @@ struct Recording {
 /// The recordings of the current step. Only the trace's thread uses it.
 class Recordings {
  public:
-  /// The recordings before the last one may keep at most this many bytes; beyond that the oldest
-  /// are dropped.
+  /// Recordings before the last one may keep at most this many bytes. Beyond that, the oldest
+  /// recordings are dropped.
   static constexpr std::size_t kBytesMax = std::size_t{256} << 20;
 
   void add(const std::shared_ptr<Recording>& recording, std::size_t bytes_max = kBytesMax);
@@ -100,8 +101,8 @@ class Recordings {
 
 /// The values to which a gradient flows from `values`.
 struct GradientPaths {
-  std::vector<bool> reached;  ///< by value: one of `values` is it or is computed from it
-  std::vector<bool> below;    ///< by value: it is an operand of an op that a gradient flows through
+  std::vector<bool> reached;  ///< by value: one of `values` is this value or is computed from it
+  std::vector<bool> below;    ///< by value: an op that a gradient flows through reads it
 
   GradientPaths(const Program& program, std::span<const ValueId> values);
 };

@@ -39,8 +39,8 @@ class RematRegions {
   void name(ValueId value, const std::string& name) { named_[name].push_back(value); }
   /// Returns the regions that have ended, in order.
   std::span<const RematRegion> all() const { return regions_; }
-  /// Called when the trace begins a new program, perhaps within a region. A region keeps values
-  /// that are already computed.
+  /// Drops all regions, when the trace begins a new program. A region that hasn't ended yet ends:
+  /// the values that it has computed are stored.
   void clear();
   void append(const RematRegions& from, const Appended& appended);
 
@@ -104,7 +104,7 @@ class TracedLoops {
 /// Facts about parts of the trace that its ops don't contain.
 struct Regions {
   /// The functions of custom_vjp(), by the number in their ops. The numbers are unique in a step,
-  /// because ops that are recorded again stand beside ops recorded since.
+  /// because ops that are recorded again are in one program with newer ops.
   std::map<std::int64_t, CustomGradient> custom_gradients;
   std::int64_t custom_gradient_count = 0;  ///< in this step
   RematRegions remat;

@@ -54,7 +54,8 @@ struct BoundBuffer {
 /// An input of a run: a buffer on the chips, elements for the runtime to cut, or a source to read.
 using Binding = std::variant<BoundBuffer, HostData, SourcePtr>;
 
-/// The value of state of an interrupted loop or of a checkpoint; monostate if there is none.
+/// The value of state in an interrupted training loop or in a checkpoint; monostate if there is
+/// none.
 struct Restored {
   std::variant<std::monostate, BufferPtr, SourcePtr> value{};
   std::optional<Sharding> laid_out{};  ///< a source's layout on the chips unless it is marked
@@ -74,7 +75,7 @@ struct RunSite {
 std::string to_string(const RunSite& site);  ///< "the sync at train.cpp:41"; "" without a place
 bool is_read(std::string_view site);         ///< whether the call reads, as item() does
 
-/// One thread, which runs the user's loop, calls all functions.
+/// The thread that runs the user's training loop calls all functions.
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -95,9 +96,9 @@ class Runtime {
   /// Waits for the value of a replicated buffer and copies the global tensor.
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
   virtual void wait() {}  ///< waits for all started programs; rethrows what a chip threw
-  /// Returns the value that the continued loop or checkpoint has for the state of this name. A
-  /// value on the chips goes to one tensor; another gets it if that one is dropped before the first
-  /// step ends. Throws invalid_argument if the types differ or the checkpoint lacks the name.
+  /// Returns the value that the continued loop or checkpoint has for the state of this name. Only
+  /// one tensor gets a value on the chips; another may get it if that tensor is dropped before the
+  /// first step ends. Throws invalid_argument if the types differ or the checkpoint lacks the name.
   virtual Restored take_restored(const std::string&, const TensorType&) { return {}; }
   /// Ends the job unless every worker calls it at the same point with the same lines.
   virtual void require_alike(const std::string& /*text*/, const RunSite& /*site*/) {}
@@ -139,10 +140,10 @@ class RuntimeScope {
   class Trace* outer_;  // the thread's previous trace
 };
 
-/// Returns a number that grows with each op that the thread's loop records and program it runs.
+/// Returns a number that grows with each op that the thread records and each program that it runs.
 std::uint64_t recorded_work();
 /// Runs the thread's step closures whose steps have ended, so that their reports come before the
-/// loop's next one. Does nothing within a closure or outside of a loop.
+/// training loop's next report. Does nothing within a closure or outside of a training loop.
 void run_step_closures();
 
 }  // namespace weft

@@ -59,10 +59,10 @@ namespace {
 using Tensors = std::vector<Tensor>;
 
 /// Records a loop during its lifetime. If the loop's function throws, the destructor completes the
-/// loop without effect.
+/// loop so that it changes nothing.
 class LoopScope {
  public:
-  /// A while_loop passes the length 0.
+  /// `length` is 0 for a while_loop.
   LoopScope(Trace& trace, std::int64_t length, bool reverse, const std::source_location& loc)
       : trace_(trace), is_tested_(length > 0) {
     Builder& builder = trace.builder();

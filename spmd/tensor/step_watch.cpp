@@ -56,8 +56,8 @@ void StepWatch::computed_again(const std::source_location& read,
       file_line(gradient), file_line(read)));
 }
 
-/// Warns of an output that is gathered because its marked sharding would need padding: outputs are
-/// stored in their own size. Keeping a handle in order to read it is correct, so this is no error.
+/// Warns of an output that is gathered although its sharding was marked. Outputs are stored without
+/// padding, which this sharding would need. It is no error to keep a handle for reading.
 void StepWatch::output(const Program& program, ValueId value) {
   const OpId op = program.defining_op(value);
   if (op == kNoId || program.kind(op) != OpKind::sharding_constraint) return;

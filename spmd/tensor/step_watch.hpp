@@ -1,6 +1,6 @@
 #pragma once
-/// StepWatch: warns of legal but probably unintended uses in a loop's steps. StepClosures: the
-/// functions given to add_step_closure(). Only the files of this folder use them.
+/// StepWatch: warns of legal but probably unintended uses in the steps of a training loop.
+/// StepClosures: the functions given to add_step_closure(). Only the files of this folder use them.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace weft {
 
-/// Each trace has one StepWatch. It gives each warning once, but the one for uneven outputs once
-/// per line.
+/// Each trace has one StepWatch. It gives each warning once, except that it warns of uneven outputs
+/// once per line of the user's source.
 class StepWatch {
  public:
   explicit StepWatch(Runtime& runtime) : runtime_(runtime) {}
@@ -31,8 +31,8 @@ class StepWatch {
     if (++runs_ == kRunsWarned) note_runs(site);
   }
   void step_ended() { runs_ = 0; }
-  /// Called when a gradient at `gradient` computes again what was already computed for a read at
-  /// `read`.
+  /// Called when a gradient, taken at `gradient`, computes again what was already computed for a
+  /// read at `read`.
   void computed_again(const std::source_location& read, const std::source_location& gradient);
   /// Called when `value` is kept as an output without a requested layout.
   void output(const Program& program, ValueId value);

@@ -63,8 +63,8 @@ Scalar scalar(double value) { return Scalar(value); }
 
 namespace {
 
-/// Returns the loss's mean. It includes `divided_at` and `kept_count`, which are known only while
-/// the loss is being recorded. In an eager job the recording ends with the call.
+/// Returns the loss's mean. Its fields `divided_at` and `kept_count` can be determined only now,
+/// while the loss is being recorded. In an eager job the recording ends with the call.
 LossMean mean_of(Call& call, ValueId loss, std::uint64_t trace) {
   const Program& program = call.trace().builder().program();
   LossMean mean = loss_mean(program, loss, trace);

@@ -29,16 +29,16 @@ class TensorSource {
     PlacedBox placed{};
     std::byte* memory = nullptr;
   };
-  /// Writes the elements of the boxes, in the tensor's dtype; the remaining elements of their rooms
-  /// keep their values. Any thread may call it. Throws io, corrupt or not_found, with the tensor's
-  /// name.
+  /// Writes the elements of the boxes, in the tensor's dtype. The remaining memory of their rooms
+  /// keeps its content. Any thread may call this. Throws io, corrupt or not_found, with the
+  /// tensor's name.
   virtual void read(std::span<const Target> targets) const = 0;
   /// Returns a hash that workers compare. Equal sources have equal hashes. Large sources are
   /// sampled, so that the hash may miss a difference.
   virtual std::uint64_t digest() const = 0;
-  /// Returns whether the loop itself gave the state this value, rather than a file.
+  /// Returns whether this is the initial value that the training loop gave the state.
   virtual bool is_first_value() const { return false; }
-  /// Returns null for a source that has all elements.
+  /// Returns the source as LocalRows if it has only this worker's rows; otherwise null.
   virtual const LocalRows* local() const { return nullptr; }
 };
 using SourcePtr = std::shared_ptr<const TensorSource>;
@@ -47,7 +47,7 @@ using SourcePtr = std::shared_ptr<const TensorSource>;
 /// on the chips must be the one for which `parts` were found.
 class LocalRows : public TensorSource {
  public:
-  /// `type` is that of `rows`, which are this worker's own; each part has equally many.
+  /// `rows` are this worker's own, and `type` is their type; each part has equally many of them.
   LocalRows(const TensorType& type, std::shared_ptr<const std::vector<std::byte>> rows,
             RowParts parts);
 
@@ -65,7 +65,7 @@ class LocalRows : public TensorSource {
   RowParts parts_;
 };
 
-/// A call of the loop that gives a parameter, buffer or optimizer state another value.
+/// A call by which the training loop gives a parameter, buffer or optimizer state another value.
 struct StateChange {
   std::string_view name;
   std::source_location loc;
@@ -73,11 +73,12 @@ struct StateChange {
 };
 
 /// Throws invalid_argument, naming the tensor, if ops recorded since the last sync use or assign
-/// it: they would get a value other than the one it had.
+/// it: they would read the new value instead of the one that the tensor had when they were
+/// recorded.
 void require_no_recorded_use(const Tensor& state, const std::source_location& loc);
 
-/// Gives the tensor (a parameter or optimizer state) the source's elements. If the tensor has a
-/// layout on the chips, it keeps it; else it gets `laid_out` unless it is marked. A value kept from
+/// Gives the tensor (a parameter or optimizer state) the source's elements. A tensor with a layout
+/// on the chips keeps this layout; any other gets `laid_out` unless it is marked. A value kept from
 /// an interrupted loop has precedence over the source. Throws as require_no_recorded_use().
 void set_source(const Tensor& state, SourcePtr source, const std::optional<Sharding>& laid_out,
                 const std::source_location& loc);

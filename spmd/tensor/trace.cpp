@@ -146,7 +146,7 @@ void Trace::leave() {
   site_.reset();
   builder_.set_caller("");
   if (!modes_.is_eager || std::uncaught_exceptions() > 0) return;
-  // The function of a loop or shard_map is recorded once. It runs when it is complete.
+  // The function of a loop or shard_map is recorded once, and its ops run after that.
   if (!regions_.loops.open().empty() || !regions_.shard_maps.open().empty()) return;
   const std::uint64_t runs = run_count_;
   run({.function = {}, .loc = loc});
@@ -163,10 +163,10 @@ ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
   return add_input(node, loc);
 }
 
-/// A loop that continues an interrupted one creates its parameters again. They get their kept
-/// values by name; only the first tensor of a name gets one. The tensor claims the value when the
-/// parameter is made, because the next tensor of that name may be another one. The value is put in
-/// place at the first use, because the loop may mark the parameter before that.
+/// A training loop that continues an interrupted one creates its parameters again. They get their
+/// kept values by name; only the first tensor of a name gets one. The tensor claims the value when
+/// the parameter is made, because the next tensor of that name may be another one. The value is put
+/// in place at the first use, because the loop may mark the parameter before that.
 void Trace::claim_kept(TensorNode& node) {
   if (current_trace == nullptr) return;
   node.kept = current_trace->runtime_->take_restored(node.name, node.type);
@@ -233,7 +233,7 @@ void Trace::assign(const NodePtr& node, ValueId value) {
   WEFT_CHECK(node->trace == serial_, node->trace, serial_);
   regions_.expect_assignable(program_, *node, *site_);
   if (node->is_state()) runtime_->changes_state({.name = node->name, .loc = site_->loc});
-  // State that was taken back isn't an input yet, but the next value has to replace an input.
+  // State recorded by take_back() isn't an input yet, but its next value must replace an input.
   if (node->is_state() && node->input == kNoId) add_input(node, site_->loc);
   ++work_;
   node->value = value;
@@ -389,7 +389,7 @@ void Trace::begin() {
 
 void Trace::reset() {
   begin();
-  // From here on only the handles of the other nodes own them.
+  // Tensors with a handle now live as long as the handle. Nodes without one are kept for reuse.
   std::erase_if(nodes_, [](const NodePtr& node) { return node.use_count() > 1; });
   recorded_ = 0;
   random_state_.reset();

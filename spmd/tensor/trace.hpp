@@ -41,7 +41,7 @@ class Trace {
   Builder& builder() { return builder_; }
   const std::optional<TraceSite>& site() const { return site_; }
   void enter(const TraceSite& site);
-  /// If the loop is eager, runs the ops of the call and throws their errors.
+  /// In an eager job, runs the ops of the call and throws their errors.
   void leave();
   /// Returns the function of weft::compile that is being traced, if any.
   std::optional<TracedFunction>& function() { return function_; }
@@ -52,7 +52,7 @@ class Trace {
   /// Returns the node's value in this trace; at its first use a tensor becomes an input. Throws
   /// invalid_argument for a tensor whose trace ended without a run.
   ValueId value_of(const NodePtr& node, const std::source_location& loc);
-  /// Returns a tensor for a value of this trace. If still alive at the next run, it is an output.
+  /// Returns a tensor for the value. If the tensor is alive at the next run, it is an output.
   Tensor record(ValueId value);
   /// Assigns the value to a node, which must have a value in this trace.
   void assign(const NodePtr& node, ValueId value);
@@ -84,7 +84,7 @@ class Trace {
   /// tensors that are alive. The next op begins a new program. `whole` (may be null) comes out
   /// replicated, as tensors of one element do.
   void run(const RunSite& site, const TensorNode* whole = nullptr);
-  /// Acts as run(), but only these tensors are outputs; returns the program, for run_again().
+  /// Does what run() does, but only `results` are outputs; returns the program, for run_again().
   TracedProgram run_function(const RunSite& site, std::span<const Tensor> results);
   /// Runs the program with its inputs' present values and updates its outputs.
   void run_again(const TracedProgram& traced, const RunSite& site);

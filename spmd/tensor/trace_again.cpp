@@ -1,5 +1,5 @@
-// The part of Trace that keeps recorded ops when the loop reads a value in the middle of a step,
-// and records them again for a gradient.
+// Implements the part of Trace that keeps recorded ops when the training loop reads a value in the
+// middle of a step, and records them again for a gradient.
 
 #include <algorithm>
 #include <limits>
@@ -10,18 +10,18 @@
 namespace weft {
 namespace {
 
-/// If a run updates a buffer of at most this size, such as running statistics, the buffer keeps its
-/// old value beside the new one, so that ops that read it can be recorded again. Larger buffers,
-/// such as caches of keys, and parameters with their optimizer state are overwritten.
+/// If a run updates a state of kind `buffer` of at most this size, such as running statistics, the
+/// old value is kept beside the new one, so that ops that read it can be recorded again. Larger
+/// ones, such as caches of keys, and parameters with their optimizer state are overwritten.
 constexpr std::int64_t kKeptBufferBytes = 64 << 10;
 
-/// The approximate size of a program per value on the host.
+/// The approximate number of bytes on the host that a program takes per value.
 constexpr std::size_t kBytesPerValue = 64;
 
 }  // namespace
 
-/// Called before the run, which may overwrite the state that it updates. Returns null if no
-/// gradient can flow through the results.
+/// Makes a recording of the ops that a run is about to execute. Called before the run, which may
+/// overwrite the state that it updates. Returns null if no gradient can flow through the results.
 std::shared_ptr<Recording> Trace::keep(const std::source_location& read) {
   const auto is_real = [](const NodePtr& node) { return is_floating(node->type.dtype); };
   if (std::ranges::none_of(outputs_, is_real)) return nullptr;
@@ -44,7 +44,7 @@ std::shared_ptr<Recording> Trace::keep(const std::source_location& read) {
   return kept;
 }
 
-/// Called after the run.
+/// Completes the recording after the run.
 void Trace::keep_made(const std::shared_ptr<Recording>& kept) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i]->kind == InputKind::runtime_scalar || is_pending(*inputs_[i])) continue;
@@ -63,7 +63,7 @@ void Trace::keep_made(const std::shared_ptr<Recording>& kept) {
   regions_.remat.end(program_.num_ops());
   kept->regions = std::move(regions_);
   kept->program = std::move(program_);
-  // The gradient of an eager loop flows through every op.
+  // In an eager job, a gradient flows through a recording for each op, so all of them are kept.
   constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
   recordings_.add(kept, modes_.is_eager ? kNoLimit : Recordings::kBytesMax);
 }
@@ -79,7 +79,7 @@ void Trace::take_back(std::uint64_t first) {
         read));
   }
   if (!modes_.is_eager) watch_.computed_again(all.front()->read, site_->loc);
-  // Tensors of a shard_map's function have no value after it.
+  // Tensors made in the function of a shard_map have no value after its end.
   for (std::size_t i = 0; i < recorded_; ++i) {
     if (builder_.manual(nodes_[i]->value).manual != 0) nodes_[i]->trace = 0;
   }
@@ -135,7 +135,8 @@ void Trace::append(Recording& kept) {
   kept.again = std::move(appended.values);
 }
 
-/// Appends the ops recorded since the last run; `before` is the trace's number at that time.
+/// Appends the ops recorded since the last run. `before` is the number of the program that had
+/// them.
 void Trace::append_present(const Recording& present, std::uint64_t before) {
   const Program& program = present.program;
   Appended appended{.values = std::vector<ValueId>(program.num_values(), kNoId), .places = {}};
@@ -179,7 +180,7 @@ ValueId Trace::input_again(const Recording::Input& input) {
     return origin->again[then.origin_value];
   }
   if (!has_value) return kNoId;
-  // The state of this name has another value by now.
+  // The state has another value by now, so its former value is read as an input of kind `data`.
   auto stand_in = std::make_shared<TensorNode>(then);
   if (stand_in->is_state()) {
     stand_in->kind = InputKind::data;

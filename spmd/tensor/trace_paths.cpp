@@ -1,4 +1,4 @@
-// The part of Trace that follows values back to the values from which they are computed.
+// Implements the part of Trace that follows values back to those from which they are computed.
 
 #include <algorithm>
 #include <map>
@@ -21,8 +21,8 @@ class Crossing {
 
   /// Notes that the gradient flows to the tensor's present value.
   void reach(const NodePtr& node) { reached_.insert(node.get()); }
-  /// Continues through the recording that made the tensor. `user` is the number of the recording
-  /// that reads the tensor; 0 is the present trace.
+  /// Continues the search in the recording that made the tensor. `user` is the number of the
+  /// recording that reads the tensor; 0 is the present trace.
   void follow(const TensorNode& node, std::uint64_t user) {
     Recording* origin = node.origin.get();
     if (origin == nullptr || origin->loop != loop_ || origin->step != step_) return;
@@ -32,7 +32,7 @@ class Crossing {
     visit.values.push_back(node.origin_value);
     visit.users.push_back(user);
   }
-  /// Called after the present trace has been followed.
+  /// Follows the gradient through all recordings. Called after the present trace has been followed.
   void follow_all() {
     for (auto at = visits_.rbegin(); at != visits_.rend(); ++at) look_into(at->second);
     for (const auto& [number, visit] : visits_) {
@@ -90,7 +90,7 @@ class Crossing {
       const NodePtr node = asked_for(weak);
       if (node == nullptr || node->origin.get() != &recording) continue;
       if (paths.reached[node->origin_value]) reach(node);
-      // A gradient that begins at the tensor itself needs nothing before it.
+      // If the gradient isn't followed beyond the tensor itself, the recording isn't needed.
       if (paths.below[node->origin_value]) visit.is_crossed = true;
     }
   }

@@ -1,4 +1,4 @@
-// The part of Trace that reads the value of a tensor.
+// Implements the part of Trace that reads the value of a tensor.
 
 #include <algorithm>
 #include <memory>
@@ -41,7 +41,8 @@ Binding Trace::synced_value(const NodePtr& of, const std::source_location& loc) 
   Trace& trace = current(loc);
   NodePtr from = of;
   if (trace.is_pending(*of)) {
-    // Another tensor's value is already an input, for example after swaps of averages.
+    // The pending value may be that of another tensor and already an input, as after swaps of
+    // averages.
     const auto& inputs = trace.program_.inputs;
     const auto input = std::ranges::find(inputs, of->value, &ProgramInput::value);
     from = input == inputs.end() || of->input == kNoId

@@ -1,5 +1,5 @@
-// The part of Trace that reports, at the end of a loop, the ops that the loop recorded and never
-// ran.
+// Implements the part of Trace that reports, at the end of a training loop, the ops that the loop
+// recorded and never ran.
 
 #include <algorithm>
 

@@ -140,7 +140,8 @@ class Comparison {
         return;
       }
     }
-    // Surplus ops belong to a tensor handle if the numbers of outputs differ, else to a branch.
+    // If the numbers of outputs differ, surplus ops are due to a tensor handle, otherwise to a
+    // branch.
     distance_ += kOpWeight * (std::max(before_.num_ops(), after_.num_ops()) - common);
     if (before_.num_ops() == after_.num_ops() || before_.outputs.size() != after_.outputs.size()) {
       return;

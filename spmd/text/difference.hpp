@@ -1,5 +1,5 @@
 #pragma once
-/// The differences between two programs. They explain why the second one had to be compiled.
+/// Finds the differences between two programs, which explain why the second had to be compiled.
 
 #include <cstddef>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-/// Conversion of a tensor's element to and from text, exact to the bit.
+/// Converts a tensor's element to text and back, exact to the bit.
 
 #include <cstddef>
 #include <string>

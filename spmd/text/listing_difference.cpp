@@ -33,7 +33,7 @@ std::string said_of(std::string line, Layouts layouts) {
   return line.erase(number, end - number);
 }
 
-/// Returns line 0 if there is no difference.
+/// Returns the first line that differs; line 0 if there is none.
 Difference first_difference(const std::string& first, const std::string& second, Layouts layouts) {
   std::istringstream a(first), b(second);
   Difference difference;

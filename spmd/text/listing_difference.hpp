@@ -1,5 +1,5 @@
 #pragma once
-/// The first difference between the listings of two programs.
+/// Finds the first difference between the listings of two programs.
 
 #include <string>
 

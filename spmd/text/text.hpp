@@ -32,9 +32,9 @@
 
 namespace weft {
 
-/// Shardings are printed with the mesh's axis names.
+/// Returns the text of the program. Shardings are printed with the mesh's axis names.
 std::string to_text(const Program& program, const Mesh& mesh);
-/// Throws invalid_argument with line and column for text that isn't a program on this mesh.
+/// Returns the program of a text. Throws invalid_argument with line and column for any other text.
 Program parse_program(std::string_view text, const Mesh& mesh);
 
 }  // namespace weft

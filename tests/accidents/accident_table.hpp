@@ -7,18 +7,18 @@
 
 namespace weft::accidents {
 
-/// How the test takes part in an accident.
+/// The thing that the test itself does to a job, or to its surroundings, to cause an accident.
 enum class Hand {
   none,
   ends,         ///< the job ends by itself
   stop_all,     ///< all workers are stopped, then the trainer
   hold,         ///< the test holds worker 1 as a debugger would
   freeze,       ///< worker 1 is in a frozen cgroup
-  other_pids,   ///< the process that asks is in another pid namespace
-  other_clock,  ///< the process that asks is in another time namespace
+  other_pids,   ///< the process of `weft inspect` is in another pid namespace
+  other_clock,  ///< the process of `weft inspect` is in another time namespace
   small_disk,   ///< the run folder, or the checkpoints, are on a small file system
   small_shm,    ///< /dev/shm is a small file system
-  no_trainer,   ///< the trainer is killed, and no launcher is there to start it again
+  no_trainer,   ///< the trainer is killed, and no launcher restarts it
 };
 
 struct Accident {

@@ -1,6 +1,6 @@
 /// Stages each accident of the table and asks `weft inspect why` about it while it lasts and after
-/// the job has ended. It also asks WEFT_WHY_ANSWERS times (50) about each healthy job; no answer
-/// may accuse anybody.
+/// the job has ended. Also asks about each healthy job WEFT_WHY_ANSWERS times (by default 50
+/// times); no answer may accuse anybody.
 
 #include <gtest/gtest.h>
 
@@ -85,7 +85,7 @@ std::vector<std::string> words_of_app(const std::string& mode, int workers,
           folder.path() + "/shared"};
 }
 
-/// Runs accident_app. However the test ends, the job leaves nothing behind.
+/// Runs accident_app. The destructor kills the job and removes its shared memory.
 class Job {
  public:
   Job(const std::string& mode, int workers)
@@ -136,8 +136,8 @@ std::vector<std::string> prefix_of(Hand hand) {
   return {};
 }
 
-/// Asks until the answer is the right one, and then once more. No answer may contain a wrong word,
-/// and no worker may be lost while the job lives.
+/// Asks `weft inspect why` until its answer is the right one, and then twice more. No answer may
+/// contain a wrong word, nor "LOST" while the job lives.
 void ask_living(const Accident& accident, const std::string& job,
                 const std::vector<std::string>& says) {
   const auto deadline = Clock::now() + kPatience;
@@ -166,7 +166,7 @@ void wait_for_kept_hang(const std::string& run) {
   }
 }
 
-/// Replaces "{line}" by the line at which, by the answer, the exception was thrown.
+/// Replaces "{line}" by the line that the answer names as the place of the throw.
 std::vector<std::string> with_line(std::vector<std::string> words, const std::string& answer) {
   std::smatch line;
   if (!std::regex_search(answer, line, std::regex("in line ([0-9]+)"))) return words;
@@ -185,8 +185,8 @@ void ask_dead(const Accident& accident, const Job& job, const std::vector<std::s
   expect_none(answer.text, accident.never);
 }
 
-/// Runs in its own mount namespace, with a file system that is too small at the place that the
-/// accident names.
+/// Runs the accident in its own mount namespace, with a file system that is too small on the folder
+/// that the accident fills: /dev/shm, the run folder or the checkpoints.
 void run_on_small_disk(const Accident& accident) {
   const TemporaryFolder folder;
   if (!can({"/usr/bin/unshare", "--mount", "/bin/true"})) GTEST_SKIP() << "no mount namespace";
@@ -333,7 +333,7 @@ std::string is_accused(const Why& why) {
 
 class HealthyJobs : public ::testing::TestWithParam<Healthy> {};
 
-/// If the looks are 10 ms apart, not 50, they more often find the job at rest.
+/// Two snapshots 10 ms apart catch the job at rest more often than snapshots 50 ms apart would.
 TEST_P(HealthyJobs, AreNeverCalledHungAndNeverAccused) {
   constexpr int kBetweenLooksMs = 10;
   const Healthy& healthy = GetParam();

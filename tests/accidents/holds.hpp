@@ -1,5 +1,5 @@
 #pragma once
-/// Ways in which the test of accidents holds a process of a job.
+/// Classes with which the accident tests stop a process of a job.
 
 #include <sched.h>
 #include <sys/ptrace.h>
@@ -15,7 +15,7 @@
 
 namespace weft::accidents {
 
-/// Holds a process as a debugger does. One thread uses it.
+/// Stops a process with ptrace, as a debugger does. One thread has to make all calls.
 class Debugger {
  public:
   explicit Debugger(pid_t pid) : pid_(pid) {
@@ -33,7 +33,7 @@ class Debugger {
   bool holds_ = false;
 };
 
-/// A group in the hierarchy of cgroup version 2, or in the freezer of version 1.
+/// Freezes a process in a cgroup of its own, with cgroup version 2 or the freezer of version 1.
 class FrozenGroup {
  public:
   explicit FrozenGroup(pid_t pid) {

@@ -39,7 +39,7 @@ void say_staged() {
   std::fflush(stdout);
 }
 
-/// A step of all workers, in which each waits for all other workers.
+/// Runs steps in which each worker waits for all other workers.
 class Steps {
  public:
   explicit Steps(weft::TrainContext& ctx)
@@ -66,7 +66,7 @@ struct Stage {
   Steps steps;
   int rank = ctx.world_rank();
   bool is_victim = rank == 1 || ctx.world_size() == 1;
-  bool has_file = ::access(file().c_str(), F_OK) == 0;  ///< whether it exists at the loop's entry
+  bool has_file = ::access(file().c_str(), F_OK) == 0;  ///< it exists when the loop begins
 
   std::string file() const { return config["file"]; }
 };
@@ -100,7 +100,8 @@ void make_mutex(pthread_mutex_t* mutex, int robustness) {
 
 void wait_for_disk() { stay_here(); }
 
-/// Has 24 items. Reading item 3, which worker 1 needs for the first batch, can run an accident.
+/// A dataset of 24 items. Reading item 3, which worker 1 needs for the first batch, can run an
+/// accident.
 class Items : public weft::Dataset {
  public:
   explicit Items(std::function<void()> on_item_3) : on_item_3_(std::move(on_item_3)) {}
@@ -126,7 +127,7 @@ void read_items(const Stage& stage, const std::function<void()>& on_item_3) {
 
 void crash_here(volatile int* place) { *place = 1; }
 
-/// The child ends together with this process, though it hasn't called exec.
+/// Waits for a child that never calls exec; the child is killed when this process ends.
 void wait_for_child() {
   say_staged();
   const pid_t child = ::vfork();
@@ -149,7 +150,7 @@ void lock_what_a_thread_held() {
   mutex.lock();
 }
 
-/// Worker 1 dies while it holds the shared mutex; worker 0 locks it after the job continues.
+/// Makes worker 1 die while it holds the shared mutex. After recovery worker 0 locks the mutex.
 void take_from_the_dead(Stage& stage) {
   const std::uint64_t step = stage.ctx.step();
   if (stage.rank == 1 && step == kStep && ::access(stage.file().c_str(), F_OK) != 0) {
@@ -173,7 +174,7 @@ void run_chain(int count) {
 
 using Act = std::function<void(Stage&)>;
 
-/// The accidents that happen to the victim at step 3.
+/// Returns the accidents that happen to the victim at step 3, by their mode.
 const std::map<std::string, Act>& accidents() {
   static const std::map<std::string, Act> all{
       {"stop",
@@ -214,10 +215,10 @@ const std::map<std::string, Act>& accidents() {
   return all;
 }
 
-/// Worker 1 holds the lock from step 3 on, and worker 0 tries to lock it at step 4.
+/// Makes worker 1 hold the lock from step 3 on, and worker 0 try to lock it at step 4.
 void hold_lock(Stage& stage, const std::function<void()>& lock) {
   const std::uint64_t step = stage.ctx.step();
-  // A loop may be steps ahead of other loops until it reads a value that all of them have made.
+  // Without this read of a value of all workers, a loop might be steps ahead of other loops.
   if (step == kStep + 1) stage.steps.sum().to_vector();
   if (stage.rank == 1 && step == kStep) lock();
   if (stage.rank == 1 && step == kStep + 1 &&
@@ -244,7 +245,7 @@ const std::map<std::string, Act>& common_accidents() {
   return all;
 }
 
-/// The acts of each worker at each step.
+/// Returns what each worker does at each step, by the mode.
 const std::map<std::string, Act>& habits() {
   static const auto pass_lock = [](Stage& stage) {
     hold_lock(stage, [&] { lock_file(stage.file()); });
@@ -346,7 +347,7 @@ const std::map<std::string, Act>& habits() {
   return all;
 }
 
-/// Does what is odd from the beginning of the loop.
+/// Does what the odd but healthy modes do before the first step.
 void begin(const std::string& mode, Stage& stage) {
   if (mode == "long_compile" || mode == "slow_first_batch" || mode == "long_host_work") {
     if (stage.rank == 0) say_staged();

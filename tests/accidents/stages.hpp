@@ -1,5 +1,5 @@
 #pragma once
-/// The accidents and odd habits of accident_app's workers.
+/// Stages the accidents and odd habits of accident_app's workers.
 
 #include <weft/job/config.hpp>
 #include <weft/train/train_context.hpp>
@@ -10,5 +10,5 @@ void run_stage(weft::TrainContext& ctx, const weft::Config& config);
 /// Prints "staged" and doesn't return.
 [[noreturn]] void stay_here();
 
-/// Keeps a core busy for this time.
+/// Keeps a core busy for this number of seconds.
 void work_for(double seconds);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# dump.sh BUILD OUT: writes everything that a change of the code's structure must not change, so that
-# `diff -r` of two such folders shows what has changed: plans and costs of random programs, and each
-# example's programs and plans without the lines of its source, and its reports without times.
+# dump.sh BUILD OUT: writes what a refactoring must not change to the folder OUT. These are plans
+# and costs of random programs and each example's programs, plans and reports, without source lines
+# and times. `diff -r` of the folders from before and after shows what has changed.
 set -euo pipefail
 
 readonly build=$(realpath "$1") out=$2
@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 
 "$build/bin/plan_dump" >"$out/random_programs.txt"
 
-# A comment that is longer by a line changes no behaviour.
+# Removes line numbers of source files, which a longer comment changes.
 without_lines() { sed -E 's/([a-z_]+\.[ch]pp):[0-9]+/\1/g'; }
 
 # example NAME ARGUMENTS...

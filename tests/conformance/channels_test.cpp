@@ -1,5 +1,4 @@
-/// One suite for the two ways in which the sides of a channel can run: as two threads or as two
-/// processes.
+/// Runs one suite of tests with the two sides of a channel as two threads and as two processes.
 
 #include "transport/channel/channel.hpp"
 
@@ -29,7 +28,8 @@ constexpr WaitPolicy kSleepy{0, {}, kDeadline};
 
 using SideBody = std::function<void(Channel& channel)>;
 
-/// Both pairs return what the two bodies threw; an entry is empty if its body threw nothing.
+/// Runs the two bodies in two threads. This pair and ProcessPair return the texts of the exceptions
+/// of both bodies; a text is empty if its body threw nothing.
 struct ThreadPair {
   static std::vector<std::string> run(const ChannelOptions& options, const SideBody& write,
                                       const SideBody& read) {
@@ -78,7 +78,7 @@ ChannelOptions options_of(int slot_count, std::size_t slot_bytes) {
   return {.job = unique_job(), .name = "case", .slot_count = slot_count, .slot_bytes = slot_bytes};
 }
 
-/// Frame `number` of the stream with this seed. Both sides can compute its size and bytes.
+/// Returns frame `number` of the stream with this seed, so that both sides know its size and bytes.
 std::vector<std::byte> frame_of(std::uint64_t seed, std::uint64_t number, std::size_t bytes_max) {
   std::mt19937_64 random(seed * 1'000'003 + number);
   const std::size_t sizes[] = {0, bytes_max, 1 + random() % 64, random() % (bytes_max + 1)};
@@ -100,7 +100,8 @@ void write_stream(Channel& channel, WaitPolicy policy, std::uint64_t seed, std::
   writer.close();
 }
 
-/// Holds up to all but one of the slots, and releases them in random order after another check.
+/// Reads and checks all frames. Holds up to all but one of the slots, and checks the frames again
+/// before it releases their slots in random order.
 void read_stream(Channel& channel, WaitPolicy policy, std::uint64_t seed, std::uint64_t count) {
   std::mt19937_64 random(seed);
   const auto require_intact = [&](const ChannelFrame& frame) {
@@ -177,7 +178,7 @@ TYPED_TEST(Channels, TellTheWriterOfAReaderThatLeftWhileItWaited) {
 
 #ifndef WEFT_THREAD_SANITIZER
 
-/// Returns what `body` throws, if it is peer_lost.
+/// Returns the message of the peer_lost error that `body` throws.
 std::string lost_text(const std::function<void()>& body) {
   try {
     body();

@@ -1,6 +1,6 @@
 #pragma once
-/// Implementations of a chip: a thread on anonymous memory, a process on named memory, or a thread
-/// that shares memory only with the chips of its host.
+/// Teams of chips for tests. A chip is a thread on anonymous memory, a process on named memory, or
+/// a thread that shares memory only with the chips of its host.
 
 #include <exception>
 #include <functional>
@@ -25,8 +25,8 @@ namespace weft::testing {
 
 /// A chip of a team as seen by the chip's body.
 struct TeamChip {
-  int id = 0;                           ///< its id in the mesh
-  JobMemory& memory;                    ///< the memory of its host
+  int id = 0;                           ///< the chip's id in the mesh
+  JobMemory& memory;                    ///< the memory of the chip's host
   const Board& board;                   ///< the board of the job
   const SocketGrid* sockets = nullptr;  ///< the sockets between hosts; null if the job has one host
   std::function<void(std::string_view reason)> abort;  ///< ends the waits of the whole job
@@ -42,8 +42,7 @@ struct TeamChip {
   std::byte* arena() const { return memory.arena(id % memory.num_chips()); }
 };
 
-/// The work of one chip. If it throws, that is the chip's failure, and the waits of the other chips
-/// end.
+/// The work of one chip. An exception is the chip's failure and ends the waits of the other chips.
 using ChipBody = std::function<void(const TeamChip& chip)>;
 
 inline void run_chip(const TeamChip& chip, const ChipBody& body) {
@@ -82,8 +81,9 @@ std::vector<std::string> run_threads(int num_chips, const MakeChip& make_chip,
   return failures;
 }
 
-/// Every team: mesh_of() gives a mesh the tiers that the team has; run() returns a failure per
-/// chip, empty where it succeeded. `crowded`: see set_crowded().
+/// A team whose chips are threads that share one memory. Every team has two functions. mesh_of()
+/// sets the mesh's tiers to those of the team. run() returns a failure per chip, which is empty if
+/// the chip succeeded; set_crowded() explains its parameter `crowded`.
 struct ThreadTeam {
   static Mesh mesh_of(const Mesh& mesh) { return mesh; }
 
@@ -104,8 +104,8 @@ struct ThreadTeam {
   }
 };
 
-/// Every team has two functions: mesh_of() gives a mesh the tiers that the team has; run() returns
-/// a failure per chip, which is empty where the chip succeeded. set_crowded() explains `crowded`.
+/// A team whose chips are threads. Only the chips of one host share memory, and sockets connect the
+/// hosts; the mesh's first axis runs over the hosts.
 struct HostTeam {
   static Mesh mesh_of(const Mesh& mesh) { return mesh.with_dcn_atoms(mesh.axis_atoms(0).mask()); }
 

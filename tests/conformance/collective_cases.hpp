@@ -1,5 +1,5 @@
 #pragma once
-/// Collectives for the tests: they are made, solved, and run by one chip after another.
+/// Makes test cases of collectives, and runs them on the chips of a team.
 
 #include <chrono>
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace weft::testing {
 
-/// The deadline of a wait that would never end.
+/// A wait of a test that would never end fails after this time.
 inline constexpr std::chrono::milliseconds kDeadline{60'000};
 
 inline constexpr DType kDTypes[] = {DType::pred, DType::i32, DType::u32, DType::i64, DType::bf16,
@@ -27,24 +27,25 @@ inline constexpr CollectiveKind kDataKinds[] = {
     CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
     CollectiveKind::all_to_all, CollectiveKind::permute,    CollectiveKind::broadcast};
 
-/// The device ids run in reverse, so that a chip's number isn't its position.
+/// Returns a mesh whose device ids descend, so that a chip's number isn't its position.
 Mesh reversed_mesh(std::vector<std::int64_t> shape);
 
 /// Makes a case of this kind whose source has about `count` elements, if the kind leaves a choice.
 /// The seed chooses all other properties.
 CollectiveCase make_case(CollectiveKind kind, DType dtype, AtomList atoms, int n,
                          std::int64_t count, std::uint64_t seed);
-/// Makes a case whose bytes are in proportion to `count`.
+/// Makes a case whose bytes are in proportion to `count`; below it is called a row case.
 CollectiveCase make_row_case(CollectiveKind kind, DType dtype, AtomList atoms, int n,
                              std::int64_t count, std::uint64_t seed);
-/// The greatest count of a row case that is carried out in the lines' mailboxes, in mailboxes at
-/// all, and without bypassing the caches.
+/// These three functions return the greatest count of a row case that uses the lines' mailboxes,
+/// that uses mailboxes at all, and that doesn't write past the caches.
 std::int64_t last_count_in_lines(CollectiveKind kind, DType dtype, AtomList atoms, int n);
 std::int64_t last_count_in_mailboxes(CollectiveKind kind, DType dtype, AtomList atoms, int n,
                                      bool crowded);
 std::int64_t last_count_in_caches(CollectiveKind kind, DType dtype, AtomList atoms, int n);
 
-/// The number of elements: fewer than `usual_max`, but in one case of 16 fewer than `rare_max`.
+/// Limits of a random number of elements: it is below `usual_max`, or in one case of 16 below
+/// `rare_max`.
 struct RandomSizes {
   std::uint64_t usual_max = 200;
   std::uint64_t rare_max = 6000;
@@ -56,8 +57,8 @@ std::vector<CollectiveCase> random_cases(const Mesh& mesh, std::size_t count, st
 /// Returns the bytes of an arena that can hold each of the cases.
 std::size_t capacity_for(const std::vector<CollectiveCase>& cases, const Mesh& mesh);
 
-/// place_operand() comes before a case, check_result() after it: it throws if the chip's result is
-/// wrong.
+/// Call place_operand() before a case is run, and check_result() afterwards. check_result() throws
+/// if the chip's result is wrong.
 void place_operand(const CollectiveCase& which, int position, std::byte* arena);
 void check_result(const CollectiveCase& which, const Mesh& mesh, int position,
                   const std::byte* arena);

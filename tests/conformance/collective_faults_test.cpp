@@ -1,4 +1,4 @@
-/// Tests what chips learn of each other's failures, as threads and as processes.
+/// Tests what chips learn of other chips' failures, with chips that are threads and processes.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t kCapacity = 64 * kArenaCapacityUnit;
 constexpr milliseconds kLong{60'000};
 
-/// Throws the test's own failure unless `body` throws this code with these words.
+/// Throws unless `body` throws an error with this code and these words.
 template <typename Body>
 void require_error(Errc code, std::vector<std::string> words, const Body& body) {
   try {
@@ -99,7 +99,7 @@ TYPED_TEST(CollectiveFaults, EveryChipNamesWhoDidntCome) {
 
 TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
   this->expect_all_succeed([this](const TeamChip& chip) {
-    if (chip.id == 3) {  // once all other chips sleep
+    if (chip.id == 3) {  // waits until all other chips sleep
       for (int other = 0; other < 3; ++other) {
         while (chip.board.read(2 + other).state != ActorState::waiting) sched_yield();
       }
@@ -112,7 +112,8 @@ TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
   });
 }
 
-/// A root doesn't wait for readers: it learns of the divergence when the chip that found it aborts.
+/// Expects that the root of a broadcast, which doesn't wait for readers, learns that a reader
+/// called something else when that reader aborts the job.
 template <typename Team>
 void expect_odd_reader_is_told(std::int64_t odd_count) {
   const Mesh mesh({4}, {"data"});
@@ -155,7 +156,7 @@ TEST(KilledProcess, IsNamedToEverySurvivor) {
   ProcessTeam team(4, kCapacity, [&mesh](const TeamChip& chip) {
     PreparingCommunicator communicator =
         chip.communicator(mesh, WaitPolicy{.spins = 0, .yield_for = {}, .deadline = kLong});
-    if (chip.id == 3) {  // it lives, but doesn't take part
+    if (chip.id == 3) {  // the chip lives, but doesn't take part
       while (!chip.memory.aborted()) sched_yield();
       return;
     }

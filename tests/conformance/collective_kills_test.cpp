@@ -1,8 +1,9 @@
-/// A process dies by SIGKILL at every marked point of every collective. The other processes learn
-/// its name, and find in all arenas either the old bytes or the right result.
+/// Kills a process at every marked point of every collective. The other processes must learn which
+/// one was killed, and find in all arenas either the old bytes or the right result.
 ///
-/// If start() and poll() don't stop there, the victim writes to a page that it has made read-only
-/// for itself, and dies of that, so that the other processes see a half-finished transfer.
+/// At some marks the victim is inside a transfer, where start() and poll() don't return. There the
+/// victim makes a page read-only for itself and dies when it writes to this page, so that the other
+/// processes see a half-finished transfer.
 
 #include <gtest/gtest.h>
 
@@ -37,8 +38,8 @@ enum class Mark {
   announced,
   all_announced,  ///< all chips have announced, and nothing is transferred
   transferring,
-  transferred,  ///< all is transferred, and its exit isn't announced yet
-  ended,        ///< the collective has ended, or waits at the exit
+  transferred,  ///< all is transferred, and the victim hasn't announced its exit
+  ended,        ///< the collective has ended for the victim, or the victim waits at the exit
 };
 constexpr std::string_view kMarkNames[] = {"before start",  "filling",      "announced",
                                            "all announced", "transferring", "transferred",
@@ -80,8 +81,8 @@ CollectiveCase make_killed_case(const Kill& kill) {
   CollectiveCall& call = which.call;
   if (kill.kind == CollectiveKind::broadcast) call.from = {kill.victim};
   const std::uint64_t behind = call.source + bytes_of(call, kChipCount).source;
-  // The call is in place as in training. Otherwise even the shortest result crosses the end of a
-  // page.
+  // A pushed all_reduce is in place, as in training. Every other result begins in the middle of a
+  // page, so that even the shortest one crosses the end of a page.
   call.destination = kill.kind == CollectiveKind::all_reduce && kill.algorithm == Algorithm::push
                          ? call.source
                          : (behind + kPageBytes - 1) / kPageBytes * kPageBytes + kPageBytes / 2;
@@ -96,13 +97,13 @@ bool exists(const Kill& kill) {
   switch (kill.mark) {
     case Mark::filling: return kill.algorithm == Algorithm::mailbox && whole_pages;
     case Mark::transferring: return whole_pages;
-    // The first chip's line is also written by the step in which it wakes the other chips.
+    // Chip 0 also writes its line in the step that wakes the other chips, so there is no such mark.
     case Mark::transferred: return has_exit_sync(kill.algorithm) && kill.victim != 0;
     default: return true;
   }
 }
 
-/// The times of the events, shared by all processes of a team.
+/// The times of a kill's events, in memory that all processes of a team share.
 struct Times {
   std::atomic<std::int64_t> died;
   std::atomic<std::int64_t> aborted;
@@ -129,8 +130,8 @@ void forbid_writing(const void* place) {
   }
 }
 
-/// Returns the chip to whose arena the victim can't write any more in the middle of its transfers.
-/// The page begins in the middle of the victim's own part, which it transfers first.
+/// Returns the chip in whose arena a page is forbidden to the victim. The page begins in the middle
+/// of the victim's own part, which the victim transfers first.
 int half_done_chip(const Kill& kill) {
   return kill.algorithm == Algorithm::push ? (kill.victim + 1) % kChipCount : kill.victim;
 }
@@ -172,12 +173,12 @@ void run_victim(const Kill& kill, const CollectiveCall& call, PreparingCommunica
   throw std::runtime_error("the victim lives");
 }
 
-/// The contents of the destination in an arena.
+/// Says whether a destination has elements from before the collective and elements of its result.
 struct Held {
   bool old = false;
   bool fresh = false;
 };
-/// Throws if an element is neither the old one nor the right one.
+/// Reads the destination of a chip. Throws if an element is neither the old nor the right one.
 Held read_destination(const Kill& kill, const CollectiveCase& which, const JobMemory& memory,
                       int chip) {
   const std::vector<std::byte>& operand = which.operands[static_cast<std::size_t>(chip)];
@@ -203,7 +204,7 @@ Held read_destination(const Kill& kill, const CollectiveCase& which, const JobMe
   return held;
 }
 
-/// A survivor may end the collective that it is in, but not the next one.
+/// Runs the killed collective and a barrier. A survivor may end the collective but not the barrier.
 void run_survivor(const Kill& kill, const CollectiveCase& which,
                   PreparingCommunicator& communicator, const TeamChip& chip) {
   try {
@@ -220,7 +221,7 @@ void run_survivor(const Kill& kill, const CollectiveCase& which,
   throw std::runtime_error("it learned nothing");
 }
 
-/// Gives each survivor another way of waiting.
+/// Returns a different way of waiting for each of three successive chips.
 WaitPolicy policy_of(int chip) {
   WaitPolicy policy{.deadline = kDeadline};
   if (chip % 3 != 0) policy = WaitPolicy::for_threads(kChipCount, kDeadline);
@@ -228,7 +229,7 @@ WaitPolicy policy_of(int chip) {
   return policy;
 }
 
-/// Returns whether the victim had no part of this chip's result left to do.
+/// Returns true if the victim has done its whole part of this chip's result before it dies.
 bool could_end(const Kill& kill, int chip) {
   if (kill.mark >= Mark::transferred) return true;
   return kill.mark >= Mark::all_announced && chip != kill.victim &&

@@ -97,7 +97,7 @@ void reduce_element(const CollectiveCall& call, std::span<const Bytes* const> op
   }
 }
 
-/// Row-major coordinates of a linear index.
+/// Returns the row-major coordinates of a linear index.
 std::array<std::int64_t, kDimCountMax> coords_of(std::int64_t index, const Shape& shape) {
   std::array<std::int64_t, kDimCountMax> coords{};
   for (int dim = shape.size() - 1; dim >= 0; --dim) {
@@ -114,7 +114,8 @@ std::int64_t index_of(const std::array<std::int64_t, kDimCountMax>& coords, cons
   return index;
 }
 
-/// The operand, and the index in it, from which element `index` of chip `self`'s result comes.
+/// The member and the index in its operand from which element `index` of chip `self`'s result
+/// comes.
 struct Origin {
   std::int64_t member;
   std::int64_t index;
@@ -143,7 +144,7 @@ Origin origin(const CollectiveCall& call, std::int64_t n, std::int64_t self, std
   }
 }
 
-/// The number of elements in a chip's source.
+/// Returns the number of elements in a chip's source.
 std::int64_t source_elements(const CollectiveCall& call, std::int64_t n) {
   switch (call.kind) {
     case CollectiveKind::barrier: return 0;

@@ -13,8 +13,8 @@
 
 namespace weft::testing {
 
-/// A collective with the operand and the result of every position. Sums of the values round, so
-/// that a wrong order of summation shows.
+/// A collective with the operand and the result of every position. Sums of the operands' values are
+/// rounded, so a wrong order of summation gives other bits.
 struct CollectiveCase {
   CollectiveCall call;
   std::uint64_t seed = 0;

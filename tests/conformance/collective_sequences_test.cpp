@@ -1,5 +1,5 @@
-/// Runs thousands of random sequences of collectives over random groups, each with its own
-/// communicators, on 16 chips, however few cores there are.
+/// Runs thousands of random sequences of collectives over random groups on 16 chips, however few
+/// cores there are. Each chip makes a new communicator for each sequence.
 
 #include <gtest/gtest.h>
 
@@ -20,17 +20,17 @@ namespace {
 
 constexpr int kChipCount = 16;
 constexpr std::size_t kSequenceLength = 4;
-// Most cases take one round of all chips.
+// Most cases are small enough that all chips transfer at once.
 constexpr RandomSizes kSizes{.usual_max = 24, .rare_max = 1200};
 constexpr std::size_t kSequencesPerJob = 100;
 
-/// The number of jobs for each team.
+/// Returns the number of jobs for each team.
 std::uint64_t job_count() {
   const char* count = std::getenv("WEFT_TEST_JOBS");
   return count != nullptr ? std::stoull(count) : 5;
 }
 
-/// A mesh of all chips, in a random order if their hosts don't matter.
+/// Returns a mesh of all chips, in random order if `shuffled`.
 Mesh random_mesh(bool shuffled, std::mt19937_64& random) {
   const std::vector<std::vector<std::int64_t>> shapes{{16},      {4, 4},    {2, 8},      {8, 2},
                                                       {2, 4, 2}, {2, 2, 4}, {2, 2, 2, 2}};
@@ -43,13 +43,13 @@ Mesh random_mesh(bool shuffled, std::mt19937_64& random) {
   return Mesh(shape, names, ids);
 }
 
-/// Waits as the chips of a job usually do, or sleeps as early as possible.
+/// Returns the usual waiting policy of a job's chips, or one that sleeps as early as possible.
 WaitPolicy random_policy(std::uint64_t bits) {
   if (bits % 4 != 0) return WaitPolicy::for_threads(kChipCount, kDeadline);
   return {.spins = 0, .yield_for = std::chrono::microseconds(0), .deadline = kDeadline};
 }
 
-/// One job: every chip runs the sequences one after another, as fast as it can.
+/// Runs one job, in which every chip runs the sequences one after another as fast as it can.
 template <typename Team>
 void expect_job_conforms(std::uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -15,8 +15,8 @@
 namespace weft::testing::collective_sizes_test {
 namespace {
 
-/// Counts that are empty, one, odd and prime, and counts below, at and above the last one that fits
-/// in a line and the last one that goes through mailboxes.
+/// Returns 0, 1, an odd and a prime count, and counts just below, at and just above the last count
+/// that fits in a line and the last one that goes through mailboxes.
 std::set<std::int64_t> interesting_counts(CollectiveKind kind, DType dtype, AtomList atoms, int n,
                                           bool crowded) {
   std::set<std::int64_t> counts{0, 1, 15, 251};
@@ -55,7 +55,7 @@ std::vector<CollectiveCase> cases_of_every_size(const Mesh& mesh, bool crowded) 
   return cases;
 }
 
-/// Returns only small sizes if WEFT_TEST_TIMES asks for less than everything, as under sanitizers:
+/// Returns only small sizes if WEFT_TEST_TIMES is below 1, as it is under sanitizers, because
 /// groups of 8 and 16 take most of the time.
 std::vector<int> group_sizes() {
   const char* times = std::getenv("WEFT_TEST_TIMES");
@@ -66,8 +66,8 @@ std::vector<int> group_sizes() {
 template <typename Team>
 class CollectiveSizes : public ::testing::Test {
  protected:
-  /// Uses the algorithms that a job would choose with more chips than cores, or with a core for
-  /// each.
+  /// Tests the algorithms that a job chooses if it has more chips than cores (`crowded`), or a core
+  /// for each chip.
   void expect_all_conform(bool crowded) {
     for (const int n : group_sizes()) {
       SCOPED_TRACE(n);
@@ -84,7 +84,7 @@ TYPED_TEST(CollectiveSizes, AgreeWithTheOracleWhereChipsShareCores) {
   this->expect_all_conform(true);
 }
 
-/// Three chips have parts that begin in the middle of a cache line.
+/// With three chips, parts begin in the middle of a cache line.
 TYPED_TEST(CollectiveSizes, AgreeWithTheOracleBesideTheCaches) {
   const Mesh mesh = reversed_mesh({3});
   const AtomList atoms = mesh.axis_atoms(0);

@@ -1,5 +1,5 @@
-/// One suite for all implementations of chips: threads, processes, and one thread that polls all
-/// chips.
+/// Runs one suite of collectives on chips that are threads, chips that are processes, and chips
+/// that a single thread polls.
 
 #include "transport/collectives/communicator.hpp"
 

@@ -39,7 +39,8 @@ class EnginesOfHosts : public ::testing::TestWithParam<MakeEngine> {
   const SocketGrid sockets{hosts.size()};
 };
 
-/// Returns the sum of x, which is cut over both axes, and 2 * x, which is whole on each chip.
+/// Returns a program of the sum of x, which is sharded over both axes, and 2 * x, which is
+/// gathered.
 Program of_both_tiers(const Mesh& mesh) {
   Program program;
   Builder b(program);
@@ -54,7 +55,7 @@ Program of_both_tiers(const Mesh& mesh) {
 
 TEST_P(EnginesOfHosts, RunAPlanWhoseCollectivesCrossHosts) {
   const Program program = of_both_tiers(hosts);
-  // The chips of one host share what is gathered; chips of different hosts don't.
+  // The chips of one host share a gathered value; chips of different hosts don't.
   const Plan plan = compile(program, hosts, testing::cpu_target_with({.shared_bytes_min = 0}));
   std::array<int, 2> calls{};
   bool reduces_between_hosts = false;

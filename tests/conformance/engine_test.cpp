@@ -1,6 +1,6 @@
-// Each engine has to do everything that a kind of chip has to do (chips/engine/engine.hpp). The
-// engines are the CPU's, and the reference interpreter as two kinds of chip. The target of one of
-// these contradicts the CPU's.
+// Tests that each engine does everything that chips/engine/engine.hpp demands of a kind of chip.
+// The engines are the CPU's and two that run the reference interpreter, of which one has a target
+// that differs from the CPU's in every field.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,8 @@ class EngineConformance : public ::testing::TestWithParam<EngineKind> {
     return EngineMesh(mesh, options);
   }
   static const Target& target() { return *GetParam().target; }
-  /// Nothing in a random program is large: shares and computes again all of it, or none.
+  /// Returns a target that shares values of any size or of the usual sizes, and recomputes values
+  /// likewise. The values of random programs are too small for the usual sizes.
   static Target target_with_thresholds(Random& random) {
     Target chosen = target();
     for (std::int64_t* least : {&chosen.shared_bytes_min, &chosen.recomputed_bytes_min}) {
@@ -69,7 +70,8 @@ class EngineConformance : public ::testing::TestWithParam<EngineKind> {
   }
 };
 
-/// Updates w by the sum of the chips' x, and before the chips meet a count by 1.
+/// Returns a program that adds the sum of all chips' x to w and, before the chips communicate, 1 to
+/// a count.
 Program training_step() {
   Program program;
   Builder b(program);
@@ -87,7 +89,7 @@ Program training_step() {
   return program;
 }
 
-/// A program that makes y from x by one op.
+/// Returns a program that makes y from x, which has 4 elements, by one op.
 template <typename Append>
 Program of_four(Append append) {
   Program program;
@@ -174,11 +176,11 @@ TEST_P(EngineConformance, KnowsItsNumberAmongItsWorkersChips) {
   }
   const HashedTensor tensor{"w", {DType::f32, {}}, Sharding::closed(), {at, at + sizeof(float)}};
   StateHash hash(1, {tensor}, mesh, {2, 0}, [](const StateHash&) {});
-  chips.engine(2).add_to(hash);  // the worker's first chip has number 7, at the offset of its chips
-  chips.engine(0).add_to(hash);  // its second chip has number 0
+  chips.engine(2).add_to(hash);  // the worker's first chip hashes its first float, a 7
+  chips.engine(0).add_to(hash);  // its second chip hashes its second float, a 0
   StateHash other(1, {tensor}, mesh, {3, 1}, [](const StateHash&) {});
   chips.engine(3).add_to(other);
-  chips.engine(1).add_to(other);  // the other worker's chip has number 1
+  chips.engine(1).add_to(other);  // the other worker's second chip hashes a 1
   EXPECT_EQ(hash.hash(0, 0), other.hash(0, 0));
   EXPECT_NE(hash.hash(0, 1), other.hash(0, 1));
 }
@@ -223,7 +225,7 @@ TEST_P(EngineConformance, GoesOnFromStepToStep) {
       EXPECT_EQ(floats(chips, chip, plan.buffers.outputs[0], 1).at(0), 10 + 7 * done);
       EXPECT_EQ(floats(chips, chip, plan.buffers.outputs[1], 1).at(0), done);
     }
-    // The new version is the input of the next step.
+    // The outputs of this step are the inputs of the next step.
     std::swap(plan.buffers.inputs[1], plan.buffers.outputs[0]);
     std::swap(plan.buffers.inputs[2], plan.buffers.outputs[1]);
   }
@@ -322,7 +324,8 @@ TEST_P(EngineConformance, FindsTheFirstOpThatGivesANan) {
   chips.engine(0).run(loaded.chips[0], 3, loaded.buffers);
 }
 
-/// A loop computes a fill piece by piece; elements behind the fill aren't looked at.
+/// A loop computes a fill piece by piece; the check for NaN doesn't read the memory behind the
+/// piece.
 TEST_P(EngineConformance, FindsNoNanInAHealthyFill) {
   const Mesh one({1}, {"data"});
   Program program;
@@ -423,7 +426,7 @@ TEST_P(EngineConformance, HashesTheStateThatItHolds) {
   EXPECT_NE(different[0], different[1]);
 }
 
-/// As an engine of another kind would: it has no loops, and no memory that chips share.
+/// This engine has no loops, and no memory that chips share, so it can't run a plan for the CPU.
 TEST(ContraryEngine, RefusesAPlanForTheCpu) {
   EngineMesh chips(kPair, {.make = testing::make_contrary_engine});
   expect_error(Errc::invalid_argument, {"contrary", "loop"},

@@ -36,7 +36,7 @@ TEST(Plugin, RunsJobsBesideThoseOfAHostWithAnotherCopyOfWeft) {
   }
 }
 
-/// The worker would run other code than the trainer runs.
+/// A worker would load the replacement, and run other code than the trainer.
 TEST(Plugin, ThatWasReplacedWhileItIsLoadedIsRefused) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("weft-plugin-{}", ::getpid());
   fs::create_directories(folder);
@@ -91,7 +91,7 @@ TEST(Worker, WithoutTheLoopIsRefusedWithWhatItHas) {
   }
 }
 
-/// The server example, and its answers.
+/// Runs the server example and sends requests to it.
 class Server {
  public:
   Server() : app_({SERVER, "--port", "0", "--storage", kStorage}) {

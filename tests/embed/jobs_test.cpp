@@ -133,7 +133,7 @@ TEST(Jobs, AStopThatCameBeforeStartsNothing) {
   }
 }
 
-/// The loop reports until the callback knows its job.
+/// Reports at each step until the job is told to end.
 Loop reports{"test.reports_until_asked", [](TrainContext& ctx) {
                while (!ctx.reached_preemption()) {
                  sync();

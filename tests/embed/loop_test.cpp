@@ -62,7 +62,7 @@ bool was_set_up = false;
 /// Reports the properties of its process.
 Loop looks{"test.looks",
            [](TrainContext& ctx) {
-             // After this the chip has started, and its thread has its name.
+             // This starts the chip, whose thread gets its name then.
              full({1}, 1).to_vector();
              cpu_set_t cpus;
              ::sched_getaffinity(0, sizeof cpus, &cpus);
@@ -146,7 +146,7 @@ TEST(Loop, AWorkerHasItsNameItsNumberAndNoSecret) {
 
 TEST(Loop, WhatTheProgramHasOpenIsNotOpenInItsWorkers) {
   int ends[2];
-  // Workers could inherit it, like a server's port.
+  // Workers could inherit these sockets, as they could inherit a server's port.
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
   const std::string own = fs::read_symlink(fmt::format("/proc/self/fd/{}", ends[0])).string();
   const Result result = Trainer{looks, options({}, 1)}.fit();

@@ -7,10 +7,11 @@
 
 namespace weft::testing {
 
-/// Starts with 1 and adds `step` `steps` times; reports the result, its rank, and the config's tag.
+/// Starts with 1 and adds 1, or 100, in each of config["steps"] steps. Reports the sum, the rank
+/// and config["tag"].
 extern Loop add_one;
 extern Loop add_hundred;
-/// Runs until it is told to end, asks for that at each step, and says so in a report.
+/// Asks at each step whether to end. When the answer is yes, reports that and ends.
 extern Loop until_asked;
 /// Runs forever and never asks whether to end.
 extern Loop never_asks;

@@ -33,8 +33,8 @@ weft::TrainerOptions options(int workers = 2) {
           .run = {.name = "nameless", .storage_path = std::getenv("WEFT_TEST_STORAGE")}};
 }
 
-/// Runs `fit`, which returns the Result of a loop that adds `amount` five times, and prints the
-/// line.
+/// Runs `fit`, which runs a loop that adds `amount` five times and returns its Result, and prints
+/// the line that says how `fit` ended.
 template <typename Fit>
 void tell(int amount, Fit fit) {
   std::string line;
@@ -52,7 +52,7 @@ void tell(int amount, Fit fit) {
   std::fflush(stdout);
 }
 
-/// Two threads start two loops; chance decides which one a worker reaches first.
+/// Starts two loops in two threads; chance decides which one a worker reaches first.
 void race() {
   auto one = std::async(std::launch::async,
                         [] { tell(1, [] { return weft::Trainer(add<1>, options()).fit(); }); });
@@ -70,7 +70,7 @@ struct Adder {
   void operator()(TrainContext& ctx) const { add_some(amount, ctx); }
 };
 
-/// Both loops have the same line and the same type; only the capture differs.
+/// Runs two loops of the same line and the same type; only their captures differ.
 void fit_with_captures(int amount) {
   const auto fit = [amount](const weft::TrainLoop& loop) {
     tell(amount, [&] { return weft::Trainer(loop, options()).fit(); });
@@ -91,22 +91,23 @@ void captures_on_threads() {
   other.join();
 }
 
-/// main() takes another branch in the workers, which inherit the variable, and captures another
-/// value.
+/// Takes another branch in the workers, which inherit the variable, so that the loop there captures
+/// another value.
 void captures_by_environment() {
   const int first = std::getenv("WEFT_TEST_LATER") != nullptr ? 100 : 1;
   ::setenv("WEFT_TEST_LATER", "1", 1);
   fit_with_captures(first);
 }
 
-/// The loops have no captures, but are different functions of the same type at the same line.
+/// Does the same with loops without captures: different functions of the same type at the same
+/// line.
 void functions_by_environment() {
   const bool is_later = std::getenv("WEFT_TEST_LATER") != nullptr;
   ::setenv("WEFT_TEST_LATER", "1", 1);
   tell(1, [&] { return weft::Trainer(is_later ? add<100> : add<1>, options()).fit(); });
 }
 
-/// The loop runs in this process, so no worker looks for its captures.
+/// Runs a loop without worker processes, so no process has to find the loop and its captures again.
 void captures_without_workers() {
   const int amount = 100;
   tell(amount, [amount] {
@@ -114,7 +115,7 @@ void captures_without_workers() {
   });
 }
 
-/// main() takes another branch in a worker than in the trainer.
+/// Takes another branch in a worker than in the trainer.
 void branches() {
   if (std::getenv("WEFT_PROCESS_INDEX") != nullptr) {
     tell(100, [] { return weft::Trainer(add<100>, options()).fit(); });
@@ -123,14 +124,14 @@ void branches() {
   }
 }
 
-/// The config differs in each process.
+/// Calls fit() with a config that differs in each process.
 void other_config() {
   weft::TrainerOptions with_pid = options();
   with_pid.loop_config = {{"pid", ::getpid()}};
   tell(1, [&] { return weft::Trainer(add<1>, with_pid).fit(); });
 }
 
-/// main() continues in the workers while another thread is about to call fit().
+/// Lets main() continue in the workers while another thread is about to call fit().
 void background() {
   std::thread fit([] { tell(1, [] { return weft::Trainer(add<1>, options()).fit(); }); });
   fit.join();
@@ -152,7 +153,8 @@ void start() {
   tell(1, [] { return weft::Trainer(add<1>, options()).start().result(); });
 }
 
-/// Each worker starts another program that uses weft before its fit(). That program is no worker.
+/// Starts in each worker, before its fit(), another program that uses weft. That program is no
+/// worker.
 void grandchild(const char* program) {
   weft::TrainerOptions with_program = options();
   with_program.loop_config = {{"command", std::string(program) + " one_after_the_other"}};

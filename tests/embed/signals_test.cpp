@@ -173,7 +173,8 @@ Loop leaves_a_child{"test.leaves_a_child", [](TrainContext& ctx, const Config& c
                       ctx.report({{"sum", sum.to_vector()[0]}});
                     }};
 
-/// Otherwise recovery would have to wait for backend.timeout_s, and the job would end.
+/// If recovery waited for the child to close the link, backend.timeout_s would pass and the job
+/// end.
 TEST(Children, AChildThatKeepsTheLinkOpenDoesNotHoldRecoveryUp) {
   const std::string once = fmt::format("/tmp/weft-embed-once-{}", ::getpid());
   TrainerOptions recovers = options({{"once", once}});

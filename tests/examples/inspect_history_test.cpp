@@ -53,7 +53,7 @@ void wait_for_step(const std::string& job, std::uint64_t step) {
   });
 }
 
-/// A job that doesn't end by itself. It leaves nothing behind.
+/// Runs a job that doesn't end by itself. The destructor kills it and removes its shared memory.
 class EndlessApp : public AppProcess {
  public:
   using AppProcess::AppProcess;
@@ -104,7 +104,8 @@ TEST(InspectTrace, OfADigitsJobThatRuns) {
   EXPECT_EQ(TraceGrammar::fault_of(trace_in(file)), "");
 }
 
-/// No message is in flight, and no ring has wrapped around.
+/// While a job is at rest, no message is in flight, and after so few steps no ring has wrapped
+/// around.
 TEST(InspectTrace, OfAJobAtRestHasBothEndsOfEveryFlow) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/trace.json";
@@ -212,7 +213,7 @@ TEST(InspectFolder, OfAJobThatHasFailed) {
         << line;
   }
   EXPECT_EQ(lines_of(output_of({WEFT, "inspect", "logs", run_dir, "--last", "2"})).size(), 2U);
-  // The job has ended, so the time counts back from its last record.
+  // The job has ended, so --since counts back from the job's last record.
   const std::string all = output_of({WEFT, "inspect", "logs", run_dir});
   EXPECT_EQ(output_of({WEFT, "inspect", "logs", run_dir, "--since", "100"}), all);
   const std::string end = output_of({WEFT, "inspect", "logs", run_dir, "--since", "0.000001"});

@@ -143,7 +143,8 @@ TEST(LaunchOnATerminal, LetsTheProgramPrintAsOnATerminal) {
   EXPECT_EQ(on_terminal({WEFT, "launch", "--no-progress", "--", "/bin/echo", "a"}).output, "a\r\n");
 }
 
-/// The line is drawn below the output and removed at the end; no output of the program is lost.
+/// The progress line is drawn below the output and removed at the end. No output of the program is
+/// overwritten.
 TEST(LaunchOnATerminal, ShowsOneLineOfProgress) {
   const Ended ended = on_terminal({WEFT, "launch", "--steps", "100000", "-n", "2", "--chips", "2",
                                    "--", DIGITS, "--epochs", "40"});
@@ -185,7 +186,7 @@ TEST(LaunchBindings, GiveEachWorkerItsOwnCores) {
   cpu_set_t usable;
   ::sched_getaffinity(0, sizeof usable, &usable);
   const Ended ended = run(fault_app({"--bind", "cores", "--report-bindings"}, "none"));
-  if (ended.code != 0) {  // each worker has one core, or the hardware threads of one
+  if (ended.code != 0) {  // this machine has only one core for 2 workers
     EXPECT_NE(ended.output.find("--bind cores: 2 workers on 1 cores"), std::string::npos)
         << ended.output;
     return;
@@ -287,7 +288,7 @@ TEST(LaunchEnd, OfASignalIsThatOfTheSignal) {
     AppProcess process(fault_app({}, "mark"));
     process.wait_for_line("mark loop");
     ::kill(process.pid(), signal);
-    if (signal == SIGTERM) ::kill(process.pid(), SIGINT);  // no loop would end by itself
+    if (signal == SIGTERM) ::kill(process.pid(), SIGINT);  // the loop never asks to end
     const int code = process.wait();
     EXPECT_TRUE(code == 128 + SIGINT || code == 128 + signal) << process.output();
   }

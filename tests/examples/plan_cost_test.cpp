@@ -1,6 +1,6 @@
-/// Compares what a step of each example costs a chip by its plan with tests/golden/plan_cost/. A
-/// change that makes plans more expensive shows as a difference of these texts. GOLDEN_UPDATE=1
-/// rewrites them.
+/// Computes from the plan of each example what a step costs a chip, and compares that with the
+/// texts in tests/golden/plan_cost/, so that a change that makes plans more expensive shows.
+/// GOLDEN_UPDATE=1 rewrites these texts.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ struct Example {
 
 void PrintTo(const Example& example, std::ostream* out) { *out << example.name; }
 
-/// The sizes are the ones that the tests of these programs use.
+/// Returns the examples with the sizes that the tests of these programs use.
 std::vector<Example> examples() {
   const std::vector<std::string> text{"--text", LICENSE, "--batch", "16"};
   const auto with = [&](std::vector<std::string> options, const char* flag = nullptr) {

@@ -20,7 +20,7 @@ using testing::AppProcess;
 using Words = std::vector<std::string>;
 using Losses = std::vector<double>;
 
-/// The layouts are one process with one chip, 4 x 1, and 2 x 2.
+/// The layouts are one process with one chip, 4 processes with one chip each, and 2 with two each.
 const std::vector<Words> kLayouts{{"--workers", "0", "--chips", "1"},
                                   {"--workers", "4", "--chips", "1", "--topology", "4x1"},
                                   {"--workers", "2", "--chips", "2"}};
@@ -82,8 +82,8 @@ TEST(Ports, GroupedQueryGptWritesWithItsCache) {
   EXPECT_EQ(app.wait(), 0) << app.output();
 }
 
-/// The layouts are one chip; only data parallelism; both kinds, in two processes; and groups of a
-/// shard_map with chips of both processes.
+/// Tests four layouts: one chip; only data parallelism; both kinds of parallelism in two processes;
+/// and a shard_map whose groups have chips of both processes.
 void expect_parallel_as_torch(const std::string& program, const std::string& name, Words options) {
   std::vector<Words> layouts = kLayouts;
   layouts.push_back({"--workers", "2", "--chips", "2", "--topology", "1x4"});
@@ -119,7 +119,7 @@ TEST(Ports, GeneratorAndJudgeLearnAsTorchDoes) {
   expect_as_torch(GAN, "gan", {"--plain", "--lr", "0.0001"}, "torch/noise_ports.json");
 }
 
-/// The images are shuffled.
+/// Expects the same losses on all layouts, with images that are shuffled, and returns them.
 Losses expect_one_curve(const std::string& program, const Words& options) {
   const Losses expected = losses(program, options, kLayouts[0]);
   expect_alike(losses(program, options, kLayouts[1]), expected);
@@ -134,7 +134,7 @@ TEST(Ports, AutoencoderLearnsOneCurveOnAllLayouts) {
 
 TEST(Ports, GeneratorAndJudgeLearnOneCurveOnAllLayouts) {
   const Losses curve = expect_one_curve(GAN, {"--batch", "32", "--steps", "30"});
-  EXPECT_LT(curve[20], curve.front());  // the judge learns faster at first
+  EXPECT_LT(curve[20], curve.front());  // the discriminator learns faster at first
 }
 
 }  // namespace

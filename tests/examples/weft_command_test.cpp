@@ -64,7 +64,7 @@ TEST(WeftDoctor, SaysWhichLimitOfOpenFilesIsTooLow) {
   EXPECT_EQ(enough.find("ulimit"), std::string::npos) << enough;
 }
 
-/// Launches on 2 workers of 2 chips; by default the program would have 4 workers of 1.
+/// Launches fault_app on 2 workers of 2 chips; by default it would have 4 workers of 1 chip.
 AppProcess launch(const std::vector<std::string>& fault_app_arguments) {
   std::vector<std::string> words{WEFT,        "launch", "-n",      "2",      "--chips",
                                  "2",         "--",     FAULT_APP, "--json", "/dev/null",
@@ -131,7 +131,8 @@ std::vector<std::string> launched(const char* script) {
   return {WEFT, "launch", "--", "/bin/sh", "-c", script};
 }
 
-/// A board without a job. The test, which is the trainer's process, decides its contents.
+/// Makes a board without a job, on which this process is the trainer. The test decides its
+/// contents.
 class ForgedBoard {
  public:
   explicit ForgedBoard(
@@ -153,7 +154,7 @@ class ForgedBoard {
 
   const std::string& job() const { return header_.job; }
   const Board& board() const { return *board_; }
-  /// Releases the board as the kernel does when the process that made it ends.
+  /// Releases the board as the kernel does when the process that made the board ends.
   void let_go() { board_.reset(); }
   board_format::BoardHeaderV1& bytes() {
     return *reinterpret_cast<board_format::BoardHeaderV1*>(segment_.data());
@@ -221,7 +222,7 @@ TEST(WeftLaunch, ReturnsTheExitCodeOfTheFirstCause) {
   EXPECT_EQ(launch({"--mode", "throw"}).wait(), 1);
 }
 
-/// The program asks for 1; the command line's value overrides it.
+/// The program sets max_failures to 1; the command line's value overrides that.
 TEST(WeftLaunch, SaysHowManyLossesAJobSurvives) {
   const auto exit_code = [](const char* max_failures) {
     AppProcess app({WEFT, "launch", "-n", "2", "--max-failures", max_failures, "--", FAULT_APP,
@@ -324,8 +325,8 @@ TEST(WeftInspect, ShowsEveryActorOfAJobThatRuns) {
   EXPECT_GT(std::stoi(doing.substr(number + 1)), 0) << doing;
 }
 
-/// The trainer is killed, so no process removes the board, and it can still be read. It runs in its
-/// own /dev/shm, in which no other test's job sweeps it.
+/// The trainer is killed, so no process removes the board, and it can still be read. The job has
+/// its own /dev/shm, in which no other test's job can sweep the board away.
 TEST(WeftInspect, ShowsAJobThatIsDead) {
   testing::in_own_shm("size=1g", [] {
     AppProcess app({FAULT_APP, "--json", "{json}", "--mode", "mark"});
@@ -401,7 +402,7 @@ TEST(WeftInspect, ShowsControlCharactersOfABoardAsText) {
   EXPECT_EQ(json.at("mesh").at("axes")[0], "c\uFFFD");
 }
 
-/// The clock that gave the board's times may have been set since, by years.
+/// The system clock may have been set by years since the board's times were written.
 TEST(WeftInspect, TakesAJobForAliveWhateverTheClockSays) {
   using std::chrono::system_clock;
   for (const auto years : {-20, 20}) {
@@ -410,7 +411,7 @@ TEST(WeftInspect, TakesAJobForAliveWhateverTheClockSays) {
   }
 }
 
-/// A process with the trainer's number exists: it is this process.
+/// A process with the trainer's process id exists: it is this process.
 TEST(WeftInspect, TakesAJobWhoseBoardNobodyHoldsForDead) {
   ForgedBoard board;
   board.let_go();

@@ -84,7 +84,7 @@ class SavingRun {
     wait_until([&] { return over() || worker(0).step >= until; });
     for (auto i = random() % 300; i > 0; --i) ::sched_yield();
   }
-  /// The trainer comes first, so that it restarts no worker while the workers are killed.
+  /// Returns the trainer first, so that it is killed before it can restart a worker.
   std::vector<pid_t> processes() const {
     std::vector<pid_t> pids{app_.pid()};
     std::ranges::copy(processes_of(job_), std::back_inserter(pids));
@@ -143,14 +143,14 @@ TEST(Checkpoint, TheLossOfAllProcessesChangesNoBitOfTheEnd) {
   AppProcess last(digits(folder.path(), "auto"));
   const Json result = finished(last);
   EXPECT_EQ(result.at("params_digest"), undisturbed().at("params_digest"));
-  // A job has the losses of its own steps.
+  // The history has only the losses of the steps that this job ran itself.
   const Json& all = undisturbed().at("loss_history");
   const Json& own = result.at("loss_history");
   ASSERT_EQ(own.size(), kSteps - steps);
   for (std::size_t i = 0; i < own.size(); ++i) EXPECT_EQ(own[i], all[i + steps]) << i;
 }
 
-/// Continues on a mesh of 2x2.
+/// Continues on a mesh of 2x2, and expects the losses of the undisturbed job within rounding.
 void expect_that_the_curve_goes_on(const std::string& folder) {
   const std::uint64_t step = list_checkpoints(folder).back().step;
   AppProcess last(digits(folder, "auto"));
@@ -186,7 +186,7 @@ bool has_unfinished(const std::string& folder) {
 TEST(Checkpoint, AKillInTheMiddleOfASaveLeavesACurveThatGoesOnOnFewerChips) {
   std::mt19937_64 random(4);
   std::optional<testing::TemporaryFolder> folder;
-  // The save may end between the look at the folder and the kill.
+  // If the save ends between the check of the folder and the kill, the test tries again.
   for (bool was_saving = false; !was_saving;) {
     folder.emplace();
     SavingRun run(folder->path(), "4", "4");
@@ -234,7 +234,7 @@ TEST(Checkpoint, OneFolderIsOfOneJobAtATime) {
   finished(first);
 }
 
-/// The error must not be a hang: the other workers continue, and their next run isn't the save.
+/// The other workers continue with a step that isn't the save. That must be an error, not a hang.
 TEST(Checkpoint, OfOneWorkerAloneIsAnErrorWithItsLine) {
   FaultApp app({"--mode", "save_alone"});
   const Json result = failure_of(app);
@@ -242,7 +242,7 @@ TEST(Checkpoint, OfOneWorkerAloneIsAnErrorWithItsLine) {
   expect_words(result, {"worker 1", "the save at fault_app.cpp:", "the sync at fault_app.cpp:"});
 }
 
-/// This holds for the second save too, in which the trainer sees only the changes, not the names.
+/// The test also makes a second save, for which workers send only changes, not all names.
 TEST(Checkpoint, OfOtherTensorsIsAnErrorThatNamesTheFirst) {
   FaultApp app({"--mode", "save_other", "--at", "4"});
   const Json result = failure_of(app);
@@ -258,7 +258,7 @@ TEST(Loader, OfAnotherOrderIsAnErrorWithItsLine) {
   expect_words(result, {"worker 1 for the DeviceLoader at fault_app.cpp:", "items of batch 0"});
 }
 
-/// The loss happens before all chips have committed the step after the load.
+/// The worker dies before all chips have committed the step after the load.
 TEST(Checkpoint, WhatALoadReplacesInTheMiddleOfARunSurvivesALoss) {
   FaultApp app(
       {"--mode", "go_back", "--at", "4", "--deaths", "1", "--steps", "6", "--max-failures", "-1"});
@@ -271,8 +271,7 @@ TEST(Checkpoint, WhatALoadReplacesInTheMiddleOfARunSurvivesALoss) {
   }
 }
 
-/// The loss happens in the middle of the only save that is due, when all chips have passed its
-/// step.
+/// The worker dies in the middle of the only save that is due, when all chips have passed its step.
 TEST(Checkpoint, ThatALossDropsIsMadeUpAfterIt) {
   FaultApp app({"--mode", "die_saving", "--managed", "--save-every", "1000", "--steps", "1500",
                 "--max-failures", "1"});

@@ -34,7 +34,7 @@ fs::path folder_of(const std::string& job) {
   return fs::path(root) / job;
 }
 
-/// Sends handshakes that no worker would send.
+/// Sends handshakes that no worker would send, and expects that the job survives them.
 void expect_takes_handshakes(const fs::path& socket, int count, std::deque<UnixStranger>& silent) {
   const std::string token(32, 'f');
   const std::string wrong = preamble("weftdoor", kAbi, token);
@@ -51,7 +51,7 @@ void expect_takes_handshakes(const fs::path& socket, int count, std::deque<UnixS
   testing::expect_takes_handshakes(socket, count, wholes, wrong, silent);
 }
 
-/// Sends the right words as another user, who was given access to the socket.
+/// Sends the right token as another user, who was given access to the socket.
 void expect_refuses_another_user(const fs::path& folder, const std::string& words) {
   const fs::path socket = folder / "control";
   fs::permissions(folder.parent_path(), fs::perms(0755));
@@ -83,7 +83,7 @@ TEST(Door, StrangersChangeNoBitOfTheResult) {
   const std::string mark = app.wait_for_line("mark loop");
   const fs::path socket = folder_of(job) / "control";
   {
-    // This shows that the other strangers are refused for the missing token.
+    // With the right token a stranger gets an answer, so the others are refused for their tokens.
     const UnixStranger friendly(socket);
     friendly.say(preamble("weftdoor", kAbi, app.token()));
     ASSERT_EQ(friendly.hear(32).size(), 32U);

@@ -65,10 +65,10 @@ void add_up(weft::TrainContext& ctx, std::size_t size) {
   });
 }
 
-/// The job's memory; it is opened before the loops run, because then it loses its names.
+/// The job's memory. It is opened before the loops run, because its names are removed then.
 std::optional<weft::JobMemory> memory_to_flip;
 
-/// Flips a bit of `sum` in the copy of the victim's last chip; all chips have a copy.
+/// Flips a bit of `sum` in the memory of the victim's last chip. All chips have a replica of `sum`.
 void flip(weft::TrainContext& ctx, const weft::Parameter& sum, bool victim) {
   const float value = sum.to_vector()[0];
   const int chips = ctx.num_local_devices();
@@ -78,7 +78,7 @@ void flip(weft::TrainContext& ctx, const weft::Parameter& sum, bool victim) {
   weft::JobMemory& memory = memory_to_flip.value();
   ctx.on_each_chip([&](weft::Chip& chip) {
     if (!victim || chip.local_index() != chips - 1) return;
-    // No table says yet where this version lies, but it uses the place of an earlier one.
+    // No table says yet where this version is, but it is where one of the last versions was.
     const weft::StateDirectory directory(memory, mesh, first);
     for (std::uint64_t earlier = step - 1; earlier > step - 4; --earlier) {
       const auto table = directory.read(earlier);
@@ -94,7 +94,7 @@ void flip(weft::TrainContext& ctx, const weft::Parameter& sum, bool victim) {
   });
 }
 
-/// Returns whether the file doesn't exist yet, and creates it.
+/// Creates the file and returns true, unless the file exists.
 bool first_time(const std::string& file) {
   if (std::filesystem::exists(file)) return false;
   std::ofstream(file) << "once";
@@ -111,7 +111,7 @@ void die_again(const std::string& once, int deaths) {
   std::_Exit(3);
 }
 
-/// Saves to this worker's file of the checkpoint the step at which it is written, and the sum.
+/// Writes the current step and the sum to this worker's file of a checkpoint.
 void save(weft::TrainContext& ctx, const weft::Tensor& sum) {
   const std::string folder = fmt::format("{}/saved-{}", ctx.run_dir(), ctx.world_rank());
   std::filesystem::create_directory(folder);
@@ -136,7 +136,7 @@ float saved_sum(const weft::TrainContext& ctx) {
 std::atomic<bool> square_throws{false};
 std::atomic<int> squares_left{0};  ///< if not 0, the last call of so many kills the process
 
-/// Returns x * x, computed by an op of the program's own.
+/// Returns x * x, computed by a CustomOp.
 weft::Tensor square(const weft::Tensor& x, const char* name) {
   const weft::CustomOp op{
       .name = name, .sharding_rule = "i -> i", .kernel = [](const weft::CustomCall& call) {
@@ -148,7 +148,7 @@ weft::Tensor square(const weft::Tensor& x, const char* name) {
   return weft::custom_call(op, {x});
 }
 
-/// Runs 300 iterations with a collective each; each one uses the result of the one before.
+/// Runs a scan of 300 iterations. Each has a collective and uses the result of the one before.
 weft::Tensor scanned_total(const weft::Tensor& x) {
   const auto body = [&](const weft::Tensor& carry, const weft::Tensor& weight) {
     const weft::Tensor total = weft::sum(square(x * 0.125 + carry, "square"));
@@ -164,11 +164,11 @@ weft::Tensor scanned_total(const weft::Tensor& x) {
   return weft::sum(all) + grown;
 }
 
-/// Six steps train with an epoch's own optimizer, then four evaluate. Evaluations after the
-/// optimizer is gone update nothing; those before that update `count`. The next optimizer is made
-/// after a run of the step, while the last one still exists. `frozen` is never updated: the first
-/// step gives it elements and its layout. In mode "twin" an unused parameter of the same name is
-/// made before `weight`.
+/// Repeats epochs of six training steps, which use an optimizer of this epoch, and four
+/// evaluations. In every second epoch the evaluations update `count`, in the others they only read.
+/// Each new optimizer is made after a run in the epoch's first step, while the previous one still
+/// exists. `frozen` is never updated. In mode "twin" an unused parameter that is also called
+/// "weight" is made before `weight`.
 void epochs(weft::TrainContext& ctx, const weft::Config& config) {
   constexpr std::uint64_t kEpoch = 10, kTraining = 6;
   const bool victim = ctx.world_rank() == config["victim"].get<int>();
@@ -226,7 +226,7 @@ void epochs(weft::TrainContext& ctx, const weft::Config& config) {
   }
 }
 
-/// One label, on the last chip, isn't a valid class.
+/// Returns a loss with a label, on the last chip, that isn't a valid class.
 weft::Tensor label_loss(const weft::TrainContext& ctx) {
   const std::int64_t size = ctx.num_devices();
   std::vector<std::int32_t> labels(static_cast<std::size_t>(size), 1);
@@ -236,7 +236,7 @@ weft::Tensor label_loss(const weft::TrainContext& ctx) {
   return weft::cross_entropy(weft::iota({size, 10}, 1, weft::DType::f32), given);
 }
 
-/// Goes back to the sum of step 1 at step 3, but not in a loop that continues after a loss.
+/// At step 3 loads the sum of step 1, except in a loop that was restarted after a worker's death.
 void go_back(const weft::TrainContext& ctx, const std::string& once, const weft::Parameter& sum) {
   const std::string file = once + ".safetensors";
   if (ctx.step() == 1) weft::save(std::vector{sum}, file);
@@ -244,7 +244,8 @@ void go_back(const weft::TrainContext& ctx, const std::string& once, const weft:
   weft::load(std::vector{sum}, file);
 }
 
-/// In the second save the victim saves one more tensor.
+/// Saves the sum. Saves a second tensor too if `now`, which is true only for the victim's second
+/// save.
 void save_other(weft::CheckpointManager& checkpoints, const weft::Parameter& sum, bool now) {
   std::vector<weft::Parameter> state{sum};
   if (now) state.push_back(weft::make_parameter("bias", std::vector<float>{0}, {1}));
@@ -254,8 +255,8 @@ void save_other(weft::CheckpointManager& checkpoints, const weft::Parameter& sum
 /// The step that the loop has reached.
 std::atomic<std::uint64_t> loop_step{0};
 
-/// A source of zeros. The process that reads it first after its loop has reached a step is killed:
-/// it is a writer in the middle of a save.
+/// A source of zeros. The process that reads it first waits until its loop has reached `step` and
+/// kills itself, so it dies while it writes a save.
 class Deadly : public weft::TensorSource {
  public:
   Deadly(std::string once, std::uint64_t step) : once_(std::move(once)), step_(step) {}
@@ -279,7 +280,7 @@ weft::Parameter deadly(const std::string& once, std::uint64_t step) {
   return zero;
 }
 
-/// The victim's sampler has another seed.
+/// Makes a loader whose sampler has another seed in the victim.
 void load_other(bool victim) {
   const weft::DistributedSamplerOptions order{
       .size = 60, .batch_size = 6, .seed = victim ? 1U : 0U};
@@ -297,7 +298,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const auto save_every = config["save_every"].get<std::uint64_t>();
   weft::CheckpointManager checkpoints;
   std::vector<weft::Parameter> saved{sum};
-  // All chips have committed the saved step once a loop is two steps further.
+  // All chips have committed the saved step when a loop is two steps further.
   if (mode == "die_saving") saved.push_back(deadly(once + ".deaths", save_every + 2));
   const auto ask_every = config["ask_every"].get<std::uint64_t>();
   std::vector<float> elements(static_cast<std::size_t>(ctx.num_devices()) * 4);
@@ -357,13 +358,13 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
     }
   }
   if (mode != "ends_again") return;
-  // The reported times all differ, and all workers have reported before the victim is lost.
+  // The reported times all differ, and all workers have reported before the victim is killed.
   ctx.report({{"time", std::chrono::steady_clock::now().time_since_epoch().count()}});
   add_up(ctx, 4);
   if (victim && first_time(once)) std::raise(SIGKILL);
 }
 
-/// Prints the job's id, for a test that looks at its board.
+/// Prints the job's id for the test, and misbehaves in callbacks in the modes that say so.
 class Announce : public weft::Callback {
  public:
   explicit Announce(const std::string& mode) : mode_(mode) {}
@@ -382,7 +383,7 @@ class Announce : public weft::Callback {
   }
 
  private:
-  /// A child that exits normally, not by exec or _exit(), has none of the job's resources.
+  /// Forks a child that calls exit(), not exec or _exit(). This must not free the job's resources.
   void fork_child() const {
     const pid_t child = ::fork();
     if (child == 0) std::exit(0);
@@ -396,7 +397,7 @@ class Announce : public weft::Callback {
   std::string job_;
 };
 
-/// A fit() that throws comes before the real one; the workers of the real one must skip it.
+/// Calls a fit() that throws before the real one. The workers of the real fit() must skip this one.
 void fit_in_vain() {
   try {
     weft::Trainer([](weft::TrainContext&) { std::abort(); }, {.scaling = {.topology = "7y"}}).fit();
@@ -406,7 +407,7 @@ void fit_in_vain() {
 
 int run(const Options& options) {
   if (options.mode == "second_fit") fit_in_vain();
-  // A worker removes it from its environment when it reaches fit().
+  // A worker removes the token from its environment when it reaches fit().
   const char* token = std::getenv("WEFT_JOB_TOKEN");
   if (token != nullptr) std::ofstream(options.json + ".token") << token;
   const char* index = std::getenv("WEFT_PROCESS_INDEX");

@@ -36,7 +36,8 @@ class FaultApp : public AppProcess {
   }
 };
 
-/// Runs the program to its end; the result must be a failure, and the job must leave nothing.
+/// Runs the program to its end. Expects a failure, returns it, and expects that nothing is left
+/// behind.
 inline nlohmann::json failure_of(FaultApp& app) {
   const std::string job = app.job();
   EXPECT_EQ(app.wait(), 1) << app.output();

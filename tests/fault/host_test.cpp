@@ -1,5 +1,5 @@
-/// Tests how a job treats its process and its machine: streams, signals, folders, and other calls
-/// of fit().
+/// Tests how a job gets along with its process and its machine: output streams, signals, the run
+/// folder, and other calls of fit().
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,8 @@ TEST(Host, AClosedStdoutIsNoReasonToLeaveAnything) {
   expect_nothing_left(job);
 }
 
-/// The host writes the result as JSON, which must be UTF-8.
+/// The trainer reads the names of collectives from the board and writes them as JSON, which must be
+/// UTF-8.
 TEST(Host, ABoardThatWasScribbledOnIsNoReasonToThrow) {
   FaultApp app({"--mode", "mark"});
   const Board board = Board::open(app.job(), false);
@@ -66,7 +67,7 @@ TEST(Host, WhatALoopThrowsReachesItAsUtf8) {
   expect_words(failure_of(app), {"worker 1", "std::runtime_error: boom \\xff"});
 }
 
-/// A pager that has stopped reading must not stop the supervision.
+/// A pager that has stopped reading must not stop the trainer from watching its workers.
 TEST(Host, ALossIsSeenWhileNobodyReadsStdout) {
   FaultApp app({"--mode", "flood"});
   const std::string job = app.job();
@@ -85,8 +86,8 @@ TEST(Host, ClosedStreamsAreNotTakenForFilesOfTheJob) {
   EXPECT_TRUE(app.result().at("ok"));
 }
 
-/// The limit that the error names is enough, and the next lower one is refused too; a worker that
-/// is lost and started again needs no more files.
+/// The error names a limit on open files. Jobs succeed with this limit and are refused with the
+/// next lower one. A worker that is started again needs no more files.
 TEST(Host, TooFewOpenFilesAreRefusedWithTheNumberThatIsEnough) {
   const auto run_at = [](int limit, const char* workers) {
     return std::make_unique<AppProcess>(std::vector<std::string>{
@@ -139,8 +140,8 @@ TEST(Host, ARunFolderThatIsLostIsAnErrorInTheResult) {
   expect_words(result, {"progress.csv", "the run's folder", "was removed while the job ran"});
 }
 
-/// The worker reports nothing meanwhile, and a lost worker's successor would have no place for its
-/// log.
+/// While the worker waits it reports nothing, so only its restart needs the run folder: the new
+/// process has no place for its log.
 TEST(Host, ARunFolderThatIsLostBeforeAWorkerComesAgainIsNamed) {
   FaultApp app({"--mode", "mark", "--at", "0", "--max-failures", "-1"});
   const std::string job = app.job();
@@ -198,8 +199,8 @@ TEST(Host, AForkedChildThatExitsTakesNothingFromTheJob) {
   EXPECT_TRUE(app.result().at("ok"));
 }
 
-/// No process learns of these signals in time: the kernel frees the memory, which no longer has a
-/// name. The board and the black box stay for `weft inspect` until the next job.
+/// These signals end the trainer before it can clean up. The kernel frees the arenas, which no
+/// longer have names. The other segments stay for `weft inspect` until the next job.
 TEST(Host, ATrainerThatIsKilledLeavesNoTensors) {
   for (const int signal : {SIGKILL, SIGSEGV, SIGABRT, SIGQUIT, SIGXCPU}) {
     for (const char* workers : {"0", "3"}) {
@@ -252,7 +253,7 @@ bool has_arenas(int pid, const std::string& job) {
   return found;
 }
 
-/// A worker's child may outlive the whole job. It keeps no memory and no lock of the job.
+/// A worker's child may outlive the whole job. It must not keep memory or a lock of the job.
 TEST(Host, AChildThatAWorkerForkedHasNoArenas) {
   for (const char* max_failures : {"0", "1"}) {
     FaultApp app({"--mode", "fork", "--at", "3", "--max-failures", max_failures});
@@ -267,11 +268,11 @@ TEST(Host, AChildThatAWorkerForkedHasNoArenas) {
     wait_until([&] { return testing::processes_of(job) == std::vector<pid_t>{child}; });
     // A process that ends disappears from /proc a moment before its files are closed.
     wait_until([&] { return !board->is_held(); });
-    board.reset();  // a sweep leaves out what a reader has open
+    board.reset();  // a sweep skips jobs whose board a reader has open
     ::kill(child, SIGKILL);
     app.wait();
     wait_until([&] { return testing::processes_of(job).empty(); });
-    // Another job may have swept it meanwhile.
+    // Another job may have swept this job meanwhile.
     AppProcess({WEFT, "sweep", job}).wait();
     testing::expect_nothing_left(job);
   }

@@ -1,6 +1,6 @@
-/// Loops that go through their data in the ways that are usual with torch. Worker 1 is killed at a
-/// chosen batch, or the job ends there with a checkpoint from which another job continues; the
-/// final result has to equal that of an undisturbed loop.
+/// Loops that iterate over their data in the ways that are usual with torch. In a test worker 1 is
+/// killed at a chosen batch, or the job ends there and another job resumes from its checkpoint. The
+/// final result has to equal that of an undisturbed job.
 
 #include <csignal>
 #include <filesystem>
@@ -21,19 +21,19 @@ using weft::Batch;
 using weft::DeviceLoader;
 using weft::Tensor;
 
-/// A dataset of `count` f32 numbers that begin with `first`.
+/// Returns a dataset of `count` f32 numbers: first, first + 1, and so on.
 weft::DatasetPtr numbers(int first, int count) {
   std::vector<float> x(static_cast<std::size_t>(count));
   std::iota(x.begin(), x.end(), static_cast<float>(first));
   return weft::tensors({{"x", std::move(x)}});
 }
 
-/// The model is one number, which depends on the order of the batches.
+/// Trains a model that is one number, which depends on the order of the batches.
 class Training {
  public:
   Training(weft::TrainContext& ctx, const weft::Config& config) : ctx_(ctx), config_(config) {}
 
-  /// The loop's body; the kill comes before the update.
+  /// Runs the body of the loop for one batch. If worker 1 is killed here, that precedes the update.
   void record(const Tensor& x) {
     ++bodies_;
     if (checkpoints_.should_save()) checkpoints_.save(state_);
@@ -48,7 +48,7 @@ class Training {
     count_.assign(count_ + 1.0);
   }
   void record(const Batch& batch) { record(batch["x"]); }
-  /// Adds up the items that an evaluation sees.
+  /// Adds the result for an evaluation's batch to `sum`.
   void evaluate(double& sum, const Batch& batch) const {
     sum += (weft::sum(batch["x"]) * number_).item();
   }
@@ -80,7 +80,8 @@ void epochs(Training& training) {
   }
 }
 
-/// The number becomes an input in the second step after the loop is entered.
+/// Scales batches by a number that is a constant of the first step's program and an input from the
+/// second step on.
 void epochs_with_a_number_of_the_step(Training& training) {
   DeviceLoader train = training_data();
   while (train.epoch() < 3) {
@@ -214,7 +215,7 @@ void side_by_side(Training& training, int other_items) {
 void two_side_by_side(Training& training) { side_by_side(training, 24); }
 void two_of_unequal_length(Training& training) { side_by_side(training, 16); }
 
-/// The loop asks for the step, but not for its position.
+/// Reads the step for a schedule, but counts its epochs itself.
 void counted_epochs_with_a_rate(Training& training) {
   DeviceLoader train = training_data();
   for (int epoch = 0; epoch < 3; ++epoch) {
@@ -255,7 +256,7 @@ void counted_epochs_that_assign(Training& training) {
   }
 }
 
-/// The second loader starts again at its end.
+/// Goes through two loaders, of which the second begins again at its end.
 void beside_a_cycle(Training& training, int other_items, std::uint64_t epochs) {
   DeviceLoader train = training_data();
   DeviceLoader other(numbers(100, other_items), kShuffled);
@@ -272,7 +273,7 @@ void beside_a_cycle(Training& training, int other_items, std::uint64_t epochs) {
 void one_in_a_cycle(Training& training) { beside_a_cycle(training, 16, 2); }
 void longer_one_in_a_cycle(Training& training) { beside_a_cycle(training, 40, 3); }
 
-/// The second loader starts in the body of the first.
+/// Like beside_a_cycle(), but the second loader begins in the body of the first one's loop.
 void one_in_a_cycle_from_a_body_on(Training& training) {
   DeviceLoader train = training_data();
   DeviceLoader other(numbers(100, 16), kShuffled);
@@ -286,7 +287,7 @@ void one_in_a_cycle_from_a_body_on(Training& training) {
   }
 }
 
-/// A loader that starts again at its end.
+/// Returns batches without end: the loader begins again at its end.
 class Cycle {
  public:
   explicit Cycle(int first, int items) : loader_(numbers(first, items), kShuffled) {}
@@ -322,7 +323,7 @@ void three_in_cycles_by_a_counter(Training& training) {
   }
 }
 
-/// The loop calls no sync(): the next batch ends the step.
+/// Calls no sync(): the next batch ends the step.
 void two_in_cycles_by_step(Training& training) {
   DeviceLoader left(numbers(0, 12), kShuffled), right(numbers(100, 16), kShuffled);
   auto one = left.begin();
@@ -354,7 +355,7 @@ void two_batches_a_step(Training& training) {
   }
 }
 
-/// A stream of 40 sequences of 1 to 9 numbers.
+/// A stream of 40 sequences, which have 1 to 9 numbers each.
 class Sequences : public weft::Stream {
  public:
   std::string name() const override { return "sequences"; }
@@ -377,7 +378,7 @@ class Sequences : public weft::Stream {
                                          {"n", {weft::DType::i32, {}}}};
 };
 
-/// Every position of a row counts, so that no row can replace another.
+/// Weights each position of a row differently, so that no row can replace another.
 Tensor of_rows(const Batch& batch) {
   const Tensor weight = weft::cast(batch["segment_ids"], weft::DType::f32) +
                         weft::cast(batch["positions"], weft::DType::f32) * 0.25;
@@ -449,7 +450,7 @@ const weft::Loop loop{"loader_app", [](weft::TrainContext& ctx, const weft::Conf
                         training.end();
                       }};
 
-/// Prints the job's id, for a test that looks for its remains.
+/// Prints the job's id for the test, which looks for things that the job leaves behind.
 class Announce : public weft::Callback {
  public:
   void on_start(const weft::JobInfo& job) override {

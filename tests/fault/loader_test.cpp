@@ -1,5 +1,5 @@
-/// Runs the ways in which loops go through their data: without a loss, after a kill, and resumed
-/// from a checkpoint. WEFT_LOADER_KILLS sets the number of batches of each loop to kill at; the
+/// Runs the loops of loader_app undisturbed, with a worker that is killed, and resumed from a
+/// checkpoint. WEFT_LOADER_KILLS sets at how many batches of each loop the worker is killed; the
 /// default is 5.
 
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@ namespace {
 using testing::AppProcess;
 using Json = nlohmann::json;
 
-/// A loop and its expected final state.
+/// A loop of loader_app and how often its body runs.
 struct Case {
   std::string loop;
-  int bodies;  ///< the number of bodies in an undisturbed run
+  int bodies;  ///< how often an undisturbed job runs the loop's body
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& loop) { return out << loop.loop; }
@@ -36,7 +36,7 @@ class LoaderLoops : public ::testing::TestWithParam<Case> {
     testing::expect_nothing_left(job);
     return app.result();
   }
-  /// Returns some of the bodies, evenly spread, without the first.
+  /// Returns the numbers of some runs of the body, evenly spread, without the first.
   std::vector<int> places() const {
     const char* given = std::getenv("WEFT_LOADER_KILLS");
     const int count = std::min(given != nullptr ? std::atoi(given) : 5, GetParam().bodies - 1);
@@ -103,7 +103,8 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(All, LoaderLoops, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return each.param.loop; });
 
-/// A loop that is right only if it isn't disturbed, and the error that it gets otherwise.
+/// A loop that is right only if no worker is killed, and the words of the error that it gets
+/// otherwise.
 struct Counted {
   std::string loop;
   int bodies;
@@ -147,15 +148,15 @@ TEST_P(LoaderCounters, AreRightOrRefused) {
 }
 
 const Counted kCounted[] = {
-    // These loops count batches with a counter that begins at 0 again. At the end of a pass this
-    // causes no error.
+    // These loops count batches with a variable that begins at 0 again after a kill. If the kill is
+    // at the end of a pass over the data, this is no mistake.
     {"limited_by_a_counter",
      12,
      {"loader_app.cpp:", "was continued at its batch", "batch.index()"}},
     {"three_in_cycles_by_a_counter",
      18,
      {"loader_app.cpp:", "counter of the loop's own", "ctx.step()"}},
-    // These loops change state between passes.
+    // These loops change state between passes over the data.
     {"counted_epochs_that_set_a_number",
      18,
      {"rate is changed at loader_app.cpp:", "made twice", "epoch() of the loader"}},

@@ -1,4 +1,4 @@
-/// Tests the loss of a worker inside a loop of its program.
+/// Tests jobs in which a worker dies inside a scan.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using testing::expect_words;
 using testing::FaultApp;
 using Json = nlohmann::json;
 
-/// The victim's kernel kills the process, so that the other workers wait in a collective of some
+/// The victim's custom op kills its process, so that the other workers wait in a collective of some
 /// iteration.
 TEST(Loop, LosesAWorkerInAnIterationAndNoBitOfTheResult) {
   for (const char* workers : {"2", "4"}) {

@@ -1,5 +1,5 @@
-/// Tests what happens to a job when it loses one of its workers, with real processes and real
-/// signals. No test sleeps; the test's time limit catches a hang.
+/// Tests what happens to a job when one of its worker processes dies or stops, with real signals.
+/// No test sleeps; the test's time limit catches a hang.
 
 #include <gtest/gtest.h>
 #include <sys/types.h>
@@ -112,7 +112,7 @@ TEST(Loss, AWorkerThatNeverJoinsIsNamedAfterTheTimeout) {
 TEST(Loss, AKillBeforeTheJoinIsNamed) {
   FaultApp app({"--mode", "never_join"});
   const std::string job = app.job();
-  std::vector<pid_t> outside;  // only the victim, once the other workers have joined
+  std::vector<pid_t> outside;  // only the victim is left here when the other workers have joined
   wait_until([&] {
     outside = testing::processes_of(job);
     const bool all_started = outside.size() == 3;
@@ -155,8 +155,8 @@ TEST(Loss, ALoopThatEndsBeforeANewProgramIsNamed) {
                  {"worker 1 ended its loop after 3 programs", "number 4"});
 }
 
-/// Kills a random worker at a random step, WEFT_KILLS times (default 5); WEFT_SEED replays the
-/// kills.
+/// Kills a random worker at a random step in each of WEFT_KILLS jobs (by default 5). WEFT_SEED
+/// repeats the kills of an earlier run.
 TEST(Loss, RandomKillsEndCleanlyAndNameTheWorker) {
   const char* kills = std::getenv("WEFT_KILLS");
   const char* seed_text = std::getenv("WEFT_SEED");

@@ -26,7 +26,7 @@ namespace {
 }
 
 [[noreturn]] void spin() {
-  for (volatile bool forever = true;;) forever = !forever;  // the whole loop is on this line
+  for (volatile bool forever = true;;) forever = !forever;  // so that stacks name this line
 }
 
 /// Keeps the core busy for 10 ms.
@@ -49,13 +49,13 @@ void lock_twice() {
   mutex.lock();
 }
 
-/// Sleeps until the job has failed; a loop in the trainer's process doesn't end by that.
+/// Sleeps until the job has failed. A loop in the trainer's process continues to run then.
 void nap() {
   const weft::Board board = weft::Board::open(weft::get_context().job_id(), true);
   while (board.status() <= weft::JobStatus::running) ::sched_yield();
 }
 
-/// Forks a child that survives its parent; the child says when it is there.
+/// Forks a child that survives its parent. The child tells the test that it runs.
 void fork_child() {
   const pid_t child = ::fork();
   if (child > 0) return stop_at_mark("parent");
@@ -64,7 +64,7 @@ void fork_child() {
   for (;;) ::pause();
 }
 
-/// Allocates memory until there is no more, once the test has let it continue.
+/// Waits until the test lets it continue, and then allocates memory until there is no more.
 [[noreturn]] void eat_memory() {
   fmt::print("mark oom {}\n", ::getpid());
   std::fflush(stdout);

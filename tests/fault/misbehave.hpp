@@ -1,5 +1,5 @@
 #pragma once
-/// The mistakes of fault_app's victim.
+/// The ways in which fault_app's victim misbehaves.
 
 #include <string>
 
@@ -9,8 +9,8 @@
 /// Kills the job's trainer; this worker ends with it.
 [[noreturn]] void kill_trainer();
 
-/// Prints a line from stdin, as the loop of this worker sees it.
+/// Prints a line that it reads from stdin in the worker.
 void say_stdin();
 
-/// Misbehaves as the mode says; does nothing if the mode belongs to another function.
+/// Misbehaves as the mode says. Does nothing if the mode belongs to another function.
 void misbehave(const std::string& mode);

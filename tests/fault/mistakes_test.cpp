@@ -1,4 +1,4 @@
-/// Tests mistakes of a loop that would give a wrong result, in jobs of several processes.
+/// Tests that jobs of several processes refuse mistakes of a loop that would give a wrong result.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using testing::expect_words;
 using testing::failure_of;
 using testing::FaultApp;
 
-/// The mistake is in the program's fourth run, which is step 3.
+/// Worker 1 makes the mistake in the program's fourth run, which is step 3.
 TEST(Mistakes, DataThatDifferBetweenWorkersAreRefusedWithTensorLineAndWorker) {
   FaultApp app({"--mode", "other_data"});
   const auto result = failure_of(app);

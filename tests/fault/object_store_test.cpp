@@ -56,7 +56,7 @@ void expect_whole(const std::string& folder) {
 
 class ObjectStore : public ::testing::Test {
  protected:
-  /// All tests share one server; each test has its own prefix.
+  /// Returns the server that all tests share; each test has its own prefix.
   static MotoServer& server() {
     static MotoServer server(MOTO_FOLDER);
     return server;
@@ -80,7 +80,7 @@ void kill_all(AppProcess& app, const std::string& job) {
   wait_until([&] { return processes_of(job).empty(); });
 }
 
-/// Expects that a job on 2 workers of 2 chips ends like an undisturbed one.
+/// Runs a job on 2 workers of 2 chips and expects that it ends like an undisturbed one.
 void expect_that_the_curve_goes_on(const std::string& folder) {
   const auto entries = list_checkpoints(folder);
   const std::uint64_t step = entries.empty() ? 0 : entries.back().step;
@@ -131,7 +131,7 @@ TEST_F(ObjectStore, AKilledJobGoesOnOnAnotherMesh) {
 TEST_F(ObjectStore, AKillWhileACheckpointIsPutLeavesNone) {
   std::string place;
   int attempt = 0;
-  // The save may end between the look at the store and the kill.
+  // If the save ends between the check of the store and the kill, the test tries again.
   for (bool was_putting = false; !was_putting; ++attempt) {
     ASSERT_LT(attempt, 50) << "no kill came while a checkpoint was put";
     place = folder() + std::to_string(attempt);
@@ -178,8 +178,8 @@ TEST_F(ObjectStore, OneFolderIsOfOneJobAtATime) {
   finished(first);
 }
 
-/// Objects are uploaded in parts, and keys have characters that a URL must encode. moto checks the
-/// signatures of all requests.
+/// The largest object is uploaded in parts, and keys have characters that a URL must encode. The
+/// moto server checks the signatures of all requests.
 TEST_F(ObjectStore, HasObjectsOfAllSizesAndNames) {
   const testing::TemporaryFolder files;
   for (const std::size_t size : {std::size_t{0}, std::size_t{5}, std::size_t{20'000'003}}) {

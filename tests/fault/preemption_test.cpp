@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kForEver = "1000000000";
 
-/// An app that runs until it is told to end, and its board.
+/// Runs fault_app until the job is told to end, and reads its board.
 class EndlessApp : public FaultApp {
  public:
   explicit EndlessApp(std::vector<std::string> more)
@@ -45,7 +45,7 @@ class EndlessApp : public FaultApp {
   Board board_;
 };
 
-/// The contents of each worker's file of the checkpoint.
+/// The contents of a worker's file of the checkpoint.
 struct Saved {
   std::uint64_t step = 0;
   float sum = 0;
@@ -115,7 +115,7 @@ TEST(Preemption, GathersOneCheckpointWhereOneWorkerAloneReportsMetrics) {
   expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
 }
 
-/// Loops that ask only once in several steps learn of it when they ask next.
+/// Loops that ask only once in several steps whether to end learn of SIGTERM when they ask next.
 TEST(Preemption, WaitsForLoopsThatAskSeldom) {
   EndlessApp app({"--mode", "saves", "--ask-every", "7"});
   app.wait_for_step(5);
@@ -123,12 +123,13 @@ TEST(Preemption, WaitsForLoopsThatAskSeldom) {
   expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
 }
 
-/// timeout(1), systemd and Slurm send it to a program and its group, or to all processes.
+/// timeout(1), systemd and Slurm send SIGTERM to a program and its group, or to all processes.
 TEST(Preemption, MayComeAsOftenAsItLikes) {
   EndlessApp app({"--mode", "saves"});
   app.wait_for_step(5);
   const pid_t last = app.worker(2).pid;
-  // Otherwise the job might end in between, and the program would get the signals.
+  // A stopped worker keeps the job from ending, so that all signals of the loop below reach the
+  // job.
   ::kill(last, SIGSTOP);
   for (int w = 0; w < 3; ++w) ::kill(app.worker(w).pid, SIGTERM);
   app.wait_for_line("its loops are asked to end");
@@ -186,7 +187,8 @@ TEST(Preemption, EndsALoopThatNeverAsksInTheTrainersProcess) {
   expect_words(failure_of(app), {"got SIGTERM", "all loops were ended"});
 }
 
-/// Worker 1 is killed at step 3 and again before it joins; its next start would be a minute later.
+/// Worker 1 is killed at step 3, and again before it joins; its next restart would be a minute
+/// later.
 class BackoffApp : public EndlessApp {
  public:
   explicit BackoffApp(std::vector<std::string> more) : EndlessApp(words(std::move(more))) {
@@ -229,7 +231,7 @@ TEST(Preemption, MayReachAWorkerBeforeItCanPassItOn) {
   FaultApp app({"--mode", "never_join", "--max-failures", "5"});
   const std::string job = app.job();
   const Board board = Board::open(job, true);
-  pid_t late = 0;  // the process that belongs to no other worker
+  pid_t late = 0;  // the worker that hasn't joined and so has no row of the board
   wait_until([&] {
     const pid_t first = board.read(1).pid, third = board.read(3).pid;
     for (const pid_t pid : testing::processes_of(job)) {
@@ -243,7 +245,7 @@ TEST(Preemption, MayReachAWorkerBeforeItCanPassItOn) {
   expect_words(result, {"worker 1 was ended by SIGTERM"});
 }
 
-/// The program has restored the default action, so the signal ends it there.
+/// The program has restored SIGTERM's default action, so the signal kills the worker in its loop.
 TEST(Preemption, AWorkerThatSIGTERMKillsInItsLoopIsNoFailure) {
   FaultApp app({"--mode", "default_sigterm", "--grace", "3600", "--max-failures", "0"});
   app.job();

@@ -1,6 +1,6 @@
-/// Tests jobs that continue after losses: real processes are killed at random instants, and the
-/// result must equal that of an undisturbed run, bit for bit. WEFT_KILLS sets the number of kills;
-/// the default is 24.
+/// Tests jobs that continue after worker processes die. Real processes are killed at random
+/// instants, and the result must equal that of an undisturbed run, bit for bit. WEFT_KILLS sets the
+/// number of kills; the default is 24.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -56,15 +56,15 @@ class DigitsRun : public testing::WatchedRun {
   }
 };
 
-/// Chooses instants of every kind without a clock: a step, a state of a worker, and a random number
-/// of yields after it.
+/// Kills workers at all kinds of instants, which it chooses without a clock: when the job reaches a
+/// step or a worker a state, and then after a random number of yields.
 class Killer {
  public:
   explicit Killer(std::uint64_t seed) : random_(seed) {}
 
   int pick(int limit) { return std::uniform_int_distribution(0, limit - 1)(random_); }
 
-  /// Returns false if the run ended first.
+  /// Kills one worker. Returns false if the run ended first.
   bool kill_one(const DigitsRun& run) {
     const int rank = pick(kWorkers);
     const std::uint64_t step = run.step() + static_cast<std::uint64_t>(pick(30));
@@ -121,7 +121,8 @@ TEST(Recovery, AllWorkersAtOnceAreOneFailure) {
       << run.app().output();
 }
 
-/// The worker is killed as soon as it is back: the second and third kills happen during recovery.
+/// The worker is killed as soon as it has joined again, so the second and third kills hit a
+/// recovery.
 TEST(Recovery, TheSameWorkerThreeTimes) {
   DigitsRun run;
   wait_until([&] { return run.step() >= 20; });
@@ -143,8 +144,8 @@ TEST(Recovery, ASurvivorDuringTheRecovery) {
   run.expect_undisturbed_result();
 }
 
-/// Worker 1 misbehaves once, at step 3. The run must continue as if nothing had happened, and must
-/// say what happened.
+/// Expects that a job whose worker 1 misbehaves once, at step 3, continues as if nothing had
+/// happened, and that its failure contains these words.
 Json expect_survives(const std::string& mode, std::initializer_list<std::string_view> words,
                      std::vector<std::string> more = {}) {
   static const Json undisturbed = [] {
@@ -173,8 +174,9 @@ TEST(Recovery, SurvivesWhatEndsAWorkerAndNamesIt) {
   expect_survives("throw", {"worker 1", "std::runtime_error: boom", "step 3"});
 }
 
-/// The trainer keeps all of a loop's state at that step, even if the next steps don't use it: it
-/// includes parameters that are never updated, and excludes the optimizer state of a past epoch.
+/// After a death at any of these steps the trainer restores the loop's whole state of that step,
+/// even tensors that the next steps don't use. Parameters that are never updated belong to it; the
+/// optimizer state of a past epoch doesn't.
 TEST(Recovery, FindsWhatTheLoopHadAtThatStep) {
   const auto history = [](std::vector<std::string> more) {
     std::vector<std::string> words{"--mode", "epochs", "--steps", "40"};
@@ -189,7 +191,7 @@ TEST(Recovery, FindsWhatTheLoopHadAtThatStep) {
   }
 }
 
-/// The kept parameter is the first one with that name, which the loop doesn't use.
+/// The recovered 'weight' is the first parameter of that name, which the loop doesn't use.
 TEST(Recovery, NamesAParameterWhoseNameAnotherHas) {
   FaultApp calm({"--mode", "twin", "--steps", "8", "--at", "99"});
   EXPECT_EQ(calm.wait(), 0) << calm.output();
@@ -197,8 +199,8 @@ TEST(Recovery, NamesAParameterWhoseNameAnotherHas) {
   expect_words(failure_of(app), {"'weight' is used", "another parameter of this name"});
 }
 
-/// Expects the stack of the loop's thread in worker 1, which the trainer prints with names as in
-/// the source.
+/// Expects that the trainer has printed the stack of the loop's thread in worker 1, with function
+/// names as in the source.
 void expect_stack(const Json& result, const std::string& output) {
   EXPECT_NE(output.find("weft::Trainer::fit("), std::string::npos) << output;
   std::ifstream log(result.at("path").get<std::string>() + "/worker-1.log");
@@ -214,7 +216,7 @@ TEST(Recovery, SurvivesAHangAndSaysWhatItWas) {
   expect_survives("deadlock", {"worker 1", "hangs", "sleeps", "worker-1.log"}, timeout);
 }
 
-/// No other worker waits for it: the trainer notices that no step comes.
+/// No other worker waits for the hung one: the trainer notices that no step ends.
 TEST(Recovery, SurvivesAHangOfTheOnlyWorker) {
   FaultApp calm({"--mode", "none", "--workers", "1"});
   ASSERT_EQ(calm.wait(), 0) << calm.output();
@@ -271,8 +273,8 @@ TEST(Recovery, AHangThatEndsAJobSaysWhereItWas) {
   expect_stack(result, app.output());
 }
 
-/// The test writes over the board as a stray pointer in a worker would; the trainer uses the board
-/// to say where a lost worker was.
+/// The test overwrites the board as a stray pointer in a worker would. The trainer reads the board
+/// to say where a dead worker was.
 TEST(Recovery, SurvivesABoardThatAWorkerHasWrittenOver) {
   FaultApp calm({"--mode", "none"});
   ASSERT_EQ(calm.wait(), 0) << calm.output();
@@ -290,7 +292,7 @@ TEST(Recovery, SurvivesABoardThatAWorkerHasWrittenOver) {
   expect_nothing_left(job);
 }
 
-/// The survivor doesn't leave its loop, because it makes no sync.
+/// The surviving worker calls no sync, so it doesn't leave its loop for the recovery.
 TEST(Recovery, NamesASurvivorThatSleepsInItsOwnCode) {
   FaultApp app({"--mode", "mark", "--workers", "2", "--max-failures", "-1", "--timeout", "5"});
   const Board board = Board::open(app.job(), true);
@@ -307,7 +309,8 @@ TEST(Recovery, StartsTheWholeGroupAgainWhereThatIsAskedFor) {
   expect_survives("segv", {"worker 1"}, {"--restart", "group"});
 }
 
-/// The loops lose the steps since the last checkpoint, run them again and end with the same result.
+/// Expects that loops that lose the steps since the last checkpoint run these steps again and end
+/// with the same result.
 void expect_goes_on_at_a_checkpoint(bool is_managed) {
   std::vector<std::string> words{"--mode",       "none", "--state-versions", "1", "--steps", "60",
                                  "--save-every", "8",    "--max-failures",   "-1"};
@@ -336,7 +339,7 @@ TEST(Recovery, GoesOnAtAManagersCheckpointWhereOneVersionIsKept) {
   expect_goes_on_at_a_checkpoint(true);
 }
 
-/// The loops are entered again after the last step's checkpoint, and report their end again.
+/// After the kill the loops run again from the last step's checkpoint, and report their end again.
 TEST(Recovery, TheLastReportCountsOnceWhereOneVersionIsKept) {
   FaultApp app({"--mode", "ends_again", "--at", "99", "--state-versions", "1", "--save-every", "8",
                 "--max-failures", "1", "--workers", "2"});
@@ -360,7 +363,7 @@ TEST(Recovery, GivesUpAWorkerThatNeverJoinsAgain) {
                         "10 of its processes in a row", "not started again"});
 }
 
-/// The error occurs each time that the loop reaches this point, as with a save to a full disk.
+/// The loop fails each time it reaches this point, as it does when it saves to a full disk.
 TEST(Recovery, GivesUpWhatFailsAgainWithoutAStep) {
   FaultApp app({"--mode", "throw_always", "--max-failures", "-1", "--backoff", "0", "--at", "5"});
   const Json result = failure_of(app);

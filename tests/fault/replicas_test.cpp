@@ -13,7 +13,7 @@ using testing::failure_of;
 using testing::FaultApp;
 using Json = nlohmann::json;
 
-/// Returns the result of a job that ends well.
+/// Runs a job that must end well, and returns its result.
 Json result_of(const std::vector<std::string>& arguments) {
   FaultApp app(arguments);
   const std::string job = app.job();
@@ -22,7 +22,7 @@ Json result_of(const std::vector<std::string>& arguments) {
   return app.result();
 }
 
-/// There are 3 workers of 2 chips; the last chip of worker 1 is chip 3.
+/// Expects that the job ends with an error about chip 3, which is the last of worker 1's two chips.
 void expect_found(const std::vector<std::string>& arguments, std::uint64_t step) {
   FaultApp app(arguments);
   const Json result = failure_of(app);

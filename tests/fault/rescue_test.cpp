@@ -1,6 +1,6 @@
-/// Tests jobs all of whose processes are dead: `weft rescue` saves their last step, and `weft
-/// launch` restarts a killed program from it. Each test has its own control root, in which no other
-/// test's job would sweep it. WEFT_KILLS sets the number of kills; the default is 12.
+/// Tests jobs whose processes are all dead: `weft rescue` saves their last step, and `weft launch`
+/// restarts a killed program from it. Each test has its own control root, so no other test's job
+/// can sweep it. WEFT_KILLS sets the number of kills; the default is 12.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -53,7 +53,7 @@ class Rescue : public ::testing::Test {
   }
   std::string saved() const { return path_ + "/saved"; }
   std::string root() const { return path_ + "/weft"; }
-  /// Returns the words that run digits, which saves only what a test asks for.
+  /// Returns the words that run digits, which saves checkpoints only if `more` asks for it.
   std::vector<std::string> digits(const std::vector<std::string>& more = {}) const {
     std::vector<std::string> words{DIGITS,   "--epochs",
                                    "3",      "--workers",
@@ -74,7 +74,7 @@ class Rescue : public ::testing::Test {
     }();
     return result;
   }
-  /// Returns the exit code and the output.
+  /// Runs the `weft` command; returns its exit code and its output.
   std::pair<int, std::string> weft(std::vector<std::string> words) const {
     words.insert(words.begin(), WEFT);
     AppProcess command(std::move(words), here());
@@ -87,7 +87,7 @@ class Rescue : public ::testing::Test {
   static void wait_for_end_of(const std::string& job) {
     wait_until([&] { return processes_of(job).empty(); });
   }
-  /// Kills the trainer; the workers end with it.
+  /// Kills the trainer and waits for the end of the workers, which end with it.
   static void kill_trainer(AppProcess& app, const std::string& job) {
     ::kill(app.pid(), SIGKILL);
     app.wait();
@@ -97,8 +97,8 @@ class Rescue : public ::testing::Test {
   std::string path_;
 };
 
-/// Waits until all chips of a job that begins at this step have committed another one, which it
-/// concludes from worker 0's step, and then for some yields. Returns false if the job has ended.
+/// Waits until worker 0 has run at least 5 more steps, so that all chips have committed a step
+/// after `begin`, and then for a random number of yields. Returns false if the job has ended.
 bool let_run(const std::string& job, std::uint64_t begin, std::mt19937_64& random) {
   const Board board = Board::open(job, true);
   const auto over = [&] { return board.status() > JobStatus::running; };
@@ -108,8 +108,8 @@ bool let_run(const std::string& job, std::uint64_t begin, std::mt19937_64& rando
   return !over();
 }
 
-/// At whatever instant the trainer is killed, the rescued checkpoint is complete, no step that all
-/// chips had made is lost, and the next job ends with the same bits as an undisturbed one.
+/// At whatever instant the trainer is killed, the rescued checkpoint is complete and has every step
+/// that all chips had committed, and the next job ends with the same bits as an undisturbed one.
 TEST_F(Rescue, LosesNoStepOfAJobWhoseTrainerIsKilled) {
   std::mt19937_64 random(1);
   std::uint64_t before = 0;
@@ -123,7 +123,7 @@ TEST_F(Rescue, LosesNoStepOfAJobWhoseTrainerIsKilled) {
     ASSERT_EQ(code, 0) << printed;
     const Json rescued = Json::parse(printed);
     const std::uint64_t step = rescued.at("step");
-    // A worker may begin one step that the other workers haven't made yet.
+    // A worker may be in a step that the other workers haven't begun.
     EXPECT_GE(step + 2, seen);
     EXPECT_GT(step, before);
     before = step;
@@ -185,7 +185,7 @@ TEST_F(Rescue, WhySaysWhichJobHasContinuedByHand) {
   EXPECT_EQ(after.find("begin a job with run.resume"), std::string::npos) << after;
 }
 
-/// A job that fails or is cancelled and keeps its memory for a later rescue.
+/// Runs a job that fails or is cancelled and keeps its memory for a later rescue.
 class KeptJob : public Rescue {
  protected:
   std::string run(const std::vector<std::string>& arguments, int code) {
@@ -211,7 +211,7 @@ TEST_F(KeptJob, IsRescuedThoughLaterJobsCameAndWereSwept) {
   const auto [swept, printed] = weft({"sweep", "--json"});
   EXPECT_EQ(swept, 0) << printed;
   EXPECT_GT(segments(job), 2U);
-  // Other tests that run at the same time may leave dead jobs too, so the test finds its own by the
+  // Other tests that run at the same time may leave dead jobs too, so the test looks for its own
   // id.
   const Json list = Json::parse(weft({"rescue", "--list", "--json"}).second);
   EXPECT_TRUE(std::ranges::any_of(list, [&](const Json& dead) { return dead.at("job") == job; }))
@@ -290,7 +290,7 @@ TEST_F(Rescue, SaysWhyThereIsNothingToRescue) {
   EXPECT_EQ(segments(job) + segments(other), 0U);
 }
 
-/// The bytes of a run card come from outside, like all memory of a dead job.
+/// A run card is read from the memory of a dead job, so its bytes can't be trusted.
 TEST_F(Rescue, RefusesADamagedRunCard) {
   AppProcess app(digits({"--max-failures", "3"}), here());
   const std::string job = app.job().substr(0, 32);
@@ -308,7 +308,7 @@ TEST_F(Rescue, RefusesADamagedRunCard) {
   EXPECT_EQ(weft({"sweep", job}).first, 0);
 }
 
-/// This works without a checkpoint path too: the rescued checkpoint is in the killed run's folder.
+/// No checkpoint path is set, so the rescued checkpoint is in the killed run's folder.
 TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
   std::mt19937_64 random(4);
   AppProcess app(launch_digits("-1"), here());
@@ -330,8 +330,8 @@ TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
   EXPECT_EQ(segments(job), 0U);
 }
 
-/// Another job of the user removes the remains of dead jobs after the trainer's death and before
-/// the launcher looks.
+/// Another job of the same user removes the memory of dead jobs after the trainer's death and
+/// before the launcher looks for it.
 TEST_F(Rescue, LaunchLosesNoStepToAnotherJobThatBegins) {
   std::mt19937_64 random(5);
   AppProcess app(launch_digits("1"), here());

@@ -30,7 +30,7 @@ inline std::string variable_of(const std::string& job, const std::string& name) 
   return {};
 }
 
-/// Returns the first words of a worker.
+/// Returns the bytes with which a worker begins a connection.
 inline std::string preamble(std::string_view magic, std::uint32_t version, std::string_view token) {
   std::string words(magic);
   words.append(reinterpret_cast<const char*>(&version), sizeof version);
@@ -74,8 +74,8 @@ void expect_takes_random_bytes(const Place& place, std::size_t bytes) {
   }
 }
 
-/// Sends each of `wholes` in turn, then two beginnings of `cut`. The callers that send nothing more
-/// are kept in `silent`; it keeps its size.
+/// Opens `count` connections, which in turn send one of `wholes` or only a beginning of `cut`.
+/// Every second connection that sends a beginning stays open in `silent`.
 template <typename Caller, typename Place>
 void expect_takes_handshakes(const Place& place, int count, const std::vector<std::string>& wholes,
                              const std::string& cut, std::deque<Caller>& silent) {

@@ -1,5 +1,5 @@
-/// Tests `weft sweep` beside living jobs and killed jobs. Each test has its own control root, in
-/// which no other test's job would sweep it, and every call names its job.
+/// Tests `weft sweep` beside living jobs and killed jobs. Each test has its own control root, which
+/// no other test's job sweeps, and every call names its job.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -33,7 +33,7 @@ class Sweep : public ::testing::Test {
     app.wait();
     testing::wait_until([&] { return testing::processes_of(job).empty(); });
   }
-  /// Returns the exit code and the output.
+  /// Runs `weft sweep`; returns its exit code and its output.
   std::pair<int, std::string> sweep(std::vector<std::string> words, std::string place) const {
     words.insert(words.begin(), {WEFT, "sweep"});
     AppProcess sweeper(std::move(words), {std::move(place)});
@@ -58,7 +58,7 @@ class Sweep : public ::testing::Test {
 
 TEST_F(Sweep, RemovesWhatATrainerThatWasKilledLeft) {
   kill_trainer();
-  ASSERT_EQ(segments(), 9U);  // board, black box, control segment, six chips
+  ASSERT_EQ(segments(), 9U);  // the board, the black box, the control segment and six chips
   const auto [dry_code, listed] = sweep({"--dry-run", "--json", job}, here);
   EXPECT_EQ(dry_code, 0);
   const Json json = Json::parse(listed);
@@ -97,7 +97,8 @@ TEST_F(Sweep, DoesNotTouchAJobThatLivesWhereverItsLockIs) {
   EXPECT_EQ(segments(), 0U);
 }
 
-/// A folder and a link at the places of locks are named; they change only the exit code.
+/// A folder and a link stand where locks should be. The sweep names them and exits with 1, but it
+/// sweeps the dead job.
 TEST_F(Sweep, IsNotEndedByWhatIsNoneOfWeft) {
   kill_trainer();
   const fs::path root = runtime / "here" / "weft";

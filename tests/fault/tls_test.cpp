@@ -71,7 +71,7 @@ TEST_F(Tls, AJobMayListenAtIpv6) {
   EXPECT_EQ(times(testing::trainer_log(app.result()), "control at tls://[::1]:"), 1U);
 }
 
-/// The machine's openssl.cnf sets the defaults of programs that set nothing themselves.
+/// The machine's openssl.cnf sets the TLS version of programs that don't set it themselves.
 TEST_F(Tls, AMachineWhoseOpensslPrefersTls12RunsAJob) {
   const std::string file = folder + "/openssl.cnf";
   std::ofstream(file) << "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\n"
@@ -109,7 +109,7 @@ TEST_F(Tls, OnlyCertificatesOfTheAuthorityComeIn) {
   }
 }
 
-/// Builds a TLS 1.2 record that claims to hold so many bytes of a handshake.
+/// Returns a TLS 1.2 record that contains `body` and claims to have `bytes` bytes of a handshake.
 std::string record(std::uint16_t bytes, std::string_view body) {
   std::string text{'\x16', '\x03', '\x01', static_cast<char>(bytes >> 8),
                    static_cast<char>(bytes & 0xff)};
@@ -155,7 +155,7 @@ TEST_F(Tls, StrangersChangeNoBitOfTheResult) {
   EXPECT_EQ(times(log, "connections refused in all: "), 1U) << log;
 }
 
-/// This happens before anything starts, so the job has no id yet.
+/// The job is refused before anything starts, so it has no id yet.
 TEST_F(Tls, APartOfTheFilesIsRefused) {
   FaultApp app({"--mode", "none", "--tls-certificate", ours.certificate});
   EXPECT_NE(app.wait(), 0);

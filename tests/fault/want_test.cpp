@@ -53,8 +53,8 @@ TEST(Want, OfMemoryIsNamedWhereTheKernelKillsForIt) {
   }
 }
 
-/// If the job can't write its reports, it ends and says so; it can't write its own file of the
-/// error either.
+/// A job that can't write its reports ends and says so, though it can't write the file with the
+/// error into its run folder either.
 TEST(Want, OfRoomInTheRunFolderIsNamed) {
   const auto folder = std::filesystem::temp_directory_path() / testing::unique_job();
   std::filesystem::create_directory(folder);

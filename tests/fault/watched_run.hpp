@@ -1,5 +1,5 @@
 #pragma once
-/// A run of an example; a test kills its workers.
+/// Runs an example whose workers a test kills.
 
 #include <gtest/gtest.h>
 
@@ -30,18 +30,19 @@ class WatchedRun {
     for (int w = 0; w < workers_; ++w) step = std::max(step, worker(w).step);
     return step;
   }
-  /// Returns the process of a worker that has written its row; 0 before that.
+  /// Returns the process id of a worker whose process is known to live; otherwise 0.
   pid_t pid(int rank) const {
     const ActorRow row = worker(rank);
     return row.state == ActorState::lost || row.state == ActorState::absent ? 0 : row.pid;
   }
-  /// Returns false if there is no process to kill.
+  /// Sends a signal to a worker. Returns false if the worker has no process.
   bool kill(int rank, int signal = SIGKILL) const {
     const pid_t pid = this->pid(rank);
     return pid > 0 && ::kill(pid, signal) == 0;
   }
 
-  /// Runs to the end: nothing is lost, nothing counts twice, and nothing remains behind.
+  /// Runs to the end. Expects the undisturbed result, no step lost or counted twice, and nothing
+  /// left behind.
   nlohmann::json expect_result_of(const nlohmann::json& undisturbed) {
     EXPECT_EQ(app_.wait(), 0) << app_.output();
     const nlohmann::json result = app_.result();

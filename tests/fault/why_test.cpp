@@ -35,8 +35,7 @@ Answer inspect_why(const std::string& job, const std::vector<std::string>& more 
   return {code, why.output()};
 }
 
-/// Masks the words that differ from run to run. A stack in weft's libraries differs from build to
-/// build.
+/// Masks words that differ from run to run, and line numbers.
 std::string masked(std::string text) {
   const std::pair<const char*, const char*> masks[] = {
       {R"(pid \d+)", "pid N"},
@@ -61,7 +60,7 @@ bool lacks_stacks(const Answer& answer) {
   return answer.text.find("\n  stack ") != std::string::npos;
 }
 
-/// An app that doesn't end by itself. Its job leaves nothing behind.
+/// Runs an app that doesn't end by itself. The destructor kills it and removes its shared memory.
 class HungApp : public FaultApp {
  public:
   using FaultApp::FaultApp;
@@ -87,12 +86,12 @@ void wait_until_others_wait(const std::string& job, std::uint64_t step = 3) {
   });
 }
 
-/// Returns the answer for a job whose worker 1 doesn't reach step 3.
+/// Returns the answer to a job whose worker 1 doesn't reach step 3.
 Answer answer_for(const std::string& mode, const std::vector<std::string>& more = {}) {
   HungApp app({"--mode", mode});
   const std::string job = app.job();
   wait_until_others_wait(job);
-  // Waits until nothing moves: chips of worker 1 may still be in the previous step.
+  // Chips of worker 1 may still run the previous step, so this waits until the answer is a hang.
   Answer answer;
   wait_until([&] {
     answer = inspect_why(job, more);
@@ -120,7 +119,7 @@ TEST(WhyLive, AMutexThatTheLoopAndItsThreadWaitFor) {
   const std::string job = app.job();
   wait_until_others_wait(job);
   Answer answer;
-  // Waits until its thread has reached the mutex, too.
+  // The worker's thread may not have reached the mutex yet.
   wait_until([&] {
     answer = inspect_why(job, {"--patience", "0.3"});
     return answer.text.starts_with("DEADLOCK") || lacks_stacks(answer);
@@ -143,7 +142,7 @@ TEST(WhyLive, AMutexThatEveryWorkerLocksTwice) {
   expect_golden("why/all-deadlock.txt", masked(answer.text));
 }
 
-/// The test has its own /dev/shm, in which no other test's job sweeps the dead job.
+/// The test has its own /dev/shm, so no other test's job sweeps the dead job.
 TEST(WhyLive, TheTrainerKilled) {
   testing::in_own_shm("size=1g", [] {
     FaultApp app({"--mode", "mark"});
@@ -181,7 +180,7 @@ std::string run_in(const testing::TemporaryFolder& runs) {
   return run_dir;
 }
 
-/// Returns the answer for the run folder after the job has failed.
+/// Runs a job that fails, and returns the answer to its run folder.
 std::string answer_of_folder(std::vector<std::string> arguments) {
   const testing::TemporaryFolder runs;
   arguments.insert(arguments.end(), {"--storage", runs.path()});
@@ -196,7 +195,7 @@ std::string answer_of_folder(std::vector<std::string> arguments) {
   return masked(answer.text);
 }
 
-/// Expects the golden answer for the run folder of a job that hung until it was ended by hand.
+/// Expects this golden answer to the run folder of a job that hung until SIGTERM ended it.
 void expect_hang_in_folder(const std::string& mode, const std::string& golden) {
   const testing::TemporaryFolder runs;
   FaultApp app({"--mode", mode, "--hang-warning", "0.5", "--grace", "0", "--storage", runs.path()});
@@ -219,7 +218,7 @@ TEST(WhyFolder, ADeadlockOfAllWorkers) {
   expect_hang_in_folder("all_deadlock", "folder-all-deadlock.txt");
 }
 
-/// After the job has ended, the answer doesn't mention a hang that ended by itself.
+/// The answer after the job's end doesn't mention a hang that was over by then.
 TEST(WhyFolder, AHangThatHasEnded) {
   const testing::TemporaryFolder runs;
   FaultApp app({"--mode", "stop", "--hang-warning", "0.5", "--storage", runs.path()});
@@ -237,7 +236,7 @@ TEST(WhyFolder, AnExceptionOnOneWorker) {
   expect_golden("why/folder-failed.txt", answer_of_folder({"--mode", "throw"}));
 }
 
-/// Either of the other workers may be the first to notice.
+/// Worker 0 or worker 2 may be the first to notice.
 TEST(WhyFolder, ALoopThatEndsBeforeTheOthers) {
   const std::string text = answer_of_folder({"--mode", "return"});
   expect_golden("why/folder-uneven.txt",
@@ -265,7 +264,7 @@ TEST(WhyFolder, AFullSharedMemory) {
   });
 }
 
-/// The launcher keeps the remains.
+/// The launcher keeps copies of the dead job's memory in the run folder.
 TEST(WhyFolder, TheTrainerKilledUnderALauncher) {
   const testing::TemporaryFolder runs;
   AppProcess app({WEFT, "launch", "-n", "3", "--", FAULT_APP, "--mode", "kill_trainer", "--json",
@@ -276,7 +275,7 @@ TEST(WhyFolder, TheTrainerKilledUnderALauncher) {
   expect_golden("why/folder-lost.txt", masked(answer.text));
 }
 
-/// The reader may be killed at the moment in which it holds a thread of the worker.
+/// `weft inspect why` may be killed while it stops a thread of the worker with ptrace.
 TEST(WhyLive, AReaderThatIsKilledDisturbsNoJob) {
   HungApp app({"--mode", "slow", "--chips", "1", "--steps", "1000000"});
   const std::string job = app.job();

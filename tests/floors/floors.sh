@@ -1,30 +1,32 @@
 #!/usr/bin/env bash
-# floors.sh ROOT: checks what the compiler reads for each file of the source tree ROOT against the floors and
-# rooms, and checks the limits of style. Needs no build. Prints "FILE:LINE: what is wrong" and fails, or nothing.
+# floors.sh ROOT: checks that each file of the source tree ROOT includes only headers that its floor
+# and its room may include, and checks the limits of style. Needs no build. Prints "FILE:LINE: what
+# is wrong" for each fault and fails, or prints nothing.
 set -euo pipefail
 cd "$1"
 
 readonly standard='<[a-z_0-9]+>'
-# POSIX, Linux and the compiler have these.
+# These patterns match headers of POSIX, Linux and the compiler.
 readonly posix='<((arpa|linux|net|netinet|sys)/[a-z_0-9]+|cpuid|cxxabi|dirent|dlfcn|elf|emmintrin|execinfo|fcntl|immintrin|link|netdb|poll|pthread|pwd|sched|signal|spawn|stdlib|termios|time|unistd)\.h>'
 readonly threads='<(thread|mutex|shared_mutex|condition_variable|semaphore|latch|barrier|future)>'
 readonly world='<(chrono|ctime|filesystem|fstream|iostream|random)>'
 
 found=0
-# say WHAT: every line of stdin is a place ("FILE:LINE:..."), and there should be none.
+# say WHAT: reads places ("FILE:LINE:...") from stdin. Prints each with WHAT, which is then a fault.
 say() { awk -F: -v what="$1" 'NF {print $1 ":" $2 ": " what; n = 1} END {exit n}' || found=1; }
 readonly floors=(spmd data transport chips inspect actors tools)
 readonly product=(include schema "${floors[@]}" examples bench)
 matching() { grep -P -- "$1" || true; }
 but() { grep -vP -- "$1" || true; }
-# A file that git doesn't track, such as one of an install prefix, is not part of the tree.
+# Files that git doesn't track, such as those of an install prefix, are not part of the tree.
 files=$(if [[ -e .git ]]; then git ls-files; else find . -type f | cut -c3-; fi | xargs ls -d 2>/dev/null)
 sources() { matching "^($(IFS='|' && echo "$*"))/.*\.(cpp|hpp|fbs)$" <<<"$files"; }
-# "FILE:LINE:<header>" or "FILE:LINE:"header"".
+# includes ROOM...: prints "FILE:LINE:<header>" or 'FILE:LINE:"header"' for each include.
 includes() { sources "$@" | xargs -r grep -HnoP '^\s*#\s*include\s*\K[<"].*[>"]' /dev/null || true; }
 
-# floor FOLDER ALLOWED...: every include of the folder is of the standard, or a part of a subject of weft's,
-# whose order is that of the rooms below, or matches one of the patterns.
+# floor FOLDER ALLOWED...: checks every include of the folder. Each is a standard header, a header
+# <weft/SUBJECT/...>, which the rooms below restrict further, or matches one of the patterns
+# ALLOWED.
 floor() {
   local folder=$1 allowed
   shift
@@ -45,7 +47,7 @@ say 'the headers include each other in a circle' < <(
   includes include | matching ':<weft/' | tr -d '<>' | sed -E 's|^include/([^:]*):[0-9]+:| \1 |' |
     tsort 2>&1 >/dev/null | sed -n 's|^tsort: \(weft.*\)|include/\1:1|p' | sort)
 
-# Each room may include those before it.
+# The sources of a room may include headers of the rooms before it in this list.
 readonly rooms=(
   spmd/{base,mesh,program,control,rules,target,ops,text,reference,grad,fusion,passes,plan,tensor,functions,nn}
   data/{items,files,remote,formats,pytorch,images,text,datasets}
@@ -55,16 +57,18 @@ readonly rooms=(
   actors/{process,protocol,supervision,link,device,runtime,data,worker,trainer,launch,host,job}
   tools/weft/{doctor,inspect,launch,manual,plan} tools/weft tools/weft-{page,worker}
 )
-# A public header is of the room that has a source of its name, or else of the last that it includes;
-# the first of these has sources of other names, and the rest are options of a job.
+# A public header belongs to the room that has a source of its name, or else to the last room that
+# it includes. These headers are exceptions: the first has sources of other names, and the rest are
+# options of a job.
 readonly homes='image_files data/images device chips/engine checkpoint_config actors/process state actors/process
   tls actors/process validation_config actors/process'
-# Kernels are linked by name, the interpreter is the tests' oracle, the runtime of actors is to use the
-# channel, and tools are programs.
+# These rooms need no user: kernels are linked by name, the interpreter is the tests' oracle,
+# channels wait for the runtime of actors, and tools are programs.
 readonly unused='^(chips/cpu/attention|spmd/reference|transport/channel|tools/.*)$'
 say 'this room is not in the list of rooms' < <(sources "${floors[@]}" | sed 's|/[^/]*$||' | sort -u |
   grep -vxF "$(printf '%s\n' "${rooms[@]}")" | sed 's|$|:1|' || true)
-# A folder of files with "FILE", and below it ".HEADER", "..HEADER" that the compiler reads for it.
+# This folder gets for each source a line "FILE" and below it ".HEADER" or "..HEADER" for each
+# header that the compiler reads for it.
 record=$(mktemp -d)
 trap 'rm -r "$record"' EXIT
 sources include "${floors[@]}" examples | matching 'pp$' | xargs -r -P "$(nproc)" -n 40 bash -c '
@@ -135,7 +139,7 @@ say 'spmd/ holds values: no thread, clock, file or chance' < <(
 say 'includes are written <weft/NAME.hpp>, <weft/SUBJECT/NAME.hpp> or "floor/room/NAME.hpp"' < <(
   includes "${product[@]}" tests | matching ':(<weft/.*/.*/|"[^/]+")')
 
-# only LIBRARY WHERE FILES PATTERN: the pattern stands nowhere but in these files.
+# only NAME WHERE FILES PATTERN: checks that PATTERN matches only in FILES, which WHERE describes.
 only() {
   say "$1 stands only in $2" < <(sources "${product[@]}" | but "$3" | xargs -r grep -HnP "$4" || true)
 }
@@ -157,7 +161,7 @@ lines() {
 say 'a line has at most 100 columns' < <(lines '^.{101}')
 say 'no tabs' < <(lines '\t')
 say 'what is left to do is done, or is an issue' < <(lines '\b(TODO|FIXME|XXX)\b')
-# Tests of a folder are compiled as one source, so each has a namespace, and none takes another's helper.
+# Tests of a folder are compiled as one source. Namespaces keep their helpers apart.
 say 'the namespace of a test ends in the name of its file' < <(
   matching '^tests/.*_test\.cpp$' <<<"$files" | xargs -r awk '
     FNR == 1 { name = FILENAME; gsub(/.*\/|\.cpp$/, "", name) }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Breaks each rule of floors.sh once, each in a small tree, and expects exactly the message of this rule.
+# Breaks each rule of floors.sh once, in a small tree, and expects exactly the message of this rule.
 set -euo pipefail
 
 floors=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/floors.sh
@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 
-# tree FILE CONTENT: makes a tree without a fault, except in the file.
+# tree FILE CONTENT: makes a tree in which only FILE can break a rule.
 tree() {
   rm -rf "${work:?}/tree"
   mkdir -p "$work"/tree/{include/weft/{job,nn,ops,sharding,tensor},spmd/{mesh,tensor},transport/board,chips/engine}
@@ -57,7 +57,7 @@ refuses spmd/mesh/c.hpp '#include "transport/board/board.hpp"\n' "transport/boar
 refuses spmd/mesh/c.hpp '#define OTHER <weft/job/job.hpp>\n#include OTHER\n' "include/weft/job/job.hpp: $later"
 refuses spmd/mesh/c.hpp '// #include <weft/job/job.hpp>\n#if 0\n#include "actors/job/none.hpp"\n#endif\n#include <unistd.h>\n' \
   '5: not to be included on the floor spmd/'
-# A public header is of the room that has a source of its name, in whichever folder it is.
+# A public header belongs to the room with a source of its name, in whichever folder the header is.
 refuses spmd/mesh/c.cpp '#include <weft/tensor/tensor.hpp>\n' "include/weft/tensor/tensor.hpp: $later"
 refuses spmd/mesh/c.hpp '#include <unistd.h>\n' '1: not to be included on the floor spmd/'
 refuses spmd/mesh/c.hpp '\n#include <thread>\n' \
@@ -113,7 +113,7 @@ circle='the headers include each other in a circle'
 tree include/weft/tensor/type.hpp '#include <weft/tensor/tensor.hpp>\n'
 [[ $("$floors" "$work/tree") == "include/weft/tensor/tensor.hpp:1: $circle
 include/weft/tensor/type.hpp:1: $circle" ]] || failed=1
-# There is one room too many, one room that only its own sources include, and one header too many.
+# The next trees have a room that isn't in the list, and one that only its own sources include.
 tree spmd/cellar/c.cpp 'int x;\n'
 [[ $("$floors" "$work/tree") == 'spmd/cellar:1: this room is not in the list of rooms' ]] || failed=1
 tree data/files/c.hpp 'int x;\n'
@@ -121,11 +121,11 @@ printf '#include "data/files/c.hpp"\n' >data/files/c.cpp
 [[ $("$floors" "$work/tree") == 'data/files:1: nobody uses this room' ]] || failed=1
 printf '#include "data/files/c.hpp"\n' >transport/board/c.cpp
 "$floors" "$work/tree" || failed=1
-# A header in a folder is of the room whose source has its name.
+# A header in a subfolder belongs to the room whose source has its name.
 tree spmd/nn/module.cpp '#include <weft/nn/module.hpp>\n'
 printf '#include <weft/nn/module.hpp>\n' >spmd/mesh/c.cpp
 [[ $("$floors" "$work/tree") == "spmd/mesh/c.cpp:include/weft/nn/module.hpp: $later" ]] || failed=1
-# What git doesn't track isn't read.
+# Files that git doesn't track aren't checked.
 tree prefix/include/weft/c.hpp '\t// TODO\n'
 mkdir -p include/weft/left
 printf '\t// TODO\n' >include/weft/left/c.hpp

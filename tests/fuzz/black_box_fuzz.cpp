@@ -1,4 +1,4 @@
-/// Reads the bytes as the parts of a black box (box_parts.hpp), as `weft inspect` does.
+/// Reads the fuzz input as the parts of a black box (box_parts.hpp), as `weft inspect` does.
 
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/support/box_parts.hpp"

@@ -1,4 +1,4 @@
-/// Reads the bytes as the whole segment of a board, as `weft inspect` and the trainer do.
+/// Reads the fuzz input as the whole segment of a board, as `weft inspect` and the trainer do.
 
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/planted.hpp"
@@ -15,8 +15,8 @@ void read(const Board& board) {
     WEFT_CHECK(row.worker < header.num_workers && row.chip < header.num_chips);
     WEFT_CHECK(row.waiting_for < header.num_chips);
     WEFT_CHECK(to_string(row.kind) != "unknown" && to_string(row.state) != "unknown");
-    // The text may be four times as long as a row's bytes: a byte that isn't UTF-8 is read as
-    // "\x9b".
+    // A text may be four times as long as its bytes in the row, because a byte that isn't UTF-8 is
+    // read as "\x9b".
     WEFT_CHECK(row.last_error.size() <= 4 * 256 && row.last_message.size() <= 4 * 96);
   }
   for (int i = 0; i < board.num_rows(); ++i) read_or_refuse({}, [&](auto) { board.read(i); });

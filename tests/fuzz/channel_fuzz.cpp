@@ -1,4 +1,4 @@
-/// Reads the bytes as the whole segment of a channel whose other side has left.
+/// Reads the fuzz input as the whole segment of a channel whose other side has left.
 
 #include <functional>
 
@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-/// A channel is opened by its name: this one is planted, and its name is removed at once.
+/// Opens a channel whose segment has these bytes. Its name is removed as soon as the channel is
+/// open.
 Channel open_planted(std::span<const std::byte> bytes) {
   const std::string job = testing::planted_job();
   const testing::Planted planted(Channel::segment_name(job, "planted"), bytes);

@@ -1,5 +1,5 @@
-/// Reads the bytes as a whole file, whose records are found and split. The first byte sets the size
-/// of the pieces in which the file arrives.
+/// Reads the fuzz input as a whole CSV file, whose records are found and split. The first byte sets
+/// the size of the pieces in which the file arrives.
 
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@ void read_file(std::span<const std::byte> file) {
     WEFT_CHECK(begins[i] < begins[i + 1]);
     std::string record(text.substr(begins[i], begins[i + 1] - begins[i]));
     split_csv_record(record, ',', cells);
-    // The cells are the same after they are quoted again.
+    // Cells that are quoted and split again are the same.
     std::string again;
     for (const std::string_view cell : cells) {
       if (!again.empty()) again += ',';

@@ -1,5 +1,5 @@
 #pragma once
-/// Code that the fuzz targets share.
+/// Helpers that all fuzz targets use.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace weft {
 
-/// Runs the reader. If it does anything but accept the bytes or refuse them as invalid, the process
-/// ends.
+/// Runs the reader. Ends the process unless the reader accepts the bytes or refuses them as
+/// invalid.
 template <typename Read>
 void read_or_refuse(std::span<const std::byte> bytes, Read read) {
   try {

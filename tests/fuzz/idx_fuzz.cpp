@@ -1,4 +1,4 @@
-/// Reads the header of a file with these bytes.
+/// Reads the header of an IDX file with these bytes.
 
 #include "data/formats/idx.hpp"
 #include "tests/fuzz/fuzz.hpp"

@@ -1,4 +1,4 @@
-/// Decodes the bytes as a picture: whole, shrunk, and rotated.
+/// Decodes the fuzz input as an image: in full size, shrunk, and rotated.
 
 #include <weft/data/image_files.hpp>
 

@@ -1,4 +1,4 @@
-/// Looks up values in the bytes as one line of JSON lines.
+/// Reads the fuzz input as one line of a JSON lines file, and looks up values in it.
 
 #include <string>
 #include <string_view>

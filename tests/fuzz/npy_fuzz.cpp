@@ -1,4 +1,4 @@
-/// Reads the header of a file with these bytes, and reorders its data.
+/// Reads the header of an .npy file with these bytes, and reorders its data.
 
 #include "data/formats/npy.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -18,7 +18,7 @@ void read_file(std::span<const std::byte> file) {
     WEFT_CHECK(!again.fortran_order && !again.big_endian);
   }
 
-  // Row-major data is Fortran-ordered data of the shape in reverse.
+  // Row-major data are the Fortran-ordered data of the reversed shape.
   const std::vector<std::byte> row_major = to_row_major(header, data);
   NpyHeader transposed = header;
   std::reverse_copy(header.shape.begin(), header.shape.end(), &transposed.shape[0]);

@@ -1,4 +1,4 @@
-/// Reads the directory of a file with these bytes, and the header of each array.
+/// Reads the directory of an .npz file with these bytes, and the header of each array.
 
 #include "data/formats/npy.hpp"
 #include "data/formats/npz.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// Plants bytes as a named segment, as another process would have left it.
+/// Writes bytes to a named segment, as another process would have left it.
 
 #include <unistd.h>
 
@@ -13,10 +13,10 @@
 
 namespace weft::testing {
 
-/// A job id for which no other process plants segments.
+/// Returns a job id that only this process uses for its segments.
 inline std::string planted_job() { return fmt::format("{:032x}", getpid()); }
 
-/// The name of the segment is removed with this object.
+/// Creates a named segment with these bytes. The destructor removes its name.
 class Planted {
  public:
   Planted(const std::string& name, std::span<const std::byte> bytes, std::size_t capacity)

@@ -1,5 +1,5 @@
-/// Gives a fuzz target every file of the folders named on the command line. It replaces libFuzzer's
-/// main() in builds without libFuzzer.
+/// Runs a fuzz target on every file of the folders named on the command line. This is main() in
+/// builds without libFuzzer.
 
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
-/// Puts the bytes into one of the files of a run folder. The first byte chooses the file; the other
-/// files are valid. All views of `weft inspect` are built from the folder.
+/// Puts the fuzz input into one file of a run folder, and builds all views of `weft inspect` from
+/// the folder. The first byte of the input chooses the file; the other files are valid.
 
 #include <array>
 #include <filesystem>
@@ -49,8 +49,8 @@ void look_at(const std::string& run_dir) {
   if (!job.rings.empty()) write_trace(job, {}, [](std::string_view) {});
 }
 
-/// Returns a valid run folder, made from the golden box and the seeds, which all inputs share. The
-/// first byte of a seed is the number of its file.
+/// Returns a valid run folder, which all inputs share. It is made from the golden box and the
+/// seeds; the first byte of a seed says which file the seed is.
 const std::string& folder() {
   static const testing::TemporaryFolder made;
   static const bool is_filled = [] {

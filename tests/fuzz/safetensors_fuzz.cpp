@@ -1,5 +1,6 @@
-/// Reads the bytes as a whole file, as an index, and as two bytes that give the number of data
-/// bytes, followed by the JSON of the header; no mutation would find a length that fits.
+/// Reads the fuzz input in three ways: as a whole file, as an index, and as the number of data
+/// bytes (two bytes) followed by the JSON of the header, because no mutation would find a length
+/// that fits.
 
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@ std::optional<Shape> shape_of(const SafetensorsEntry& entry) {
   }
 }
 
-/// A header that was read and written again reads the same, if weft has its dtypes and shapes.
+/// Checks that a header with weft's dtypes and shapes reads the same after it is written again.
 void check_rewritten(const SafetensorsHeader& header) {
   std::vector<NamedType> tensors;
   for (const SafetensorsEntry& entry : header.tensors) {

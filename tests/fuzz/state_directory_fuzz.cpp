@@ -1,5 +1,5 @@
-/// Reads the bytes as a worker's state directory: three words for each slot, then the table that
-/// all slots share, unchanged and with a valid checksum.
+/// Reads the fuzz input as a worker's state directory: three words for each slot, then one table
+/// that is copied to all slots, first unchanged and then with a valid checksum.
 
 #include <array>
 #include <cstring>
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < kAllWords || size - kAllWords > kTableBytesMax) return 0;
   const auto bytes = std::as_bytes(std::span(data, size));
   const auto table = bytes.subspan(kAllWords);
-  static std::size_t dirty_bytes = 0;  // the bytes of the previous table
+  static std::size_t dirty_bytes = 0;  // the size of the previous input's table, which is cleared
   memory.reserve_directory(0, 0, kDirectoryBytes);
   const auto plant = [&](std::span<const std::byte> text) {
     for (int i = 0; i < kDirectorySlotCount; ++i) {

@@ -1,4 +1,4 @@
-/// Reads the headers of an archive with these bytes.
+/// Reads the headers of a tar archive with these bytes.
 
 #include "data/formats/tar.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -21,7 +21,7 @@ void read_file(std::span<const std::byte> file) {
   });
 }
 
-/// Reads the bytes unchanged, and then with valid checksums, which no mutation would find.
+/// Reads the input again with valid checksums, which no mutation would find.
 void read_sealed(std::span<const std::uint8_t> data) {
   constexpr std::size_t kBlockBytes = 512;
   constexpr std::size_t kChecksumBegin = 148;

@@ -1,4 +1,4 @@
-/// Reads the bytes as a tokenizer.json, and encodes and decodes a text with it.
+/// Reads the fuzz input as a tokenizer.json, and encodes and decodes a text with it.
 
 #include <string_view>
 
@@ -22,7 +22,7 @@ void read_file(std::span<const std::byte> file) {
       WEFT_CHECK(id >= 0 && id < tokenizer->vocab_size(), id);
     }
     (void)tokenizer->decode(encoding.ids, false);
-  } catch (const Error& error) {  // more special tokens than fit
+  } catch (const Error& error) {  // the text has more special tokens than the limit
     if (error.code() != Errc::invalid_argument) throw;
   }
 }

@@ -1,5 +1,5 @@
-/// Reads the bytes as a whole file, and as its pickle, because no mutation would find a zip's
-/// checksums.
+/// Reads the fuzz input as a whole torch file, and as the pickle in it, because no mutation would
+/// find the checksums of a zip file.
 
 #include "data/pytorch/torch_file.hpp"
 #include "tests/fuzz/fuzz.hpp"

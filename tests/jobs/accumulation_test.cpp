@@ -1,6 +1,6 @@
-/// Gradients accumulate over steps, from losses that have different weights and don't all use the
-/// same parameters. The jobs lose a worker between two updates, resume there, or are eager; every
-/// bit must equal that of the undisturbed job.
+/// Tests gradients that accumulate over steps, from losses that have different weights and don't
+/// all use the same parameters. A worker dies between two updates, the job resumes there, or the
+/// job is eager; every bit must equal that of the undisturbed job.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ struct Net : Module {
   Linear right{*this, "right", {.in_features = 4, .out_features = 3}};
 };
 
-/// Returns the mean over the rows that aren't ignored: 6, 7 or 8 of 8.
+/// Returns the mean loss of the rows that aren't ignored, which are 6, 7 or 8 of 8 rows.
 Tensor loss_of(const Net& net, std::uint64_t step, const Mesh& mesh) {
   Floats x;
   std::vector<std::int64_t> labels;
@@ -40,7 +40,7 @@ Tensor loss_of(const Net& net, std::uint64_t step, const Mesh& mesh) {
   const Tensor rows = to_device(x, {8, 4});
   const Tensor classes = to_device(labels, {8});
   data_parallel({rows, classes}, mesh);
-  // Steps 1 and 6 to 8 use the right layer, so it is part of the first and the third update.
+  // Steps 1 and 6 to 8 use the layer `right`, so the first and the third update change it.
   const bool uses_right = step == 1 || step / kEvery == 2;
   return cross_entropy(uses_right ? net.left(rows) + net.right(rows) : net.left(rows), classes,
                        {.ignore_index = -100});
@@ -108,7 +108,7 @@ const std::vector<std::string>& undisturbed() {
   return reports;
 }
 
-/// The elements of the right layer after a step.
+/// Returns the elements of the layer `right` after a step.
 std::vector<std::string> right_of(std::size_t step) {
   const Config values = Config::parse(undisturbed()[step]);
   std::vector<std::string> right;
@@ -119,7 +119,7 @@ std::vector<std::string> right_of(std::size_t step) {
 TEST(Accumulation, UpdatesWhatTheLossesOfItsOwnStepsUse) {
   ASSERT_EQ(undisturbed().size(), kSteps);
   EXPECT_NE(right_of(2), right_of(1));
-  EXPECT_EQ(right_of(5), right_of(2));  // not even weight decay changes it
+  EXPECT_EQ(right_of(5), right_of(2));  // not even weight decay changes the layer
   EXPECT_NE(right_of(8), right_of(5));
   EXPECT_EQ(right_of(11), right_of(8));
 }

@@ -15,7 +15,7 @@
 namespace weft::allocations_test {
 namespace {
 
-// Allocations that oneDNN makes in its calls aren't counted.
+// These counters don't include allocations that oneDNN makes.
 thread_local std::int64_t of_this_thread = 0;
 std::atomic<std::int64_t> of_all_threads = 0;
 
@@ -26,7 +26,7 @@ bool is_onednn(const void* caller) {
 }
 
 void count(const void* caller) {
-  static thread_local bool counts = false;  // because dladdr() might allocate
+  static thread_local bool counts = false;  // true during a count, because dladdr() might allocate
   if (counts) return;
   counts = true;
   if (!is_onednn(caller)) {
@@ -45,8 +45,8 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 constexpr int kWarmUp = 32;
 constexpr int kSteps = 64;
 
-/// Trains a perceptron of `layers` layers; reports how many allocations a step made in the loop's
-/// thread (median) and in the other threads (mean).
+/// Trains a perceptron of `layers` layers. Reports how many allocations a step makes in the loop's
+/// thread (median) and in all other threads (mean).
 Loop learns{
     "test.allocations", [](TrainContext& ctx, const Config& config) {
       Module net("net");
@@ -86,14 +86,14 @@ Metrics allocations_of(int layers) {
   return result.metrics;
 }
 
-// A compiled step sends one request to its chip, and allocates the request's objects; their number
-// doesn't depend on the model. The chip's thread allocates nothing.
+// A compiled step sends one request to its chip and allocates only that request's objects, whose
+// number doesn't depend on the model. The chip's thread allocates nothing.
 TEST(Allocations, OfACompiledStepDoNotGrowWithTheModel) {
   const Metrics shallow = allocations_of(1);
   const Metrics deep = allocations_of(8);
   EXPECT_EQ(shallow.at("loop"), deep.at("loop"));
   EXPECT_LE(deep.at("loop"), 16);
-  // Now and then a lease of steps sends the trainer a message.
+  // A lease allows several steps, and for each lease the trainer gets a message.
   EXPECT_LT(shallow.at("others"), 1);
   EXPECT_LT(deep.at("others"), 1);
 }

@@ -1,4 +1,4 @@
-/// Tests the callbacks of a job, and the values that its loops return.
+/// Tests the callbacks of a job, and the values that the job's loops return.
 
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ TEST(Callbacks, HearOfAFailureThatEndsTheJob) {
 
 constexpr int kSteps = 12;
 
-/// Worker 1 is killed once, after half of its steps.
+/// Worker 1 kills itself once, after half of its steps.
 Loop loses_one{
     "test.loses_one", [](TrainContext& ctx) {
       Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});

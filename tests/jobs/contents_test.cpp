@@ -11,7 +11,7 @@ namespace {
 using testing::expect_ok;
 using testing::run_loop;
 
-/// In worker 1 the items from `from` on differ.
+/// A dataset whose items differ in worker 1 from item `from` on.
 class Differing : public Dataset {
  public:
   Differing(int rank, std::int64_t from) : rank_(rank), from_(from) {}

@@ -1,4 +1,4 @@
-/// Tests what a loop is told about its place in the job.
+/// Tests what a loop is told about its worker and the job.
 
 #include <gtest/gtest.h>
 
@@ -207,7 +207,7 @@ TEST(Devices, ThatAreRequiredAreAnError) {
                });
 }
 
-/// Adds up the values of all workers' chips, along both axes.
+/// Adds up the values of all workers' chips along both axes of the mesh.
 Loop gathers{"test.gathers", [](TrainContext& ctx) {
                const Tensor x = to_device(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}, {4, 2});
                mark_sharding(x, {{"data"}, {"model"}});

@@ -1,5 +1,5 @@
-/// Compares the messages about mistakes of a ported program with tests/golden/errors/. A place
-/// in mistakes.cpp stands there as the text of its line, which must be the line of the
+/// Compares the messages about mistakes of a ported program with tests/golden/errors/. These files
+/// quote the source line of mistakes.cpp instead of its number, and it must be the line of the
 /// mistake.
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-/// State that a metric drives (a plateau schedule, the best value so far, when to stop) in jobs
-/// that lose workers around an evaluation or resume from a checkpoint: every bit must equal that of
-/// the undisturbed job.
+/// Tests state that depends on a metric (a plateau schedule, the best value so far, when to stop)
+/// in jobs in which a worker dies around an evaluation or that resume from a checkpoint. Every bit
+/// must equal that of the undisturbed job.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using Floats = std::vector<float>;
 constexpr std::uint64_t kSteps = 14;
 constexpr std::uint64_t kEvery = 3;  // steps between evaluations
 
-/// Worker 1 kills itself once, at the step and the place that the config names.
+/// Kills worker 1 once, at the step and the place that the config names.
 class Victim {
  public:
   Victim(const TrainContext& ctx, const Config& config) : ctx_(ctx), config_(config) {}
@@ -150,7 +150,8 @@ TEST(HostState, DrivesTheRate) {
 }
 
 TEST(HostState, IsKeptThroughALossAtAnyPlaceAroundAnEvaluation) {
-  // The "begin" of the step after an evaluation, and of the next, which is when its version counts.
+  // A kill may also come at the "begin" of the step after an evaluation, and of the next step, from
+  // which on the evaluation's version counts.
   for (const Disturbance& kill :
        {Disturbance{6, "before"}, Disturbance{6, "in_scope"}, Disturbance{6, "after"},
         Disturbance{6, "saved"}, Disturbance{6, "begin"}, Disturbance{7, "begin"},
@@ -177,7 +178,8 @@ TEST(HostState, IsResumedAndKeptThroughALossAfterThat) {
   }
 }
 
-/// After two swaps each tensor has the value of another one; a save needs no sync for that.
+/// At the save the second swap hasn't run: each tensor's next value is the present value of another
+/// one. The save needs no sync for that.
 Loop swaps{
     "test.save_after_swaps", [](TrainContext& ctx) {
       Parameter w = make_parameter("w", Floats{1, 2}, {2});

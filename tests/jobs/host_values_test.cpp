@@ -1,4 +1,4 @@
-/// Tests host values that all workers agree on.
+/// Tests values on the host on which all workers agree.
 
 #include <gtest/gtest.h>
 

@@ -32,7 +32,7 @@ std::vector<std::int32_t> labels(std::int64_t begin, std::int64_t end) {
   return result;
 }
 
-/// Trains on batches that each worker has whole, or of which it has its own part.
+/// Trains on batches that each worker has in full, or of which it has only its own part (`local`).
 Loop train{"test.train_by_parts", [](TrainContext& ctx, const Config& config) {
              const bool local = config.at("local");
              const LocalPart part = local_part();
@@ -73,7 +73,7 @@ Floats losses(int workers, bool local, const SpmdConfig& spmd = {}) {
   return result.ok() ? result.metrics["losses"].get<Floats>() : Floats();
 }
 
-/// The losses are equal to the bit, because the same elements lie on the same chips.
+/// The losses are equal to the bit, because the same elements are on the same chips.
 TEST(LocalBatches, TrainAsGlobalOnesDo) {
   for (const SpmdConfig& spmd :
        {SpmdConfig{}, SpmdConfig{.mesh_shape = {4}, .axis_names = {"data"}},
@@ -86,7 +86,7 @@ TEST(LocalBatches, TrainAsGlobalOnesDo) {
 
 TEST(LocalBatches, OfOneProcessAreTheWholeBatch) { EXPECT_EQ(losses(0, true), losses(0, false)); }
 
-/// The chips along `model` belong to two workers.
+/// The axis `model` has chips of both workers.
 TEST(LocalBatches, AreCutAlongTheAxisOnWhichWorkersLie) {
   const Result result = run_loop(train, 2, {{"local", true}}, [](TrainerOptions& options) {
     options.backend.spmd = {.mesh_shape = {1, 4}, .axis_names = {"data", "model"}};
@@ -95,7 +95,7 @@ TEST(LocalBatches, AreCutAlongTheAxisOnWhichWorkersLie) {
   for (const Metrics& metrics : result.worker_metrics) EXPECT_EQ(metrics["count"], 2);
 }
 
-/// Each worker passes one row with its own number.
+/// Each worker passes two rows, which are filled with its rank.
 Loop reads{
     "test.read_local", [](TrainContext& ctx) {
       const Tensor x = to_device_local(Floats(4, static_cast<float>(ctx.world_rank())), {2, 2});
@@ -114,7 +114,8 @@ TEST(LocalBatches, AreReadWholeByEveryWorker) {
   }
 }
 
-/// All workers have the same part, that of axis `data`, but don't pass the same elements.
+/// All workers of one `data` position have the same part of the batch, but don't pass the same
+/// elements.
 Loop differs{"test.differing_parts", [](TrainContext& ctx) {
                const Tensor x = to_device_local(Floats(4, static_cast<float>(ctx.world_rank() / 3)),
                                                 {2, 2}, {.sharding = PartitionSpec{{"data"}}});

@@ -1,4 +1,5 @@
-/// The messages between the trainer and its workers: their number follows from what the loops do.
+/// Counts the messages between the trainer and its workers, which have to follow from the loop
+/// alone.
 
 #include <gtest/gtest.h>
 
@@ -16,9 +17,9 @@ using testing::expect_ok;
 using testing::run_loop;
 using Counts = std::map<std::string, int>;
 
-constexpr int kSteps = 5;  // the lease of the first steps is enough
+constexpr int kSteps = 5;  // few enough steps that the first lease covers them
 
-/// All of its steps run one program.
+/// All steps of this loop run one program.
 Loop counts{"test.counts_messages", [](TrainContext& ctx) {
               Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
               for (int step = 0; step < kSteps; ++step) {
@@ -28,7 +29,7 @@ Loop counts{"test.counts_messages", [](TrainContext& ctx) {
               ctx.report({{"sum", sum.item()}});
             }};
 
-/// Reads the events of the trainer's ring when every worker has ended.
+/// Counts the messages in the trainer's event ring when every worker has ended.
 class CountMessages : public Callback {
  public:
   void on_start(const JobInfo& job) override { id_ = job.id; }
@@ -49,8 +50,8 @@ class CountMessages : public Callback {
   std::string id_;
 };
 
-/// A link to the trainer's own host calls it: no message is sent for what the trainer asks of a
-/// host. These are the numbers of messages from before there were such links.
+/// The trainer calls the functions of its own host directly, so a job on one host sends no messages
+/// for that.
 TEST(Messages, OfAJobOnOneHostAreThoseOfItsLoops) {
   for (const int workers : {1, 2}) {
     const auto messages = std::make_shared<CountMessages>();
@@ -68,7 +69,7 @@ TEST(Messages, OfAJobOnOneHostAreThoseOfItsLoops) {
       sent["asked"] = workers - 1;
       sent["peerended"] = workers * (workers - 1);
     }
-    // The job may be over before the actor has begun the messages that processes have ended.
+    // The job may end before the actor has handled all messages about processes that have ended.
     EXPECT_LE(messages->begun["process"], workers);
     messages->begun.erase("process");
     EXPECT_EQ(messages->begun, begun) << workers;

@@ -143,7 +143,7 @@ void state_loaded_by_one_worker(TrainContext& ctx) {
   sync();
 }
 
-// The moments have 64 KiB, so that they are sharded over both workers without a request.
+// AdamW's moments have 64 KiB each, so they are sharded over both workers by default.
 void optimizer_state_read_by_one_worker(TrainContext& ctx) {
   Module net("net");
   const Linear fc(net, "fc", {.in_features = 128, .out_features = 128});
@@ -175,12 +175,12 @@ void rows_of_uneven_number(TrainContext& ctx) {
   sync();
 }
 
-// The following run in functions of shard_map(), over the two chips of axis "data".
+// These mistakes are made in functions of shard_map() over the two chips of axis "data".
 
 using P = PartitionSpec;
 using Function = std::function<Tensor(const Tensor&)>;
 
-/// Maps `fn` over the rows of ones [4,2].
+/// Maps `fn` over the rows of a [4,2] tensor.
 void over_rows(TrainContext& ctx, const Function& fn,
                std::source_location loc = std::source_location::current()) {
   (void)shard_map(fn, *ctx.mesh(), P{"data"}, P{"data"}, {}, loc)(f32({4, 2}));

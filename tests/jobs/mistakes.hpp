@@ -13,12 +13,12 @@ extern Loop makes_mistake;
 
 struct Mistake {
   std::string name;
-  int workers = 0;  ///< the number of workers that it takes; 0: in this process
+  int workers = 0;  ///< the number of workers; 0: the loop runs in this process
 };
 /// Mistakes that are made in a loop.
 std::vector<Mistake> mistakes();
 
-/// Mistakes outside a loop; these throw.
+/// These mistakes are made outside a loop; they throw.
 void adds_outside_a_loop();
 void asks_for_a_mesh_of_other_size();
 

@@ -14,7 +14,7 @@ using testing::run_loop;
 
 constexpr int kSteps = 12;
 
-/// `number` is called with the rank and the step.
+/// Multiplies w by a number in each step; `number` returns it for a rank and a step.
 template <typename Number>
 void train(TrainContext& ctx, Number number) {
   Parameter w = make_parameter("w", std::vector<float>{1, 2}, {2});
@@ -32,7 +32,8 @@ Loop changing{"test.number_changes", [](TrainContext& ctx) {
 Loop scalars{"test.number_is_scalar", [](TrainContext& ctx) {
                train(ctx, [](int, double step) { return scalar(1 / (1.25 + step)); });
              }};
-/// The number becomes an input in step 1, so that step 7 is its seventh run.
+/// The number is a constant in step 0 and an input from step 1 on, so step 7 is the input's seventh
+/// run.
 Loop differing{"test.number_differs", [](TrainContext& ctx) {
                  train(ctx, [](int rank, double step) {
                    return rank == 1 && step == 7 ? 3.0 : 1 / (1.25 + step);

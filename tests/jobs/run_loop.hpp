@@ -1,5 +1,5 @@
 #pragma once
-/// Functions with which these tests run their loops.
+/// Functions that run a loop as a job, for the tests in this folder.
 
 #include <functional>
 #include <string>
@@ -13,14 +13,14 @@ namespace weft::testing {
 Result run_loop(const Loop& loop, int workers, const Config& config = Config::object(),
                 const std::function<void(TrainerOptions&)>& change = {});
 
-/// A run with the logs of the trainer and of its workers.
+/// The result of a job and the logs of its trainer and workers.
 struct LoggedRun {
   Result result;
   std::string log;
 };
 LoggedRun run_logged(const Loop& loop, int workers);
 
-/// Expects that the result is ok, and otherwise prints why it failed.
+/// Expects that the result is ok and prints the error otherwise. Returns the result.
 const Result& expect_ok(const Result& result);
 
 }  // namespace weft::testing

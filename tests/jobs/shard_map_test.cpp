@@ -34,7 +34,9 @@ Result run(const Loop& loop, int workers, const Config& config, const SpmdConfig
   return result;
 }
 
-/// Learns what attention should see, with ring attention or on the whole sequence.
+/// Trains the queries, keys and values of an attention, by ring attention or over the whole
+/// sequence.
+/// sequence.
 Loop attends{"test.attends", [](TrainContext& ctx, const Config& config) {
                const Shape shape{2, 2, 16, 4};
                const bool ring = config.at("ring");

@@ -1,4 +1,5 @@
-/// A loop that repeats without a step is named at its second repetition; correct loops aren't.
+/// Tests that a job warns of a loop that repeats an update or a pass without ending a step, at its
+/// second repetition, and that it doesn't warn of correct loops.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ DeviceLoader loader_of(int batches) {
   return DeviceLoader(tensors({{"x", std::move(x)}}), {.batch_size = 4});
 }
 
-/// Runs a step of SGD without its end.
+/// Records a step of SGD, but doesn't end the step.
 Tensor train(Parameter& w, SGD& optimizer) {
   const Tensor loss = sum(w * w);
   optimizer.step(grad(loss, std::vector{w}));
@@ -54,7 +55,7 @@ Loop evaluations_end_no_step{"test.turns_all", [](TrainContext&) {
                                }
                              }};
 
-/// Leaves the pass over the data `turns` times at step 2, in every worker or only in worker `odd`.
+/// At step 2 leaves the pass over the data `turns` times, in every worker or only in worker `odd`.
 void leave_passes(TrainContext& ctx, int turns, int odd = -1) {
   Parameter w = weight();
   DeviceLoader loader = loader_of(3);
@@ -84,21 +85,21 @@ Loop is_right{"test.turns_right", [](TrainContext& ctx) {
                 SGD optimizer(std::vector{w}, {.lr = 0.1});
                 DeviceLoader loader = loader_of(3);
                 for (const Batch& batch : loader) {
-                  (void)batch;  // a pass that looks at the first batch
+                  (void)batch;  // this pass only looks at the first batch
                   break;
                 }
-                while (ctx.step() < 3) {  // a loop that steps by sync()
+                while (ctx.step() < 3) {  // this loop ends its steps with sync()
                   train(w, optimizer).item();
                   sync();
                 }
-                // These repetitions only read.
+                // Repetitions that only read are correct.
                 for (int turn = 0; turn < 5; ++turn) sum(w * w).item();
-                for (int turn = 0; turn < 5; ++turn) {  // repeated evaluations
+                for (int turn = 0; turn < 5; ++turn) {  // repeated evaluations are correct
                   for (const Batch& batch : loader.all()) sum(w * batch["x"]).item();
                 }
                 int polls = 0;
                 while (++polls < 1000) (void)ctx.step();
-                for (const Batch& batch : loader) {  // updates within the body of a pass
+                for (const Batch& batch : loader) {  // several updates in a body are correct
                   for (int part = 0; part < 3; ++part) {
                     const Tensor loss = sum(w * batch["x"]);
                     optimizer.step(grad(loss, std::vector{w}));

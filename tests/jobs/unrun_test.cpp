@@ -1,4 +1,4 @@
-/// If a loop returns with recorded ops that haven't run, the job says so and names their line.
+/// Tests that a job whose loop returns with recorded ops that haven't run names the ops' line.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// Validations run beside training, on checkpoints that are kept for them.
+/// Tests validations, which run during training on checkpoints that are kept for them.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr int kSteps = 8;
 
 Parameter initial_sum() { return make_parameter("sum", std::vector<float>{0}, {1}); }
 
-/// Saves at each step; after the first one it waits for the file `config["go"]`, if it is set.
+/// Saves at each step. After the first step it waits for the file config["go"], if that is set.
 void train(TrainContext& ctx, const Config& config) {
   Parameter sum = initial_sum();
   CheckpointManager checkpoints;
@@ -39,7 +39,7 @@ void train(TrainContext& ctx, const Config& config) {
 
 Loop saves{"test.saves", train};
 
-/// Reads the checkpoint from which it continues.
+/// Returns the sum in the checkpoint from which the job resumes.
 Loop evaluates{"test.evaluates", [](TrainContext&) {
                  Parameter sum = initial_sum();
                  return Metrics{{"sum", sum.to_vector()[0]}};
@@ -74,7 +74,7 @@ TEST(Validation, RunsAJobOfItsOwnOnACheckpointThatIsRemovedMeanwhile) {
         std::ofstream(go) << "on";
         const fs::path saved = fs::path(checkpoint.path).parent_path().parent_path() /
                                "checkpoints" / fs::path(checkpoint.path).filename();
-        // Waits until later checkpoints have replaced it.
+        // Waits until later checkpoints have replaced this one.
         while (fs::exists(saved)) std::this_thread::yield();
       }
       Metrics metrics = evaluate(checkpoint);

@@ -1,4 +1,4 @@
-/// Reads a file of JSON lines into items, without a job: what a tool that prepares data does.
+/// Reads a file of JSON lines into items without a job, as a tool that prepares data does.
 
 #include <cstdio>
 #include <filesystem>

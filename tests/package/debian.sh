@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs README's two commands on a fresh Debian of another release, in a folder that debootstrap fills:
+# Runs README's two commands on a fresh system of another Debian release, in a folder that
+# debootstrap fills:
 #
 #   WEFT_DEBIAN=trixie [WEFT_DEBIAN_FOLDER=FOLDER] tests/package/debian.sh DIGITS [CTEST ARGS...]
 #
@@ -27,7 +28,7 @@ die() {
 ((EUID == 0)) || die "only root can fill and enter $folder; run this as root, or unset WEFT_DEBIAN"
 command -v debootstrap >/dev/null || die "there is no debootstrap; apt-get install debootstrap"
 
-# The mounts below are this process's own and end with it.
+# The mounts below exist only in this process's mount namespace, and end with it.
 if [[ ! ${WEFT_DEBIAN_MOUNTS:-} ]]; then
   WEFT_DEBIAN_MOUNTS=own exec unshare --mount --propagation private "$0" "$digits" "$@"
 fi
@@ -44,15 +45,16 @@ if [[ ! -x $folder/usr/bin/apt-get ]]; then
 fi
 for place in proc sys dev; do mount --rbind "/$place" "$folder/$place"; done
 
-# Copies the files that git tracks, with their changes, over an earlier copy. File times are kept, so
-# that little is built again.
+# Copies the files that git tracks, with uncommitted changes, over an earlier copy. The copies keep
+# the files' times, so that little is built again.
 mkdir -p "$folder/root/weft"
 find "$folder/root/weft" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 (cd "$root" && git ls-files -z --cached --others --exclude-standard --deduplicate |
   while IFS= read -rd '' file; do [[ ! -e $file ]] || printf '%s\0' "$file"; done |
   tar --create --null --files-from=- | tar --extract --directory "$folder/root/weft")
 
-# inside COMMAND...: runs it in the folder, with only the number of compilers from this environment
+# inside COMMAND...: runs COMMAND in the folder; of this environment it gets only the number of
+# compilers
 inside() {
   chroot "$folder" /usr/bin/env -i -C /root/weft HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
     LC_ALL=C.UTF-8 ${CMAKE_BUILD_PARALLEL_LEVEL:+"CMAKE_BUILD_PARALLEL_LEVEL=$CMAKE_BUILD_PARALLEL_LEVEL"} \
@@ -66,9 +68,9 @@ readonly here=$(mktemp) there=$folder/tmp/losses.json
 trap 'rm -f "$here"' EXIT
 (cd "$folder/tmp" && "$digits" --json "$here")
 inside ./tools/dev run -- --json /tmp/losses.json
-# Another version of oneDNN sums in another order, so that last bits differ, and training enlarges the
-# difference. The first steps show whether the computation is the same, the last steps whether it
-# learns the same.
+# Another version of oneDNN sums in another order, so last bits differ, and training enlarges the
+# difference. The first losses show whether the computation is the same, the last losses whether the
+# model learns equally well.
 paste <(losses "$here") <(losses "$there") | awk '
   function abs(x) { return x < 0 ? -x : x }
   NF != 2 { print "step " NR ": one of them has no loss"; exit failed = 1 }

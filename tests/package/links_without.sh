@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# links_without.sh PROGRAM NAME...: runs the program, and fails if it is linked with a library of one of
-# these names, or has a symbol of a namespace of that name: links_without.sh ./app caf boost
+# links_without.sh PROGRAM NAME...: runs PROGRAM, and fails if it is linked with a library whose
+# name contains a NAME or has a symbol of a namespace NAME. links_without.sh ./app caf boost
 set -euo pipefail
 
 program=$1

@@ -1,4 +1,4 @@
-/// Uses weft as a user's program does, with every compiler that has to accept it.
+/// Uses weft as a user's program does; every supported compiler has to accept this file.
 
 #include <cstdio>
 #include <memory>

@@ -1,5 +1,5 @@
-// Random programs with channels last must equal the original programs bitwise: on small integers
-// every sum is exact. WEFT_TEST_SEED=<seed> runs one random case again.
+// Tests that the pass channels_last() changes no bit of the results of random programs: on small
+// integers every sum is exact. WEFT_TEST_SEED=<seed> runs one random case again.
 
 #include "spmd/passes/channels_last.hpp"
 
@@ -20,7 +20,7 @@ TEST(ChannelsLast, RandomProgramsComputeTheSame) {
   const std::vector<std::uint64_t> seeds = testing::seeds(4000);
   std::size_t count = 0;
   for (const std::uint64_t seed : seeds) {
-    // In every second case, everything that a convolution reads is moved, at any cost.
+    // In every second case transposes cost nothing, so that all operands of convolutions are moved.
     const auto transpose_cost = static_cast<std::int64_t>(seed % 2);
     testing::Random random(seed);
     const Program program = canonicalize(testing::random_program(mesh, random), false);

@@ -1,4 +1,4 @@
-/// Checkpoints of random trees are complete or absent, and the same on every mesh.
+/// Tests that checkpoints of random trees of tensors are complete or absent, and load on any mesh.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ using testing::TemporaryFolder;
 using testing::Tree;
 using testing::WatchedFiles;
 
-/// A tree on a mesh, before and after a step.
+/// A tree of tensors on a mesh, before and after a step.
 struct Case {
   Mesh mesh{{1}, {"data"}};
   Tree before;
@@ -66,8 +66,8 @@ struct Case {
                       .has_tables = is_on_disk});
   }
 
-  /// All checkpoints of the folder are complete. The first step's is there, and if `new_too` is
-  /// set, the second step's too.
+  /// Expects that all checkpoints in the folder are complete. The checkpoint of step 1 must be
+  /// there and, if `new_too`, that of step 2.
   void expect_whole(const std::string& folder, bool new_too, const std::string& when) const {
     const auto found = list_checkpoints(folder);
     std::vector<std::uint64_t> steps;
@@ -130,7 +130,8 @@ TEST(CheckpointProperty, LoadsLargeTensorsOnAnyMesh) {
   }
 }
 
-/// Each call fails in turn, once because the disk is broken and once because it is full.
+/// Each call to the storage fails in turn, once because the disk is broken and once because it is
+/// full.
 TEST(CheckpointCrash, AFailedCallLeavesTheOldCheckpointAndTheNextSaveWorks) {
   std::size_t points = 0;
   for (const std::uint64_t seed : seeds(24)) {
@@ -150,7 +151,7 @@ TEST(CheckpointCrash, AFailedCallLeavesTheOldCheckpointAndTheNextSaveWorks) {
         } catch (const Error& e) {
           EXPECT_EQ(e.code(), code);
         }
-        if (failed.empty()) break;  // there are fewer calls than `point`
+        if (failed.empty()) break;  // the save makes fewer calls than `point`
         ++points;
         const std::string when = fmt::format("seed {}: {} (call {}) failed: ", seed, failed, fails);
         example.expect_whole(folder.path(), false, when);
@@ -223,10 +224,11 @@ TEST(CheckpointCrash, ALossOfPowerLeavesTheOldCheckpointAndOnceSavedTheNew) {
   std::cout << points << " losses of power\n";
 }
 
-/// A folder with two checkpoints, of which the first is removed.
+/// Makes a folder with two checkpoints, of which a test removes the first.
 class Pruning : public ::testing::Test {
  protected:
-  /// The second checkpoint is complete; the first is either complete or not seen.
+  /// Expects that the second checkpoint is complete, and that the first is either complete or not
+  /// listed.
   void expect_second_whole(const std::string& folder, const std::string& when) const {
     std::vector<std::uint64_t> steps;
     for (const CheckpointEntry& entry : list_checkpoints(folder)) {
@@ -316,7 +318,7 @@ TEST(CheckpointDamage, AnyFlippedBitIsFoundAndAWantedOneIsNotLoaded) {
   const TemporaryFolder folder;
   const std::string path = example.save(posix_file_system(), folder.path(), 1);
   std::vector<std::string> names;
-  std::vector<std::uint64_t> ends;  // the ends of the files, placed one after another
+  std::vector<std::uint64_t> ends;  // the ends of the files in their concatenation
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     names.push_back(entry.path().string());
     ends.push_back(entry.file_size() + (ends.empty() ? 0 : ends.back()));
@@ -339,7 +341,7 @@ TEST(CheckpointDamage, AnyFlippedBitIsFoundAndAWantedOneIsNotLoaded) {
     try {
       found = !verify_checkpoint(path, read_manifest(path)).empty();
     } catch (const Error&) {
-      found = true;  // the damage is in the manifest
+      found = true;  // the damaged byte is in the manifest
     }
     EXPECT_TRUE(found) << "byte " << offset << " of " << names[file];
     try {

@@ -1,5 +1,6 @@
-// Composites that are partitioned by random shardings, simulated and run by the real executor must
-// equal the reference interpreter, within rounding. WEFT_TEST_SEED=<seed> runs one case again.
+// Tests that composites, partitioned by random shardings, give the reference interpreter's results
+// within rounding when they are simulated and run by the real executor. WEFT_TEST_SEED=<seed> runs
+// one case again.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ namespace {
 using testing::EngineMesh;
 using testing::Random;
 
-/// A composite and its gradients, with random shardings of inputs and outputs.
+/// Makes a program of a composite and its gradients, with random shardings of inputs and outputs.
 class CompositeMaker {
  public:
   CompositeMaker(const Mesh& mesh, Random& random) : mesh_(mesh), random_(random) {}
@@ -75,7 +76,7 @@ class CompositeMaker {
     }
   }
 
-  /// The labels include numbers that are no class.
+  /// Adds cross entropies. Their labels include numbers that are no class.
   void losses() {
     std::vector<std::int64_t> dims(random_.below(3));
     for (std::int64_t& size : dims) size = any_size();
@@ -103,7 +104,8 @@ class CompositeMaker {
     output(b_.attention_grad(q, k, v, y, g, form, bias));
   }
 
-  /// Its dims are any that broadcast; it is a mask, or a bias that is partly -inf.
+  /// Returns a mask, or a bias with some elements of -inf, of any shape that broadcasts to the
+  /// scores.
   ValueId attention_bias(const Shape& queries, std::int64_t keys) {
     Shape shape{queries[0], queries[1], queries[2], keys};
     for (int dim = 0; dim < 4; ++dim) {
@@ -151,7 +153,7 @@ void check(std::uint64_t seed) {
   const Plan plan = compile(program, mesh, kCpuTarget);
   const std::string what = fmt::format("seed {}, mesh {}\n{}plan\n{}", seed, mesh.to_string(),
                                        to_text(program, mesh), to_text(plan.program, mesh));
-  // A decomposition has its constants in f32.
+  // The tolerance covers the constants of decompositions, which are f32.
   ASSERT_NO_FATAL_FAILURE(
       expect_near(simulate(plan.program, mesh, plan.input_types, plan.output_types, inputs),
                   expected, 1e-6, what));

@@ -1,5 +1,5 @@
-// Random programs that are partitioned and run by the real executor on real arenas must equal the
-// reference interpreter bitwise: on small integers every sum is exact in any order.
+// Tests that random programs, partitioned and run by the real executor on real arenas, give bitwise
+// the reference interpreter's results: on small integers every sum is exact in any order.
 // WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
@@ -56,8 +56,8 @@ Program retype(const Program& program, DType dtype) {
   return result;
 }
 
-/// Returns the largest possible magnitude of an element of an op's result, or of a partial sum on
-/// the way to it.
+/// Returns the largest possible magnitude of an element of an op's result, or of a partial sum from
+/// which the element is computed.
 double magnitude_of(const Program& program, OpId op, std::span<const double> operands) {
   const auto elements = [&](ValueId value) {
     return static_cast<double>(program.type(value).num_elements());
@@ -67,7 +67,7 @@ double magnitude_of(const Program& program, OpId op, std::span<const double> ope
     case OpKind::constant: return 2;
     case OpKind::iota: return elements(result);
     case OpKind::compare: return 1;
-    case OpKind::rng_bit_generator: return 1;  // it is only compared, never added
+    case OpKind::rng_bit_generator: return 1;  // random bits are only compared, never added
     case OpKind::custom_call:                  // any op of custom_ops.hpp
       return (operands[0] * operands[0] + 3) * elements(program.op_operands(op)[0]);
     case OpKind::scatter: return operands[1] * elements(program.op_operands(op)[0]);
@@ -121,8 +121,8 @@ double magnitude(const Program& program) {
   return *std::ranges::max_element(magnitudes);
 }
 
-/// Returns a dtype that is exact for this program, or else one of the wider ones. Programs with
-/// loops get a wider one too, because their carries grow.
+/// Returns a dtype in which this program is exact; otherwise, and for programs with loops, whose
+/// carries grow, a wide dtype.
 DType any_exact_dtype(const Program& program, Random& random) {
   const bool loops = std::ranges::count(program.op_kinds, OpKind::loop) > 0;
   const bool calls = std::ranges::count(program.op_kinds, OpKind::custom_call) > 0;
@@ -136,7 +136,7 @@ DType any_exact_dtype(const Program& program, Random& random) {
 
 using Equal = bool (*)(const Elements& found, const Elements& expected);
 
-/// Compares in f64, whose sums round differently in another order.
+/// Compares within the rounding of f64, because other orders of summation round differently.
 bool are_near(const Elements& found, const Elements& expected) {
   double most = 1;
   for (const double element : expected) most = std::max(most, std::abs(element));
@@ -144,8 +144,8 @@ bool are_near(const Elements& found, const Elements& expected) {
                             [&](double a, double b) { return std::abs(a - b) <= 1e-8 * most; });
 }
 
-/// Returns whether the executor computes what the program says, and the same in two runs; the
-/// result says where they differ.
+/// Succeeds if the executor gives the program's results, and gives them twice. A failure says where
+/// the results differ.
 ::testing::AssertionResult agrees(
     const Program& program, const Mesh& mesh, std::uint64_t seed,
     Equal equal = [](const Elements& found, const Elements& expected) {
@@ -154,7 +154,8 @@ bool are_near(const Elements& found, const Elements& expected) {
   Random random(seed);
   const auto schedule =
       random.one_in(4) ? EngineMesh::Schedule::thread_per_chip : EngineMesh::Schedule::one_thread;
-  // No value of a random program is large, so the plan shares and recomputes either all or none.
+  // No value of a random program is large. With these thresholds a plan shares all values or none,
+  // and recomputes all or none.
   const Target target =
       testing::cpu_target_with({.shared_bytes_min = random.one_in(2) ? 0 : 65536,
                                 .recomputed_bytes_min = random.one_in(2) ? 0 : 65536});
@@ -163,7 +164,7 @@ bool are_near(const Elements& found, const Elements& expected) {
   EngineMesh chips(mesh);
   const auto loaded = chips.load(plan, random.one_in(2));
   const auto outputs = chips.run(loaded, inputs, schedule);
-  // The remains of the first run in the temporaries mustn't matter.
+  // The second run finds the first run's values in the temporaries, which must not matter.
   const bool again = chips.run(loaded, inputs, EngineMesh::Schedule::one_thread) == outputs;
   const auto expected = interpret(program, mesh, inputs);
   if (again && std::ranges::equal(join(plan, mesh, outputs), expected, equal)) {

@@ -1,7 +1,6 @@
-// Tests gradients of random programs, with loops, branches and functions of shard_map, and
-// gradients of these gradients. Partitioned on N simulated chips, they equal those of the reference
-// interpreter, which equal finite differences.
-// WEFT_TEST_SEED=<seed> runs one random case again.
+// Tests gradients of random programs with loops, branches and functions of shard_map, and gradients
+// of these gradients. On N simulated chips they equal those of the reference interpreter, and those
+// equal finite differences. WEFT_TEST_SEED=<seed> runs one random case again.
 
 #include <gtest/gtest.h>
 
@@ -37,8 +36,8 @@ double largest(const Elements& elements) {
   return most;
 }
 
-/// Results round where a maximum occurs several times and is split, and in functions that aren't
-/// polynomials.
+/// Compares within rounding: the gradient of a maximum that occurs several times is divided, and
+/// some functions aren't polynomials.
 bool is_near(const Elements& found, const Elements& expected) {
   const double tolerance = 1e-8 * (1 + largest(expected));
   return std::ranges::equal(found, expected,
@@ -92,7 +91,7 @@ TEST(Gradients, OfRandomTrainingAgreeOnAllMeshes) {
   check_random_programs(testing::random_training, 600);
 }
 
-/// The line through random real inputs in a random direction.
+/// A line in the space of a program's inputs, in a random direction through random real numbers.
 class Line {
  public:
   Line(const Program& program, const Mesh& mesh, Random& random) : program_(program), mesh_(mesh) {
@@ -107,7 +106,8 @@ class Line {
     }
   }
 
-  /// Returns the program's values at this distance; the loss is the first.
+  /// Returns the program's outputs for the inputs at this distance along the line; output 0 is the
+  /// loss.
   Inputs values(double distance = 0) const {
     Inputs inputs = at_;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -118,7 +118,7 @@ class Line {
   double slope(double distance) const {
     return (values(distance)[0][0] - values(-distance)[0][0]) / (2 * distance);
   }
-  /// Returns the slope according to the gradients among the values.
+  /// Returns the slope of the loss along the line, by the gradients in the program's outputs.
   double slope_of(const Inputs& values) const {
     double slope = 0;
     std::size_t output = 1;
@@ -151,7 +151,7 @@ TEST(Gradients, OfRandomProgramsAreThoseOfDifferences) {
     const double wide = line.slope(1e-4);
     const double narrow = line.slope(5e-5);
     const double scale = 1 + std::abs(narrow);
-    // There is a kink or a jump nearby, or the loss is too large for differences.
+    // If the slopes differ, the loss has a kink or a jump nearby, or is too large for differences.
     if (!(std::abs(wide - narrow) <= 1e-4 * scale)) continue;
     ++smooth;
     const double exact = (4 * narrow - wide) / 3;

@@ -1,5 +1,5 @@
-// Sums of bf16 and f16 whose parts lie on several chips stay in f32 until all parts are added, and
-// are rounded once. WEFT_TEST_SEED=<seed> runs one case again.
+// Tests that sums of bf16 and f16 over several chips stay in f32 until all parts are added, and are
+// rounded once. WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST(HalfSums, KeepWhatCancelsBetweenChips) {
       Builder b(program);
       const ValueId x = program.add_input({dtype, {4}}, InputKind::data, "x", over(mesh, 1, 0));
       program.add_output(b.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0}), "y", {});
-      // The number beside which 1 is lost by rounding.
+      // Rounding loses a 1 that is added to this number.
       const double large = dtype == DType::bf16 ? 256 : 2048;
       const std::vector<Elements> inputs{{large, 1, -large, 0}};
       EXPECT_EQ(run(program, mesh, inputs).at(0).at(0), 1) << mesh.to_string();
@@ -54,7 +54,7 @@ TEST(HalfSums, KeepWhatCancelsBetweenChips) {
   }
 }
 
-/// A sum that is added to other values, scaled, or accumulated in a loop is rounded before that.
+/// A sum is rounded before it is added to other values, scaled, or accumulated in a loop.
 TEST(HalfSums, AreRoundedBeforeTheyAreReadByOtherOps) {
   const Mesh mesh({2}, {"a"});
   Program program;
@@ -80,8 +80,8 @@ TEST(HalfSums, AreRoundedBeforeTheyAreReadByOtherOps) {
   EXPECT_EQ(outputs.at(1), (Elements{1.5, 4.5, 4.5}));
 }
 
-/// Returns sums and composites along a dim that is divided over chips; the outputs are whole or
-/// divided.
+/// Returns a program of sums and composites along a dim that is divided over chips. Its outputs are
+/// divided or whole.
 Program random_half_program(const Mesh& mesh, Random& random, DType dtype) {
   Program program;
   Builder b(program);
@@ -123,7 +123,7 @@ Program random_half_program(const Mesh& mesh, Random& random, DType dtype) {
   return program;
 }
 
-/// Returns the distance from one number of the dtype to the next.
+/// Returns the distance between neighboring numbers of the dtype at x.
 double unit(DType dtype, double x) {
   const int digits = dtype == DType::bf16 ? 8 : 11;
   const int lowest = dtype == DType::bf16 ? -126 : -14;

@@ -1,6 +1,6 @@
-// Random elementwise programs give the same bits on every path that this processor has: kernels for
-// each kind of vectors, ops one by one in tiles, and ops compiled together. WEFT_TEST_SEED=<seed>
-// runs one case again.
+// Tests that random elementwise programs give the same bits on every path that this processor has:
+// kernels for each vector width, ops one by one in tiles, and ops compiled together.
+// WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
 
@@ -33,10 +33,11 @@ using testing::kernel_paths;
 using testing::PathScope;
 using testing::Random;
 
-/// Random elementwise ops on a few dtypes; values are read long after they are computed.
+/// Makes programs of random elementwise ops on a few dtypes, which read values long after they are
+/// computed.
 class Chains {
  public:
-  /// `compiles`: uses only ops that are compiled, so that loops run at once, row by row.
+  /// With `compiles`, uses only ops that can be compiled together.
   Chains(Random& random, const Shape& shape, int ops, bool compiles)
       : random_(random), shape_(shape), compiles_(compiles) {
     for (const DType dtype : dtypes()) {
@@ -59,7 +60,7 @@ class Chains {
   Program program;
 
  private:
-  /// f64 isn't compiled.
+  /// Returns the dtypes of the inputs, without f64 if ops are to be compiled, which f64 ops aren't.
   std::span<const DType> dtypes() const {
     static constexpr std::array kAll{DType::f32, DType::f32,  DType::bf16, DType::i32,
                                      DType::u32, DType::pred, DType::f64};
@@ -163,7 +164,7 @@ std::vector<Elements> inputs_of(const Program& program, Random& random) {
   return inputs;
 }
 
-/// Treats NaNs as equal.
+/// Compares the bits of two numbers; all NaNs are equal.
 bool are_same(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) ||
          std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
@@ -207,7 +208,7 @@ TEST(KernelPaths, GiveTheSameBits) {
   }
 }
 
-/// Every value is read again in reverse order, so that all of them are alive at once.
+/// Reads every value again in reverse order, so that all of them are alive at once.
 TEST(KernelPaths, GiveTheSameBitsWhereRegistersDoNotSuffice) {
   Program program;
   Builder build(program);

@@ -1,6 +1,6 @@
-// Random training steps whose numbers have become inputs must equal, bitwise, the steps with
-// constants. If numbers have changed, a loop that continues after a loss uses constants again.
-// WEFT_TEST_SEED=<seed> runs one case again.
+// Tests that random training steps whose numbers have become inputs give bitwise the results of
+// steps with constants, and that a loop that continues after a worker's death uses constants again
+// if its numbers have changed. WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 using testing::EngineMesh;
 using testing::Random;
 
-/// A Runtime that keeps the last program that it was asked to run.
+/// A Runtime that runs nothing and keeps the last program that it is asked to run.
 class LastProgram : public Runtime {
  public:
   explicit LastProgram(const Mesh& mesh) : mesh_(mesh) {}
@@ -49,7 +49,8 @@ class LastProgram : public Runtime {
   const Mesh& mesh_;
 };
 
-/// Returns the program with all constants of one value replaced by another value.
+/// Returns the program with another number in each splat: 1 in place of 0, and 0 in place of
+/// others.
 Program with_other_numbers(Program program) {
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (program.kind(op) != OpKind::constant || !program.is_fill(op)) continue;

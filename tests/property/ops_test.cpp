@@ -1,6 +1,6 @@
-// Tests every op's row against itself and its kernels. An example of each op is printed and parsed,
-// computed directly and from its decomposition, differentiated, run by the real executor in each
-// dtype, and partitioned on three meshes.
+// Tests every op's row in the table of ops and its kernels. An example of each op is printed and
+// parsed, computed directly and from its decomposition, differentiated, run by the real executor in
+// each dtype, and partitioned on three meshes.
 
 #include <gtest/gtest.h>
 
@@ -45,9 +45,9 @@ class Ops : public ::testing::TestWithParam<OpExample> {
   }
 };
 
-/// Returns inputs of values that every dtype has. Floating values are from 0.25 to 2.25, so that
-/// every function is defined and smooth. Whole values are from 1 to 3, and in the first operand
-/// from 3 to 5, so that they can be indices and divisors, and their differences fit u32.
+/// Returns inputs whose values every dtype has. Floating values are from 0.25 to 2.25, so that
+/// every function is defined and smooth. Integers are from 1 to 3, and from 3 to 5 in the first
+/// operand, so that they can be indices and divisors and their differences fit u32.
 std::vector<Elements> inputs_of(const Program& program, std::span<const TensorType> types) {
   Random random(7);
   std::vector<Elements> inputs;
@@ -87,7 +87,7 @@ double tolerance(DType dtype) {
   }
 }
 
-/// The tolerance is relative to the size of the example's sums, whose operands are about 1.
+/// Compares with a tolerance relative to the largest expected element, or 1 if all are smaller.
 void expect_near(const Elements& expected, const Elements& actual, double tolerance) {
   ASSERT_EQ(expected.size(), actual.size());
   double scale = 1;
@@ -97,7 +97,7 @@ void expect_near(const Elements& expected, const Elements& actual, double tolera
   }
 }
 
-/// Returns what the chips of a mesh compute; nothing if the dtype has no kernel.
+/// Returns the result of the chips of a mesh; std::nullopt if the dtype has no kernel.
 std::optional<Elements> run(const Plan& plan, const Mesh& mesh, std::span<const Elements> inputs) {
   EngineMesh chips(mesh);
   try {
@@ -118,7 +118,7 @@ double tolerance_of(const Program& program) {
   return widest;
 }
 
-/// Returns the op's name with the variant if there are several examples: "attention_mask".
+/// Returns the op's name, with the variant if the op has several examples: "attention_mask".
 std::string name_of(const OpExample& example) {
   return fmt::format("{}{}{}", to_string(example.kind), example.variant.empty() ? "" : "_",
                      example.variant);
@@ -157,7 +157,7 @@ TEST_P(Ops, IsWhatItDecomposesTo) {
   expect_near(expected, interpret(program, inputs).at(0), 1e-7);
 }
 
-/// Compares with central differences of a weighted sum of the result.
+/// Compares the gradient with central differences of a weighted sum of the result.
 TEST_P(Ops, HasTheGradientOfItsValues) {
   const Gradient::How how = row(example().kind).gradient->how;
   using enum Gradient::How;
@@ -226,7 +226,7 @@ TEST_P(Ops, HasAKernelThatComputesItsValues) {
       program = parse_program(testing::text_of(example(), dtype), mesh);
       verify(program, mesh);
     } catch (const Error&) {
-      continue;  // the op doesn't allow this dtype, or its body has another dtype
+      continue;  // the op or its body doesn't allow this dtype
     }
     const std::vector<TensorType> types = input_types(program);
     const std::vector<Elements> inputs = inputs_of(program, types);
@@ -240,7 +240,8 @@ TEST_P(Ops, HasAKernelThatComputesItsValues) {
   EXPECT_GE(kernels, 1);
 }
 
-/// Each input is cut along each of its dims in turn, whether or not the mesh divides the dim.
+/// Each input is divided along each of its dims in turn, even if the mesh doesn't divide the dim's
+/// size.
 TEST_P(Ops, IsTheSameWhenItIsPartitioned) {
   if (is_of_chips()) {
     const Program program = this->program();

@@ -1,6 +1,6 @@
-// Programs that are partitioned on N simulated chips must equal the reference interpreter bitwise:
-// on small integers every sum is exact in any order. WEFT_TEST_SEED=<seed> runs one random case
-// again.
+// Tests that random programs, partitioned on N simulated chips, give bitwise the reference
+// interpreter's results: on small integers every sum is exact in any order. WEFT_TEST_SEED=<seed>
+// runs one random case again.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using testing::Mlp;
 using testing::Random;
 using testing::small_integers;
 
-/// Returns whether the plan computes what the program says; the result says where they differ.
+/// Succeeds if the plan gives the program's results. A failure says where they differ.
 ::testing::AssertionResult agrees(const Program& program, const Mesh& mesh, Random& random) {
   const std::vector<Elements> inputs = small_integers(program, random);
   const auto expected = interpret(program, mesh, inputs);
@@ -47,8 +47,8 @@ using testing::small_integers;
   return ::testing::AssertionSuccess();
 }
 
-/// Tests the same of a random program; shrinks a program that fails. The shrunk program gets new
-/// inputs, and some inputs hide a fault, so a few draws are tried.
+/// Tests a random program with agrees(), and shrinks a program that fails. A shrunk program is
+/// tried with a few inputs, because some inputs hide its fault.
 ::testing::AssertionResult agrees_or_shrinks(const Program& program, const Mesh& mesh,
                                              std::uint64_t seed) {
   const auto result = [&](const Program& tried, std::uint64_t num_draws) {
@@ -85,7 +85,8 @@ AxisNames axis_names(const std::vector<std::string>& names) {
   }
 }
 
-/// Returns all specs of a tensor: each axis shards one of its dims, or none, in any order.
+/// Returns all specs of a tensor: each axis shards one of the dims or none, and axes of a dim are
+/// in any order.
 std::vector<PartitionSpec> all_specs(const Mesh& mesh, std::size_t num_dims) {
   std::vector<std::vector<AxisNames>> specs{std::vector<AxisNames>(num_dims)};
   for (const std::string& axis : mesh.axis_names()) {
@@ -108,8 +109,8 @@ std::vector<PartitionSpec> all_specs(const Mesh& mesh, std::size_t num_dims) {
   return result;
 }
 
-/// A sum over dim 0 makes a partial result of any sharding of dim 0; this is then resharded to
-/// every layout.
+/// Reshards partial results to every layout. A sum over dim 0, for any sharding of dim 0, gives
+/// these partial results.
 void check_all_reshards(const Mesh& mesh) {
   const std::int64_t size = mesh.size();
   const TensorType type{DType::f32, {size, 2 * size, size}};
@@ -216,8 +217,8 @@ TEST(Partition, AgreesForRandomPrograms) {
   }
 }
 
-/// A later step asks for parameters as the first step's plan has left them, like a loop that
-/// replaces another one.
+/// The parameters of a later step have the shardings that the first step's plan has left them with,
+/// as when a loop calls another function.
 TEST(Partition, ALaterStepComesToTheSamePlan) {
   const std::vector<Mesh> meshes{mesh_of({4}), mesh_of({2, 2}), mesh_of({6}), mesh_of({4, 2})};
   for (const std::uint64_t seed : testing::seeds(2000)) {

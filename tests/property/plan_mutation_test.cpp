@@ -1,6 +1,5 @@
-// A plan from a file may contain anything: if verify() accepts it, it must compute what its program
-// says. The test damages plans of random programs and runs those that are accepted.
-// WEFT_TEST_SEED=<seed> runs one case again.
+// Damages plans of random programs, as a plan file may be damaged, and runs those that verify()
+// accepts: they must compute what their program says. WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +22,7 @@ T& any_of(std::vector<T>& list, Random& random) {
   return list[random.below(list.size())];
 }
 
-/// Makes outputs update inputs of their type, if there are any.
+/// Makes each output update an unused input of its type, if there is one.
 void add_updates(Program& program) {
   std::vector<bool> is_updated(program.inputs.size(), false);
   for (const ProgramOutput& output : program.outputs) {
@@ -41,7 +40,7 @@ void add_updates(Program& program) {
   }
 }
 
-/// Makes one change to the plan's steps, places, tile buffers or donations.
+/// Makes one random change to the plan's steps, places, tile buffers or donations.
 void damage(Plan& plan, Random& random) {
   const auto step_at = [&] {
     return plan.steps.begin() + static_cast<std::ptrdiff_t>(random.below(plan.steps.size()));

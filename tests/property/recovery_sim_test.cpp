@@ -1,6 +1,6 @@
-// Simulates jobs that lose workers at random moments: every job ends like an undisturbed one, or
+// Simulates jobs whose workers die at random moments: every job ends like an undisturbed one, or
 // for a valid reason. WEFT_TEST_SEED=<seed> simulates one job again; WEFT_TEST_FAILURES=<count>
-// runs as many jobs as it takes to lose so many workers.
+// runs jobs until this number of workers have died.
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,8 @@ TEST(RecoverySim, NoLossIsSeenInWhatAJobLeaves) {
   EXPECT_GT(succeeded, jobs * 11 / 25);
 }
 
-/// Returns the number of jobs that it takes to find the broken rule; 0 if none finds it.
+/// Returns how many jobs are simulated until one of them violates a rule because of the broken
+/// rule; 0 if none does.
 std::uint64_t jobs_to_find(BrokenRule rule) {
   constexpr std::uint64_t kMost = 3000;
   for (std::uint64_t seed = 0; seed < kMost; ++seed) {

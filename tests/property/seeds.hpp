@@ -1,5 +1,5 @@
 #pragma once
-/// The seeds with which a property is tested.
+/// Returns the seeds with which a property is tested.
 
 #include <cstdint>
 #include <cstdlib>
@@ -8,8 +8,8 @@
 
 namespace weft::testing {
 
-/// Returns `count` seeds, times WEFT_TEST_TIMES (0.25 under sanitizers), or only the one that
-/// WEFT_TEST_SEED names.
+/// Returns `count` seeds, multiplied by WEFT_TEST_TIMES (0.25 under sanitizers), or only the seed
+/// WEFT_TEST_SEED if that is set.
 inline std::vector<std::uint64_t> seeds(std::uint64_t count) {
   if (const char* seed = std::getenv("WEFT_TEST_SEED")) return {std::stoull(seed)};
   const char* times = std::getenv("WEFT_TEST_TIMES");

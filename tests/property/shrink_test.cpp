@@ -1,5 +1,5 @@
-// Plants faults where the random tests look for real ones, and expects that shrink() reduces a
-// program to the part that shows the fault.
+// Adds faults to random programs, of the kinds that random tests look for, and expects that
+// shrink() reduces a program to the part that shows the fault.
 
 #include "tests/support/shrink.hpp"
 
@@ -26,7 +26,7 @@ using testing::small_integers;
 
 const Mesh kMesh({2, 2}, {"a", "b"});
 
-/// Returns whether any of a few draws of inputs shows the fault: a single draw may hide it.
+/// Returns whether any of a few random inputs shows the fault; a single one may hide it.
 bool for_some_inputs(const Program& program,
                      const std::function<bool(const std::vector<Elements>&)>& differs) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
@@ -49,7 +49,8 @@ int num_atoms(const Program& program) {
   return count;
 }
 
-/// Shrinks each of `count` random programs that fail, and passes the result to `expect`.
+/// Makes random programs until `count` of them fail, shrinks each of these, and passes it to
+/// `expect`.
 template <typename Expect>
 void for_shrunk(int count, const Fails& fails, const Expect& expect) {
   std::uint32_t most_ops = 0;
@@ -73,7 +74,7 @@ bool is_of_range(OpKind kind) {
   return begins_range(kind) || is_border(kind) || is_cond_border(kind);
 }
 
-/// Swaps the operands of subtract, as a wrong evaluator would.
+/// Swaps the operands of each subtract, as a wrong evaluator would.
 Program with_swapped_subtractions(Program program) {
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const std::uint32_t first = program.operand_begin[op];
@@ -91,7 +92,7 @@ TEST(Shrink, LeavesTheOneOpThatIsEvaluatedWrongly) {
     });
   };
   for_shrunk(50, fails, [](const Program& left) {
-    // Some faults show only in a second iteration.
+    // Ops of loops may remain too, because some faults show only in a second iteration.
     std::vector<OpKind> others = kinds(left);
     std::erase_if(others, is_of_range);
     EXPECT_EQ(others, std::vector{OpKind::subtract});
@@ -100,7 +101,7 @@ TEST(Shrink, LeavesTheOneOpThatIsEvaluatedWrongly) {
   });
 }
 
-/// Replaces sums of partial results by maxima.
+/// Replaces sums of partial results over chips by maxima.
 Plan with_maxima_for_sums(Plan plan) {
   for (OpId op = 0; op < plan.program.num_ops(); ++op) {
     const OpKind kind = plan.program.kind(op);

@@ -1,5 +1,5 @@
 #pragma once
-/// Prints actions as words: "unwind, kill 1, launch 2".
+/// Prints recovery actions as words: "unwind, kill 1, launch 2".
 
 #include <string>
 

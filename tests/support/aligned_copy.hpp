@@ -1,5 +1,5 @@
 #pragma once
-/// Places bytes with the alignment that a reader of frames needs.
+/// Copies bytes to memory with the alignment that a reader of frames needs.
 
 #include <algorithm>
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace weft::testing {
 
-/// A copy that begins at a multiple of 64 and isn't a byte longer than the original, so that
-/// AddressSanitizer sees a read past its end.
+/// A copy whose address is a multiple of 64. It isn't a byte longer than the original, so that
+/// AddressSanitizer detects a read past its end.
 class AlignedCopy {
  public:
   explicit AlignedCopy(std::span<const std::byte> bytes)

@@ -1,5 +1,6 @@
 #pragma once
-/// Runs a program with a job and watches it for a test; checks what a job must not leave behind.
+/// Runs a program that starts a job and watches it for a test; checks that a job leaves nothing
+/// behind.
 
 #include <sys/types.h>
 
@@ -13,8 +14,8 @@ namespace weft::testing {
 
 class AppProcess {
  public:
-  /// Takes the program's path and its arguments; a word {json} stands for the file that result()
-  /// reads. `variables` ("NAME=value") are added to its environment.
+  /// Starts a program. `words` are its path and its arguments; {json} in them stands for the file
+  /// that result() reads. `variables` ("NAME=value") are added to its environment.
   explicit AppProcess(std::vector<std::string> words,
                       const std::vector<std::string>& variables = {});
   ~AppProcess();
@@ -22,20 +23,20 @@ class AppProcess {
   AppProcess& operator=(const AppProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  /// Reads its output up to a line that contains `text`, and returns that line; "" if the output
-  /// ends first.
+  /// Reads the program's output up to a line that contains `text`, and returns this line; "" if the
+  /// output ends first.
   std::string wait_for_line(const std::string& text);
-  /// Returns the id in its line "job ...".
+  /// Returns the id in the program's line "job ...".
   const std::string& job();
-  /// Returns whether its next write to stdout would have to wait for a reader.
+  /// Returns whether the program's next write to stdout would have to wait for a reader.
   bool output_blocked() const;
-  /// Stops reading its output.
+  /// Closes this end of the program's stdout.
   void close_output();
-  /// Waits for its end; output() then has the rest of its output. Returns the exit code, or 128 +
-  /// signal.
+  /// Waits for the program's end; output() has its whole output then. Returns the exit code, or 128
+  /// + the signal that killed it.
   int wait();
   const std::string& output() const { return output_; }
-  /// Returns what it wrote to {json}; null if nothing.
+  /// Returns the JSON that the program wrote to {json}; null if it wrote nothing.
   nlohmann::json result() const;
   const std::string& json_path() const { return json_; }
 
@@ -50,7 +51,7 @@ class AppProcess {
   std::string job_;
 };
 
-/// Calls `condition` until it holds, and yields to other processes in between.
+/// Calls `condition` until it is true, and yields to other processes in between.
 void wait_until(const std::function<bool()>& condition);
 
 /// Returns the processes that have WEFT_JOB_ID=job in their environment.
@@ -58,7 +59,7 @@ std::vector<pid_t> processes_of(const std::string& job);
 
 /// Fails the test if the job has left a process, a shared-memory segment or a control folder.
 void expect_nothing_left(const std::string& job);
-/// Returns the result of a job that must end well and leave nothing behind.
+/// Waits for a job that must end well and leave nothing behind, and returns its result.
 nlohmann::json finished(AppProcess& app);
 
 }  // namespace weft::testing

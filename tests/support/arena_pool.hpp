@@ -1,5 +1,5 @@
 #pragma once
-/// A BufferPool over the arenas of some chips.
+/// A BufferPool that allocates in the arenas of some chips.
 
 #include <utility>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-/// The non-empty parts of a black box with one chip and no worker, which a golden file keeps and a
-/// fuzzer changes. The rest of each ring and area is zeros.
+/// Gathers the non-empty parts of a black box with one chip and no worker. A golden file stores
+/// these parts and a fuzzer changes them; the rest of each ring and area is zeros.
 
 #include <algorithm>
 #include <cstddef>
@@ -48,7 +48,7 @@ inline std::vector<std::byte> gather_box(std::span<const std::byte> box) {
   return gathered;
 }
 
-/// If there are fewer bytes, the rest of the box is zeros.
+/// Puts gathered parts back into a box. Bytes that `gathered` lacks are zeros in the box.
 inline std::vector<std::byte> scatter_box(std::span<const std::byte> gathered) {
   std::vector<std::byte> box(box_format::box_bytes(0, 1));
   for (const BoxPart& part : box_parts()) {

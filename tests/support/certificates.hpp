@@ -1,5 +1,5 @@
 #pragma once
-/// Certificates that a test makes for its own use.
+/// Makes certificates for tests.
 
 #include <memory>
 #include <string>
@@ -11,16 +11,16 @@
 namespace weft::testing {
 
 struct IssueOptions {
-  long from_days = -1;  ///< days from now
+  long from_days = -1;  ///< days from now until it is valid
   long to_days = 1;
-  std::string usage{};  ///< extendedKeyUsage; "": any
+  std::string usage{};  ///< extendedKeyUsage; "" allows any
   bool encrypted = false;
-  int rsa_bits = 0;  ///< bits of the key; 0: P-256
+  int rsa_bits = 0;  ///< an RSA key's bits; 0: the key is P-256
 };
 
 struct AuthorityOptions {
   std::string usage{};  ///< as in IssueOptions
-  int rsa_bits = 0;     ///< bits of its key; 0: P-256
+  int rsa_bits = 0;     ///< as in IssueOptions
 };
 
 /// A certificate authority with its own key, which signs certificates.

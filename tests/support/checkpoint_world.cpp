@@ -21,7 +21,7 @@ std::int64_t up_to(Random& random, std::int64_t max) {
   return std::uniform_int_distribution<std::int64_t>(0, max)(random);
 }
 
-/// Returns memory for a shard, filled with a byte that no tensor has.
+/// Returns memory for a position's shard, filled with 0xab, and sets `placed` to the shard's box.
 std::vector<std::byte> empty_shard(const TensorType& type, const Sharding& sharding,
                                    const Mesh& mesh, PlacedBox& placed, int position) {
   placed = shard_box(type.shape, sharding, mesh, position);
@@ -94,7 +94,7 @@ std::vector<std::byte> shard_of(const TreeTensor& tensor, const Sharding& shardi
   PlacedBox placed;
   std::vector<std::byte> shard = empty_shard(tensor.type, sharding, mesh, placed, position);
   const auto element = byte_size(tensor.type.dtype);
-  // Copies element by element, so that the test doesn't use the code that it tests.
+  // Copies element by element, so that the test doesn't rely on the code under test.
   Shape at = placed.box.dims;
   for (int d = 0; d < at.size(); ++d) at[d] = 0;
   for (std::int64_t n = placed.box.dims.num_elements(); n > 0; --n) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Trees of tensors on simulated chips, for tests of checkpoints.
+/// Saves and loads trees of tensors on simulated chips, for tests of checkpoints.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,18 +21,18 @@ using Random = std::mt19937_64;
 struct TreeTensor {
   std::string name{};
   TensorType type{};
-  std::vector<std::byte> elements{};  ///< the whole tensor, row-major
+  std::vector<std::byte> elements{};  ///< the elements of the global tensor, row-major
 };
 using Tree = std::vector<TreeTensor>;
 
-/// Makes tensors of up to `elements_max` elements, with dims of 0 and 1, scalars, and all dtypes
-/// among them.
+/// Makes tensors of up to `elements_max` elements. They include scalars, dims of 0 and 1, and all
+/// dtypes.
 Tree random_tree(Random& random, std::int64_t elements_max = 2000);
 Mesh random_mesh(Random& random);
 Sharding random_sharding(Random& random, const Mesh& mesh, const Shape& shape);
 std::vector<Sharding> random_shardings(Random& random, const Mesh& mesh, const Tree& tree);
 
-/// Returns the shard of the chip at `position`, with its padding, which isn't zero.
+/// Returns the shard of the chip at `position`. Its padding isn't zero.
 std::vector<std::byte> shard_of(const TreeTensor& tensor, const Sharding& sharding,
                                 const Mesh& mesh, int position);
 
@@ -41,8 +41,8 @@ struct SaveOptions {
   int workers = 1;  ///< a divisor of the mesh's size
   int threads = 2;
   int attempt = 0;
-  /// If true, the parts' tables, which are files of the system, are joined; otherwise the manifest
-  /// is made without them.
+  /// If true, the manifest is joined from the parts' tables, which save_tree() reads as files of
+  /// the system. If false, the manifest is made without the tables.
   bool has_tables = true;
 };
 /// Writes the tree as shards on a mesh, with one part per worker. Returns the checkpoint's path.
@@ -50,7 +50,7 @@ std::string save_tree(FileSystem& files, const std::string& folder, const Tree& 
                       const Mesh& mesh, const std::vector<Sharding>& shardings,
                       const SaveOptions& options);
 
-/// Reads each chip's shards on another mesh. Returns the tensors that differ from the tree's.
+/// Reads each chip's shards on a mesh. Returns the names of tensors that differ from the tree's.
 std::vector<std::string> differing(const std::string& checkpoint, const Tree& tree,
                                    const Mesh& mesh, const std::vector<Sharding>& shardings);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Runs code in a forked process; makes a job id that no other test has.
+/// Runs code in a forked process, and makes job ids that no other test has.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,13 +17,13 @@
 
 namespace weft::testing {
 
-/// Returns 32 hex digits.
+/// Returns a job id of 32 hex digits that no other call returns.
 inline std::string unique_job() {
   static unsigned count = 0;
   return fmt::format("{:024x}{:08x}", getpid(), ++count);
 }
 
-/// Runs `body` in a fork of this process, which must have one thread. The destructor kills the
+/// Runs `body` in a fork of this process, which must have only one thread. The destructor kills the
 /// fork.
 class ChildProcess {
  public:
@@ -51,8 +51,8 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   void kill() const { ::kill(pid_, SIGKILL); }
 
-  /// Waits for its end. Returns "" if `body` returned, and otherwise what it threw or the signal
-  /// that ended it.
+  /// Waits for the fork's end. Returns "" if `body` returned. Otherwise returns the message of its
+  /// exception or the signal that ended it.
   std::string join() {
     std::string text;
     char buffer[4096];

@@ -1,5 +1,5 @@
 #pragma once
-/// Custom ops for tests; on small integers they are exact in every dtype that they support.
+/// Custom ops for tests. On small integers they are exact in every dtype that they support.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace weft::testing {
 
-/// Calls `body` with an element of the operand's type, which is f32, f64 or i64.
+/// Calls `body` with a number of the operand's type, which is f32, f64 or i64.
 template <typename Body>
 void with_element(const CustomCall& call, Body body) {
   switch (call.operand_type(0).dtype) {
@@ -43,7 +43,7 @@ inline void prefix_sum_kernel(const CustomCall& call) {
   });
 }
 
-/// Computes the sum of x^2 + 1 over each row: a zero in the padding would count as 1.
+/// Computes the sum of x^2 + 1 over each row, so that zeros in a padding would change the result.
 inline void square_sum_kernel(const CustomCall& call) {
   with_element(call, [&]<typename T>(T) {
     const auto x = call.operand<T>(0);
@@ -53,8 +53,8 @@ inline void square_sum_kernel(const CustomCall& call) {
   });
 }
 
-/// Returns the op for operands with this many dims, at least 1: affine is "a b s, s -> a b s" with
-/// 3.
+/// Returns the custom op for operands with `num_dims` dims, at least 1. With 3 dims the rule of
+/// affine is "a b s, s -> a b s".
 enum class CustomKind : std::uint8_t { affine, prefix_sum, square_sum };
 inline CustomTarget custom_target(CustomKind kind, int num_dims) {
   constexpr std::string_view kRows[] = {"", "a ", "a b ", "a b c ", "a b c d ", "a b c d e "};

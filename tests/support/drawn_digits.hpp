@@ -1,5 +1,5 @@
 #pragma once
-/// Images of digits that a test draws, in files like those of MNIST.
+/// Draws images of digits, in files like those of MNIST.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,8 +12,8 @@ inline void put_word(std::ofstream& out, std::uint32_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) out.put(static_cast<char>(number >> shift));
 }
 
-/// Draws images of 24 x 24 pixels. Digit d is a bar of 3 pixels at 2 d, vertical for even digits
-/// and horizontal for odd ones.
+/// Draws images of 24 x 24 pixels. Digit d is a bar that is 3 pixels wide and begins at pixel 2 d;
+/// it is vertical for even digits and horizontal for odd ones.
 inline void draw_digits(const std::filesystem::path& folder, const std::string& prefix,
                         std::uint32_t count) {
   std::ofstream images(folder / (prefix + "-images-idx3-ubyte"), std::ios::binary);

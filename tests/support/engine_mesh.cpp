@@ -19,8 +19,8 @@ constexpr std::size_t kArenaCapacity = std::size_t{64} << 20;
 
 constexpr std::size_t kPadding = std::numeric_limits<std::size_t>::max();
 
-/// Returns row-major indices, in the global tensor, of the elements of a position's shard; kPadding
-/// for elements of its padding.
+/// Returns for each element of a position's shard its row-major index in the global tensor;
+/// kPadding for elements of the padding.
 std::vector<std::size_t> shard_indices(const Sharding& sharding, const Mesh& mesh, int position,
                                        const Shape& global) {
   const auto local = sharding.local_shape(mesh, global);
@@ -42,7 +42,8 @@ std::vector<std::size_t> shard_indices(const Sharding& sharding, const Mesh& mes
   return indices;
 }
 
-/// Returns the offset of the next buffer; plans need multiples of 64.
+/// Returns the offset of the next buffer, which plans need at a multiple of 64, and moves `end`
+/// behind it.
 std::uint64_t take(std::uint64_t& end, const TensorType& type) {
   const std::uint64_t begin = end;
   end += (static_cast<std::uint64_t>(type.bytes()) + 63) / 64 * 64;

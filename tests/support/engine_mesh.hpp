@@ -1,6 +1,6 @@
 #pragma once
-/// The chips of a mesh, each with an engine, in the memory of this process. Without a network,
-/// plans for several hosts run as if they had one.
+/// Makes an engine for each chip of a mesh, in the memory of this process. Without a network, plans
+/// for several hosts run as if all chips were on one host.
 
 #include <chrono>
 #include <cstddef>
@@ -25,13 +25,13 @@ std::vector<Mesh> small_meshes();
 /// A plan that is loaded on all chips of a mesh.
 struct MeshPlan {
   Plan plan;
-  std::vector<std::shared_ptr<const LoadedPlan>> chips;  ///< by position
-  RunBuffers buffers;                                    ///< equal on all chips
+  std::vector<std::shared_ptr<const LoadedPlan>> chips;  ///< one for each position
+  RunBuffers buffers;                                    ///< the same on all chips
 };
 
 using Engines = std::vector<std::unique_ptr<Engine>>;
 
-/// The needs of a test that makes an engine for one chip.
+/// The arguments with which an engine for one chip is made.
 struct EngineSetup {
   JobMemory& memory;
   const Mesh& mesh;
@@ -39,18 +39,18 @@ struct EngineSetup {
   int local_index = 0;
   BoardWriter board{};
   WaitPolicy policy{};
-  const Engines& engines;  ///< all chips' engines by position, complete once they are made
+  const Engines& engines;  ///< all engines by position; complete when the last engine is made
   std::unique_ptr<CollectiveTier> network{};
 };
 using MakeEngine = std::unique_ptr<Engine> (*)(EngineSetup setup);
-/// Makes an Executor.
+/// Makes the engine of the CPU, an Executor.
 std::unique_ptr<Engine> make_cpu_engine(EngineSetup setup);
 using MakeNetwork = std::function<std::unique_ptr<CollectiveTier>(
     JobMemory& memory, const Mesh& mesh, int position, WaitPolicy policy)>;
 
 struct EngineMeshOptions {
   MakeEngine make = make_cpu_engine;
-  /// Chips are dealt to workers in order of their ids; 0: one worker has all.
+  /// The number of chips per worker; worker 0 has the lowest ids. 0: one worker has all chips.
   int chips_per_worker = 0;
   std::chrono::milliseconds timeout{60'000};
   MakeNetwork network{};  ///< if set, each host of the mesh has its own memory
@@ -63,19 +63,20 @@ class EngineMesh {
     thread_per_chip  ///< calls run() in a thread for each chip
   };
   using Bytes = std::vector<std::byte>;
-  /// Indexed by position, then by output.
+  /// The bytes of each output, indexed by position, then by output.
   using Outputs = std::vector<std::vector<Bytes>>;
 
   explicit EngineMesh(const Mesh& mesh, const EngineMeshOptions& options = {});
 
   const Mesh& mesh() const { return mesh_; }
-  /// The memory of the first host.
+  /// Returns the memory of the first host.
   JobMemory& memory() { return memories_.front(); }
   Engine& engine(int position) { return *engines_[static_cast<std::size_t>(position)]; }
 
-  /// `donates`: an output that may overwrite the input that it updates is placed there.
+  /// With `donates`, an output that may overwrite the input that it updates gets that input's
+  /// memory.
   MeshPlan load(const Plan& plan, bool donates = false);
-  /// Runs a plan on global inputs; each chip gets its shards.
+  /// Runs a plan on global inputs, of which each chip gets its shard.
   Outputs run(const MeshPlan& loaded, std::span<const Elements> inputs, Schedule schedule);
   Outputs run(const Plan& plan, std::span<const Elements> inputs, Schedule schedule) {
     return run(load(plan), inputs, schedule);
@@ -87,12 +88,13 @@ class EngineMesh {
   void run_threads(const MeshPlan& loaded);
 
   Mesh mesh_;
-  std::vector<JobMemory> memories_;  ///< by host
+  std::vector<JobMemory> memories_;  ///< one for each host
   Engines engines_;
   std::uint64_t step_ = 0;
 };
 
-/// Returns the global outputs; fails the test if chips that hold the same part differ in a bit.
+/// Returns the global outputs. Fails the test if replicas of a shard on several chips differ in a
+/// bit.
 std::vector<Elements> join(const Plan& plan, const Mesh& mesh, const EngineMesh::Outputs& outputs);
 
 }  // namespace weft::testing

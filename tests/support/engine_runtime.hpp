@@ -1,6 +1,6 @@
 #pragma once
-/// A Runtime that compiles for a mesh and runs the engines of all its chips, with the kernel path
-/// of this process.
+/// A Runtime that compiles for a mesh and runs the plan on the CPU engines of all its chips, with
+/// the kernel path of this process.
 
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/plan_runtime.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// Expects an error with its code and the words that its message must contain.
+/// Expects that code throws an error with a given code and given words in its message.
 
 #include <gtest/gtest.h>
 

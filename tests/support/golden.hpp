@@ -1,5 +1,6 @@
 #pragma once
-/// Golden files under tests/golden/; GOLDEN_UPDATE=1 rewrites them. WEFT_TEST_DIR is tests/.
+/// Compares texts with golden files in tests/golden/; GOLDEN_UPDATE=1 rewrites the files.
+/// WEFT_TEST_DIR is the path of tests/.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ inline std::string read_golden(std::string_view name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Fails at the first byte that differs.
+/// Fails the test if the text differs from the golden file, and shows the first difference.
 inline void expect_golden(std::string_view name, std::string_view actual) {
   if (const char* update = std::getenv("GOLDEN_UPDATE");
       update && std::string_view(update) == "1") {

@@ -1,5 +1,5 @@
 #pragma once
-/// The batches and parameters in the golden files that train() in tests/golden/torch/make.py
+/// Reads the batches and parameters in the golden files that train() in tests/golden/torch/make.py
 /// writes.
 
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace weft::testing {
 
-/// Returns entry `step` of a golden tensor.
+/// Returns element `step` of a golden tensor's first dim, as a tensor.
 template <typename Element>
 Tensor golden_entry(const Safetensors& file, const std::string& name, int step) {
   const Shape all = file.type(name).shape;
@@ -25,7 +25,7 @@ Tensor golden_entry(const Safetensors& file, const std::string& name, int step) 
   return to_device(std::span(elements).subspan(static_cast<std::size_t>(step) * size, size), shape);
 }
 
-/// Sets each f32 tensor to the golden one of its name with this prefix; fails if one is missing.
+/// Sets each f32 tensor to the golden tensor `prefix` + its name. Fails if one is missing.
 inline void load_golden(const Safetensors& file, const std::string& prefix,
                         std::vector<Parameter> state) {
   EXPECT_EQ(state.size(), file.names(prefix).size());

@@ -11,8 +11,8 @@
 
 namespace weft::testing {
 
-/// A thread of a model. `step` appends every state to which its next atomic step may lead (several
-/// if it has a choice). It appends none if the thread is blocked or has ended.
+/// A thread of a model. `step` appends each state to which the thread's next atomic step can lead;
+/// it appends several if the thread has a choice, and none if it is blocked or has ended.
 template <typename State>
 struct ModelThread {
   std::string name;
@@ -21,14 +21,14 @@ struct ModelThread {
 
 struct Exploration {
   std::size_t state_count = 0;
-  /// Empty if all is well; otherwise the fault and the shortest schedule that leads to it.
+  /// "" if all is well; otherwise the fault and the shortest schedule that leads to it.
   std::string failure;
 };
 
-/// Visits every state that the threads can reach together from `initial`, breadth first. `check` is
-/// given each state and whether no thread has a step left in it; it returns what is wrong, or
-/// nothing. States are ordered by <. Steps are sequentially consistent: effects of a weaker memory
-/// order must be modelled as separate steps.
+/// Visits every state that the threads can reach together from `initial`, breadth first. `check`
+/// gets each state and whether no thread can make a step in it; it returns a fault, or "". States
+/// are ordered by <. Steps are sequentially consistent: effects of a weaker memory order must be
+/// modeled as separate steps.
 template <typename State>
 Exploration explore(const State& initial, const std::vector<ModelThread<State>>& threads,
                     const std::function<std::string(const State& state, bool stuck)>& check) {

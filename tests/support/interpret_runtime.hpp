@@ -1,5 +1,5 @@
 #pragma once
-/// A Runtime over the reference interpreter, for tests of the tensor API.
+/// A Runtime that runs programs with the reference interpreter, for tests of the tensor API.
 
 #include <gtest/gtest.h>
 
@@ -19,13 +19,14 @@
 
 namespace weft::testing {
 
-/// A buffer that holds the whole tensor in double, with the sharding that it would have on chips.
+/// A buffer with the global tensor's elements in double, and the sharding that it would have on
+/// chips.
 struct ElementBuffer : Buffer {
   ElementBuffer(const TensorType& type, const Sharding& sharding, Elements buffer_elements)
       : Buffer(type, sharding), elements(std::move(buffer_elements)) {}
 
   Elements elements;
-  bool replaced = false;  ///< an output has updated it
+  bool replaced = false;  ///< an output has replaced this input
 };
 
 inline Elements to_elements(const TensorType& type, std::span<const std::byte> bytes) {
@@ -46,11 +47,11 @@ inline std::vector<std::byte> to_bytes(const TensorType& type, const Elements& e
   return bytes;
 }
 
-/// Values aren't rounded between runs, except when they pass through the host. Open shardings stay
-/// unsharded. The test fails if a replaced buffer is read.
+/// A Runtime that interprets global programs. Values are rounded to their dtype only when they pass
+/// through the host. Open shardings stay unsharded. The test fails if a replaced buffer is read.
 class InterpretRuntime : public Runtime {
  public:
-  /// `positions`: the positions of this worker's chips; by default it has the whole mesh.
+  /// `positions` are those of this worker's chips; by default the worker has the whole mesh.
   explicit InterpretRuntime(std::optional<Mesh> mesh = std::nullopt,
                             std::vector<int> positions = {})
       : mesh_(std::move(mesh)), positions_(std::move(positions)) {
@@ -101,9 +102,9 @@ class InterpretRuntime : public Runtime {
   void end_step() override { ++steps; }
   void warn(const std::string& text) override { warnings.push_back(text); }
 
-  std::vector<Program> programs;   ///< the programs that ran
-  std::vector<std::string> sites;  ///< the places in the source for which they ran
-  int steps = 0;                   ///< the number of steps that ended
+  std::vector<Program> programs;   ///< the programs that have run
+  std::vector<std::string> sites;  ///< the lines of the program at which they were run
+  int steps = 0;                   ///< the number of ended steps
   std::vector<std::string> warnings;
 
  protected:

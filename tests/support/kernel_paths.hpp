@@ -1,5 +1,5 @@
 #pragma once
-/// The paths of kernels that this processor has (chips/cpu/loops/vectorize.hpp).
+/// Lists the paths of kernels that this processor has (chips/cpu/loops/vectorize.hpp).
 
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace weft::testing {
 
-/// The first path is the portable one; all other paths must give its bits.
+/// Returns the paths. The first is the portable one, whose bits all other paths must give.
 inline std::vector<kernels::KernelPath> kernel_paths() {
   using kernels::Vectors;
   std::vector<kernels::KernelPath> all;
@@ -19,7 +19,7 @@ inline std::vector<kernels::KernelPath> kernel_paths() {
   return all;
 }
 
-/// Restores the process's path at the end of the scope.
+/// Restores the process's kernel path at the end of the scope.
 struct PathScope {
   const kernels::KernelPath before = kernels::kernel_path();
   ~PathScope() { kernels::set_kernel_path(before); }

@@ -1,5 +1,5 @@
 #pragma once
-/// Limits the memory of single processes by a test's own cgroup.
+/// Limits the memory of single processes with a cgroup of the test's own.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 namespace weft::testing {
 
-/// Works with either version of cgroups.
+/// A cgroup with a memory limit, of version 1 or 2.
 class MemoryLimit {
  public:
   explicit MemoryLimit(long bytes) {
@@ -30,14 +30,14 @@ class MemoryLimit {
   MemoryLimit(const MemoryLimit&) = delete;
   MemoryLimit& operator=(const MemoryLimit&) = delete;
 
-  /// Returns false if the system doesn't allow the limit.
+  /// Returns false if the system doesn't allow tests to set a limit.
   bool is_set() const { return set_; }
-  /// Memory that the process gets from now on counts.
+  /// Adds a process. Only memory that it gets from now on counts.
   bool add(pid_t pid) const { return write("cgroup.procs", pid); }
 
  private:
   bool write(const char* file, long value) const {
-    std::fstream out(fmt::format("{}/{}", folder_, file));  // opens an existing file only
+    std::fstream out(fmt::format("{}/{}", folder_, file));  // doesn't create the file
     return static_cast<bool>(out << value << std::flush);
   }
 

@@ -1,6 +1,5 @@
 #pragma once
-/// MemoryStorage: a Storage in memory, which fails at a chosen call as if its process were killed
-/// there.
+/// A Storage in memory that fails from a chosen call on, as if its process were killed there.
 
 #include <algorithm>
 #include <cstddef>
@@ -66,7 +65,7 @@ class MemoryStorage : public Storage {
     const auto bytes = std::as_bytes(std::span(text));
     objects_[url] = {{bytes.begin(), bytes.end()}, ++versions_};
   }
-  /// From the call with this number on, counted from 0, all calls fail; -1: none fails.
+  /// The call with this number, counted from 0, and all later calls fail; with -1 none fails.
   void fail_from(int call) {
     const std::lock_guard lock(mutex_);
     calls_ = 0;

@@ -9,7 +9,7 @@ namespace {
 
 struct State {
   ValueId value;
-  std::int32_t index;  // its number among the inputs
+  std::int32_t index;  // the value's index among the program's inputs
 };
 
 class MlpBuilder {
@@ -69,7 +69,7 @@ class MlpBuilder {
     return b_.dot_general(lhs, rhs, {{}, {}, {lhs_dim}, {rhs_dim}});
   }
 
-  /// Returns state - lr * gradient; with momentum, the gradient is first added to twice the
+  /// Returns state - lr * gradient. With momentum, the gradient is first added to twice the
   /// momentum.
   void update(const State& state, ValueId gradient, const std::string& name,
               const std::optional<PartitionSpec>& momentum_spec, bool momentum) {

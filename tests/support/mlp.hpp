@@ -1,5 +1,5 @@
 #pragma once
-/// A two-layer perceptron with its backward pass and update, written op by op. Its partitioning is
+/// Makes a two-layer perceptron with its backward pass and update, op by op. Its partitioning is
 /// easy to predict.
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 namespace weft::testing {
 
 /// Computes x[batch,in] -> linear(fc1) -> relu -> linear(fc2) -> sum of squared differences to y.
-/// Weights are [out,in], as in torch. It has only adds, multiplies and compares, so that it is
+/// Weights are [out,in], as in torch. The program only adds, multiplies and compares, so it is
 /// exact on small integers.
 struct Mlp {
   std::int64_t batch = 8;
   std::int64_t in = 8;
   std::int64_t hidden = 8;
   std::int64_t out = 8;
-  /// nullopt leaves the spec open, so that propagation decides.
+  /// nullopt leaves a sharding open, so that propagation decides.
   std::optional<PartitionSpec> x, y, fc1, fc1_bias, fc2;
   bool momentum = false;  ///< SGD with momentum, for the two weights
   std::optional<PartitionSpec> fc1_momentum, fc2_momentum;
   int priority = 0;             ///< priority of the specs of weights and momentum
-  bool input_gradient = false;  ///< a second output: d loss / d x
+  bool input_gradient = false;  ///< adds an output: the gradient of x
 
   Program program(const Mesh& mesh) const;
 };

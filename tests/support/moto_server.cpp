@@ -9,7 +9,7 @@
 namespace weft::testing {
 
 MotoServer::MotoServer(const std::string& folder) {
-  // Several tests may install it at the same time.
+  // Several tests may install moto at the same time.
   AppProcess install({"/usr/bin/flock", folder + ".lock", "/bin/sh", "-c",
                       fmt::format("test -e {0}/ready || (python3 -m venv {0} && "
                                   "{0}/bin/pip install -q 'moto[server]>=5.1,<6' && "

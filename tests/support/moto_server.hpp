@@ -1,5 +1,5 @@
 #pragma once
-/// MotoServer: serves S3 on loopback with moto from PyPI, an independent project that verifies
+/// Serves S3 on the loopback interface with moto from PyPI, an independent project that verifies
 /// signatures.
 
 #include <memory>
@@ -10,16 +10,18 @@
 
 namespace weft::testing {
 
-/// Has a bucket "bucket". While the server lives, the environment names it.
+/// Runs a server with a bucket "bucket". While this object lives, environment variables name the
+/// server.
 class MotoServer {
  public:
-  /// Installs moto in `folder` by pip unless it is there. If that fails, why_not() says why.
+  /// Installs moto in `folder` with pip unless it is there. If that fails, why_not() gives the
+  /// reason.
   explicit MotoServer(const std::string& folder);
   MotoServer(const MotoServer&) = delete;
   MotoServer& operator=(const MotoServer&) = delete;
 
-  const std::string& why_not() const { return why_not_; }  ///< "" if it is installed
-  bool is_there() const { return is_there_; }              ///< whether it answers
+  const std::string& why_not() const { return why_not_; }  ///< "" if moto is installed
+  bool is_there() const { return is_there_; }              ///< whether the server answers
 
  private:
   const TemporaryFolder cache_;

@@ -1,5 +1,5 @@
 #pragma once
-/// A dataset with known elements that records which items are read.
+/// A dataset with known elements that records which of its items are read.
 
 #include <cstdint>
 #include <mutex>
@@ -12,10 +12,10 @@
 
 namespace weft::testing {
 
-/// Has fields "x0", "x1", ... of f32.
+/// The fields are f32, named "x0", "x1", and so on.
 class Numbered : public Dataset {
  public:
-  /// Reading an item of `broken` throws.
+  /// `items` are the shapes of the fields. Reading an item whose number is in `broken` throws.
   Numbered(std::int64_t size, const std::vector<Shape>& items, std::set<std::int64_t> broken = {})
       : size_(size), broken_(std::move(broken)) {
     for (std::size_t f = 0; f < items.size(); ++f) {

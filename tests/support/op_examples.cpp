@@ -5,7 +5,7 @@
 namespace weft::testing {
 namespace {
 
-/// Returns "{?}, {?}": one entry for each dim of "f32[2,3]".
+/// Returns one open entry for each dim of a type: "{?}, {?}" for "f32[2,3]".
 std::string open_dims(std::string_view type) {
   const std::string_view dims = type.substr(type.find('['));
   if (dims == "[]") return "";

@@ -1,5 +1,5 @@
 #pragma once
-/// A Runtime that compiles programs for a mesh, for tests; derived classes run the plans.
+/// A Runtime that compiles programs for a mesh, for tests. Derived classes run the plans.
 
 #include <memory>
 #include <string>
@@ -19,11 +19,11 @@ class PlanRuntime : public InterpretRuntime {
   explicit PlanRuntime(const Mesh& mesh) : InterpretRuntime(mesh) {}
 
   std::vector<std::shared_ptr<const Plan>> plans;  ///< in the order in which they were compiled
-  /// The reasons for all compilations of a site except its first.
+  /// The reasons for each compilation of a line that had been compiled before.
   std::vector<std::string> recompiles;
 
  protected:
-  /// Returns the outputs as whole tensors.
+  /// Runs a plan on global inputs and returns its global outputs.
   virtual std::vector<Elements> run_plan(const Plan& plan, std::span<const Elements> inputs) = 0;
 
  private:

@@ -1,6 +1,5 @@
 #pragma once
-/// A file system in memory that can lose power: data that was not made durable survives only in
-/// part.
+/// A file system in memory that can lose power. Data that isn't durable then survives only in part.
 
 #include <cstdint>
 #include <map>
@@ -14,21 +13,22 @@
 
 namespace weft::testing {
 
-/// Thrown by the call during which the power fails.
+/// Thrown by the call during which the power fails, and by all later calls.
 struct PowerCut {};
 
-/// The file system is as harsh as POSIX allows. If no sync_folder() has made changes to folders
-/// durable, any combination of them survives; if no sync() has made bytes durable, any blocks of
+/// A file system as harsh as POSIX allows. Of the changes to folders that no sync_folder() has made
+/// durable, any combination survives; of the bytes that no sync() has made durable, any blocks of
 /// 4096 bytes survive.
 class PowerCutFiles : public FileSystem {
  public:
-  /// `root` is a folder that exists; all paths are in it.
+  /// `root` is an existing folder, in which all paths are.
   explicit PowerCutFiles(std::string root) : root_(std::move(root)) { nodes_.push_back({true}); }
 
-  /// The call with this number, counted from 1, and all later calls throw PowerCut; 0: none does.
+  /// The call with this number, counted from 1, and all later calls throw PowerCut; with 0 none
+  /// does.
   void cut_at(std::uint64_t call) { cut_at_ = call; }
   std::uint64_t calls() const { return calls_; }
-  /// Writes what survives a loss of power now to the empty folder `to`.
+  /// Writes the files that survive if the power fails now to the empty folder `to`.
   void survive(Random& random, const std::string& to) const;
 
   std::unique_ptr<NewFile> create_file(const std::string& path, std::uint64_t bytes) override;
@@ -45,10 +45,10 @@ class PowerCutFiles : public FileSystem {
     bool is_folder = false;
     std::map<std::string, int> names{};      // for a folder
     std::vector<std::byte> bytes{};          // for a file
-    std::vector<std::byte> durable_bytes{};  // for a file; empty before the first sync
+    std::vector<std::byte> durable_bytes{};  // for a file; empty before its first sync()
     bool is_durable = false;
   };
-  /// A change of a folder: `from` loses its name, `to` gets the node. Either may be empty.
+  /// A change of a folder: the name `from` goes, the name `to` means `node`. Either may be empty.
   struct Change {
     int folder = 0;
     std::string from{};
@@ -64,7 +64,7 @@ class PowerCutFiles : public FileSystem {
                  const std::string& to) const;
 
   const std::string root_;
-  std::vector<Node> nodes_;  // the first is the root
+  std::vector<Node> nodes_;  // nodes_[0] is the root
   std::vector<Change> changes_;
   std::uint64_t cut_at_ = 0;
   std::uint64_t calls_ = 0;

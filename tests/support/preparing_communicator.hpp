@@ -1,5 +1,5 @@
 #pragma once
-/// A Communicator for calls that are made once.
+/// A Communicator that prepares each call when it starts it, for calls that are made once.
 
 #include <array>
 #include <optional>
@@ -14,7 +14,7 @@ class PreparingCommunicator : public Communicator {
   using Communicator::run;
   using Communicator::start;
 
-  /// Prepares and starts the call. The previous call is kept, because it may not have ended.
+  /// Prepares and starts the call. Keeps the previous prepared call, which may not have ended.
   void start(const CollectiveCall& call) {
     last_ = 1 - last_;
     start(kept_[last_].emplace(prepare(call)));

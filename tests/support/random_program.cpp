@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::int64_t kElementCountMax = 1024;
 constexpr double kMagnitudeMax = 1e15;  // less than 2^50
-// Limit for values that are differentiated: they are multiplied later.
+// The limit for values that are differentiated is low, because gradients multiply them.
 constexpr double kForwardMax = 1e4;
 constexpr double kTwiceMax = 1e2;     // limit for values that are differentiated twice
 constexpr double kExactMax = 0x1p24;  // limit for custom ops, whose kernels compute in f32
 
-/// The further parts of the program.
+/// Optional contents of the program.
 struct Extras {
   bool narrow = false;  // inputs of narrow dtypes
   bool shards = false;  // functions of shard_map
@@ -105,7 +105,7 @@ class ProgramMaker {
 
   double magnitude(ValueId value) const { return magnitude_[value]; }
 
-  /// Returns nullopt if the chosen op doesn't fit its operand.
+  /// Adds an op. Returns nullopt if the chosen op doesn't fit its operand.
   std::optional<ValueId> try_op() {
     const ValueId x = any_value();
     switch (random_.below(extras_.shards ? 34 : 32)) {
@@ -170,7 +170,7 @@ class ProgramMaker {
     return made(b_.select(predicate, a, b), std::max(magnitude(a), magnitude(b)));
   }
 
-  /// Returns a splat, a table or an iota of the shape of x.
+  /// Returns a constant with the shape of x: one number, a table or an iota.
   std::optional<ValueId> constant(ValueId x) {
     const TensorType type = program_.type(x);
     const std::uint64_t which = random_.below(3);
@@ -183,7 +183,7 @@ class ProgramMaker {
     return table(type.shape);
   }
 
-  /// Regroups the prime factors of the dims.
+  /// Reshapes x to dims that group the prime factors of its dims in another way.
   std::optional<ValueId> reshape(ValueId x) {
     std::vector<std::int64_t> primes;
     for (std::int64_t size : program_.shape(x)) {
@@ -200,8 +200,8 @@ class ProgramMaker {
     return made(b_.reshape(x, Shape(dims)), magnitude(x));
   }
 
-  /// Returns the elements of x, or of a similar value, in the order of x's elements along the last
-  /// dim, or their sums at the places that this order gives (scatter_along).
+  /// Sorts x or a similar value by x's elements along the last dim, or instead adds up that value's
+  /// elements at the places that this order gives (scatter_along).
   std::optional<ValueId> sorted(ValueId x) {
     const Shape shape = program_.shape(x);
     if (shape.size() == 0) return std::nullopt;
@@ -216,7 +216,7 @@ class ProgramMaker {
     return made(b_.transpose(x, any_order(program_.shape(x).size())), magnitude(x));
   }
 
-  /// Mostly slices one dim.
+  /// Slices x, mostly in one dim.
   std::optional<ValueId> slice(ValueId x) {
     const Shape& shape = program_.shape(x);
     std::vector<std::int64_t> start;
@@ -273,8 +273,8 @@ class ProgramMaker {
     return made(b_.reverse(x, dims), magnitude(x));
   }
 
-  /// Returns integers, some of which are row numbers: an input with any sharding, or the result of
-  /// an op.
+  /// Returns integers, some of which are valid row numbers. They are an input with any sharding, a
+  /// constant, or the result of an op.
   ValueId any_index(const Shape& shape) {
     const TensorType type{DType::i32, shape};
     if (random_.one_in(3))
@@ -318,7 +318,7 @@ class ProgramMaker {
     return made(b_.scatter(indices, updates, rows), result);
   }
 
-  /// Takes a part of x; half of the time it is written back at another place.
+  /// Takes a part of x; in half of the cases writes it to another place of a similar value.
   std::optional<ValueId> dynamic_slice(ValueId x) {
     std::vector<std::int64_t> sizes;
     std::vector<ValueId> starts;
@@ -337,7 +337,7 @@ class ProgramMaker {
                 std::max(magnitude(x), magnitude(whole)));
   }
 
-  /// Sets elements to zero where random bits say so.
+  /// Sets the elements of x to zero at which random bits say so, like dropout.
   std::optional<ValueId> drop_some(ValueId x) {
     std::array<std::uint32_t, 4> words{};
     std::ranges::generate(words, [&] { return static_cast<std::uint32_t>(random_.below(1000)); });
@@ -348,8 +348,8 @@ class ProgramMaker {
     return made(b_.select(keeps, x, b_.constant(0, program_.type(x))), magnitude(x));
   }
 
-  /// Loops over the parts of a value, with up to two carries; the body has a few ops, or another
-  /// loop.
+  /// Adds a loop over the parts of a value, with up to two carries. Its body has a few ops, which
+  /// may include another loop.
   std::optional<ValueId> loop(ValueId x) {
     const Shape shape = program_.shape(x);
     const bool has_items = shape.size() > 0 && shape[0] <= 4;
@@ -388,7 +388,8 @@ class ProgramMaker {
     return results.back();
   }
 
-  /// In a function of shard_map, a carry may differ between all its chips from the beginning.
+  /// Returns a value for a carry. In a function of shard_map the carry may differ between all
+  /// chips.
   ValueId carried(ValueId value, double magnitude) {
     const ManualAtoms differs{.manual = manual_, .varies = manual_};
     return made(manual_ == 0 ? value : b_.like(value, differs), magnitude);
@@ -401,14 +402,15 @@ class ProgramMaker {
     }
   }
 
-  /// Returns whether some element of one value is less than that of another.
+  /// Returns a predicate: whether some element of x is less than that of a similar value.
   ValueId any_predicate(ValueId x) {
     const ValueId less = b_.compare(CompareDirection::lt, x, any_value_like(x));
     const std::vector<std::int64_t> dims = any_order(program_.shape(x).size());
     return dims.empty() ? less : b_.reduce(ReduceKind::max, less, dims);
   }
 
-  /// Ends after at most three iterations, or earlier, when its carry has reached a value.
+  /// Adds a while loop, which ends after at most three iterations, or earlier if a carry meets a
+  /// condition.
   std::optional<ValueId> while_loop(ValueId x) {
     if (manual_ != 0 || depth_ == 2 || magnitude(x) > magnitude_max_ / 64) return std::nullopt;
     if (extras_.gradients > 0) return std::nullopt;  // a while loop has no gradient
@@ -434,7 +436,7 @@ class ProgramMaker {
 
   /// Adds two branches of a few ops each, which use up to three outside values.
   std::optional<ValueId> branches(ValueId x) {
-    // Chips that differ in a predicate may not meet in a branch.
+    // Chips on which a predicate differs must not run collectives in a branch.
     if (manual_ != 0 || depth_ == 3) return std::nullopt;
     const std::size_t outside = values_.size();
     ++depth_;
@@ -466,7 +468,8 @@ class ProgramMaker {
     return made(b_.constant(static_cast<double>(random_.below(3)), {DType::f32, shape}), 2);
   }
 
-  /// A carry becomes any value of its type, even another carry, within the bounds of the first.
+  /// Ends a loop. Each carry gets any value of its type, clamped to the bounds of the carry's first
+  /// value.
   std::vector<ValueId> end_loop(ValueId number, std::int64_t length,
                                 const std::vector<ValueId>& carries) {
     std::vector<ValueId> nexts;
@@ -485,7 +488,7 @@ class ProgramMaker {
     const ValueId sum = sums_.back();
     ValueId total = kNoId;
     if (sum != kNoId) {
-      // Takes the newest, which is most likely a value of the loop.
+      // Adds up the newest value that fits, which is most likely computed in the loop.
       const auto fits = std::find_if(values_.rbegin(), values_.rend(), [&](ValueId value) {
         return program_.type(value) == program_.type(sum) &&
                magnitude(value) * static_cast<double>(length) <= magnitude_max_;
@@ -514,7 +517,7 @@ class ProgramMaker {
     return results;
   }
 
-  /// Returns some of the mask's atoms, at least one, in any order.
+  /// Returns some of the mask's atoms, at least one, in random order.
   AtomList some_atoms(AtomMask mask) {
     AtomList atoms;
     const AtomList all = mesh_.list(mask);
@@ -530,7 +533,7 @@ class ProgramMaker {
     return attrs;
   }
 
-  /// Returns the chip's part of a value that is cut by some of the manual atoms.
+  /// Returns each chip's part of a value that is sharded over some of the manual atoms.
   ValueId entered(ValueId x) {
     const Shape shape = program_.shape(x);
     std::vector<AtomList> dims(static_cast<std::size_t>(shape.size()));
@@ -545,8 +548,9 @@ class ProgramMaker {
     return made(b_.enter(x, border(dims)), magnitude(x));
   }
 
-  /// Returns the whole value of a chip. Atoms over which it varies and that no dim can take are
-  /// reduced by a maximum.
+  /// Returns the global value of a value that each chip has in a shard_map. If no dim can be
+  /// sharded over an atom on which the value depends, a maximum over that atom's chips is taken
+  /// first.
   ValueId left(ValueId x) {
     const double most = magnitude(x);
     std::vector<AtomList> dims(static_cast<std::size_t>(program_.shape(x).size()));
@@ -564,8 +568,8 @@ class ProgramMaker {
     return made(b_.leave(x, border(dims)), most);
   }
 
-  /// Takes one or two values, applies a few ops to them and other values, and returns their newest
-  /// value.
+  /// Adds a function of shard_map of one or two values. It applies a few ops to them and other
+  /// values, and returns the newest result.
   std::optional<ValueId> shard_map(ValueId x) {
     if (manual_ != 0 || mesh_.num_atoms() == 0) return std::nullopt;
     manual_ = some_atoms(mesh_.all_atoms()).mask();
@@ -633,7 +637,7 @@ class ProgramMaker {
     return order;
   }
 
-  /// Convolves with weights that are a fitting value of the program, or else a table.
+  /// Adds a convolution of lhs. Its weights are a value of the program that fits, or else a table.
   std::optional<ValueId> convolution(ValueId lhs) {
     const Shape left = program_.shape(lhs);
     if (left.size() < 3) return std::nullopt;
@@ -682,8 +686,8 @@ class ProgramMaker {
     return made(b_.convolution(lhs, rhs, c), result);
   }
 
-  /// Returns the windows of a reduction. All windows of a maximum contain an element, because the
-  /// maximum of an empty window is infinite.
+  /// Returns random windows for a reduction. Each window of a maximum contains an element, because
+  /// the maximum of no elements is infinite.
   std::optional<WindowReduction> any_windows(const Shape& shape, ReduceKind kind) {
     WindowReduction reduction{kind};
     std::int64_t elements = 1;
@@ -720,7 +724,7 @@ class ProgramMaker {
     return made(b_.reduce_window(x, *reduction), result);
   }
 
-  /// Scatters the elements that another value has in the windows, or a table.
+  /// Adds a select_and_scatter of another value, or of a table, to the windows of x.
   std::optional<ValueId> select_and_scatter(ValueId x) {
     const ReduceKind kind = random_.one_in(2) ? ReduceKind::max : ReduceKind::min;
     const auto reduction = any_windows(program_.shape(x), kind);
@@ -737,7 +741,7 @@ class ProgramMaker {
     return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(bound)));
   }
 
-  /// Inserts new dims among the old ones, and enlarges dims of 1.
+  /// Broadcasts x: inserts new dims among its dims, and enlarges dims of size 1.
   std::optional<ValueId> broadcast(ValueId x) {
     const Shape& shape = program_.shape(x);
     std::vector<std::int64_t> dims;
@@ -752,7 +756,7 @@ class ProgramMaker {
     return made(b_.broadcast_in_dim(x, Shape(sizes), dims), magnitude(x));
   }
 
-  /// Pairs equal dims of two values as batch or contracting dims.
+  /// Adds a dot_general that pairs equal dims of two values as batch or contracting dims.
   std::optional<ValueId> dot_general(ValueId lhs) {
     const ValueId rhs = any_value();
     const Shape& left = program_.shape(lhs);
@@ -827,7 +831,7 @@ class ProgramMaker {
     }
   }
 
-  /// Adds the gradients of a weighted sum of all unused values.
+  /// Adds the gradients of a weighted sum of all values that no op uses.
   void add_gradients() {
     std::vector<bool> used(program_.num_values(), false);
     for (const ValueId operand : program_.operands) used[operand] = true;
@@ -866,7 +870,7 @@ class ProgramMaker {
     return dims.empty() ? x : b_.reduce(ReduceKind::add, x, dims);
   }
 
-  /// Adds half of the unused values, and always the newest value.
+  /// Adds half of the values that no op uses, and always the newest value, as outputs.
   void add_outputs() {
     std::vector<bool> used(program_.num_values(), false);
     for (const ValueId operand : program_.operands) used[operand] = true;
@@ -879,7 +883,7 @@ class ProgramMaker {
     if (random_.one_in(4)) add_output(any_value(), updated);
   }
 
-  /// Makes the value the next version of a parameter if it fits one.
+  /// Adds an output, which updates a parameter if one has its type.
   void add_output(ValueId value, std::vector<bool>& updated) {
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
       const ProgramInput& input = program_.inputs[i];
@@ -899,7 +903,7 @@ class ProgramMaker {
   std::array<std::int64_t, 3> sizes_{};
   Program program_;
   Builder b_{program_, &mesh_};
-  std::vector<ValueId> values_;    // the values that ops may take, all of f32
+  std::vector<ValueId> values_;    // values that the next op may use, all f32
   std::vector<ValueId> sums_;      // for each enclosing loop: a carry that is a sum, or kNoId
   int depth_ = 0;                  // the number of enclosing loops
   AtomMask manual_ = 0;            // the atoms of the enclosing shard_map

@@ -1,5 +1,5 @@
 #pragma once
-/// Random programs with random shardings, for tests that compare passes with the interpreter.
+/// Makes random programs with random shardings, for tests that compare passes with the interpreter.
 
 #include <cstdint>
 #include <random>
@@ -12,12 +12,12 @@
 
 namespace weft::testing {
 
-/// Draws the same numbers from a seed on every platform.
+/// Random numbers that are the same for a seed on every platform.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
 
-  /// Returns a number in 0 .. bound-1.
+  /// Returns a number from 0 to bound - 1.
   std::uint64_t below(std::uint64_t bound) { return engine_() % bound; }
   bool one_in(std::uint64_t count) { return below(count) == 0; }
 
@@ -25,12 +25,13 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-/// Gives each atom to a random dim or to none; seldom to a dim that it doesn't divide.
+/// Shards random dims over each atom or none, seldom a dim that the atom doesn't divide.
 Sharding random_sharding(const Mesh& mesh, const Shape& shape, Random& random);
 
-/// Has 2 to 20 ops on values of 0 to 4 dims, of every kind that keeps small integers exact; the
-/// sums stay below 2^50 for inputs in -2..2. Inputs, outputs and constraints are sharded at random:
-/// by whole axes or parts of axes, open or closed, with priorities 0 to 2.
+/// Returns a program of 2 to 20 ops on values of 0 to 4 dims. It has all kinds of ops that keep
+/// small integers exact; sums stay below 2^50 for inputs from -2 to 2. Inputs, outputs and
+/// constraints have random shardings: over axes or parts of axes, open or closed, with priorities 0
+/// to 2.
 Program random_program(const Mesh& mesh, Random& random);
 /// Like random_program(), with some inputs of u8, i8, f16 or bf16, which are converted to f32
 /// first.
@@ -44,7 +45,7 @@ Program random_program_of_gradients(const Mesh& mesh, Random& random);
 /// even smaller sums.
 Program random_program_of_second_gradients(const Mesh& mesh, Random& random);
 
-/// Returns inputs of a program: integers in -2..2, for u8 in 0..2, for pred 0 and 1.
+/// Returns inputs of a program: integers from -2 to 2, for u8 from 0 to 2, and for pred 0 and 1.
 std::vector<Elements> small_integers(const Program& program, Random& random);
 
 }  // namespace weft::testing

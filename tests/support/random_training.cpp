@@ -22,7 +22,7 @@ constexpr int kDepthMax = 3;
 constexpr std::int64_t kSizes[] = {2, 3, 4, 6, 8};
 using Nothing = std::tuple<>;
 
-/// Records programs and computes nothing.
+/// A Runtime that records programs and computes nothing.
 class Recording : public InterpretRuntime {
  public:
   using InterpretRuntime::InterpretRuntime;
@@ -84,7 +84,8 @@ class TrainingMaker {
     return sizes[random_.below(N)];
   }
 
-  /// Each axis shards one dim or none, seldom a dim that it doesn't divide.
+  /// Returns a parameter in which each axis shards one dim or none, seldom a dim that it doesn't
+  /// divide.
   Parameter parameter(const char* name, const Shape& shape) {
     const std::vector<float> zeros(static_cast<std::size_t>(shape.num_elements()), 0.0F);
     const Parameter made = make_parameter(name, zeros, shape);
@@ -108,7 +109,7 @@ class TrainingMaker {
   std::pair<Tensor, std::vector<Tensor>> first_gradients(const std::vector<Parameter>& all) {
     if (rows_ % 2 == 0 && random_.one_in(4)) {
       const std::array<Tensor, 1> batch{Tensor(x_)};
-      uses_items_ = false;  // its rows are those of the whole batch
+      uses_items_ = false;  // the items have as many rows as the whole batch
       rows_ /= 2;
       LossAndGradients made = micro_batches(
           2, batch, all, [&](std::span<const Tensor> part) { return loss_of(block(part[0])); });
@@ -155,8 +156,8 @@ class TrainingMaker {
     }
   }
 
-  /// Computes along rows: a composite, or a sum that is broadcast again. Norms are left out,
-  /// because their constants round to f32 differently once chips cut them.
+  /// Computes along rows: a composite, or a sum that is broadcast again. Norms aren't used, because
+  /// their constants round to f32 differently when the rows are sharded.
   Tensor of_rows(const Tensor& x) {
     return random_.one_in(2) ? softmax(x, -1) : x - mean(x, {0}, true);
   }
@@ -182,7 +183,7 @@ class TrainingMaker {
     return made.carry + mean(made.stacked, {0}) * 0.5;
   }
 
-  /// Branches on a number that is equal on all chips; branches with equal values occur too.
+  /// Adds a cond whose predicate is equal on all chips.
   Tensor branches(const Tensor& x) {
     Tensor level = mean(x);
     if (!axis_.empty()) level = pmean(level, axis_);
@@ -197,7 +198,8 @@ class TrainingMaker {
                       [&](const Tensor& c) { return c * 1.5 + 0.375; }, tanh(x));
   }
 
-  /// Gives each chip its own rows, or all rows.
+  /// Maps block() over the chips of an axis, each with its own rows; if the axis doesn't divide the
+  /// rows, makes a scan.
   Tensor function_of_shards(const Tensor& x) {
     const auto axis = static_cast<std::size_t>(below(mesh_.num_axes()));
     if (rows_ % mesh_.shape()[axis] != 0) return counted_scan(x);
@@ -225,7 +227,7 @@ class TrainingMaker {
   std::int64_t rows_ = 0, size_ = 0, length_ = 0;
   Parameter x_, w_, b_, items_;
   bool uses_items_ = true;
-  std::string axis_;  // the axis of the enclosing shard_map
+  std::string axis_;  // the axis of the enclosing shard_map; "": none
   int depth_ = 0;
 };
 

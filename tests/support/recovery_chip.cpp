@@ -1,4 +1,4 @@
-// The chips of a simulated job, which model Executor turn by turn.
+// Simulates the chips of a job, which do what Executor does in small steps, one per event.
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ void SimJob::chip_turn(int index) {
   chip.parked = true;
   if (workers_[static_cast<std::size_t>(index / chips_each_)].stopped) return;
   if (chip.failed) {
-    chip.queue.clear();  // skipped
+    chip.queue.clear();  // the chip skips these runs
     return wake(index / chips_each_);
   }
   if (!chip.queue.empty() && advance_chip(index)) wake_chip(index);
@@ -100,7 +100,7 @@ SimValues SimJob::results_of(int index, const SimLaunch& launch) {
   return script_.apply(launch.step, launch.index, in);
 }
 
-/// An error of a run is reported at once; the chip skips everything after it.
+/// Reports the error of a run at once. The chip skips all runs after it.
 void SimJob::fail_chip(int index, Errc error, int missing) {
   SimChip& chip = chips_[static_cast<std::size_t>(index)];
   chip.failed = true;
@@ -140,8 +140,8 @@ bool SimJob::group_met(int index, const SimLaunch& launch, int group) const {
   return true;
 }
 
-/// The launch's step and index determine the version of the inputs. Among the first `written`
-/// tensors, those that the run overwrites are no longer checked.
+/// Expects that the inputs of the launch are the version of its step and index. Among the first
+/// `written` tensors, those that the run overwrites aren't checked any more.
 void SimJob::check_inputs(int index, const SimLaunch& launch, std::size_t written) const {
   const SimValues& expected = script_.expected[launch.step][launch.index];
   for (std::size_t k = 0; k < kSimTensors; ++k) {

@@ -1,4 +1,4 @@
-// Checks a simulated job's failures and its end, and describes what is violated.
+// Checks the failures and the end of a simulated job, and describes violations.
 
 #include <algorithm>
 
@@ -50,7 +50,7 @@ std::string SimJob::trace() const {
   return text;
 }
 
-/// Losses of different workers during one gathering count as one incident.
+/// Counts incidents. Deaths of different workers in one recovery are one incident.
 void SimJob::count_incidents() {
   for (; losses_ < job_.recovery().failures().size(); ++losses_) {
     const int worker = job_.recovery().failures()[losses_].worker;
@@ -64,7 +64,7 @@ void SimJob::count_incidents() {
     violated(fmt::format("{} incidents, not {}", job_.recovery().incidents(), incidents_));
 }
 
-/// Returns whether the job has survived this failure so often that it may now give up.
+/// Returns whether the job has survived failures like this one so often that it may give up now.
 bool SimJob::has_repeated(const Failure& failure) const {
   const auto survived =
       std::ranges::count_if(job_.recovery().failures(), [&](const Failure& other) {
@@ -123,9 +123,9 @@ void SimJob::check_preempted_end() const {
   }
   const auto before = [&](std::uint64_t metrics) { return metrics < metrics_of_step(step); };
   auto made = static_cast<std::size_t>(std::ranges::count_if(script_.reports, before));
-  // The worker ended in the sync of its last step, after which it would report.
+  // Worker 0 ended in the sync of its last step, before the report that follows that sync.
   if (workers_.front().was_ended) --made;
-  // Reports of a step that an earlier generation had begun may have arrived.
+  // A report of a step that an earlier generation had begun may have arrived too.
   const bool more = delivered_ > made && job_.generation() == 1;
   if (delivered_ < made || more) violated("a report is missing, or there is one more");
 }

@@ -1,4 +1,4 @@
-// The processes of a simulated job, their links, and the faults that happen to them.
+// Simulates the processes of a job, their links, and the faults that happen to them.
 
 #include <algorithm>
 #include <csignal>
@@ -31,7 +31,7 @@ void SimJob::start_process(int index) {
   post(some(30), {.what = What::loop, .worker = index, .life = worker.life});
 }
 
-/// `signal`: 0 for a process that ends by itself and has sent all its messages.
+/// Ends a process. `signal` is 0 if it ends by itself, after it has sent all its messages.
 void SimJob::end_process(int index, int signal) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   if (!worker.alive) return;
@@ -43,7 +43,7 @@ void SimJob::end_process(int index, int signal) {
        {.what = What::process_ended, .worker = index, .a = static_cast<std::uint64_t>(signal)});
 }
 
-/// `at_once`: messages under way may be lost.
+/// Breaks the link of a worker. With `at_once`, messages that haven't arrived yet may be lost.
 void SimJob::break_link(int index, bool at_once) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   worker.linked = false;

@@ -1,4 +1,4 @@
-// The messages of a simulated job's workers, which drive WorkerState as the worker's actor does.
+// Simulates the actors of a job's workers, which pass messages to WorkerState and answer them.
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace weft::testing {
 
-/// Builds the message to the workers that carries out the action.
+/// Returns the message to workers that carries out an action.
 Event SimJob::message(const Action& action) const {
   Event event{.what = What::assigned, .generation = job_.generation()};
   const auto is = [&](What what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0) {
@@ -68,7 +68,8 @@ void SimJob::to_trainer(const SimWorker& worker, Event event) {
 void SimJob::at_worker(const Event& event) {
   SimWorker& worker = workers_[static_cast<std::size_t>(event.worker)];
   WorkerState& state = worker.state;
-  /// Answers as the worker's actor does: for the generation that has begun, not for the loop's.
+  /// Sends an answer with the generation that the worker's actor is in, which may be ahead of the
+  /// loop's.
   const auto answer = [&](Event of_state) {
     const std::uint64_t of_loop = std::exchange(worker.generation, state.generation());
     to_trainer(worker, of_state);
@@ -110,7 +111,7 @@ void SimJob::at_worker(const Event& event) {
       break;
     case What::unwind: state.unwind("a worker is lost"); break;
     case What::trainer_gone: state.cancel("the trainer is gone"); break;
-    default: worker.at = SimWorker::At::waiting; break;  // this is `assigned`
+    default: worker.at = SimWorker::At::waiting; break;  // `assigned`
   }
   wake(event.worker);
 }

@@ -1,5 +1,6 @@
-// The checkpoints that the loops of a simulated job save at the beginning of steps. It models
-// JobCheckpoints, its writers and the trainer's actor. The number of a save is its step plus one.
+// Simulates the checkpoints that the loops of a job save at the beginning of steps, as
+// JobCheckpoints, its writers and the trainer's actor do. The number of a save is its step plus
+// one.
 
 #include <fmt/format.h>
 
@@ -9,13 +10,13 @@
 
 namespace weft::testing {
 
-/// Only one save is under way at a time.
+/// Returns whether the worker's last save has ended; the next one may begin only then.
 bool SimJob::save_is_over(const SimWorker& worker) const {
   return worker.save == 0 || worker.state.save_ended(worker.save) != nullptr;
 }
 
-/// The worker's writer reports its part once it has written it, or has given it up because another
-/// worker could not write its own part.
+/// Begins a save. The worker's writer reports that it has written its part, or that it has dropped
+/// the part, because of an error or because another worker failed to write its part.
 void SimJob::begin_save(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   worker.save = worker.step + 1;
@@ -41,7 +42,8 @@ void SimJob::at_trainer_of_save(const Event& event) {
                                     .path = std::to_string(event.a - 1)}));
 }
 
-/// Worker 0 joins the parts, but only those of this generation and this save.
+/// Passes a message about saves to a worker. Worker 0 joins the parts, but only those of this
+/// generation and save.
 void SimJob::at_worker_of_save(const Event& event) {
   SimWorker& worker = workers_[static_cast<std::size_t>(event.worker)];
   if (event.what == What::save_ended) {
@@ -63,8 +65,7 @@ void SimJob::at_worker_of_save(const Event& event) {
   to_trainer(worker, {.what = What::saved, .a = worker.save});
 }
 
-/// The loops have the state of the step at which they begin, either on the chips or in a
-/// checkpoint.
+/// Expects that the loops begin at this step with its state, from the chips or from a checkpoint.
 void SimJob::check_resumed(const Start& start) const {
   if (keeps_state_) return check_kept(start.step);
   const std::string path =

@@ -1,4 +1,4 @@
-// The trainer of a simulated job, driven as in trainer_actor.cpp and job_run.cpp, and the events.
+// Simulates the trainer of a job, as trainer_actor.cpp and job_run.cpp do, and dispatches events.
 
 #include "tests/support/recovery_sim.hpp"
 
@@ -62,13 +62,15 @@ SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
   next_fault_ = random_.below(2 * fault_gap_);
   Random alike(seed + 1);
   for (std::size_t k = 0; k < kSimTensors; ++k) {
-    // If all chips hold a tensor, its name determines which chip keeps it.
+    // If a tensor is replicated on all chips, its name decides which chip's replica isn't
+    // overwritten.
     const std::string name = fmt::format("{}.{}", alike.below(1000), k);
     tensors_[k] = alike.one_in(2) ? replicated_tensor(name) : sharded_tensor(name, mesh_);
   }
 }
 
-/// Uses its own random numbers, so that the rest of the job doesn't change.
+/// Draws terms of the job from random numbers of their own, so that the rest of the job is the same
+/// without them.
 JobTerms SimJob::draw_terms() {
   Random saves(seed_ + 2);
   if (saves.one_in(3)) save_every_ = 1 + saves.below(6);
@@ -109,7 +111,7 @@ SimResult SimJob::run() {
       if (count_ >= next_fault_) {
         inject_fault(worker >= 0 && random_.one_in(2) ? worker : -1);
       } else if (event.what == What::loop && has_ended(worker) && random_.one_in(8)) {
-        inject_fault(worker);  // while it waits for the other workers
+        inject_fault(worker);  // the worker waits for the other workers' loops to end
       }
     }
     check_end();
@@ -137,7 +139,7 @@ void SimJob::post(std::uint64_t delay, Event event) {
   events_.push(event);
 }
 
-/// Returns a delay of about `typical`, and seldom a much longer one.
+/// Returns a random delay below 2 * typical, or seldom a much longer one.
 std::uint64_t SimJob::some(std::uint64_t typical) {
   const std::uint64_t delay = 1 + random_.below(2 * typical);
   return random_.one_in(24) ? delay * 16 : delay;
@@ -251,7 +253,8 @@ void SimJob::at_trainer(const Event& event) {
     case What::grace: return carry_out(job_.grace_over());
     default: break;
   }
-  // A hang is noticed by a chip that waits, or by the trainer.
+  // The remaining kind of event is a stopped worker. A chip that waits for the worker may notice
+  // the hang, or the trainer may.
   const SimWorker& worker = workers_[static_cast<std::size_t>(w)];
   if (!worker.alive || worker.life != event.life) return;
   post(kSimHangPatience, event);
@@ -262,7 +265,7 @@ void SimJob::at_trainer(const Event& event) {
     return fail_chip(chip, Errc::timeout, w);
   }
   std::vector<Sighting> hanging{{.worker = w, .process = "is stopped"}};
-  // If no worker moves, all are considered hung.
+  // If no worker moves, the trainer considers all of them hung.
   if (random_.one_in(4)) {
     for (int all = 0; all < num_workers_; ++all) {
       if (all != w && workers_[static_cast<std::size_t>(all)].stopped) {
@@ -273,7 +276,7 @@ void SimJob::at_trainer(const Event& event) {
   carry_out(job_.hung(hanging, "others have waited", committed()));
 }
 
-/// Messages to a worker arrive in the order in which they were sent.
+/// Sends a message to a worker. Messages to it arrive in the order in which they were sent.
 void SimJob::send(const SimLink& link, Event event) {
   event.worker = link.worker;
   event.life = link.life;

@@ -1,5 +1,5 @@
-// The state that the workers of a simulated job keep: StateKeeper, BufferPool and ArenaBuffers in
-// the job's memory, driven as in WorkerRuntime.
+// Simulates the state that the workers of a job keep, with StateKeeper, BufferPool and ArenaBuffers
+// in the job's memory, called as in WorkerRuntime.
 
 #include <cstring>
 #include <map>
@@ -50,7 +50,7 @@ std::vector<int> SimJob::chips_of(int index) const {
   return chips;
 }
 
-/// Finds the state that an earlier session of the worker, or other workers, have kept.
+/// Finds the state that this worker's earlier process, or other workers, have left in memory.
 void SimJob::open_state(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   worker.tensors = {};
@@ -100,7 +100,7 @@ void SimJob::take_kept(int index) {
   }
 }
 
-/// Checks that every chip can get the version of the step while no chip writes.
+/// Expects that every chip can read the version of the step while no chip writes.
 void SimJob::check_kept(std::uint64_t step) const {
   if (step == 0) return;
   try {
@@ -126,8 +126,8 @@ std::uint64_t& SimJob::directory_word(int index, int slot) const {
                                            static_cast<std::size_t>(slot) * kSlotBytes);
 }
 
-/// Returns true if the directory has a new version. Until finish_directory() it is in the state
-/// that a kill in the middle of the write leaves: the slot that is written holds no version.
+/// Writes the state directory. Returns true if it has a new version; until finish_directory() the
+/// new version's slot then names no version, as after a kill in the middle of the write.
 bool SimJob::commit_state(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   if (worker.step == worker.state.started(0)->step) worker.keeper->end_first_step();
@@ -152,12 +152,12 @@ void SimJob::end_step_of_state(SimWorker& worker) const {
   if (worker.step == worker.state.started(0)->step) worker.keeper->end_first_step();
 }
 
-/// Returns the initial values of the loop, or those of the checkpoint that it has loaded.
+/// Returns the initial values of the loop, or those of the checkpoint from which it continues.
 const SimValues& SimJob::initial_values(const SimWorker& worker) const {
   return script_.expected[keeps_state_ ? 0 : worker.state.started(0)->step][0];
 }
 
-/// The host writes a tensor that no run has updated yet.
+/// Writes a tensor's initial value from the host, as before the first run that uses the tensor.
 void SimJob::bind(int index, std::size_t tensor) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   const std::uint64_t completed = worker.runs < 2 ? 0 : worker.runs - 1;

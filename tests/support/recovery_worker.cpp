@@ -1,5 +1,5 @@
-// The loops of a simulated job's workers, which model WorkerLife and WorkerRuntime turn by turn. A
-// loop that waits is parked, and is woken when the awaited event may have happened.
+// Simulates the loops of a job's workers, as WorkerLife and WorkerRuntime run them, in small steps,
+// one per event. A loop that waits is parked; it is woken when the awaited event may have happened.
 
 #include <algorithm>
 #include <utility>
@@ -29,8 +29,7 @@ void SimJob::loop_turn(int index) {
   if (advance(index) && worker.alive) wake(index);
 }
 
-/// Goes to the end of the session, which waits until the worker's chips have run or skipped all
-/// their runs.
+/// Ends the session, which then waits until the worker's chips have run or skipped all their runs.
 void SimJob::leave(SimWorker& worker, Errc error, int missing) {
   worker.missing = missing;
   worker.error = static_cast<std::uint8_t>(error);
@@ -46,7 +45,8 @@ bool SimJob::advance(int index) {
     const auto first = chips_.begin() + index * chips_each_;
     return std::all_of(first, first + chips_each_, is);
   };
-  /// Ends a wait for the trainer if the wait is over or the answer is there.
+  /// Ends a wait for the trainer if the session is over or if `ready`, and says whether it has
+  /// ended.
   const auto permitted = [&](bool ready, At next) {
     if (state.is_over()) {
       leave(worker, state.cancelled() ? Errc::cancelled : Errc::peer_lost);
@@ -196,7 +196,7 @@ bool SimJob::advance(int index) {
       return false;
     case At::unwound:
       worker.at = At::waiting;
-      worker.generation += 1;  // the message names the next one
+      worker.generation += 1;  // the message names the next generation
       to_trainer(worker, {.what = What::unwound});
       worker.generation -= 1;
       return true;
@@ -244,7 +244,7 @@ SimPlaces SimJob::places_of(int chip) const {
   return places;
 }
 
-/// The loop has ended. Each tensor has a place by then, even if no run has used it.
+/// Ends the loop. Tensors that no run has used get their initial values in memory.
 void SimJob::end_loop(SimWorker& worker) {
   const auto index = static_cast<int>(&worker - workers_.data());
   for (std::size_t k = 0; k < kSimTensors; ++k) {
@@ -253,7 +253,7 @@ void SimJob::end_loop(SimWorker& worker) {
   worker.at = SimWorker::At::drain;
 }
 
-/// Goes to the next run of the step, to the end of the step, or to the end of the loop.
+/// Continues with the next run of the step, with the end of the step, or with the end of the loop.
 void SimJob::take_step(SimWorker& worker) {
   using At = SimWorker::At;
   const bool asks = ask_every_ != 0 && worker.step < script_.steps.size() && worker.index == 0 &&
@@ -265,7 +265,7 @@ void SimJob::take_step(SimWorker& worker) {
     return;
   }
   if (worker.step > worker.begun) violated("a step that has not begun");
-  // A worker that is told to end is limited by its grace period instead.
+  // The lease doesn't limit a worker that is told to end; its grace period does.
   if (worker.step >= granted_ && !worker.told_to_end)
     violated(fmt::format("step {} is not granted", worker.step));
   const bool saves = save_every_ != 0 && worker.step % save_every_ == 0;
@@ -276,7 +276,7 @@ void SimJob::take_step(SimWorker& worker) {
   worker.at = worker.index == script_.steps[worker.step].size() ? At::end_step : At::program;
 }
 
-/// Waits until there is room for another run (two may be under way), and then commits the step.
+/// Waits until fewer than two runs are under way, and then commits the step.
 bool SimJob::has_room(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   const std::uint64_t needed = worker.runs < 2 ? 0 : worker.runs - 1;
@@ -339,7 +339,8 @@ void SimJob::launch(int index) {
   if (run.reports) make_report(worker, metrics, At::step);
 }
 
-/// Takes two turns: to the file, and to the trainer. Only worker 0's reports count.
+/// Reports, if this is worker 0, whose reports alone count. A report takes two events: first it is
+/// written to the file, then it is sent to the trainer.
 void SimJob::make_report(SimWorker& worker, std::uint64_t metrics, SimWorker::At then) {
   if (std::exchange(worker.report_step, worker.step) != worker.step) worker.report_number = 0;
   worker.metrics = metrics;

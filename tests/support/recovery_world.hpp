@@ -1,8 +1,8 @@
 #pragma once
-/// A simulated job. Its files are: recovery_sim.cpp, the trainer; recovery_faults.cpp, processes
-/// and links; recovery_messages.cpp, the workers' actors; recovery_worker.cpp, the loops;
-/// recovery_state.cpp, the state that the loops keep; recovery_saves.cpp, their checkpoints;
-/// recovery_chip.cpp, the chips; recovery_end.cpp, the checks at the end.
+/// A simulated job, which these files implement: recovery_sim.cpp the trainer, recovery_faults.cpp
+/// processes and links, recovery_messages.cpp the workers' actors, recovery_worker.cpp the loops,
+/// recovery_state.cpp the state that loops keep, recovery_saves.cpp their checkpoints,
+/// recovery_chip.cpp the chips, and recovery_end.cpp the checks at the end.
 
 #include <deque>
 #include <map>
@@ -27,12 +27,12 @@ namespace weft::testing {
 
 inline constexpr std::size_t kRecentEvents = 50;
 inline constexpr std::uint64_t kSimNever = ~std::uint64_t{0};
-/// Two workers each have processes of the same pids, as on two hosts.
+/// Returns a process id. Two workers share their process ids, as workers on two hosts may.
 inline int sim_pid(int worker, int life) { return 100 + worker / 2 + 1000 * life; }
-/// The deadline for gathering, in most jobs.
+/// The time in which the workers of most jobs must have joined.
 inline constexpr std::uint64_t kLongDeadline = 1'000'000'000;
 inline constexpr double kLongGrace = 1e6;
-/// How long other workers wait for a worker that hangs.
+/// The time after which a worker that doesn't move is noticed.
 inline constexpr std::uint64_t kSimHangPatience = 500;
 
 enum class What : std::uint8_t {
@@ -81,15 +81,15 @@ enum class What : std::uint8_t {
 struct Event {
   std::uint64_t time = 0, order = 0;
   What what = What::loop;
-  int worker = -1;  ///< a worker or a chip
-  int life = 0;     ///< the life of the worker that sends or receives it
+  int worker = -1;  ///< the index of a worker, or of a chip
+  int life = 0;     ///< the process of the worker, counted from its first start
   std::uint64_t generation = 0, a = 0, b = 0, c = 0;
   bool operator>(const Event& other) const {
     return time != other.time ? time > other.time : order > other.order;
   }
 };
 
-/// The link of a worker's process to the trainer.
+/// The link of one process of a worker to the trainer.
 struct SimLink {
   int worker = -1, life = 0;
   bool operator==(const SimLink&) const = default;
@@ -102,14 +102,15 @@ struct SimLaunch {
   SimPlaces in{}, out{};
 };
 
-/// A tensor of the loop's state, of 8 bytes on each chip.
+/// A tensor of the loop's state, with 8 bytes on each chip.
 struct SimTensor {
   ProgramInput input;
   TensorType type;
 };
 
 struct SimChip {
-  /// Kept in the job's memory: the last run in whose collective the chip took part.
+  /// The last run in whose collective the chip took part. It is in the job's memory, so it outlives
+  /// the process.
   std::uint64_t met = 0;
   // Members that belong to the process.
   std::optional<Commits> commits;
@@ -118,10 +119,10 @@ struct SimChip {
   std::deque<SimLaunch> queue;
   std::uint64_t done = 0;
   std::size_t tensor = 0;
-  SimValues results{};  ///< the results of the run
+  SimValues results{};  ///< the results of the run in progress
   bool failed = false;
   Errc error{};
-  int missing = -1;  ///< the worker for which it has waited too long
+  int missing = -1;  ///< the worker for which the chip has waited too long
   bool parked = true;
 };
 
@@ -155,12 +156,12 @@ struct SimWorker {
   // Members that outlive the process.
   int life = 0;
   bool alive = false;
-  bool linked = false;              ///< its messages reach the trainer
-  std::vector<std::uint64_t> cut;   ///< for each life: messages after this time are lost
+  bool linked = false;              ///< the worker's messages reach the trainer
+  std::vector<std::uint64_t> cut;   ///< for each process: its messages after this time are lost
   std::uint64_t sent = 0, got = 0;  ///< when the last message arrives, in each direction
   WorkerState state{-1};
-  std::uint64_t begun = 0;   ///< the last step that the state allowed to begin
-  bool told_to_end = false;  ///< it was told to in this generation
+  std::uint64_t begun = 0;   ///< the last step that WorkerState allowed to begin
+  bool told_to_end = false;  ///< in this generation the worker was told to end
   // Members of the loop.
   bool was_ended = false;
   std::uint64_t pace = 1;
@@ -173,7 +174,7 @@ struct SimWorker {
   std::shared_ptr<BufferPool> pool;
   std::array<std::shared_ptr<ArenaBuffer>, kSimTensors> tensors;
   std::array<ChipSet, kSimTensors> overwriters;
-  bool awaits_commits = false;  ///< whether the next run does
+  bool awaits_commits = false;  ///< the next run's SimLaunch::is_awaited
   int torn_slot = -1;           ///< the slot of the directory that is being written
   std::uint64_t save = 0;       ///< the last save that this generation has begun; 0: none
   std::vector<std::uint32_t> programs;
@@ -184,8 +185,7 @@ struct SimWorker {
   int missing = -1;
 };
 
-/// Returns the memory of a job that begins. Jobs with the same number of chips use the same memory,
-/// one after another.
+/// Returns the memory of a job that begins. Jobs with the same number of chips reuse one memory.
 JobMemory& fresh_memory(const Mesh& mesh);
 
 class SimJob {
@@ -233,7 +233,7 @@ class SimJob {
   void to_trainer(const SimWorker& worker, Event event);
   void at_worker(const Event& event);
   void loop_turn(int index);
-  bool advance(int index);  ///< false if it waits
+  bool advance(int index);  ///< Takes the loop's next step; false if the loop waits.
   static WorkerState::StepBegin begin_step(SimWorker& worker);
   static void end_at(SimWorker& worker, std::uint64_t step);
   void leave(SimWorker& worker, Errc error, int missing = -1);
@@ -291,8 +291,8 @@ class SimJob {
   std::array<SimTensor, kSimTensors> tensors_;
   std::vector<SimWorker> workers_;
   std::vector<SimChip> chips_;
-  std::vector<SimReport> log_;  ///< worker 0's file
-  std::uint64_t least_ = 0;     ///< common_step(), up to which it has woken chips
+  std::vector<SimReport> log_;  ///< the reports in worker 0's file
+  std::uint64_t least_ = 0;     ///< the common_step() at which chips were last woken
 
   // Members of the trainer's actor and process.
   Members<SimLink> members_;
@@ -301,22 +301,22 @@ class SimJob {
   std::uint64_t process_lane_ = 0, event_lane_ = 0;
 
   bool keeps_state_ = true;
-  std::uint64_t save_every_ = 0;  ///< interval in steps; 0: loops save nothing
-  /// By save: the workers that have written their part in this generation.
+  std::uint64_t save_every_ = 0;  ///< the interval between saves in steps; 0: loops save nothing
+  /// The workers that have written their part of a save in this generation, by the save's number.
   std::map<std::uint64_t, std::set<int>> parts_;
-  std::set<std::uint64_t> joined_;        ///< steps of complete checkpoints
+  std::set<std::uint64_t> joined_;        ///< the steps of complete checkpoints
   std::uint64_t told_save_ = 0;           ///< the last save that was reported in this generation
-  std::uint64_t preempt_at_ = kSimNever;  ///< number of the event at which the job is preempted
+  std::uint64_t preempt_at_ = kSimNever;  ///< the number of the event at which the job is preempted
   double grace_s_ = kLongGrace;
   bool has_sigterms_ = false;
-  std::uint64_t ask_every_ = 1;  ///< interval in steps; 0: loops don't ask whether to end
+  std::uint64_t ask_every_ = 1;  ///< how often loops ask whether to end, in steps; 0: never
   JobState job_;
-  std::set<int> lost_;  ///< workers lost since the last generation began
+  std::set<int> lost_;  ///< workers that died after the last generation began
   std::size_t losses_ = 0;
   int incidents_ = 0;
   std::uint64_t faults_left_ = 0, faults_ = 0, next_fault_ = 0, fault_gap_ = 1;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<Event> recent_;  ///< a ring of the last events
+  std::vector<Event> recent_;  ///< the last events, in a ring
   std::uint64_t now_ = 0, order_ = 0, count_ = 0;
 };
 

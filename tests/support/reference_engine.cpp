@@ -22,7 +22,7 @@
 namespace weft::testing {
 namespace {
 
-/// A plan and its collectives, in the order of its steps.
+/// A plan and the prepared calls of its collectives, in the order of its steps.
 struct ReferencePlan final : LoadedPlan {
   Plan plan;
   std::uint64_t shared_begin = 0;
@@ -30,7 +30,8 @@ struct ReferencePlan final : LoadedPlan {
   bool checks = false;
 };
 
-/// Runs the collectives of a body completely, in the arena. The memory is the chip's own.
+/// Runs the collectives of custom bodies. The operands are in the chip's own memory, so each call
+/// copies them to the arena and back.
 class ReferenceCollectives final : public ChipCollectives {
  public:
   ReferenceCollectives(const EngineSetup& setup, Communicator& communicator,
@@ -72,7 +73,7 @@ class ReferenceCollectives final : public ChipCollectives {
   Communicator& communicator_;
   std::vector<std::byte>& own_;
   std::uint32_t body_ = 0;
-  std::optional<PreparedCall> call_;  // a call that failed never ends
+  std::optional<PreparedCall> call_;  // a call that failed never ends, so it must stay valid
 };
 
 class ReferenceEngine final : public Engine {
@@ -218,13 +219,13 @@ class ReferenceEngine final : public Engine {
     }
   }
 
-  /// A fill that only loops make is computed when it is first read.
+  /// Returns a value. A fill that only loops make is computed when it is first read.
   const Elements& value(ValueId value) {
     if (!is_known_[value]) compute(program().defining_op(value));
     return values_[value];
   }
 
-  /// A loop that has begun, and the first step of its iterations.
+  /// A loop in progress, and the place in the plan at which its iterations begin.
   struct Begun {
     std::size_t step;
     std::size_t call;
@@ -260,7 +261,7 @@ class ReferenceEngine final : public Engine {
     for (const OpId next : range.nexts) {
       values_[program().op_operands(next)[1]] = values_[program().result(next)];
     }
-    // Discard fills that only loops make.
+    // These fills are computed again in the next iteration.
     for (OpId op = range.begin; op < range.end; ++op) {
       if (is_made_by_loops(program(), op)) is_known_[program().result(op)] = false;
     }
@@ -338,7 +339,7 @@ class ReferenceEngine final : public Engine {
     return memory_.arena(chip) + offset;
   }
 
-  /// Returns the sum for a reduce_scatter whose result has no place.
+  /// Returns the sum for a reduce_scatter whose result has no memory of its own.
   Elements sum_of_addends(ValueId result) const {
     const TensorType& type = program().type(result);
     std::vector<std::byte*> addends;
@@ -436,7 +437,7 @@ class ReferenceEngine final : public Engine {
   std::vector<std::byte> own_;
   ReferenceCollectives collectives_;
 
-  // The run in progress; null if there is none.
+  // These members belong to the run in progress; plan_ is null if there is none.
   std::shared_ptr<const ReferencePlan> plan_;
   RunBuffers buffers_;
   RunCommit commit_;

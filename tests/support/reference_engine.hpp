@@ -1,7 +1,7 @@
 #pragma once
-/// ReferenceEngine: the reference interpreter as a kind of chip. It has its own memory, computes
-/// every op in double, rounds the result to its dtype, and uses a Communicator to meet the other
-/// chips. It refuses plans for chips with more abilities than its target has.
+/// A kind of chip that runs the reference interpreter. It has its own memory, computes every op in
+/// double, rounds the result to its dtype, and exchanges data with other chips through a
+/// Communicator. It refuses plans that use abilities its target doesn't have.
 
 #include <memory>
 

@@ -59,7 +59,7 @@ class Safetensors {
 
   std::string bytes_;
   nlohmann::json header_;
-  std::size_t begin_ = 0;  // start of the elements
+  std::size_t begin_ = 0;  // the offset of the elements in the file
 };
 
 }  // namespace weft::testing

@@ -1,5 +1,5 @@
 #pragma once
-/// A program with its steps, without places for its values.
+/// Makes a plan that has a program's steps, but no places for its values.
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #pragma once
-/// ScriptedServer: answers HTTP requests on loopback with bytes that a test chooses; an answer may
-/// be incomplete.
+/// A server that answers HTTP requests on the loopback interface with bytes that a test chooses. An
+/// answer may be incomplete.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -18,7 +18,7 @@
 
 namespace weft::testing {
 
-/// Returns an answer with its length.
+/// Returns an HTTP answer with its Content-Length.
 inline std::string http_answer(int status, const std::string& body = "",
                                const std::string& headers = "") {
   return fmt::format("HTTP/1.1 {} Said\r\nConnection: close\r\nContent-Length: {}\r\n{}\r\n{}",
@@ -28,7 +28,7 @@ inline std::string http_answer(int status, const std::string& body = "",
 class ScriptedServer {
  public:
   /// Returns the bytes of the answer to a request; `before` is the number of earlier requests. The
-  /// connection is closed after the answer. One thread calls it.
+  /// connection is closed after the answer. Only one thread calls this function.
   using Answer = std::function<std::string(const std::string& request, std::size_t before)>;
 
   explicit ScriptedServer(Answer answer) : answer_(std::move(answer)) {

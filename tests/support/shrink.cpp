@@ -14,8 +14,8 @@
 namespace weft::testing {
 namespace {
 
-/// Returns the program with these outputs, with value `by` (kNoId: a new input with this sharding)
-/// in place of `replaced`, and without everything that the outputs don't need.
+/// Returns the program with these outputs, and without everything that they don't need. `replaced`
+/// is replaced by the value `by`, or by a new input with this sharding if `by` is kNoId.
 Program rebuilt(const Program& program, std::span<const ProgramOutput> outputs,
                 ValueId replaced = kNoId, ValueId by = kNoId, const Sharding& sharding = {}) {
   const auto source = [&](ValueId value) { return value == replaced && by != kNoId ? by : value; };
@@ -74,8 +74,8 @@ Program rebuilt(const Program& program, std::span<const ProgramOutput> outputs,
   return result;
 }
 
-/// Returns the program with one iteration in place of a loop. Values that are parts of a larger
-/// tensor in each iteration, or that the loop stacks, become inputs.
+/// Returns the program with one iteration in place of a loop. The loop's number, its items and its
+/// stacked results become inputs.
 Program without_loop(const Program& program, const LoopRange& range) {
   Program result = program;
   const ValueId number = program.result(range.begin);
@@ -95,7 +95,8 @@ Program without_loop(const Program& program, const LoopRange& range) {
   }
   for (ValueId& operand : result.operands) operand = instead[operand];
   for (ProgramOutput& output : result.outputs) output.value = instead[output.value];
-  // The loop's own ops have no readers then, except for those that name the loop.
+  // Nothing outside the loop reads the loop's own ops any more, so they become copies, which
+  // rebuilt() removes.
   for (OpId op = range.begin; op < range.end; ++op) {
     if (op != range.begin && program.op_operands(op).empty()) continue;
     const bool is_own =
@@ -114,7 +115,8 @@ Program without_cond(const Program& program, const LoopRange& first, const LoopR
   for (const OpId merge : second.nexts) {
     instead[program.result(merge)] = instead[program.op_operands(merge)[takes_first ? 1 : 2]];
   }
-  // The ops of the cond have no readers then, except for each other.
+  // Only ops of the cond read the cond's own ops any more. They become copies, which rebuilt()
+  // removes.
   for (ValueId& operand : result.operands) operand = instead[operand];
   for (ProgramOutput& output : result.outputs) output.value = instead[output.value];
   result.op_kinds[first.begin] = OpKind::copy;
@@ -145,7 +147,7 @@ class Shrinker {
     return true;
   }
 
-  /// Makes one value the only output: the earliest value that fails.
+  /// Finds the earliest value that still fails as the program's only output, and makes it that.
   bool end_sooner() {
     for (ValueId value = 0; value < program_.num_values(); ++value) {
       const int num_dims = program_.shape(value).size();

@@ -1,5 +1,5 @@
 #pragma once
-/// Shrinking removes from a random program everything that its fault doesn't need.
+/// Removes from a random program that shows a fault everything that the fault doesn't need.
 
 #include <functional>
 
@@ -9,16 +9,16 @@
 
 namespace weft::testing {
 
-/// Returns whether a program, with the shardings of its inputs, outputs and constraints, shows the
-/// fault.
+/// Returns whether a program shows the fault. The shardings of inputs, outputs and constraints
+/// belong to the program.
 using Fails = std::function<bool(const Program&)>;
 
 /// Returns `program`, which fails, without the ops, outputs, inputs and shardings that the failure
-/// doesn't need. They are removed one by one, the shardings last, as long as the program still
-/// fails. An op is replaced by an operand of its type or by an input. Failures that can't be
-/// caught, such as a WEFT_CHECK, can't be shrunk.
+/// doesn't need. They are removed one by one, shardings last, as long as the program still fails.
+/// An op is replaced by an operand of its type or by an input. A failure that ends the process,
+/// such as a WEFT_CHECK, can't be shrunk.
 Program shrink(Program program, const Fails& fails);
-/// Restricts `fails` to programs that verify() accepts.
+/// Returns a `fails` that is true only for programs that verify() accepts.
 Fails of_valid(const Mesh& mesh, Fails fails);
 
 }  // namespace weft::testing

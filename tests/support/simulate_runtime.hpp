@@ -1,5 +1,5 @@
 #pragma once
-/// A Runtime that compiles for a mesh and runs all its chips in the simulator.
+/// A Runtime that compiles for a mesh and simulates all chips of the mesh.
 
 #include "tests/support/plan_runtime.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// A test's own /dev/shm, which is small.
+/// Gives a test its own small /dev/shm.
 
 #include <gtest/gtest.h>
 
@@ -25,8 +25,8 @@ namespace weft::testing {
 
 inline constexpr std::string_view kNoNamespace = "no right to mount in a namespace of its own: ";
 
-/// Moves this process to a namespace in which `folder` is a separate file system with these
-/// `options` ("size=1m").
+/// Moves this process to a mount namespace in which `folder` is a file system of its own with these
+/// mount options, such as "size=1m".
 inline void mount_own(const std::string& folder, const std::string& options) {
   const auto write = [](const char* file, const std::string& text) { std::ofstream(file) << text; };
   const auto must = [](bool done, const char* what) {
@@ -46,10 +46,10 @@ inline void mount_own(const std::string& folder, const std::string& options) {
   must(mount("tmpfs", folder.c_str(), "tmpfs", 0, (options + ",mode=1777").c_str()) == 0, "mount");
 }
 
-/// Runs `body` with its expectations in a fork with its own /dev/shm, and expects that `body`
-/// leaves no file there. Skips the test if the system doesn't allow namespaces. Locks of jobs have
-/// their own folder, too: a job that begins removes the lock of a dead job, and without its lock no
-/// process would remove the dead job's memory in the other /dev/shm.
+/// Runs `body` with its expectations in a fork that has its own /dev/shm, and expects that `body`
+/// leaves no file there. Skips the test if the system doesn't allow namespaces. The locks of jobs
+/// also get a folder of their own: a job that begins removes the lock of a dead job, and without
+/// that lock no process would remove the dead job's memory in the other /dev/shm.
 inline void in_own_shm(const std::string& options, const std::function<void()>& body) {
   SCOPED_TRACE("/dev/shm with " + options);
   const TemporaryFolder locks;

@@ -34,7 +34,7 @@ struct Header {
   std::array<char, 64> name{};
 };
 
-/// One direction of a connection to a peer: the message of the sync under way.
+/// The message of the sync in progress, in one direction of a connection to a peer.
 struct Message {
   std::vector<std::byte> bytes;
   std::size_t done = 0;  ///< bytes sent or received
@@ -42,12 +42,12 @@ struct Message {
 };
 
 struct Peer {
-  int member = 0;  ///< index in the group
-  int chip = 0;    ///< device id
+  int member = 0;  ///< the peer's index in the group
+  int chip = 0;    ///< the peer's device id
   int socket = -1;
   Message sent;
   Message received;
-  std::size_t read = 0;  ///< bytes of the received payload that the stage's transfers have read
+  std::size_t read = 0;  ///< bytes of the payload that this stage's transfers have read
 };
 
 struct SocketCall final : TierCall {
@@ -143,8 +143,8 @@ class SocketTier final : public CollectiveTier {
     return static_cast<std::size_t>(transfer.count * byte_size(own_schedule().dtype));
   }
 
-  /// Calls body(transfer, offset in the arena) for each part of this chip that the member's next
-  /// stage reads.
+  /// Calls body(transfer, offset in the arena) for each part of this chip's arena that the next
+  /// stage of `member` reads.
   template <typename Body>
   void each_part_read_by(int member, const Body& body) const {
     for (const Transfer& transfer : schedule_of(member).stages[stage_ + 1]) {
@@ -176,7 +176,8 @@ class SocketTier final : public CollectiveTier {
 
   bool pass_sync() {
     bool complete = true;
-    // The chip sends to all peers before a peer's different call may end this one.
+    // Sends to all peers first: a peer that has called something else ends this call when its
+    // message is read.
     for (Peer& peer : peers_) send(peer);
     for (Peer& peer : peers_) {
       receive(peer);
@@ -185,7 +186,8 @@ class SocketTier final : public CollectiveTier {
     return complete;
   }
 
-  /// Returns 0 if the socket would have to wait; throws peer_lost if the other end is gone.
+  /// Returns the number of bytes moved, 0 if the socket isn't ready. Throws peer_lost if the peer
+  /// is gone.
   std::size_t moved(const Peer& peer, ssize_t result) const {
     if (result > 0) return static_cast<std::size_t>(result);
     if (result < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
@@ -228,7 +230,7 @@ class SocketTier final : public CollectiveTier {
     peer.received.bytes.resize(sizeof header + header.payload_bytes);
   }
 
-  /// Returns the place of the next `bytes` of the member's arena for the stage.
+  /// Returns the address of the next `bytes` that the stage reads from a member's arena.
   std::byte* next_part(int member, std::size_t own_offset, std::size_t bytes) {
     if (member == call_->index) return arena_ + own_offset;
     Peer& peer = *std::ranges::find(peers_, member, &Peer::member);
@@ -259,7 +261,8 @@ class SocketTier final : public CollectiveTier {
     reduce(own_schedule().reduce, own_schedule().dtype, {parts}, {destination}, transfer.count);
   }
 
-  /// Returns the first peer from which, or to which, bytes are missing.
+  /// Returns the first peer whose message to this chip, or this chip's message to it, is
+  /// incomplete.
   const Peer* awaited() const {
     for (const Peer& peer : peers_) {
       if (!peer.received.is_complete() || !peer.sent.is_complete()) return &peer;
@@ -286,12 +289,12 @@ class SocketTier final : public CollectiveTier {
   const BoardWriter board_;
   const WaitPolicy policy_;
   std::byte* const arena_;
-  std::vector<RecordedCall> last_;  ///< by device id
+  std::vector<RecordedCall> last_;  ///< indexed by device id
 
-  // The state of the collective under way.
+  // These members describe the collective in progress.
   const StartedCall* started_ = nullptr;
   const SocketCall* call_ = nullptr;
-  std::size_t stage_ = 0;  ///< the stage whose sync is under way
+  std::size_t stage_ = 0;  ///< the stage before the sync in progress
   std::vector<Peer> peers_;
 };
 

@@ -1,10 +1,11 @@
 #pragma once
-/// SocketTier: collectives between chips that share no memory, over a stream socket for each pair.
+/// Runs collectives between chips that share no memory, over a stream socket for each pair of
+/// chips.
 ///
 /// A sync is a message to every other chip of the group. It contains the call, and the bytes that
-/// the receiver's next stage reads from the sender. all_gather and broadcast run in a ring, so that
-/// they have as many stages as the group has chips; in all other collectives a chip fetches from
-/// all chips at once.
+/// the receiver's next stage reads from the sender. all_gather and broadcast run in a ring, which
+/// takes as many stages as the group has chips. In all other collectives a chip fetches from all
+/// chips at once.
 
 #include <memory>
 #include <vector>
@@ -19,7 +20,7 @@
 
 namespace weft::testing {
 
-/// A pair of connected sockets for every two of `num_chips` chips.
+/// Connects every two of `num_chips` chips by a pair of sockets.
 class SocketGrid {
  public:
   explicit SocketGrid(int num_chips);
@@ -27,7 +28,7 @@ class SocketGrid {
   SocketGrid(const SocketGrid&) = delete;
   SocketGrid& operator=(const SocketGrid&) = delete;
 
-  /// Returns the end of `chip` in its connection to `peer`; it doesn't block.
+  /// Returns the non-blocking socket of `chip` in its connection to `peer`.
   int end(int chip, int peer) const {
     return ends_[static_cast<std::size_t>(chip * num_chips_ + peer)];
   }

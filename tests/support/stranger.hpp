@@ -1,5 +1,5 @@
 #pragma once
-/// A stranger connects to a job's socket without being a worker.
+/// Connects to a job's socket without being a worker.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -15,7 +15,7 @@
 
 namespace weft::testing {
 
-/// A connection that gives up after 20 s of silence.
+/// A connection whose reads give up after 20 s.
 class Stranger {
  public:
   Stranger(Stranger&& other) noexcept
@@ -26,7 +26,7 @@ class Stranger {
 
   bool connected() const { return connected_; }
   int fd() const { return fd_; }
-  /// Sends the words. Returns how many bytes the other side has taken.
+  /// Sends the words. Returns the number of bytes that the socket has taken.
   std::size_t say(std::string_view words) const {
     std::size_t said = 0;
     while (said < words.size()) {
@@ -36,7 +36,7 @@ class Stranger {
     }
     return said;
   }
-  /// Reads until `bytes` have arrived or the other side has closed.
+  /// Reads until `bytes` have arrived or the other side has closed the connection.
   std::string hear(std::size_t bytes) const {
     std::string heard(bytes, '\0');
     const ssize_t count = ::recv(fd_, heard.data(), bytes, MSG_WAITALL);
@@ -59,7 +59,7 @@ class Stranger {
   bool connected_;
 };
 
-/// A stranger at a Unix socket.
+/// Connects to a Unix socket.
 class UnixStranger : public Stranger {
  public:
   explicit UnixStranger(const std::string& path) : Stranger(address_of(path), AF_UNIX) {}
@@ -73,7 +73,7 @@ class UnixStranger : public Stranger {
   }
 };
 
-/// A stranger at a port of 127.0.0.1.
+/// Connects to a port of 127.0.0.1.
 class TcpStranger : public Stranger {
  public:
   explicit TcpStranger(std::uint16_t port) : Stranger(address_of(port), AF_INET) {}

@@ -1,6 +1,6 @@
 #pragma once
-/// Targets for tests: the CPU's target with other thresholds, and the targets of the reference
-/// engines.
+/// Makes targets for tests: the CPU's target with other thresholds, and the targets of the
+/// reference engines.
 
 #include <cstdint>
 
@@ -19,7 +19,7 @@ inline Target cpu_target_with(const Thresholds& thresholds) {
   return target;
 }
 
-/// A chip that runs the same plans as the CPU, but has its own memory.
+/// The target of a chip that runs the same plans as the CPU, but has its own memory.
 inline constexpr Target kReferenceTarget = [] {
   Target target = kCpuTarget;
   target.name = "reference";
@@ -28,7 +28,7 @@ inline constexpr Target kReferenceTarget = [] {
   return target;
 }();
 
-/// Differs from the CPU's target in every field.
+/// A target that differs from the CPU's in every field.
 inline constexpr Target kContraryTarget{
     .name = "contrary",
     .tile_elements = 0,

@@ -1,5 +1,5 @@
 #pragma once
-/// TemporaryFolder: a folder that is removed with its contents.
+/// Makes a folder that is removed with its contents at the end of the scope.
 
 #include <cstdlib>
 #include <filesystem>

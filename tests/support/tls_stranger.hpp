@@ -1,5 +1,5 @@
 #pragma once
-/// A stranger speaks TLS at a port of this host without being a worker.
+/// Speaks TLS at a port of this machine without being a worker.
 
 #include <sys/socket.h>
 
@@ -17,8 +17,8 @@
 
 namespace weft::testing {
 
-/// Sends these words inside TLS 1.3 with this certificate ("": none) and returns the answer,
-/// whoever sends it; "" if there is none. SIGPIPE must be ignored.
+/// Sends `words` over TLS 1.3 with this client certificate ("": without one) and returns the
+/// answer; "" if there is none. Doesn't verify the server. SIGPIPE must be ignored.
 inline std::string answer_to(std::uint16_t port, const std::string& certificate,
                              const std::string& key, std::string_view words) {
   const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()),
@@ -37,14 +37,14 @@ inline std::string answer_to(std::uint16_t port, const std::string& certificate,
   return {heard, static_cast<std::size_t>(std::max(count, 0))};
 }
 
-/// A client with a valid certificate that reads nothing, over a socket pair.
+/// A TLS client with a valid certificate, on one end of a socket pair, that never reads.
 class KeyUpdater {
  public:
   KeyUpdater(const TlsContext& server, const TlsContext& client)
       : KeyUpdater(server, client, socket_pair()) {}
 
   TlsSession& server() { return server_; }
-  /// Asks for new keys up to `count_max` times. Returns how often the connection accepted that.
+  /// Requests new keys up to `count_max` times. Returns how many of the requests could be sent.
   int update(int count_max) const {
     int count = 0;
     while (count < count_max && SSL_key_update(client_.get(), SSL_KEY_UPDATE_REQUESTED) == 1 &&

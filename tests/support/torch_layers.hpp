@@ -1,6 +1,6 @@
 #pragma once
-/// Compares layers with torch: golden files of layer_case() in
-/// tests/golden/torch_nn/transformer.py.
+/// Compares layers with torch, whose results are in the golden files that layer_case() in
+/// tests/golden/torch_nn/transformer.py writes.
 
 #include <functional>
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace weft::testing {
 
-/// Sets the layer's parameters to the operands of the same names; these begin with `prefix`.
+/// Returns a case that sets each of the layer's parameters to the operand `prefix` + its name, and
+/// calls `call`.
 template <typename Layer>
 OpCase layer_case(const std::string& name, const typename Layer::Options& options,
                   std::function<Tensor(const Layer&, Operands&, const Tensor& index)> call,

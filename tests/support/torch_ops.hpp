@@ -1,5 +1,5 @@
 #pragma once
-/// Compares operations with torch: the golden files have its results (tests/golden/torch/make.py).
+/// Compares ops with torch, whose results are in golden files (tests/golden/torch/make.py).
 
 #include <functional>
 #include <map>
@@ -12,21 +12,21 @@
 
 namespace weft::testing {
 
-/// Floating operands by their names in the golden file.
+/// The floating operands, by their names in the golden file.
 using Operands = std::map<std::string, Parameter>;
 struct OpCase {
   std::string name;
-  /// `index`: the i32 operand, if there is one.
+  /// Computes the op; `index` is the i32 operand, if the op has one.
   std::function<Tensor(Operands&, const Tensor& index)> function;
 };
 std::ostream& operator<<(std::ostream& out, const OpCase& which);
 
-/// Expects the op's value, and if that is floating its gradients, to equal the file's. On a mesh
-/// with axes "data" and "model", an operand's first dim is divided over "data" and its last over
-/// "model".
+/// Expects that the op's value and, if the value is floating, its gradients equal those in the
+/// file. On a mesh with axes "data" and "model", an operand's first dim is sharded over "data" and
+/// its last over "model".
 void expect_op_as_torch(const OpCase& which, const std::string& golden, const Mesh* mesh = nullptr);
 
-/// Expects that there is a case for each case of the file.
+/// Expects that `cases` has every case of the file.
 void expect_all_in(const std::string& golden, std::span<const OpCase> cases);
 
 }  // namespace weft::testing

@@ -25,7 +25,7 @@ using Numbers = std::vector<double>;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Reduction kSum = Reduction::sum;
 
-/// The operands of an op and its arguments.
+/// The operands and the arguments of an op.
 struct Call {
   std::vector<Tensor> x;
   Json args;
@@ -220,7 +220,7 @@ std::map<std::string, Function> others() {
   };
 }
 
-/// Returns the functions that only edges.py uses.
+/// Returns the functions that only samples of edges.py use.
 std::map<std::string, Function> of_edges() {
   return {
       {"square", of_one(square)},
@@ -274,7 +274,7 @@ const std::map<std::string, Function>& functions() {
   return all;
 }
 
-// The following functions build the tensors of samples.
+// These functions build the tensors of samples.
 
 struct Elements {
   TensorType type;
@@ -328,7 +328,8 @@ Numbers numbers_of(const Tensor& tensor) {
   return numbers;
 }
 
-/// weft counts and indexes in i32 where torch uses i64.
+/// Returns whether the types are equal; weft may have i32 where torch has i64 for counts and
+/// indices.
 bool is_like(const TensorType& actual, const TensorType& torch) {
   return actual.shape == torch.shape &&
          (actual.dtype == torch.dtype || (actual.dtype == DType::i32 && torch.dtype == DType::i64));
@@ -344,7 +345,7 @@ double tolerance_of(DType dtype) {
   }
 }
 
-/// Returns what differs, or "".
+/// Returns how two tensors differ, or "".
 std::string difference(const std::string& what, const Tensor& actual, const Elements& torch) {
   if (!is_like(actual.type(), torch.type)) {
     return fmt::format("{} is {}, and torch's {}", what, actual.type().to_string(),

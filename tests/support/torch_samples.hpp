@@ -1,5 +1,6 @@
 #pragma once
-/// Small inputs of ops with the results of torch (tests/golden/torch/samples.py, edges.py).
+/// Runs small samples of ops and compares them with torch (tests/golden/torch/samples.py,
+/// edges.py).
 
 #include <string>
 #include <vector>
@@ -10,11 +11,11 @@ namespace weft::testing {
 
 using Json = nlohmann::json;
 
-/// Reads a file of tests/golden/torch, which has one sample in each line, or all files of a folder.
+/// Reads the samples in a file of tests/golden/torch, one per line, or in all files of a folder.
 std::vector<Json> torch_samples(const std::string& name);
 
-/// Runs a sample in the calling thread's RuntimeScope. Returns what differs from torch in value or
-/// gradients, or weft's error; "" if all agrees.
+/// Runs a sample in the calling thread's RuntimeScope. Returns how its values or gradients differ
+/// from torch's, or weft's error; "" if all agree.
 std::string disagreement(const Json& sample);
 
 }  // namespace weft::testing

@@ -106,7 +106,7 @@ struct Gpt : Model {
     Block second{*this, "1"};
   } blocks{*this, "blocks"};
   LayerNorm ln_f{*this, "ln_f", {.size = kSize}};
-  std::unique_ptr<Linear> head;  // null if the weight of wte is used
+  std::unique_ptr<Linear> head;  // null if the weight of wte is also the head's
 
   explicit Gpt(bool tied) {
     if (tied) return;
@@ -135,7 +135,8 @@ std::unique_ptr<Model> make_model(const std::string& name) {
 
 using AdamWGroup = ParameterGroup<AdamW::Options>;
 
-/// Weights decay; all other parameters have a higher learning rate.
+/// Makes an optimizer with weight decay for weights and a higher learning rate for all other
+/// parameters.
 std::unique_ptr<Optimizer> make_groups(const std::vector<Parameter>& parameters) {
   AdamWGroup weights{{}, {.lr = 1e-2, .beta1 = 0.8, .beta2 = 0.99, .eps = 1e-4}};
   AdamWGroup others = weights;
@@ -197,7 +198,7 @@ TorchTraining train(const TorchCase& which, const Mesh* mesh) {
   if (has_axis(mesh, "model")) tensor_parallel(*model, *mesh, model->rules());
   load_golden(file, "parameter.", parameters);
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(which.optimizer, parameters);
-  // The optimizer has the parameters in the order of its groups.
+  // The optimizer's parameters are in the order of its groups, not of the model.
   const std::vector<Parameter> updated = optimizer->parameters();
   const bool of_tokens = file.type("x").dtype == DType::i32;
   TorchTraining training;

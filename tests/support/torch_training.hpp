@@ -1,6 +1,6 @@
 #pragma once
-/// The trainings of tests/golden/torch/make.py: they have the same models, parameters, batches and
-/// optimizers, run on any runtime, and are compared with what torch computed.
+/// Runs the trainings of tests/golden/torch/make.py, with the same models, parameters, batches and
+/// optimizers, on any runtime, and compares them with torch's results.
 
 #include <ostream>
 #include <string>
@@ -24,19 +24,19 @@ inline std::ostream& operator<<(std::ostream& out, const TorchCase& which) {
 std::vector<TorchCase> torch_cases();
 
 struct TorchTraining {
-  std::vector<double> losses;  ///< by step
+  std::vector<double> losses;  ///< the loss of each step
   std::vector<double> norms;   ///< norms of the gradients before clipping; empty without clipping
   /// The parameters after the last step.
   std::vector<std::pair<std::string, std::vector<float>>> parameters;
 };
-/// Runs the case in the calling thread's RuntimeScope. `mesh` is the runtime's mesh or null: an
-/// axis "data" shards the batch, and an axis "model" shards the layers, in pairs.
+/// Runs the case in the calling thread's RuntimeScope. `mesh` is the runtime's mesh or null. An
+/// axis "data" shards the batch, and an axis "model" shards pairs of layers.
 TorchTraining train(const TorchCase& which, const Mesh* mesh);
 
 /// Expects every number to agree with torch's to a relative 1e-4, or to 1e-6 if it is below 0.01.
 void expect_as_torch(const TorchCase& which, const TorchTraining& training);
 
-/// Expects `actual` to agree with these golden elements, with the same tolerances.
+/// Expects that `actual` agrees with these golden elements within the same tolerances.
 void expect_as_torch(const std::string& what, const std::vector<float>& actual,
                      const std::vector<float>& expected);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The rules that a trace in Chrome's format must follow so that Perfetto shows all of it.
+/// Checks the rules that a trace in Chrome's format must follow so that Perfetto shows all of it.
 
 #include <cmath>
 #include <cstdint>

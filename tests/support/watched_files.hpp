@@ -1,5 +1,5 @@
 #pragma once
-/// The system's files, with a callback before each call.
+/// Calls a callback before each call to the file system.
 
 #include <atomic>
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace weft::testing {
 
-/// Forwards to the system's files; calls `before` with each call's name and number, counted from 1.
+/// Forwards each call to the system's files. First calls `before` with its name and its number from
+/// 1.
 class WatchedFiles : public FileSystem {
  public:
   using Before = std::function<void(const char* call, std::uint64_t number)>;

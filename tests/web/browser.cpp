@@ -76,7 +76,7 @@ Browser::Browser(const std::string& driver) : driver_({driver, "--port=0"}) {
 }
 
 Browser::~Browser() {
-  // Chromium outlives a driver that is killed.
+  // Without this request Chromium would continue to run when its driver is killed.
   client_->Delete(session_.c_str());
 }
 
@@ -109,8 +109,8 @@ void Browser::click(const std::string& selector) {
 }
 
 void Browser::press(const std::string& keys) {
-  // Keys go to the element that has the focus when the key goes down, as with a keyboard. An
-  // element found earlier may have been drawn again by then, or hidden with its dialog.
+  // The keys go to the element that has the focus at the time, as with a keyboard. An element that
+  // a script found earlier may be hidden, or drawn anew, by then.
   Json actions = Json::array();
   for (std::size_t i = 0; i < keys.size();) {
     const std::size_t begin = i++;

@@ -1,5 +1,5 @@
 #pragma once
-/// A headless Chromium, driven by chromedriver over WebDriver (W3C): one window of 1280 x 720.
+/// Controls a headless Chromium with a window of 1280 x 720, by chromedriver and WebDriver (W3C).
 
 #include <optional>
 #include <string>
@@ -14,28 +14,28 @@ namespace weft::testing {
 
 class Browser {
  public:
-  /// Returns chromedriver's path; nullopt if it isn't installed.
+  /// Returns the path of chromedriver; std::nullopt if it isn't installed.
   static std::optional<std::string> find_driver();
 
-  /// Throws WebDriver's error if the session can't begin.
+  /// Starts a session. Throws WebDriver's error if that fails.
   explicit Browser(const std::string& driver);
   ~Browser();
   Browser(const Browser&) = delete;
   Browser& operator=(const Browser&) = delete;
 
   void open(const std::string& url);
-  /// Runs the body of a function, and returns its result.
+  /// Runs a script as the body of a function in the page, and returns its result.
   nlohmann::json run(const std::string& script);
   void click(const std::string& selector);
-  /// Presses keys in the element that has the focus.
+  /// Presses keys, which go to the element that has the focus.
   void press(const std::string& keys);
-  /// Sets the size of the inside of the window, in pixels.
+  /// Sets the size of the window's content in pixels.
   void resize(int width, int height);
-  /// Acts as if the system had dark or light colours: "dark", "light".
+  /// Makes the page see a system with "dark" or "light" colors.
   void prefer_colours(const std::string& scheme);
-  /// Returns a PNG.
+  /// Returns the window's content as a PNG.
   std::string screenshot();
-  /// Returns the page's complaints since the last call: refused requests, errors of scripts.
+  /// Returns the page's errors since the last call: refused requests, and errors of scripts.
   nlohmann::json complaints();
 
  private:

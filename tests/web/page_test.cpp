@@ -1,5 +1,6 @@
-/// Tests the page of `weft inspect serve` in headless Chromium, on a running job. With
-/// WEFT_SCREENSHOTS=FOLDER the job has 16 chips, and pictures of the page are written there.
+/// Tests the page of `weft inspect serve` in headless Chromium, with a running job. If
+/// WEFT_SCREENSHOTS names a folder, the job has 16 chips, and pictures of the page are written to
+/// the folder.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ using testing::AppProcess;
 using testing::Browser;
 using testing::wait_until;
 
-const char* const kEscape = "\xee\x80\x8c";  // WebDriver's U+E00C
+const char* const kEscape = "\xee\x80\x8c";  // U+E00C, as in WebDriver
 const char* const kEnter = "\xee\x80\x87";
 const char* const kLeft = "\xee\x80\x92";
 const char* const kDown = "\xee\x80\x95";
@@ -38,7 +39,7 @@ std::vector<std::string> job_words() {
   return {DIGITS, "--epochs", "1000000", "--workers", size, "--chips", size};
 }
 
-/// A job, its page, and a browser that shows it.
+/// Runs a job, serves its page, and opens the page in a browser.
 class World {
  public:
   explicit World(const std::string& driver) : job(job_words(), {"HOME=" + home_.path()}) {
@@ -125,7 +126,7 @@ TEST_F(PageTest, ShowsTheJobOnOneScreen) {
   EXPECT_EQ(run("return byId('column').value"), "loss");
 }
 
-/// The script finds parts of the page that are cut, off the screen, or too small to read.
+/// Finds texts of the page that are cut off, out of the window, or too small to read.
 const char* const kUnreadable = R"(
   const found = [];
   const room = document.documentElement.clientWidth;
@@ -188,7 +189,7 @@ TEST_F(PageTest, NothingComesFromOutside) {
   for (const auto& name : names) {
     EXPECT_TRUE(name.get<std::string>().starts_with(origin + "/")) << name;
   }
-  // The token isn't in what the browser shows and keeps, either.
+  // The address in the browser doesn't have the token.
   EXPECT_EQ(run("return location.href"), origin + "/");
 }
 
@@ -263,7 +264,7 @@ TEST_F(PageTest, TheTimelineZoomsAndMoves) {
   EXPECT_GE(span(), all);
   browser().press("f");
   EXPECT_EQ(run("return byId('follow').ariaPressed"), "true");
-  // A frame has been drawn, with slices in it.
+  // The timeline shows slices.
   EXPECT_EQ(
       run("drawTimeline(); const canvas = byId('timeline');"
           "const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);"
@@ -318,7 +319,7 @@ TEST_F(PageTest, AStoppedWorkerIsRed) {
   EXPECT_EQ(run("return " + row + ".querySelector('path').getAttribute('d') === SHAPES.bad"), true);
   wait_for(
       "byId('badge').dataset.state === 'stopped' && byId('why').textContent.startsWith('STOPPED')");
-  // Actors that wait for this worker are shown as waiting, and the banner cuts off nothing.
+  // Actors that wait for this worker are shown as waiting, and the page cuts off no text.
   wait_for("document.querySelector('tr[data-actor=\"worker 0\"]').dataset.state === 'waiting'");
   EXPECT_EQ(run("show(); drawTimeline(); return 0"), 0);
   EXPECT_EQ(run(kUnreadable), Json::array());

@@ -28,7 +28,7 @@ using testing::AppProcess;
 using testing::ChildProcess;
 using testing::wait_until;
 
-/// The command, and a client that has its token.
+/// Runs `weft inspect serve`, and has a client that knows its token.
 class Server {
  public:
   explicit Server(const std::string& job) : app_({WEFT, "inspect", "serve", job}) {
@@ -177,8 +177,8 @@ TEST_F(ServeTest, PartsOfThePageAreThere) {
   EXPECT_EQ(server.get("/no_such_page")->status, 404);
 }
 
-/// Reads messages of the job's events in a thread, until it is destroyed or `wants_more` returns
-/// false.
+/// Reads the messages of /events in a thread, until this object is destroyed or `wants_more`
+/// returns false.
 class Reader {
  public:
   using WantsMore = std::function<bool(const nlohmann::json&)>;
@@ -211,7 +211,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  int status() const { return status_; }  ///< 0 if there is no answer yet
+  int status() const { return status_; }  ///< 0 until the answer comes
   bool done() const { return done_; }
 
  private:
@@ -238,14 +238,15 @@ TEST_F(ServeTest, EventsShowAStoppedWorker) {
   wait_until([&] { return stopped.load(); });
 }
 
-/// A message without the state says that the server is alive.
+/// A state is sent once while it doesn't change; the other messages only show that the server
+/// lives.
 TEST_F(ServeTest, AStateIsSentOnceWhileItStays) {
   const Server server(job);
   board->worker(0).state(ActorState::idle);
   std::atomic<int> states{0}, messages{0};
   const Reader reader(server, [&](const nlohmann::json& message) {
-    // The first message may describe an earlier state; the reason why a job rests changes after it
-    // has rested for long enough.
+    // The first message may have an earlier state, and the verdict on a job at rest changes after a
+    // while.
     if (message.contains("state") && message["state"].at("why").at("verdict") == "well") ++states;
     EXPECT_TRUE(message.contains("at"));
     return ++messages < 8;

@@ -78,7 +78,7 @@ std::int64_t number_of(const std::string& text) {
   return number;
 }
 
-/// Occupies one of the places for readers of events for its lifetime.
+/// Occupies, for its lifetime, one of the places for readers of events.
 class ReaderPlace {
  public:
   explicit ReaderPlace(std::atomic<int>& taken) : taken_(taken) {
@@ -231,8 +231,8 @@ bool PageServer::serve() {
   return parts_->stops;
 }
 
-/// A server that doesn't listen yet would ignore the call, so this first waits until it listens or
-/// has ended.
+/// Waits until the server listens or has ended, because a server that doesn't listen yet would
+/// ignore stop(). Then stops it.
 void PageServer::stop() {
   parts_->stops = true;
   while (!parts_->server.is_running() && !parts_->has_ended) std::this_thread::yield();

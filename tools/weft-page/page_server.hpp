@@ -1,7 +1,7 @@
 #pragma once
 /// PageServer: serves a job's page to the browsers of this host.
 ///
-///   GET /?token=T      302 to /, with a cookie; all others need it, or "Authorization: Bearer T"
+///   GET /?token=T      redirects (302) to / and sets a cookie
 ///   GET /              the page, and its /page.css and /page.js
 ///   GET /events        changes, as server-sent events
 ///   GET /timeline      ?after=NS: events since that time (CLOCK_MONOTONIC)
@@ -9,8 +9,9 @@
 ///   GET /stack         ?actor=NAME: the stack of its thread
 ///   GET /metrics       Prometheus' text format
 ///
-/// Requests for another host name are refused (421), so that a page of another site can't make its
-/// own name lead here. Other methods (405) and a ninth reader of events (503) are refused too.
+/// All other requests need the cookie, or "Authorization: Bearer T". Requests for another host name
+/// are refused (421), so that a page of another site can't reach this server by a name that it
+/// controls. Other methods (405) and a ninth reader of events (503) are refused too.
 
 #include <memory>
 #include <string>
@@ -31,7 +32,8 @@ class PageServer {
 
   /// Returns the URL with the token.
   std::string url() const;
-  /// Answers until another thread calls stop(). Returns false if the system ended it before that.
+  /// Answers requests until another thread calls stop(). Returns false if the server ended before
+  /// that.
   bool serve();
   void stop();
 

@@ -44,7 +44,8 @@ class EndSignals {
   sigset_t set_;
 };
 
-/// Absent if the port isn't available; the reason is printed.
+/// Returns a server that listens at the port. If the port isn't available, prints the reason and
+/// returns null.
 std::unique_ptr<PageServer> listen_at(PageFeed& feed, int port) {
   try {
     return std::make_unique<PageServer>(feed, port);

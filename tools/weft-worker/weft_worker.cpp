@@ -1,7 +1,7 @@
 /// weft-worker: a worker process for loops in shared libraries whose host program doesn't call
-/// weft::worker_main(). It contains no weft of its own. It loads the library and calls the entry of
-/// the weft inside, which it finds by that copy's ELF note. A Trainer with
-/// scaling.worker_executable = weft::plugin_worker() starts it.
+/// weft::worker_main(). It contains no copy of weft. It loads the library and calls the entry of
+/// the copy of weft that the library contains, which it finds by an ELF note of that copy. A
+/// Trainer with scaling.worker_executable = weft::plugin_worker() starts it.
 
 #include <dlfcn.h>
 
@@ -49,7 +49,7 @@ Entry find_entry(const std::string& library) {
 int main() {
   try {
     const std::string library = required("WEFT_LOOP_OBJECT");
-    // This is checked before any constructor of another build runs.
+    // The build is checked first, because dlopen() runs the constructors of the library.
     weft::require_build(library, required("WEFT_LOOP_BUILD"));
     if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) == nullptr) {
       weft::fail(weft::Errc::not_found, "can't load {}: {}", library, ::dlerror());

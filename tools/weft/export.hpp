@@ -1,5 +1,5 @@
 #pragma once
-/// `weft export`: the tensors of a checkpoint as safetensors or npy files.
+/// `weft export`: writes the tensors of a checkpoint as safetensors or npy files.
 
 #include <CLI/CLI.hpp>
 

@@ -25,8 +25,8 @@
 namespace weft {
 namespace {
 
-/// The limit on the bytes of a part's tensors, unless the part is a single tensor. A part is in
-/// memory at once.
+/// The maximum number of bytes of a part's tensors, unless the part is a single tensor. A whole
+/// part is in memory at once.
 constexpr std::int64_t kPartBytes = std::int64_t{1} << 30;
 
 struct ImportOptions {
@@ -43,7 +43,8 @@ struct Imported {
   std::function<std::vector<std::byte>()> elements{};
 };
 
-/// Types that weft doesn't have become the next wider type that it has.
+/// Returns the dtype that a tensor gets. A type that weft doesn't have becomes the next wider type
+/// that it has.
 DType imported_dtype(const FileTensor& tensor) {
   if (tensor.dtype < FileDType::i16) return static_cast<DType>(tensor.dtype);
   for (const DType wider : {DType::f32, DType::i32}) {
@@ -100,7 +101,8 @@ std::vector<Imported> arrays_of(const std::string& path, TensorChoice& choice) {
   return all;
 }
 
-/// Returns the number of the first tensor of each part, followed by the number of tensors.
+/// Divides the tensors into parts. Returns the index of each part's first tensor, and then the
+/// number of tensors.
 std::vector<std::size_t> divide(const std::vector<Imported>& all) {
   std::vector<std::size_t> begins{0};
   std::int64_t bytes = 0;

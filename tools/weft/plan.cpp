@@ -34,7 +34,7 @@ namespace {
 using Json = nlohmann::json;
 
 struct PlanArguments {
-  LaunchOptions launch{};  ///< if it is a plan's file, its path is the only word of the command
+  LaunchOptions launch{};  ///< for a plan's file, the command is only its path
   bool json = false;
   ProfileOptions profile{};
 };
@@ -225,7 +225,7 @@ bool is_executable(const std::string& path) {
   return std::filesystem::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// Whether a shell would start a program for this word. A plan's file isn't executable.
+/// Returns whether a shell would start a program for this word. A plan's file isn't executable.
 bool is_program(const std::string& word) {
   if (word.find('/') != std::string::npos) return is_executable(word);
   const char* path = std::getenv("PATH");
@@ -236,7 +236,7 @@ bool is_program(const std::string& word) {
   return false;
 }
 
-/// Takes options that come after the file.
+/// Takes the options that come after a plan's file in the words of the command.
 void take_options(PlanArguments& options) {
   const std::vector<std::string>& words = options.launch.command;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -259,7 +259,7 @@ std::string check_rate(const std::string& text) {
   return fmt::format("\"{}\": expected 0.001 to 1e9", text);
 }
 
-/// Returns the option without which the other ones mean nothing.
+/// Adds the options for profiles. Returns --profile, without which the other ones mean nothing.
 CLI::Option* add_profile_options(CLI::App& command, ProfileOptions& options) {
   CLI::Option* profile =
       command

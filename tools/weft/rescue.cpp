@@ -49,7 +49,8 @@ int list(const RescueOptions& options) {
   return 0;
 }
 
-/// Returns the single dead job whose id begins with the given text.
+/// Returns the single dead job whose id begins with the given text. Throws if there is none, or
+/// several.
 DeadJob choose(const std::string& asked) {
   std::vector<DeadJob> found;
   for (DeadJob& dead : list_dead_jobs()) {

@@ -34,7 +34,7 @@ const CLI::App* command_of(const CLI::App& app, const std::string& word) {
   return all.empty() ? nullptr : all.front();
 }
 
-/// Whether the option takes the following word as its value.
+/// Returns whether the option takes the following word as its value.
 bool takes_value(const CLI::App& app, const std::string& word) {
   const CLI::Option* option = app.get_option_no_throw(word);
   return option != nullptr && option->get_items_expected_max() > 0;

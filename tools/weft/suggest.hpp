@@ -1,5 +1,5 @@
 #pragma once
-/// Suggestions for unknown words on a command line.
+/// Makes suggestions for unknown words on a command line.
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// Describes the first word that no command of `app` and no option knows: "there is no command
+/// Describes the first word that is neither a command nor an option of `app`: "there is no command
 /// \"lunch\": did you mean launch? weft has ...". Returns "" if the error isn't an unknown word.
 std::string say_unknown(const CLI::App& app, const std::vector<std::string>& words);
 

@@ -28,7 +28,7 @@ struct SweepOptions {
   bool json = false;
 };
 
-/// A job, and what has happened to it.
+/// A job, and the result of its removal.
 struct Swept {
   JobRemains remains;
   bool is_to_go = false;
@@ -73,13 +73,14 @@ void print(const std::vector<Swept>& all, const SweepOptions& options) {
   }
 }
 
-/// Whether the job is dead. Jobs that are kept for a rescue are dead too, and are removed if they
-/// are named.
+/// Returns whether the job is dead. Jobs that are kept for a rescue are dead too, and are removed
+/// if they are named.
 bool is_dead(const JobRemains& remains) {
   return remains.life == JobLife::dead || remains.life == JobLife::kept;
 }
 
-/// Whether each job that was asked for exists and is dead. Prints the state of every other job.
+/// Returns whether each job that was asked for exists and is dead. Prints the state of every other
+/// job.
 bool all_dead(const std::vector<JobRemains>& found, const std::vector<std::string>& asked) {
   bool all = true;
   for (const std::string& job : asked) {

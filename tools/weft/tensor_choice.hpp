@@ -22,7 +22,7 @@ class TensorChoice {
   /// that --cast doesn't take.
   void prepare();
 
-  /// Whether --filter takes the tensor. Without a filter, all tensors are taken.
+  /// Returns whether --filter takes the tensor. Without a filter, all tensors are taken.
   bool takes(const std::string& name) const;
   /// Returns the tensor's name after all --rename options. Throws invalid_argument for a name that
   /// becomes empty, and for a name that another tensor has.

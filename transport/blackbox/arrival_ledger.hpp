@@ -1,10 +1,10 @@
 #pragma once
-/// ArrivalLedger: records which chips keep a chip waiting in its collectives, summed over a run.
+/// ArrivalLedger: records for which other chips a chip waits in its collectives, summed over a run.
 ///
-/// A chip looks over its peers always in the same order. If it finds all of them there at its first
-/// look, it came last itself. Otherwise the peer that came last is the one at which its final look
-/// was stuck: peers before that one had already been seen, and peers after it were there when it
-/// arrived. So each chip writes only its own ledger.
+/// A chip always looks at its peers in the same order. If its first look finds all of them there,
+/// the chip itself came last. Otherwise the peer at which its final look had to wait came last:
+/// peers before that one had been seen already, and peers after it were there when it arrived. So a
+/// chip needs to write only its own ledger.
 
 #include <algorithm>
 #include <bit>
@@ -15,21 +15,21 @@
 
 namespace weft {
 
-/// How long a chip waited in a collective, and for which chip.
+/// How long a chip waited in a collective, and for which other chip.
 struct ChipArrival {
-  int last_chip = -1;        ///< -1: this chip came last
+  int last_chip = -1;        ///< the chip that came last; -1: this one
   std::uint64_t waited = 0;  ///< in ticks
 };
 
-/// A value. Only the chip's thread may use it.
+/// Writes one chip's ledger. It can be copied. Only the chip's thread may use it.
 class ArrivalLedger {
  public:
   ArrivalLedger() = default;  ///< makes a ledger that writes nothing
   explicit ArrivalLedger(box_format::ChipPageV1& page, box_format::LedgerEntryV1* entries)
       : page_(&page), entries_(entries) {}
 
-  /// Returns the entry of the calls with this text. The last entry is shared by all calls that find
-  /// no other one.
+  /// Returns the entry for calls with this text. Calls for which no entry is free share the last
+  /// one.
   std::uint32_t entry_of(std::uint32_t text) const {
     constexpr std::uint32_t kLast = box_format::kLedgerEntries - 1;
     if (entries_ == nullptr) return 0;

@@ -36,15 +36,15 @@ struct Copy {
   std::uint64_t words[4] = {};
 };
 
-/// Copies a record. Returns false if the record is empty or being written.
+/// Copies a record. Returns false if the record is empty or is being written.
 bool copy(const RecordV1& record, Copy& out) {
   out.tick = load_field(record.words[0]);
   for (int i = 1; i < 4; ++i) out.words[i] = load_field(record.words[i]);
   return out.tick > box_format::kBusy && load_field(record.words[0]) == out.tick;
 }
 
-/// Copies the clock pairs between two writes. After a bounded number of failed tries, returns what
-/// it read last.
+/// Copies the clock pairs between two writes. If that fails a bounded number of times, returns the
+/// last copy as it is.
 std::vector<ClockPairV1> copy_pairs(const BoxHeaderV1& header) {
   constexpr int kTryCount = 100;
   std::vector<ClockPairV1> pairs;

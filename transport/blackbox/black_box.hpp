@@ -1,6 +1,6 @@
 #pragma once
-/// BlackBox: reads the last actions of a job's threads, from the job's segment or from a copy of it
-/// in a run folder.
+/// BlackBox: reads the last actions of a job's threads, from a segment of shared memory or from a
+/// copy of it in a run folder.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ struct BoxSizes {
   int num_workers = 0;
   int num_chips = 0;
 };
-/// Throws not_found, version or corrupt.
+/// Reads the sizes in the header. Throws not_found, version or corrupt.
 BoxSizes read_box_sizes(const Segment& segment);
 
 enum class RingKind : std::uint8_t { chip, loop, link, shared };
@@ -38,7 +38,7 @@ struct RingId {
   friend bool operator==(const RingId&, const RingId&) = default;
 };
 
-/// The waits of one chip in one collective call of a plan.
+/// How long one chip waited in one collective call of a plan.
 struct LedgerEntry {
   std::string_view text{};  ///< the text of its `enter` events; "" for calls that have no entry of
                             ///< their own
@@ -46,14 +46,14 @@ struct LedgerEntry {
   std::uint64_t times_last = 0;  ///< how often this chip came last
   std::uint64_t waited_ns = 0;
   struct Bucket {
-    std::uint64_t from_ns = 0;  ///< begin of the bucket: its waits took from this up to the next
+    std::uint64_t from_ns = 0;  ///< the bucket counts waits that took from this up to the next
                                 ///< bucket's begin
     std::uint64_t count = 0;
   };
   std::vector<Bucket> waits{};
 };
 
-/// The sums over all calls of a chip.
+/// The sums over all collective calls of a chip.
 struct LedgerSums {
   std::uint64_t calls = 0;
   std::uint64_t times_last = 0;
@@ -61,19 +61,19 @@ struct LedgerSums {
 };
 LedgerSums sum_up(std::span<const LedgerEntry> ledger);
 
-/// The step of its plan that a chip is in, or was in last.
+/// The step of its plan that a chip executes, or executed last.
 struct Position {
   std::string_view text{};  ///< text of the `plan_step` event; "" before the first one
   std::uint32_t index = 0;  ///< index of the step in the plan
 };
 
-/// Only one thread may use it at a time. The texts that it returns, and those of its events, live
-/// as long as it does.
+/// A black box of a job. Only one thread may use it at a time. Texts that it returns, also in
+/// events, live as long as this object.
 class BlackBox {
  public:
   /// Maps the box of a job, read-only. Throws not_found, version or corrupt.
   static BlackBox open(std::string_view job);
-  /// Reads a copy. Throws the errors of open(), and io.
+  /// Reads a copy of a box in a file. Throws the errors of open(), and io.
   static BlackBox open_file(const std::string& path);
   static BlackBox from_bytes(std::span<const std::byte> bytes);
 
@@ -87,20 +87,20 @@ class BlackBox {
 
   /// Returns the rings whose owner has joined.
   std::vector<RingId> rings() const;
-  /// Returns the events of a ring, oldest first, except those that are being written.
+  /// Returns the events of a ring, oldest first, without those that are being written.
   std::vector<Event> events(RingId ring) const;
-  /// Returns how many events were ever written to the ring, which keeps only the last ones.
+  /// Returns how many events were ever written to the ring. The ring has only the last ones.
   std::uint64_t written(RingId ring) const;
   Position position(int chip) const;
-  /// Returns which chips kept this chip waiting since the job began. Calls that the chip hasn't
-  /// made are left out.
+  /// Returns the chip's waits in each collective call since the job began. Calls that the chip
+  /// hasn't made are left out.
   std::vector<LedgerEntry> ledger(int chip) const;
   std::vector<std::uint64_t> waited_for_ns(int chip) const;  ///< by chip
-  /// Returns the step of the owner's last event.
+  /// Returns the step in which the ring's owner is.
   std::uint64_t step(RingId ring) const;
 
-  /// Returns the clocks of the host. Each call reads them again, because a live trainer adds to
-  /// them. events() does so itself.
+  /// Returns the scale that converts ticks to times. Each call reads the clock pairs again, because
+  /// a live trainer adds to them. events() also calls this.
   TickScale scale() const;
 
  private:

@@ -1,9 +1,9 @@
 #pragma once
-/// BlackBoxWriter: a process's part in the black box of its job.
+/// BlackBoxWriter: gives the threads of a process their rings in the black box of the job.
 ///
 /// The box outlives the processes, so a later reader sees what each thread did last. The trainer
-/// makes the box. Each process reserves the memory of its own rings. Therefore a full /dev/shm
-/// causes an error there, and not a SIGBUS in a step.
+/// makes the box, and each process reserves the memory of its own rings. Therefore a full /dev/shm
+/// causes an error at that time, and not a SIGBUS in a step.
 
 #include <map>
 #include <memory>
@@ -25,33 +25,34 @@ struct BlackBoxOptions {
   TickSource ticks = find_tick_source();
 };
 
-/// Parses WEFT_TRACE: off, full, or sampled if it isn't set. Throws invalid_argument.
+/// Parses the variable WEFT_TRACE: off, sampled (the default) or full. Throws invalid_argument.
 TraceLevel trace_level_of_environment();
 
 class BlackBoxWriter {
  public:
-  /// "weft-<job>-box".
+  /// Returns "weft-<job>-box".
   static std::string segment_name(std::string_view job);
 
-  /// Throws invalid_argument for counts that no box has, and the errors of Segment.
+  /// Creates the job's box. Throws invalid_argument for numbers of workers or chips that no box can
+  /// have, and the errors of Segment.
   static BlackBoxWriter create(const BlackBoxOptions& options);
   static BlackBoxWriter anonymous(const BlackBoxOptions& options);
-  /// Throws not_found, version or corrupt.
+  /// Opens the job's box. Throws not_found, version or corrupt.
   static BlackBoxWriter open(std::string_view job);
 
   BlackBoxWriter(BlackBoxWriter&&) noexcept;
   ~BlackBoxWriter();
 
-  /// These return writers of rings: of a worker's rings (-1: the trainer's), and of the ring of a
-  /// chip, whose texts belong to this worker. The first call for each reserves memory, and throws
-  /// no_space.
+  /// loop(), link() and shared() return the writer of a ring of this worker (-1: the trainer).
+  /// chip() returns that of a chip which the worker drives and whose texts it has. The first call
+  /// for a worker or chip reserves its memory; it throws no_space if that fails.
   EventWriter loop(int worker);
   EventWriter link(int worker);
   EventWriter shared(int worker);  ///< for any thread of the process
   EventWriter chip(int chip, int worker);
   ArrivalLedger ledger(int chip);
 
-  /// Adds a pair by which readers convert ticks to time. The trainer calls it each second.
+  /// Adds a pair of times by which readers convert ticks. The trainer calls this each second.
   void add_clock_pair();
   void set_level(TraceLevel level);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The clock of a black box: ticks, and their conversion to nanoseconds.
+/// The clock of a black box: reads ticks and converts them to nanoseconds.
 
 #include <cstdint>
 #include <ctime>
@@ -10,11 +10,11 @@
 
 namespace weft {
 
-/// The source of ticks. All processes of a job use the same one.
+/// Says where ticks come from. All processes of a job use the same source.
 enum class TickSource : std::uint32_t { monotonic = 0, processor = 1 };
 
-/// Returns the processor's counter if it runs at one rate on all cores and in all states of sleep,
-/// and the kernel takes its own time from it. Otherwise returns CLOCK_MONOTONIC.
+/// Returns `processor` if the processor's counter runs at one rate on all cores and in all sleep
+/// states, and the kernel takes its own time from it. Otherwise returns `monotonic`.
 TickSource find_tick_source();
 
 inline std::int64_t clock_ns(clockid_t clock) noexcept {
@@ -33,11 +33,11 @@ inline std::uint64_t read_ticks(TickSource source) noexcept {
 /// Reads the id that the host's kernel makes at each boot.
 std::string read_boot_id();
 
-/// The same moment on three clocks.
+/// Reads the same moment on three clocks.
 box_format::ClockPairV1 read_clock_pair(TickSource source) noexcept;
 
-/// Converts ticks. Between two pairs it interpolates. Before the first pair and after the last, it
-/// extrapolates at the rate between these two.
+/// Converts ticks to times. Between two clock pairs it interpolates. Before the first pair and
+/// after the last one, it extrapolates at the average rate from the first pair to the last.
 class TickScale {
  public:
   TickScale(TickSource source, std::vector<box_format::ClockPairV1> pairs);

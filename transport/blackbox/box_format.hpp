@@ -1,5 +1,5 @@
 #pragma once
-/// Format of the box segment, version 1 (native byte order, little-endian hosts):
+/// The format of the box's segment, version 1 (native byte order, little-endian hosts):
 ///
 ///   box     = header process{1 + num_workers} chip{num_chips}     process 0: the trainer
 ///   header  = BoxHeaderV1, 4096 bytes
@@ -40,7 +40,7 @@ inline constexpr std::uint32_t kLedgerEntries = 256;
 inline constexpr std::uint32_t kTextBytes = 256 * 1024;
 inline constexpr std::uint32_t kClockPairs = 64;
 inline constexpr std::uint16_t kNoPeer = 0xffff;
-inline constexpr std::uint64_t kBusy = 1;  ///< word 0 of a record
+inline constexpr std::uint64_t kBusy = 1;  ///< word 0 of a record that is being written
 
 struct ClockPairV1 {
   std::uint64_t tick;
@@ -63,7 +63,7 @@ struct BoxHeaderV1 {
   char boot_id[40];
   std::uint64_t present[9];     ///< bit n: process n; bit 1 + num_workers + n: chip n
   std::uint64_t pair_sequence;  ///< odd while a pair is written
-  std::uint64_t pair_count;     ///< number of pairs written; the first is kept, and the last 63
+  std::uint64_t pair_count;     ///< pairs ever written; the first and the last 63 are stored
   ClockPairV1 pairs[kClockPairs];
   char reserved[2264];
 };
@@ -76,9 +76,9 @@ struct RecordV1 {
 };
 static_assert(sizeof(RecordV1) == 32);
 
-/// Only the ring's owner writes it.
+/// The state of a ring. Only the ring's owner writes it.
 struct alignas(128) RingHead {
-  std::uint64_t next;      ///< number of the next event, and of events written
+  std::uint64_t next;      ///< number of the next event, which is the number of events written
   std::uint64_t step;      ///< the owner's step
   std::uint64_t position;  ///< the plan's current step: text:32, index:32
 };
@@ -101,19 +101,19 @@ static_assert(sizeof(ProcessPageV1) == 4096);
 struct ChipPageV1 {
   RingHead head;
   char reserved[2048 - sizeof(RingHead)];
-  std::uint64_t waited_for[kChipCountMax];  ///< in ticks, by chip
+  std::uint64_t waited_for[kChipCountMax];  ///< by chip: ticks waited for it
 };
 static_assert(sizeof(ChipPageV1) == 4096);
 
-/// The waits in one collective call of a plan. Only the chip writes it.
+/// How long a chip waited in one collective call of a plan. Only that chip writes the entry.
 struct LedgerEntryV1 {
   static constexpr std::uint32_t kBuckets = 25;
   std::uint64_t count;
-  std::uint64_t times_last;  ///< how often this chip found all others there
+  std::uint64_t times_last;  ///< how often this chip came last
   std::uint64_t waited;      ///< in ticks
   std::uint32_t text;
-  /// Counts by ticks waited. Bucket b counts waits of 2^(b + 7) to 2^(b + 8) ticks. The first
-  /// bucket also counts shorter waits, and the last one also longer ones.
+  /// The numbers of waits by their length. Bucket b counts waits of 2^(b + 7) to 2^(b + 8) ticks.
+  /// The first bucket also counts shorter waits, the last one also longer ones.
   std::uint32_t histogram[kBuckets];
 };
 static_assert(sizeof(LedgerEntryV1) == 128);

@@ -1,19 +1,18 @@
 #pragma once
-/// Event: an event of one thread, as the black box of a job keeps it, in the order in which the
-/// events happened.
+/// Event: something that a thread did, as the black box of the job records it.
 
 #include <cstdint>
 #include <string_view>
 
 namespace weft {
 
-/// `number`, `value` and `peer` of an event have the meanings that are given here. Without a
-/// meaning they are 0 (`peer`: -1).
+/// The kinds of events. Each comment says what `number`, `value`, `peer` and `text` of the event
+/// mean. A field without a meaning is 0, or -1 for `peer`.
 enum class EventKind : std::uint8_t {
   step = 1,          ///< a step begins; number: the step
   run = 2,           ///< a plan begins; number: the run. value: fingerprint of the program
   plan_step = 3,     ///< number: index in the plan. text: the op and its place
-  enter = 4,         ///< a collective is announced; number: of the collective. value: bytes
+  enter = 4,         ///< a collective is announced; number: the collective's. value: bytes
   leave = 5,         ///< a collective has ended; value: ns waited. peer: the chip that came last
   commit = 6,        ///< waits until the chips of the previous step have committed. peer: the chip
                      ///< waited for
@@ -22,21 +21,21 @@ enum class EventKind : std::uint8_t {
   lease = 9,         ///< waits for a lease. number: the step
   load = 10,         ///< waits for a batch; text: the loader. value: ns waited, 0 at the beginning
   checkpoint = 11,   ///< number: the step saved. value: bytes. text: the phase of the save
-  report = 12,       ///< number: the report's
+  report = 12,       ///< a report; number: the report's
   log = 13,          ///< text: the record, shortened; value: level in spdlog's numbering
-  message_out = 14,  ///< number: sequence among messages to `peer`. text: the message
-  message_in = 15,   ///< as message_out, when the message is begun
-  state = 16,        ///< value: ActorState
-  error = 17,        ///< text
+  message_out = 14,  ///< number: counts the messages to `peer`. text: the message
+  message_in = 15,   ///< a message is begun; fields as for message_out
+  state = 16,        ///< the actor's state changes; value: ActorState
+  error = 17,        ///< an error; text: its message
   generation = 18,   ///< number: the generation
   clock_jump = 19,   ///< the host has slept. value: ns
 };
 
-/// A flag of an event: it marks the end of what the previous event of its kind in the ring began.
-/// run, commit, compile, admission, lease, load and checkpoint have a beginning and an end.
+/// A flag of an event that marks the end of what the last event of the same kind in the ring began.
+/// Events of run, commit, compile, admission, lease, load and checkpoint come in such pairs.
 inline constexpr std::uint8_t kEventEnds = 1;
 
-/// Returns "unknown" for a number that isn't a kind.
+/// Returns the name of the kind, or "unknown" for a number that isn't a kind.
 std::string_view to_string(EventKind kind) noexcept;
 
 /// An event, as a reader returns it.
@@ -44,7 +43,7 @@ struct Event {
   std::int64_t at_ns = 0;  ///< CLOCK_MONOTONIC
   EventKind kind = EventKind::step;
   std::uint8_t flags = 0;
-  int peer = -1;            ///< chip or worker; -1: none
+  int peer = -1;            ///< number of a chip or worker; -1: none
   std::string_view text{};  ///< lives as long as the box from which it was read
   std::uint64_t number = 0;
   std::uint64_t value = 0;

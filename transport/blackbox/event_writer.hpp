@@ -6,9 +6,9 @@
 /// 2. Word 0 of a record is cleared before its other words are written, and set to the tick after
 ///    them. So a reader accepts a record only if word 0 is a tick, and the same tick before and
 ///    after it has read the other words. A writer that dies during a write loses only that record.
-/// 3. In the shared ring, a claim exchanges word 0 with kBusy. A thread may find kBusy there,
-///    because the ring has wrapped around before the other thread has continued. It then drops its
-///    event.
+/// 3. In the shared ring, a thread claims a record by exchanging word 0 with kBusy. It may find
+///    kBusy there: another thread claimed the record and hasn't finished, and the ring has wrapped
+///    around since. It then drops its event.
 /// 4. Writing takes a bounded number of steps and no lock.
 
 #include <cstdint>
@@ -22,14 +22,14 @@
 
 namespace weft {
 
-/// How many events are written. Any process may change it while the job runs.
+/// Says which events are written. Any process may change the level while the job runs.
 enum class TraceLevel : std::uint32_t {
   off = 0,
   sampled = 1,  ///< plan steps only in a plan's first 3 runs and in every 16th step
   full = 2,
 };
 
-/// The fields of an event except its kind; see event.hpp. `text` is a result of intern().
+/// The fields of an event except its kind; see event.hpp. `text` is an id that intern() returned.
 struct EventFields {
   std::uint64_t number = 0;
   std::uint64_t value = 0;
@@ -38,8 +38,8 @@ struct EventFields {
   std::uint8_t flags = 0;
 };
 
-/// A value that is copied to all threads that write for one actor. The BlackBoxWriter that made it
-/// must outlive it.
+/// Writes events to one ring. It is copied to all threads that write for one actor. The
+/// BlackBoxWriter that made it must outlive it.
 class EventWriter {
  public:
   EventWriter() = default;  ///< makes a writer that writes nothing
@@ -53,7 +53,7 @@ class EventWriter {
   void put(EventKind kind, const EventFields& fields = {}) const {
     if (is_on()) put_at(now(), kind, fields);
   }
-  /// `tick` is the current now().
+  /// Writes an event. `tick` is a result of now() just before the call.
   void put_at(std::uint64_t tick, EventKind kind, const EventFields& fields) const {
     const std::uint64_t number = is_shared_ ? claim() : load_field(head_->next);
     box_format::RecordV1& record = records_[number & mask_];
@@ -73,12 +73,12 @@ class EventWriter {
   void step(std::uint64_t step) const {
     if (head_ != nullptr) store_field(head_->step, step);
   }
-  /// Shows the chip's current step: its `index` in the plan.
+  /// Sets the step of the plan that the chip executes: `index` in the plan.
   void position(std::uint32_t text, std::uint32_t index) const {
     if (head_ != nullptr) store_field(head_->position, std::uint64_t{index} << 32 | text);
   }
 
-  /// Returns a text's id. Don't call it during a step; see TextArea.
+  /// Returns the id of a text. It mustn't be called during a step; see TextArea.
   std::uint32_t intern(std::string_view text, bool is_record = false) const {
     return texts_ == nullptr ? 0 : texts_->intern(text, is_record);
   }
@@ -95,7 +95,7 @@ class EventWriter {
 
   box_format::RingHead* head_ = nullptr;
   box_format::RecordV1* records_ = nullptr;
-  std::uint32_t mask_ = 0;  ///< maps a number to its record
+  std::uint32_t mask_ = 0;  ///< maps the number of an event to its record
   bool is_shared_ = false;
   TickSource source_ = TickSource::monotonic;
   const std::uint32_t* level_ = nullptr;

@@ -1,6 +1,6 @@
 #pragma once
-/// Recorder: the place where an actor records what it does. Its row of the board shows the present,
-/// and its ring of the black box keeps the past.
+/// Recorder: writes what an actor does to its row of the board, which shows the present, and to its
+/// ring of the black box, which stores the past.
 
 #include <cstdint>
 #include <optional>
@@ -14,10 +14,10 @@
 
 namespace weft {
 
-/// A value. Each member that is default-constructed writes nothing.
+/// A recorder can be copied. Members that are default-constructed write nothing.
 struct Recorder {
   Recorder() = default;
-  /// A row without a ring is enough for an actor that must only be visible.
+  /// Makes a recorder. A row without a ring is enough for an actor that is only shown on the board.
   Recorder(const BoardWriter& row, const EventWriter& ring = {}, const ArrivalLedger& waits = {})
       : board(row), events(ring), ledger(waits) {}
 
@@ -35,8 +35,8 @@ struct Recorder {
   ArrivalLedger ledger;
 };
 
-/// For its lifetime the actor is in a state; afterwards it is in the previous state again. The
-/// beginning and the end are events of a kind.
+/// Sets the actor's state during its lifetime, and the previous state again afterwards. The
+/// beginning and the end are recorded as events of a kind.
 class StateScope {
  public:
   StateScope(const Recorder& recorder, ActorState state, EventKind kind, const EventFields& fields)
@@ -80,7 +80,7 @@ class StateScope {
   std::int64_t begin_ns_ = 0;
 };
 
-/// For its lifetime an actor may be inside code that isn't part of weft; enter() reports it.
+/// Reports a call of code that isn't part of weft, from enter() until the end of its lifetime.
 class InsideScope {
  public:
   explicit InsideScope(const BoardWriter& board) : board_(board) {}
@@ -91,7 +91,7 @@ class InsideScope {
   InsideScope(const InsideScope&) = delete;
   InsideScope& operator=(const InsideScope&) = delete;
 
-  /// See BoardWriter::enter_inside().
+  /// Reports that the actor enters code that isn't part of weft; see BoardWriter::enter_inside().
   void enter(std::string_view name, std::int64_t number, int tid, std::int64_t since_ns) const {
     board_.enter_inside(name, number, tid, since_ns);
   }
@@ -100,7 +100,8 @@ class InsideScope {
   BoardWriter board_;
 };
 
-/// The recorder of a loop, which also shows the loop's place in the program.
+/// The recorder of a loop. It also shows the place in the program from which the loop last called
+/// weft.
 class LoopRecorder : public Recorder {
  public:
   explicit LoopRecorder(const Recorder& recorder) : Recorder(recorder) {}

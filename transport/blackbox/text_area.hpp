@@ -1,5 +1,5 @@
 #pragma once
-/// TextArea: the texts of a process in its job's black box.
+/// TextArea: stores the texts of a process in its job's black box.
 
 #include <cstdint>
 #include <mutex>
@@ -14,14 +14,14 @@ namespace weft {
 /// Adds texts. Thread-safe. It takes a lock, so it is only for loads, compilations and rare events.
 class TextArea {
  public:
-  /// Continues after the texts of an earlier process of this number.
+  /// Continues after the texts of an earlier process that had this number.
   TextArea(box_format::TextAreaV1& area, int process);
   TextArea(const TextArea&) = delete;
   TextArea& operator=(const TextArea&) = delete;
 
-  /// Returns the id of the text, cut to 255 bytes and added if it is new. Returns 0 if there is no
-  /// room. A text that `is_record` may only use three quarters of the area, because there may be
-  /// any number of such texts.
+  /// Returns the id of the text, which is cut to 255 bytes and added if it is new. Returns 0 if
+  /// there is no room. If `is_record`, the text may use only three quarters of the area, because
+  /// there may be any number of such texts.
   std::uint32_t intern(std::string_view text, bool is_record = false);
 
  private:

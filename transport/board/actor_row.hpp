@@ -1,5 +1,5 @@
 #pragma once
-/// The facts about an actor that a row of the board shows.
+/// ActorRow: the facts about an actor that its row of the board shows.
 
 #include <cstdint>
 #include <string>
@@ -14,17 +14,17 @@ enum class ActorState : std::uint8_t {
   joining = 2,
   idle = 3,
   compiling = 4,
-  running = 5,  ///< a chip: runs a program. A loop: waits for its chips
-  waiting = 6,  ///< in a collective, for another chip
+  running = 5,  ///< a chip runs a program, or a loop waits for its chips
+  waiting = 6,  ///< a chip waits in a collective for another chip
   ended = 7,
   failed = 8,
-  lost = 9,      ///< its process is gone; the trainer writes this
-  saving = 10,   ///< its loop waits for a checkpoint to be written
-  loading = 11,  ///< its loop waits for a batch of a DeviceLoader
-  // The following states are those of a loop.
-  user_code = 12,  ///< it is in code that isn't part of weft
-  admission = 13,  ///< it waits until every worker has shown the same program
-  lease = 14,      ///< it waits for the trainer's grant of a step
+  lost = 9,      ///< the actor's process is gone; written by the trainer
+  saving = 10,   ///< the actor's loop waits for a checkpoint to be written
+  loading = 11,  ///< the actor's loop waits for a batch of a DeviceLoader
+  // The following states are states of a loop.
+  user_code = 12,  ///< the loop is in code that isn't part of weft
+  admission = 13,  ///< the loop waits until every worker has shown the same program
+  lease = 14,      ///< the loop waits for the trainer's grant of a step
   reporting = 15,
 };
 inline constexpr ActorState kActorStateMax = ActorState::reporting;
@@ -33,7 +33,7 @@ enum class JobStatus : std::uint8_t {
   running = 1,
   succeeded = 2,
   failed = 3,
-  cancelled = 4,  ///< it was told to end before its loops were done
+  cancelled = 4,  ///< the job was told to end before its loops were done
 };
 
 std::string_view to_string(ActorKind kind) noexcept;
@@ -42,36 +42,37 @@ std::string_view to_string(JobStatus status) noexcept;
 
 /// A copy of one actor's row.
 struct ActorRow {
-  int index = 0;  ///< row: 0 the trainer, then the workers, then the devices
+  int index = 0;  ///< row number: 0 the trainer, then the workers, then the devices
   ActorKind kind = ActorKind::trainer;
   ActorState state = ActorState::absent;
   int worker = -1;
   int chip = -1;
   int pid = 0;
-  int tid = 0;  ///< the thread that drives it; 0: unknown
+  int tid = 0;  ///< the thread that drives the actor; 0: unknown
   std::uint64_t step = 0;
   std::uint64_t messages_came = 0;
   std::uint64_t messages_begun = 0;
   std::uint64_t messages_done = 0;
-  std::uint64_t mailbox = 0;  ///< messages that have arrived but weren't begun
-  std::string last_message;   ///< the last message begun
+  std::uint64_t mailbox = 0;  ///< number of messages that arrived but weren't begun
+  std::string last_message;   ///< the message that was begun last
   std::string last_error;
   std::uint64_t collective = 0;  ///< number of the last collective entered; 0: none
   std::string collective_name;   ///< "all_reduce 'fc1.weight.grad'"
   bool in_collective = false;
-  int waiting_for = -1;         ///< a chip that hasn't arrived
-  std::string source;           ///< the last place where the program called weft: "digits.cpp:84"
+  int waiting_for = -1;         ///< number of a chip that hasn't arrived
+  std::string source;           ///< where the program last called weft: "digits.cpp:84"
   std::int64_t since_ns = 0;    ///< CLOCK_BOOTTIME when the state was entered
   std::int64_t updated_ns = 0;  ///< CLOCK_BOOTTIME
-  /// CLOCK_BOOTTIME when it last did something other than run the program's own code or report; 0:
-  /// unknown.
+  /// CLOCK_BOOTTIME when the actor last did something other than run the program's own code or
+  /// report; 0: unknown.
   std::int64_t moved_ns = 0;
   std::uint64_t pid_namespace = 0;  ///< the namespace in which `pid` is valid; 0: unknown
-  /// The call for which the trainer or a loop waits: "Plotter::on_report", or a dataset's name.
+  /// The foreign call for which the trainer or a loop waits: "Plotter::on_report", or the name of a
+  /// dataset.
   std::string inside{};
   std::int64_t inside_number = -1;   ///< number of the item that is read; -1: none
-  int inside_tid = 0;                ///< the thread that is inside
-  std::int64_t inside_since_ns = 0;  ///< CLOCK_BOOTTIME; 0: it isn't inside anything
+  int inside_tid = 0;                ///< the thread in the foreign call
+  std::int64_t inside_since_ns = 0;  ///< CLOCK_BOOTTIME when the call began; 0: no such call
   bool torn = false;
 };
 

@@ -43,7 +43,7 @@ bool counts_ok(std::int64_t num_workers, std::int64_t num_chips) {
          num_chips < kRowCountMax;
 }
 
-/// Throws unless the text fits. A truncated folder or name would name something else.
+/// Throws unless the text fits. Texts that name something, such as a folder, mustn't be cut.
 void require_fits(std::string_view job, std::string_view field, std::string_view text,
                   std::size_t bytes_max, std::string_view mend) {
   if (text.size() <= bytes_max) return;
@@ -74,7 +74,8 @@ void require_valid(const BoardHeader& header) {
                "give a shorter run.storage_path");
 }
 
-/// Fills a segment of board_bytes(). No other process reads it before the magic number is written.
+/// Fills a segment of board_bytes() bytes. The magic number is written last, and no other process
+/// reads the segment before that.
 void write_board(Segment& segment, const BoardHeader& header) {
   segment.reserve(0, segment.capacity());
   auto& format = *reinterpret_cast<BoardHeaderV1*>(segment.data());
@@ -106,7 +107,7 @@ void write_board(Segment& segment, const BoardHeader& header) {
   store_field(format.magic, board_format::kMagic);
 }
 
-/// Reads the header and checks every size and count against the mapping. Each is loaded once,
+/// Reads the header and checks every size and count against the mapping. Each is loaded only once,
 /// because another process could change it after the check.
 BoardHeader read_header(const Segment& segment) {
   const auto& format = *reinterpret_cast<const BoardHeaderV1*>(segment.data());
@@ -150,7 +151,8 @@ BoardHeader read_header(const Segment& segment) {
   for (int i = 0; i < std::min(num_chips, board_format::kDeviceIdCountMax); ++i) {
     header.device_ids.push_back(format.device_ids[i]);
   }
-  // Boards of jobs without a mesh have no ids, nor have boards written before this field existed.
+  // Boards of jobs without a mesh have no ids. Neither have boards that were written before this
+  // field existed.
   if (std::ranges::count(header.device_ids, 0) != 1) header.device_ids.clear();
   return header;
 }
@@ -189,7 +191,7 @@ Board Board::open(std::string_view job, bool read_only) {
 }
 
 Board Board::open_file(const std::string& path) {
-  constexpr std::size_t kBytesMax = std::size_t{128} << 20;  // twice the size of kRowCountMax rows
+  constexpr std::size_t kBytesMax = std::size_t{128} << 20;  // twice the largest board
   const std::vector<std::byte> bytes = read_file_bytes(path, kBytesMax);
   if (bytes.size() < sizeof(BoardHeaderV1)) {
     fail(Errc::corrupt, "board {} has {} bytes: its header alone has {}", path, bytes.size(),

@@ -1,13 +1,13 @@
 #pragma once
-/// The board: one row per actor of a job in shared memory. Other processes can read it, even after
-/// the job has died.
+/// The board: shared memory with one row per actor of a job. Other processes can read the board,
+/// even after the job has died.
 ///
 /// Invariants:
-/// 1. A row has one writer at a time: the thread that holds its BoardWriter. There are two
-///    exceptions at the end. The trainer writes the row of a worker whose process is gone. The
-///    thread of a failed check writes the row of its worker, which aborts. Two parts of a row have
-///    other writers: senders count the messages that arrived, and the actor's thread counts the
-///    rest; and the thread that is inside foreign code writes what it is inside of.
+/// 1. A row has one writer at a time: the thread that has its BoardWriter. There are two exceptions
+///    when a job ends. The trainer writes the row of a worker whose process is gone. A thread whose
+///    check failed writes its worker's row before it aborts. Two parts of a row also have other
+///    writers. Senders count the messages that arrive, and the actor's thread counts the rest. The
+///    thread that is in a foreign call writes the fields of that call.
 /// 2. A row is guarded by a sequence word, which is odd while the row is written. Readers copy the
 ///    row and retry, a bounded number of times. If the writer died during a write, the row is
 ///    returned as it is, marked `torn`.
@@ -35,18 +35,18 @@ struct BoardHeader {
   std::vector<std::int64_t> mesh_shape = {};  ///< empty: no mesh
   std::vector<std::string> axis_names = {};
   std::vector<int> device_ids = {};  ///< by position in the mesh; empty: 0, 1, 2, ...
-  int num_workers = 1;  ///< rows for workers; also 1 if the worker is the trainer's own process
+  int num_workers = 1;  ///< number of rows for workers; 1 if the trainer's process is the worker
   int num_chips = 0;
   int trainer_pid = 0;
   std::int64_t started_unix_ns = 0;
-  /// The time namespace of the process that made the board; 0: unknown. Times of another namespace
-  /// differ from the board's by a constant.
+  /// The time namespace of the process that made the board; 0: unknown. Times in two namespaces
+  /// differ by a constant.
   std::uint64_t time_namespace = 0;
   std::int64_t boottime_minus_realtime_ns = 0;
 };
 
-/// Writes one row. Every function is wait-free and may be called a million times a second. Text is
-/// cut to fit: 95 bytes of a name or a place, 31 of a message, 255 of an error.
+/// Writes one row. All functions are wait-free and may be called a million times a second. They cut
+/// text to fit: names and places to 95 bytes, messages to 31, errors to 255.
 class BoardWriter {
  public:
   BoardWriter() = default;  ///< makes a writer that writes nothing
@@ -60,20 +60,21 @@ class BoardWriter {
   ActorState state() const;  ///< the state that the row shows
   void step(std::uint64_t step) const;
   void source(std::string_view place) const;
-  void message_came() const;  ///< any thread may call it
+  void message_came() const;  ///< a message arrived; any thread may call this
   void message_begun(std::string_view name) const;
-  void message_begun() const;  ///< one with the same name as the last
+  void message_begun() const;  ///< the message has the same name as the last one
   void message_done() const;
   void error(std::string_view text) const;
-  /// Sets no time stamp, because every collective calls it on its fast path.
+  /// Sets no time stamp, because every collective calls this function on its fast path.
   void enter_collective(std::uint64_t number, std::string_view name) const;
-  /// Keeps the name that the row already shows.
+  /// Enters another collective of the name that the row shows.
   void enter_collective_again(std::uint64_t number) const;
   /// Sets the state `waiting`, until leave_collective() sets `running` again.
   void waiting_for(int chip) const;
   void leave_collective() const;
-  /// The trainer or a loop has called foreign code that may not return. `number` is that of an
-  /// item, or -1. Only one thread may call it, which needn't be the row's writer.
+  /// Records that the trainer or a loop has called foreign code that may not return. `number` is
+  /// that of an item, or -1. Only one thread may call these functions; it needn't be the row's
+  /// writer.
   void enter_inside(std::string_view name, std::int64_t number, int tid,
                     std::int64_t since_ns) const;
   void leave_inside() const;
@@ -89,13 +90,14 @@ class Board {
   /// Returns the jobs of this user that have a board.
   static std::vector<std::string> jobs();
 
-  /// Returns whether the process that made the job's board is alive, by its lock. Throws the errors
-  /// of open().
+  /// Returns whether the process that made the job's board is alive: that process holds a lock on
+  /// it. Throws the errors of open().
   static bool is_held(std::string_view job);
 
-  /// Holds a lock on the board as long as it exists.
+  /// Creates the job's board. The object holds a lock on the board during its lifetime.
   static Board create(const BoardHeader& header);
-  /// Throws not_found, version or corrupt. Every size and count is checked against the mapping.
+  /// Opens the job's board, and checks every size and count against the mapping. Throws not_found,
+  /// version or corrupt.
   static Board open(std::string_view job, bool read_only);
   /// Opens a saved copy of a board. Throws the errors of open(), and io.
   static Board open_file(const std::string& path);
@@ -112,10 +114,10 @@ class Board {
   BoardWriter trainer() const { return writer(0); }
   BoardWriter worker(int worker) const;
   BoardWriter device(int chip) const;
-  /// Throws corrupt for values that no writer of the row can have written.
+  /// Returns a copy of the row. Throws corrupt for values that no writer can have written.
   ActorRow read(int index) const;
-  /// Returns all rows except those that read() refuses, so that one worker's corrupt row hides no
-  /// other row. `refused` receives the reason for each refused row.
+  /// Returns all rows except those for which read() throws corrupt, so that a corrupt row hides no
+  /// other row. `refused` gets the reason for each of those.
   std::vector<ActorRow> readable_rows(std::vector<std::string>* refused = nullptr) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// Format of the board segment, version 2 (native byte order, little-endian hosts):
+/// The format of the board's segment, version 2 (native byte order, little-endian hosts):
 ///
 ///   board  = header row{1 + num_workers + num_chips}        row 0: the trainer, then the workers,
 ///   header = BoardHeaderV1, 4096 bytes                      then the devices by chip
@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kVersion = 2;
 inline constexpr int kAxisCountMax = 16;
 inline constexpr int kDeviceIdCountMax = 512;
 inline constexpr int kRowCountMax = 1 << 16;
-/// A byte of the file. The process that made the board locks it for its lifetime.
+/// A byte of the file. The process that made the board keeps it locked.
 inline constexpr std::uint32_t kLifeByte = 0;
 
 struct BoardHeaderV1 {
@@ -42,15 +42,15 @@ struct BoardHeaderV1 {
   char name[256];
   char run_dir[1024];
   std::uint16_t device_ids[kDeviceIdCountMax];  ///< by position in the mesh; zeros: 0, 1, 2, ...
-  std::uint64_t time_namespace;                 ///< the board's times are in it; 0: unknown
-  std::int64_t boottime_minus_realtime_ns;      ///< the host's, when the board was made
+  std::uint64_t time_namespace;                 ///< time namespace of the board's times; 0: unknown
+  std::int64_t boottime_minus_realtime_ns;      ///< on this host, when the board was made
   char reserved[1016];
 };
 static_assert(sizeof(BoardHeaderV1) == 4096);
 static_assert(std::is_trivially_copyable_v<BoardHeaderV1>);
 
-/// Fields that change often are in the first cache line. Text is declared as words, because it is
-/// copied by words.
+/// A row. Fields that change often are in the first cache line. Text is declared as words, because
+/// it is copied word by word.
 struct alignas(64) BoardRowV2 {
   std::uint64_t sequence;  ///< odd while the row is written
   std::uint64_t step;
@@ -70,20 +70,20 @@ struct alignas(64) BoardRowV2 {
   std::uint64_t source[96 / 8];
   std::uint64_t last_error[256 / 8];
 
-  /// The counts of the mailbox, which `sequence` doesn't guard. Threads that send count `came`; the
-  /// actor's thread counts the rest.
+  /// The counts of messages, which `sequence` doesn't guard. Threads that send messages count
+  /// `came`; the actor's thread counts the rest.
   std::uint64_t came;
   std::uint64_t message_sequence;  ///< odd while the following fields are written
   std::uint64_t begun;
   std::uint64_t done;
-  std::uint64_t message[32 / 8];  ///< the last message begun
+  std::uint64_t message[32 / 8];  ///< name of the message that was begun last
 
   std::int64_t moved_ns;        ///< time when the actor last did something other than run the
                                 ///< program's own code
   std::uint64_t pid_namespace;  ///< the namespace in which `pid` is valid; 0: unknown
-  /// The foreign call for which the actor waits; `sequence` doesn't guard it. The call's name is in
-  /// `collective_name`, which otherwise only chips use.
-  std::int64_t inside_since_ns;  ///< 0: it isn't inside anything
+  /// The foreign call for which the actor waits. `sequence` doesn't guard these fields. The call's
+  /// name is in `collective_name`, which otherwise only chips use.
+  std::int64_t inside_since_ns;  ///< when the call began; 0: there is no such call
   std::int64_t inside_number;
   std::int32_t inside_tid;
   std::int32_t zeros;

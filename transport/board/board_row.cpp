@@ -16,8 +16,8 @@ namespace {
 
 using board_format::BoardRowV2;
 
-/// Whether the state is the program's own code. A loop that only reports doesn't move, even though
-/// its state changes.
+/// Returns whether a loop in this state counts as running the program's own code. A loop that only
+/// reports does, too: it makes no progress, although its state changes.
 bool is_own_code(ActorState state) {
   return state == ActorState::user_code || state == ActorState::reporting;
 }
@@ -39,8 +39,8 @@ std::string get_text(const std::uint64_t (&words)[N]) {
   return as_utf8(unpack_text(packed));
 }
 
-/// Keeps the sequence number odd for its lifetime. If a dead writer left the number odd, it
-/// continues from there.
+/// Makes the row's sequence number odd during its lifetime. If a writer died and left the number
+/// odd, the next edit begins with that number.
 class RowEdit {
  public:
   explicit RowEdit(void* row) : row_(*static_cast<BoardRowV2*>(row)) {
@@ -58,7 +58,7 @@ class RowEdit {
     store_field(row_.updated_ns, ns);
     return ns;
   }
-  /// Sets the state, and the time stamp if the state changes.
+  /// Sets the state, and also the time stamp if the state is new.
   void enter(ActorState state) const {
     const auto number = static_cast<std::uint8_t>(state);
     const std::uint8_t before = load_field(row_.state);
@@ -74,7 +74,7 @@ class RowEdit {
   BoardRowV2& row_;
 };
 
-/// Does the same as RowEdit, for the fields of messages.
+/// Makes the sequence number of the fields about messages odd during its lifetime, as RowEdit does.
 class MessageEdit {
  public:
   explicit MessageEdit(void* row) : row_(*static_cast<BoardRowV2*>(row)) {
@@ -90,7 +90,8 @@ class MessageEdit {
   BoardRowV2& row_;
 };
 
-/// Reads `came` last, because a message arrives before it is begun.
+/// Copies the counts of messages. `came` is read last, because a message arrives before it is
+/// begun.
 void copy_messages(const BoardRowV2& row, ActorRow& copy) {
   copy.messages_begun = load_field(row.begun);
   copy.messages_done = load_field(row.done);
@@ -127,7 +128,8 @@ ActorRow copy_row(const BoardRowV2& row) {
   return copy;
 }
 
-/// Tries a bounded number of times. Returns false if a write was in progress each time.
+/// Calls `read` until no write was in progress meanwhile. Returns false after a bounded number of
+/// tries.
 template <typename Read>
 bool read_between_writes(const std::uint64_t& sequence, const Read& read) {
   constexpr int kTryCount = 100;

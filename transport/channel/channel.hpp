@@ -1,11 +1,11 @@
 #pragma once
-/// Channel: frames from one writer to one reader on this host, in place in shared memory. It is for
-/// transfers that aren't collectives: loading, rescue, resharding between meshes.
+/// Channel: passes frames from one writer to one reader on this host, in place in shared memory. It
+/// is for transfers that aren't collectives: loading, rescue, resharding between meshes.
 ///
-/// loan -> fill in place -> publish -> receive -> read in place -> release. Nothing is copied, and
-/// frames arrive in order. There can be as many frames in transit as slots; a writer without a free
-/// slot waits for the reader. The slot that was released last is loaned next, because it is still
-/// in the cache.
+/// A frame passes these stages: loan -> fill in place -> publish -> receive -> read in place ->
+/// release. Nothing is copied, and frames arrive in order. At most as many frames are in transit as
+/// there are slots; a writer without a free slot waits for the reader. The slot that was released
+/// last is loaned next, because it is still in the cache.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,35 +25,35 @@ namespace weft {
 
 struct ChannelOptions {
   std::string job = {};   ///< 32 hex digits
-  std::string name = {};  ///< 1 to 64 of a-z A-Z 0-9 _ .
+  std::string name = {};  ///< 1 to 64 characters of a-z A-Z 0-9 _ .
   int slot_count = 3;     ///< 1 to kSlotCountMax
-  /// The size of the largest frame in bytes, rounded up to a multiple of 64. For shard frames, use
-  /// shard_layout().
+  /// The size of the largest frame in bytes, which is rounded up to a multiple of 64. For shard
+  /// frames, shard_layout() computes it.
   std::size_t slot_bytes = 0;
 };
 
-/// The memory of a channel. Thread-safe. It must outlive its writer and its reader, and not move
-/// meanwhile.
+/// The memory of a channel. Thread-safe. It must outlive its writer and its reader, and mustn't be
+/// moved while they exist.
 class Channel {
  public:
   /// Returns "weft-<job>-channel-<name>", which JobMemory::remove(job) removes.
   static std::string segment_name(std::string_view job, std::string_view name);
 
-  /// Reserves all slots. Throws invalid_argument, no_space, or io if the name is taken.
+  /// Creates a channel with all its slots. Throws invalid_argument, no_space, or io (name taken).
   static Channel create(const ChannelOptions& options);
-  /// Throws not_found, version or corrupt. Every size and count is checked against the mapping.
+  /// Opens a channel and checks its sizes against the mapping. Throws not_found, version, corrupt.
   static Channel open(std::string_view job, std::string_view name);
-  /// Makes a channel between threads. Job and name are only for messages.
+  /// Makes a channel between threads. Messages show its job and name.
   static Channel anonymous(const ChannelOptions& options);
 
   std::uint32_t slot_count() const { return slot_count_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
 
-  /// The ports of a channel use the following functions.
+  /// The functions below are only for ChannelPort.
   const Segment& segment() const { return segment_; }
   const std::string& label() const { return label_; }  ///< "channel 'rescue' of job 12ab..."
   ChannelSide& side(ChannelRole role) const;
-  /// An array of slot_count() + 1 words.
+  /// Returns an array of slot_count() + 1 words.
   ChannelWord* lane(ChannelRole sender) const;
   std::byte* slot(std::uint32_t index) const;
 
@@ -62,54 +62,54 @@ class Channel {
 
   Segment segment_;
   std::string label_;
-  // The values checked when the channel was opened. Later writes of the peer to the header are not
-  // read.
+  // The values that were checked when the channel was opened. They are copies, because the peer may
+  // write to the header later.
   std::uint32_t slot_count_;
   std::uint64_t slot_bytes_;
 };
 
-/// The writer of a channel. A channel has only one writer in its life, and only one thread may use
-/// it at a time. Throws the errors of ChannelPort.
+/// The writer of a channel. A channel can have only one writer during its lifetime, and only one
+/// thread may use the writer at a time. Throws the errors of ChannelPort.
 class ChannelWriter {
  public:
-  /// If `job` is given, its abort ends the waits. Throws invalid_argument if the channel has or had
-  /// another writer.
+  /// Becomes the channel's writer. Aborting `job`, if it is given, ends the waits. Throws
+  /// invalid_argument if the channel has or had another writer.
   ChannelWriter(Channel& channel, WaitPolicy policy, const JobMemory* job = nullptr);
 
-  /// Returns memory for the next frame, at a multiple of 64, with unspecified content. Waits for a
-  /// slot. An unpublished loan is returned first. Throws invalid_argument for more than
-  /// slot_bytes() or after close().
+  /// Returns memory for the next frame, at a multiple of 64 bytes, with unspecified content. Waits
+  /// for a free slot. A loan that wasn't published is given up first. Throws invalid_argument if
+  /// `bytes` exceeds slot_bytes(), and after close().
   std::span<std::byte> loan(std::size_t bytes);
-  /// Does the same without waiting. Absent if no slot is free.
+  /// Like loan(), but returns nothing instead of waiting if no slot is free.
   std::optional<std::span<std::byte>> try_loan(std::size_t bytes);
-  /// Gives the loaned frame to the reader. Wait-free. Throws invalid_argument without a loan.
+  /// Passes the loaned frame to the reader. Wait-free. Throws invalid_argument without a loan.
   void publish();
-  /// Announces that no frame follows. If the writer is destroyed without it, the writer counts as
-  /// lost. Wait-free.
+  /// Tells the reader that no frame follows. If the writer is destroyed without a call of close(),
+  /// the reader gets peer_lost. Wait-free.
   void close() noexcept;
 
-  /// The number of published frames.
+  /// Returns the number of published frames.
   std::uint64_t count() const { return port_.sent(); }
 
  private:
   ChannelPort port_;
   std::vector<std::uint32_t> free_;          ///< in the order of release
-  std::optional<std::size_t> loaned_bytes_;  ///< the last free slot's, if it is loaned
+  std::optional<std::size_t> loaned_bytes_;  ///< size of the loan, in the slot of free_.back()
 };
 
 class ChannelReader;
 
-/// Movable owner of a received frame; releases its slot. Must not outlive its reader.
+/// Owns a received frame, and releases the slot at the end. Movable. Must not outlive its reader.
 class ChannelFrame {
  public:
   ChannelFrame(ChannelFrame&& other) noexcept;
   ChannelFrame& operator=(ChannelFrame&& other) noexcept;
   ~ChannelFrame();
 
-  /// The frame, at a multiple of 64. Read it with view_shard_frame(), or with read_shard_frame() to
-  /// verify the payload's checksum too.
+  /// Returns the frame, which begins at a multiple of 64 bytes. view_shard_frame() reads it;
+  /// read_shard_frame() also verifies the payload's checksum.
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// Counted from 1.
+  /// Returns the frame's number in the channel, counted from 1.
   std::uint64_t number() const { return number_; }
 
  private:
@@ -122,24 +122,24 @@ class ChannelFrame {
   std::span<const std::byte> bytes_;
 };
 
-/// The reader of a channel. A channel has only one reader in its life, and only one thread may use
-/// it at a time. Throws the errors of ChannelPort. After it is destroyed, the writer gets
-/// peer_lost.
+/// The reader of a channel. A channel can have only one reader during its lifetime, and only one
+/// thread may use the reader at a time. Throws the errors of ChannelPort. When the reader has been
+/// destroyed, the writer gets peer_lost.
 class ChannelReader {
  public:
-  /// See ChannelWriter.
+  /// The parameters are those of ChannelWriter.
   ChannelReader(Channel& channel, WaitPolicy policy, const JobMemory* job = nullptr)
       : port_(channel, ChannelRole::reader, policy, job) {}
 
-  /// Waits for the next frame and returns it. Absent if the writer has closed and every frame was
-  /// received. The reader may hold several frames and release them in any order.
+  /// Waits for the next frame. Returns nothing if the writer has closed the channel and every frame
+  /// was received. The caller may hold several frames and release them in any order.
   std::optional<ChannelFrame> receive();
-  /// Does the same without waiting. Also absent if there is no frame yet.
+  /// Like receive(), but returns nothing instead of waiting if there is no frame yet.
   std::optional<ChannelFrame> try_receive();
-  /// Whether the writer has closed and every frame was received.
+  /// Returns whether the writer has closed the channel and every frame was received.
   bool ended() const { return port_.peer_end() == ChannelEnd::closed; }
 
-  /// The number of received frames.
+  /// Returns the number of received frames.
   std::uint64_t count() const { return port_.taken(); }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// Format of a channel's segment, version 1 (native byte order, little-endian hosts):
+/// The format of a channel's segment, version 1 (native byte order, little-endian hosts):
 ///
 ///   channel = header side{writer} side{reader} lane{published} lane{returned} padding
 ///             slot{slot_count}
@@ -9,8 +9,8 @@
 ///   word    = ChannelWord, 64 bytes
 ///   slot    = slot_bytes, a multiple of 64; the first begins at a multiple of 128
 ///
-/// Message n of a lane, counted from 1, is in word (n - 1) % (slot_count + 1). Invariants:
-/// channel_port.cpp. A change of any of this needs a new version; golden file: channel-v1.bin.
+/// Message n of a lane, counted from 1, is in word (n - 1) % (slot_count + 1). channel_port.cpp
+/// lists the invariants. A change of any of this needs a new version; golden file: channel-v1.bin.
 
 #include <atomic>
 #include <cstddef>
@@ -35,35 +35,36 @@ struct ChannelHeader {
 static_assert(sizeof(ChannelHeader) == 128);
 static_assert(std::is_trivially_copyable_v<ChannelHeader>);
 
-/// Also the number of the byte of the file that the side locks while it lives.
+/// A side of a channel. The number is also that of the byte of the file that the side locks while
+/// it lives.
 enum class ChannelRole : std::uint32_t { writer = 0, reader = 1 };
 
-/// Only this side writes it.
+/// The fields of one side. Only that side writes them.
 struct alignas(128) ChannelSide {
-  std::atomic<std::uint32_t> attached;  ///< 1 publishes `pid`; never 0 again
+  std::atomic<std::uint32_t> attached;  ///< stored as 1 after `pid`, and never 0 again
   std::atomic<std::int32_t> pid;
   std::atomic<std::uint32_t> asleep;  ///< 1: the sender of a message must wake this side
-  /// The number of the frame that the writer filled last. It is read after the writer is gone. It
-  /// has its own cache line, because the reader reads `asleep` after every frame.
+  /// The number of the frame that the writer filled last, which is read after the writer is gone.
+  /// It is in another cache line than `asleep`, which the reader loads after every frame.
   alignas(128) std::atomic<std::uint64_t> filling;
 };
 static_assert(sizeof(ChannelSide) == 256);
 
-/// A message that hands over a slot. The side that sends it writes it.
+/// A message that passes a slot to the other side. Only the sender writes it.
 struct alignas(64) ChannelWord {
-  /// The low 32 bits of the message's number; 0 before the first message. The store publishes the
-  /// other fields, and the sender's reads and writes in the slot.
+  /// The low 32 bits of the message's number; 0 before the first message. Storing it publishes the
+  /// other fields, and whatever the sender read and wrote in the slot.
   std::atomic<std::uint32_t> number;
-  std::atomic<std::uint32_t> slot;   ///< or a ChannelEnd
+  std::atomic<std::uint32_t> slot;   ///< number of the slot, or a ChannelEnd
   std::atomic<std::uint64_t> bytes;  ///< size of the slot's frame; 0 in the lane `returned`
 };
 static_assert(sizeof(ChannelWord) == 64);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// The last message of a lane has one of these values in place of a slot.
+/// The last message of a lane has one of these values instead of the number of a slot.
 enum class ChannelEnd : std::uint32_t {
-  abandoned = 0xffff'fffe,  ///< the side was destroyed before it closed
+  abandoned = 0xffff'fffe,  ///< the side was destroyed without a call of close()
   closed = 0xffff'ffff,
 };
 
@@ -72,7 +73,7 @@ constexpr std::size_t lane_offset(ChannelRole sender, std::uint32_t slot_count) 
   return lanes + static_cast<std::size_t>(sender) * (slot_count + 1) * sizeof(ChannelWord);
 }
 constexpr std::size_t slots_offset(std::uint32_t slot_count) {
-  // The two lanes together have an even number of words, so the result is a multiple of 128.
+  // The two lanes together have an even number of words, so the slots begin at a multiple of 128.
   return lane_offset(ChannelRole::reader, slot_count) + (slot_count + 1) * sizeof(ChannelWord);
 }
 static_assert(slots_offset(1) % 128 == 0 && slots_offset(2) % 128 == 0);

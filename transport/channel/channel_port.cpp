@@ -12,23 +12,23 @@
 
 /// Invariants (tests/unit/transport/channel_model_test.cpp explores all schedules of small cases):
 /// 1. A slot has one owner: the writer, the reader, or a message that wasn't taken yet. The writer
-///    begins with all slots. Only the owner accesses the slot, and only the owner sends it.
+///    owns all slots at first. Only the owner accesses a slot, and only the owner sends it.
 /// 2. A lane has one sender and one taker. Messages are numbered from 1 and taken in order.
-/// 3. The store of a word's `number` publishes the word's other fields and everything that the
-///    sender did in the slot before. The store releases; the load in take() acquires.
-/// 4. A word is written again only after its message was taken. The sender of message n owns its
-///    slot, so at most slot_count - 1 other slots are away. Therefore n - slot_count of the n - 1
-///    slots sent before have come back, and at least as many messages were taken, from first to
-///    last. These include the message in this word, n - (slot_count + 1). An end is sent without a
-///    slot, so there is one word more than there are slots.
-/// 5. No wake is lost. The waiter stores `asleep` and then loads `number`; the sender stores
-///    `number` and then loads `asleep`. All of these are seq_cst, so one of the two sides sees the
-///    other's store.
-/// 6. A side that is gone leaves an end in its lane, or an unlocked byte. If the other side finds
-///    the byte unlocked, it looks at its lane once more, so it first takes all messages that were
-///    sent before the death.
-/// 7. A value that the other side may write at any time is loaded once, checked, and used from the
-///    copy.
+/// 3. Storing a word's `number` publishes the word's other fields and everything that the sender
+///    did in the slot before. The store is a release; the load in take() is an acquire.
+/// 4. A word is written again only after its message was taken. The sender of message n owns the
+///    slot that it sends, so at most slot_count - 1 slots are away from it. Therefore it has got
+///    back n - slot_count of the n - 1 slots that it sent before, and at least as many of its
+///    messages were taken, in order. These include message n - (slot_count + 1), which was in the
+///    same word. An end is sent without a slot, so there is one more word than there are slots.
+/// 5. No wake-up is missed. The waiting side stores `asleep` and then loads `number`; the sender
+///    stores `number` and then loads `asleep`. All of these are seq_cst, so at least one of the two
+///    sides sees the other's store.
+/// 6. A side that is gone leaves an end in its lane, or its byte of the file unlocked. A side that
+///    finds the other's byte unlocked looks at its lane once more, so it takes all messages that
+///    were sent before the death.
+/// 7. A value that the other side may write at any time is loaded only once. The loaded copy is
+///    checked and used.
 
 namespace weft {
 namespace {
@@ -137,8 +137,8 @@ std::optional<ChannelPort::Message> ChannelPort::take() {
   return message;
 }
 
-/// The reader gets no further frame after a regular end. The writer still needs its slots back, so
-/// for the writer any end is a loss.
+/// A reader gets nothing after a regular end. A writer needs its slots back, so any end of the
+/// reader is a failure for it.
 std::nullopt_t ChannelPort::end_of_peer() const {
   if (role_ == ChannelRole::writer || peer_end_ == ChannelEnd::abandoned) {
     fail_lost("left without closing the channel");

@@ -1,5 +1,5 @@
 #pragma once
-/// ChannelPort: the common part of both sides of a channel. Invariants: channel_port.cpp.
+/// ChannelPort: the common part of both sides of a channel. channel_port.cpp lists the invariants.
 
 #include <chrono>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace weft {
 class Channel;
 
 /// Sends slots to the other side and takes slots from it. Whatever the other side writes, take()
-/// never returns a slot that this side already owns, or one that the channel doesn't have.
+/// never returns a slot that this side already owns, or one that doesn't exist.
 class ChannelPort {
  public:
   struct Message {
@@ -26,7 +26,8 @@ class ChannelPort {
     std::uint64_t bytes = 0;
   };
 
-  /// Throws invalid_argument if the channel has or had this side.
+  /// Becomes the side `role` of the channel. Throws invalid_argument if another port is or was this
+  /// side.
   ChannelPort(Channel& channel, ChannelRole role, WaitPolicy policy, const JobMemory* job);
   ~ChannelPort();
   ChannelPort(const ChannelPort&) = delete;
@@ -34,25 +35,26 @@ class ChannelPort {
 
   const Channel& channel() const { return *channel_; }
 
-  /// Hands over a slot that this side owns. Wait-free.
+  /// Passes a slot that this side owns to the other side. Wait-free.
   void send(Message message) noexcept;
   /// Announces that this side sends no more messages. Wait-free.
   void close() noexcept;
   bool closed() const { return closed_; }
-  /// Returns the next slot from the other side, which this side then owns. Absent if there is none
-  /// yet, or if none follows. Wait-free. Throws corrupt for an invalid message, peer_lost if the
-  /// other side was destroyed before it closed.
+  /// Returns the next slot from the other side, which this side then owns. Returns nothing if there
+  /// is none yet, or if none follows. Wait-free. Throws corrupt for an invalid message, and
+  /// peer_lost if the other side was destroyed without closing.
   std::optional<Message> take();
-  /// Waits according to the policy until take() finds a message. Throws peer_lost if the other
-  /// side's process is gone or the job was aborted. Throws timeout with a message that has both
-  /// sides, the frame and the time; await() may then be called again.
+  /// Waits according to the policy until take() would find a message. Throws peer_lost if the
+  /// process of the other side is gone or the job was aborted. Throws timeout with both sides, the
+  /// frame and the time waited; await() may then be called again.
   void await();
 
-  /// Absent while the other side may still send.
+  /// Returns how the other side ended; std::nullopt while it may still send.
   std::optional<ChannelEnd> peer_end() const { return peer_end_; }
   std::uint64_t sent() const { return out_.number - 1; }
   std::uint64_t taken() const { return in_.number - 1; }
-  /// Records the frame that the writer fills, so that the reader can name it if the writer dies.
+  /// Records the number of the frame that the writer fills, so that the reader can name it if the
+  /// writer dies.
   void note_filling(std::uint64_t frame) noexcept;
 
  private:
@@ -62,11 +64,11 @@ class ChannelPort {
     ChannelWord* words = nullptr;
     std::uint32_t word_count = 0;
     std::uint32_t index = 0;
-    std::uint64_t number = 1;  ///< the next message's number, at `index`
+    std::uint64_t number = 1;  ///< number of the next message, which is at `index`
 
     ChannelWord& word() const { return words[index]; }
     std::uint32_t awaited() const { return static_cast<std::uint32_t>(number); }
-    /// The number that the word has before that message.
+    /// Returns the number that the word has until the next message is stored there.
     std::uint32_t previous() const {
       return number > word_count ? static_cast<std::uint32_t>(number - word_count) : 0;
     }
@@ -91,7 +93,7 @@ class ChannelPort {
   ChannelSide* peer_;
   Cursor out_;
   Cursor in_;
-  std::vector<bool> owned_;  ///< by slot
+  std::vector<bool> owned_;  ///< by slot: whether this side owns it
   bool closed_ = false;
   std::optional<ChannelEnd> peer_end_;
 };

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// Each chip loads all mailboxes. If they have more bytes than this together, loading them costs
-/// more than a second sync.
+/// The most bytes of all mailboxes of a group together with which `mailbox` is chosen. Each chip
+/// loads all mailboxes; loading more takes longer than the second sync of the other algorithms.
 constexpr std::uint64_t kAllMailboxesBytes = 4096;
 constexpr std::uint64_t kAllMailboxesBytesCrowded = 65536;
 
@@ -22,7 +22,7 @@ std::size_t elements(const Shape& shape, int begin, int end) {
   return count;
 }
 
-/// The transfers of one chip.
+/// Lists the transfers of one chip.
 class ChipTransfers {
  public:
   ChipTransfers(Algorithm algorithm, const CollectiveCall& call, int group_size, int index)
@@ -81,7 +81,7 @@ class ChipTransfers {
     WEFT_CHECK(false, static_cast<int>(call_.kind));
   }
 
-  /// Reads into the chip's own destination. The offsets are those within source and destination.
+  /// Adds a read into the chip's own destination. Offsets are within source and destination.
   void fetch(int from, std::size_t source, std::size_t destination, std::int64_t count,
              const TransferLoop& outer = {}, const TransferLoop& inner = {}) {
     TransferEnd place{TransferEnd::Region::mailbox, from, source};
@@ -92,8 +92,8 @@ class ChipTransfers {
         inner);
   }
 
-  /// Writes the chip's slice to all destinations. Slices begin on cache lines, so that no two chips
-  /// write to the same line.
+  /// Adds a write of the chip's slice to all destinations. Slices begin on cache lines, so that no
+  /// two chips write to the same line.
   void push_slice(int from) {
     const auto n = static_cast<std::int64_t>(n_);
     const std::int64_t unit = 64 / byte_size(call_.dtype);
@@ -105,15 +105,15 @@ class ChipTransfers {
         {TransferEnd::Region::arena, kAllMembers, call_.destination + offset}, end - begin);
   }
 
-  /// Writes the chip's own part, which its caches still hold, to the destination of `to`.
+  /// Adds a write of the chip's own part, which is still in its caches, to the destination of `to`.
   void push_part(int to) {
     add(own(TransferEnd::Region::arena, call_.source),
         {TransferEnd::Region::arena, to, call_.destination + index_ * row()}, call_.count,
         {outer(), row(), n_ * row()});
   }
 
-  /// Visits all members. It begins with the chip's own part, which its caches still hold, and
-  /// continues in cyclic order, so that no two chips read from the same chip at a time.
+  /// Calls body(member) for all members. It begins with the chip's own part, which is still in its
+  /// caches, and continues in cyclic order, so that no two chips read from the same chip at a time.
   template <typename Body>
   void each_member(const Body& body) const {
     for (std::size_t i = 0; i < n_; ++i) body((index_ + i) % n_);
@@ -125,9 +125,9 @@ class ChipTransfers {
     });
   }
 
-  /// Chip r gets part r of every operand. The part from chip q is at place q along concat_dim. In
-  /// both arrays, the dims before the smaller of the two cut dims form one loop, those between the
-  /// two form another, and the rest is contiguous.
+  /// Chip r gets part r of every operand, and puts the part from chip q at place q along
+  /// concat_dim. In both arrays, the dims before the smaller of the two cut dims form one loop, the
+  /// dims between the two form another, and the dims after them are contiguous.
   void all_to_all() {
     const int split = call_.split_dim;
     const int concat = call_.concat_dim;
@@ -160,8 +160,8 @@ class ChipTransfers {
   Stage stage_;
 };
 
-/// Whether the result leaves the caches. A shared result is read at once, and a result that goes
-/// through a mailbox is small.
+/// Returns whether the result is too large for the caches. A shared result is read at once, and a
+/// result that passes through mailboxes is small.
 bool leaves_caches(Algorithm algorithm, const CollectiveCall& call, int group_size) {
   return has_exit_sync(algorithm) && call.kind != CollectiveKind::all_reduce &&
          bytes_of(call, group_size).destination >= kPastCachesBytes;

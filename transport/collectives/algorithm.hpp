@@ -14,8 +14,8 @@
 ///   pull       all others                    2    D; reduce_scatter: n*D     D
 ///   share      all_gather, shared            1    S                          S
 ///
-/// slots: the root stores its source into a slot of its ring and continues; the others read it
-/// there. It has no schedule: see slot_call.hpp.
+/// slots: the root stores its source into a slot of its ring and continues; the other chips read it
+/// there. This algorithm has no schedule: see slot_call.hpp.
 /// mailbox: before the sync, each chip copies its source into its own mailbox. After it, the chip
 /// reads its result from all mailboxes (all_reduce: n*S). Mailboxes alternate, so no second sync is
 /// needed. push: each chip stores into all destinations. It stores its source (all_gather), or, as
@@ -35,17 +35,17 @@ namespace weft {
 enum class Algorithm : std::uint8_t { signal, slots, mailbox, push, pull, share };
 std::string_view to_string(Algorithm algorithm) noexcept;
 
-/// Returns whether `slots` carries out a call whose source has this number of bytes.
+/// Returns whether a call whose source has this number of bytes is carried out by `slots`.
 bool is_in_slots(CollectiveKind kind, std::uint64_t bytes, int group_size);
-/// `crowded` means that the job has more chips than cores, so that a sync takes a round of the
-/// scheduler.
+/// Chooses the algorithm of a call. `crowded` means that the job has more chips than cores, so that
+/// a sync takes a round of the scheduler.
 Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crowded);
-/// Whether the algorithm ends with a second sync.
+/// Returns whether the algorithm ends with a second sync.
 constexpr bool has_exit_sync(Algorithm algorithm) {
   return algorithm == Algorithm::push || algorithm == Algorithm::pull;
 }
 
-/// Returns the work of the chip with this index in its group. Not for slots.
+/// Returns the transfers of the chip with this index in its group. Not for `slots`.
 Schedule make_schedule(Algorithm algorithm, const CollectiveCall& call, int group_size, int index);
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #pragma once
-/// The last call of a chip, which the other chips read after an error. See control_format.hpp.
+/// Reads and writes CallRecord: a chip's last call, which other chips read after an error. The
+/// format is in control_format.hpp.
 
 #include <cstdint>
 #include <optional>
@@ -22,7 +23,7 @@ struct RecordedCall {
   std::string name;
 };
 
-/// The words of a call that are shared. The name is shortened to fit.
+/// Writes the words of a call, and its name shortened to fit, into shared memory.
 using SharedCallWords = std::atomic<std::uint64_t>[CallRecord::kWordCount];
 using SharedCallName = std::atomic<std::uint64_t>[CallRecord::kNameWordCount];
 void write_call(SharedCallWords& to, SharedCallName& to_name, const CallWords& words,
@@ -30,18 +31,18 @@ void write_call(SharedCallWords& to, SharedCallName& to_name, const CallWords& w
 RecordedCall read_call(std::uint64_t number, const SharedCallWords& words,
                        const SharedCallName& name);
 
-/// The chip itself writes its record. The name is shortened to fit.
+/// Writes the chip's own record, with the name shortened to fit.
 void write_record(CallRecord& record, std::uint64_t number, const CallWords& words,
                   std::uint64_t signature, std::string_view name) noexcept;
 
-/// Updates the record for a call that it already shows.
+/// Updates the record when the chip repeats the call that the record shows.
 inline void renew_record(CallRecord& record, std::uint64_t number,
                          std::uint64_t signature) noexcept {
   record.number.store(number, std::memory_order_release);
   record.signature.store(signature, std::memory_order_relaxed);
 }
 
-/// Reads a record. Absent while the chip is writing another call.
+/// Reads a record. Returns nothing while the chip is writing another call.
 std::optional<RecordedCall> read_record(const CallRecord& record);
 
 /// Returns a text such as "all_reduce #812 'fc1.weight.grad' over {data}".

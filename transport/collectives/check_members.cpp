@@ -18,11 +18,11 @@
 namespace weft {
 namespace {
 
-// One thread has all chips of a process, and each chip announces itself before the thread waits for
-// any. With a second sync, the first chip that is waited for would wait for the others.
+// A process calls start() for all of its chips on one thread before it waits for any. That would
+// deadlock if a barrier had a second sync, in which the first chip would wait for the others.
 static_assert(!has_exit_sync(Algorithm::signal));
 
-/// FNV-1a, over words.
+/// Computes an FNV-1a hash of words.
 class Digest {
  public:
   void add(std::uint64_t word) { value_ = (value_ ^ word) * 0x100'0000'01b3; }
@@ -32,8 +32,8 @@ class Digest {
   std::uint64_t value_ = 0xcbf2'9ce4'8422'2325;
 };
 
-/// A tag that is equal for equal groups of equal meshes. It covers the sizes, the names, the order
-/// of the chips, and the members of the group.
+/// Returns a tag that is equal for equal groups of equal meshes. It covers the sizes and names of
+/// the axes, the order of the chips, and the members of the group.
 std::uint64_t tag_of(const Mesh& mesh, const std::vector<int>& group) {
   Digest tag;
   for (const std::int64_t size : mesh.shape()) tag.add(static_cast<std::uint64_t>(size));
@@ -46,7 +46,7 @@ std::uint64_t tag_of(const Mesh& mesh, const std::vector<int>& group) {
   return tag.value();
 }
 
-/// One chip of this process, and its barrier along an axis.
+/// One chip of this process in the barrier along an axis.
 class Member {
  public:
   Member(JobMemory& memory, const Mesh& mesh, int position, const Board& board, WaitPolicy policy)
@@ -56,7 +56,7 @@ class Member {
         communicator_(std::make_unique<Communicator>(
             memory, mesh, position, Recorder(board.device(mesh.device_at(position))), policy)) {}
 
-  /// Announces the chip and doesn't wait.
+  /// Announces the chip's arrival without waiting.
   void start(AtomList atoms) {
     const std::string name = fmt::format("members of mesh {}", mesh_->to_string());
     barrier_ = communicator_->prepare({.kind = CollectiveKind::barrier,
@@ -67,7 +67,8 @@ class Member {
   }
   void wait() { communicator_->wait(); }
 
-  /// Resets the chip to the beginning of a generation, when no collective has been called.
+  /// Resets the chip's record to that of the beginning of a generation, when no collective was
+  /// called.
   void forget() const { record_->number.store(0, std::memory_order_relaxed); }
 
  private:

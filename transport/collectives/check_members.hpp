@@ -1,5 +1,6 @@
 #pragma once
-/// check_members(): before a loop begins, each chip meets its peers along every axis of the mesh.
+/// check_members(): makes each chip meet its peers along every axis of the mesh before a loop
+/// begins.
 
 #include <span>
 
@@ -11,11 +12,11 @@
 
 namespace weft {
 
-/// Along each axis that doesn't cross hosts, every chip meets its peers in a barrier, in which all
-/// must agree on the mesh and on their place in it. All processes of the job call it once per
-/// generation, before any other collective, each with the positions of its chips. Afterwards the
-/// chips' collectives count from 1. Throws program_divergence if a peer has another mesh or
-/// considers itself a chip of another group. Throws peer_lost and timeout, as Communicator::wait()
+/// Makes every chip meet its peers in a barrier along each axis that doesn't cross hosts. In it,
+/// all must agree on the mesh and on their places in it. All processes of the job call this once
+/// per generation, before any other collective, each with the positions of its chips. Afterwards
+/// the chips' collectives count from 1. Throws program_divergence if a peer has another mesh or
+/// considers itself a chip of another group, and peer_lost and timeout as Communicator::wait()
 /// does.
 void check_members(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
                    const Board& board, WaitPolicy policy);

@@ -121,11 +121,11 @@ void Communicator::start(const PreparedCall& call) {
   current_.call = &call;
   current_.signature = signature_of(++current_.number, call.digest_);
   call.tier_->start(current_, *call.tier_call_);
-  record(call);  // done while the announcement is in transit
+  record(call);  // done while the announcement travels to the other chips
 }
 
 /// Writes the record that the other chips read after an error. If the chip repeats its previous
-/// call, only the numbers are written.
+/// call, only its number and signature are written.
 void Communicator::record(const PreparedCall& call) {
   if (recorded_ == call.id_) {
     renew_record(*record_, current_.number, current_.signature);

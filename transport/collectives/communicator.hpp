@@ -1,5 +1,5 @@
 #pragma once
-/// Communicator: one chip's collectives over any subset of mesh axes, in place in the arenas.
+/// Communicator: carries out one chip's collectives over any subset of mesh axes, in the arenas.
 
 #include <cstdint>
 #include <memory>
@@ -15,15 +15,15 @@
 
 namespace weft {
 
-/// Only one thread may use it at a time, for one collective at a time. Sums are taken in group
-/// order, so they have the same bits on every chip and in every run. bf16 and f16 are summed in f32
-/// and rounded once. If none of a call's atoms crosses the network, the call goes through shared
-/// memory; otherwise it goes through `network`.
+/// Carries out the collectives of one chip, one at a time. Only one thread may use it at a time.
+/// Sums are taken in group order, so they have the same bits on every chip and in every run. bf16
+/// and f16 are summed in f32 and rounded once. A call goes through `network` if any of its atoms
+/// crosses the network, and otherwise through shared memory.
 class Communicator {
  public:
-  /// `position` is the chip's position in the mesh. `memory`, which is that of the host's chips,
-  /// and `mesh` must outlive it. Throws mesh_mismatch if the mesh has more chips on a host than the
-  /// memory.
+  /// `position` is the chip's position in the mesh. `memory` is that of the host's chips. `memory`
+  /// and `mesh` must outlive the object. Throws mesh_mismatch if the mesh has more chips on a host
+  /// than the memory.
   Communicator(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
                WaitPolicy policy, std::unique_ptr<CollectiveTier> network = nullptr);
   ~Communicator();
@@ -33,30 +33,31 @@ class Communicator {
   /// Sets the step number that errors and the board show.
   void set_step(std::uint64_t step) { current_.step = step; }
 
-  /// Throws invalid_argument for a call that can't be carried out, unavailable if the call's atoms
-  /// cross the network and there is no network tier, no_space if there is no memory for the group's
-  /// mailboxes.
+  /// Prepares a call that is carried out many times. Throws invalid_argument for a call that can't
+  /// be carried out, unavailable if its atoms cross the network and there is no network tier, and
+  /// no_space if there is no memory for the group's mailboxes.
   PreparedCall prepare(const CollectiveCall& call);
-  /// The chip has left a body of on_each_chip(). If another chip waits for it in a collective of
-  /// that body, that chip throws program_divergence.
+  /// Tells the other chips that this chip has left a body of on_each_chip(). A chip that waits for
+  /// this one in a collective of that body throws program_divergence.
   void leave_body();
 
-  /// Announces this chip's arrival and doesn't wait. `call` must live until the collective has
-  /// ended. Throws invalid_argument if the last collective hasn't ended (one that failed never
-  /// ends).
+  /// Announces this chip's arrival without waiting. `call` must live until the collective has
+  /// ended. Throws invalid_argument if the last collective hasn't ended; one that failed never
+  /// ends.
   void start(const PreparedCall& call);
-  /// Continues as far as it can without waiting. Returns true if the collective is done or none was
-  /// started. Throws peer_lost with the reason if the job was aborted. Throws program_divergence,
-  /// naming both calls, if another chip of the group called something else.
+  /// Continues the collective as far as it can without waiting. Returns true if it is done or none
+  /// was started. Throws peer_lost with the reason if the job was aborted. Throws
+  /// program_divergence, naming both calls, if another chip of the group called something else.
   bool poll() {
     if (current_.call == nullptr) return true;
     if (!current_.call->tier_->poll()) return false;
     finish();
     return true;
   }
-  /// Polls according to the policy until done. Throws timeout, naming the missing chips, the
-  /// collective, the step and the time waited; it may then be called again. If a chip is missing
-  /// because it called something else, throws program_divergence. Also throws the errors of poll().
+  /// Waits according to the policy until the collective is done. Throws the errors of poll(), and
+  /// timeout with the missing chips, the collective, the step and the time waited; wait() may then
+  /// be called again. If a chip is missing because it called something else, throws
+  /// program_divergence.
   void wait();
   void run(const PreparedCall& call) {
     start(call);
@@ -70,18 +71,19 @@ class Communicator {
 
   JobMemory* memory_;
   const Mesh* mesh_;
-  int chip_;  ///< the chip's number in the memory
+  int chip_;  ///< the chip's number in the job's memory
   CallRecord* record_;
   Recorder recorder_;
   std::unique_ptr<CollectiveTier> shared_memory_;
   std::unique_ptr<CollectiveTier> network_;
 
   std::uint64_t prepared_count_ = 0;
-  std::uint64_t recorded_ = 0;  ///< id of the call that the chip's record and row show
-  StartedCall current_;         ///< its call is null while no collective is in progress
+  std::uint64_t recorded_ = 0;  ///< id of the call that the chip's record and board row show
+  StartedCall current_;         ///< its `call` is null while no collective is in progress
 };
 
-/// The loop of these chips' worker has ended, so they reach no further collective.
+/// Tells other chips that the loop of these chips' worker has ended, so they join no more
+/// collectives.
 void leave_loop(JobMemory& memory, const Mesh& mesh, std::span<const int> positions);
 
 }  // namespace weft

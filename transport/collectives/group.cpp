@@ -5,7 +5,8 @@
 namespace weft {
 namespace {
 
-/// A host's memory numbers only the atoms within the host, from 1.
+/// Returns the mask of `atoms` in a host's memory, which numbers only the atoms within the host,
+/// from 1.
 std::uint16_t mask_on_host(const Mesh& mesh, AtomList atoms) {
   unsigned mask = 0;
   unsigned next = 2;

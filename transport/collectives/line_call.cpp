@@ -10,9 +10,10 @@ namespace {
 
 static_assert(sizeof(Bytes16) == kLineMailboxBytes);
 
-/// A copy whose size is known to the compiler is one instruction; for another size (0) it is a
-/// call. The vector is made of one word. If it were made of bytes in memory, it would wait until
-/// these are in the cache, behind a store to a line that is with a peer.
+/// Loads a source into a vector. A copy whose size is known to the compiler is one instruction; for
+/// another size (`bytes` is 0) it is a function call. The vector is made from a word in a register.
+/// A vector made from bytes in memory would have to wait until earlier stores are done, such as a
+/// store to a line that a peer has.
 template <std::size_t bytes>
 Bytes16 load_line(const std::byte* from, std::size_t size) {
   if constexpr (bytes == sizeof(Bytes16) || bytes == 0) {

@@ -1,7 +1,7 @@
 #pragma once
-/// LineCall: handles the mailboxes of the lines, for a call whose bytes travel in the line that
-/// announces it. The function is chosen once. Between the arrival of the last chip and this chip's
-/// next announcement, no schedule is read and no kernel is looked up.
+/// LineCall: reads and writes the mailboxes in the chips' lines, for a call whose bytes travel in
+/// the line that announces it. prepare() chooses the functions, so between the arrival of the last
+/// chip and this chip's next announcement no schedule is read and no kernel is looked up.
 
 #include <cstddef>
 #include <span>
@@ -12,21 +12,21 @@
 
 namespace weft {
 
-/// Returns whether the source fits in a mailbox of the lines, or there is no source.
+/// Returns whether the source fits in the mailbox of a line, or is empty.
 bool is_in_lines(Algorithm algorithm, const CollectiveCall& call, int group_size);
 
-/// The call of one chip. It does the loads and stores that make_schedule() lists before and after
-/// the sync.
+/// One chip's call whose bytes travel in lines. It does the same loads and stores before and after
+/// the sync as the schedule of make_schedule().
 class LineCall {
  public:
-  /// `arena` is the chip's.
+  /// `arena` is that of the chip.
   LineCall(Algorithm algorithm, const CollectiveCall& call, int group_size, std::byte* arena);
 
   bool has_mail() const { return mail_ != nullptr; }
   /// Returns the content of the chip's mailbox: the source, followed by zeros.
   Bytes16 mail() const { return mail_(*this); }
-  /// Makes the result from all members' mailboxes, in group order. Returns false if there is no
-  /// function for it, so that the schedule must be carried out.
+  /// Computes the result from the mailboxes of all members, in group order. Returns false if no
+  /// function exists for this call; the schedule must then be carried out.
   bool finish(std::span<const std::byte* const> mailboxes) const {
     if (finish_ != nullptr) finish_(*this, mailboxes);
     return finish_ != nullptr || mail_ == nullptr;

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// A block that goes to several destinations is read from memory once, then from the first-level
-/// cache.
+/// The size of the blocks in which data for several destinations is copied. Each block is read from
+/// memory once, and then from the first-level cache.
 constexpr std::size_t kBlockBytes = 16384;
 
 std::span<std::byte* const> bases(const TransferEnd& end, const GroupMemory& group) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Schedule: one chip's work in a collective, as a list of stages of any length. A stage is a list
-/// of transfers. After each stage except the last, the chips of the group sync.
+/// Schedule: one chip's work in a collective, as a list of stages. A stage is a list of transfers.
+/// After each stage except the last, the chips of the group sync.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// Used in place of a member's index. It means all members of the group, in group order.
+/// Means all members of the group, in group order, where an index of a member is expected.
 inline constexpr int kAllMembers = -1;
 
 /// The place where a transfer reads or writes.
@@ -23,15 +23,15 @@ struct TransferEnd {
   std::size_t offset = 0;  ///< in bytes
 };
 
-/// Repeats a transfer `count` times. Each time, its ends move by these numbers of bytes.
+/// Repeats a transfer `count` times. Each time, the two ends move by these numbers of bytes.
 struct TransferLoop {
   std::size_t count = 1;
   std::size_t from_step = 0;
   std::size_t to_step = 0;
 };
 
-/// Copies `count` contiguous elements for each iteration of two nested loops. If `from` is all
-/// members, it reduces them instead. If a destination is the source, nothing is done.
+/// Copies `count` contiguous elements in each iteration of two nested loops. If `from` is all
+/// members, their elements are reduced instead. If a destination is the source, nothing is copied.
 struct Transfer {
   TransferEnd from;
   TransferEnd to;
@@ -40,8 +40,8 @@ struct Transfer {
   TransferLoop inner;
 };
 
-/// Calls body(bytes to add to the offset of `from`, bytes to add to the offset of `to`) for each
-/// iteration.
+/// Calls body(from_offset, to_offset) for each iteration, with the bytes to add to the offsets of
+/// `from` and `to`.
 template <typename Body>
 void for_each_part(const Transfer& transfer, const Body& body) {
   const TransferLoop& outer = transfer.outer;
@@ -59,23 +59,23 @@ struct Schedule {
   std::vector<Stage> stages;
   ReduceKind reduce = ReduceKind::add;
   DType dtype = DType::f32;
-  bool past_caches = false;  ///< whether copies bypass the caches
+  bool past_caches = false;  ///< true if copies bypass the caches
 
   std::size_t sync_count() const { return stages.size() - 1; }
 };
 
-/// The memory of a group, in group order, as seen by one of its chips.
+/// The memory of all chips of a group, in group order, as one of them has mapped it.
 struct GroupMemory {
   std::span<std::byte* const> arenas;
-  std::span<std::byte* const> mailboxes;  ///< each chip's mailbox that the first sync uses
+  std::span<std::byte* const> mailboxes;  ///< by chip: the mailbox for the first sync
   int index = 0;                          ///< index of the chip itself
 };
 
 /// Carries out the transfers of one stage.
 void perform(const Schedule& schedule, std::size_t stage, const GroupMemory& group);
 
-/// Returns one line per transfer and per sync. Members are given by their index in the group,
-/// offsets in bytes:
+/// Returns a text with one line per transfer and per sync. Members are given by their index in the
+/// group, offsets in bytes:
 ///
 ///     sync
 ///     reduce arena 0+1 @ 64 to arena 0+1 @ 64: 4 elements

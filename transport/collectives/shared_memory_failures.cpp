@@ -1,4 +1,4 @@
-/// SharedMemoryTier: finds out which chip is missing, and which called something else.
+/// The functions of SharedMemoryTier that find out which chip is missing or called something else.
 
 #include <sched.h>
 
@@ -22,7 +22,7 @@ std::optional<RecordedCall> SharedMemoryTier::last_call(int member) const {
   return read_record(memory_->call_record(group_->chip(member)));
 }
 
-/// Returns the call by which `member` posted a message, if that call has this number and `reader`
+/// Returns the call by which `member` posted a message, if it was collective `number` and `reader`
 /// has passed the message.
 std::optional<RecordedCall> SharedMemoryTier::posted_by(int member, std::uint64_t number,
                                                         int reader) const {
@@ -31,8 +31,8 @@ std::optional<RecordedCall> SharedMemoryTier::posted_by(int member, std::uint64_
                           group_->line(reader).messages.load(std::memory_order_acquire));
 }
 
-/// Returns the call that a chip made as its collective of this number, or else its last call. If
-/// the chip has passed a message, its call was the same as that of the message's root.
+/// Returns the call that a chip made as its collective `number`, or else its last call. A chip that
+/// has passed a message made the same call as the message's root.
 std::optional<RecordedCall> SharedMemoryTier::call_of(int member, std::uint64_t number) const {
   const std::optional<RecordedCall> last = last_call(member);
   if (last && last->number <= number) return last;
@@ -43,11 +43,12 @@ std::optional<RecordedCall> SharedMemoryTier::call_of(int member, std::uint64_t 
   return posted ? posted : last;
 }
 
-/// Looks for missing peers that called something else. A peer may be at another collective of this
-/// number, or at a later one, without having arrived here. It then sleeps in another group, and no
-/// wake would ever come. (It announces before it records, so an announcement of that number is
-/// visible when the number is.) A peer at the same collective may be working for long between entry
-/// and exit. A root waits for its peers at an earlier collective than its own.
+/// Throws if a missing peer called something else. A peer may be at another collective of the same
+/// number, or at a later one, without having arrived at this one. It then sleeps in another group
+/// and would never be woken. (A chip announces before it records, so a peer whose record has this
+/// number isn't missing just because its announcement isn't visible yet.) A peer at the same
+/// collective may be working for long between entry and exit. A root may wait for peers that are
+/// still at an earlier collective.
 void SharedMemoryTier::find_divergence(Clock::duration waited) const {
   if (call_->message) require_readers();
   for (const Peer& peer : group_->peers) {
@@ -65,9 +66,9 @@ void SharedMemoryTier::find_divergence(Clock::duration waited) const {
   }
 }
 
-/// A chip won't come if it has left its loop, or more bodies of on_each_chip() than this chip. (Its
-/// earlier announcements are visible when that is.) The trainer knows of most loops that end early
-/// and names both lines, so it gets time to report first.
+/// Throws if a peer won't come, because it has left its loop, or more bodies of on_each_chip() than
+/// this chip. (Announcements that it made before are visible then.) The trainer knows of most loops
+/// that end early and names both source lines, so it gets time to report first.
 void SharedMemoryTier::require_presence(const Peer& peer, Clock::duration waited) const {
   constexpr std::chrono::seconds kTrainerIsFirst(2);
   const auto bodies_left = [&](int member) {
@@ -93,7 +94,7 @@ void SharedMemoryTier::fail_divergence(int member, std::uint64_t number) const {
   fail_calls(group_->index, own ? *own : started_call(), member, other);
 }
 
-/// The root posted another call than that of this reader.
+/// Throws because the root posted another call than this reader's.
 void SharedMemoryTier::fail_message() const {
   fail_calls(group_->index, started_call(), call_->message->root(),
              call_->message->posted_call(message_));
@@ -111,8 +112,8 @@ void SharedMemoryTier::fail_calls(int member, const RecordedCall& call, int othe
        other ? to_string(*other, *mesh_) : "something that it has left since");
 }
 
-/// The chips make the same call now, but made different calls before: several considered themselves
-/// the root of a message.
+/// Throws because the chips make the same call now but made different calls before: several chips
+/// considered themselves the root of a message.
 void SharedMemoryTier::fail_history() const {
   constexpr std::uint64_t kLookBack = 1000;  // in collectives, of which only some are messages
   for (int member = 0; member < group_->size(); ++member) {

@@ -1,4 +1,4 @@
-/// SharedMemoryTier, broadcasts through slots: see slot_call.hpp.
+/// The functions of SharedMemoryTier for broadcasts through slots; see slot_call.hpp.
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// Called after a write to a word for which other chips may be asleep.
+/// Wakes chips that sleep until a word of messages changes. Called after each write to such a word.
 inline void SharedMemoryTier::wake_message_sleepers() const {
   light_fence();
   GroupLine& first = *group_->first;
@@ -45,7 +45,7 @@ inline bool SharedMemoryTier::is_message_ready() const {
   return posted_ || (call.is_root() ? call.has_room(message_) : call.has_arrived(message_));
 }
 
-/// Called by a root that waits for readers.
+/// Throws if a reader, for which this root waits, has called something else.
 void SharedMemoryTier::require_readers() const {
   const SlotCall& call = *call_->message;
   if (!call.is_root()) return;
@@ -68,7 +68,7 @@ bool SharedMemoryTier::poll_message() {
   return true;
 }
 
-/// Returns false if the message isn't there, or if there is no room for it.
+/// Notes that the message isn't there, or that there is no room for it. Returns false.
 bool SharedMemoryTier::wait_on() {
   require_readers();
   note_missing();

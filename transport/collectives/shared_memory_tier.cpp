@@ -1,5 +1,5 @@
-/// A sync of a group: each chip increments its own epoch word, then waits until all others have
-/// done so too. The words of group `mask` are in one GroupLine per chip. Invariants:
+/// In a sync of a group, each chip increments its own epoch word, and then waits until all others
+/// have incremented theirs. The words of group `mask` are in one GroupLine per chip. Invariants:
 ///
 /// 1. A chip's epoch word is written only by that chip. It is incremented at each sync of the group
 ///    and never reset. It is compared by signed difference, so it may wrap.
@@ -7,27 +7,28 @@
 ///    + 1 only after it has seen epoch e of all others, so no two are more than one apart.
 /// 3. A chip that announces epoch e has ended all its reads and writes that the syncs before e
 ///    ordered. The store releases them, and the peer's load acquires them.
-/// 4. From 2 and 3: when a chip has passed sync e, no chip reads any more what belongs to sync e -
-///    1. Therefore there are two sets of mailboxes, chosen by the parity of the epoch, and a
-///    collective whose results go through them needs no sync at its end.
+/// 4. From 2 and 3: when a chip has passed sync e, no chip reads mailboxes of sync e - 1 any more.
+///    Therefore there are two sets of mailboxes, chosen by the parity of the epoch, and a
+///    collective whose results pass through them needs no sync at its end.
 /// 5. The signature of a call and of all messages before it (see slot_call.hpp) is announced in one
 ///    word with the epoch, and compared before any data of the peer is used. A peer that is an
-///    epoch ahead has compared our signature; if it had differed, the peer would not have
-///    continued.
+///    epoch ahead has compared this chip's signature with its own, because it would not have
+///    continued if they had differed.
 /// 6. All sleepers of a group sleep on one word, `woken` of its first chip, and are woken once per
-///    sync. A waiter counts itself in `sleepers` and reads `woken`. After a heavy fence it looks at
-///    the epochs a last time, and sleeps while `woken` doesn't change. A chip issues a light fence
-///    between announcing an epoch and looking at the others' epochs. If it finds all epochs there,
-///    it looks at `sleepers`; if there are any, it sets `woken` to the epoch and wakes them. So a
-///    chip whose epoch a waiter missed looks after the waiter was counted, and so does each chip
-///    that has seen that chip's epoch. One of them is the last to find all epochs. A process that
-///    is killed in its sleep leaves `sleepers` too high, which only costs one call per sync.
+///    sync. A chip that goes to sleep counts itself in `sleepers` and reads `woken`. After a heavy
+///    fence it looks at the epochs once more, and sleeps while `woken` doesn't change. A chip that
+///    announces an epoch then issues a light fence and looks at the others' epochs. If all have
+///    arrived, it looks at `sleepers`; if there are any, it sets `woken` to the epoch and wakes
+///    them. No wake is missed: a chip whose epoch a sleeper didn't see looks after the sleeper was
+///    counted, and so does each chip that has seen that epoch. One of them is the last to see all
+///    epochs. A process that is killed in its sleep leaves `sleepers` too high, which only costs
+///    one call per sync.
 /// 7. No sleep is longer than kSleepSlice, so an abort or a deadline is noticed without a wake.
-/// 8. Between the last arrival and its next announcement, a chip reads no line that a peer has read
-///    since the chip wrote to it. It keeps copies of its epoch and its mail. If source and
-///    signature fit in a line, prepare() chooses the work on the line: see line_call.hpp.
-/// 9. A collective that threw divergence, or was left by a timeout, remains the chip's current one.
-///    It announces nothing more, so that later words can't be mistaken for earlier ones.
+/// 8. Between the last arrival and its own next announcement, a chip loads no line that a peer has
+///    read since the chip wrote to it. It has copies of its epoch and mail. If source and signature
+///    fit in a line, prepare() has chosen the functions for the line: see line_call.hpp.
+/// 9. A collective that threw program_divergence, or that timed out and wasn't continued, stays the
+///    chip's current one. It announces nothing more, so no later word is taken for an earlier one.
 
 #include "transport/collectives/shared_memory_tier.hpp"
 
@@ -48,9 +49,9 @@
 namespace weft {
 namespace {
 
-/// A yield that took longer than this gave the core to another program, for as long as the
-/// scheduler likes. A thread that wakes from sleep gets the core at once, so the next waits don't
-/// yield.
+/// A yield that took longer than this gave the core to another program. The scheduler may do that
+/// for any time, but gives a thread that wakes from sleep the core at once. So the next waits sleep
+/// instead of yielding.
 constexpr std::chrono::nanoseconds kLongYield = std::chrono::milliseconds(2);
 constexpr int kYieldsToSkip = 100;
 
@@ -69,7 +70,7 @@ SharedMemoryTier::SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int posi
       recorder_(recorder),
       policy_(policy) {}
 
-/// The chip's next tier continues from this state.
+/// Publishes the state from which the chip's next tier continues.
 SharedMemoryTier::~SharedMemoryTier() {
   for (const auto& group : groups_) publish_messages(*group->progress, *group->own);
 }
@@ -140,8 +141,7 @@ inline void SharedMemoryTier::announce() {
   light_fence();
 }
 
-/// Returns the group index of the first peer that hasn't been seen at this epoch, or at this
-/// message.
+/// Returns the group index of the first peer that hasn't been seen at this epoch or message.
 int SharedMemoryTier::awaited() const { return group_->peers[arrived_].member; }
 
 inline bool SharedMemoryTier::all_arrived() {
@@ -210,8 +210,8 @@ bool SharedMemoryTier::poll() {
   return false;
 }
 
-/// Records the end of a wait. The chip whose absence at a sync cost the most time counts as the one
-/// that came last.
+/// Records the end of a wait. The chip for which this collective has waited longest counts as the
+/// one that came last.
 void SharedMemoryTier::end_wait() {
   const std::uint64_t waited = recorder_.events.now() - std::exchange(wait_begin_, 0);
   arrival_.waited += waited;
@@ -235,10 +235,10 @@ void SharedMemoryTier::wait() {
   }
 }
 
-/// Spins; returns whether all peers arrived meanwhile. The spin pauses, because a core that
-/// requests a line again and again takes it from its writer. It stores nothing, because stores
-/// would queue up behind the announcement, whose line may still be with a peer, and would delay the
-/// next announcement.
+/// Spins until all peers have arrived, and returns whether they have. It pauses between loads,
+/// because a core that loads a line again and again takes it from its writer. It stores nothing,
+/// because stores would queue up behind the announcement, whose line may still be with a peer, and
+/// would delay the next announcement.
 bool SharedMemoryTier::spin() {
   if (call_->message) return spin_for_message();
   int left = policy_.spins;
@@ -254,8 +254,8 @@ bool SharedMemoryTier::spin() {
   return true;
 }
 
-/// Returns when all peers have arrived or the job is aborted. `since` is set when a wait of this
-/// collective first lasts longer than its spins.
+/// Waits until all peers have arrived or the job is aborted. `since` is the time of the first call
+/// for this collective.
 void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
   if (!since) since = Clock::now();
   recorder_.board.waiting_for(group_->chip(awaited()));

@@ -1,5 +1,5 @@
 #pragma once
-/// SharedMemoryTier: collectives of chips of one host, in their arenas and mailboxes.
+/// SharedMemoryTier: carries out collectives of chips of one host, in their arenas and mailboxes.
 
 #include <chrono>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace weft {
 
 class SharedMemoryTier final : public CollectiveTier {
  public:
-  /// `memory` and `mesh` must outlive it.
+  /// `memory` and `mesh` must outlive the object.
   SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
                    WaitPolicy policy);
   ~SharedMemoryTier() override;
@@ -37,8 +37,8 @@ class SharedMemoryTier final : public CollectiveTier {
  private:
   struct Call final : TierCall {
     Group* group = nullptr;
-    std::unique_ptr<const SlotCall> message = {};  ///< present if the call's bytes travel in a slot
-    std::optional<LineCall> line = {};             ///< present if they travel in the lines
+    std::unique_ptr<const SlotCall> message = {};  ///< set if the call's bytes travel in a slot
+    std::optional<LineCall> line = {};             ///< set if the call's bytes travel in the lines
     Schedule schedule = {};
   };
   using Clock = std::chrono::steady_clock;
@@ -85,7 +85,7 @@ class SharedMemoryTier final : public CollectiveTier {
   JobMemory* memory_;
   const Mesh* mesh_;
   int position_;
-  int chip_;  ///< the chip's number in the memory
+  int chip_;  ///< the chip's number in the job's memory
   Recorder recorder_;
   WaitPolicy policy_;
   std::vector<std::unique_ptr<Group>> groups_;
@@ -95,13 +95,13 @@ class SharedMemoryTier final : public CollectiveTier {
   const StartedCall* started_ = nullptr;
   const Call* call_ = nullptr;
   Group* group_ = nullptr;
-  std::uint64_t message_ = 0;  ///< number of its message, if it is a broadcast through slots
+  std::uint64_t message_ = 0;  ///< number of its message, if the call is a broadcast through slots
   bool posted_ = false;
-  std::size_t stage_ = 0;    ///< the stage whose sync is in progress
-  std::uint32_t epoch_ = 0;  ///< the epoch of that sync
-  std::size_t arrived_ = 0;  ///< peers seen at this epoch, counted from the next in group order
-  std::size_t missing_ = 0;  ///< the peer at which the last look was stuck
-  std::uint64_t wait_begin_ = 0;  ///< tick of the first look that failed; 0: none did
+  std::size_t stage_ = 0;    ///< stage whose sync is in progress
+  std::uint32_t epoch_ = 0;  ///< epoch of that sync
+  std::size_t arrived_ = 0;  ///< number of peers seen at this epoch, from the next in group order
+  std::size_t missing_ = 0;  ///< index of the peer at which the last look ended
+  std::uint64_t wait_begin_ = 0;  ///< tick at which the wait began; 0: there was none
   std::uint64_t longest_ = 0;     ///< longest wait of the collective, caused by last_chip
   ChipArrival arrival_;
 };

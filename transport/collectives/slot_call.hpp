@@ -1,31 +1,31 @@
 #pragma once
-/// SlotCall: a broadcast of a few bytes. Its root puts them into a slot of its ring and continues.
+/// SlotCall: broadcasts a few bytes. The root puts them into a slot of its ring and continues.
 ///
 /// The messages of a group are counted from 1, regardless of their roots. Invariants:
 ///
 /// 1. All chips of a group see the same messages in the same order, and know the root of each.
 ///    Message m is in slot m % kSlotCount of its root's ring, which only the root writes.
-/// 2. If a chip's word `messages` is m, the chip has passed all messages before m, and either is
-///    the root that has posted m or a reader that waits for m. A reader that finds a message
-///    already there updates its word only every kSlotCount / 4 messages. Otherwise a root that
-///    waits for room, which reads the word again and again, would take the line from its writer.
-///    The words increase, have 64 bits, and are reset only together with the rings, when a
-///    generation begins. So a slot is never mistaken for the slot of another message.
+/// 2. If a chip's word `messages` is m, the chip has passed all messages before m. It is either the
+///    root, which has posted m, or a reader that waits for m. A reader that finds messages already
+///    there updates its word only every kSlotCount / 4 messages: a root that waits for room reads
+///    the word again and again, and so takes the line from its writer each time. The words
+///    increase, have 64 bits, and are reset only together with the rings, when a generation begins.
+///    So a slot is never mistaken for that of another message.
 /// 3. A root posts message m when the word of every other chip is at least m - kSlotCount + 1, so
-///    that all have passed the slot's previous message. It looks at the words only if it doesn't
-///    know that yet, and then continues when they are at least m - kSlotCount / 2.
-/// 4. The slot's number publishes its mail, its history, and everything that the root has written
-///    before. The history covers this call and the calls with all messages before. A reader
-///    compares it before it uses the mail. A root learns of a divergence when it next waits: the
-///    history is part of a sync's word, and a peer that is ahead of a root considers itself a root.
+///    that all have passed the slot's previous message. It reads the words only if it doesn't know
+///    that yet, and then waits until they are at least m - kSlotCount / 2.
+/// 4. Storing the slot's number publishes its mail, its history, and all that the root wrote
+///    before. The history covers this call and the calls with all earlier messages. A reader
+///    compares it before it uses the mail. A root notices a divergence when it next waits: a sync
+///    compares histories, and a peer that is ahead of a root considers itself a root.
 /// 5. A chip's call stays in its ring until the others have passed the call's message, so that both
 ///    calls of a divergence can be named.
-/// 6. A sleeper reads `slot_woken`, then sets `slot_sleepers`. After a heavy fence it looks a last
-///    time, and sleeps while `slot_woken` doesn't change. A chip that posts, or changes its word,
-///    issues a light fence and looks at `slot_sleepers`. If that is set, the chip clears it,
-///    increments `slot_woken` and wakes all. It clears the flag after a sleeper set it, so
-///    `slot_woken` changes after the sleeper read it. Both words are in the line of the group's
-///    first chip.
+/// 6. A chip that goes to sleep reads `slot_woken`, then sets `slot_sleepers`. After a heavy fence
+///    it looks once more, and sleeps while `slot_woken` doesn't change. A chip that posts, or
+///    changes its word, issues a light fence and reads `slot_sleepers`. If it is set, the chip
+///    clears it, increments `slot_woken` and wakes all. It does so after the sleeper set the flag,
+///    and so after the sleeper read `slot_woken`, which therefore changes. Both words are in the
+///    line of the group's first chip.
 
 #include <cstddef>
 #include <cstdint>
@@ -41,13 +41,13 @@
 
 namespace weft {
 
-/// Returns the call that a chip made as its collective of this number, if it is in the chip's ring
-/// with a message up to `last`.
+/// Returns the call that a chip made as its collective `number`, if the chip's ring has it. Calls
+/// with messages after `last` are ignored.
 std::optional<RecordedCall> read_slot_record(
     const SlotRing& ring, std::uint64_t number,
     std::uint64_t last = std::numeric_limits<std::uint64_t>::max());
 
-/// The call of one chip.
+/// The call of one chip of the group.
 class SlotCall {
  public:
   /// Reserves the rings of the chip and of the root. Throws no_space.
@@ -61,15 +61,15 @@ class SlotCall {
     progress_->history += signature;
     return ++progress_->messages;
   }
-  /// Publishes how far the chip is. A reader calls it before it waits.
+  /// Publishes how many messages the chip has passed. A reader calls this before it waits.
   void publish() const {
     own_->root.store(root_chip_, std::memory_order_relaxed);
     publish_messages(*progress_, *own_);
   }
-  /// For a reader: whether it must publish this message even if the message is already there.
+  /// Returns whether a reader must publish this message even if it needn't wait for it.
   static bool is_published(std::uint64_t message) { return message % kPublishedEach == 0; }
 
-  /// For a root: whether the other chips have left room for the message.
+  /// For a root. Returns whether the other chips have left room for the message.
   bool has_room(std::uint64_t message) const {
     return message <= progress_->room || find_room(message);
   }
@@ -84,15 +84,14 @@ class SlotCall {
     to.message.store(message, std::memory_order_release);
     publish();
   }
-  /// For a reader: whether the message is there.
+  /// For a reader. Returns whether the message has arrived.
   bool has_arrived(std::uint64_t message) const {
     return slot(message).message.load(std::memory_order_acquire) == message;
   }
   bool is_of_same_calls(std::uint64_t message) const {
     return slot(message).history.load(std::memory_order_relaxed) == progress_->history;
   }
-  /// A reader copies the message to its destination. The root copies its source to its own
-  /// destination.
+  /// Copies the message to the destination of a reader, or the root's source to its destination.
   void take(std::uint64_t message) const {
     if (!is_root_) {
       copy(destination_, slot(message).mail);
@@ -105,12 +104,12 @@ class SlotCall {
   std::optional<RecordedCall> posted_call(std::uint64_t message) const {
     return read_slot_record(*ring_, number(message));
   }
-  /// For a root that hasn't posted the message: whether the peer has another root for it.
+  /// For a root that hasn't posted. Returns whether the peer has another root for the message.
   bool has_diverged(const Peer& peer, std::uint64_t message) const;
-  /// Whether the chip waits for this peer.
+  /// Returns whether the chip waits for this peer.
   bool is_awaited(const Peer& peer, std::uint64_t message) const;
-  /// For a root: the number of the collective with the first message that the peer must still
-  /// publish; 0 if this chip wasn't that message's root.
+  /// For a root. Returns the number of the collective with the first message that the peer must
+  /// still publish; 0 if this chip wasn't that message's root.
   std::uint64_t number_awaited(const Peer& peer) const;
 
  private:
@@ -125,7 +124,7 @@ class SlotCall {
   static bool lags(const Peer& peer, std::uint64_t message) {
     return peer.line->messages.load(std::memory_order_acquire) + kSlotCount / 2 < message;
   }
-  /// A copy whose size is known to the compiler is one instruction; for another size it is a call.
+  /// Copies bytes_ bytes. A copy of a constant size is one instruction instead of a function call.
   void copy(std::byte* to, const std::byte* from) const {
     switch (bytes_) {
       case 4: std::memcpy(to, from, 4); break;

@@ -1,6 +1,6 @@
 #pragma once
-/// CollectiveTier: a connection between chips by which collectives are carried out. Shared memory
-/// connects the chips of a host (SharedMemoryTier), and a network connects those of several hosts.
+/// CollectiveTier: carries out collectives between chips that are connected in one way. Shared
+/// memory connects the chips of a host (SharedMemoryTier), a network those of several hosts.
 
 #include <cstdint>
 #include <memory>
@@ -15,14 +15,14 @@ namespace weft {
 
 class CollectiveTier;
 
-/// The data that a tier has prepared for a call that it carries out many times.
+/// The data that a tier prepares for a call which is carried out many times.
 class TierCall {
  public:
   virtual ~TierCall() = default;
 };
 
-/// A call that a Communicator has checked and encoded, to be carried out many times. It is movable.
-/// Only the Communicator that made it may use it, while that lives.
+/// A call that a Communicator has checked and encoded, to be carried out many times. Movable. Only
+/// the Communicator that made it may use it.
 class PreparedCall {
  public:
   std::uint64_t id() const { return id_; }  ///< from 1; unique within a Communicator
@@ -36,11 +36,11 @@ class PreparedCall {
 
   std::uint64_t id_ = 0;
   CallWords words_{};
-  std::uint64_t digest_ = 0;  ///< digest of the words
+  std::uint64_t digest_ = 0;  ///< digest of words_
   std::string name_;
   std::uint64_t bytes_ = 0;  ///< size of the source, for the black box
-  std::uint32_t text_ = 0;   ///< id of its text in the black box
-  std::uint32_t entry_ = 0;  ///< its entry in the chip's ledger
+  std::uint32_t text_ = 0;   ///< id of the call's text in the black box
+  std::uint32_t entry_ = 0;  ///< the call's entry in the chip's ledger
   std::string label_;        ///< for the board: "all_reduce 'fc1.weight.grad'"
   CollectiveTier* tier_ = nullptr;
   std::unique_ptr<const TierCall> tier_call_;
@@ -63,18 +63,19 @@ class CollectiveTier {
  public:
   virtual ~CollectiveTier() = default;
 
-  /// Prepares a call that is valid for its group. Throws no_space if there is no memory for it.
+  /// Prepares a call that was checked for its group. Throws no_space if there is no memory for it.
   virtual std::unique_ptr<const TierCall> prepare(const CollectiveCall& call) = 0;
-  /// Announces the chip's arrival and doesn't wait. `call` is the result of prepare(). Both
-  /// arguments must live until the collective has ended.
+  /// Announces the chip's arrival without waiting. `call` is a result of prepare(). Both arguments
+  /// must live until the collective has ended.
   virtual void start(const StartedCall& started, const TierCall& call) = 0;
-  /// Continues as far as it can without waiting. Returns true if the collective has ended. Throws
-  /// peer_lost and program_divergence; see Communicator::poll().
+  /// Continues as far as possible without waiting. Returns true if the collective has ended. Throws
+  /// peer_lost and program_divergence as Communicator::poll() does.
   virtual bool poll() = 0;
-  /// Polls until the collective has ended. Also throws timeout; see Communicator::wait().
+  /// Waits until the collective has ended. Throws the errors of poll(), and timeout as
+  /// Communicator::wait() does.
   virtual void wait() = 0;
-  /// Returns what this chip saw of the other chips' arrival in the last collective. A tier that
-  /// can't see it reports that this chip came last.
+  /// Returns how this chip waited for other chips in the last collective. A tier that doesn't know
+  /// it reports that this chip came last.
   virtual ChipArrival arrival() const { return {}; }
 };
 

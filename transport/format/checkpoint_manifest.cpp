@@ -28,7 +28,7 @@ bool overlap(const StoredShard& a, const StoredShard& b) {
   return true;
 }
 
-/// Returns the dim in which the shards begin at the largest number of different places.
+/// Returns the dim along which the shards have the largest number of different offsets.
 int most_cut_dim(const StoredTensor& tensor) {
   int best = 0;
   std::size_t best_cuts = 0;
@@ -43,7 +43,8 @@ int most_cut_dim(const StoredTensor& tensor) {
   return best;
 }
 
-/// Compares each shard with the later ones that begin before its end, along one dim.
+/// Returns an error if two shards overlap. Along one dim, compares each shard with the later ones
+/// that begin before its end.
 Fault overlap_fault(const StoredTensor& tensor) {
   const auto& shards = tensor.shards;
   const int dim = most_cut_dim(tensor);
@@ -67,8 +68,8 @@ Fault overlap_fault(const StoredTensor& tensor) {
   return std::nullopt;
 }
 
-/// If shards are within the tensor, don't overlap and together have its number of elements, they
-/// cover it.
+/// Returns an error unless the shards cover the tensor. They do if they are within the tensor,
+/// don't overlap, and together have its number of elements.
 Fault cover_fault(const StoredTensor& tensor, bool is_whole) {
   const auto& shards = tensor.shards;
   if (shards.size() > kStoredShardCountMax) {
@@ -154,8 +155,8 @@ Fault fault_of(const CheckpointManifest& manifest, bool is_whole) {
   return std::nullopt;
 }
 
-/// A limit on what the tables of a body may be read as. Tables may share vectors, so a small body
-/// could make a large manifest.
+/// Limits the bytes of the tables that are read from a body. Tables may share vectors, so a small
+/// body could otherwise make a large manifest.
 class Budget {
  public:
   explicit Budget(std::size_t body_bytes) : left_(body_bytes) {}

@@ -1,5 +1,5 @@
 #pragma once
-/// Checkpoint manifest: the tensors of a checkpoint and the places of their shards.
+/// CheckpointManifest: lists the tensors of a checkpoint and the places of their shards.
 ///
 ///   manifest file = envelope(Manifest)           (schema/checkpoint.fbs)
 ///   table file    = envelope(Manifest)           all tensors, but only the shards of one part
@@ -23,7 +23,7 @@
 namespace weft {
 
 inline constexpr Format kManifestFormat{"checkpoint manifest", "weftmnft", 1};
-/// The format of a part's table, while the checkpoint is not finished.
+/// The format of the table of one part, which exists until the checkpoint is finished.
 inline constexpr Format kPartTableFormat{"checkpoint part table", "weftpart", 1};
 /// The maximum number of shards of a tensor.
 inline constexpr std::size_t kStoredShardCountMax = 4096;
@@ -40,11 +40,11 @@ inline constexpr std::size_t kUserJsonBytesMax = std::size_t{1} << 20;
 struct StoredShard {
   Shape offsets{};
   Shape dims{};
-  std::uint32_t file = 0;         ///< index into `files`
-  std::uint64_t file_offset = 0;  ///< the shard's frame; a multiple of kShardAlignment
+  std::uint32_t file = 0;         ///< index in CheckpointManifest::files
+  std::uint64_t file_offset = 0;  ///< offset of the shard's frame; a multiple of kShardAlignment
   std::uint64_t frame_bytes = 0;
   std::uint64_t payload_xxh3 = 0;
-  std::vector<std::uint64_t> chunk_xxh3{};  ///< one per chunk
+  std::vector<std::uint64_t> chunk_xxh3{};  ///< one per chunk of the payload
 
   friend bool operator==(const StoredShard&, const StoredShard&) = default;
 };
@@ -54,7 +54,7 @@ struct StoredTensor {
   TensorType type{};
   std::vector<StoredShard> shards{};
   StateKind kind = StateKind::param;
-  std::optional<Sharding> sharding{};  ///< over the manifest's mesh; absent if it isn't known
+  std::optional<Sharding> sharding{};  ///< on the manifest's mesh; std::nullopt if it isn't known
 
   friend bool operator==(const StoredTensor&, const StoredTensor&) = default;
 };
@@ -65,31 +65,31 @@ struct CheckpointManifest {
   std::vector<std::string> axis_names{};
   std::vector<std::string> files{};  ///< names in the checkpoint's folder
   std::vector<StoredTensor> tensors{};
-  std::vector<int> device_ids{};  ///< the chips of the mesh; empty: 0, 1, 2, ...
+  std::vector<int> device_ids{};  ///< chips of the mesh; empty: 0, 1, 2, ...
   std::uint64_t seed = 0;
   std::string user_json{};
   std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made them
-  /// The checkpoint may lack some state of a loop that continues from it. The loop then initializes
-  /// that state itself.
+  /// True if the checkpoint may lack some state of the loop that continues from it. The loop then
+  /// initializes that state itself.
   bool partial = false;
-  /// If the checkpoint was saved from the memory of a dead job, that job's run folder; otherwise
-  /// "".
+  /// The run folder of the dead job from whose memory the checkpoint was saved; "" for other
+  /// checkpoints.
   std::string rescued_from{};
 
-  /// Absent if the manifest has no mesh.
+  /// Returns the mesh; std::nullopt if the manifest has none.
   std::optional<Mesh> mesh() const;
 
   friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;
 };
 
-/// Throws invalid_argument for a manifest that decode_manifest() would refuse. With
-/// kPartTableFormat, the shards need not have all elements.
+/// Encodes a manifest. Throws invalid_argument for one that decode_manifest() would refuse. With
+/// kPartTableFormat, the shards needn't cover their tensors.
 std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest,
                                        const Format& format = kManifestFormat);
 
-/// Decodes a manifest. Throws version. Throws corrupt unless names are distinct, files are plain
-/// names, and the shards of each tensor have each of its elements exactly once. `bytes` is the
-/// whole file, 8-byte aligned.
+/// Decodes a manifest. `bytes` is the whole file, 8-byte aligned. Throws version. Throws corrupt if
+/// names aren't distinct, if files aren't plain names, or if the shards of a tensor don't have each
+/// of its elements exactly once.
 CheckpointManifest decode_manifest(std::span<const std::byte> bytes,
                                    const Format& format = kManifestFormat);
 

@@ -57,7 +57,7 @@ void require_ids(std::string_view field, std::span<const std::uint32_t> ids, std
   }
 }
 
-/// Checks the begins of `ops` ranges that together are an array of `size` entries.
+/// Checks `begins`: the begins of `ops` ranges that together cover an array of `size` entries.
 void require_begins(std::string_view field, const std::vector<std::uint32_t>& begins,
                     std::size_t ops, std::size_t size) {
   require_size(field, begins.size(), ops + 1);

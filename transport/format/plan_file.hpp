@@ -1,9 +1,9 @@
 #pragma once
-/// Plan file: a plan in the form that `WEFT_DUMP_TO` writes and `weft plan` reads.
+/// Plan file: encodes and decodes a plan as `WEFT_DUMP_TO` writes it and `weft plan` reads it.
 ///
 ///   plan file = envelope(Plan)           (schema/plan.fbs)
 ///
-/// Version 1 had no steps and is refused. If its program runs again, the program writes new plans.
+/// Version 1 had no steps and is refused. Running its program again writes plans of this version.
 
 #include <cstddef>
 #include <span>
@@ -22,9 +22,9 @@ inline constexpr std::size_t kPlanBytesMax = std::size_t{1} << 30;
 
 std::vector<std::byte> encode_plan(const Plan& plan);
 
-/// Decodes a plan. Throws corrupt or version. Every index, count, enumerator and type of the result
-/// is in range, and its mesh is valid. Only verify(plan, mesh) checks that the program makes sense.
-/// `bytes` is the whole file, 8-byte aligned.
+/// Decodes a plan. `bytes` is the whole file, 8-byte aligned. Throws corrupt or version. Every
+/// index, count, enumerator and type of the result is in range, and its mesh is valid. Whether the
+/// program makes sense is checked only by verify(plan, mesh).
 Plan decode_plan(std::span<const std::byte> bytes);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
-/// Run card: the facts, in addition to the memory of its chips, that a checkpoint of a job needs.
-/// It is a file that outlives the job's processes.
+/// RunCard: the facts about a job that a rescue needs in addition to the memory of its chips. The
+/// card is a file that outlives the job's processes.
 ///
 ///   run card file = envelope(RunCard)            (schema/run_card.fbs)
 
@@ -22,7 +22,7 @@ inline constexpr std::size_t kRunCardBytesMax = std::size_t{1} << 20;
 
 struct RunCard {
   Mesh mesh{{1}, {"data"}};
-  int num_workers = 1;  ///< each drives the same number of chips, in order of their ids
+  int num_workers = 1;  ///< each worker drives the same number of chips, in order of ids
   std::uint64_t seed = 0;
   std::uint64_t begin_step = 0;  ///< the step at which the job began: a checkpoint's step, or 0
   std::string checkpoints{};     ///< the folder of the job's checkpoints, absolute
@@ -32,10 +32,10 @@ struct RunCard {
   friend bool operator==(const RunCard&, const RunCard&) = default;
 };
 
-/// Throws invalid_argument for a card that decode_run_card() would refuse.
+/// Encodes a run card. Throws invalid_argument for one that decode_run_card() would refuse.
 std::vector<std::byte> encode_run_card(const RunCard& card);
-/// Decodes a run card. Throws version. Throws corrupt unless the workers divide the chips of the
-/// mesh. `bytes` is the whole file, 8-byte aligned.
+/// Decodes a run card. `bytes` is the whole file, 8-byte aligned. Throws version. Throws corrupt if
+/// the number of chips of the mesh isn't a multiple of the number of workers.
 RunCard decode_run_card(std::span<const std::byte> bytes);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// SavedNotes: a checkpoint manifest's `user_json`.
+/// SavedNotes: the contents of a checkpoint manifest's `user_json`.
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// The values that the loop saved in addition to its tensors (CheckpointManifest::user_json). They
+/// The values that a loop saved in addition to its tensors (CheckpointManifest::user_json). They
 /// are null in a checkpoint that another program wrote.
 struct SavedNotes {
   nlohmann::json metrics{};
@@ -20,7 +20,7 @@ struct SavedNotes {
 };
 std::string to_user_json(const SavedNotes& notes);
 SavedNotes notes_of(const CheckpointManifest& manifest);
-/// The value of the metric; absent if it isn't a number.
+/// Returns the value of the metric; std::nullopt if it isn't a number.
 std::optional<double> rating_of(const SavedNotes& notes, const std::string& metric);
 
 }  // namespace weft

@@ -19,7 +19,7 @@ std::size_t payload_bytes(const ShardHeader& header) {
   return static_cast<std::size_t>(TensorType{header.type.dtype, header.dims}.bytes());
 }
 
-/// Builds a header. Its size is the same for every checksum.
+/// Builds a header. Its size doesn't depend on the checksum.
 flatbuffers::FlatBufferBuilder build_header(const ShardHeader& header, std::uint64_t checksum) {
   if (const auto fault = shard_fault(header.type, header.offsets, header.dims)) {
     fail(Errc::invalid_argument, "shard frame of '{}': {}", header.name, *fault);
@@ -81,7 +81,7 @@ ShardHeader read_header(const fb::TensorShard& shard) {
 }
 
 /// Verifies the bytes before the payload in `head`, and that the payload is within `frame`. Both
-/// begin with the frame's bytes. `head` must not change meanwhile.
+/// spans begin with the bytes of the frame. `head` must not change during the call.
 ShardView read_head(std::span<const std::byte> head, std::span<const std::byte> frame) {
   ShardHead read = read_shard_head(head);
   const ShardLayout& layout = read.layout;

@@ -1,5 +1,5 @@
 #pragma once
-/// StateKind: the kinds of tensors that a job keeps from step to step.
+/// StateKind: the kinds of tensors whose values a job keeps from step to step.
 
 #include <cstdint>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace weft {
 enum class StateKind : std::uint8_t { param, opt_state, buffer };
 /// Returns "param", "opt_state" or "buffer".
 std::string_view to_string(StateKind kind) noexcept;
-/// `kind` must be a kind of state.
+/// Converts the kind of an input, which must be a kind of state.
 StateKind state_kind(InputKind kind);
 
 }  // namespace weft

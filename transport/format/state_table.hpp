@@ -1,5 +1,5 @@
 #pragma once
-/// State table: the places in a worker's arenas of the tensors that a job keeps from step to step,
+/// StateTable: the places in a worker's arenas of the tensors that a job keeps from step to step,
 /// and the positions of the worker's loaders.
 ///
 ///   state table = envelope(StateTable)           (schema/state.fbs)
@@ -23,9 +23,9 @@ inline constexpr Format kStateTableFormat{"state table", "weftstat", 1};
 
 struct StateEntry {
   std::string name{};
-  TensorType type{};  ///< global
+  TensorType type{};  ///< of the global tensor
   Sharding sharding{};
-  std::uint64_t offset = 0;  ///< the chip's shard in its arena; the same on all the worker's
+  std::uint64_t offset = 0;  ///< of a chip's shard in its arena; the same for all of the worker's
                              ///< chips
   StateKind kind = StateKind::param;
 
@@ -42,9 +42,9 @@ struct StateTable {
 std::vector<std::byte> encode_state_table(std::span<const StateEntry> tensors,
                                           const std::vector<StoredLoader>& loaders = {});
 
-/// Decodes a table. Throws corrupt or version. Every type and sharding of the result is in range.
-/// The caller must check that the shards lie in an arena. `bytes`, 8-byte aligned, begins with the
-/// table.
+/// Decodes the table at the beginning of `bytes`, which are 8-byte aligned. Throws corrupt or
+/// version. Every type and sharding of the result is in range, but the caller must check that the
+/// shards lie in an arena.
 StateTable decode_state_table(std::span<const std::byte> bytes, const Mesh& mesh);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 #pragma once
-/// Fields that several formats share: tensor types, shardings, the part of a tensor that a shard
-/// is, and loaders. Reading throws corrupt unless every value is in range; the message begins with
-/// `what`.
+/// Reads and writes fields that several formats share: tensor types, shardings, offsets and sizes
+/// of shards, and loaders. Reading throws corrupt unless every value is in range. The message
+/// begins with the argument `what`.
 
 #include <cstdint>
 #include <optional>
@@ -21,8 +21,8 @@
 
 namespace weft {
 
-/// Returns a vector's elements, which are numbers or structs. FlatBuffers' verifier checks the
-/// alignment of the vector's length, but not that of its elements.
+/// Returns the elements of a vector, which are numbers or structs. Throws corrupt if they aren't
+/// aligned, because FlatBuffers' verifier checks only the alignment of the vector's length.
 template <typename T>
 std::span<const T> elements(const flatbuffers::Vector<T>& vector, std::string_view what) {
   if (vector.size() == 0) return {};  // its address may be anything
@@ -45,14 +45,15 @@ fb::TensorType write_type(const TensorType& type);
 TensorType read_type(const fb::TensorType& type, std::string_view what);
 
 fb::Sharding write_sharding(const Sharding& sharding);
-/// Reads a sharding. Its atoms must be atoms of the mesh, each at most once in the dims.
+/// Reads a sharding. Its atoms must be those of the mesh, each in the dims at most once.
 Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh, std::string_view what);
 
-/// Reads offsets or sizes: one per dim of `type`, each >= 0.
+/// Reads offsets or sizes: one per dim of `type`, none of them negative.
 Shape read_dims(const flatbuffers::Vector<std::int64_t>& dims, const TensorType& type,
                 std::string_view what);
 
-/// Returns the error of a shard of `dims` at `offsets` of a tensor; absent if the shard is valid.
+/// Returns why there can be no shard of `dims` at `offsets` of the tensor; std::nullopt if there
+/// can.
 std::optional<std::string> shard_fault(const TensorType& type, const Shape& offsets,
                                        const Shape& dims);
 
@@ -62,19 +63,19 @@ std::vector<std::string> read_strings(
     const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>& strings);
 
 using LoaderTables = flatbuffers::Vector<flatbuffers::Offset<fb::StoredLoader>>;
-/// Returns null if there are no loaders.
+/// Writes loaders. Returns null if there are none.
 flatbuffers::Offset<LoaderTables> write_loaders(flatbuffers::FlatBufferBuilder& builder,
                                                 std::span<const StoredLoader> loaders);
-/// `stored` may be null.
+/// Reads loaders. `stored` may be null.
 std::vector<StoredLoader> read_loaders(const LoaderTables* stored);
 
-/// Returns the bytes that a finished builder holds.
+/// Returns the bytes that a finished builder has written.
 std::span<const std::byte> body_of(const flatbuffers::FlatBufferBuilder& builder);
-/// Throws corrupt unless the generated verifier of a root table accepts the body.
+/// Throws corrupt unless `verify`, the generated verifier of a root table, accepts the body.
 template <typename Verify>
 void verify_body(std::span<const std::byte> body, Verify verify, std::string_view what) {
-  // A table has at least the 4 bytes of its offset, which limits the number of tables. The default
-  // limit of a million tables is too low.
+  // Every table has at least the 4 bytes of its offset, so this limits the number of tables.
+  // FlatBuffers' default limit of a million tables is too low.
   constexpr flatbuffers::uoffset_t kDepthMax = 64;
   flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(body.data()), body.size(),
                                  kDepthMax,

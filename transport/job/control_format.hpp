@@ -1,5 +1,5 @@
 #pragma once
-/// Format of the control segment, version 3 (native byte order):
+/// The format of the control segment, version 3 (native byte order):
 ///
 ///   control     = header chip{num_chips}
 ///   header      = ControlHeader, 4096 bytes
@@ -8,10 +8,11 @@
 ///   commit_line = CommitLine, 128 bytes: the progress of the chip's state
 ///   call_record = CallRecord, 128 bytes: the last call of the chip
 ///
-/// A chip's lines are on pages of their own. Processors prefetch cache lines up to the end of a
-/// page, and a line prefetched from its writer must be transferred back. A mask is an AtomMask
-/// without its bit 0, which no atom has: mask >> 1. Every atom is at least 2, so num_chips chips
-/// have at most floor(log2(num_chips)) atoms, and num_masks is 2 to that power.
+/// The lines of each chip are on pages of their own, because processors prefetch cache lines up to
+/// the end of a page, and a line that was prefetched from its writer must be transferred back. A
+/// mask is an AtomMask without its bit 0, which no atom has: mask >> 1. Every atom has at least
+/// size 2, so num_chips chips have at most floor(log2(num_chips)) atoms, and num_masks is 2 to that
+/// power.
 
 #include <atomic>
 #include <bit>
@@ -22,18 +23,18 @@ namespace weft {
 
 inline constexpr std::uint64_t kControlMagic = 0x316c'7463'7466'6577;  // "weftctl1"
 inline constexpr std::uint32_t kControlVersion = 3;
-inline constexpr int kLocalChipCountMax = 256;  ///< chips of one job on one host
+inline constexpr int kLocalChipCountMax = 256;  ///< largest number of chips of a job on one host
 /// Bytes of a mailbox. algorithm.hpp says which transfers use mailboxes.
 inline constexpr std::size_t kMailboxBytes = 16384;
-/// Bytes of a mailbox for scalars, in the cache line that announces it, and of a ring's message.
+/// Bytes of a mailbox in the cache line that announces it, and of a message in a ring.
 inline constexpr std::size_t kLineMailboxBytes = 16;
-/// The number of slots of a ring. A root is never further ahead of a reader.
+/// The number of slots of a ring. A root is at most this many messages ahead of a reader.
 inline constexpr std::uint64_t kSlotCount = 64;
 
 enum class AbortState : std::uint32_t { running = 0, writing_reason = 1, aborted = 2 };
 
 struct ControlHeader {
-  std::atomic<std::uint64_t> magic;  ///< written last: publishes what follows
+  std::atomic<std::uint64_t> magic;  ///< written last, and publishes the fields below
   std::uint32_t version;
   std::int32_t num_chips;
   std::uint64_t arena_capacity;
@@ -46,8 +47,8 @@ struct ControlHeader {
 };
 static_assert(sizeof(ControlHeader) == 4096);
 
-/// Written by one chip, read by others after an error. The words have no ordering; a reader trusts
-/// a record only if `signature` matches its words.
+/// The last call of a chip. Only that chip writes it; others read it after an error. The words
+/// aren't ordered, so a reader trusts a record only if `signature` matches its words.
 struct alignas(128) CallRecord {
   static constexpr std::size_t kWordCount = 7;
   static constexpr std::size_t kNameWordCount = 7;
@@ -58,34 +59,34 @@ struct alignas(128) CallRecord {
 };
 static_assert(sizeof(CallRecord) == 128);
 
-/// The chips of a group read it; one chip writes the first half. Invariants: see
-/// shared_memory_tier.cpp.
+/// A chip's words for one group, which the group's chips read. The chip itself writes the first
+/// half. The invariants are in shared_memory_tier.cpp.
 struct alignas(128) GroupLine {
-  /// Upper half: the epoch, the number of syncs announced so far. Lower half: part of the signature
-  /// of the last sync's call. The store publishes the mailboxes, and all earlier reads and writes
-  /// of the chip in its own and other arenas.
+  /// Upper half: the epoch, which is the number of syncs announced so far. Lower half: a part of
+  /// the signature of the last sync's call. Storing it publishes the mailboxes, and all earlier
+  /// reads and writes of the chip in its own and other arenas.
   std::atomic<std::uint64_t> announced;
-  std::byte mailbox[2][kLineMailboxBytes];  ///< for epoch e, the one at e % 2
-  /// How far the chip is in the group's messages: see slot_call.hpp.
+  std::byte mailbox[2][kLineMailboxBytes];  ///< the mailbox of epoch e is at e % 2
+  /// The number of the group's message at which the chip is; see slot_call.hpp.
   std::atomic<std::uint64_t> messages;
-  std::atomic<std::uint64_t> history;  ///< a digest of the calls with all these messages
+  std::atomic<std::uint64_t> history;  ///< digest of the calls with these messages
   std::atomic<std::uint32_t> root;     ///< the chip that posts the last of these messages
 
-  /// Used in the line of the group's first chip; any chip of the group writes it. These are the
-  /// sync for which sleepers were last woken (they sleep on this word), and the number of sleepers.
+  /// Used only in the line of the group's first chip; any chip of the group may write them. Chips
+  /// sleep on `woken`, which is the sync for which sleepers were last woken.
   alignas(64) std::atomic<std::uint32_t> woken;
   std::atomic<std::uint32_t> sleepers;
-  /// The same for chips that wait for a message, or for room for one. `slot_woken` is incremented
-  /// at each wake; `slot_sleepers` is 1 if a chip has gone to sleep since.
+  /// The words for chips that wait for a message, or for room for one. `slot_woken` is incremented
+  /// at each wake; `slot_sleepers` is 1 if a chip has gone to sleep since the last wake.
   std::atomic<std::uint32_t> slot_woken;
   std::atomic<std::uint32_t> slot_sleepers;
-  std::atomic<std::uint32_t> has_ring;  ///< the chip's ring is reserved; generations clear it
+  std::atomic<std::uint32_t> has_ring;  ///< the chip's ring is reserved; cleared by generations
 };
 static_assert(sizeof(GroupLine) == 128);
 constexpr std::uint32_t epoch_of(std::uint64_t announced) {
   return static_cast<std::uint32_t>(announced >> 32);
 }
-/// Whether the epoch is reached. Epochs may wrap.
+/// Returns whether the line has announced the epoch. Epochs may wrap around.
 constexpr bool has_reached(std::uint64_t announced, std::uint32_t epoch) {
   return static_cast<std::int32_t>(epoch_of(announced) - epoch) >= 0;
 }
@@ -93,16 +94,16 @@ inline bool has_reached(const GroupLine& line, std::uint32_t epoch) {
   return has_reached(line.announced.load(std::memory_order_acquire), epoch);
 }
 
-/// A message. Two of them share a cache line, so a reader that is behind gets both by one transfer.
-/// The ring's chip writes it.
+/// A message, written by the chip that owns the ring. Two slots share a cache line, so a reader
+/// that is behind gets two messages by one transfer.
 struct alignas(32) MessageSlot {
-  std::atomic<std::uint64_t> message;  ///< its number in the group, from 1; publishes the others
+  std::atomic<std::uint64_t> message;  ///< number in the group, from 1; publishes the others
   std::atomic<std::uint64_t> history;  ///< digest of the calls with this message and all before it
   std::byte mail[kLineMailboxBytes];
 };
 static_assert(sizeof(MessageSlot) == 32);
 
-/// The chip's call with the message of a slot. It is trusted only if `signature` matches.
+/// The call that the chip made with a slot's message. It is trusted only if `signature` matches.
 struct alignas(128) SlotRecord {
   std::atomic<std::uint64_t> number;  ///< number of the collective among the chip's own
   std::atomic<std::uint64_t> signature;
@@ -110,8 +111,8 @@ struct alignas(128) SlotRecord {
   std::atomic<std::uint64_t> name[CallRecord::kNameWordCount];
 };
 
-/// The messages of one chip to a group: message m is in slot m % kSlotCount. The ring is on pages
-/// of its own, after the chip's arena. See slot_call.hpp.
+/// The messages of one chip to a group; message m is in slot m % kSlotCount. A ring is on pages of
+/// its own, after the chip's arena. See slot_call.hpp.
 struct SlotRing {
   MessageSlot slots[kSlotCount];
   SlotRecord records[kSlotCount];
@@ -119,11 +120,11 @@ struct SlotRing {
 inline constexpr std::size_t kSlotRingBytes = 12288;
 static_assert(sizeof(SlotRing) <= kSlotRingBytes);
 
-/// One chip writes it, and all read it: see commits.hpp.
+/// A chip's progress. Only that chip writes the first half; all chips read it: see commits.hpp.
 struct alignas(128) CommitLine {
   std::atomic<std::uint64_t> step;
-  std::atomic<std::uint64_t> bodies;  ///< on_each_chip() bodies that it has left, or kLoopEnded
-  alignas(64) std::atomic<std::uint32_t> woken;  ///< any chip that waits for this one writes it
+  std::atomic<std::uint64_t> bodies;  ///< on_each_chip() bodies ended by the chip, or kLoopEnded
+  alignas(64) std::atomic<std::uint32_t> woken;  ///< written by any chip that waits for this one
   std::atomic<std::uint32_t> sleepers;
 };
 static_assert(sizeof(CommitLine) == 128);
@@ -134,8 +135,8 @@ constexpr std::size_t group_mask_count(int num_chips) {
   return std::size_t{1} << (std::bit_width(static_cast<unsigned>(num_chips)) - 1);
 }
 
-/// The bytes of a chip's memory: its group lines, its commit line, a gap of at least 128 bytes, and
-/// its call record at the end of whole pages.
+/// Returns the bytes of one chip in the segment: its group lines, its commit line, a gap of at
+/// least 128 bytes, and its call record at the end of the last page.
 constexpr std::size_t control_bytes_per_chip(int num_chips) {
   const std::size_t lines = group_mask_count(num_chips) * sizeof(GroupLine);
   return (lines + sizeof(CommitLine) + 128 + sizeof(CallRecord) + 4095) / 4096 * 4096;

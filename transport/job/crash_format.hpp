@@ -1,11 +1,11 @@
 #pragma once
-/// Format of RUN/crash-worker-N, which a worker writes when a signal such as SIGSEGV ends it
+/// The format of RUN/crash-worker-N, which a worker writes when a signal such as SIGSEGV ends it
 /// (native byte order, little-endian hosts):
 ///
 ///   crash = CrashHeaderV1 stack{stack_bytes} maps     maps: /proc/PID/maps, to the end of the file
 ///
-/// The signal's handler only copies. The reader of the file unwinds the stack, with the files that
-/// `maps` names. A change of any of this needs a new version.
+/// The signal handler only copies memory. Whoever reads the file unwinds the stack, with the files
+/// that `maps` names. A change of any of this needs a new version.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ struct CrashHeaderV1 {
   std::int32_t signal;
   std::int32_t code;                        ///< si_code
   std::uint64_t address;                    ///< si_addr, for a fault
-  std::uint64_t registers[kRegisterCount];  ///< those of x86-64, in the order of DWARF's numbers
+  std::uint64_t registers[kRegisterCount];  ///< of x86-64, in the order of DWARF's numbers
   std::uint64_t stack_begin;
   std::uint64_t stack_bytes;  ///< at most kStackBytesMax; pages that couldn't be read are zeros
 };

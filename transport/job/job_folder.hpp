@@ -1,6 +1,6 @@
 #pragma once
-/// The files of jobs, except their memory. A user has a control root. In it, each job has a folder,
-/// and a lock that its trainer holds for its lifetime.
+/// The files of jobs, except their memory. Each user has a control root. In it, each job has a
+/// folder, and a file that the job's trainer keeps locked.
 ///
 ///   root/<job>/          mode 0700: the control socket, the run card, and related files
 ///   root/<job>.lock      an OFD lock; the kernel releases it with the process, however that ends
@@ -14,26 +14,27 @@
 
 namespace weft {
 
-/// An id is 128 random bits in hex.
+/// The number of hex digits in a job's id, which is 128 random bits.
 inline constexpr std::size_t kJobIdLength = 32;
 bool is_job_id(std::string_view text) noexcept;
 
-/// Makes $XDG_RUNTIME_DIR/weft and returns its path. If that folder can't be made, or its path is
-/// too long for a socket, makes /tmp/weft-<uid> instead. (In a login without a session, the
-/// variable is set but the folder is missing.) Throws io.
+/// Makes $XDG_RUNTIME_DIR/weft and returns its path. If that can't be made, or its path is too long
+/// for a socket, makes /tmp/weft-<uid> instead. (In a login without a session, the variable is set
+/// but its folder doesn't exist.) Throws io.
 std::string make_control_root();
 
-/// Returns the existing roots that belong only to this user and that any process of the user may
-/// have chosen. They include /run/user/<uid>/weft, whatever XDG_RUNTIME_DIR is in this process.
+/// Returns the control roots that exist, belong only to this user, and may have been chosen by any
+/// process of the user. They include /run/user/<uid>/weft, whatever XDG_RUNTIME_DIR is in this
+/// process.
 std::vector<std::string> control_roots();
 
-/// Returns whether the folder exists and belongs only to this user.
+/// Returns whether the folder exists and no other user can access it.
 bool is_control_root(const std::string& path);
 
 /// Returns the jobs that have a lock or a folder in the root.
 std::vector<std::string> jobs_in(const std::string& root);
 
-/// Makes `path` if it doesn't exist. Throws io if other users can enter or own it.
+/// Makes the folder `path` if it doesn't exist. Throws io if other users can enter or own it.
 void make_private_folder(const std::string& path);
 
 inline std::string folder_in(const std::string& root, const std::string& job) {
@@ -43,16 +44,16 @@ inline std::string lock_in(const std::string& root, const std::string& job) {
   return root + "/" + job + ".lock";
 }
 
-/// Owner of a job's lock, which forked children don't hold.
+/// Owns a job's lock. Forked children don't have the lock.
 class JobLock {
  public:
   JobLock() = default;  ///< makes an owner that holds nothing
-  /// Creates the file and waits for the lock. Throws io.
+  /// Creates the lock file and waits for the lock. Throws io.
   static JobLock take(const std::string& root, const std::string& job);
-  /// Does the same without waiting. Holds nothing if another process has the lock.
+  /// Like take(), but doesn't wait. The result holds nothing if another process has the lock.
   static JobLock try_take(const std::string& root, const std::string& job);
-  /// Returns whether a process has the lock. It takes nothing, so that callers disturb neither each
-  /// other nor a rescue. Throws io.
+  /// Returns whether a process has the lock. It doesn't take the lock, so it disturbs neither a
+  /// rescue nor other callers. Throws io.
   static bool is_held(const std::string& root, const std::string& job);
   JobLock(JobLock&& other) noexcept;
   JobLock& operator=(JobLock&& other) noexcept;
@@ -61,7 +62,8 @@ class JobLock {
   explicit operator bool() const { return descriptor_ >= 0; }
 
  private:
-  /// Holds nothing if the file doesn't exist and `flags` don't create it. Throws io.
+  /// Opens the lock file. The result holds nothing if the file doesn't exist and `flags` don't
+  /// create it. Throws io.
   static JobLock open(const std::string& path, int flags);
   static JobLock lock(const std::string& path, int command);
 
@@ -69,23 +71,23 @@ class JobLock {
   ParentOnly own_;
 };
 
-/// The file with the job's run card (format/run_card.hpp). It doesn't exist for a job whose state
-/// can't be rescued.
+/// Returns the path of the job's run card (format/run_card.hpp). The file doesn't exist if the
+/// job's state can't be rescued.
 inline std::string run_card_in(const std::string& root, const std::string& job) {
   return folder_in(root, job) + "/run-card.weft";
 }
 
-/// Returns for how many more seconds the memory of a dead job must be kept. The run card says how
-/// long (keep_for_rescue_s), counted from the first of these calls. 0 means that it needn't be kept
-/// any longer.
+/// Returns for how many more seconds the memory of a dead job must be kept; 0 if it may be removed.
+/// The time is keep_for_rescue_s of the run card. It begins with the first call of this function
+/// for the job.
 double kept_for_s(const std::string& root, const std::string& job);
 
-/// Removes the segments, the folder and finally the lock file of a job whose lock the caller holds.
-/// Before that it keeps the files that job_record.hpp lists. Files that can't be removed stay.
+/// Removes the segments, the folder and finally the lock file of a job whose lock the caller has.
+/// Before that, saves the files that job_record.hpp lists. Files that can't be removed remain.
 void remove_job(const std::string& root, const std::string& job);
 
-/// Removes the files that jobs with a killed trainer have left in a root, except those that are
-/// kept for a rescue.
+/// Removes the files of jobs in `root` whose trainer was killed, except those that are kept for a
+/// rescue.
 void sweep_dead_jobs(const std::string& root);
 
 }  // namespace weft

@@ -25,7 +25,7 @@ std::string arena_name(std::string_view job, int chip) {
   return fmt::format("weft-{}-chip-{}", job, chip);
 }
 
-/// Returns the bytes of both mailboxes of every group.
+/// Returns the bytes of all mailboxes of a chip: two for each group.
 std::size_t all_mailbox_bytes(int num_chips) {
   return group_mask_count(num_chips) * 2 * kMailboxBytes;
 }
@@ -34,7 +34,7 @@ std::size_t all_slot_ring_bytes(int num_chips) {
   return group_mask_count(num_chips) * kSlotRingBytes;
 }
 
-/// Returns the bytes of the arena and of the memory behind it.
+/// Returns the bytes of a chip's segment: its arena, and the memory behind the arena.
 std::size_t segment_bytes(int num_chips, std::size_t arena_capacity) {
   return arena_capacity + all_mailbox_bytes(num_chips) + all_slot_ring_bytes(num_chips) +
          kDirectoryBytes;
@@ -66,7 +66,8 @@ void write_control(Segment& segment, const JobMemoryOptions& options) {
   options.control_root.copy(header->control_root, sizeof(header->control_root) - 1);
 }
 
-/// A header's sizes. They are loaded once, because another process could change them meanwhile.
+/// The sizes in a header. They are loaded only once, because another process could change them
+/// after they were checked.
 struct Sizes {
   std::int32_t num_chips;
   std::uint64_t arena_capacity;
@@ -263,7 +264,8 @@ std::string JobMemory::abort_reason() const {
   return unpack_text(words);
 }
 
-/// A thread that goes to sleep just after this call notices the abort at the end of its slice.
+/// Wakes all chips. A thread that goes to sleep just after this call notices the abort when
+/// kSleepSlice has passed.
 void JobMemory::wake_sleepers() const {
   for (std::size_t group = 0; group < group_mask_count(num_chips()); ++group) {
     for (int chip = 0; chip < num_chips(); ++chip) {

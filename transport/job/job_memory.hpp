@@ -1,5 +1,5 @@
 #pragma once
-/// JobMemory: the control segment and the arenas of a job's chips on this host.
+/// JobMemory: maps the control segment and the arenas of a job's chips on this host.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,83 +17,83 @@ struct ControlHeader;
 struct GroupLine;
 struct SlotRing;
 
-/// A chip's arena is its segment, in two regions with the same offsets in every arena. The region
-/// of one run begins at kArenaTempOffset: temporaries grow up from there, shared values down from
-/// its end. The region of longer-lived data begins at buffers_offset(): buffers (parameters,
-/// inputs, outputs) grow up from there, arrays down from its end.
+/// A chip's arena consists of two regions, at the same offsets for all chips. The region for data
+/// of one run begins at kArenaTempOffset: temporaries begin at its lower end, shared values at its
+/// upper end. The region for longer-lived data begins at buffers_offset(): buffers (parameters,
+/// inputs, outputs) begin at its lower end, arrays at its upper end.
 inline constexpr std::size_t kArenaTempOffset = 4096;
-/// Address space for a worker's state directory. It is behind the arena of the worker's first chip.
+/// The address space of a worker's state directory, behind the arena of the worker's first chip.
 inline constexpr std::size_t kDirectoryBytes = std::size_t{16} << 20;
-/// A capacity is a multiple of this, so that both regions begin on a page.
+/// The capacity of an arena must be a multiple of this, so that both regions begin on a page.
 inline constexpr std::size_t kArenaCapacityUnit = 8192;
 
 struct JobMemoryOptions {
   std::string job;                                    ///< 32 hex digits, unguessable
   int num_chips = 0;                                  ///< 1 to kLocalChipCountMax
   std::size_t arena_capacity = std::size_t{8} << 30;  ///< address space per chip, not memory
-  std::string control_root{};  ///< the root that has its lock (job_folder.hpp)
+  std::string control_root{};  ///< control root with the job's lock (job_folder.hpp)
 };
 
 /// Maps every arena of the job. Thread-safe.
 class JobMemory {
  public:
-  /// Creates all segments: control is reserved, arenas are sparse. Removes them again if it fails.
+  /// Creates all segments. Only the control segment is reserved. If it fails, no segment remains.
   static JobMemory create(const JobMemoryOptions& options);
   /// Maps the segments. Throws not_found, version or corrupt.
   static JobMemory open(std::string_view job);
   static JobMemory anonymous(const JobMemoryOptions& options);
-  /// Removes the names of all the job's segments, including the board, the black box and
-  /// channels. Returns their number.
+  /// Removes the names of all segments of the job, including the board, the black box and channels.
+  /// Returns the number of removed names.
   static int remove(std::string_view job) noexcept;
-  /// Removes the names of the arenas; no process can open the arenas afterwards. The kernel frees
-  /// them with the last process that has mapped them, however that ends. The control segment, which
-  /// is small and shows which chips wait for which, keeps its name.
+  /// Removes the names of the arenas, so that no other process can open them. The kernel frees the
+  /// arenas when the last process that has mapped them ends, however it ends. The control segment,
+  /// which is small and shows which chips wait for which, keeps its name.
   void remove_arena_names() const noexcept;
-  /// Returns the control root that the job's memory names; "" if there is no such memory, or if it
-  /// names none.
+  /// Returns the control root that is stored in the job's memory; "" if there is no such memory or
+  /// no root in it.
   static std::string control_root_of(std::string_view job);
-  /// Children that this process forks will have no arenas: see Segment.
+  /// Children that are forked from now on will have no arenas; see Segment::hide_from_children().
   void hide_arenas_from_children();
 
   int num_chips() const { return static_cast<int>(arenas_.size()); }
   std::byte* arena(int chip) const { return segment(chip).data(); }
   std::size_t arena_capacity() const { return arena_capacity_; }
   std::size_t buffers_offset() const { return arena_capacity() / 2; }
-  /// See Segment::reserve. Offsets are within the arena.
+  /// Calls Segment::reserve(). The offset is within the arena.
   void reserve(int chip, std::size_t offset, std::size_t bytes);
-  /// See Segment::prefer_this_node. The thread that drives the chip must call it.
+  /// Calls Segment::prefer_this_node(). Only the thread that drives the chip may call it.
   void prefer_this_node(int chip) noexcept {
     arenas_[static_cast<std::size_t>(chip)].prefer_this_node();
   }
 
-  /// Ends every wait of the job with Error{peer_lost} and the text `reason` (cut to 199 bytes).
-  /// Only the first call has an effect. Not async-signal-safe.
+  /// Ends every wait of the job with Error{peer_lost} and the text `reason`, cut to 199 bytes. Only
+  /// the first call has an effect. Not async-signal-safe.
   void abort(std::string_view reason);
   bool aborted() const noexcept;
-  /// Returns the reason of the abort; empty if the job isn't aborted.
+  /// Returns the reason of the abort; "" if the job isn't aborted.
   std::string abort_reason() const;
 
-  /// Begins the job's next generation, in which every chip's state is at `step` and no collective
-  /// has been called. The trainer calls it while no process uses the memory.
+  /// Begins the job's next generation: every chip's state is at `step`, and no collective was
+  /// called. The trainer calls it while no other process uses the memory.
   void begin_generation(std::uint64_t step);
   std::uint32_t generation() const noexcept;
-  /// Returns whether there were more chips than cores on which the creating thread could run. The
-  /// result is the same for all processes, whichever cores each may use.
+  /// Returns whether there are more chips than cores on which the thread that created the memory
+  /// could run. The result is the same in all processes, whichever cores they may use.
   bool crowded() const noexcept;
 
-  /// Used by Commits and StateDirectory.
+  /// The following functions are for Commits and StateDirectory.
   CommitLine& commit_line(int chip) const;
   std::byte* directory(int chip) const { return arena(chip) + directory_offset(); }
   void reserve_directory(int chip, std::size_t offset, std::size_t bytes);
 
-  /// Used by collectives; see shared_memory_tier.cpp.
+  /// The following functions are for collectives; see shared_memory_tier.cpp.
   GroupLine& group_line(std::uint16_t mask, int chip) const;
   CallRecord& call_record(int chip) const;
   /// Returns the chip's two mailboxes for the group of `mask`, kMailboxBytes each. They are behind
-  /// its arena.
+  /// the chip's arena.
   std::byte* mailboxes(std::uint16_t mask, int chip) const;
   void reserve_mailboxes(std::uint16_t mask, int chip);
-  /// Returns the chip's ring for the group of `mask`. It is behind the mailboxes.
+  /// Returns the chip's ring for the group of `mask`, which is behind the mailboxes.
   SlotRing& slot_ring(std::uint16_t mask, int chip) const;
   void reserve_slot_ring(std::uint16_t mask, int chip);
 
@@ -109,7 +109,7 @@ class JobMemory {
 
   Segment control_;
   std::vector<Segment> arenas_;
-  std::size_t arena_capacity_;  ///< the value that was checked
+  std::size_t arena_capacity_;  ///< a copy of the value that was checked
 };
 
 }  // namespace weft

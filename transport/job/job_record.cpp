@@ -26,12 +26,13 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr int kIncidentsBefore = 2;
-/// The size of result.json without its history, and of the board of some 100 workers.
+/// The reserved bytes: enough for result.json without its history, and for the board of some 100
+/// workers.
 constexpr off_t kRoomBytes = 256 << 10;
 
 std::string room_in(const std::string& run_dir) { return run_dir + "/.room"; }
 
-/// Copies the segment; holes stay holes.
+/// Copies the segment to a file. Holes remain holes.
 void copy_to(const Segment& segment, const std::string& path) {
   const int from = segment.descriptor();
   std::ofstream file(path, std::ios::binary);
@@ -62,7 +63,7 @@ std::string numbered(const std::string& folder, int number) {
   return number == 0 ? folder : fmt::format("{}-{}", folder, number);
 }
 
-/// Keeps the copies in a folder that appears atomically.
+/// Makes the copies in a folder that gets its name only when all of them are complete.
 void keep_incident(std::string_view job, const std::string& run_dir) {
   const std::string folder = incident_in(run_dir);
   const std::string unfinished = folder + ".tmp";

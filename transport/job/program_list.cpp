@@ -56,7 +56,8 @@ class File {
   int descriptor_;
 };
 
-/// Only the first worker writes the file, because equal programs have equal files.
+/// Writes a file unless it exists. Equal programs have equal files, so only the first worker writes
+/// it.
 template <typename MakeBytes>
 void write_once(const std::string& path, const MakeBytes& make_bytes) {
   if (fs::exists(path)) return;
@@ -69,7 +70,8 @@ void write_once(const std::string& path, const MakeBytes& make_bytes) {
   fs::rename(unfinished, path);
 }
 
-/// Numbers below 0 and fractions would be converted to other numbers.
+/// Returns whether the fields that are counts are unsigned integers. Other numbers would be
+/// converted to wrong ones.
 bool has_counts(const nlohmann::json& line) {
   for (const char* name : {"generation", "number", "step", "arena_bytes"}) {
     if (!line.at(name).is_number_unsigned()) return false;
@@ -77,7 +79,8 @@ bool has_counts(const nlohmann::json& line) {
   return line.at("number").get<std::uint64_t>() < ProgramList::kLinesMax;
 }
 
-/// The fingerprint becomes a part of paths, so its characters are checked.
+/// Returns whether the text consists of hex digits. It is checked because it becomes a part of
+/// paths.
 bool is_fingerprint(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
@@ -125,7 +128,7 @@ std::vector<ProgramEntry> read_program_list(const std::string& run_dir) {
       if (has_counts(json) && is_fingerprint(entry.fingerprint))
         entries.push_back(std::move(entry));
     } catch (const nlohmann::json::exception&) {
-      // The worker was killed while it wrote this line.
+      // The worker was killed while it wrote this line, so the line is skipped.
     }
   }
   return entries;

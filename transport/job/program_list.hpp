@@ -1,5 +1,5 @@
 #pragma once
-/// ProgramList: the programs that the workers of a job have compiled, in its run folder, for `weft
+/// ProgramList: writes the programs that a job's workers compile into the run folder, for `weft
 /// inspect`.
 ///
 ///   RUN/programs/list.jsonl             a line for each program of each worker, in order
@@ -17,28 +17,28 @@ namespace weft {
 struct ProgramEntry {
   int worker = 0;
   std::uint64_t generation = 1;
-  std::uint32_t number = 0;   ///< among the worker's programs in the generation, from 0
-  std::uint64_t step = 0;     ///< the step that needed it first
+  std::uint32_t number = 0;   ///< number among the worker's programs in the generation, from 0
+  std::uint64_t step = 0;     ///< the first step that needed the program
   std::string fingerprint{};  ///< equal for equal programs
-  std::string site{};         ///< the call that it runs for
-  std::string reason{};  ///< why an earlier program of this call can't be used; empty: there is
+  std::string site{};         ///< source line of the call that the program is for
+  std::string reason{};  ///< why earlier programs of this call can't be used; "": there are
                          ///< none
   double seconds = 0;    ///< time to compile it, or to load its plan
   bool stored = false;   ///< the plan was in WEFT_COMPILE_CACHE
-  std::uint64_t arena_bytes = 0;  ///< the most memory that a chip of the job may take
-  bool keeps_state = false;       ///< state is kept in two versions
+  std::uint64_t arena_bytes = 0;  ///< the most memory that a chip of the job can need
+  bool keeps_state = false;       ///< true if state is stored in two versions
 };
 
-/// The list of one worker. Entries that can't be written are left out, because a job must not end
-/// for that.
+/// The list of one worker. Entries that can't be written are skipped, because that mustn't end a
+/// job.
 class ProgramList {
  public:
-  /// After kFilesMax programs only lines are written, and after kLinesMax not even lines, so that a
-  /// program that compiles in every step can't fill the disk.
+  /// After kFilesMax programs add() writes only lines, and after kLinesMax programs nothing, so
+  /// that a loop that compiles in every step can't fill the disk.
   static constexpr std::uint32_t kFilesMax = 64;
   static constexpr std::uint32_t kLinesMax = 4096;
 
-  /// With "", nothing is written.
+  /// Makes the list in the run folder. If `run_dir` is "", add() writes nothing.
   explicit ProgramList(const std::string& run_dir);
 
   void add(const ProgramEntry& entry, const std::string& text, const Plan& plan) const noexcept;
@@ -49,11 +49,11 @@ class ProgramList {
   std::string folder_;
 };
 
-/// Reads the list; empty if there is none. Skips incomplete lines and lines that no worker can have
-/// written. Throws io.
+/// Reads the list. Returns no entries if there is no list. Skips incomplete lines, and lines that
+/// no worker can have written. Throws io.
 std::vector<ProgramEntry> read_program_list(const std::string& run_dir);
 
-/// The paths of an entry's program text and plan.
+/// Return the paths of an entry's program text and plan.
 std::string program_text_path(const std::string& run_dir, const ProgramEntry& entry);
 std::string program_plan_path(const std::string& run_dir, const ProgramEntry& entry);
 

@@ -26,12 +26,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// If no process of the job holds the lock, a sweeper does, for less time than this.
+/// The time after which a lock is looked at again. Even if no process of the job has the lock, a
+/// process that sweeps may have it, but for less than this time.
 constexpr std::chrono::milliseconds kLookAgain{5};
 constexpr std::string_view kFolder = "/dev/shm/";
 constexpr std::string_view kPrefix = "weft-";
 
-/// Returns the job of "weft-<job>-..."; "" for another name.
+/// Returns the job's id in a name "weft-<job>-..."; "" for other names.
 std::string job_of(std::string_view segment) {
   if (!segment.starts_with(kPrefix)) return {};
   const std::string_view job = segment.substr(kPrefix.size(), kJobIdLength);
@@ -39,8 +40,8 @@ std::string job_of(std::string_view segment) {
   return is_job_id(job) && rest.starts_with('-') ? std::string(job) : std::string();
 }
 
-/// Returns, for each job, a process that has one of its segments open or mapped, as far as this
-/// user can see.
+/// Returns by job the id of a process that has one of the job's segments open or mapped, as far as
+/// this user can see.
 std::map<std::string, int> processes_by_job() {
   std::map<std::string, int> processes;
   const auto note = [&](std::string_view path, int pid) {
@@ -67,7 +68,7 @@ std::map<std::string, int> processes_by_job() {
   return processes;
 }
 
-/// Returns the root in which a process holds the job's lock.
+/// Returns the control root in which a process has the job's lock; std::nullopt if there is none.
 std::optional<std::string> locked_in(const JobRemains& remains) {
   for (const std::string& root : remains.roots) {
     if (::access(lock_in(root, remains.job).c_str(), F_OK) != 0) continue;
@@ -76,7 +77,7 @@ std::optional<std::string> locked_in(const JobRemains& remains) {
   return {};
 }
 
-/// Returns false if the board can't be read, because that is no evidence.
+/// Returns whether the board is locked. Returns false if it can't be read, which proves nothing.
 bool board_is_held(const std::string& job) {
   try {
     return Board::is_held(job);
@@ -85,7 +86,7 @@ bool board_is_held(const std::string& job) {
   }
 }
 
-/// Returns the seconds since the job's most recently changed file was changed.
+/// Returns the seconds since the last change of any of the job's files.
 std::int64_t age_s(const JobRemains& remains) {
   std::int64_t youngest = 0;
   const auto look = [&](const std::string& path) {
@@ -154,7 +155,7 @@ void wait_for_end(int pid, std::chrono::milliseconds timeout) {
   ::close(fd);
 }
 
-/// Takes the locks that exist. Absent if one of them can't be taken.
+/// Takes the locks of the job that exist. Returns nothing if any of them can't be taken.
 std::optional<std::vector<JobLock>> take_locks(const JobRemains& remains) {
   std::vector<JobLock> locks;
   for (const std::string& root : remains.roots) {
@@ -169,8 +170,8 @@ std::optional<std::vector<JobLock>> take_locks(const JobRemains& remains) {
   return locks;
 }
 
-/// Returns the root that the job's memory names, if it isn't among the roots that this process
-/// looks at anyway.
+/// Returns the control root that the job's memory names, unless this process looks at that root
+/// anyway.
 std::vector<std::string> named_roots(const std::string& job) {
   const std::string root = JobMemory::control_root_of(job);
   if (root.empty() || !is_control_root(root)) return {};

@@ -1,5 +1,5 @@
 #pragma once
-/// The files of jobs on this host, and whether the jobs are alive: the basis of `weft sweep`.
+/// Finds the files of jobs on this host, and whether the jobs are alive, for `weft sweep`.
 
 #include <chrono>
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace weft {
 
-/// A job without lock or process counts as starting if one of its files is younger than this.
+/// A job without lock and process counts as starting if one of its files is younger than this.
 inline constexpr std::int64_t kStartingSeconds = 60;
 
 enum class JobLife : std::uint8_t {
   alive = 0,
   starting = 1,
   dead = 2,
-  unknown = 3,  ///< its lock can't be tested, because another file is in its place
+  unknown = 3,  ///< its lock can't be tested, because it isn't a plain file
   kept = 4,     ///< dead, but kept for a rescue (RunConfig::keep_for_rescue_s)
 };
 std::string_view to_string(JobLife life) noexcept;
@@ -26,25 +26,25 @@ std::string_view to_string(JobLife life) noexcept;
 struct JobRemains {
   std::string job;
   JobLife life = JobLife::alive;
-  std::string why;                    ///< the evidence for the state
+  std::string why;                    ///< the reason for `life`
   int pid = 0;                        ///< a process that has the job's memory open; 0: none is
                                       ///< known
   std::vector<std::string> segments;  ///< names, sorted
   std::uint64_t bytes = 0;            ///< memory that the segments take
-  std::vector<std::string> roots;     ///< roots where it has a folder or a lock
+  std::vector<std::string> roots;     ///< control roots in which the job has a folder or a lock
 };
 
-/// Returns all jobs of this user, by id. A job is alive if a process holds its lock, or the
-/// trainer's lock on its board, or has one of its segments open. The kernel decides this, not a
-/// number in a file. Throws io if the folders can't be read.
+/// Returns all jobs of this user, ordered by id. A job is alive if a process has its lock, or the
+/// trainer's lock on its board, or one of its segments open. So the kernel says whether a job is
+/// alive, not a process id in a file. Throws io if the folders can't be read.
 std::vector<JobRemains> find_remains();
 
-/// Waits until no process of the job lives, or until `timeout`. Returns the job's state at that
-/// time; absent if it has no files.
+/// Waits until no process of the job lives, but at most for `timeout`. Returns the job as it is
+/// then; std::nullopt if it has no files.
 std::optional<JobRemains> wait_until_dead(std::string_view job, std::chrono::milliseconds timeout);
 
-/// Checks again that the job is dead (or kept, if `even_kept`), then removes its files. Returns the
-/// paths that could not be removed. If the job isn't dead, these are all paths.
+/// Removes the files of the job if it is still dead (or kept, if `even_kept`). Returns the paths
+/// that weren't removed, which are all paths if the job isn't dead.
 std::vector<std::string> remove_remains(const JobRemains& remains, bool even_kept = false);
 
 }  // namespace weft

@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-// Available since Linux 5.14. An older kernel refuses it, and pages are then ordinary ones.
+// MADV_POPULATE_WRITE, which madvise() has since Linux 5.14. Older kernels refuse it; pages are
+// then ordinary ones.
 constexpr int kPopulateWrite = 23;
 
 constexpr char kNever[] = "never";

@@ -1,5 +1,5 @@
 #pragma once
-/// LifeLock: shows other processes that this process is alive. The kernel guarantees it.
+/// LifeLock: a lock by which other processes see that this process is alive.
 
 #include <cstdint>
 #include <optional>
@@ -9,22 +9,22 @@
 
 namespace weft {
 
-/// Movable owner of a lock on one byte of a segment's file (an open file description lock). The
-/// kernel releases the lock when the owner is destroyed or its process ends, however it ends. A
-/// child forked from the process doesn't hold it.
+/// Owns a lock on one byte of a segment's file (an open file description lock). Movable. The kernel
+/// releases the lock when the owner is destroyed or its process ends, however it ends. A child that
+/// the process forks doesn't have the lock.
 class LifeLock {
  public:
-  /// Takes the lock. Absent if another owner holds the byte. Throws io if the system refuses.
+  /// Takes the lock. Returns nothing if another owner has it. Throws io if the system refuses.
   static std::optional<LifeLock> take(const Segment& segment, std::uint32_t byte);
 
-  /// Returns whether any owner holds the byte, without taking it. Throws io.
+  /// Returns whether any owner has the lock on the byte. Doesn't take it. Throws io.
   static bool is_held(const Segment& segment, std::uint32_t byte);
 
   LifeLock(LifeLock&& other) noexcept;
   LifeLock& operator=(LifeLock&& other) noexcept;
   ~LifeLock();
 
-  /// Returns whether another owner holds the byte of the same segment, in this process or another.
+  /// Returns whether another owner, in any process, has the lock on `byte` of the same segment.
   /// Throws io.
   bool another_holds(std::uint32_t byte) const;
 

@@ -25,7 +25,7 @@ OpenFiles count_open_files() noexcept {
   files.limit = limit.rlim_cur;
   files.hard_limit = limit.rlim_max;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), ::closedir);
-  if (!folder) {  // all descriptors are in use
+  if (!folder) {  // most likely, all descriptors are in use
     files.open = files.limit;
     return files;
   }

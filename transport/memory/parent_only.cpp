@@ -15,8 +15,8 @@ struct Hidden {
   std::set<int> descriptors;  ///< guarded by mutex
 };
 
-/// Runs in the child, where only functions that are safe in a signal handler may be called. The
-/// descriptors stay open in the child, because their owners may close them.
+/// Replaces the descriptors by /dev/null in a forked child, where only functions that are safe in a
+/// signal handler may be called. They aren't closed, because their owners may still close them.
 void hide(const std::set<int>& descriptors) {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int descriptor : descriptors) {
@@ -29,7 +29,8 @@ void hide(const std::set<int>& descriptors) {
   if (null >= 0) ::close(null);
 }
 
-/// Never destroyed, because children may be forked while static objects are being destroyed.
+/// Returns the hidden descriptors. They are never destroyed, because children may be forked while
+/// static objects are destroyed.
 Hidden& hidden() {
   static Hidden* const all = [] {
     ::pthread_atfork([] { hidden().mutex.lock(); }, [] { hidden().mutex.unlock(); },

@@ -51,7 +51,7 @@ void require_file_name(const std::string& name) {
   }
 }
 
-/// Refuses files that another user has made, or may change later.
+/// Throws corrupt for files that another user has made, or may change later.
 void require_private(const struct stat& status, const std::string& name) {
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077U) != 0) {
     fail(Errc::corrupt,
@@ -70,7 +70,7 @@ void require_private(const struct stat& status, const std::string& name) {
        path, status.st_uid, std::time(nullptr) - status.st_mtim.tv_sec, path);
 }
 
-/// The interface that Boost requires of a mappable object.
+/// The member functions that Boost requires of a mappable object.
 struct Mappable {
   int descriptor;
   bip::mode_t mode;
@@ -97,8 +97,8 @@ class Descriptor {
   int value_;
 };
 
-/// Address space for a mapping, beginning at a multiple of kHugePageBytes. The destructor frees it
-/// unless it is mapped.
+/// Reserves address space for a mapping, beginning at a multiple of kHugePageBytes. The destructor
+/// frees it unless something was mapped there.
 class AddressRange {
  public:
   explicit AddressRange(std::size_t bytes) : bytes_(round_up(bytes, page_bytes())) {
@@ -141,8 +141,8 @@ bip::mapped_region map(const Descriptor& descriptor, bip::mode_t mode, std::size
   return region;
 }
 
-/// Whether huge pages must be requested by touching the memory. They must not be if that could fill
-/// /dev/shm: posix_fallocate() changes nothing when it fails, but touching pages does.
+/// Returns whether the memory must be touched to get huge pages. It mustn't be touched if that
+/// could fill /dev/shm: posix_fallocate() changes nothing when it fails, but touching pages does.
 bool wants_population(const std::string& name, int descriptor, std::size_t bytes) {
   if (bytes < kHugePageBytes) return false;
   if (name.empty()) return huge_pages_of_anonymous() == "advise";
@@ -151,7 +151,7 @@ bool wants_population(const std::string& name, int descriptor, std::size_t bytes
          folder.f_bavail * folder.f_frsize >= bytes;
 }
 
-/// A set of disjoint half-open ranges, merged if they touch: begin -> end.
+/// A set of disjoint half-open ranges, as a map from begin to end. Ranges that touch are merged.
 class RangeSet {
  public:
   bool contains(std::size_t begin, std::size_t end) const {
@@ -182,7 +182,8 @@ class RangeSet {
   }
   const std::size_t free_bytes = folder.f_bavail * folder.f_frsize;
   const std::size_t total_bytes = folder.f_blocks * folder.f_frsize;
-  // The advice is more than this call lacks, because the next call would fail in the same way.
+  // The message suggests more than this call lacks, because with only that the next call would
+  // fail.
   const std::size_t wanted_bytes = std::max(total_bytes + bytes, 2 * total_bytes);
   const std::size_t wanted_mib = round_up(wanted_bytes, kMiB) / kMiB;
   fail(Errc::no_space,
@@ -201,8 +202,8 @@ class RangeSet {
        path_of(name), kFolder, folder.f_favail, folder.f_files, 2 * folder.f_files, kFolder);
 }
 
-/// Checks the size, because a file that grows beyond the size limit would end the process by
-/// SIGXFSZ.
+/// Throws no_space if the file would exceed the process's limit on file sizes, because growing it
+/// beyond the limit would end the process by SIGXFSZ.
 void require_file_size(const std::string& name, std::size_t capacity) {
   rlimit most{};
   if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur >= capacity) return;
@@ -223,7 +224,7 @@ struct Segment::State {
   std::string name;
   Descriptor descriptor;
   bip::mapped_region region;
-  ParentOnly hidden;  // destroyed before the descriptor
+  ParentOnly hidden;  // destroyed before the descriptor is closed
   std::mutex mutex;
   RangeSet reserved;  // guarded by mutex
 };
@@ -241,7 +242,7 @@ Segment Segment::create(const std::string& name, std::size_t capacity) {
     const bip::shared_memory_object object(bip::create_only, name.c_str(), bip::read_write,
                                            bip::permissions(0600));
     try {
-      // ftruncate() is used because Boost's truncate() would allocate every page.
+      // Boost's truncate() isn't used, because it would allocate every page.
       Descriptor descriptor(fcntl(object.get_mapping_handle().handle, F_DUPFD_CLOEXEC, 0));
       if (descriptor.get() < 0 || ftruncate(descriptor.get(), static_cast<off_t>(capacity)) != 0) {
         fail(Errc::io, "segment {}: can't be sized to {} bytes: {}", path_of(name), capacity,
@@ -269,7 +270,7 @@ Segment Segment::open(const std::string& name, bool read_only, std::size_t bytes
     fail(errno == ENOENT ? Errc::not_found : Errc::io, "segment {}: {}", path,
          std::strerror(errno));
   }
-  require_private(status, name);  // checked before open(), which would block on a fifo
+  require_private(status, name);  // checked before open(), which would block on a FIFO
   const bip::mode_t mode = read_only ? bip::read_only : bip::read_write;
   try {
     const bip::shared_memory_object object(bip::open_only, name.c_str(), mode);
@@ -370,7 +371,7 @@ void Segment::prefer_this_node() noexcept {
   if (getcpu(&core, &node) != 0 || node >= kBits * nodes.size()) return;
   nodes[node / kBits] = std::uint64_t{1} << (node % kBits);
   // The policy belongs to the file, not to the mapping. The kernel uses one bit fewer than the
-  // number that it gets.
+  // given number of bits, hence + 1.
   syscall(SYS_mbind, data(), capacity(), MPOL_PREFERRED, nodes.data(), kBits * nodes.size() + 1, 0);
 }
 

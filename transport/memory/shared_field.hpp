@@ -1,13 +1,13 @@
 #pragma once
-/// Access to a field in shared memory that one process writes while others read.
+/// Reads and writes fields in shared memory that one process writes while others read them.
 
 #include <atomic>
 
 namespace weft {
 
-/// Shared fields are read and written only through these functions. The store releases: a reader
-/// that sees it also sees everything stored before it. The load acquires: later reads are not older
-/// than the field.
+/// All accesses to shared fields go through these functions. The store is a release: a reader that
+/// sees its value also sees everything stored before. The load is an acquire: no later read returns
+/// data older than the field.
 template <typename T>
 void store_field(T& field, T value) {
   std::atomic_ref<T>(field).store(value, std::memory_order_release);

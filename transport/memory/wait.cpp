@@ -12,16 +12,16 @@
 namespace weft {
 namespace {
 
-/// If chips share cores, the awaited chips run while others yield. A sleep and a wake-up cost
-/// more than several rounds of yielding.
+/// How long a wait yields if chips share cores: the awaited chips can run meanwhile. A sleep and a
+/// wake-up cost more than several rounds of yielding.
 constexpr std::chrono::microseconds kCrowdedYield{1000};
 
 }  // namespace
 
 std::atomic<bool> heavy_fence_reaches_us{false};
 
-/// ThreadSanitizer doesn't follow fences, and GCC warns about that. The fences order only atomics,
-/// in which ThreadSanitizer sees no race either way.
+/// ThreadSanitizer doesn't support fences, and GCC warns about that. Here they order only atomics,
+/// in which ThreadSanitizer sees no race even without the fences.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Wtsan"

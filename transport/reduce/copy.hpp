@@ -1,12 +1,12 @@
 #pragma once
-/// Copies for results that are larger than the caches.
+/// Copies data for results that are larger than the caches.
 
 #include <cstddef>
 
 namespace weft {
 
-/// A result of this size or more has left the caches before it is read. For such a result, a copy
-/// that doesn't fetch the overwritten cache lines is 1.3 to 2 times faster; for smaller results it
+/// The size from which a result has left the caches before it is read. For such a result, a copy
+/// that doesn't load the overwritten cache lines is 1.3 to 2 times as fast; for smaller results it
 /// is slower by the same factor. (Measured on an EPYC with two cores and 32 MiB of third-level
 /// cache.)
 inline constexpr std::size_t kPastCachesBytes = std::size_t{16} << 20;

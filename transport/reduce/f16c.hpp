@@ -1,5 +1,5 @@
 #pragma once
-/// Whether the processor converts half floats (F16C).
+/// has_f16c(): says whether the processor can convert half floats (F16C).
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// Whether the processor has F16C, and the system saves the registers that it uses.
+/// Returns whether the processor has F16C and the system saves the registers that it uses.
 inline bool has_f16c() noexcept {
 #if defined(__x86_64__)
-  // clang's __builtin_cpu_supports() doesn't know F16C in all versions.
+  // __builtin_cpu_supports() isn't used, because some versions of clang don't know F16C.
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;

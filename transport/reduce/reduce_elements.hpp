@@ -1,5 +1,5 @@
-/// The element types as vectors, and how two vectors are combined. Only reduce_kernel.hpp includes
-/// it.
+/// The element types as vectors, and functions that combine two vectors. Only reduce_kernel.hpp
+/// includes this file.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ struct VectorOf {
 template <typename T, std::size_t lanes>
 using Vector = typename VectorOf<T, lanes>::Type;
 
-/// An element type that is combined as it is stored.
+/// An element type that is stored in the type in which it is combined.
 template <typename T>
 struct Plain {
   using Stored = T;
@@ -46,8 +46,8 @@ struct Bf16 {
   static Vector<float, kLanes> widen(Vector<std::uint16_t, kLanes> values) {
     return reinterpret_cast<Vector<float, kLanes>>(__builtin_convertvector(values, Bits) << 16);
   }
-  /// Rounds to nearest even. The carry of rounding could turn a NaN into an infinity, so a NaN is
-  /// made quiet instead.
+  /// Rounds to nearest even. A NaN is made quiet instead of being rounded, because the carry of
+  /// rounding could turn it into an infinity.
   static Vector<std::uint16_t, kLanes> narrow(Vector<float, kLanes> values) {
     const Bits bits = reinterpret_cast<Bits>(values);
     const Bits rounded = (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16;
@@ -57,7 +57,7 @@ struct Bf16 {
   }
 };
 
-/// The F16 of <weft/tensor.hpp>. With AVX, instructions do the same conversions.
+/// F16 as in <weft/tensor.hpp>. With AVX, instructions do the same conversions.
 struct F16 {
   using Stored = std::uint16_t;
   using Combined = float;
@@ -66,7 +66,7 @@ struct F16 {
   using Floats = Vector<float, kLanes>;
 
 #if defined(__AVX512F__)
-  // A mask is used, because without one g++ 12 warns about its own header.
+  // The masked instruction is used, because g++ 12 warns about its own header for the other one.
   static constexpr __mmask16 kAll = 0xffff;
   static Floats widen(Halves values) {
     return reinterpret_cast<Floats>(_mm512_maskz_cvtph_ps(kAll, reinterpret_cast<__m256i>(values)));
@@ -125,7 +125,7 @@ struct Unsigned<std::int64_t> {
   using Type = std::uint64_t;
 };
 
-/// Integers wrap.
+/// Adds two vectors. Integers wrap around.
 template <typename Element>
 struct Add {
   using Values = Vector<typename Element::Combined, Element::kLanes>;
@@ -134,7 +134,7 @@ struct Add {
     return reinterpret_cast<Values>(reinterpret_cast<Sums>(a) + reinterpret_cast<Sums>(b));
   }
 };
-/// Keeps a NaN: comparisons with it are false, and it differs from itself.
+/// Returns a NaN if there is one: comparisons with a NaN are false, and it differs from itself.
 template <typename Element>
 struct Max {
   using Values = Vector<typename Element::Combined, Element::kLanes>;

@@ -1,5 +1,5 @@
-/// The loops for one instruction set. Each file that compiles them for a set includes it once. See
-/// reduce_loops.hpp.
+/// The loops of reduce() for one instruction set. Each source file that compiles them for a set
+/// includes this once. See reduce_loops.hpp.
 
 #include "transport/reduce/reduce_elements.hpp"
 #include "transport/reduce/reduce_loops.hpp"
@@ -12,9 +12,9 @@ struct Loop {
   using Stored = Vector<typename Element::Stored, Element::kLanes>;
   using Combined = Vector<typename Element::Combined, Element::kLanes>;
   static constexpr std::size_t kBytes = sizeof(Stored);
-  /// Arenas begin on a page each, so all operands of an element share one set of the first-level
-  /// cache. If there are more operands than this, they don't fit there, and each is read in longer
-  /// runs.
+  /// The number of sources up to which they are read in short blocks. All arenas begin on a page,
+  /// so all operands of an element are in one set of the first-level cache. More operands don't fit
+  /// in that set, so each of them is read in longer runs.
   static constexpr std::size_t kFewSources = 4;
 
   template <std::size_t bytes = kBytes>
@@ -30,9 +30,9 @@ struct Loop {
     __builtin_memcpy(to, &values, bytes);
   }
 
-  /// Combines `vectors` vectors of `bytes` each, at offset `at`. Until all sources are read, the
-  /// results stay in registers, or, if there are too many, in the first-level cache. Sizes below
-  /// whole vectors are compile-time constants, because copies of other sizes are calls.
+  /// Combines `vectors` vectors of `bytes` bytes each, at offset `at`. Until all sources are read,
+  /// the results are in registers, or in the first-level cache if there are too many. `bytes` is a
+  /// compile-time constant, because copies of other sizes would be function calls.
   template <int vectors, std::size_t bytes = kBytes>
   [[gnu::always_inline]] static inline void block(const ReduceArgs& args, std::size_t at) {
     Combined results[vectors];
@@ -53,7 +53,7 @@ struct Loop {
     }
   }
 
-  /// Combines the last `bytes`, which are fewer than twice `part_bytes`.
+  /// Combines the last `bytes` bytes, which are fewer than 2 * part_bytes.
   template <std::size_t part_bytes>
   [[gnu::always_inline]] static inline void rest(const ReduceArgs& args, std::size_t at,
                                                  std::size_t bytes) {
@@ -76,8 +76,8 @@ struct Loop {
     if (at != bytes) rest<kBytes / 2>(args, at, bytes - at);
   }
 
-  /// The loop for two chips, the most frequent case. The addresses stay in registers. Otherwise the
-  /// compiler would load them again after each store, because a store may alias anything.
+  /// The loop for two chips, which is the most frequent case. The addresses are in local variables,
+  /// because the compiler would load them again after each store, which may alias anything.
   template <std::size_t num_destinations>
   static void run_pair(const ReduceArgs& args) {
     std::byte* const sources[] = {args.sources[0] + args.source_offset,

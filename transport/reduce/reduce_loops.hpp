@@ -1,14 +1,16 @@
 #pragma once
-/// The loops of reduce(), compiled once per instruction set. Everything here except the table has
-/// internal linkage, and no standard library function is called. Otherwise the linker could keep
-/// the copy of an inline function whose instructions a processor doesn't have.
+/// The loops of reduce(), compiled once per instruction set. Everything here except the tables has
+/// internal linkage and calls no function of the standard library. Otherwise the linker might
+/// choose, for all callers, a copy of an inline function with instructions that the processor
+/// doesn't have.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace weft {
 
-/// Source q begins at sources[q] + source_offset. The destinations have the same form.
+/// The arguments of a loop. Source q begins at sources[q] + source_offset; the same holds for
+/// destinations.
 struct ReduceArgs {
   std::byte* const* sources;
   std::size_t num_sources;
@@ -20,26 +22,26 @@ struct ReduceArgs {
 };
 using ReduceLoop = void (*)(const ReduceArgs&);
 
-/// A vector type that every processor has.
+/// A vector of 16 bytes, which every processor supports.
 using Bytes16 [[gnu::vector_size(16)]] = std::uint64_t;
-/// Combines 16 bytes of each source. All of them stay in registers, because a source may have just
-/// been stored to a line that other chips read.
+/// Combines 16 bytes of each source and returns them in a register. The sources are loaded into
+/// registers, too, because a source may have just been stored to a line that other chips read.
 using ReduceLoop16 = Bytes16 (*)(const std::byte* const* sources, std::size_t num_sources);
 
-/// Indexed by ReduceKind, for one dtype.
+/// One loop per ReduceKind, for one dtype.
 template <typename LoopOf>
 struct ReduceKinds {
   LoopOf add, max, min;
 };
 
-/// Indexed by dtype, for one instruction set.
+/// The loops of each dtype, for one instruction set.
 template <typename LoopOf>
 struct ReduceDTypes {
   ReduceKinds<LoopOf> pred, i32, u32, i64, bf16, f32, f64, f16, i8, u8;
 };
 using ReduceTable = ReduceDTypes<ReduceLoop>;
 extern const ReduceTable kPortableReduce;
-extern const ReduceTable kAvx2Reduce;    ///< x86-64 only, as is the next one
+extern const ReduceTable kAvx2Reduce;    ///< only on x86-64, like the next one
 extern const ReduceTable kAvx512Reduce;  ///< needs F, BW, DQ and VL
 extern const ReduceDTypes<ReduceLoop16> kReduce16;
 

@@ -28,7 +28,7 @@ RunCard read_card(const std::string& root, const std::string& job) {
   return decode_run_card(read_file_bytes(run_card_in(root, job), kRunCardBytesMax));
 }
 
-/// Takes the job's lock, which keeps sweepers away and shows that the trainer is dead.
+/// Takes the job's lock, which keeps the job from being swept, and shows that the trainer is dead.
 JobLock hold(const DeadJob& dead) {
   JobLock lock = JobLock::try_take(dead.root, dead.job);
   if (!lock) fail(Errc::unavailable, "job {} is alive, or another process rescues it", dead.job);
@@ -65,11 +65,11 @@ DeadJob dead_job_of(const JobRemains& remains) {
           .step = common_step(open_memory(remains.job, card))};
 }
 
-/// A checkpoint that is being made. Each shard in the arenas is stored once.
+/// A checkpoint that is being made. Each shard in the arenas is stored only once.
 struct Part {
   CheckpointManifest manifest{};
   std::vector<SourceShard> shards{};
-  std::vector<std::size_t> tensors{};  ///< the tensor of each shard
+  std::vector<std::size_t> tensors{};  ///< by shard: index of its tensor
 };
 
 void add(Part& part, const KeptTensor& tensor, const KeptState& state, const Mesh& mesh) {
@@ -94,7 +94,7 @@ void add(Part& part, const KeptTensor& tensor, const KeptState& state, const Mes
 std::string write(Part part, const std::string& folder, const std::string& owner) {
   FileSystem& files = posix_file_system();
   const std::atomic<bool> never{false};
-  // An earlier rescue that was killed may have left a folder of this name.
+  // An earlier rescue that was killed may have left an unfinished folder of this name.
   remove_unfinished(files, folder);
   const std::string unfinished =
       begin_checkpoint(files, folder, part.manifest.step, owner, part.manifest.step);

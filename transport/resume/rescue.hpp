@@ -1,5 +1,5 @@
 #pragma once
-/// Makes a checkpoint of a job that has no living process: `weft rescue`.
+/// rescue(): makes a checkpoint of a job that has no living process, for `weft rescue`.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,25 +21,25 @@ struct Rescued {
 /// A dead job of this user whose memory still exists.
 struct DeadJob {
   std::string job{};
-  std::string root{};  ///< the root that has its lock and its folder
+  std::string root{};  ///< control root with the job's lock and folder
   RunCard card{};
-  std::uint64_t step = 0;  ///< the newest step that all its chips have
+  std::uint64_t step = 0;  ///< newest step whose state all of the job's chips have
 
-  /// Whether its chips have made at least one step that all of them have.
+  /// Returns whether the job's chips all have the state of a step that the job itself has made.
   bool has_steps() const { return step > card.begin_step; }
 };
 
-/// Returns the dead jobs that have steps.
+/// Returns the dead jobs for which has_steps() is true.
 std::vector<DeadJob> list_dead_jobs();
-/// Throws not_found if the job has left no state, unavailable if it isn't dead, corrupt or version
-/// if its files or memory aren't valid.
+/// Finds a dead job. Throws not_found if the job has left no state, unavailable if it isn't dead,
+/// and corrupt or version if its files or memory aren't valid.
 DeadJob find_dead_job(std::string_view job);
 
-/// Writes the state that the job's chips have of its step as a checkpoint to `folder`; "" means the
-/// job's own folder. The checkpoint has the state that the job's runs had used. The job's memory
-/// stays. Throws not_found if the job has no steps, invalid_argument if the folder has a checkpoint
-/// of this step or a later one, unavailable if another process rescues the job, corrupt, and the
-/// errors of writing. The rescue is noted in the job's run folder (rescue_note.hpp).
+/// Writes a checkpoint of the job's state after `dead.step` to `folder`; "" means the job's own
+/// folder. The checkpoint has only state that a run of the job has used. The memory of the job
+/// remains. Throws not_found if the job has no steps, invalid_argument if the folder has a
+/// checkpoint of this step or a later one, unavailable if another process rescues the job, corrupt,
+/// and the errors of writing. Also writes a note to the job's run folder (rescue_note.hpp).
 Rescued rescue(const DeadJob& dead, const std::string& folder);
 
 }  // namespace weft

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// The limit on names in a message. More names would hide the important ones.
+/// The largest number of names in a message. More names would hide the important ones.
 constexpr std::size_t kNamesMax = 20;
 
 std::string joined(std::vector<std::string> texts) {

@@ -17,33 +17,35 @@
 
 namespace weft {
 
-/// Only the loop's thread may use it, in the loop's first step.
+/// The state from which a loop continues. Only the loop's thread may use it, in its first step.
 class ResumedState {
  public:
-  /// With `lets_make`, the loop may make the state that the checkpoint lacks, as
-  /// RunConfig::resume_partial says.
+  /// Takes values from `file`. If `lets_make`, the loop may initialize state that the checkpoint
+  /// lacks, as RunConfig::resume_partial says.
   ResumedState(std::shared_ptr<const StateFile> file, bool lets_make)
       : file_(std::move(file)), lets_make_(lets_make) {}
 
   const StateFile& file() const { return *file_; }
   bool has(const std::string& name) const;
-  /// Returns the checkpoint's value of this name. If the mesh is the same, the value has the layout
-  /// with which it was saved. Without a value if the checkpoint has none of this name and type.
+  /// Returns the checkpoint's value of this name, with the layout in which it was saved if the mesh
+  /// is the same. The result has no value if the checkpoint has none of this name and type.
   Restored take(const std::string& name, const TensorType& type, const Mesh& mesh);
-  /// Throws invalid_argument if a run uses state for which take() had no value, with the value that
-  /// the loop itself gave it. The message names all such state. State that load() has set is
-  /// allowed, and so is all state that a partial checkpoint lacks.
+  /// Checks the inputs of a run. State for which take() had no value still has the value that the
+  /// loop gave it. Throws invalid_argument if a run uses such state, and names all of it. State
+  /// that load() has set is allowed, and so is all state that a partial checkpoint lacks.
   void require_taken(std::span<const ProgramInput> inputs, std::span<const Binding> values) const;
-  /// The tensors of the checkpoint from which the loop's tensors have taken their values.
+  /// A tensor of the checkpoint from which a tensor of the loop has taken its value.
   struct Taken {
     const FileTensor& tensor;
     TensorType type;
     Restored restored;
   };
   std::vector<Taken> taken(const Mesh& mesh) const;
-  /// Returns the names of the checkpoint's tensors that no tensor of the loop has taken; "": none.
+  /// Returns the names of the checkpoint's tensors that no tensor of the loop has taken; "" if
+  /// there are none.
   std::string untaken() const;
-  /// Returns the names of the state that the loop made itself, as `lets_make` permits; "": none.
+  /// Returns the names of the state that the loop initialized because `lets_make` is true; "" if
+  /// there is none.
   std::string made() const;
 
  private:

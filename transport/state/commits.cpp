@@ -32,7 +32,8 @@ void Commits::commit(std::uint64_t step) {
   wake_all(line.woken);
 }
 
-/// Commits never decrease, so a chip that has reached the target isn't checked again.
+/// Returns whether all chips have committed `step`. Commits never decrease, so a chip that has
+/// reached the step isn't checked again.
 bool Commits::all_reached(std::uint64_t step) {
   if (target_ != step) {
     target_ = step;
@@ -82,7 +83,7 @@ void Commits::wait(std::uint64_t step) {
   recorder_.board.leave_collective();
 }
 
-/// Sleeps on the word of the missing chip. The fences are those of invariant 6 in
+/// Sleeps until the missing chip may have committed. The fences are those of invariant 6 in
 /// shared_memory_tier.cpp.
 void Commits::sleep(std::uint64_t step, Clock::duration longest) {
   CommitLine& line = memory_->commit_line(peers_[reached_]);

@@ -1,15 +1,15 @@
 #pragma once
-/// Commits: the last committed step of every chip, in words that outlive the processes.
+/// Commits: the last committed step of every chip, in shared memory that outlives the processes.
 ///
 /// State is the data that a job keeps from step to step. Version s is the state after s steps. The
 /// next step reads version s and writes version s + 1 elsewhere. Invariants:
 ///
 /// 1. A chip commits s when it begins the run that makes version s + 1. By then version s is
-///    complete on the chip, its worker's directory has the places of that version, and the worker's
-///    loop has done everything that it does in the earlier steps.
-/// 2. A chip writes over version s - 1 only when every chip has committed s.
-/// 3. From 1 and 2: the minimum of all commits is a version that every chip still has, whenever any
-///    of them are killed. A job continues from that version.
+///    complete on the chip, its worker's directory has the places of version s, and the worker's
+///    loop has done everything that it does in the steps before.
+/// 2. A chip overwrites version s - 1 only when every chip has committed s.
+/// 3. From 1 and 2: the minimum of all commits is a version that every chip still has, whichever
+///    processes are killed at any time. A job continues from that version.
 
 #include <chrono>
 #include <cstdint>
@@ -23,18 +23,18 @@
 
 namespace weft {
 
-/// The commits of one chip. Only one thread may use it at a time. It waits only for the chips of
-/// its host, whose words are in this memory.
+/// The commits as one chip sees them. Only one thread may use it at a time. It waits only for the
+/// chips of its host, whose commits are in `memory`.
 class Commits {
  public:
-  /// `memory` must outlive it.
+  /// `memory` must outlive the object.
   Commits(const JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
           WaitPolicy policy);
 
-  /// Commits `step`. A smaller step than before changes nothing.
+  /// Commits `step`. Does nothing if the chip has committed a later step.
   void commit(std::uint64_t step);
-  /// Returns whether every chip has committed `step`. Throws peer_lost with the abort's reason if
-  /// the job was aborted and a chip is still missing.
+  /// Returns whether every chip has committed `step`. Throws peer_lost, with the reason of the
+  /// abort, if the job was aborted and a chip hasn't.
   bool reached(std::uint64_t step);
   /// Waits according to the policy until every chip has committed `step`. Throws the errors of
   /// reached(), and timeout; the message names the missing chip.
@@ -49,13 +49,13 @@ class Commits {
   int chip_;
   Recorder recorder_;
   WaitPolicy policy_;
-  std::vector<int> peers_;   ///< the other chips, in the order of checking
-  std::size_t reached_ = 0;  ///< how many of them have reached `target_`
+  std::vector<int> peers_;   ///< the other chips, in the order in which they are checked
+  std::size_t reached_ = 0;  ///< number of peers that have reached `target_`
   std::uint64_t target_ = 0;
 };
 
-/// Returns the version that every chip of the job still has, whatever has happened to their
-/// processes.
+/// Returns the version that every chip of the job still has, whether or not the chips' processes
+/// live.
 std::uint64_t common_step(const JobMemory& memory);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
-/// KeptState: the state of a job after some step, in the memory of its chips. The directories of
-/// all workers say where it is.
+/// KeptState: finds the state of a job after some step in the memory of its chips, by the
+/// directories of all workers.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace weft {
 
-/// Returns the position of the keeper among the chips that hold the same shard as this one. The
-/// keeper doesn't overwrite the previous version. Tensors are distributed by name, so that no chip
-/// keeps all of them.
+/// Returns the position of the keeper: among the chips that hold the same shard as the chip at
+/// `position`, the one that doesn't overwrite the previous version. Keepers are chosen by the name
+/// of the tensor, so that no chip is the keeper of all tensors.
 int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mesh, int position);
 
 struct KeptTensor {
   std::string name{};
-  TensorType type{};  ///< global
+  TensorType type{};  ///< of the global tensor
   Sharding sharding{};
   StateKind kind = StateKind::param;
-  std::vector<std::uint64_t> offsets{};  ///< offset of the shard in the arenas, by worker
+  std::vector<std::uint64_t> offsets{};  ///< by worker: offset of the shard in the arenas
 };
 
-/// The chip at this position in the mesh, and the place in its arena.
+/// The chip that has a shard, by its position in the mesh, and the place in its arena.
 struct KeptShard {
   int position = 0;
   std::uint64_t offset = 0;
@@ -35,17 +35,17 @@ class KeptState {
  public:
   /// Reads the state of `step`, a step that every chip still has (common_step()). Each worker
   /// drives `chips_per_worker` chips, in order of their ids. Throws corrupt or version if a
-  /// directory isn't valid, doesn't have that step, or contradicts another one. The memory must
-  /// outlive it.
+  /// directory isn't valid, doesn't have that step, or contradicts another one. `memory` must
+  /// outlive this object.
   KeptState(JobMemory& memory, const Mesh& mesh, int chips_per_worker, std::uint64_t step);
 
-  /// The tensors that all workers have. If one loop has dropped a tensor, no program of all workers
-  /// can have it.
+  /// Returns the tensors that all workers have. A tensor that one loop has dropped can't be used by
+  /// any later program, because all workers run the same programs.
   const std::vector<KeptTensor>& tensors() const { return tensors_; }
-  /// The loaders of a worker's loop.
+  /// Returns the loaders of a worker's loop.
   const std::vector<StoredLoader>& loaders(std::size_t worker) const { return loaders_[worker]; }
-  /// Returns where the keeper of one of these tensors has the shard of the chip at `position`, with
-  /// its padding.
+  /// Returns the place of the shard, with its padding, that the chip at `position` has of `tensor`.
+  /// The place is in the arena of the shard's keeper.
   KeptShard place(const KeptTensor& tensor, int position) const;
   const std::byte* shard(const KeptTensor& tensor, int position) const;
 

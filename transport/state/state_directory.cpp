@@ -13,12 +13,13 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kSlotBytes = kDirectoryBytes / kDirectorySlotCount;
-/// The value of `first` for a slot that holds no version.
+/// The value of `first` in a slot that has no version.
 constexpr std::uint64_t kNoStep = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-/// A slot holds the versions from `first` to `last`, which have the same places.
+/// The header of a slot. The slot is for the versions `first` to `last`, which have the same
+/// places.
 struct alignas(64) StateDirectory::DirectorySlot {
   std::atomic<std::uint64_t> first;  ///< publishes the table and `last`
   std::atomic<std::uint64_t> last;
@@ -57,9 +58,10 @@ bool StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state
   }
   last_ = (last_ + 1) % kDirectorySlotCount;
   DirectorySlot& next = slot(last_);
-  // A kill may come between any two stores, so later stores must stay behind this one.
+  // The process may be killed between any two stores, so later stores must not move before this
+  // one.
   next.first.exchange(kNoStep, std::memory_order_acq_rel);
-  // In the steady state, versions alternate between the same places, so the table exists already.
+  // Usually versions alternate between the same places, so the table is already there.
   if (!holds(last_, state, revision)) store(last_, state, loaders, revision);
   next.last.store(step, std::memory_order_relaxed);
   next.first.store(step, std::memory_order_release);
@@ -89,7 +91,7 @@ void StateDirectory::store(int index, std::span<const StateEntry> state,
 std::optional<int> StateDirectory::find(std::uint64_t step) const {
   for (int i = 0; i < kDirectorySlotCount; ++i) {
     const std::uint64_t first = slot(i).first.load(std::memory_order_acquire);
-    // A slot that was never written contains zeros, which would mean version 0. No slot ever holds
+    // A slot that was never written contains zeros, which look like version 0. No slot ever has
     // that version.
     const bool has_table = slot(i).bytes.load(std::memory_order_relaxed) != 0;
     if (has_table && first <= step && step <= slot(i).last.load(std::memory_order_relaxed)) {

@@ -1,16 +1,16 @@
 #pragma once
-/// StateDirectory: the places of a worker's last versions of the job's state, in memory that
-/// outlives the worker's process.
+/// StateDirectory: says where a worker's chips have the last versions of the job's state. It is in
+/// memory that outlives the worker's process.
 ///
-/// It is behind the arena of the worker's first chip:
+/// The directory is behind the arena of the worker's first chip:
 ///
 ///   directory = slot{kDirectorySlotCount}
 ///   slot      = DirectorySlot, 64 bytes, then a state table (format/state_table.hpp)
 ///
-/// The slots must cover every version to which the worker may have to return. It is never more than
-/// kDirectorySlotCount - 1 tables ahead of the minimum of all commits (commits.hpp). Two runs may
-/// be in progress, and a run that updates state, or whose step has another table, waits until all
-/// other chips have begun it.
+/// The slots must cover every version to which the worker may have to return. The worker is never
+/// more than kDirectorySlotCount - 1 tables ahead of the minimum of all commits (commits.hpp): at
+/// most two runs are in progress, and a run that updates state, or whose step has another table,
+/// waits until all other chips have begun it.
 
 #include <array>
 #include <cstdint>
@@ -25,22 +25,23 @@ namespace weft {
 
 inline constexpr int kDirectorySlotCount = 4;
 
-/// It has one writer: the loop's thread of the worker that drives the chip.
+/// Only the loop's thread of the worker that drives the chip writes to the directory.
 class StateDirectory {
  public:
-  /// `chip` is its number in the memory. Both references must outlive this object.
+  /// `chip` is the chip's number in the memory. Both references must outlive this object.
   StateDirectory(JobMemory& memory, const Mesh& mesh, int chip);
 
-  /// Records the places of version `step`; steps never decrease. Versions with the same places
-  /// share one slot: returns false in that case, true for a new slot. States of the same `revision`
-  /// differ only in offsets, and have the same loaders. Throws no_space if a slot or the memory
-  /// can't hold so many tensors.
+  /// Records the places of version `step`. Steps must not decrease. Returns true if the version got
+  /// a new slot, and false if its places are those of the previous version, whose slot it shares.
+  /// States with the same `revision` must differ only in offsets and have the same loaders. Throws
+  /// no_space if a slot or the memory can't hold so many tensors.
   bool write(std::uint64_t step, std::span<const StateEntry> state, std::uint64_t revision,
              const std::vector<StoredLoader>& loaders = {});
-  /// Returns the table of version `step`; absent if it isn't there. Throws corrupt or version if it
-  /// isn't valid or a shard isn't in the arena's region for buffers.
+  /// Returns the table of version `step`; std::nullopt if it isn't there. Throws corrupt or version
+  /// if the table isn't valid or a shard isn't in the arena's region for buffers.
   std::optional<StateTable> read(std::uint64_t step) const;
-  /// Forgets all other versions, because their steps run again.
+  /// Removes all versions except that of `step`, from which the job continues. Later steps run
+  /// again.
   void keep_only(std::uint64_t step);
 
  private:
@@ -60,8 +61,8 @@ class StateDirectory {
   JobMemory& memory_;
   const Mesh& mesh_;
   const int chip_;
-  int last_ = kDirectorySlotCount - 1;  ///< the slot written last
-  /// The content of the slots; absent for a slot that this object hasn't written.
+  int last_ = kDirectorySlotCount - 1;  ///< the slot that was written last
+  /// By slot: what this object has written there; std::nullopt if it hasn't written to the slot.
   std::array<std::optional<Written>, kDirectorySlotCount> written_;
 };
 

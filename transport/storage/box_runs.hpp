@@ -1,6 +1,6 @@
 #pragma once
-/// BoxRuns: the elements that a stored shard and a box in memory have in common, as runs that are
-/// contiguous in both. Writing, reading and resharding of checkpoints use it to copy.
+/// BoxRuns: finds the elements that a stored shard and a box in memory have in common, as runs that
+/// are contiguous in both. It is used to write, read and reshard checkpoints.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace weft {
 
 class BoxRuns {
  public:
-  /// Both are boxes of the same tensor. `stored` is contiguous.
+  /// `stored` and `placed` are boxes of the same tensor. `stored` is contiguous.
   BoxRuns(const Box& stored, const PlacedBox& placed)
       : num_dims_(stored.dims.size()),
         stored_stride_(stored.dims),
@@ -32,7 +32,8 @@ class BoxRuns {
       in_stored_[d] = begin - stored.offsets[d];
       in_placed_[d] = begin - box.offsets[d];
       if (size_[d] == 0) length_ = 0;
-      // The run contains the dims that are whole in both boxes, and one more dim before them.
+      // A run consists of the innermost dims that are whole in both boxes, and the next dim before
+      // them.
       if (inner == 1) {
         length_ *= size_[d];
         run_dim_ = d;
@@ -42,15 +43,16 @@ class BoxRuns {
   }
 
   bool empty() const { return length_ == 0; }
-  /// Whether any of the common elements is within [begin, end) of the stored shard.
+  /// Returns whether any common element is in the range [begin, end) of the stored shard.
   bool any(std::int64_t begin, std::int64_t end) const {
     bool found = false;
     visit(begin, end, [&](auto...) { return !(found = true); });
     return found;
   }
 
-  /// Calls `copy(stored, placed, count)` with the first elements' indices in the two memories, for
-  /// the runs within [begin, end) of the stored shard, in order.
+  /// Calls `copy(stored, placed, count)` for the runs in the range [begin, end) of the stored
+  /// shard, in order. `stored` and `placed` are the indices of a run's first element in the two
+  /// memories.
   template <typename Copy>
   void each(std::int64_t begin, std::int64_t end, Copy copy) const {
     visit(begin, end, [&](std::int64_t stored, std::int64_t placed, std::int64_t count) {
@@ -60,7 +62,7 @@ class BoxRuns {
   }
 
  private:
-  /// Continues as long as `copy` returns true.
+  /// Calls `copy(stored, placed, count)` for the runs in the range, until `copy` returns false.
   template <typename Copy>
   void visit(std::int64_t begin, std::int64_t end, Copy copy) const {
     Shape row = size_;
@@ -80,7 +82,7 @@ class BoxRuns {
     } while (next_row(row, run_dim_ - 1));
   }
 
-  /// Advances by one at `dim`. Returns false after the last row.
+  /// Advances `row` by one in dim `dim`. Returns false after the last row.
   bool next_row(Shape& row, int dim) const {
     for (; dim >= 0; --dim) {
       if (++row[dim] < size_[dim]) return true;
@@ -89,8 +91,8 @@ class BoxRuns {
     return false;
   }
 
-  /// Finds the first row that doesn't end before this element of the stored shard, or the row
-  /// before it.
+  /// Sets `row` to the first row that doesn't end before this element of the stored shard, or to
+  /// the row before that one.
   bool find_row(std::int64_t element, Shape& row) const {
     for (int d = 0; d < run_dim_; ++d) {
       const std::int64_t at = element / stored_stride_[d] - in_stored_[d];
@@ -103,13 +105,13 @@ class BoxRuns {
   }
 
   int num_dims_;
-  int run_dim_ = 0;  // a run has elements of this dim and the later ones
+  int run_dim_ = 0;  // a run contains elements of this dim and of all later dims
   std::int64_t length_ = 1;
   Shape stored_stride_;
   Shape placed_stride_;
-  Shape in_stored_;  // position of the common box in the stored shard
+  Shape in_stored_;  // position of the common elements in the stored shard
   Shape in_placed_;
-  Shape size_;  // size of the common box
+  Shape size_;  // size of the box of common elements
 };
 
 }  // namespace weft

@@ -31,11 +31,11 @@ namespace fs = std::filesystem;
 constexpr std::string_view kUnfinished = ".tmp-";
 constexpr std::string_view kTrash = ".trash-";
 constexpr const char* kLockName = ".lock";
-/// Only a process that doesn't hold the lock can take a name meanwhile, so a few attempts are
-/// enough.
+/// The largest number of attempts to find a free name. A few are enough, because only processes
+/// without the lock can take names meanwhile.
 constexpr int kRenamesMax = 100;
 
-/// Returns "checkpoint_000640", or "checkpoint_000640-2" for the third save of that step.
+/// Returns "checkpoint_000640" for the first save of the step, "checkpoint_000640-2" for the third.
 std::string checkpoint_name(std::uint64_t step, int save) {
   return save == 0 ? fmt::format("{}{:06}", kCheckpointPrefix, step)
                    : fmt::format("{}{:06}-{}", kCheckpointPrefix, step, save);
@@ -60,7 +60,7 @@ std::optional<ParsedName> parse_name(std::string_view name) {
   return parsed;
 }
 
-/// Returns the local folder in which the folder's checkpoints are written.
+/// Returns the local folder in which checkpoints are written before they appear in `folder`.
 std::string writing_folder(const std::string& folder) {
   return is_remote(folder) ? staging_folder(folder) : folder;
 }
@@ -76,7 +76,8 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-/// Also returns false if the path can't be inspected, such as a link to itself.
+/// Returns whether the path exists. Returns false if that can't be found out, as for a link to
+/// itself.
 bool is_there(const std::string& path) {
   std::error_code error;
   return fs::exists(path, error);
@@ -91,23 +92,23 @@ std::string manifest_path(const std::string& checkpoint) {
   return checkpoint + "/" + std::string(kManifestName);
 }
 
-/// Returns the paths of the whole checkpoints, by step and number of the save.
+/// Returns the paths of all whole checkpoints, by step and by number of the save.
 std::map<std::uint64_t, std::map<int, std::string>> saves_in(const std::string& folder) {
   std::map<std::uint64_t, std::map<int, std::string>> found;
   for (const std::string& name : names_in(folder)) {
     const auto parsed = parse_name(name);
     std::string path = folder + "/" + name;
-    // A checkpoint that a user is copying to here usually has no manifest until it is whole.
+    // A checkpoint that a user is copying into the folder usually gets its manifest last.
     if (!parsed || (!is_remote(folder) && !is_there(manifest_path(path)))) continue;
     found[parsed->step].emplace(parsed->save, std::move(path));
   }
   return found;
 }
 
-/// An open file with a lock. On file systems without locks it holds none.
+/// An open file with a lock on it. On file systems that have no locks, the file isn't locked.
 class LockedFile {
  public:
-  /// `how` is an argument of flock().
+  /// Tries to lock the file, without waiting for another process. `how` is an argument of flock().
   LockedFile(int descriptor, int how) : number_(descriptor) {
     is_refused_ = number_ >= 0 && ::flock(number_, how | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   }
@@ -128,7 +129,8 @@ class LockedFile {
   bool is_refused_ = false;
 };
 
-/// Returns a number after those of all saves of the step, so that the last number is the last save.
+/// Returns a number larger than those of all saves of the step, so that the last save has the
+/// largest number.
 int next_save(const std::string& folder, std::uint64_t step) {
   int next = 0;
   for (const std::string& name : names_in(folder)) {
@@ -217,7 +219,7 @@ ReadLock::ReadLock(const std::string& checkpoint) {
   };
   try {
     LockedFile file(open_plain_file(manifest_path(checkpoint)), LOCK_SH);
-    // A process that removes the checkpoint keeps it locked until everything is removed.
+    // A process that removes a checkpoint keeps the lock until everything is removed.
     if (file.is_refused() || !file.is_linked()) fail_removed();
     descriptor_ = file.take();
   } catch (const Error& error) {
@@ -241,7 +243,7 @@ CheckpointLock::CheckpointLock(const std::string& folder, std::string_view owner
          "{} is in use: {} writes its checkpoints there; give each job a folder of its own", folder,
          size > 0 ? std::string_view(other.data(), static_cast<std::size_t>(size)) : "another job");
   }
-  // The content is only for the message above.
+  // The owner is written only for the error message above.
   if (::ftruncate(descriptor_, 0) == 0) {
     [[maybe_unused]] const auto said = ::pwrite(descriptor_, owner.data(), owner.size(), 0);
   }
@@ -315,7 +317,7 @@ bool remove_checkpoint(FileSystem& files, const std::string& path) {
   if (!files.rename(path, trash)) {
     fail(Errc::io, "can't rename {} to {}, which exists already", path, trash);
   }
-  // Otherwise a loss of power could leave the name without the files.
+  // Without this, a power failure could leave the checkpoint's name but not its files.
   files.sync_folder(parent);
   remove_files(files, trash);
   return true;

@@ -1,15 +1,15 @@
 #pragma once
-/// The folder of a run's checkpoints. A checkpoint appears in it atomically.
+/// Finds, writes and removes the checkpoints in a folder. A checkpoint appears in it atomically.
 ///
 ///   FOLDER/checkpoint_000640/manifest.weft, part-00003-of-00008.weft, ...
 ///   FOLDER/.tmp-000640-OWNER/      being written
 ///   FOLDER/.trash-...              being removed
 ///
-/// Readers look only at checkpoint_*. A writer holds a CheckpointLock, so an unfinished checkpoint
-/// of another writer is known to be abandoned.
+/// Readers look only at checkpoint_*. A writer has a CheckpointLock, so it knows that unfinished
+/// checkpoints of other writers are abandoned.
 ///
-/// A folder may be a URL (checkpoint_objects.hpp). A checkpoint is then written in a folder of this
-/// machine, which also has the lock, and uploaded when it is whole. Jobs of other machines aren't
+/// A folder may be a URL (checkpoint_objects.hpp). A checkpoint is then written to a local folder,
+/// which also has the lock, and uploaded when it is whole. Writers on other machines aren't
 /// noticed.
 
 #include <cstdint>
@@ -36,24 +36,25 @@ struct CheckpointEntry {
   friend bool operator==(const CheckpointEntry&, const CheckpointEntry&) = default;
 };
 
-/// Returns the whole checkpoints of a folder by ascending step. If a step was saved several times,
-/// only the last save is returned. A folder that doesn't exist has none. Throws io if it can't be
+/// Returns the whole checkpoints of a folder, by ascending step. If a step was saved several times,
+/// returns only the last save. Returns none if the folder doesn't exist. Throws io if it can't be
 /// read.
 std::vector<CheckpointEntry> list_checkpoints(const std::string& folder);
 
-/// Returns the checkpoints that list_checkpoints() leaves out: the earlier saves of steps that were
-/// saved again, in order.
+/// Returns the checkpoints that list_checkpoints() leaves out, in order: the earlier saves of steps
+/// that were saved again.
 std::vector<std::string> list_replaced_checkpoints(const std::string& folder);
 
-/// Throws not_found if `checkpoint` isn't a checkpoint's folder; if it is a folder of checkpoints,
-/// the message names them. Throws corrupt or version as decode_manifest() does, with the path.
+/// Reads the manifest of a checkpoint. Throws not_found if the path isn't a checkpoint's folder;
+/// the message names the checkpoints in it, if there are any. Throws corrupt or version as
+/// decode_manifest() does, with the path.
 CheckpointManifest read_manifest(const std::string& checkpoint);
 
-/// While it lives, jobs that write to the folder don't remove the checkpoint. The kernel releases
-/// it with its process.
+/// During its lifetime, jobs that write to the folder don't remove the checkpoint. The kernel
+/// releases the lock when the process ends.
 class ReadLock {
  public:
-  /// Throws not_found if a job is removing the checkpoint or has removed it. Throws io.
+  /// Throws not_found if a job is removing the checkpoint or has removed it, and io.
   explicit ReadLock(const std::string& checkpoint);
   ReadLock(const ReadLock&) = delete;
   ReadLock& operator=(const ReadLock&) = delete;
@@ -63,11 +64,12 @@ class ReadLock {
   int descriptor_;
 };
 
-/// The right to write to a folder of checkpoints. The kernel releases it with its process.
+/// The right to write to a folder of checkpoints. The kernel releases the lock when the process
+/// ends.
 class CheckpointLock {
  public:
-  /// Makes the folder. Throws unavailable if another process writes there, with the `owner` of that
-  /// process. Throws io.
+  /// Makes the folder and takes the lock. `owner` is for the error message of other processes.
+  /// Throws unavailable, with the owner, if another process has the lock. Throws io.
   CheckpointLock(const std::string& folder, std::string_view owner);
   CheckpointLock(const CheckpointLock&) = delete;
   CheckpointLock& operator=(const CheckpointLock&) = delete;
@@ -77,31 +79,31 @@ class CheckpointLock {
   int descriptor_ = -1;
 };
 
-// The following functions are for the job whose trainer holds the lock.
+// The following functions are for a job whose trainer has the lock.
 
-/// Makes the folder and its parents, durably. For a URL, makes the local folder in which
-/// checkpoints are written. Throws io.
+/// Makes the folder and its parents so that they survive a power failure. For a URL, makes the
+/// local folder in which checkpoints are written. Throws io.
 void make_folders(const std::string& folder);
-/// Returns the folder of this machine in which the parts of a checkpoint are written. `owner` and
-/// `attempt` distinguish saves.
+/// Returns the local folder in which the parts of a checkpoint are written. `owner` and `attempt`
+/// distinguish saves.
 std::string unfinished_path(const std::string& folder, std::uint64_t step, std::string_view owner,
                             std::uint64_t attempt);
-/// Makes that folder, if no other worker has, and returns its path.
+/// Makes unfinished_path(), if no other worker has made it, and returns it.
 std::string begin_checkpoint(FileSystem& files, const std::string& folder, std::uint64_t step,
                              std::string_view owner, std::uint64_t attempt);
-/// Removes the folder with its content, if it exists. No worker may write to it any more.
+/// Removes the folder `unfinished` with its content, if it exists. No worker may still write to it.
 void drop_checkpoint(FileSystem& files, const std::string& unfinished);
 /// Removes unfinished checkpoints of earlier writers, except `but`, a result of begin_checkpoint().
-/// Under a URL, it removes objects only if `but` is empty, because it can't distinguish them from
-/// objects of a save in progress.
+/// For a URL, removes objects only if `but` is empty, because objects of a save in progress can't
+/// be distinguished from those of earlier writers.
 void remove_unfinished(FileSystem& files, const std::string& folder, std::string_view but = "");
-/// Writes the manifest beside the parts, which are durable, and gives the checkpoint its name. When
-/// this has returned, the checkpoint exists even after a loss of power. After an error it may exist
-/// or not. Returns its path.
+/// Writes the manifest beside the parts, which must be on disk already, and gives the checkpoint
+/// its name. Returns its path. After the return, the checkpoint exists even after a power failure.
+/// After an error it may or may not exist.
 std::string commit_checkpoint(FileSystem& files, const std::string& folder,
                               const std::string& unfinished, const CheckpointManifest& manifest);
-/// Removes a checkpoint. Readers no longer see it when this has begun. If another process has a
-/// ReadLock of it, removes nothing and returns false.
+/// Removes a checkpoint. Readers don't see it from the beginning of the call on. If another process
+/// has a ReadLock on it, removes nothing and returns false.
 bool remove_checkpoint(FileSystem& files, const std::string& path);
 
 }  // namespace weft

@@ -18,15 +18,15 @@
 namespace weft {
 namespace {
 
-/// The number is low, because several threads upload each file.
+/// The number of files that are uploaded at a time. It is low, because several threads upload each.
 constexpr int kFilesAtATime = 2;
 
 std::string manifest_url(const std::string& checkpoint) {
   return checkpoint + "/" + std::string(kManifestName);
 }
 
-/// Returns the name of a part with a suffix that distinguishes this save from others. The suffix
-/// comes from the name of the unfinished folder, ".tmp-000640-JOB-1-7".
+/// Returns the name of a part with a suffix that distinguishes this save from others. The suffix is
+/// taken from the name of the unfinished folder, ".tmp-000640-JOB-1-7".
 std::string name_in_store(const std::string& part, const std::string& unfinished) {
   constexpr std::string_view kMark = ".tmp-";
   constexpr std::string_view kExtension = ".weft";

@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-/// The maximum number of bytes before a frame's payload, not counting the tensor's name.
+/// The maximum size of a frame's head, not counting the name of the tensor.
 constexpr std::uint64_t kHeadBytesMax = 4096;
 
 std::uint64_t payload_bytes(const StoredTensor& tensor, const StoredShard& shard) {
@@ -57,7 +57,8 @@ void sort_by_place(std::vector<Chunk>& chunks) {
                     [](const Chunk& chunk) { return std::pair(chunk.file, chunk.file_offset); });
 }
 
-/// Returns the chunk's verified bytes, which are valid until this thread reads another chunk.
+/// Reads the chunk and returns its bytes, verified if `verify`. They are valid until this thread
+/// reads another chunk.
 std::span<const std::byte> read_chunk(const PartFiles& files, const CheckpointManifest& manifest,
                                       const Chunk& chunk, bool verify) {
   thread_local std::vector<std::byte> buffer;
@@ -109,7 +110,7 @@ std::string text_of(const CheckpointManifest& manifest, const StoredTensor& tens
                      header.step, tensor.name, tensor.type.to_string(), manifest.step);
 }
 
-/// Checks that the bytes before the payload belong to this shard.
+/// Verifies that the bytes before the payload are those of this shard.
 void verify_head(const PartFiles& files, const CheckpointManifest& manifest,
                  const StoredTensor& tensor, const StoredShard& shard) {
   files.require(shard.file, shard.file_offset, shard.frame_bytes);
@@ -220,7 +221,7 @@ std::vector<std::string> verify_checkpoint(const std::string& checkpoint,
   WorkCrew(options.threads).each(chunks.size(), [&](std::size_t i) {
     check([&] { read_chunk(files, manifest, chunks[i], true); });
   });
-  // The bytes between frames must be zeros, and there must be none after the last frame.
+  // All bytes between frames must be zeros, and the last frame must end with the file.
   for (std::uint32_t f = 0; f < frames.size(); ++f) {
     std::ranges::sort(frames[f], {}, &Frame::begin);
     std::uint64_t end = 0;

@@ -16,7 +16,7 @@ std::string table_path(const std::string& unfinished, int part, int num_parts) {
   return unfinished + "/" + part_name(part, num_parts) + ".table";
 }
 
-/// Appends the shards of a later part's table.
+/// Appends the shards in another part's table to the manifest.
 void add_shards(CheckpointManifest& manifest, CheckpointManifest table, const std::string& path) {
   bool is_alike = table.step == manifest.step && table.tensors.size() == manifest.tensors.size();
   for (std::size_t t = 0; is_alike && t < table.tensors.size(); ++t) {

@@ -10,7 +10,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kWriteBytes = kStoredChunkBytes;
-/// The payload size from which payloads are aligned. For a smaller payload, alignment would waste
+/// The size from which payloads are aligned to 4096 bytes. Aligning smaller payloads would waste
 /// too much room.
 constexpr std::size_t kAlignedPayloadBytes = std::size_t{64} << 10;
 
@@ -18,20 +18,20 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
   return (value + to - 1) / to * to;
 }
 
-/// A frame's place in the file.
+/// The place of a frame in the file.
 struct PlacedFrame {
   std::uint64_t begin = 0;
   std::uint64_t payload = 0;
   std::uint64_t end = 0;
-  std::vector<std::byte> head{};  // the bytes before the payload
+  std::vector<std::byte> head{};  // bytes before the payload
 };
 
-/// Copies the bytes of a shard's payload, from offset `begin` on, to `out`.
+/// Fills `out` with the bytes of a shard's payload from offset `begin` on.
 void copy_payload(const SourceShard& shard, std::uint64_t begin, std::span<std::byte> out) {
   const auto element = static_cast<std::uint64_t>(byte_size(shard.header.type.dtype));
   const Box box{shard.header.offsets, shard.header.dims};
   const BoxRuns runs(box, {box, shard.room});
-  // Pieces of the file may end anywhere, but runs end at whole elements.
+  // `out` may begin and end anywhere, but the runs consist of whole elements.
   const std::uint64_t end = begin + out.size();
   const auto first = static_cast<std::int64_t>(begin / element);
   const auto last = static_cast<std::int64_t>((end + element - 1) / element);
@@ -45,7 +45,8 @@ void copy_payload(const SourceShard& shard, std::uint64_t begin, std::span<std::
   });
 }
 
-/// Whether the shard's elements are contiguous. The room of the first dim doesn't matter.
+/// Returns whether the shard's elements are contiguous. This doesn't depend on the room of the
+/// first dim.
 bool is_dense(const SourceShard& shard) {
   for (int d = 1; d < shard.room.size(); ++d) {
     if (shard.room[d] != shard.header.dims[d]) return false;
@@ -70,7 +71,8 @@ class PartWriter {
   PartWriter(std::span<const SourceShard> shards, const std::atomic<bool>& stop)
       : shards_(shards), stop_(stop), stored_(shards.size()), frames_(shards.size()) {}
 
-  /// Computes the checksums. They precede the bytes that they cover, so everything is read twice.
+  /// Computes the checksums. They are stored before the bytes that they cover, so all data is read
+  /// twice: here and by fill().
   void hash(WorkCrew& crew) {
     crew.each(shards_.size(), [this](std::size_t i) {
       require_going();
@@ -138,7 +140,7 @@ class PartWriter {
     stored.payload_xxh3 = whole.sum();
   }
 
-  /// Copies the bytes of the file, from offset `begin` on, to `out`.
+  /// Fills `out` with the bytes of the file from offset `begin` on.
   void fill(std::uint64_t begin, std::span<std::byte> out) const {
     const std::uint64_t end = begin + out.size();
     std::ranges::fill(out, std::byte{0});

@@ -1,5 +1,5 @@
 #pragma once
-/// Retention: decides which checkpoints of a folder are kept when a new one is written, and which
+/// Retention: decides which checkpoints of a folder remain when a new one is written, and which one
 /// is the best.
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 namespace weft {
 
 struct RetentionPolicy {
-  int max_to_keep = 0;           ///< the newest or the best ones; 0: all
-  std::uint64_t keep_every = 0;  ///< checkpoints of multiples of this many steps are kept; 0: none
+  int max_to_keep = 0;           ///< how many of the newest or best remain; 0: all
+  std::uint64_t keep_every = 0;  ///< checkpoints at multiples of this step number remain; 0: none
   enum class Best : std::uint8_t { newest, min, max };
-  Best best = Best::newest;  ///< min, max: by the rating
+  Best best = Best::newest;  ///< min and max compare the ratings
 };
 
 struct RatedCheckpoint {
@@ -25,18 +25,18 @@ struct RatedCheckpoint {
   friend bool operator==(const RatedCheckpoint&, const RatedCheckpoint&) = default;
 };
 
-/// Returns the checkpoints to be removed. `checkpoints` are in ascending order of steps, and the
-/// last one is always kept. Among equally good ones, the newer is kept.
+/// Returns the checkpoints to be removed. `checkpoints` must be in ascending order of steps. The
+/// last one always remains, and among equally good ones the newer ones remain.
 std::vector<RatedCheckpoint> superseded(std::vector<RatedCheckpoint> checkpoints,
                                         const RetentionPolicy& policy);
 
-/// Returns the best checkpoint among those that have a rating. Among equally good ones, returns the
-/// newest.
+/// Returns the best of the checkpoints that have a rating, and the newest of equally good ones.
+/// Returns nothing if no checkpoint has a rating.
 std::optional<RatedCheckpoint> best_of(const std::vector<RatedCheckpoint>& checkpoints,
                                        RetentionPolicy::Best best);
 
-/// Returns the best whole checkpoint of a folder. Checkpoints that can't be read have no rating.
-/// Throws io if the folder can't be listed.
+/// Returns the best whole checkpoint of a folder by `metric`. Checkpoints that can't be read are
+/// skipped. Throws io if the folder can't be listed.
 std::optional<RatedCheckpoint> find_best(const std::string& folder, const std::string& metric,
                                          bool is_max_best);
 

@@ -18,7 +18,7 @@ struct Replicated {
 std::vector<Replicated> shards_of(std::span<const ShardedTensor> tensors, const Mesh& mesh) {
   std::vector<Replicated> shards;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
-    std::map<std::vector<std::int64_t>, std::size_t> by_offsets;  // indices into `shards`
+    std::map<std::vector<std::int64_t>, std::size_t> by_offsets;  // indices in `shards`
     for (int position = 0; position < mesh.size(); ++position) {
       const Box box = shard_box(tensors[t].type.shape, tensors[t].sharding, mesh, position).box;
       if (box.dims.num_elements() == 0) continue;
@@ -33,8 +33,8 @@ std::vector<Replicated> shards_of(std::span<const ShardedTensor> tensors, const 
   return shards;
 }
 
-/// Returns into how many pieces of at most `share` bytes a shard is cut. Each piece goes to another
-/// chip.
+/// Returns the number of pieces into which a shard is cut so that they have at most about `share`
+/// bytes. Each piece goes to another chip.
 std::int64_t pieces_of(const Replicated& shard, std::int64_t share) {
   if (shard.bytes <= share || shard.box.dims.size() == 0) return 1;
   const std::int64_t wanted = (shard.bytes + share - 1) / share;

@@ -14,13 +14,13 @@
 
 namespace weft {
 
-/// A tensor that the chips hold.
+/// A tensor that is distributed over the chips.
 struct ShardedTensor {
   TensorType type{};
   Sharding sharding{};
 };
 
-/// A box that one chip stores: its shard without padding, or some of the shard's rows.
+/// A box that one chip stores: its shard of the tensor without padding, or some rows of the shard.
 struct OwnedBox {
   std::size_t tensor = 0;  ///< index of the tensor
   int position = 0;        ///< the chip's position in the mesh
@@ -29,8 +29,8 @@ struct OwnedBox {
 
 /// Assigns shards to chips, large shards first. Among the chips that hold a shard, the one with the
 /// fewest bytes so far gets it. A shard larger than a chip's fair share is cut by rows. The result
-/// depends only on the arguments, so every worker computes it for itself. It is ordered by
-/// positions, then tensors.
+/// depends only on the arguments, so all workers compute the same. It is ordered by position, then
+/// by tensor.
 std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh);
 
 }  // namespace weft

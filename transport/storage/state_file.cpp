@@ -19,8 +19,8 @@
 namespace weft {
 namespace {
 
-/// A tensor may have more bytes than its file if its elements share places. This limits how many
-/// more.
+/// The most bytes by which a tensor may be larger than its file. A tensor may be larger if several
+/// of its elements share a place in the file.
 constexpr std::uint64_t kSharedBytesMax = std::uint64_t{64} << 20;
 
 struct DTypeFacts {
@@ -48,7 +48,7 @@ constexpr std::array kDTypes{
 
 const DTypeFacts& facts_of(FileDType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
 
-/// Returns a dtype of weft whose elements have this size.
+/// Returns a dtype of weft whose elements have this number of bytes.
 DType stand_in(std::int64_t bytes) {
   constexpr std::array kBySize{DType::pred, DType::bf16, DType::f32, DType::f64};
   return kBySize[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(bytes)))];
@@ -69,7 +69,7 @@ double load_file_element(FileDType dtype, const std::byte* element) {
   }
 }
 
-/// Returns the sizes as a Shape; absent if a Shape can't have them.
+/// Returns the sizes as a Shape; std::nullopt if they aren't possible sizes of a Shape.
 std::optional<Shape> shape_of(std::span<const std::int64_t> sizes) {
   try {
     return Shape(sizes);
@@ -122,8 +122,8 @@ class FileSource : public TensorSource {
     require_preds(targets);
   }
 
-  /// Computed from a checkpoint's checksums. For other files it is computed from some blocks of
-  /// elements.
+  /// Returns a hash of the tensor's contents: of a checkpoint's checksums, or for other files of
+  /// some blocks of elements.
   std::uint64_t digest() const override {
     std::vector<std::uint64_t> words{static_cast<std::uint64_t>(dtype_)};
     for (const StoredShard& shard : file_->manifest_.tensors[tensor_].shards) {
@@ -139,8 +139,8 @@ class FileSource : public TensorSource {
   }
 
  private:
-  /// Returns the bytes from the shard's first element to its last. These are more than the shard's
-  /// own bytes if its elements aren't contiguous.
+  /// Returns the number of bytes from the shard's first element to its last. It is larger than the
+  /// shard if the elements aren't contiguous.
   std::uint64_t spanned_bytes(const StoredShard& shard) const {
     const auto strides = file_->strides_.find(tensor_);
     if (strides == file_->strides_.end()) return shard.frame_bytes;
@@ -152,7 +152,7 @@ class FileSource : public TensorSource {
     return elements * static_cast<std::uint64_t>(facts_of(file_->tensors_[tensor_].dtype).bytes);
   }
 
-  /// Adds blocks that are spread evenly over the shard, from the first byte to the last.
+  /// Appends blocks that are spread evenly over the shard, from the first byte to the last.
   void add_blocks(const StoredShard& shard, std::vector<std::uint64_t>& words) const {
     constexpr std::uint64_t kBlocks = 16;
     constexpr std::uint64_t kBlockBytes = 4096;
@@ -171,7 +171,7 @@ class FileSource : public TensorSource {
     for (const Target& target : targets) require_pred(target);
   }
 
-  /// Collects the elements of a box whose places in the file are `strides` apart, row-major.
+  /// Collects the elements of a box, which are `strides` apart in the file, in row-major order.
   std::vector<std::byte> gather(const Box& box, const std::vector<std::int64_t>& strides) const {
     const StoredShard& shard = file_->manifest_.tensors[tensor_].shards.front();
     const auto bytes = static_cast<std::size_t>(facts_of(file_->tensors_[tensor_].dtype).bytes);
@@ -199,7 +199,7 @@ class FileSource : public TensorSource {
     return elements;
   }
 
-  /// Checks that the elements are 0 or 1, because another program's file may contain anything.
+  /// Throws unless the elements are 0 or 1, because another program's file may contain anything.
   void require_pred(const Target& target) const {
     const Box& box = target.placed.box;
     BoxRuns(box, target.placed)
@@ -248,8 +248,8 @@ std::int64_t FileTensor::bytes() const {
   return shape.num_elements() * facts_of(dtype).bytes;
 }
 
-/// Opens all files at once, because they may be removed or replaced before their first use. The
-/// beginnings of files without checksums are compared with what was read of them before.
+/// Opens all files at once, because they may be removed or replaced before their first use. Files
+/// without checksums must still begin with the bytes that were read before.
 void StateFile::open_files() {
   files_.emplace(folder_, manifest_.files);
   files_->open();
@@ -263,7 +263,7 @@ void StateFile::open_files() {
 }
 
 void StateFile::add_checkpoint(const std::string& folder) {
-  // Parts are copied only after the lock keeps the copy of the manifest from being removed.
+  // The local copy of the manifest is locked before any part is copied, so that it isn't removed.
   folder_ = local_folder(folder, {std::string(kManifestName)});
   lock_.emplace(folder_);
   manifest_ = read_manifest(folder_);

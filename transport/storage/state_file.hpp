@@ -1,7 +1,8 @@
 #pragma once
-/// StateFile: the named tensors of one of these: a checkpoint; a file of safetensors or of
-/// torch.save(); a folder of such files (model.safetensors, or model.safetensors.index.json and the
-/// files that it names; pytorch_model.bin, or pytorch_model.bin.index.json).
+/// StateFile: the named tensors of a checkpoint, of a safetensors file, or of a file of
+/// torch.save(). It can also be a folder of such files: model.safetensors, or
+/// model.safetensors.index.json and the files that it names; pytorch_model.bin, or
+/// pytorch_model.bin.index.json and the files that it names.
 
 #include <cstddef>
 #include <map>
@@ -20,7 +21,7 @@
 
 namespace weft {
 
-/// The element types of files: weft's own, and those that can only be converted.
+/// The element types in files: weft's own, and those from which weft can only convert.
 enum class FileDType : std::uint8_t {
   pred,
   i32,
@@ -40,43 +41,43 @@ enum class FileDType : std::uint8_t {
 struct FileTensor {
   std::string name{};
   FileDType dtype = FileDType::other;
-  std::string dtype_name{};  ///< "f32"; for another dtype its name in the file, "F8_E4M3"
+  std::string dtype_name{};  ///< "f32"; for other dtypes the name in the file: "F8_E4M3"
   Shape shape{};
   StateKind kind = StateKind::param;
-  std::optional<Sharding> sharding{};  ///< over the checkpoint's mesh
-  /// For a tensor that weft can't read, whose dtype is `other`: its description from the file,
-  /// "F4[2,3]".
+  std::optional<Sharding> sharding{};  ///< on the checkpoint's mesh
+  /// For a tensor that weft can't read, whose dtype is `other`: its description in the file, such
+  /// as "F4[2,3]".
   std::string form{};
-  std::int64_t stored_bytes = 0;  ///< size of such a tensor
+  std::int64_t stored_bytes = 0;  ///< size of a tensor whose dtype is `other`
 
-  std::string label() const;   ///< "f32[4,3]", or its form
-  std::int64_t bytes() const;  ///< size of all elements, with the file's dtype
+  std::string label() const;   ///< returns "f32[4,3]", or `form`
+  std::int64_t bytes() const;  ///< returns the size of all elements in the file's dtype
 };
 
-/// The file stays open as long as a source of its tensors lives, so a checkpoint isn't removed
-/// meanwhile. Any thread may use it.
+/// The files stay open as long as any source of a tensor lives, so a checkpoint isn't removed
+/// meanwhile. Any thread may use this.
 class StateFile : public std::enable_shared_from_this<StateFile> {
  public:
-  /// Throws not_found, corrupt, version or io, naming the path.
+  /// Opens a file or folder. Throws not_found, corrupt, version or io, naming the path.
   static std::shared_ptr<const StateFile> open(const std::string& path);
 
   const std::string& path() const { return path_; }
   const std::vector<FileTensor>& tensors() const { return tensors_; }
-  /// The metadata of safetensors. If there are several files, it has the entries of all of them.
+  /// Returns the metadata of safetensors, from all files.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// Null for files of other programs.
+  /// Returns the manifest; null for files of other programs.
   const CheckpointManifest* checkpoint() const { return has_checksums_ ? &manifest_ : nullptr; }
-  /// For a checkpoint: the mesh over which it was saved.
+  /// Returns the mesh on which a checkpoint was saved.
   const std::optional<Mesh>& mesh() const { return mesh_; }
-  /// Whether elements of one dtype can be converted to the other without losing range.
+  /// Returns whether elements of dtype `from` can be converted to `to` without losing range.
   static bool can_cast(FileDType from, DType to);
-  /// Whether two tensors are the same one in the file, as tied weights are.
+  /// Returns whether two tensors are at the same place in the file, as tied weights are.
   bool is_same_place(std::size_t a, std::size_t b) const {
     return manifest_.tensors[a].shards == manifest_.tensors[b].shards &&
            tensors_[a].shape == tensors_[b].shape;
   }
-  /// Returns the tensor's elements converted to `dtype`. This must be its own dtype or one to which
-  /// it can be cast.
+  /// Returns the tensor's elements, converted to `dtype`: its own dtype, or one for which
+  /// can_cast() is true.
   SourcePtr source(std::size_t tensor, DType dtype) const;
 
  private:
@@ -85,7 +86,7 @@ class StateFile : public std::enable_shared_from_this<StateFile> {
   /// A tensor of another program's file.
   struct Foreign {
     std::string name{};
-    std::string dtype{};  ///< its name in safetensors: "F32"
+    std::string dtype{};  ///< name in safetensors: "F32"
     std::span<const std::int64_t> sizes{};
     std::uint64_t begin = 0;  ///< offset in the file
     std::uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-// The formats that StateFile reads, and the messages for other formats.
+// The formats that StateFile reads, and the error messages for other formats.
 
 #include <algorithm>
 #include <array>
@@ -26,13 +26,13 @@ constexpr const char* kModelIndex = "model.safetensors.index.json";
 constexpr const char* kTorchFile = "pytorch_model.bin";
 constexpr const char* kTorchIndex = "pytorch_model.bin.index.json";
 constexpr std::size_t kIndexBytesMax = std::size_t{64} << 20;
-/// How much of a file is read to find out its format.
+/// The number of bytes that are read to find out the format of a file.
 constexpr std::size_t kHeadBytes = 512;
 
 constexpr std::string_view kThroughNumpy =
     "write its arrays by numpy.savez(), and make a checkpoint of them by `weft import`";
 
-/// Formats of tensor files that weft doesn't read.
+/// A format of tensor files that weft doesn't read.
 struct OtherFormat {
   std::string_view head;       ///< the bytes with which these files begin; "": none
   std::string_view extension;  ///< the extension of their names
@@ -62,7 +62,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A safetensors file begins with the length of its header, which is JSON.
+/// Returns whether the file begins with the length of a JSON header, as a safetensors file does.
 bool looks_like_safetensors(std::string_view head) {
   return head.size() > 8 && head[8] == '{' && head.substr(6, 2) == std::string_view("\0\0", 2);
 }
@@ -91,7 +91,7 @@ std::vector<std::string> keys_of(const std::map<std::string, std::vector<std::st
   return keys;
 }
 
-/// Returns the beginning of the file, up to `bytes_max`.
+/// Returns the first bytes of the file, at most `bytes_max`.
 std::vector<std::byte> read_head(const PartFiles& file, std::uint64_t bytes_max) {
   std::vector<std::byte> head(static_cast<std::size_t>(std::min(bytes_max, file.bytes(0))));
   file.read(0, 0, head);
@@ -104,7 +104,8 @@ bool is_stored(const std::string& path) {
   return fs::exists(fs::symlink_status(path, error));
 }
 
-/// In an object store, folders exist only in the names of objects.
+/// Returns whether the path is a folder. In an object store, folders exist only in names of
+/// objects.
 bool is_folder(const std::string& path) {
   std::error_code error;
   return is_remote(path) ? !is_stored(path) : fs::is_directory(path, error);
@@ -202,7 +203,7 @@ void StateFile::add_torch(const PartFiles& opened) {
   }
 }
 
-/// The index says which of several files has each tensor.
+/// Adds the tensors of several files, by an index that says which file has which tensor.
 void StateFile::add_index(const std::string& folder, const std::string& file) {
   const std::string path = folder + "/" + file;
   std::map<std::string, std::string> file_of;

@@ -1,5 +1,5 @@
-/// attention and attention_grad. They work on tiles of queries and keys, so the matrix of all
-/// queries by all keys never exists (FlashAttention: T. Dao et al., 2022).
+/// The kernels of attention and attention_grad. They work on tiles of queries and keys, so the
+/// matrix of all queries by all keys never exists (FlashAttention: T. Dao et al., 2022).
 
 #include <algorithm>
 #include <array>
@@ -17,8 +17,8 @@
 namespace weft::kernels {
 namespace {
 
-/// The forward pass. When the largest score of a query changes, the results so far are multiplied
-/// by kept().
+/// The forward pass. When the largest score of a query changes, QueryTile::keep() scales the sums
+/// of results so far.
 template <typename Products>
 class Forward {
  public:
@@ -92,16 +92,16 @@ class Forward {
   typename Products::Head k_;
   typename Products::Head v_;
   TileBias<V, C> bias_;
-  C* scores_;  ///< scores, which become weights
+  C* scores_;  ///< [keys, queries]: first scores, then the weights that replace them
   typename Products::Weights weight_operands_;
   VectorRows<C> sums_;
-  /// A result is infinite or NaN, so keys that a query doesn't see are left out instead of being
-  /// multiplied by 0.
+  /// True while a tile whose results were infinite or NaN is computed again. Keys that a query
+  /// doesn't see are then skipped instead of being multiplied by 0.
   bool only_seen_ = false;
 };
 
-/// The backward pass. For a tile of queries it keeps the weights of all keys, so that each product
-/// is computed once. Keys and values have rows of the same size.
+/// The backward pass. For a tile of queries it stores the weights of all keys, so that each product
+/// is computed once. The rows of keys and values have the same size.
 template <typename Products>
 class Backward {
  public:
@@ -189,7 +189,7 @@ class Backward {
     }
   }
 
-  /// Computes the weights of the keys that the queries see. Each tile uses the tops found so far.
+  /// Computes the weights of the keys that the queries see, relative to the largest scores so far.
   void weigh() {
     queries_.for_keys([&](const Tile& tile, std::int64_t j) {
       bool& weighs = weighs_[j / Tile::kKeys];
@@ -218,8 +218,8 @@ class Backward {
     });
   }
 
-  /// Computes the queries' cotangents again, without the keys that a query doesn't see. It is
-  /// called if the product was infinite or NaN.
+  /// Computes the cotangents of the queries again, skipping the keys that a query doesn't see.
+  /// Called if the cotangents were infinite or NaN.
   void find_of_seen(std::int64_t first) {
     std::fill_n(of_q_.data, kQueries * of_q_.row, C{0});
     queries_.begin(first);
@@ -233,9 +233,9 @@ class Backward {
     });
   }
 
-  /// Scales the weights to those of the whole softmax, and replaces the weights' cotangents by
-  /// those of the scores. `tops` are those with which the tile's weights were computed. A key
-  /// without weight has no cotangent, whatever its value.
+  /// Scales the weights to those of the whole softmax, and replaces their cotangents in slopes_ by
+  /// those of the scores. The tile's weights were computed with the largest scores `tops`. The
+  /// score of a key with weight 0 gets cotangent 0, even if the value of the key is NaN.
   void find_slopes(const Tile& tile, const C* tops, C* weights) const {
     for (std::int64_t i = 0; i < tile.vectors() * Tile::kLanes; i += Tile::kLanes) {
       const V kept = weight_of(V::load(tops + i) - V::load(queries_.tops() + i));
@@ -253,8 +253,8 @@ class Backward {
   }
 
   const AttentionSizes& sizes_;
-  std::int64_t vectors_;  ///< vectors of a row
-  std::int64_t depth_;    ///< depth of a product along a row
+  std::int64_t vectors_;  ///< number of vectors in a row
+  std::int64_t depth_;    ///< number of products that are summed for a product along a row
   QueryTile<V, C> queries_;
   typename Products::Rows q_;
   typename Products::Rows g_;
@@ -263,18 +263,18 @@ class Backward {
   typename Products::Head v_;
   TileBias<V, C> bias_;
   C* weights_;    ///< [keys, kQueries]
-  C* tops_;       ///< [kQueries] for each tile of keys
-  bool* weighs_;  ///< whether the bias leaves the tile a weight, by tile of keys
+  C* tops_;       ///< largest scores, [kQueries] for each tile of keys
+  bool* weighs_;  ///< by tile of keys: whether the bias leaves any key a weight above 0
   C* slopes_;
-  typename Products::Weights weight_operands_;  ///< weights or slopes, as operands
-  C* delta_;   ///< FlashAttention's D: the product of result and cotangent, by query
+  typename Products::Weights weight_operands_;  ///< weights or cotangents, converted for products
+  C* delta_;   ///< FlashAttention's D, by query: the dot product of result and cotangent
   C* shares_;  ///< the inverse sum of weights, by query
   VectorRows<C> of_q_;
   VectorRows<C> of_k_;
   VectorRows<C> of_v_;
 };
 
-/// A body for vectorized_by_size(). Method is Forward or Backward.
+/// The body that vectorized_by_size() compiles. Method is Forward or Backward.
 template <template <typename> class Method, typename C>
 struct AttentionKernel {
   AttentionSizes sizes;
@@ -314,7 +314,7 @@ struct AttentionKernel {
     Method<Products>(sizes, {}, parts);
     return parts.next();
   }
-  /// Whether bf16 is multiplied directly (decision 0047), two numbers of a row at a time.
+  /// Returns whether bf16 is multiplied directly (decision 0047), two numbers of a row at a time.
   bool multiplies_pairs() const {
     return sizes.dtype == DType::bf16 && multiplied_dtype(DType::bf16) == DType::bf16 &&
            kernel_path().vectors == Vectors::avx512 && sizes.key_size % 2 == 0;
@@ -353,9 +353,9 @@ Kernel of_dtype(const Program& program, OpId op, const ChipContext& chip) {
   return AttentionKernel<Forward, C>{sizes}.kernel();
 }
 
-/// f16 is computed in f32 and rounded once, and so is bf16 unless it is multiplied in pairs. Pairs
-/// round weights and their gradients to bf16 between products. A head's result depends only on its
-/// own operands.
+/// Makes the kernel of attention. f16 is computed in f32 and rounded once, and so is bf16 unless it
+/// is multiplied in pairs. With pairs, weights and their gradients are rounded to bf16 between
+/// products. A head's result depends only on its own operands.
 Kernel attention(const Program& program, OpId op, const ChipContext& chip) {
   switch (program.type(program.result(op)).dtype) {
     case DType::f32:

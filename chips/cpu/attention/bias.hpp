@@ -1,5 +1,6 @@
 #pragma once
-/// TileBias: the numbers that are added to the scores of a tile, or the mask that hides scores.
+/// TileBias: reads the numbers that are added to the scores of a tile, or the mask that hides
+/// scores.
 
 #include <algorithm>
 #include <cstddef>
@@ -10,7 +11,7 @@
 
 namespace weft::kernels {
 
-/// Reads the operand tile by tile, as numbers to be added. Those of a mask are 0 and -inf.
+/// Reads the bias operand tile by tile, as numbers to be added. A mask is read as 0 and -inf.
 template <typename V, typename C>
 class TileBias {
  public:
@@ -24,13 +25,13 @@ class TileBias {
     rows_ = parts.take<C>((is_of_all_queries() ? 1 : Tile::kQueries) * kKeys);
   }
 
-  /// Begins a head, counted over all batches. The following tiles belong to it.
+  /// Begins a head, which is counted over all batches. The tiles that are read next belong to it.
   void begin(std::int64_t head) {
     first_ = head / form_.heads * form_.strides[0] + head % form_.heads * form_.strides[1];
   }
 
-  /// Reads the tile that begins with this query and key. Returns false if it leaves no weight to
-  /// any score.
+  /// Reads the tile that begins at `query` and `key`. Returns false if the bias hides all of its
+  /// scores, so that no key of the tile gets a weight.
   bool read(const Tile& tile, std::int64_t query, std::int64_t key) {
     if (form_.kind == BiasKind::none) return true;
     const std::int64_t at = first_ + query * form_.strides[2] + key * form_.strides[3];
@@ -48,7 +49,7 @@ class TileBias {
     return weighs;
   }
 
-  /// Adds the tile that was read to the scores [keys, queries].
+  /// Adds the tile that read() has read to the scores [keys, queries].
   void add_to(const Tile& tile, C* scores) const {
     if (form_.kind == BiasKind::none || !changes_) return;
     for (std::int64_t v = 0; v < tile.vectors(); ++v) {
@@ -70,8 +71,8 @@ class TileBias {
   bool is_of_all_queries() const { return form_.strides[2] == 0; }
   std::int64_t num_rows(const Tile& tile) const { return is_of_all_queries() ? 1 : tile.queries; }
 
-  /// Prefetches the next tile's part of a row. Rows are too far apart for the processor to predict
-  /// it.
+  /// Prefetches the part of a row that belongs to the next tile. The processor's own prefetcher
+  /// can't predict it, because rows are far apart.
   template <typename T>
   static void fetch_next(const T* row) {
     constexpr std::int64_t kBytes = kKeys * static_cast<std::int64_t>(sizeof(T));
@@ -79,7 +80,7 @@ class TileBias {
     for (std::int64_t at = 0; at < kBytes; at += 64) __builtin_prefetch(next + at, 0, 2);
   }
 
-  /// Returns whether a mask shows some key of the tile. Also records whether it hides any.
+  /// Returns whether a mask shows any key of the tile. Also records whether it hides any.
   bool look_at(const Tile& tile, const std::uint8_t* sees) {
     const std::int64_t keys = form_.strides[3] == 0 ? 1 : tile.keys;
     std::uint8_t some = 0;
@@ -93,8 +94,8 @@ class TileBias {
     return some != 0;
   }
 
-  /// Reads rows of kKeys. Rows of missing queries, and the places after the last key, get zeros.
-  /// Returns whether some number isn't -inf.
+  /// Reads rows of kKeys numbers. Rows of missing queries, and places after the last key, get
+  /// zeros. Returns whether any number isn't -inf.
   template <typename T, typename Number>
   bool read_rows_of(const Tile& tile, const T* from, Number number) {
     bool weighs = false;
@@ -113,14 +114,14 @@ class TileBias {
     return weighs;
   }
 
-  /// Adds the row to the scores of the first `count` keys, for a vector of queries.
+  /// Adds the row to the scores of the first `count` keys, for each query of a vector.
   void add_row(std::int64_t count, C* column) const {
     for (std::int64_t j = 0; j < count; ++j, column += Tile::kQueries) {
       const V score = V::load(column) + V(rows_[j]);
       (rows_[j] == kHidden ? V(kHidden) : score).store(column);
     }
   }
-  /// Adds rows, one per query of a vector, to the scores of the first `count` keys.
+  /// Adds `rows`, one for each query of a vector, to the scores of the first `count` keys.
   template <bool is_mask>
   static void add_rows(std::int64_t count, const C* rows, C* column) {
     for (std::int64_t j = 0; j < count; j += kLanes) {
@@ -131,7 +132,7 @@ class TileBias {
       for (std::int64_t r = 0; r < end; ++r) {
         C* const to = column + (j + r) * Tile::kQueries;
         const V score = V::load(to);
-        // A hidden score may be NaN.
+        // The score is replaced, not added to, because a hidden score may be NaN.
         const V shown = is_mask ? score : score + block[r];
         where_less(block[r], V(std::numeric_limits<C>::lowest()), block[r], shown).store(to);
       }

@@ -1,8 +1,8 @@
 #pragma once
-/// Lanes: numbers side by side, with the steps of float_steps.hpp. Each lane takes the same steps
-/// as a single number, so results don't depend on the size of vectors. The functions must be
-/// inlined into functions that are compiled for vectors of this size; there, each step is one
-/// instruction or a few.
+/// Lanes: a vector of numbers, with the steps of float_steps.hpp. Each lane takes the same steps as
+/// a single number, so results don't depend on the size of vectors. The functions must be inlined
+/// into functions that are compiled for vectors of this size. There, each step is one instruction
+/// or a few.
 
 #include <bit>
 #include <cmath>
@@ -22,14 +22,14 @@ struct Lanes {
   explicit Lanes(C x) {
     for (int i = 0; i < kCount; ++i) v[i] = x;
   }
-  /// `from` and `to` needn't be aligned.
+  /// load() and store() accept unaligned addresses.
   static Lanes load(const C* from) {
     Lanes x;
     x.v = reinterpret_cast<const Loose*>(from)->v;
     return x;
   }
   void store(C* to) const { reinterpret_cast<Loose*>(to)->v = v; }
-  /// The lanes get first, first + 1, ...
+  /// Returns the lanes first, first + 1, ...
   static Lanes count_from(C first) {
     Lanes x;
     for (int i = 0; i < kCount; ++i) x.v[i] = first + static_cast<C>(i);
@@ -62,8 +62,8 @@ Lanes<C, kBytes> operator*(Lanes<C, kBytes> a, const Lanes<C, kBytes>& b) {
 
 template <typename C, int kBytes>
 Lanes<C, kBytes> fused(const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b, Lanes<C, kBytes> c) {
-  // Values are used instead of references; otherwise the compiler doesn't turn the loop into one
-  // instruction.
+  // The vectors are copied, because with references to them the compiler doesn't turn the loop into
+  // one instruction.
   const auto x = a.v;
   const auto y = b.v;
   auto sum = c.v;
@@ -72,7 +72,7 @@ Lanes<C, kBytes> fused(const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b, Lan
   return c;
 }
 
-/// If either side is NaN, the result is b.
+/// Returns the larger one in each lane; b if a or b is NaN.
 template <typename C, int kBytes>
 Lanes<C, kBytes> larger(Lanes<C, kBytes> a, const Lanes<C, kBytes>& b) {
   a.v = a.v > b.v ? a.v : b.v;
@@ -85,8 +85,8 @@ Lanes<C, kBytes> where_less(const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b
   return then;
 }
 
-/// e^x for x <= 0 or NaN, but 0 below -87, where exponential() becomes subnormal. Above that, in
-/// f32, it has the same bits as exponential(): there 2^n is one factor.
+/// e^x for x <= 0 or NaN; 0 for x < -87, where exponential() becomes subnormal. For other x in f32,
+/// it has the same bits as exponential(), although it computes 2^n as a single factor.
 template <int kBytes>
 Lanes<float, kBytes> weight_of(const Lanes<float, kBytes>& x) {
   using V = Lanes<float, kBytes>;
@@ -106,7 +106,7 @@ Lanes<double, kBytes> weight_of(Lanes<double, kBytes> x) {
 
 template <typename V, int... kLanes>
 void transpose_lanes(V (&rows)[V::kCount], std::integer_sequence<int, kLanes...>) {
-  // A step exchanges lanes that have a bit set with rows that don't have it set.
+  // A step exchanges the lanes that have the bit kBit set with rows that don't have it set.
   const auto step = [&]<int kBit>(std::integral_constant<int, kBit>) {
     for (int i = 0; i < V::kCount; ++i) {
       if ((i & kBit) != 0) continue;
@@ -123,13 +123,13 @@ void transpose_lanes(V (&rows)[V::kCount], std::integer_sequence<int, kLanes...>
   if constexpr (V::kCount > 2) step(std::integral_constant<int, 2>{});
   step(std::integral_constant<int, 1>{});
 }
-/// Exchanges rows and columns.
+/// Transposes a square block of kCount rows.
 template <typename V>
 void transpose(V (&rows)[V::kCount]) {
   transpose_lanes(rows, std::make_integer_sequence<int, V::kCount>{});
 }
-/// Does the same for a matrix with whole vectors in both directions. Its rows, and those of the
-/// result, are this far apart.
+/// Transposes a matrix whose numbers of rows and columns are multiples of kCount. Rows of the
+/// operand are `from_row` elements apart, those of the result `to_row`.
 template <typename V, typename C>
 void transpose(std::int64_t rows, std::int64_t columns, const C* from, std::int64_t from_row, C* to,
                std::int64_t to_row) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Rows of bf16 as operands of products of pairs. If a product goes along a row, adjacent numbers
-/// of the row are the pairs. If it goes across rows, two rows are interleaved.
+/// Converts rows of bf16 to operands of products of pairs. If a product sums along a row, adjacent
+/// numbers of the row are the pairs. If it sums across rows, two rows are interleaved.
 
 #include <algorithm>
 
@@ -81,7 +81,7 @@ class PairedTileRows {
     if (pairs_ != nullptr) interleave_rows(operand, count, size_, {pairs_, row_});
   }
   VectorRows<const Bf16Pair> rows() const { return {pairs_, row_}; }
-  /// The pairs as [size / 2, kQueries].
+  /// Returns the pairs of the tile as [size / 2, kQueries].
   const Bf16Pair* columns() const { return columns_; }
 
  private:
@@ -93,7 +93,7 @@ class PairedTileRows {
   Bf16Pair* pairs_ = nullptr;
 };
 
-/// TileWeights, rounded to bf16.
+/// TileWeights for pairs of bf16, to which the weights are rounded.
 class PairedTileWeights {
  public:
   using Tile = PairedTile;
@@ -125,7 +125,8 @@ class PairedTileWeights {
       pair_lanes(SumLanes::load(from), SumLanes::load(from + Tile::kLanes), pairs);
       Bf16Pair* const to = along_queries_ + j * Tile::kQueries / 2;
       pairs.store(to);
-      // If a key is NaN, a query that doesn't exist has a weight of NaN, which no mask hides.
+      // With an odd number of queries, the query after the last one may have weights of NaN, if a
+      // key is NaN. No mask hides them, so they are cleared here.
       if (tile.queries % 2 != 0) to[tile.queries / 2] &= 0xffffU;
     }
     return along_queries_;

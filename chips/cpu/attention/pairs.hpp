@@ -1,8 +1,8 @@
 #pragma once
-/// Pairs of bf16 numbers. AVX-512 BF16 adds both products of two pairs to a sum in f32 with one
-/// instruction. The functions declared here are for functions that are compiled for it. Vectors are
-/// passed by reference, because the calling convention for vectors of 64 bytes depends on the
-/// target (-Wpsabi).
+/// Pairs of bf16 numbers. One instruction of AVX-512 BF16 adds both products of two pairs to a sum
+/// in f32. The functions declared here may be called only in functions compiled for AVX-512 BF16.
+/// They take vectors by reference, because the calling convention for vectors of 64 bytes depends
+/// on the target (-Wpsabi).
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -15,23 +15,23 @@
 
 namespace weft::kernels {
 
-/// Two numbers that are adjacent along the depth of a product. The first is in the lower half.
+/// Two adjacent numbers along the depth of a product. The first is in the lower half of the word.
 using Bf16Pair = std::uint32_t;
 using PairLanes = Lanes<Bf16Pair, 64>;
 using SumLanes = Lanes<float, 64>;
 
-/// How many numbers along a product's depth an operand's element has.
+/// The number of factors along a product's depth that one element of an operand contains.
 template <typename E>
 inline constexpr std::int64_t kDepthOf = std::is_same_v<E, Bf16Pair> ? 2 : 1;
 
-/// Whether the element is 0. For a pair, whether both halves are.
+/// Returns whether the element is 0; for a pair, whether both halves are.
 template <typename E>
 bool is_zero(E element) {
   if constexpr (std::is_same_v<E, Bf16Pair>) return (element & 0x7fff7fffU) == 0;
   return element == 0;
 }
-/// Sets to 0 the halves that would be multiplied by a zero half of the weight. (If the whole weight
-/// is 0, the product is skipped instead.)
+/// Clears each half of `rows` whose factor, the same half of the weight, is 0. (If both halves of
+/// the weight are 0, the caller skips the product instead.)
 template <typename C, int kBytes>
 void hide_unweighed(C, Lanes<C, kBytes>&) {}
 inline void hide_unweighed(Bf16Pair weight, PairLanes& rows) {
@@ -51,16 +51,16 @@ void add_products(Lanes<C, kBytes>& sum, const Lanes<C, kBytes>& a, const Lanes<
   sum.v = _mm512_dpbf16_ps(sum.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v));
 }
 
-/// Rounds the lanes of both to bf16: first the pairs of `first`, each made of two adjacent lanes,
-/// then those of `second`.
+/// Rounds the lanes of both vectors to bf16. Two adjacent lanes make a pair. The pairs of `first`
+/// come first, then those of `second`.
 [[gnu::target("avx512f,avx512bf16")]] inline void pair_lanes(const SumLanes& first,
                                                              const SumLanes& second,
                                                              PairLanes& pairs) {
   pairs.v = reinterpret_cast<PairLanes::Vector>(_mm512_cvtne2ps_pbh(second.v, first.v));
 }
 
-/// Rounds both to bf16. Lane i of the result has the number of `first` in its lower half and that
-/// of `second` in its upper half.
+/// Rounds the lanes of both vectors to bf16. Pair i has lane i of `first` in its lower half and
+/// lane i of `second` in its upper half.
 [[gnu::target("avx512f,avx512bw,avx512bf16")]] inline void pair_rows(const SumLanes& first,
                                                                      const SumLanes& second,
                                                                      PairLanes& pairs) {

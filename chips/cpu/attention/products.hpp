@@ -1,6 +1,6 @@
 #pragma once
-/// The ways in which attention multiplies: the types into which its operands are converted for
-/// products. HeadRows are keys and values of a head, TileRows are a tile of queries, results or
+/// The ways in which attention multiplies: each names the types to which operands are converted.
+/// HeadRows are the keys and values of a head, TileRows are a tile of queries, results or
 /// cotangents, and TileWeights are computed between two products (rows.hpp).
 
 #include "chips/cpu/attention/paired_rows.hpp"

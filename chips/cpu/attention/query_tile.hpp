@@ -1,5 +1,5 @@
 #pragma once
-/// QueryTile: the softmax of a tile of queries, over one tile of keys after another.
+/// QueryTile: computes the softmax of a tile of queries, over one tile of keys after another.
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weft::kernels {
 
-/// Whether `count` numbers are neither infinite nor NaN.
+/// Returns whether `count` numbers are neither infinite nor NaN.
 template <typename V, typename C>
 bool are_finite(const C* numbers, std::int64_t count) {
   V rest{};  // sum of the differences of whole vectors: x - x is 0, or NaN
@@ -22,8 +22,7 @@ bool are_finite(const C* numbers, std::int64_t count) {
   return total == 0;
 }
 
-/// A tile of queries: the data that is the same for all tiles of keys, and the softmax over the
-/// tiles so far.
+/// A tile of queries, with the softmax over the tiles of keys so far.
 template <typename V, typename C>
 class QueryTile {
  public:
@@ -40,8 +39,8 @@ class QueryTile {
   void begin(std::int64_t first) {
     first_ = first;
     count_ = std::min(kQueries, sizes_.queries - first);
-    // The tops begin with a finite number. With -inf, a tile whose scores are all -inf would give a
-    // difference of NaN.
+    // The first tops are finite, because tops of -inf would give a difference of NaN for a tile of
+    // keys whose scores are all -inf.
     std::fill_n(tops_, kQueries, std::numeric_limits<C>::lowest());
     std::fill_n(sums_, kQueries, C{0});
   }
@@ -49,13 +48,13 @@ class QueryTile {
   std::int64_t first() const { return first_; }
   std::int64_t count() const { return count_; }
   const C* tops() const { return tops_; }
-  /// The factor of the weights of query i. With a bias, a query may have no weights; the factor is
-  /// then 0.
+  /// Returns the factor by which the weights of query i are multiplied at the end. It is 0 if the
+  /// bias leaves the query no weights.
   C share(std::int64_t i) const {
     return sums_[i] == 0 && sizes_.bias.kind != BiasKind::none ? C{0} : 1 / sums_[i];
   }
 
-  /// Calls body(tile, its first key) for the tiles of keys that at least one of the queries sees.
+  /// Calls body(tile, first key of the tile) for the tiles of keys that at least one query sees.
   template <typename Body>
   void for_keys(Body body) const {
     const std::int64_t place = sizes_.first_query + first_;
@@ -68,9 +67,9 @@ class QueryTile {
     }
   }
 
-  /// Replaces the scores of a tile by e^(score - top), or 0 for keys that aren't seen, and adds
-  /// them to the sums. `top` is the largest score so far. Returns whether a top has changed:
-  /// results computed with earlier tops must then be multiplied by kept().
+  /// Replaces the scores of a tile by e^(score - top), or by 0 for keys that a query doesn't see,
+  /// and adds them to the sums. `top` is the largest score of the query so far. Returns whether any
+  /// top has changed. keep() must then scale the results that were computed with earlier tops.
   bool weigh(const Tile& tile, C* scores) {
     bool changed = false;
     for (std::int64_t v = 0; v < tile.vectors(); ++v) {
@@ -103,7 +102,7 @@ class QueryTile {
   }
 
  private:
-  /// Returns the tops of vector v. Sets its scores to -inf where keys aren't seen.
+  /// Returns the tops of vector v. Sets the scores of keys that a query doesn't see to -inf.
   V find_top(const Tile& tile, std::int64_t v, C* column, V top) const {
     const std::int64_t rows = tile.scored(v);
     const std::int64_t all_see = std::min(rows, tile.seen(v * kLanes));

@@ -1,5 +1,5 @@
 #pragma once
-/// Rows of attention's operands and results, converted to and from tiles.
+/// Converts rows of attention's operands to tiles, and rows of tiles to results.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace weft::kernels {
 
-/// Hands out 64-byte aligned parts of a kernel's scratch memory. If it begins with a null pointer,
-/// it only counts bytes.
+/// Hands out 64-byte aligned parts of a kernel's scratch memory. If constructed with a null
+/// pointer, it only counts bytes.
 class ScratchParts {
  public:
   explicit ScratchParts(std::byte* scratch) : next_(reinterpret_cast<std::uintptr_t>(scratch)) {}
@@ -29,7 +29,7 @@ class ScratchParts {
   std::uintptr_t next_;
 };
 
-/// Calls visit(std::type_identity<T>{}) with the element type of the dtype, which is computed in C.
+/// Calls visit(std::type_identity<T>{}), where T is the element type of a dtype computed in C.
 template <typename C, typename Visit>
 void visit_elements(DType dtype, Visit visit) {
   if constexpr (std::is_same_v<C, double>) {
@@ -43,7 +43,7 @@ void visit_elements(DType dtype, Visit visit) {
   }
 }
 
-/// Reads rows of `size` elements. The places after them get zeros.
+/// Reads `count` rows of `size` elements, and sets the rest of each row of `to` to zero.
 template <typename C>
 void read_rows(DType dtype, const std::byte* rows, std::int64_t count, std::int64_t size,
                VectorRows<C> to) {
@@ -55,7 +55,7 @@ void read_rows(DType dtype, const std::byte* rows, std::int64_t count, std::int6
     }
   });
 }
-/// Writes rows, with row r multiplied by `factor(r)`.
+/// Writes `count` rows. Multiplies row r by `factor(r)`.
 template <typename C, typename Factor>
 void write_rows(DType dtype, VectorRows<const C> from, std::int64_t count, std::int64_t size,
                 Factor factor, std::byte* rows) {
@@ -68,11 +68,11 @@ void write_rows(DType dtype, VectorRows<const C> from, std::int64_t count, std::
   });
 }
 
-/// The rows of an operand as C: either the operand itself, or a copy for each head.
+/// The rows of an operand, as numbers of type C: either the operand itself, or a copy of one head.
 template <typename V, typename C>
 class HeadRows {
  public:
-  /// `right` says whether right() will be called.
+  /// right() may be called only if `right` is true.
   HeadRows(DType dtype, const std::byte* operand, std::int64_t count, std::int64_t size, bool right,
            ScratchParts& parts)
       : dtype_(dtype),
@@ -89,8 +89,8 @@ class HeadRows {
     if (copy_ != nullptr) read_rows(dtype_, next_, count_, size_, VectorRows<C>{copy_, row_});
     next_ += count_ * size_ * static_cast<std::int64_t>(byte_size(dtype_));
   }
-  /// Return the rows from j on, where a tile begins: as the left operand of a product along rows,
-  /// and as the right operand of a product across rows.
+  /// left() and right() return the rows from j on, where a tile begins, as the left operand of a
+  /// product along rows, or as the right operand of a product across rows.
   LeftMatrix<C> left(std::int64_t j) const { return {rows_ + j * row_, row_, 1}; }
   VectorRows<const C> right(std::int64_t j) const { return {rows_ + j * row_, row_}; }
 
@@ -104,27 +104,27 @@ class HeadRows {
   const C* rows_ = nullptr;
 };
 
-/// A tile of rows of queries, as rows and as columns.
+/// A tile of rows, one per query, both as rows and transposed to columns.
 template <typename V, typename C>
 class TileRows {
  public:
   using Tile = AttentionTile<V, C>;
 
-  /// `with_rows` says whether rows() will be called.
+  /// rows() may be called only if `with_rows` is true.
   TileRows(std::int64_t size, [[maybe_unused]] bool with_rows, ScratchParts& parts)
       : size_(size),
         row_(Tile::padded(size)),
         rows_(parts.take<C>(Tile::kQueries * row_)),
         columns_(parts.take<C>(Tile::kQueries * row_)) {}
 
-  /// `operand` is the tile's first row. Columns of missing queries get zeros.
+  /// Reads `count` rows from `operand`. The columns of missing queries get zeros.
   void read(DType dtype, const std::byte* operand, std::int64_t count) {
     read_rows(dtype, operand, count, size_, VectorRows<C>{rows_, row_});
     std::fill(rows_ + count * row_, rows_ + Tile::kQueries * row_, C{0});
     transpose<V>(Tile::kQueries, row_, rows_, row_, columns_, Tile::kQueries);
   }
   VectorRows<const C> rows() const { return {rows_, row_}; }
-  /// The tile as [size, kQueries].
+  /// Returns the tile as [size, kQueries].
   const C* columns() const { return columns_; }
 
  private:
@@ -134,8 +134,8 @@ class TileRows {
   C* columns_;
 };
 
-/// The weights of a tile as operands of a product along keys or along queries. A result is valid
-/// until the next call.
+/// The weights of a tile, as operands of a product along keys or along queries. The pointer that a
+/// function returns is valid until its next call.
 template <typename V, typename C>
 struct TileWeights {
   explicit TileWeights(ScratchParts&) {}

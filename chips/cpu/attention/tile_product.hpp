@@ -1,5 +1,5 @@
 #pragma once
-/// multiply_tiles: a product of small matrices whose sums stay in registers.
+/// multiply_tiles(): multiplies small matrices, with the sums in registers.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-/// Element (i, k) is at data[i * row + k * column]. Each element is broadcast to a vector.
+/// A left operand. Element (i, k) is at data[i * row + k * column]; it is broadcast to a vector.
 template <typename E>
 struct LeftMatrix {
   const E* data;
@@ -15,21 +15,21 @@ struct LeftMatrix {
   std::int64_t column;
 };
 
-/// Rows of whole vectors. They are `row` elements apart.
+/// Rows that consist of whole vectors. Adjacent rows are `row` elements apart.
 template <typename C>
 struct VectorRows {
   C* data;
   std::int64_t row;
 };
 
-/// How a product is written.
+/// Says how multiply_tiles() writes the product c.
 enum class Write : std::uint8_t {
   overwrite,   ///< c = factor * a x b
   accumulate,  ///< c += a x b, without a factor
 };
 
-/// Computes R rows and N vectors of multiply_tiles(). An element is summed over k in order,
-/// independent of R and N.
+/// Computes R rows and N vectors of the result of multiply_tiles(). The products of each element
+/// are summed in the order of k, so its bits don't depend on R and N.
 template <Write write, typename V, int R, int N, typename C, typename E>
 void multiply_block(std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b, VectorRows<C> c,
                     C factor) {
@@ -63,7 +63,8 @@ void multiply_block(std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b, 
   }
 }
 
-/// Computes rows in blocks of R, and the remaining ones in smaller blocks.
+/// Computes N vectors of each row. Rows are computed in blocks of R, and remaining rows in smaller
+/// blocks.
 template <Write write, typename V, int R, int N, typename C, typename E>
 void multiply_columns(std::int64_t rows, std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b,
                       VectorRows<C> c, C factor) {
@@ -76,11 +77,13 @@ void multiply_columns(std::int64_t rows, std::int64_t depth, LeftMatrix<E> a, Ve
   if constexpr (R > 1) multiply_columns<write, V, R / 2, N>(rows, depth, a, b, c, factor);
 }
 
-/// c[rows, vectors] from a[rows, depth] x b[depth, vectors]. Elements of a and b may be pairs.
+/// Computes c[rows, vectors] = a[rows, depth] x b[depth, vectors], written as `write` says.
+/// Elements of a and b may be pairs.
 template <Write write, typename V, typename C, typename E>
 void multiply_tiles(std::int64_t rows, std::int64_t vectors, std::int64_t depth, LeftMatrix<E> a,
                     VectorRows<const E> b, VectorRows<C> c, C factor = 1) {
-  // The sums, the vectors of b and one element of a must fit in 32 registers of 64 bytes, or in 16.
+  // The sums, the vectors of b and one element of a must fit in the registers. There are 32 with
+  // vectors of 64 bytes, otherwise 16.
   constexpr bool kHas32 = sizeof(V) == 64;
   constexpr int kMost = kHas32 ? 4 : 2;
   const auto step = [&]<int kRows, int kVectors>() {

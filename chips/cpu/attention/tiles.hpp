@@ -1,6 +1,6 @@
 #pragma once
-/// The operands that attention and its gradient multiply: a tile of queries by a tile of keys.
-/// Scores have the layout [keys, queries], so the softmax of a query is computed lane by lane.
+/// Multiplies a tile of queries by a tile of keys, for attention and its gradient. Scores have the
+/// layout [keys, queries], so the softmax of a query is computed lane by lane.
 
 #include <algorithm>
 #include <array>
@@ -12,14 +12,14 @@
 
 namespace weft::kernels {
 
-/// The effect of the optional operand on scores.
+/// How the optional bias operand changes scores.
 enum class BiasKind : std::uint8_t {
   none,
   added,
   mask,  ///< keys that aren't seen have scores of -inf
 };
 
-/// The layout of the operand, which has the shape [B|1,H|1,S|1,T|1].
+/// The layout of the bias operand, which has the shape [B|1,H|1,S|1,T|1].
 struct BiasForm {
   BiasKind kind = BiasKind::none;
   std::int64_t heads = 1;  ///< H
@@ -40,7 +40,7 @@ struct AttentionSizes {
   std::int64_t heads, queries, keys, key_size, value_size;
   double scale;
   bool causal;
-  std::int64_t first_query;  ///< its index in the whole, if other chips have earlier queries
+  std::int64_t first_query;  ///< index of the first query, if other chips have earlier ones
   DType dtype;
   BiasForm bias{};
 };
@@ -51,7 +51,7 @@ struct AttentionTile {
   static constexpr std::int64_t kLanes = V::kCount;
   static constexpr std::int64_t kQueries = 2 * kLanes;
   static constexpr std::int64_t kKeys = 64;
-  static constexpr std::int64_t kBlock = 8;  ///< keys or queries that a product handles together
+  static constexpr std::int64_t kBlock = 8;  ///< keys or queries that one product computes
 
   static std::int64_t whole_vectors(std::int64_t size) { return (size + kLanes - 1) / kLanes; }
   static std::int64_t padded(std::int64_t size) { return whole_vectors(size) * kLanes; }
@@ -59,28 +59,28 @@ struct AttentionTile {
 
   std::int64_t queries;
   std::int64_t keys;
-  std::int64_t place;  ///< query i sees keys 0 to place + i; if >= kKeys, all
+  std::int64_t place;  ///< query i sees keys 0 to place + i; all keys if place >= kKeys
 
   std::int64_t vectors() const { return whole_vectors(queries); }
-  /// How many keys query i sees.
+  /// Returns how many keys query i sees.
   std::int64_t seen(std::int64_t i) const {
     return std::clamp<std::int64_t>(place + i + 1, 0, keys);
   }
-  /// The first vector with a query that sees key j.
+  /// Returns the index of the first vector with a query that sees key j.
   std::int64_t first_vector(std::int64_t j) const {
     return std::max<std::int64_t>(j - place, 0) / kLanes;
   }
-  /// How many keys have scores in vector v: whole blocks in which at least one key is seen.
+  /// Returns how many keys have scores in vector v: whole blocks in which any key is seen.
   std::int64_t scored(std::int64_t v) const {
     const std::int64_t end = seen(v * kLanes + kLanes - 1) + kBlock - 1;
     return std::min(keys, end / kBlock * kBlock);
   }
 
-  // E is a number, or a pair of them along a product's depth. The depth is rounded up to whole
-  // pairs. The missing half of a last pair must be 0, and so must weights of keys that aren't seen.
+  // E is a number or a pair of numbers. A depth is rounded up to whole pairs. The missing half of a
+  // last pair must be 0, and so must the weights of keys that a query doesn't see.
 
-  /// result[keys, queries] = factor * rows[keys, depth] x columns[depth, queries], where keys are
-  /// seen.
+  /// result[keys, queries] = factor * rows[keys, depth] x columns[depth, queries], at least for the
+  /// keys that a query sees.
   template <typename E>
   void multiply(LeftMatrix<E> rows, std::int64_t depth, const E* columns, C factor,
                 C* result) const {
@@ -96,7 +96,7 @@ struct AttentionTile {
   template <typename E>
   void add_to_queries(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
                       VectorRows<C> sums) const {
-    // A block has queries of one vector, because no weights exist after the keys that it scored.
+    // A block has the queries of one vector, whose weights all end after the same key.
     constexpr std::int64_t kRows = std::min(kBlock, kLanes);
     for (std::int64_t i = 0; i < queries; i += kRows) {
       const std::int64_t count = std::min(kRows, queries - i);
@@ -105,7 +105,7 @@ struct AttentionTile {
           {sums.data + i * sums.row, sums.row});
     }
   }
-  /// Does the same in the same order, but skips weights of 0, because unseen keys may be NaN.
+  /// Like add_to_queries(), but skips weights of 0, because keys that aren't seen may be NaN.
   template <typename E>
   void add_seen_to_queries(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
                            VectorRows<C> sums) const {

@@ -18,9 +18,9 @@ Xbyak::Xmm Assembler::vec(int reg) const {
   return Xbyak::Xmm(reg);
 }
 
-/// The registers: rdi has the array of streams, rsi the number of rows and later the row, rdx the
-/// columns, rbx the element of dense streams. rax and r15 are free. The frame begins with the
-/// number of rows.
+/// Emits the entry of the function. rdi has the array of streams, rdx the number of columns, and
+/// rbx the index of the element in dense streams. rsi has the number of rows, which is moved to the
+/// beginning of the frame, and then the row. rax and r15 are free.
 void Assembler::enter() {
   push(rbp);
   mov(rbp, rsp);
@@ -181,7 +181,7 @@ void Assembler::store(int stream, int from, int temporary, int other) {
   part_ == Part::rest ? vmovups(to | k7, vec(from)) : vmovups(to, vec(from));
 }
 
-/// bf16 is the upper half of its lane. A mask becomes 0 or 1.
+/// Stores the lanes as bf16, which is the upper half of each lane, or a mask as bytes 0 and 1.
 void Assembler::store_narrow(int stream, int from, int temporary, int other) {
   const bool is_bf16 = graph_.streams[static_cast<std::size_t>(stream)].dtype == DType::bf16;
   const Xbyak::Xmm lanes = vec(temporary);

@@ -1,6 +1,6 @@
 #pragma once
 /// Assembler: emits instructions of AVX2 or AVX-512, and manages the memory of a compiled chain:
-/// streams, a frame on the stack, constants after the code.
+/// streams, a frame on the stack, and constants after the code.
 
 #include <cstdint>
 #include <unordered_map>
@@ -12,7 +12,7 @@
 
 namespace weft::jit {
 
-/// How many elements a pass over the nodes computes.
+/// The elements that one pass over the nodes computes.
 enum class Part : std::uint8_t {
   vector,  ///< as many as a vector has lanes
   rest,    ///< AVX-512: the lanes that k7 selects; AVX2: one element
@@ -26,22 +26,22 @@ class Assembler : protected Xbyak::CodeGenerator {
   int lanes() const { return has_masks() ? 16 : 8; }
   int vector_bytes() const { return 4 * lanes(); }
   int frame_bytes() const { return frame_bytes_; }
-  /// Returns a vector register. It is used as one lane where AVX2 computes the rest.
+  /// Returns a vector register. Where AVX2 computes the rest, only its first lane is used.
   Xbyak::Xmm vec(int reg) const;
   Xbyak::Opmask mask(int reg) const { return Xbyak::Opmask(reg); }
 
-  /// Sets pointers and indices, and copies single elements to their slots.
+  /// Emits the setup of pointers and indices, and copies of `single` elements to their slots.
   void enter();
   void leave();
-  /// Copies the elements that a row has to their slots.
+  /// Emits copies of the row's element of each `column` stream to its slot.
   void begin_row();
-  /// Advances after a pass over vectors.
+  /// Emits the advance of the indices after a pass over vectors.
   void advance();
   void write_constants();
 
-  /// Returns the lanes of a uniform node, as an operand.
+  /// Returns the memory operand with all lanes of a uniform node.
   Xbyak::Address lanes_of(int node);
-  /// Returns the lane that all lanes are equal to; 4 bytes.
+  /// Returns the memory operand of 4 bytes with the value that all lanes of a uniform node have.
   Xbyak::Address lane_of(int node);
   Xbyak::Address constant(std::uint32_t bits, bool is_lane = false);
   Xbyak::Address spill_slot(int slot);
@@ -62,15 +62,15 @@ class Assembler : protected Xbyak::CodeGenerator {
   void store_narrow(int stream, int from, int temporary, int other);
   void store_one(int stream, int from);
 
-  std::vector<Xbyak::Reg64> pointers_;  ///< by stream; rdi: has none
-  std::vector<int> slots_;              ///< offsets in the frame of uniform nodes, by node
+  std::vector<Xbyak::Reg64> pointers_;  ///< by stream; rdi if the stream has no register
+  std::vector<int> slots_;              ///< by node: offset in the frame of a uniform node's slot
   int spills_begin_ = 0;
   int frame_bytes_ = 0;
-  std::size_t frame_size_at_ = 0;  ///< place in the code
+  std::size_t frame_size_at_ = 0;  ///< where the code has the size of the frame
   bool has_rows_ = false;
   Xbyak::Label constants_at_;
   std::vector<std::uint32_t> constants_;
-  std::unordered_map<std::uint32_t, int> constant_numbers_;  ///< index in constants_
+  std::unordered_map<std::uint32_t, int> constant_numbers_;  ///< bits to index in constants_
 };
 
 }  // namespace weft::jit

@@ -11,7 +11,7 @@
 namespace weft::jit {
 namespace {
 
-/// Absent for an op that isn't compiled.
+/// std::nullopt for an op that isn't compiled.
 using Result = std::optional<Lane>;
 
 constexpr std::uint32_t kSignBit = 0x80000000U;
@@ -22,7 +22,7 @@ Lane is_nan(Lane x) { return compared(x, x, not_equal); }
 Lane with_other_sign(Lane x) { return Lane::make(Step::bit_xor, x, Lane::of_bits(kSignBit)); }
 Lane negated(Lane mask) { return Lane::unary(Step::mask_not, mask); }
 
-/// Rounds to the nearest bf16, ties to even.
+/// Rounds to the nearest bf16, and to the even one if two are equally near.
 Lane rounded_to_bf16(Lane x) {
   const Lane odd = and_bits(shifted(Step::shift_right, x, 16), 1);
   const Lane rounded = add_int(Lane::make(Step::int_add, x, odd), 0x7fff);
@@ -34,8 +34,8 @@ Lane sign(Lane x) {
   return blend(is_itself, x, with_sign_of(x, Lane(1.0F)));
 }
 
-/// Returns a if it is NaN, wins or is equal. The instructions min and max of (b, a) return b only
-/// if b wins.
+/// Returns the minimum or maximum. The result is NaN if a or b is NaN, and a if both are equal: the
+/// instruction min or max of (b, a) returns b only if b really is smaller or larger.
 Lane winner(Step step, Lane a, Lane b) {
   const Lane chosen = Lane::make(step, b, a);
   const bool is_number = b.is_constant() && !std::isnan(std::bit_cast<float>(b.bits()));
@@ -77,8 +77,7 @@ Result real_binary(OpKind kind, Lane a, Lane b) {
   }
 }
 
-/// For u32, computes extremes and comparisons on lanes that are mapped to the order of signed
-/// numbers.
+/// Returns the minimum or maximum. Operands of u32 are mapped to signed numbers in the same order.
 Lane extreme(Step step, Lane a, Lane b, DType dtype) {
   if (dtype == DType::i32) return Lane::make(step, a, b);
   return with_other_sign(Lane::make(step, with_other_sign(a), with_other_sign(b)));
@@ -140,7 +139,7 @@ Lane to_i32(Lane x) {
   return blend(is_nan(x), Lane::of_bits(0), saturated);
 }
 
-/// Converts to f32; absent for other dtypes.
+/// Converts to f32. Returns nothing for dtypes that can't be converted.
 Result to_real(DType from, Lane x) {
   switch (from) {
     case DType::f32:
@@ -200,7 +199,7 @@ Result computed(const Program& program, OpId op, std::span<const Lane> x) {
   return x.size() == 1 ? real_unary(kind, x[0]) : real_binary(kind, x[0], second);
 }
 
-/// Whether a bf16 result of bf16 operands needs no rounding.
+/// Returns whether the result of bf16 operands is always a bf16 number, so that it isn't rounded.
 bool is_exact(OpKind kind) {
   switch (kind) {
     case OpKind::negate:

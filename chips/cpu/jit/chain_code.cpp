@@ -6,7 +6,7 @@
 namespace weft::jit {
 namespace {
 
-/// The code of chains in this process. It lives as long as a plan uses it.
+/// The code of all chains in this process. A plan that uses some code keeps it alive.
 struct Cache {
   struct Entry {
     Graph graph;

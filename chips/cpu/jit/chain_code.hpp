@@ -1,5 +1,5 @@
 #pragma once
-/// ChainCode: a graph as machine code. Chains with equal graphs share their code.
+/// ChainCode: the machine code of a graph. Chains with equal graphs share their code.
 
 #include <cstdint>
 #include <memory>
@@ -15,8 +15,8 @@ class ChainCode {
  public:
   explicit ChainCode(std::span<const std::byte> code) : memory_(code) {}
 
-  /// Computes rows * columns elements. `streams` has the begin of each stream of the graph. A
-  /// stored stream may have the same memory as a loaded one, element for element. Thread-safe.
+  /// Computes rows * columns elements. `streams` has the address of each stream of the graph. A
+  /// stored stream may have the memory of a loaded one, element for element. Thread-safe.
   void run(std::byte* const* streams, std::int64_t rows, std::int64_t columns) const {
     reinterpret_cast<Function>(const_cast<void*>(memory_.address()))(streams, rows, columns);
   }
@@ -27,14 +27,14 @@ class ChainCode {
   ExecutableMemory memory_;
 };
 
-/// Returns the code of the graph, from the process's cache if some plan has it. Null if executable
-/// memory is refused, or if the graph has too many values at once for a stack. Thread-safe.
+/// Returns the code of the graph, from the process's cache if a plan already uses it. Returns null
+/// if executable memory is refused, or if the graph needs too large a stack frame. Thread-safe.
 std::shared_ptr<const ChainCode> chain_code(const Graph& graph);
 /// Returns why no chain can be compiled in this process; "" if chains can be compiled.
 std::string compile_refusal();
 
-/// Returns the graph's machine code (emitter.cpp); empty if it would need too large a stack. The
-/// code is position-independent.
+/// Returns the graph's machine code, which is position-independent (emitter.cpp). It is empty if it
+/// would need too large a stack frame.
 std::vector<std::byte> emit(const Graph& graph);
 
 }  // namespace weft::jit

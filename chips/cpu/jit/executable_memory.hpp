@@ -1,6 +1,6 @@
 #pragma once
-/// ExecutableMemory: machine code. Its pages are writable before they are executable, and never
-/// afterwards.
+/// ExecutableMemory: memory with machine code. Its pages are first writable and then executable,
+/// never both.
 
 #include <cstddef>
 #include <span>
@@ -10,14 +10,14 @@ namespace weft::jit {
 
 class ExecutableMemory {
  public:
-  /// Copies `code`. Check refusal() before address().
+  /// Copies `code`. Before address() is used, refusal() must be checked.
   explicit ExecutableMemory(std::span<const std::byte> code);
   ~ExecutableMemory();
   ExecutableMemory(const ExecutableMemory&) = delete;
   ExecutableMemory& operator=(const ExecutableMemory&) = delete;
 
-  /// Returns why this machine refuses executable memory: "mprotect: Permission denied"; "" if it
-  /// doesn't.
+  /// Returns why this machine refuses executable memory, such as "mprotect: Permission denied", or
+  /// "" if it doesn't.
   const std::string& refusal() const { return refusal_; }
   const void* address() const { return address_; }
 
@@ -27,7 +27,7 @@ class ExecutableMemory {
   std::string refusal_;
 };
 
-/// Replaces mprotect(), for tests. Null restores it.
+/// Replaces mprotect() by `protect`, for tests. Null restores mprotect().
 void set_protect(int (*protect)(void* address, std::size_t bytes, int protection));
 
 }  // namespace weft::jit

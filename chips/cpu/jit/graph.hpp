@@ -1,6 +1,6 @@
 #pragma once
-/// Graph: the computation of one pass over elements. Its steps take about one instruction each, on
-/// vectors of 32-bit lanes.
+/// Graph: the computation of one pass over elements, as steps on vectors of 32-bit lanes. A step
+/// takes about one instruction.
 
 #include <array>
 #include <compare>
@@ -17,8 +17,8 @@ namespace weft::jit {
 
 using kernels::Vectors;
 
-/// Operands are nodes a, b, c; `bits` is an immediate value. Lanes are f32 unless the name says
-/// int. A mask is a lane that is true or false.
+/// The kinds of nodes. a, b and c are the operands; `bits` is an immediate value. Lanes are f32
+/// unless the name says int. A mask has lanes that are true or false.
 enum class Step : std::uint8_t {
   load,      ///< the elements of stream `bits`, one per lane: bf16 as f32, pred as 0 or 1
   uniform,   ///< the same element of stream `bits` in every lane
@@ -31,32 +31,32 @@ enum class Step : std::uint8_t {
   square_root,
   min,                 ///< a < b ? a : b
   max,                 ///< a > b ? a : b
-  round,               ///< in x86's modes: 0 to nearest even, 1 down, 2 up
-  times_power_of_two,  ///< AVX-512
-  exponent,            ///< AVX-512
-  significand,         ///< AVX-512
+  round,               ///< rounds in x86's mode `bits`: 0 to nearest even, 1 down, 2 up
+  times_power_of_two,  ///< only with AVX-512
+  exponent,            ///< only with AVX-512
+  significand,         ///< only with AVX-512
   bit_and,
   bit_or,
   bit_xor,
-  bits_where,  ///< (a & ~c) | (b & c); AVX-512
+  bits_where,  ///< (a & ~c) | (b & c); only with AVX-512
   int_add,
   int_subtract,
   int_multiply,
   int_min,
   int_max,
-  shift_left,   ///< by `bits`
-  shift_right,  ///< shifts in zeros
+  shift_left,   ///< shifts left by `bits`
+  shift_right,  ///< shifts right by `bits`; zeros come in
   shift_right_signed,
   to_float,     ///< i32 to f32
-  to_int,       ///< f32 to i32, truncated; out of range gives the minimum
-  compare,      ///< a mask, by x86's predicate `bits`
-  int_equal,    ///< a mask
-  int_greater,  ///< a mask, signed
+  to_int,       ///< f32 to i32, truncated; INT_MIN if out of range
+  compare,      ///< makes a mask, by x86's predicate `bits`
+  int_equal,    ///< makes a mask
+  int_greater,  ///< makes a mask, for signed numbers
   mask_and,
   mask_or,
   mask_xor,
   mask_not,
-  blend,  ///< by mask a: c where it is true, else b
+  blend,  ///< mask a chooses in each lane: c if true, else b
 };
 
 struct Node {
@@ -66,7 +66,7 @@ struct Node {
   auto operator<=>(const Node&) const = default;
 };
 
-/// Memory that the pass reads or writes.
+/// Memory that the computation reads or writes.
 struct Stream {
   enum class Kind : std::uint8_t {
     dense,   ///< one element per element of the pass
@@ -83,19 +83,19 @@ struct Graph {
   struct Store {
     int node = 0;
     int stream = 0;
-    int before = 0;  ///< the node before which the element is written
+    int before = 0;  ///< number of the node before which the element is written
     bool operator==(const Store&) const = default;
   };
   explicit Graph(Vectors of_processor) : vectors(of_processor) {}
 
-  /// Returns the number of the node, which is added if it isn't there yet. Its operands must come
-  /// before it.
+  /// Returns the number of the node. Adds the node if the graph doesn't have it yet. Its operands
+  /// must have been added before.
   int put(const Node& node) {
     const auto [found, is_new] = numbers.try_emplace(node, static_cast<int>(nodes.size()));
     if (is_new) nodes.push_back(node);
     return found->second;
   }
-  /// Writes the node's lanes to the stream, after the reads of the nodes so far.
+  /// Writes the node's lanes to the stream, after the reads of all nodes so far.
   void store(int node, int stream) {
     stores.push_back({node, stream, static_cast<int>(nodes.size())});
   }
@@ -112,8 +112,8 @@ struct Graph {
 };
 
 inline bool is_mask(Step step) { return step >= Step::compare && step <= Step::mask_not; }
-/// Whether all lanes have the same element, which is in the code's constants or in a slot of the
-/// stack.
+/// Returns whether all lanes have the same value, which is a constant beside the code or in a slot
+/// of the stack frame.
 inline bool is_uniform(Step step) { return step == Step::uniform || step == Step::constant; }
 
 }  // namespace weft::jit

@@ -1,6 +1,7 @@
 #pragma once
-/// Lane: a node of a graph that C++ code can compute with like a number. The steps of
-/// float_steps.hpp on lanes append nodes, so the functions of math.hpp append theirs.
+/// Lane: a node of a graph with which C++ code can compute as with a number. The steps of
+/// float_steps.hpp exist for lanes, too: they append nodes. So do the functions of math.hpp, which
+/// consist of these steps.
 
 #include <bit>
 #include <cstdint>
@@ -13,12 +14,12 @@ namespace weft::jit {
 class Lane {
  public:
   Lane() : Lane(0.0F) {}
-  /// A constant. It belongs to the graph of the lanes with which it is combined.
+  /// Makes a constant. It becomes a node of the graph of the lanes with which it is combined.
   explicit Lane(float value) : bits_(std::bit_cast<std::uint32_t>(value)) {}
   static Lane of_bits(std::uint32_t bits) { return Lane(std::bit_cast<float>(bits)); }
   Lane(Graph& graph, int number) : graph_(&graph), number_(number) {}
 
-  /// At least one operand must not be a constant.
+  /// Appends a node. At least one operand must be in a graph, that is, not made from a number.
   static Lane make(Step step, Lane a, Lane b = {}, Lane c = {}, std::uint32_t bits = 0,
                    int operands = 2) {
     Graph& graph = *(a.graph_ != nullptr ? a.graph_ : b.graph_ != nullptr ? b.graph_ : c.graph_);
@@ -37,7 +38,7 @@ class Lane {
     return graph_ != nullptr ? number_ : graph.put({.step = Step::constant, .bits = bits_});
   }
   bool uses_avx512() const { return graph_->vectors == Vectors::avx512; }
-  /// The bits of a constant.
+  /// Returns whether the lane is a constant, whose bits bits() returns.
   bool is_constant() const {
     return graph_ == nullptr ||
            graph_->nodes[static_cast<std::size_t>(number_)].step == Step::constant;
@@ -62,7 +63,7 @@ inline Lane fused(Lane a, Lane b, Lane c) { return Lane::make(Step::fused, a, b,
 inline Lane at_most(Lane top, Lane x) { return Lane::make(Step::min, top, x); }
 inline Lane at_least(Lane bottom, Lane x) { return Lane::make(Step::max, bottom, x); }
 
-/// x86's numbers of comparisons. All except not_equal are false for NaN.
+/// The numbers that x86 gives to comparisons. All except not_equal are false for NaN.
 enum Predicate : std::uint32_t { equal = 0, less = 1, less_equal = 2, not_equal = 4 };
 inline Lane compared(Lane a, Lane b, Predicate predicate) {
   return Lane::make(Step::compare, a, b, {}, predicate);
@@ -96,7 +97,8 @@ inline Lane with_sign_of(Lane sign, Lane x) {
   return Lane::make(Step::bit_or, and_bits(sign, kSign), rest);
 }
 
-// These are the steps of float_steps.hpp, used where AVX-512 has no instruction.
+// The functions below are steps of float_steps.hpp. Without AVX-512, which has instructions for
+// some of them, they are computed as on a float.
 
 inline Lane times_power_of_two(Lane x, Lane n) {
   if (n.uses_avx512()) return Lane::make(Step::times_power_of_two, x, n);
@@ -109,7 +111,7 @@ inline Lane times_power_of_two(Lane x, Lane n) {
   return x * power(half) * power(Lane::make(Step::int_subtract, all, half));
 }
 
-/// Returns the bits of x, or of x 2^23 if x is subnormal.
+/// Returns the bits of x, or those of x * 2^23 if x is subnormal.
 inline Lane normal(Lane x) {
   return where_less(x, Lane::of_bits(0x00800000U), x * Lane(8388608.0F), x);
 }

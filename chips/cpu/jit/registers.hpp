@@ -1,7 +1,7 @@
 #pragma once
 /// Registers: allocates registers and stack slots to the nodes of a graph. A node stays in its
-/// register until its last use. If there aren't enough registers, the node whose next use is last
-/// gives up its own.
+/// register until its last use. If no register is free, the node whose next use is farthest away is
+/// spilled to a stack slot.
 
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace weft::jit {
 
 class Registers {
  public:
-  /// The instructions that the emitter must write for a change.
+  /// Emits the instructions that move a node between its register and a stack slot.
   struct Moves {
     virtual void spill(int node, int reg, int slot) = 0;
     virtual void reload(int node, int reg, int slot) = 0;
@@ -20,45 +20,45 @@ class Registers {
     ~Moves() = default;
   };
 
-  /// The free registers are 0 to num_vectors - 1, and for masks 1 to num_masks. With 0 masks, masks
-  /// are vectors. The graph must outlive this object.
+  /// Allocates the vector registers 0 to num_vectors - 1 and the mask registers 1 to num_masks.
+  /// With num_masks 0, masks are in vector registers. The graph must outlive this object.
   Registers(const Graph& graph, int num_vectors, int num_masks, Moves& moves);
 
-  /// Begins a pass over the nodes. Nodes in `hoisted` keep their registers.
+  /// Begins a pass over the nodes. Nodes in `hoisted` have registers during the whole pass.
   void begin(const std::vector<int>& hoisted);
-  /// Returns the node's register, after a reload if needed. It stays until next(). A uniform node
-  /// must be hoisted.
+  /// Returns the node's register, after a reload if needed. The node stays in it until next(). A
+  /// uniform node must be hoisted.
   int of(int node);
   bool has(int node) const { return places_[at(node)].reg >= 0; }
-  /// Returns a register for the node that is being made.
+  /// Returns a register for the node that is being computed.
   int make(int node);
   /// Returns a vector register that can be used until next().
   int borrow();
-  /// The operand's register becomes the node's. Returns it.
+  /// Transfers the operand's register to `node`, and returns the register.
   int take_over(int operand, int node);
-  /// Whether the operand isn't used after the current position and may be overwritten.
+  /// Returns whether the operand isn't used after the current position and may be overwritten.
   bool ends(int node) const;
-  /// Counts the current position's use of a node, and frees its register after the last.
+  /// Counts the use of a node by the current position, and frees its register after the last use.
   void used(int node);
-  /// Moves to the next position and returns borrowed registers.
+  /// Moves to the next position. Registers from borrow() are free again.
   void next();
 
-  /// Whether a store needs the node, directly or indirectly.
+  /// Returns whether a store needs the node, directly or indirectly.
   bool is_live(int node) const { return !uses_[at(node)].empty(); }
-  int peak() const { return peak_; }  ///< the most vector registers in use at once
+  int peak() const { return peak_; }  ///< largest number of vector registers in use at once
 
  private:
   struct Place {
     int reg = -1;
-    int slot = -1;             ///< on the stack, until the last use
+    int slot = -1;             ///< stack slot, until the last use
     std::size_t next_use = 0;  ///< index in uses_
-    bool stays = false;        ///< hoisted
+    bool stays = false;        ///< true if hoisted
   };
   static std::size_t at(int node) { return static_cast<std::size_t>(node); }
-  /// Registers of one kind.
+  /// The registers of one kind.
   struct File {
     std::vector<int> free{};
-    std::vector<int> nodes{};  ///< by register; -1: none, or it is borrowed
+    std::vector<int> nodes{};  ///< by register; -1 if it is free or borrowed
   };
   File& file_of(int node);
   void put(int node, int reg);
@@ -70,12 +70,12 @@ class Registers {
   int num_vectors_;
   int num_masks_;
   Moves& moves_;
-  std::vector<std::vector<int>> uses_;  ///< positions by node; a store counts as a use
+  std::vector<std::vector<int>> uses_;  ///< by node: positions of its uses, including stores
   std::vector<Place> places_;
   File vectors_;
   File masks_;
   std::vector<int> borrowed_;
-  std::vector<int> pinned_;      ///< nodes that the current position reads
+  std::vector<int> pinned_;      ///< nodes that the current position reads; not spilled
   std::vector<int> free_slots_;  ///< slots that the pass has used and freed
   int slots_ = 0;
   int peak_ = 0;

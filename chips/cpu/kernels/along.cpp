@@ -1,4 +1,4 @@
-/// Ops along the last dim whose results depend on an element's position.
+/// Kernels of ops along the last dim whose results depend on the positions of elements.
 
 #include <algorithm>
 #include <bit>
@@ -29,8 +29,8 @@ const TensorType& operand_type(const Program& program, OpId op, std::size_t i) {
   return program.type(program.op_operands(op)[i]);
 }
 
-/// Returns a number that orders elements ascending. For floats, NaN comes last, and -0 has the
-/// place of 0.
+/// Returns a number by which elements are sorted in ascending order. For floats, NaN comes last,
+/// and -0 is equal to 0.
 template <typename T>
 auto rank_of(T element) {
   const Compute<T> value = load(element);
@@ -48,8 +48,8 @@ auto rank_of(T element) {
   }
 }
 
-/// An element of a row with its rank. Equal elements are ordered by their positions, as in a stable
-/// sort.
+/// An element of a row, with its rank and place. Elements of equal rank are ordered by their
+/// places, as in a stable sort.
 template <typename T>
 struct Ranked {
   decltype(rank_of(T{})) rank;
@@ -67,7 +67,7 @@ void rank_row(const T* x, std::int64_t size, bool descending, Ranked<T>* ranked)
   }
 }
 
-/// Sorts only the part of the order from the least of `places` to the greatest.
+/// Sorts `ranked`, but only in the range from the least to the greatest of `places`.
 template <typename T>
 void sort_between(Ranked<T>* ranked, std::int64_t size, std::span<const std::int32_t> places) {
   std::int64_t first = size;
@@ -99,7 +99,7 @@ Kernel argsort(const RowsOf& rows, bool descending) {
   return kernel;
 }
 
-/// Does the same at `count` places of each row.
+/// Makes a kernel that computes argsort at only `count` places of each row.
 template <typename T>
 Kernel argsort_at(const RowsOf& rows, std::int64_t count, bool descending) {
   Kernel kernel{[rows, count, descending](const KernelArgs& args) {
@@ -149,7 +149,8 @@ Kernel take_along(const Program& program, OpId op) {
   });
 }
 
-/// A dtype that isn't computed in its own type (bf16) is summed in scratch memory and rounded once.
+/// Makes a kernel that adds elements into rows of the result. bf16 and f16 are summed in scratch
+/// memory and rounded once.
 template <typename T>
 Kernel scatter_along(const RowsOf& from, const RowsOf& to) {
   using Sum = Compute<T>;

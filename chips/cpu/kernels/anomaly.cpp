@@ -15,7 +15,7 @@
 namespace weft::kernels {
 namespace {
 
-/// The indices of a tensor's first NaN, and of its first infinity before that NaN.
+/// The index of a tensor's first NaN, and that of its first infinity if it is before the NaN.
 struct Anomaly {
   std::optional<std::int64_t> nan;
   std::optional<std::int64_t> infinity;
@@ -41,7 +41,7 @@ Anomaly find_anomaly(DType dtype, const std::byte* bytes, std::int64_t count) {
   });
 }
 
-/// An op's operands and result, and their names for messages.
+/// Looks for NaN and infinity in an op's operands and result, and names these in messages.
 class Looker {
  public:
   Looker(const Program& program, OpId op)
@@ -55,7 +55,8 @@ class Looker {
 
   bool applies() const { return is_floating(result_.type.dtype) && !operands_.empty(); }
 
-  /// Called before the op runs, because it may overwrite its operands.
+  /// Returns the anomalies of the operands. It is called before the op runs, because the op may
+  /// overwrite its operands.
   Anomaly look_at_operands(const KernelArgs& args) const {
     Anomaly all;
     for (std::size_t i = 0; i < operands_.size(); ++i) {

@@ -1,5 +1,5 @@
-/// Ops at the borders of branches, and the test of a loop. Their results decide with which step the
-/// executor continues.
+/// Kernels of the ops that begin and end branches, and of the test of a loop. Their results decide
+/// with which step the executor continues.
 
 #include <algorithm>
 

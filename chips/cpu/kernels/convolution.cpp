@@ -16,7 +16,7 @@
 namespace weft::kernels {
 namespace {
 
-/// A convolution with the shapes of its three tensors: lhs, rhs, result.
+/// A convolution, with the shapes of its three tensors: lhs, rhs, result.
 struct Problem {
   Convolution attrs;
   std::array<Shape, 3> shapes;
@@ -46,7 +46,7 @@ Problem problem_of(const Program& program, OpId op) {
           {program.shape(operands[0]), rhs, program.shape(program.result(op))}};
 }
 
-/// Maps lhs, rhs and result (0, 1, 2) to the tensors of an ordinary convolution.
+/// Says which of lhs, rhs and result (0, 1, 2) is which tensor of an ordinary convolution.
 struct Roles {
   std::size_t source;
   std::size_t weights;
@@ -83,8 +83,8 @@ std::vector<OneDnnConvolution::Spatial> spatial_of(const Problem& problem,
   return spatial;
 }
 
-/// Whether oneDNN supports the padding that the method needs: at least 0 before the input, and more
-/// than -stride after it.
+/// Returns whether oneDNN supports the padding that the method needs: at least 0 before the input,
+/// and more than -stride after it.
 bool has_form(const Problem& problem, ConvolutionMethod method) {
   return std::ranges::all_of(spatial_of(problem, method),
                              [](const OneDnnConvolution::Spatial& dim) {
@@ -92,7 +92,8 @@ bool has_form(const Problem& problem, ConvolutionMethod method) {
                              });
 }
 
-/// oneDNN has one dim for group and feature together, so these must be contiguous in memory.
+/// Returns whether the dims for group and feature are contiguous in memory. oneDNN has one dim for
+/// both.
 bool groups_are_runs(const Problem& problem, ConvolutionMethod method) {
   if (problem.attrs.group.empty()) return true;
   const Roles roles = roles_of(method);
@@ -117,8 +118,8 @@ ConvolutionMethod method_of(const Problem& problem) {
   }
   const bool ordinary = is_dense && (is_point || !problem.attrs.reversed);
   const bool back = strides_by_one && (is_point || problem.attrs.reversed);
-  // An ordinary convolution is also a gradient of weights. It is computed as one if its window is
-  // larger than its result.
+  // An ordinary convolution can also be computed as a gradient of weights. This is done if its
+  // window is larger than its result.
   using enum ConvolutionMethod;
   const std::array order = window > result ? std::array{backward_weights, forward, backward_data}
                                            : std::array{forward, backward_weights, backward_data};
@@ -131,8 +132,8 @@ ConvolutionMethod method_of(const Problem& problem) {
   return loops;
 }
 
-/// Returns a tensor in oneDNN's order: the dims of roles `first` and `second`, then the spatial
-/// dims.
+/// Returns a tensor with its dims in oneDNN's order: the dims that have the roles `first` and
+/// `second`, then the spatial dims.
 OneDnnConvolution::Tensor tensor_of(const Problem& problem, std::size_t tensor, std::size_t first,
                                     std::size_t second) {
   OneDnnConvolution::Tensor result;
@@ -146,8 +147,8 @@ OneDnnConvolution::Tensor tensor_of(const Problem& problem, std::size_t tensor, 
 
 OneDnnConvolution for_onednn(const Problem& problem, ConvolutionMethod method) {
   const Roles roles = roles_of(method);
-  // The op sums over the input feature. In the gradient of weights, oneDNN calls this dim the
-  // batch; in the gradient of data, the weights' output feature.
+  // The op sums over the input feature. oneDNN calls this dim the batch in the gradient of weights,
+  // and the weights' output feature in the gradient of data.
   const bool of_weights = method == ConvolutionMethod::backward_weights;
   const bool of_data = method == ConvolutionMethod::backward_data;
   OneDnnConvolution c{
@@ -166,14 +167,14 @@ OneDnnConvolution for_onednn(const Problem& problem, ConvolutionMethod method) {
   return c;
 }
 
-/// A loop over a dim without a window; its stride is 0 in tensors that don't have the dim.
+/// A loop over a dim that isn't spatial. Its stride is 0 in tensors that don't have the dim.
 struct Pairing {
   std::int64_t size;
   std::int64_t lhs, rhs, result;
 };
 
-/// Computes by loops. This is exact for integers, and a reference in f64. The order of summation is
-/// fixed.
+/// Makes a kernel of plain loops, which are exact for integers, and the reference in f64. The order
+/// of summation is fixed.
 template <typename T>
 Kernel by_loops(const Problem& problem) {
   const Pairing group{problem.group_size(), problem.group_stride(0), problem.group_stride(1),

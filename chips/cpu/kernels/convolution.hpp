@@ -1,6 +1,6 @@
 #pragma once
-/// convolution: oneDNN computes f32 and bf16, and plain loops compute other dtypes. f16 goes
-/// through f32, and so does bf16 if oneDNN can't multiply it or isn't trusted to.
+/// The kernel of convolution. oneDNN computes f32 and bf16, plain loops compute other dtypes. f16
+/// is computed in f32, and so is bf16 if oneDNN can't multiply it or isn't trusted with it.
 
 #include "chips/cpu/onednn/onednn_convolution.hpp"
 
@@ -8,7 +8,7 @@ namespace weft::kernels {
 
 ConvolutionMethod convolution_method(const Program& program, OpId op);
 
-/// Returns an empty `run` if there is no kernel for the dtype.
+/// Makes the kernel. Its `run` is empty if the dtype isn't supported.
 Kernel convolution(const Program& program, OpId op, const ChipContext& chip);
 
 }  // namespace weft::kernels

@@ -1,5 +1,5 @@
-/// dot_general: oneDNN computes f32 and bf16, and plain loops compute other dtypes. f16 goes
-/// through f32, and so does bf16 on processors that can't multiply it.
+/// The kernel of dot_general. oneDNN computes f32 and bf16, plain loops compute other dtypes. f16
+/// is computed in f32, and so is bf16 on processors that can't multiply it.
 
 #include <algorithm>
 #include <cmath>
@@ -21,13 +21,13 @@ namespace {
 
 using Dims = std::span<const std::int64_t>;
 
-/// Several dims merged into one.
+/// Several dims, merged into one.
 struct Run {
   std::int64_t size = 1;
-  std::int64_t stride = 0;  ///< 0: `size` is 1, so any stride is right
+  std::int64_t stride = 0;  ///< 0 if `size` is 1, so that any stride is right
 };
 
-/// Merges the dims, in this order, into one if their strides allow it.
+/// Merges the dims, in this order, into one. Returns nothing if their strides don't allow it.
 std::optional<Run> run_of(const Shape& shape, const Strides& strides, Dims dims) {
   Run run;
   for (const std::int64_t dim : dims) {
@@ -49,7 +49,7 @@ std::int64_t product(const Shape& shape, Dims dims) {
 /// An operand as a batch of matrices [batch.., rows, columns].
 struct Matrices {
   Matmul::Operand place;
-  std::optional<StridedView> copy;  ///< the copy that must be made first, if any
+  std::optional<StridedView> copy;  ///< copy that must be made first, if any
 };
 
 Matrices matrices(const Shape& shape, Dims batch, Dims rows, Dims columns) {
@@ -61,7 +61,7 @@ Matrices matrices(const Shape& shape, Dims batch, Dims rows, Dims columns) {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       result.place.batch[i] = strides[static_cast<std::size_t>(batch[i])];
     }
-    // A single row or column has no stride. It gets the stride that a dense matrix would have.
+    // A single row or column has no stride, so it gets the stride that a dense matrix would have.
     const bool row_major = column->stride == 1 || (column->stride == 0 && row->stride != 1);
     result.place.row = row->stride != 0 ? row->stride : row_major ? column->size : 1;
     result.place.column = column->stride != 0 ? column->stride : row_major ? 1 : row->size;
@@ -99,7 +99,7 @@ const std::byte* run_stages(std::span<const Stage> stages, const std::byte* oper
   return operand;
 }
 
-/// Hands out the scratch memory of one kernel, at load time.
+/// Assigns offsets in a kernel's scratch memory, when the kernel is made.
 class Scratch {
  public:
   std::size_t take(const TensorType& type) {
@@ -129,8 +129,8 @@ Kernel zeros(const TensorType& type) {
   }};
 }
 
-/// Recomputes the elements of a product that aren't finite, without the terms in which one side is
-/// 0. Most elements are finite and stay unchanged.
+/// Computes the elements of a product that aren't finite again, without the terms whose left or
+/// right factor (DotDimsView::skip_zeros) is 0. Elements that are finite stay unchanged.
 template <typename T>
 class SkippedZeros {
  public:
@@ -168,7 +168,7 @@ class SkippedZeros {
   }
 
  private:
-  /// Offsets of elements along the dims of each role.
+  /// The offsets of an operand's elements along its batch, free and contracting dims.
   struct Side {
     std::vector<std::int64_t> batch, free, contracting;
   };

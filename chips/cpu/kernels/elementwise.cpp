@@ -73,15 +73,15 @@ struct Erf {
   float operator()(float x) const { return erf(x); }
 };
 
-/// Calls body(i) for each i.
+/// Calls body(i) for 0 <= i < count.
 template <typename Body>
 void for_each_element(std::int64_t count, Body body) {
 #pragma GCC ivdep  // the result may have the memory of an operand, element for element
   for (std::int64_t i = 0; i < count; ++i) body(i);
 }
 
-/// The elements of an operand. An operand that has one element for all is repeated in a block, so
-/// that each op needs one loop, not one for every choice of such operands.
+/// The elements of an operand. If all are equal and only one is stored, it is repeated in a block,
+/// so that one loop handles both cases.
 template <typename T>
 class LoopOperand {
  public:
@@ -93,7 +93,7 @@ class LoopOperand {
   }
 
   bool is_fill() const { return is_fill_; }
-  /// At least kBlock elements, or all that remain.
+  /// Returns the address of element `begin`, with at least kBlock elements or all that remain.
   const T* from(std::int64_t begin) const { return is_fill_ ? block_ : elements_ + begin; }
 
  private:
@@ -102,7 +102,7 @@ class LoopOperand {
   T block_[kBlock];
 };
 
-/// Calls body(begin, size) for all elements at once, or for a block at a time.
+/// Calls body(begin, size) once for all elements, or for one block after the other.
 template <typename Body>
 void for_each_piece(std::int64_t count, bool in_blocks, Body body) {
   const std::int64_t most = in_blocks ? LoopOperand<float>::kBlock : count;
@@ -111,7 +111,7 @@ void for_each_piece(std::int64_t count, bool in_blocks, Body body) {
   }
 }
 
-/// Whether an op from T to R is done for f16 by the op for f32.
+/// True if the op from T to R is on f16 and can be computed by the same op on f32.
 template <typename T, typename R>
 constexpr bool kIsOfHalf = std::is_same_v<T, F16> &&
                            (std::is_same_v<R, F16> || std::is_same_v<R, Pred>);
@@ -203,7 +203,7 @@ Kernel predicate(const TensorType& type, F f) {
   });
 }
 
-/// The kernel with its two operands exchanged.
+/// Returns the kernel with its two operands exchanged.
 Kernel exchanged(Kernel kernel) {
   return {[run = std::move(kernel.run)](const KernelArgs& args) {
     KernelArgs other = args;
@@ -239,7 +239,8 @@ Kernel select(const TensorType& type) {
         const T* yes = on_true.from(begin);
         const T* no = on_false.from(begin);
         T* to = result + begin;
-        // Both are read first: a conditional load would keep the loop from being vectorized.
+        // Both operands are read first, because a conditional load would keep the loop from being
+        // vectorized.
         const auto choose = [=](std::int64_t i, T x, T y) { to[i] = load(chosen[i]) ? x : y; };
         for_each_element(length, [=](std::int64_t i) { choose(i, yes[i], no[i]); });
       });
@@ -255,7 +256,8 @@ Kernel convert(const TensorType& from, DType to) {
   }
   return visit_dtype(from.dtype, [&]<typename T>(std::type_identity<T>) {
     return visit_dtype(to, [&]<typename R>(std::type_identity<R>) {
-      // Most pairs of dtypes are rare; more versions of them would only cost time to compile.
+      // Conversions without f32 are rare, so they are compiled only once, to save time in the
+      // build.
       constexpr bool is_usual = std::is_same_v<T, float> || std::is_same_v<R, float>;
       constexpr Vectors most = is_usual ? Vectors::avx512 : Vectors::portable;
       return unary_loop<T, R, most>(from.num_elements(),
@@ -266,7 +268,7 @@ Kernel convert(const TensorType& from, DType to) {
 
 namespace {
 
-// The following are kernels by op, for the type of the first operand.
+// The functions below make the kernel of an op for the type of its first operand.
 
 const TensorType& operand_of(const Program& program, OpId op) {
   return program.type(program.op_operands(op)[0]);

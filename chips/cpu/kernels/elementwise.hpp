@@ -1,5 +1,5 @@
 #pragma once
-/// Conversion between dtypes, which other kernels also use.
+/// Makes kernels that convert between dtypes, for other kernels.
 
 #include "chips/cpu/loops/kernel.hpp"
 

@@ -1,4 +1,4 @@
-/// Ops whose operands determine where elements are read or written.
+/// Kernels of ops whose operands say where elements are read or written.
 
 #include <algorithm>
 #include <span>
@@ -16,7 +16,7 @@
 namespace weft::kernels {
 namespace {
 
-/// The chip's rows of a tensor that is sharded by `atoms` in dim 0.
+/// The rows that this chip has of a tensor that is sharded by `atoms` in dim 0.
 struct Rows {
   std::int64_t first;  ///< number of the chip's first row in the whole tensor
   std::int64_t count;
@@ -33,7 +33,7 @@ struct Rows {
   bool has(std::int64_t row) const { return row >= first && row < first + count; }
 };
 
-/// Copies rows as bytes, for any dtype.
+/// Makes a kernel that copies rows as bytes, for any dtype.
 Kernel gather(std::int64_t index_count, const Rows& rows, std::int64_t row_bytes) {
   return {[=](const KernelArgs& args) {
     const auto* index = as<std::int32_t>(args.operands[1]);
@@ -48,7 +48,7 @@ Kernel gather(std::int64_t index_count, const Rows& rows, std::int64_t row_bytes
   }};
 }
 
-/// A dtype that isn't computed in its own type (bf16) is summed in scratch memory and rounded once.
+/// Makes a kernel that adds rows. bf16 and f16 are summed in scratch memory and rounded once.
 template <typename T>
 Kernel scatter(std::int64_t index_count, const Rows& rows) {
   using Sum = Compute<T>;
@@ -84,12 +84,13 @@ Kernel check_index(IndexCheck check, std::int64_t count) {
   }};
 }
 
-/// The byte offset in a dense `whole` of a part. Scalar operands say where the part begins.
+/// Computes the byte offset of a part of the dense tensor `whole`. Scalar operands of the op say
+/// where the part begins.
 struct Window {
   Strides strides{};  ///< in bytes
-  Strides last{};     ///< by dim: the largest start with which the part is within the whole
+  Strides last{};     ///< by dim: the largest start at which the part fits in the whole
   int num_dims;
-  std::size_t first_start;  ///< number of the first operand that is a start
+  std::size_t first_start;  ///< number of the first operand that says where the part begins
 
   Window(const TensorType& whole, const Shape& part, std::size_t start_operand)
       : strides(dense_strides(whole.shape)),

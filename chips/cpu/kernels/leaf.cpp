@@ -59,8 +59,8 @@ Kernel fill(const Program& program, OpId op) {
   });
 }
 
-/// Constants are written in every run, as the results of other ops are. The planner may give a
-/// constant's place to another value after the constant's last use.
+/// A constant is written in every run, as the results of other ops are, because the planner may
+/// give its place to another value after its last use.
 constexpr Prepare prepares::constant = prepare_by<kernels::constant>;
 constexpr Prepare prepares::iota = prepare_by<kernels::iota>;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Fills.
+/// Makes kernels of fills: ops whose result has the same value in all elements.
 
 #include "chips/cpu/loops/kernel.hpp"
 

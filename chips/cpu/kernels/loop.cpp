@@ -1,4 +1,5 @@
-/// Ops at a loop's border. They copy values; the executor counts the iterations.
+/// Kernels of the ops that begin and end loops. They copy values; the executor counts the
+/// iterations.
 
 #include <algorithm>
 
@@ -16,7 +17,7 @@ Kernel copy_operand(const Program& program, OpId op, std::size_t operand) {
   }};
 }
 
-/// It has no work of its own, and runs outside of kernels.
+/// Makes the kernel of the op `loop`, which has nothing to compute.
 Kernel loop(const Program&, OpId) {
   return {[](const KernelArgs&) {}};
 }

@@ -14,7 +14,7 @@ constexpr std::array<const Prepare*, kOpNumberMax> kPrepares = [] {
   return table;
 }();
 
-/// The Communicator runs collectives, so they have no kernel.
+/// Makes no kernel. This is for collectives, which the Communicator runs.
 Kernel none(const Program&, OpId) { return {}; }
 
 }  // namespace
@@ -25,7 +25,7 @@ constexpr Prepare prepares::reduce_scatter = prepare_by<none>;
 constexpr Prepare prepares::all_to_all = prepare_by<none>;
 constexpr Prepare prepares::collective_permute = prepare_by<none>;
 constexpr Prepare prepares::ppermute = prepare_by<none>;
-// These ops exist only in global programs.
+// These ops exist only in programs before partitioning, so no chip runs them.
 constexpr Prepare prepares::enter = prepare_by<none>;
 constexpr Prepare prepares::leave = prepare_by<none>;
 

@@ -1,5 +1,5 @@
-/// reduce over any dims. The order in which elements are combined depends only on the shape and the
-/// dims. bf16 and f16 are combined in f32 and rounded once, or not at all.
+/// The kernel of reduce, over any dims. The order in which elements are combined depends only on
+/// the shape and the dims. bf16 and f16 are combined in f32, and rounded once or not at all.
 
 #include <algorithm>
 #include <array>
@@ -16,15 +16,15 @@
 namespace weft::kernels {
 namespace {
 
-/// A dim, or several adjacent dims that are all kept or all reduced.
+/// A loop over one dim, or over several adjacent dims that are all kept or all reduced.
 struct Loop {
   std::int64_t size = 1;
   std::int64_t stride = 0;  ///< stride in the operand
 };
 
 struct Loops {
-  std::vector<Loop> kept;     ///< outer to inner; the result is dense over them
-  std::vector<Loop> reduced;  ///< outer to inner
+  std::vector<Loop> kept;     ///< from outer to inner; the result is dense over these loops
+  std::vector<Loop> reduced;  ///< from outer to inner
 };
 
 Loops loops_of(const Shape& shape, std::span<const std::int64_t> dims) {
@@ -51,7 +51,8 @@ template <typename Body>
 void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) {
   if (loops.empty()) return body(offset);
   if (std::ranges::any_of(loops, [](const Loop& loop) { return loop.size == 0; })) return;
-  // Counters are used, because the compiler would not inline a recursion into vectorized().
+  // The loops are counted in `turns`, because the compiler wouldn't inline a recursion into
+  // vectorized().
   Strides turns{};
   for (bool goes_on = true; goes_on;) {
     body(offset);
@@ -66,18 +67,18 @@ void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) 
   }
 }
 
-/// How many results rows() accumulates side by side. Pieces of rows should be long, because the
-/// processor prefetches along them, but the sums must stay in the first-level cache.
+/// The number of results that rows() accumulates side by side. It should be large, because the
+/// processor prefetches along rows, but the sums must fit in the first-level cache.
 constexpr std::int64_t kColumns = 2048;
 
-/// Combines elements T to results R, where R is T or the type in which T is computed.
+/// Combines elements of type T to results of type R, which is T or the type in which T is computed.
 template <typename T, typename R, typename F>
 struct Combine {
   using C = Compute<T>;
   C identity;
   F f;
 
-  /// Combines runs of memory. It is used if the innermost dim is reduced.
+  /// Combines contiguous elements. Used if the innermost dim is reduced.
   void runs(const Loops& loops, const T* operand, R* result) const {
     const std::span outer(loops.reduced.data(), loops.reduced.size() - 1);
     const std::int64_t size = loops.reduced.back().size;
@@ -88,7 +89,7 @@ struct Combine {
     });
   }
 
-  /// Combines rows element by element, in their order. It is used if the innermost dim is kept.
+  /// Combines whole rows, element by element and in their order. Used if the innermost dim is kept.
   void rows(const Loops& loops, const T* operand, R* result) const {
     const std::span outer(loops.kept.data(), loops.kept.size() - 1);
     const std::span turns(loops.reduced.data(), loops.reduced.size() - 1);
@@ -118,8 +119,8 @@ struct Combine {
   }
 
  private:
-  /// How many rows are combined per load and store of a result. It is one for max and min, because
-  /// g++ 12 doesn't vectorize a loop with several comparisons.
+  /// The number of rows that are combined per load and store of a result. It is 1 for max and min,
+  /// because g++ 12 doesn't vectorize a loop with several comparisons.
   static constexpr int kRows = std::is_same_v<F, Add> ? 4 : 1;
 
   template <int kRowsAtOnce>
@@ -136,7 +137,7 @@ template <typename T, typename R = T, typename F>
 Kernel kernel(const TensorType& operand, std::span<const std::int64_t> dims, Compute<T> identity,
               F f) {
   Loops loops = loops_of(operand.shape, dims);
-  // runs() needs a reduced loop as the innermost one, and rows() needs a kept loop.
+  // runs() needs a reduced loop as its innermost one, rows() a kept loop.
   const bool along_runs =
       loops.kept.empty() || (!loops.reduced.empty() && loops.reduced.back().stride == 1);
   if (loops.reduced.empty()) loops.reduced.push_back({1, 1});

@@ -1,6 +1,6 @@
-/// reduce_window and select_and_scatter. They loop either over the elements of a run, each in a
-/// window of its own, or over whole rows that are in a window together. bf16 and f16 are summed in
-/// f32.
+/// Kernels of reduce_window and select_and_scatter. They loop over runs of elements, each in
+/// another window, or over whole rows, all elements of which are in the same window. bf16 and f16
+/// are summed in f32.
 
 #include <algorithm>
 #include <cstring>
@@ -18,15 +18,15 @@
 namespace weft::kernels {
 namespace {
 
-/// Leading dims whose windows are single elements are merged into one loop over planes. Each plane
-/// has the windows of the other dims.
+/// The loops over windows. Leading dims with windows of size 1 are merged into one loop over
+/// planes. All planes have the same windows of the other dims.
 struct Planes {
   std::int64_t count = 1;
   std::int64_t operand_size = 1;
   std::int64_t window_size = 1;
-  std::int64_t row = 1;  ///< the innermost dim of the windows
+  std::int64_t row = 1;  ///< number of windows along the innermost dim
   WindowLoops loops;
-  bool are_apart = true;  ///< whether no element is in two windows
+  bool are_apart = true;  ///< true if no element is in two windows
 };
 
 Planes planes_of(const WindowReduction& reduction, const Shape& operand, const Shape& windows) {
@@ -48,12 +48,12 @@ Planes planes_of(const WindowReduction& reduction, const Shape& operand, const S
   return planes;
 }
 
-/// The rows of a plane's windows, for an innermost dim that isn't cut into windows, such as the
-/// features when they are the last dim. A window has some rows of the operand, in row-major order
-/// of their places in it.
+/// The windows of a plane as rows, if the innermost dim isn't cut into windows (features, for
+/// instance, when they are the last dim). A window covers some rows of the operand, in row-major
+/// order of their places in the window.
 struct RowWindows {
   struct Window {
-    std::int64_t result = 0;  ///< the window's row of the result
+    std::int64_t result = 0;  ///< offset of the window's row in the result
     std::size_t first = 0;    ///< index of its first row in `operands`
     std::size_t count = 0;
   };
@@ -62,7 +62,7 @@ struct RowWindows {
   std::vector<std::int64_t> operands;
 };
 
-/// Absent if rows aren't whole, or if the dtype isn't floating.
+/// Returns nothing if the innermost dim is cut into windows, or if the dtype isn't floating.
 std::optional<RowWindows> row_windows(const Planes& planes, DType dtype) {
   const WindowLoops& loops = planes.loops;
   if (!is_floating(dtype)) return {};
@@ -88,7 +88,7 @@ struct VectorOf {
   using Type [[gnu::vector_size(count * sizeof(T))]] = T;
 };
 
-/// Adjacent elements of a row. A smaller piece is used for the rest of a row.
+/// A vector of adjacent elements of a row. The end of a row is computed in smaller pieces.
 template <typename T, std::size_t kBytes>
 struct Piece {
   using C = Compute<T>;
@@ -128,7 +128,7 @@ struct Piece {
   }
 };
 
-/// Calls body(bytes of a vector, window, begin) for all pieces of the rows of a plane.
+/// Calls body(bytes of a vector, window, begin) for each piece of each row of a plane's result.
 template <typename C, std::size_t kBytes, typename Body>
 void for_each_piece(const RowWindows& rows, const Body& body) {
   constexpr auto kCount = static_cast<std::int64_t>(kBytes / sizeof(C));
@@ -143,7 +143,7 @@ void for_each_piece(const RowWindows& rows, const Body& body) {
   }
 }
 
-/// A body for vectorized_by_size(): the windows of all planes, row by row.
+/// The body that vectorized_by_size() compiles: reduces the windows of all planes, row by row.
 template <typename T, typename F>
 struct ReductionOfRows {
   using C = Compute<T>;
@@ -173,8 +173,8 @@ struct ReductionOfRows {
   }
 };
 
-/// Each window adds its element of g to the one of its rows that has the extremum, and 0 to its
-/// other rows. If windows are apart and leave nothing out, these sums are the whole result.
+/// Each window adds its element of g to its row with the extremum, and 0 to its other rows. If the
+/// windows cover all elements and don't overlap, each sum has one term and is stored at once.
 template <typename T, typename Beats>
 struct SelectionOfRows {
   using C = Compute<T>;
@@ -202,7 +202,7 @@ struct SelectionOfRows {
         for (std::size_t i = 1; i < window.count; ++i) {
           number += 1;
           const typename Lanes::Vector element = Lanes::load(x + operands[i] + begin);
-          // A NaN wins and stays.
+          // A NaN is chosen, and the first one stays chosen.
           const auto wins = (beats(element, best) | (element != element)) & (best == best);
           chosen = wins ? number : chosen;
           best = wins ? element : best;
@@ -223,7 +223,8 @@ struct SelectionOfRows {
   }
 };
 
-/// Calls body(window step, operand step), with constants for steps that can be vectorized.
+/// Calls body(window step, operand step), with compile-time constants if the loop can be
+/// vectorized.
 template <typename Body>
 void with_steps(const WindowLoops& loops, const Body& body) {
   using One = std::integral_constant<std::int64_t, 1>;
@@ -256,7 +257,7 @@ Kernel reduction(const Planes& planes, Compute<T> identity, F f) {
   });
 }
 
-/// Adds each element of g to the element of y that its window chose.
+/// Adds each element of g to that element of y which its window chose.
 template <typename T, typename Place>
 void scatter(const Planes& planes, const Place* places, const T* g, T* y) {
   if (planes.are_apart && planes.loops.window_step == 1 && planes.loops.operand_step == 1) {
@@ -279,7 +280,7 @@ void scatter(const Planes& planes, const Place* places, const T* g, T* y) {
   }
 }
 
-/// The scratch memory holds the place of each window's extremum in a plane, followed by the
+/// The scratch memory has the place of each window's extremum in the plane, followed by all
 /// extrema. A Place is at least as wide as an element.
 template <typename T, typename Place, typename Beats>
 Kernel selection(const Planes& planes, T identity, Beats beats) {
@@ -299,7 +300,8 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
           const T element = from[j * operand_step];
           const T b = best[j * window_step];
           const Place p = place[j * window_step];
-          // A NaN wins and stays. The expression has no branches, so the loop is vectorized.
+          // A NaN is chosen, and the first one stays. The loop is vectorized, because `|` and `&`
+          // don't branch.
           const bool wins = (p < 0) | ((beats(element, b) | is_nan(element)) & !is_nan(b));
           place[j * window_step] = wins ? static_cast<Place>(first.operand + j * operand_step) : p;
           best[j * window_step] = wins ? element : b;
@@ -321,7 +323,7 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
   return kernel;
 }
 
-/// Uses the narrowest Place that can number the elements of a plane.
+/// Makes the kernel with the narrowest Place that can number the elements of a plane.
 template <typename T, typename Beats>
 Kernel selection(const Planes& planes, T identity, Beats beats) {
   if (sizeof(T) == 4 && planes.operand_size <= std::numeric_limits<std::int32_t>::max()) {
@@ -359,7 +361,7 @@ Kernel reduce_window(const Program& program, OpId op) {
     }
     return {};
   };
-  // The totals of a row are in f32 already.
+  // ReductionOfRows sums half-precision rows in f32 itself.
   if (rows || !is_half(x.dtype)) return visit_dtype(x.dtype, make);
   return through_f32(program, op, visit_dtype(computed(x.dtype), make));
 }
@@ -385,7 +387,7 @@ Kernel select_and_scatter(const Program& program, OpId op) {
     return attrs.kind == ReduceKind::max ? selected(lowest<C>(), greater)
                                          : selected(highest<C>(), less);
   };
-  // Sums of several elements must be rounded only once.
+  // f32 is needed only where several elements are summed, because sums are rounded only once.
   if ((rows && planes.are_apart) || !is_half(x.dtype)) return visit_dtype(x.dtype, make);
   return through_f32(program, op, visit_dtype(computed(x.dtype), make));
 }

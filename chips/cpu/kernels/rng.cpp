@@ -8,7 +8,8 @@
 namespace weft::kernels {
 namespace {
 
-/// Writes the words of `count` elements of the whole tensor, beginning with number `element`.
+/// Writes the random words of `count` elements, beginning with number `element` of the whole
+/// tensor.
 void draw(const PhiloxBlock& state, std::uint64_t element, std::int64_t count, std::uint32_t* to) {
   while (count > 0) {
     const PhiloxBlock block = generator_block(state, element / 4);
@@ -20,7 +21,7 @@ void draw(const PhiloxBlock& state, std::uint64_t element, std::int64_t count, s
   }
 }
 
-/// A chip's part of a row-major tensor, as runs of elements that are adjacent in the whole tensor.
+/// A chip's part of a row-major tensor: runs of elements that are adjacent in the whole tensor.
 struct Part {
   Shape shape;         ///< shape of the part, without the dims inside a run
   Strides strides{};   ///< strides of the whole tensor
@@ -51,7 +52,7 @@ Part part_of(const Shape& local, std::span<const std::int64_t> atoms, const Chip
   }
   Part part{{}, dense_strides(whole), 0, 1, 1};
   for (std::size_t dim = 0; dim < dims; ++dim) part.first += offsets[dim] * part.strides[dim];
-  // A run covers the minor dims, up to and including the innermost dim that is sharded.
+  // A run covers the chip's part of the last sharded dim, and all dims after that dim.
   std::size_t outside = dims;
   bool is_cut = false;
   while (outside > 0 && !is_cut) {

@@ -1,5 +1,6 @@
-/// Ops on rows along the last dim. A row is read once from memory and then processed in a buffer.
-/// bf16 is computed in f32 and rounded once. A row's result depends only on its own elements.
+/// Kernels of ops on rows along the last dim. A row is read from memory once and then processed in
+/// a buffer. bf16 is computed in f32 and rounded once. A row's result depends only on its own
+/// elements.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,7 @@
 namespace weft::kernels {
 namespace {
 
-/// One row of each operand (`b` is `a` if there is only one), and buffers of its size.
+/// One row of each operand (`b` is `a` if there is only one operand), and buffers of its size.
 template <typename T>
 struct Row {
   const T* a;
@@ -31,8 +32,8 @@ Compute<T> sum_of(const T* x, std::int64_t size) {
   return combine_run(x, size, Compute<T>{0}, Add{});
 }
 
-/// Writes the powers e^(x - the largest x) to the buffer. Returns the largest x and the sum of the
-/// powers.
+/// Writes e^(x - the largest x) to the buffer for each element x. Returns the largest x and the sum
+/// of these powers.
 template <typename T>
 std::pair<Compute<T>, Compute<T>> powers(const T* x, std::int64_t size, Compute<T>* buffer) {
   using C = Compute<T>;
@@ -85,7 +86,8 @@ struct LogSoftmaxGrad {
 struct Normalize {
   Normalization normalization;
 
-  /// Writes x - mean to the buffer. Returns the factor that normalizes it.
+  /// Writes x - mean to the buffer for each element x. Returns the factor that normalizes the
+  /// buffer.
   template <typename T>
   Compute<T> center(const Row<T>& row) const {
     using C = Compute<T>;
@@ -127,7 +129,7 @@ struct NormalizeGrad {
   }
 };
 
-/// Calls `body` for each row.
+/// Makes a kernel that calls `body` for each row.
 template <typename T, typename Body>
 Kernel for_rows(const Program& program, OpId op, Body body) {
   const Shape& shape = program.shape(program.result(op));
@@ -169,7 +171,7 @@ Kernel losses(std::int64_t count, std::int64_t classes) {
   });
 }
 
-/// Computes (softmax(x) - 1 at the label) * g.
+/// Makes a kernel that computes (softmax(x) - 1 at the label) * g.
 template <typename T>
 Kernel losses_grad(std::int64_t count, std::int64_t classes) {
   return vectorized([=](const KernelArgs& args) {

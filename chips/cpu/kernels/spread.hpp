@@ -1,5 +1,5 @@
 #pragma once
-/// A tile of a spread (spmd/fusion/spread.hpp).
+/// write_spread(): writes a tile of a spread (spmd/fusion/spread.hpp).
 
 #include <cstddef>
 

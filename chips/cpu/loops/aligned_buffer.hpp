@@ -1,5 +1,5 @@
 #pragma once
-/// AlignedBuffer: memory for kernels outside the arenas.
+/// AlignedBuffer: memory outside the arenas, for kernels.
 
 #include <array>
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-/// Memory on a 64-byte boundary, initially zero.
+/// Memory that begins at a multiple of 64 bytes and is initially zero.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

@@ -1,5 +1,6 @@
 #pragma once
-/// Scalar arithmetic of the ops. Where C++ leaves a case undefined, StableHLO's rules apply.
+/// The arithmetic of the ops, on scalars. Where C++ leaves a case undefined, StableHLO's rules
+/// apply.
 
 #include <cmath>
 #include <concepts>
@@ -8,7 +9,8 @@
 
 namespace weft::kernels {
 
-/// Integers wrap around. They are computed as unsigned integers, for which C++ defines overflow.
+/// Returns f(a, b). Integers wrap around: they are computed as unsigned integers, for which C++
+/// defines overflow.
 template <typename C, typename F>
 C wrapping(C a, C b, F f) {
   if constexpr (std::integral<C>) {
@@ -19,7 +21,7 @@ C wrapping(C a, C b, F f) {
   }
 }
 
-/// It has no branch, so loops that use it are vectorized.
+/// Returns whether x is NaN, without a branch, so that loops that use it are vectorized.
 template <typename C>
 constexpr bool is_nan(C x) {
   if constexpr (std::floating_point<C>) return x != x;
@@ -47,8 +49,8 @@ struct Multiply {
   }
 };
 
-/// Integers truncate. As in XLA, x / 0 is -1 (all bits set), and the one quotient that overflows
-/// wraps, instead of trapping.
+/// Quotients of integers are truncated. As in XLA, x / 0 is -1 (all bits set), and INT_MIN / -1
+/// wraps around instead of trapping.
 struct Divide {
   template <typename C>
   C operator()(C a, C b) const {
@@ -62,7 +64,7 @@ struct Divide {
   }
 };
 
-/// C's remainder, which has the dividend's sign. For integers, x % 0 is x.
+/// The remainder as in C, with the dividend's sign. For integers, x % 0 is x.
 struct Remainder {
   template <typename C>
   C operator()(C a, C b) const {
@@ -76,8 +78,8 @@ struct Remainder {
   }
 };
 
-/// If either side is NaN, the result is NaN. Vectors are compared element by element, so `||` isn't
-/// used.
+/// Returns NaN if either operand is NaN. C may be a vector, which `||` wouldn't compare element by
+/// element, so `|` is used.
 struct Maximum {
   template <typename C>
   C operator()(C a, C b) const {
@@ -92,7 +94,7 @@ struct Minimum {
   }
 };
 
-/// For integers, a negative exponent gives the truncated quotient 1 / a^-b.
+/// For integers, a negative exponent gives the truncated quotient of 1 and the positive power.
 struct Power {
   template <typename C>
   C operator()(C a, C b) const {
@@ -121,7 +123,7 @@ struct Negate {
   }
 };
 
-/// The sign of a zero or a NaN is the operand itself.
+/// Returns -1 or 1; zeros and NaNs are returned unchanged.
 struct Sign {
   template <typename C>
   C operator()(C x) const {

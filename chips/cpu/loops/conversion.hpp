@@ -1,5 +1,5 @@
 #pragma once
-/// Conversion of an element. Where C++ leaves a case undefined, StableHLO's rules apply.
+/// converted(): converts an element. Where C++ leaves a case undefined, StableHLO's rules apply.
 
 #include <concepts>
 #include <limits>
@@ -7,8 +7,8 @@
 
 namespace weft::kernels {
 
-/// A conversion to an integer truncates and saturates, and NaN gives 0. A conversion to bool is x
-/// != 0.
+/// Converts x to To. A conversion to an integer truncates and saturates, and NaN gives 0. A
+/// conversion to bool gives x != 0.
 template <typename To, typename From>
 To converted(From x) {
   if constexpr (std::same_as<To, bool>) {
@@ -17,8 +17,8 @@ To converted(From x) {
     return x ? To{1} : To{0};  // unlike a cast, this is vectorized
   } else if constexpr (std::integral<To> && std::floating_point<From>) {
     using Limits = std::numeric_limits<To>;
-    // The largest integer + 1 is a power of two, so it is exact. The largest integer itself may not
-    // be.
+    // The bound is the largest integer + 1, which is a power of two and therefore exact in From.
+    // The largest integer itself may not be.
     const From end = static_cast<From>(Limits::max() / 2 + 1) * 2;
     if (x != x) return 0;
     if (x < static_cast<From>(Limits::min())) return Limits::min();

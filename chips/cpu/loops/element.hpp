@@ -1,5 +1,5 @@
 #pragma once
-/// The C++ types of the dtypes, and the choice of a type at run time.
+/// The C++ types of the dtypes, and visit_dtype(), which chooses one of them at run time.
 
 #include <cstdint>
 #include <cstring>
@@ -64,7 +64,7 @@ decltype(auto) visit_dtype(DType dtype, Visitor&& visit) {
   fail(Errc::corrupt, "dtype {} is none of the known ones", static_cast<int>(dtype));
 }
 
-/// The smallest and the largest value. These are infinities if the type has them.
+/// lowest() and highest() return the smallest and largest value: infinities if the type has them.
 template <typename C>
 constexpr C lowest() {
   using Limits = std::numeric_limits<C>;

@@ -1,7 +1,7 @@
 #pragma once
-/// The steps of which the functions of math.hpp consist, on one float. None has a branch, so loops
-/// over them are vectorized. The compiler of chains (jit/lane.hpp) has the same steps on vectors,
-/// with the same results except for the bits of a NaN.
+/// The basic steps of the functions of math.hpp, on one float. No step has a branch, so loops over
+/// them are vectorized. The compiler of chains (jit/lane.hpp) has the same steps on vectors. Their
+/// results are the same except for the bits of a NaN.
 
 #include <bit>
 #include <cmath>
@@ -10,10 +10,10 @@
 
 namespace weft::kernels {
 
-/// a * b + c, rounded once on every processor.
+/// a * b + c, with a single rounding on every processor.
 inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
 
-/// Limits x to at most `top`; a NaN stays.
+/// The smaller of x and `top`; NaN if x is NaN.
 inline float at_most(float top, float x) { return top < x ? top : x; }
 inline float at_least(float bottom, float x) { return bottom > x ? bottom : x; }
 
@@ -25,10 +25,10 @@ inline float where_equal(float a, float b, float then, float otherwise) {
 }
 
 inline float magnitude(float x) { return std::fabs(x); }
-/// A number with the magnitude of `x` and the sign of `sign`.
+/// The number with the magnitude of `x` and the sign of `sign`.
 inline float with_sign_of(float sign, float x) { return std::copysign(x, sign); }
 
-/// If it is added to |x| < 2^22, the sum rounds x to an integer, which is then in the low bits.
+/// Adding this to a number |x| < 2^22 rounds x to an integer, which is in the low bits of the sum.
 inline constexpr float kRound = 12582912.0F;
 
 /// x 2^n, rounded once, for 0.5 < x < 2 and an integer n in -151..129.
@@ -36,8 +36,8 @@ inline float times_power_of_two(float x, float n) {
   const auto power = [](std::uint32_t exponent) {
     return std::bit_cast<float>((exponent + 127U) << 23);
   };
-  // Two factors are used, because a single one would overflow before the result does. The first
-  // product is exact.
+  // Multiplies by two powers one after the other, because 2^n may overflow when the result doesn't.
+  // The first product is exact.
   const std::uint32_t all =
       std::bit_cast<std::uint32_t>(n + kRound) - std::bit_cast<std::uint32_t>(kRound);
   const auto half = static_cast<std::uint32_t>(static_cast<std::int32_t>(all) >> 1);

@@ -1,9 +1,9 @@
 #pragma once
-/// Functions in f32. Each is a fixed sequence of steps on any type V that has them: float
-/// (float_steps.hpp), or the vectors of a compiled chain. An element's result is therefore the same
+/// Mathematical functions in f32. Each is a fixed sequence of steps on a type V: float
+/// (float_steps.hpp), or the vectors of a compiled chain. So the result for an element is the same
 /// on every processor, in every kernel and at every place. The errors are within 1.5 ulp
-/// (exponential, log, tanh), 2 (erf, exponential_minus_one) and 2.4 (log_plus_one). The polynomials
-/// were fitted by Remez' method on the given ranges, those of erf by Lawson's.
+/// (exponential, log, tanh), 2 ulp (erf, exponential_minus_one) and 2.4 ulp (log_plus_one). The
+/// polynomials were fitted by Remez' method on the given ranges, those of erf by Lawson's.
 
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@
 
 namespace weft::kernels {
 
-/// a + x * (b + x * (c + ...)).
+/// constant + x * (next + x * (...)).
 template <typename V, typename... Rest>
 V polynomial(V x, float constant, float next, Rest... rest) {
   if constexpr (sizeof...(rest) == 0) {
@@ -22,11 +22,11 @@ V polynomial(V x, float constant, float next, Rest... rest) {
   }
 }
 
-// ln 2 in two parts. Multiples of the first part up to 2^8 are exact.
+// ln 2 is the sum of two parts. Products of the first part and integers up to 2^8 are exact.
 inline constexpr float kLn2High = 0.693359375F;
 inline constexpr float kLn2Low = -2.12194440e-4F;
 
-/// x = n ln(2) + r, |r| <= ln(2) / 2.
+/// Splits x into n ln(2) + r, with an integer n and |r| <= ln(2) / 2.
 template <typename V>
 struct Powers {
   explicit Powers(V x) : n(fused(x, V(1.44269504F), V(kRound)) - V(kRound)) {
@@ -46,13 +46,13 @@ V bounded_exponential(V x) {
   return times_power_of_two(V(1.0F) + powers.power_minus_one, powers.n);
 }
 
-/// Beyond the limits, the results are 0 and infinity.
+/// e^x. Beyond the range of bounded_exponential(), the result is 0 or infinity.
 template <typename V>
 V exponential(V x) {
   return bounded_exponential(at_most(V(89.0F), at_least(V(-104.0F), x)));
 }
 
-/// 2^n (e^r - 1) + (2^n - 1). Below -20 the result is -1; above 20, the 1 is too small to matter.
+/// e^x - 1 = 2^n (e^r - 1) + (2^n - 1). Below -20 it is -1; above 20, the 1 is too small to matter.
 template <typename V>
 V exponential_minus_one(V x) {
   const Powers<V> powers(at_most(V(20.0F), at_least(V(-20.0F), x)));
@@ -61,7 +61,7 @@ V exponential_minus_one(V x) {
   return where_less(V(20.0F), x, exponential(x), where_equal(x, V(0.0F), x, near));
 }
 
-/// log(x) = e ln(2) + log(1 + f) with sqrt(1/2) <= 1 + f < sqrt(2).
+/// Computes e ln(2) + log(1 + f), where x = 2^e (1 + f) and sqrt(1/2) <= 1 + f < sqrt(2).
 template <typename V>
 V log(V x) {
   using Limits = std::numeric_limits<float>;
@@ -95,14 +95,14 @@ V log_plus_one(V x) {
   return where_less(x, V(1.0F), log_near_one(x, sum), log(sum));
 }
 
-/// max(x, 0) + ln(1 + p) with p = e^-|x|, so that no power overflows.
+/// ln(1 + e^x) = max(x, 0) + ln(1 + p) with p = e^-|x|, which can't overflow.
 template <typename V>
 V softplus(V x) {
   const V power = bounded_exponential(at_least(V(-104.0F), -magnitude(x)));
   return where_less(V(0.0F), x, x, V(0.0F)) + log_near_one(power, V(1.0F) + power);
 }
 
-/// A polynomial below 0.625; above, 1 - 2 / (e^2x + 1), which is 1 from 10 on.
+/// Computes a polynomial if |x| < 0.625; otherwise 1 - 2 / (e^2|x| + 1), which is 1 from 10 on.
 template <typename V>
 V tanh(V x) {
   const V a = magnitude(x);
@@ -119,7 +119,8 @@ V logistic(V x) {
   return V(1.0F) / (V(1.0F) + exponential(-x));
 }
 
-/// x + x P(x^2) below 0.921875; 1 - e^Q(x) above, where Q approximates ln(erfc(x)) up to 4.
+/// Computes x + x P(x^2) if |x| < 0.921875; otherwise 1 - e^Q(|x|), where Q approximates
+/// ln(erfc(x)) up to 4.
 template <typename V>
 V erf(V x) {
   const V a = magnitude(x);
@@ -132,7 +133,7 @@ V erf(V x) {
   return with_sign_of(x, where_less(a, V(0.921875F), near, far));
 }
 
-/// e^x of a float or a double, for the other kernels.
+/// Returns e^x of a float or a double, for kernels outside this file.
 struct Exponential {
   double operator()(double x) const { return std::exp(x); }
   float operator()(float x) const { return exponential(x); }

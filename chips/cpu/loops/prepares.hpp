@@ -1,6 +1,6 @@
 #pragma once
-/// Declares a Prepare for each op of the list. It makes the op's kernel, and is defined beside it.
-/// An op without a Prepare causes a link error.
+/// Declares a Prepare, the function that makes an op's kernel, for each op in WEFT_OPS. It is
+/// defined in the kernel's source file. An op without a Prepare causes a link error.
 
 #include <type_traits>
 
@@ -9,7 +9,7 @@
 
 namespace weft::kernels {
 
-/// Returns a kernel with an empty `run` if there is no kernel for the dtype.
+/// Makes the kernel of an op. The kernel has an empty `run` if the dtype isn't supported.
 using Prepare = Kernel (*)(const Program&, OpId, const ChipContext&);
 
 namespace prepares {
@@ -18,7 +18,7 @@ WEFT_OPS(WEFT_PREPARE)
 #undef WEFT_PREPARE
 }  // namespace prepares
 
-/// Makes a Prepare of a function, which may take a ChipContext.
+/// Turns kMake, a function with or without a ChipContext parameter, into a Prepare.
 template <auto kMake>
 Kernel prepare_by(const Program& program, OpId op, const ChipContext& chip) {
   if constexpr (std::is_invocable_v<decltype(kMake), const Program&, OpId, const ChipContext&>) {

@@ -1,6 +1,6 @@
 #pragma once
-/// RunSum: combines the elements of runs of memory, in an order that depends only on the runs'
-/// sizes.
+/// RunSum: combines the elements of contiguous runs of memory with a function such as a sum. The
+/// order depends only on the sizes of the runs.
 
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace weft::kernels {
 
-/// For integers and pred, for which any order gives the same result.
+/// RunSum for integers and pred, for which any order gives the same result.
 template <typename T, typename F>
 class RunSum {
  public:
@@ -25,9 +25,9 @@ class RunSum {
   C sum_;
 };
 
-/// For floating dtypes. In a single chain, every addition would wait for the previous one, so four
-/// vectors are summed side by side and combined at the end. The vector size is the same on every
-/// processor, because it determines the order of summation.
+/// RunSum for floating dtypes. With a single sum, every addition would wait for the previous one,
+/// so four vectors of sums are computed side by side and combined at the end. The vector size is
+/// the same on every processor, because it determines the order of summation.
 template <typename T, typename F>
 requires kIsFloating<T>
 class RunSum<T, F> {
@@ -67,7 +67,7 @@ class RunSum<T, F> {
   }
 
   F f_;
-  Vector sums_[4];  // std::array would drop the attribute
+  Vector sums_[4];  // std::array would drop the vector attribute
   C rest_;
 };
 

@@ -14,12 +14,12 @@ namespace {
 /// One loop of a copy, with strides in elements.
 struct Loop {
   std::int64_t size = 1;
-  std::int64_t from = 0;  ///< operand's stride
-  std::int64_t to = 0;    ///< result's stride
+  std::int64_t from = 0;  ///< stride in the operand
+  std::int64_t to = 0;    ///< stride in the result
 };
 
-/// Returns the loops of a copy, outer to inner, and as few as possible. It drops dims of size 1,
-/// and joins adjacent dims that are contiguous in both the operand and the result.
+/// Returns the loops of a copy, from outer to inner. To get as few as possible, it drops dims of
+/// size 1 and joins adjacent dims that are contiguous in both the operand and the result.
 std::vector<Loop> loops_of(const StridedView& view) {
   const Strides dense = dense_strides(view.shape);
   std::vector<Loop> loops;
@@ -58,8 +58,8 @@ void for_each_turn(std::span<const Loop> loops, std::int64_t from, std::int64_t 
 }
 
 /// Transposes two loops in tiles that fit the first-level cache. `rows` is contiguous in the
-/// operand, `columns` in the result. It isn't inlined and takes the loops by value, because inlined
-/// among the other copies it takes 1.5 to 2 times as long.
+/// operand, `columns` in the result. The function isn't inlined and takes the loops by value:
+/// inlined in copy_loops(), it takes 1.5 to 2 times as long.
 template <typename T>
 [[gnu::noinline]] void transpose_tiles(const T* operand, T* result, Loop rows, Loop columns) {
   constexpr std::int64_t kTile = 16;
@@ -76,7 +76,8 @@ template <typename T>
   }
 }
 
-/// How the innermost loop is copied; `transpose` also covers the loop of stride 1 in the operand.
+/// How the innermost loop is copied. `transpose` also copies the loop that has stride 1 in the
+/// operand.
 enum class Inner { run, repeat, transpose, gather };
 
 template <typename T>
@@ -182,7 +183,7 @@ Kernel all_slice(const Program& program, OpId op, const ChipContext& chip) {
   return copy_view(view, result.dtype);
 }
 
-/// Copies the same elements in the same order.
+/// Makes a kernel that copies the operand's elements to the result in the same order.
 Kernel same_order(const Program& program, OpId op) {
   const TensorType& result = program.type(program.result(op));
   return copy_view({result.shape, dense_strides(result.shape)}, result.dtype);

@@ -1,6 +1,6 @@
 #pragma once
-/// Ops that only select, repeat or reorder elements of their operand. One mechanism implements
-/// transpose, broadcast_in_dim, slice, reverse, all_slice, reshape and copy.
+/// Makes kernels of ops that only select, repeat or reorder elements of their operand: transpose,
+/// broadcast_in_dim, slice, reverse, all_slice, reshape and copy.
 
 #include <cstdint>
 #include <span>
@@ -10,15 +10,15 @@
 
 namespace weft::kernels {
 
-/// Element (i0, i1, ..) is at `offset` + i0 * strides[0] + i1 * strides[1] + .. A stride of 0
-/// repeats elements.
+/// A view of an operand's elements. Element (i0, i1, ..) of the view is at `offset` + i0 *
+/// strides[0] + i1 * strides[1] + .. A stride of 0 repeats elements.
 struct StridedView {
   Shape shape;
   Strides strides{};
   std::int64_t offset = 0;
 };
 
-/// Copies the view of operand 0 into a dense result.
+/// Makes a kernel that copies the view of operand 0 into a dense result.
 Kernel copy_view(const StridedView& view, DType dtype);
 
 }  // namespace weft::kernels

@@ -1,5 +1,5 @@
 #pragma once
-/// One loop, compiled for several generations of processors.
+/// Compiles a kernel's loop for several generations of processors, and chooses one at run time.
 
 #include <algorithm>
 #include <string_view>
@@ -9,11 +9,11 @@
 
 namespace weft::kernels {
 
-/// The vector instructions that kernels use. Each has fused multiply-add.
+/// The vector instructions that kernels may use. avx2 and avx512 include fused multiply-add.
 enum class Vectors : std::uint8_t { portable, avx2, avx512 };
 
-/// The way in which kernels run. The results are bitwise the same for all ways, and each is tested
-/// against the one before it. The only exception is attention of bf16, whose bits differ where
+/// The choice of how kernels run. The results are bitwise the same for all paths, and each path is
+/// tested against a simpler one. The only exception is attention of bf16, whose bits differ where
 /// AVX-512 multiplies bf16 directly (decision 0050).
 struct KernelPath {
   Vectors vectors = Vectors::portable;
@@ -21,17 +21,18 @@ struct KernelPath {
   friend bool operator==(const KernelPath&, const KernelPath&) = default;
 };
 
-/// Returns the best path that this processor has, unless WEFT_KERNELS names another one. It is a
-/// list of `tiles` (don't compile loops) and one of `portable`, `avx2`, `avx512`. Throws
+/// Returns the path that WEFT_KERNELS names, or else the best one for this processor. The variable
+/// lists `tiles` (don't compile loops) and one of `portable`, `avx2`, `avx512`. Throws
 /// invalid_argument for other words, and for vectors that this processor doesn't have.
 KernelPath kernel_path();
 KernelPath parse_kernel_path(std::string_view words);
-/// Sets the path for kernels that are prepared from now on, in the whole process.
+/// Sets the path for all kernels that this process prepares from now on.
 void set_kernel_path(const KernelPath& path);
 
 #if defined(__x86_64__)
-/// Inlines everything that `body` calls and compiles it for the processor. Multiplications and
-/// additions aren't contracted, so the results are bitwise those of every other processor.
+/// Calls `body`, compiled for the named processor with everything that it calls inlined. The
+/// compiler doesn't fuse multiplications and additions, so all processors give bitwise the same
+/// results.
 template <typename Body>
 [[gnu::target("avx2,fma"), gnu::flatten]] void run_avx2(const Body& body, const KernelArgs& args) {
   body(args);
@@ -42,7 +43,7 @@ template <typename Body>
 run_avx512(const Body& body, const KernelArgs& args) {
   body(args);
 }
-/// The same for AVX-512 BF16, whose products round differently from those of f32.
+/// Calls `body`, compiled for AVX-512 BF16, whose products round differently from those of f32.
 template <typename Body>
 [[gnu::target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512"),
   gnu::flatten]] void
@@ -51,12 +52,13 @@ run_avx512_bf16(const Body& body, const KernelArgs& args) {
 }
 #endif
 
-/// Returns the kernel that runs `body(args)` in the version that kernel_path() names, but at most
-/// `most`. (AVX2 is faster for loops that skip elements, which the compiler gathers with AVX-512,
-/// and for sums of short runs.)
+/// Returns the kernel that runs `body(args)`, compiled for the vectors of kernel_path(), but at
+/// most for `most`. (AVX2 is faster than AVX-512 for sums of short runs, and for loops that skip
+/// elements, for which the compiler emits gathers with AVX-512.)
 template <Vectors most = Vectors::avx512, typename Body>
 Kernel vectorized(Body body) {
-  // One function object for all versions, as each one takes the compiler longer than its loop.
+  // One function object serves all versions, because each std::function would take longer to
+  // compile than its loop.
   void (*run)(const Body&, const KernelArgs&) = [](const Body& each, const KernelArgs& args) {
     each(args);
   };
@@ -72,8 +74,8 @@ Kernel vectorized(Body body) {
   return {[body = std::move(body), run](const KernelArgs& args) { run(body, args); }};
 }
 
-/// Does the same for a body that is written for vectors of a given size: runs
-/// `body.run<bytes>(args)`.
+/// Returns the kernel that runs `body.run<bytes>(args)`, where `bytes` is the size of the vectors
+/// of kernel_path(), but at most of `most`.
 template <Vectors most = Vectors::avx512, typename Body>
 Kernel vectorized_by_size(Body body) {
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
 #pragma once
-/// The meetings of windows with operand elements (window_axes.hpp), as loops without conditions.
+/// Loops over all pairs of a window and an operand element that it covers (window_axes.hpp).
 
 #include <vector>
 
@@ -7,25 +7,26 @@
 
 namespace weft::kernels {
 
-/// For one element number k of a window: the windows along a dim whose element k is on an operand
-/// element. They are window_step apart.
+/// For one element number k: the windows along a dim in which element k lies on an operand element.
+/// `first` is the first of these windows, and `count` says how many there are. They are window_step
+/// apart.
 struct Tap {
   Meeting first;
   std::int64_t count = 0;
 };
 
-/// Strides and steps in elements of the buffers.
+/// All loops over windows. Steps are in elements of the buffers.
 struct WindowLoops {
-  std::vector<Meeting> outer;  ///< meetings in all dims but the innermost
-  std::vector<Tap> taps;       ///< in the innermost dim
+  std::vector<Meeting> outer;  ///< the pairs in all dims but the innermost
+  std::vector<Tap> taps;       ///< the pairs in the innermost dim, one Tap per k
   std::int64_t window_step = 1;
   std::int64_t operand_step = 1;
 };
 WindowLoops window_loops(std::span<const WindowAxis> axes);
 
-/// Calls body(first, count) for every run. Meeting j of a run is at j * window_step and j *
-/// operand_step after `first`, at the same place in the window. A window's meetings come in
-/// row-major order of their places.
+/// Calls body(first, count) for every run of pairs. Pair j of a run is j * window_step and j *
+/// operand_step after `first`, and has the same place in its window. The pairs of one window come
+/// in row-major order of their places.
 template <typename Body>
 void for_each_run(const WindowLoops& loops, const Body& body) {
   for (const Meeting& outer : loops.outer) {

@@ -15,8 +15,8 @@ std::shared_ptr<MatmulStream> make_matmul_stream() { return std::make_shared<Mat
 
 namespace {
 
-/// Leaves out the batch's dims of size 1. oneDNN 3 mistakes the stride of such a dim, which means
-/// nothing, for the stride of another dim.
+/// Describes an operand to oneDNN without batch dims of size 1. oneDNN 3 mistakes the stride of
+/// such a dim, which has no meaning, for the stride of another dim.
 dnnl::memory::desc describe(const Shape& batch, const Strides& batch_strides, std::int64_t rows,
                             std::int64_t columns, std::int64_t row, std::int64_t column,
                             DType dtype) {
@@ -32,7 +32,8 @@ dnnl::memory::desc describe(const Shape& batch, const Strides& batch_strides, st
   return {sizes, data_type_of(dtype), strides};
 }
 
-/// Plain loops with k ascending. They are exact for integers, and a reference in f64.
+/// Multiplies by plain loops with ascending k. They are exact for integers, and the reference in
+/// f64.
 template <typename T>
 void multiply(const Matmul& matmul, int dim, const T* lhs, const T* rhs, T*& result) {
   if (dim < matmul.batch.size()) {
@@ -89,7 +90,7 @@ MatmulFunction in_one_call(const Matmul& matmul, DType dtype,
   }
 }
 
-/// Whether no dim of the batch has a larger stride than an earlier one.
+/// Returns whether no dim of the batch has a larger stride than an earlier one.
 bool descends(const Shape& batch, const Strides& strides) {
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
   for (int dim = 0; dim < batch.size(); ++dim) {
@@ -101,8 +102,8 @@ bool descends(const Shape& batch, const Strides& strides) {
   return true;
 }
 
-/// oneDNN 3.7.2 reads elements that don't belong to the operand if a dim of the batch is within the
-/// rows and a later one isn't. Therefore dims in another order are processed one index at a time.
+/// oneDNN 3.7.2 reads elements outside the operand if a dim of the batch has a smaller stride than
+/// a later one. If so, the first dim of the batch becomes a loop over several calls.
 MatmulFunction by_onednn(const Matmul& matmul, DType dtype,
                          const std::shared_ptr<MatmulStream>& stream) {
   if (descends(matmul.batch, matmul.lhs.batch) && descends(matmul.batch, matmul.rhs.batch)) {

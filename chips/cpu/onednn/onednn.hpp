@@ -1,5 +1,5 @@
 #pragma once
-/// oneDNN on a chip's thread, for the kernels that use it.
+/// Calls oneDNN on a chip's own thread, for the kernels that use it.
 
 #include <array>
 #include <initializer_list>
@@ -11,8 +11,8 @@
 
 #include "chips/cpu/loops/kernel.hpp"
 
-// These functions are from libgomp, which Debian's oneDNN uses. Their header belongs to g++, and
-// clang doesn't have it.
+// Functions of libgomp, which Debian's oneDNN uses. They are declared here because their header
+// belongs to g++, and clang doesn't have it.
 extern "C" int omp_get_max_threads() noexcept;
 extern "C" void omp_set_num_threads(int) noexcept;
 
@@ -24,9 +24,10 @@ class MatmulStream {
   dnnl::stream stream{engine};
 };
 
-/// Limits OpenMP to one thread while it lives, because Debian's oneDNN would start a thread per
-/// core for every chip. oneDNN reads the calling thread's limit when it makes a primitive and when
-/// it runs one. The limit belongs to the program that embeds weft, so it is restored.
+/// Limits OpenMP to one thread during its lifetime, because Debian's oneDNN would start a thread
+/// per core for every chip. oneDNN reads the calling thread's limit when it makes a primitive and
+/// when it runs one. The destructor restores the limit, which belongs to the program that embeds
+/// weft.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -38,8 +39,8 @@ class OneThread {
   int before_;
 };
 
-/// The caller provides scratch memory. Strict mode keeps f32, which an environment variable could
-/// otherwise turn into bf16.
+/// Returns attributes by which the caller provides scratch memory and f32 is computed in f32. An
+/// environment variable could otherwise turn f32 into bf16.
 inline dnnl::primitive_attr strict_attributes() {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -64,7 +65,8 @@ typename Primitive::primitive_desc choose_primitive(const dnnl::engine& engine,
 #endif
 }
 
-/// Does the same for a gradient. oneDNN needs to know its choice for the forward pass.
+/// Returns the primitive for a gradient. `forward` is what choose_primitive() chose for the forward
+/// pass.
 template <typename Primitive, typename Forward, typename... Arguments>
 typename Primitive::primitive_desc choose_gradient(const dnnl::engine& engine,
                                                    const Forward& forward,
@@ -77,7 +79,7 @@ typename Primitive::primitive_desc choose_gradient(const dnnl::engine& engine,
 }
 
 /// A primitive with the memory objects of its arguments: two or three tensors and scratch memory.
-/// Only their addresses change.
+/// Only the addresses of the memory objects change.
 class OneDnnCall {
  public:
   struct Argument {
@@ -97,7 +99,7 @@ class OneDnnCall {
   OneDnnCall(const OneDnnCall&) = delete;
   OneDnnCall& operator=(const OneDnnCall&) = delete;
 
-  /// Takes one address per argument, in the constructor's order.
+  /// Runs the primitive. `addresses` has one address per argument, in the constructor's order.
   void run(std::initializer_list<const std::byte*> addresses) {
     const OneThread one_thread;
     std::size_t i = 0;
@@ -105,7 +107,7 @@ class OneDnnCall {
       // oneDNN takes every address as writable, but it only reads the operands.
       memories_[i++].set_data_handle(const_cast<std::byte*>(address));
     }
-    // This is the C function, because its C++ wrapper makes a map and a vector in every call.
+    // The C function is called, because its C++ wrapper makes a map and a vector in every call.
     const dnnl_status_t status = dnnl_primitive_execute(
         primitive_.get(), stream_->stream.get(), static_cast<int>(count_), arguments_.data());
     WEFT_CHECK(status == dnnl_success, static_cast<int>(status));

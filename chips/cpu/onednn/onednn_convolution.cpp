@@ -13,7 +13,7 @@ namespace {
 
 using dnnl::memory;
 
-/// oneDNN's names for the arguments of a primitive: the two operands, then the result.
+/// oneDNN's names for the arguments of a primitive: two operands, then the result.
 using Names = std::array<int, 3>;
 using Descs = std::array<memory::desc, 3>;
 
@@ -29,7 +29,7 @@ bool is_row_major(const OneDnnConvolution::Tensor& tensor) {
   return std::ranges::is_sorted(tensor.strides, std::greater<>());
 }
 
-/// Returns the tensor's layout as an array in the order of its dims.
+/// Returns the description of the tensor as a row-major array in the order of its dims.
 memory::desc row_major(const OneDnnConvolution::Tensor& tensor, DType dtype) {
   memory::dims strides(tensor.sizes.size());
   std::int64_t stride = 1;
@@ -56,7 +56,7 @@ memory::desc channels_last(const OneDnnConvolution::Tensor& tensor, DType dtype)
   return {tensor.sizes, data_type_of(dtype), channels_last_strides(tensor)};
 }
 
-/// Whether the tensor's elements have that layout. A dim of size 1 fits any layout.
+/// Returns whether the tensor has channels_last_strides(). A dim of size 1 may have any stride.
 bool is_channels_last(const OneDnnConvolution::Tensor& tensor) {
   const memory::dims strides = channels_last_strides(tensor);
   for (std::size_t dim = 0; dim < tensor.sizes.size(); ++dim) {
@@ -65,10 +65,10 @@ bool is_channels_last(const OneDnnConvolution::Tensor& tensor) {
   return true;
 }
 
-/// Whether bf16 must not be computed with features last. The gradients of a 1x1 kernel are right
-/// with features last only if there are no strides and the numbers of features are even. Otherwise
-/// oneDNN reads pairs of features beyond the last one, and copies pixels that strides skip beyond
-/// its buffer. In its own blocks it does neither.
+/// Returns whether bf16 must not be computed with channels last. With this layout, oneDNN computes
+/// the gradients of a 1x1 kernel correctly only without strides and with even numbers of features.
+/// Otherwise it reads pairs of features beyond the last one, and copies pixels that strides skip
+/// beyond its buffer. In oneDNN's own blocked layout it does neither.
 bool spoils_channels_last(const OneDnnConvolution& c) {
   using Spatial = OneDnnConvolution::Spatial;
   if (c.dtype != DType::bf16 || c.method == ConvolutionMethod::forward) return false;
@@ -79,7 +79,8 @@ bool spoils_channels_last(const OneDnnConvolution& c) {
          c.source.sizes[1] % 2 != 0 || c.destination.sizes[1] % 2 != 0;
 }
 
-/// Whether along this dim each element of the kernel meets an element of the input in some window.
+/// Returns whether each element of the kernel lies on an element of the input in some window, along
+/// this dim.
 bool kernel_meets_input(const OneDnnConvolution::Spatial& dim) {
   for (std::int64_t k = 0; k < dim.kernel; ++k) {
     const std::int64_t in_first_window = k * dim.dilation - dim.low;
@@ -90,17 +91,18 @@ bool kernel_meets_input(const OneDnnConvolution::Spatial& dim) {
   return true;
 }
 
-/// Whether the windows are like those of usual layers: the padding is at most half of the kernel,
-/// each element of the kernel meets the input, and a single window has a stride of 1.
+/// Returns whether the windows are like those of usual layers: the padding is at most half of the
+/// kernel, each element of the kernel meets the input, and the stride is 1 if there is only one
+/// window.
 bool is_ordinary(const OneDnnConvolution::Spatial& dim) {
   return std::max(dim.low, dim.high()) <= dilated(dim.kernel, dim.dilation) / 2 &&
          (dim.output > 1 || dim.stride == 1) && kernel_meets_input(dim);
 }
 
-/// Whether the convolution must be computed in plain row-major layouts, because oneDNN is wrong in
-/// its other layouts, even in f32. With three spatial dims and unusual windows, it leaves elements
-/// out of the gradient of weights. Version 3.7.2 reads a wrong place if a single window has a
-/// stride.
+/// Returns whether the convolution must be computed in plain row-major layouts, because oneDNN is
+/// wrong in other layouts, even in f32. With three spatial dims and unusual windows, it leaves
+/// elements out of the gradient of the weights. If a dim has a stride but only one window, oneDNN
+/// 3.7.2 reads from a wrong place.
 bool needs_row_major(const OneDnnConvolution& c) {
   const auto has_needless_stride = [](const OneDnnConvolution::Spatial& dim) {
     return dim.output == 1 && dim.stride > 1;
@@ -110,17 +112,17 @@ bool needs_row_major(const OneDnnConvolution& c) {
           !std::ranges::all_of(c.spatial, is_ordinary));
 }
 
-/// The layouts in which the primitive takes its tensors.
+/// The memory layouts in which the primitive takes its tensors.
 enum class Layout : std::uint8_t {
   as_given,
   row_major,
   channels_last,  ///< oneDNN chooses the layout of the weights
-  chosen,         ///< oneDNN chooses: blocks of features
+  chosen,         ///< oneDNN chooses all layouts: blocks of features
 };
-/// With two input features or fewer, oneDNN's blocks of eight would be mostly empty, and reordering
-/// row-major tensors costs more than it gains. Measured on AVX2: 1 -> 32 features of 28x28, 3x3,
-/// batch 64: 0.7 ms in place, 1.6 ms in blocks; 32 -> 64 of 14x14: backward data 11.4 ms in place,
-/// 7.4 ms in blocks.
+/// Chooses the layout. oneDNN's blocks of eight features would be mostly empty with two input
+/// features or fewer, and reordering row-major tensors then costs more than it gains. Measured on
+/// AVX2 for 3x3 kernels, batch 64: 1 -> 32 features of 28x28 take 0.7 ms in place and 1.6 ms in
+/// blocks; backward data of 32 -> 64 features of 14x14 takes 11.4 ms in place and 7.4 ms in blocks.
 Layout layout_of(const OneDnnConvolution& c) {
   if (needs_row_major(c)) return Layout::row_major;
   const bool grouped = c.weights.sizes.size() > c.source.sizes.size();

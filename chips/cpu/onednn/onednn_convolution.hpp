@@ -1,5 +1,5 @@
 #pragma once
-/// Convolution and its two gradients in f32 and bf16 by oneDNN.
+/// Computes convolution and its two gradients in f32 and bf16 by oneDNN.
 
 #include <array>
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace weft::kernels {
 
-/// The oneDNN primitive that computes a convolution. A convolution that is a gradient of an
-/// ordinary one is a backward primitive. `loops` means plain loops, for convolutions that oneDNN
-/// has no primitive for.
+/// The oneDNN primitive that computes a convolution. A convolution that is the gradient of an
+/// ordinary one is computed by a backward primitive. `loops` means that oneDNN has no primitive for
+/// the convolution, so plain loops compute it.
 enum class ConvolutionMethod { forward, backward_data, backward_weights, loops };
 
 /// The three tensors of an ordinary convolution. `method` says which of them is computed from the
@@ -21,7 +21,7 @@ struct OneDnnConvolution {
     std::vector<std::int64_t> sizes;
     std::vector<std::int64_t> strides;  ///< in elements
   };
-  /// One spatial dim. Sizes are at least 1.
+  /// One spatial dim. All sizes are at least 1.
   struct Spatial {
     std::int64_t input = 1;
     std::int64_t kernel = 1;
@@ -30,7 +30,8 @@ struct OneDnnConvolution {
     std::int64_t dilation = 1;
     std::int64_t low = 0;  ///< padding before the input, at least 0
 
-    /// The padding after the input that follows from the sizes; it must be more than -stride.
+    /// Returns the padding after the input that follows from the sizes. It must be more than
+    /// -stride.
     std::int64_t high() const;
   };
 
@@ -39,16 +40,16 @@ struct OneDnnConvolution {
   Tensor weights;      ///< [O, C, spatial..], or [groups, O / groups, C / groups, spatial..]
   Tensor destination;  ///< [N, O, spatial..]
   std::vector<Spatial> spatial;
-  DType dtype = DType::f32;  ///< or bf16, if multiplied_dtype() and trusts_bf16() allow it
+  DType dtype = DType::f32;  ///< f32, or bf16 if multiplied_dtype() and trusts_bf16() allow it
 };
 
-/// Whether oneDNN's bf16 kernels are trusted with this convolution. Other convolutions are computed
-/// in f32.
+/// Returns whether oneDNN's bf16 kernels are trusted with this convolution. If not, it must be
+/// computed in f32.
 bool trusts_bf16(const OneDnnConvolution& convolution);
 
-/// Operands and result by method. forward: (source, weights) -> destination; backward_data:
-/// (destination, weights) -> source; backward_weights: (source, destination) -> weights. Runs only
-/// on the calling thread.
+/// Makes the kernel. Its operands and result depend on the method. forward: (source, weights) ->
+/// destination. backward_data: (destination, weights) -> source. backward_weights: (source,
+/// destination) -> weights. It runs only on the calling thread.
 Kernel prepare_convolution(const OneDnnConvolution& convolution,
                            const std::shared_ptr<MatmulStream>& stream);
 

@@ -1,6 +1,7 @@
 #pragma once
 /// Packing: puts sequences of different lengths side by side in rows of one length, so that a batch
-/// has little padding. AttentionOptions::segment_ids keeps them apart.
+/// has little padding. With AttentionOptions::segment_ids, tokens attend only to their own
+/// sequence.
 
 #include <cstdint>
 #include <map>
@@ -19,8 +20,9 @@ inline constexpr const char* kPositionsField = "positions";
 
 struct PackOptions {
   std::int64_t length = 0;  ///< the number of tokens in a row
-  /// The field of the source that tells the length of an item's sequence. It is a pred[T], true for
-  /// the item's tokens, which are adjacent (TokenField::mask), or an i32[], their number.
+  /// The field of the source that tells the length of an item's sequence. It is either a pred[T]
+  /// that is true for the item's tokens, which must be adjacent (TokenField::mask), or an i32[]
+  /// with the number of tokens.
   std::string length_field = "mask";
   /// The fields that are packed, each [T, ...]. Default: all but length_field.
   std::vector<std::string> fields{};
@@ -29,8 +31,8 @@ struct PackOptions {
   /// If true, the tokens of a sequence beyond `length` are left out; otherwise such a sequence is
   /// an error.
   bool cut_long = false;
-  /// The number of open rows. A sequence goes to the first of them that has room. If none has, the
-  /// oldest row is closed.
+  /// The number of open rows. A sequence goes to the first open row that has room. If no row has
+  /// room, the oldest row is closed.
   std::int64_t window = 64;
   /// The number of tokens of each item. Default: all items are read once to count them. For a
   /// dataset only.
@@ -52,8 +54,8 @@ struct PackOptions {
 /// which must be packed as a stream; corrupt for a mask whose tokens aren't adjacent.
 DatasetPtr pack_sequences(DatasetPtr source, const PackOptions& options);
 
-/// Makes the same rows from the items of each epoch of a stream. The number of rows is known only
-/// after they are read. Sequences of `window` rows are held in memory.
+/// Packs the items of each epoch of a stream in the same way. The number of rows is known only
+/// after the items are read. Sequences of `window` rows are held in memory.
 StreamPtr pack_sequences(StreamPtr source, const PackOptions& options);
 
 }  // namespace weft

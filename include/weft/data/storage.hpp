@@ -1,10 +1,10 @@
 #pragma once
 /// Storage: an object store that holds checkpoints, datasets and files of tensors.
 ///
-/// Functions that take the path of one of these also take a URL such as "s3://bucket/prefix".
-/// Amazon S3, and servers that speak its protocol, work without further setup; docs/using.md says
-/// which environment variables choose account, region and server. For another scheme, a program
-/// passes its own Storage to register_storage().
+/// Functions that take the path of a checkpoint, dataset or file of tensors also take a URL such as
+/// "s3://bucket/prefix". Amazon S3, and servers that speak its protocol, work without further
+/// setup; docs/using.md says which environment variables choose account, region and server. For
+/// another scheme, a program passes its own Storage to register_storage().
 
 #include <cstddef>
 #include <cstdint>
@@ -30,20 +30,20 @@ struct StoredObject {
 /// Fills `out` with the bytes to store, starting at `offset`. Any thread may call it.
 using ByteSource = std::function<void(std::uint64_t offset, std::span<std::byte> out)>;
 
-/// Whether a put may replace an object.
+/// replace: put() may replace an object that exists. create: put() may not do so.
 enum class PutMode : std::uint8_t { replace = 0, create = 1 };
 
-/// Any thread may make any call, also several threads at the same time. A call returns when the
-/// work is done; an implementation repeats tries itself where that can help. Calls throw Error with
-/// the URL: io, or unavailable if the store can't be used at all.
+/// Base class of object stores. Any thread may make any call, also several threads at the same
+/// time. A call returns when the work is done; an implementation itself retries where that can
+/// help. Calls throw Error with the URL: io, or unavailable if the store can't be used at all.
 class Storage {
  public:
   virtual ~Storage() = default;
 
   /// Looks up an object; returns nothing if there is none.
   virtual std::optional<StoredObject> open(const std::string& url) = 0;
-  /// Fills `out` with the object's bytes, starting at `offset`; the object has that many. Throws io
-  /// if the object has changed its version since open().
+  /// Fills `out` with bytes of the object from `offset` on; the object has at least offset +
+  /// out.size() bytes. Throws io if the object has changed its version since open().
   virtual void read(const StoredObject& object, std::uint64_t offset, std::span<std::byte> out) = 0;
   /// Stores an object of `bytes` bytes. Readers see it whole, or not at all. Returns false, and
   /// changes nothing, if an object exists and `mode` doesn't allow replacing it. Throws what

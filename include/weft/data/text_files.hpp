@@ -17,23 +17,23 @@ struct TokenField {
   TokenizerPtr tokenizer{};
   std::int64_t length = 512;
   std::string name = "tokens";  ///< i32[length]
-  /// The names of more fields. By default there is no such field.
+  /// The names of further fields. Default: there is no such field.
   std::string mask{};      ///< pred[length]: true for tokens, false for padding
   std::string type_ids{};  ///< i32[length]: for a pair, the number of the text that a token is from
   bool special_tokens = true;
-  /// The token that pads a short text. Default: that of tokenizer.json; it is an error if it has
-  /// none.
+  /// The token that pads a short text. Default: the one in tokenizer.json; it is an error if the
+  /// file has none.
   std::optional<std::int32_t> pad_id{};
 };
 
-/// Each line of a text file is an item, and so is an empty line. Opening reads the file once to
-/// find where lines begin, and keeps 8 bytes for each; texts become tokens when items are read.
-/// Throws as data/files.hpp says, and throws invalid_argument for a field without tokenizer or
-/// pad_id. A line that isn't UTF-8 throws corrupt when it is read.
+/// Reads a text file; each line is an item, even an empty one. Opening reads the file once to find
+/// where lines begin, and keeps 8 bytes in memory for each line; texts become tokens when items are
+/// read. Throws as data/files.hpp says, and throws invalid_argument for a field without tokenizer
+/// or pad_id. A line that isn't UTF-8 throws corrupt when it is read.
 DatasetPtr text_file(const std::string& path, const TokenField& tokens);
 
-/// Numbers of a JSON object. A key is the name of a member; if it begins with a slash, it is a
-/// pointer (RFC 6901), such as "/meta/scores/0". Lists are nested as `shape` says.
+/// Numbers of a JSON object. A key is the name of a member; a key that begins with a slash is a
+/// JSON pointer (RFC 6901), such as "/meta/scores/0". Lists are nested as `shape` says.
 struct JsonNumbers {
   std::string key{};
   std::string name{};  ///< default: the key
@@ -41,8 +41,8 @@ struct JsonNumbers {
   Shape shape{};     ///< default: one number
   double scale = 1;  ///< as in FileField
   double offset = 0;
-  /// Replaces every element if the value is null or missing; the dtype must have this number.
-  /// Default: such a value is an error.
+  /// The value of every element if the key's value is null or missing; the dtype must be able to
+  /// represent it. Default: null or a missing value is an error.
   std::optional<double> missing{};
 };
 /// Text as tokens, or two texts as a pair.
@@ -59,9 +59,9 @@ struct JsonBytes {
 };
 using JsonField = std::variant<JsonNumbers, JsonTokens, JsonBytes>;
 
-/// Each line is a JSON object and an item; lines with only white space are skipped. Opening reads
-/// the file once, as text_file() does. A value that is missing, or has another type or shape,
-/// throws corrupt, with line and key.
+/// Reads JSON lines: each line is an object and an item; lines with only white space are skipped.
+/// Opening reads the file once, as text_file() does. A value that is missing, or has another type
+/// or shape, throws corrupt, with line and key.
 DatasetPtr json_lines(const std::string& path, std::vector<JsonField> fields);
 
 struct TokenFileOptions {

@@ -16,7 +16,7 @@ enum class TextSide : std::uint8_t { left, right };
 
 struct Truncation {
   enum class Strategy : std::uint8_t {
-    longest_first,  ///< cuts the longer text of a pair, and both once they are equal
+    longest_first,  ///< cuts the longer text of a pair, and both once they are equally long
     only_first,
     only_second,
   };
@@ -38,12 +38,12 @@ struct Padding {
 struct EncodeOptions {
   /// Adds special tokens, such as [CLS] and [SEP].
   bool special_tokens = true;
-  /// Default: what the file says, which may be none.
+  /// Default: the options in tokenizer.json, which may have none.
   std::optional<Truncation> truncation{};
   std::optional<Padding> padding{};
 };
 
-/// The tokens of a text or a pair. All vectors have one size.
+/// The tokens of a text or a pair. All vectors have the same size.
 struct Encoding {
   std::vector<std::int32_t> ids{};
   /// For a pair, the number of the text that a token is from.
@@ -52,13 +52,13 @@ struct Encoding {
   std::vector<std::uint8_t> special_mask{};    ///< 1 for tokens that belong to no text
 };
 
-/// Immutable: every call may come from any thread. Texts must be UTF-8; otherwise calls throw
+/// Immutable: any thread may make any call. Texts must be UTF-8; otherwise calls throw
 /// invalid_argument.
 ///
 /// The models are BPE (of bytes, as in GPT-2, or with byte_fallback), WordPiece and WordLevel. Most
 /// normalizers, pre-tokenizers, post-processors and decoders work; others are refused by name.
-/// Characters that Unicode got after ICU's version may be split differently than by the tokenizers
-/// library, which has its own tables.
+/// Characters that are newer than ICU's version of Unicode may be split differently than by the
+/// tokenizers library, which has its own tables.
 class Tokenizer {
  public:
   /// Loads a tokenizer.json, or the folder that has it. Throws not_found or io with the path;
@@ -77,14 +77,14 @@ class Tokenizer {
   /// Encodes a pair, such as a question and a passage.
   Encoding encode(std::string_view text, std::string_view second,
                   const EncodeOptions& options = {}) const;
-  /// Throws invalid_argument for an id that no token has.
+  /// Returns the text of the tokens. Throws invalid_argument for an id that no token has.
   std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens = true) const;
 
   std::optional<std::int32_t> token_to_id(std::string_view token) const;
   std::optional<std::string> id_to_token(std::int32_t id) const;
   /// Returns the largest id plus one: the number of rows that an embedding needs.
   std::int64_t vocab_size() const;
-  /// Returns the options of the file; none if it has none.
+  /// Return the options in tokenizer.json, or std::nullopt if it has none.
   const std::optional<Truncation>& truncation() const;
   const std::optional<Padding>& padding() const;
 

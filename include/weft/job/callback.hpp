@@ -8,17 +8,17 @@
 
 namespace weft {
 
-/// Receives a run's progress in the process and on the thread that called fit(), or on the job's
-/// own thread after start(). An exception of a callback cancels the job, and fit() or result()
-/// rethrows it.
+/// Receives a run's progress in the process that called fit() or start(): on the thread of fit(),
+/// or on the job's own thread after start(). An exception of a callback cancels the job, and fit()
+/// or result() rethrows it.
 class Callback {
  public:
   virtual ~Callback() = default;
   virtual void on_start(const JobInfo&) {}
-  /// Receives a report of worker 0, whose reports make the history.
+  /// Receives each report of worker 0. These reports form Result::metrics_history.
   virtual void on_report(const Metrics&) {}
-  /// Receives each loss that the job survives when it happens, as an entry of Result::failures, and
-  /// at the end Result::error, unless the job was told to end.
+  /// Called when a worker is lost and the job survives it, with the entry of Result::failures. Also
+  /// called at the end with Result::error, unless the job was told to end.
   virtual void on_failure(const Failure&) {}
   /// Called when all workers run again after failures, and their loops begin at this step.
   virtual void on_recovered(std::uint64_t /*step*/) {}

@@ -11,8 +11,8 @@ namespace weft {
 template <typename Enum>
 struct write_an_enumerator_instead_of_text;
 
-/// A value of `Enum`. The compiler refuses text. The enum's parse function reads text from outside
-/// the program, such as a flag or a JSON file.
+/// A value of `Enum`. The compiler refuses text. To read text from outside the program, such as a
+/// flag or a JSON file, use the enum's parse function.
 template <typename Enum>
 class Choice {
  public:

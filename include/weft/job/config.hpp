@@ -34,60 +34,61 @@ enum class DebugMode : std::uint8_t {
 };
 /// Returns "none" or "eager".
 std::string_view to_string(DebugMode mode) noexcept;
-/// Reads one of these names. Throws invalid_argument, with the closest name, for other text.
+/// Returns the DebugMode of this name. Throws invalid_argument, with the closest name, for other
+/// text.
 DebugMode parse_debug_mode(std::string_view text);
 
 struct RunConfig {
-  std::string name{};                        ///< default: from the program's name
+  std::string name{};                        ///< default: taken from the program's name
   std::string storage_path = "~/weft_runs";  ///< the run's folder is storage_path/name-time-id
   FailureConfig failure{};
   CheckpointConfig checkpoint{};
   ValidationConfig validation{};
   /// The step at which the loop begins. "never": at step 0; checkpoint.path must then have no
-  /// checkpoints. "auto": at the newest whole checkpoint in checkpoint.path, or at step 0 if there
-  /// is none. Any other value is the path of a checkpoint, or of a folder with checkpoints, from
-  /// which it begins.
-  /// ctx.step(), ctx.seed() and all parameters and optimizer state then come from the checkpoint;
-  /// its mesh may differ.
+  /// checkpoints. "auto": at the newest complete checkpoint in checkpoint.path, or at step 0 if
+  /// there is none. Any other value is the path of a checkpoint, or of a folder, whose newest
+  /// checkpoint is taken. ctx.step(), ctx.seed() and all parameters and optimizer state then come
+  /// from the checkpoint; its mesh may differ.
   std::string resume = "never";
-  /// If true, state that the checkpoint lacks, such as that of a new parameter or another
-  /// optimizer, is made by the loop, and a warning names it. The same holds for optimizer state
-  /// that the checkpoint has with another type. If false, both are errors. ctx.step() is the
+  /// If true, the loop itself makes state that the checkpoint lacks, such as that of a new
+  /// parameter or another optimizer, and a warning names it. The same holds for optimizer state
+  /// that has another type in the checkpoint. If false, both are errors. ctx.step() is the
   /// checkpoint's in any case.
   bool resume_partial = false;
   std::vector<std::shared_ptr<Callback>> callbacks{};
   std::uint64_t seed = 0;
   /// Seconds from SIGTERM (preemption) to the end of all processes. The loops reach one common
   /// step, at which ctx.reached_preemption() tells them to save a checkpoint and return. If no loop
-  /// calls it, all loops are stopped at the next step. 0: SIGTERM cancels at once, as SIGINT and
-  /// SIGHUP do. Kubernetes and Slurm kill after 30 s.
+  /// calls that function, all loops are stopped at the next step. 0: SIGTERM cancels the job at
+  /// once, as SIGINT and SIGHUP do. Kubernetes and Slurm kill processes after 30 s.
   double grace_s = 25;
-  /// Seconds for which the parameters and optimizer state of a job that fails stay in /dev/shm, so
-  /// that `weft rescue` can make a checkpoint of its last step. They count from the moment when the
-  /// trainer, the user's next job, or `weft sweep` notices the end. More than 0 takes the memory of
-  /// two versions (FailureConfig::state_versions). 0: a job that ends leaves nothing; with
-  /// max_failures, the state that a killed trainer leaves can be rescued until the next job.
+  /// Seconds for which the parameters and optimizer state of a failed job stay in /dev/shm, so that
+  /// `weft rescue` can make a checkpoint of its last step. The seconds count from the moment when
+  /// the trainer, the user's next job, or `weft sweep` notices the end. More than 0 takes the
+  /// memory of two versions (FailureConfig::state_versions). 0: a job that ends leaves nothing;
+  /// with max_failures, the state that a killed trainer leaves can be rescued until the next job.
   double keep_for_rescue_s = 0;
   /// The interval in steps at which chips that hold the same parameters and optimizer state compare
   /// them bit for bit; a difference ends the job. 0: never.
   int check_replicas_every = 0;
-  /// DebugMode::eager helps to find a mistake: each op runs when it is recorded, its exception is
-  /// thrown from that line, and a tensor can be printed anywhere. The job runs on one chip, whose
-  /// mesh has the requested axes. WEFT_EAGER=1 does the same without a change of the program.
+  /// DebugMode::eager helps to find a mistake: each op runs when it is recorded, an exception of
+  /// the op is thrown from that line, and a tensor can be printed anywhere. The job runs on one
+  /// chip, whose mesh has the requested axes. WEFT_EAGER=1 does the same without a change of the
+  /// program.
   Choice<DebugMode> debug = DebugMode::none;
-  /// Whether SIGTERM preempts the running job, and SIGINT and SIGHUP cancel it. Default: true in
-  /// fit(), false in start(). false leaves all signals to the program.
+  /// If true, SIGTERM preempts the running job, and SIGINT and SIGHUP cancel it. If false, all
+  /// signals are left to the program. Default: true in fit(), false in start().
   std::optional<bool> handle_signals{};
-  /// Whether the program's own handlers of these signals are also called, at once. Result::signal
-  /// has the signal.
+  /// If true, the program's own handlers of these signals are also called, at once. In any case,
+  /// Result::signal has the signal.
   bool chain_signals = true;
   /// Receives each line that a worker process prints, without its newline, instead of this
-  /// program's streams. It runs on the thread of the callbacks; its exceptions act like those of
-  /// callbacks.
+  /// program's stdout or stderr. It runs on the thread of the callbacks; its exceptions act like
+  /// those of callbacks.
   std::function<void(int worker, bool err, std::string_view line)> output{};
   /// Receives each report of each worker, including worker 0; otherwise works like `output`. Steps
-  /// that run again after a loss report nothing twice. The last reports of a killed worker may be
-  /// lost, except those of worker 0.
+  /// that run again after the loss of a worker don't report twice. The last reports of a killed
+  /// worker may be missing, except those of worker 0.
   std::function<void(int worker, const Metrics&)> on_worker_report{};
 };
 

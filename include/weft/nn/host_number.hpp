@@ -10,8 +10,9 @@
 namespace weft {
 
 /// A number that the loop sets and uses on the host, such as the best metric so far. A loop that
-/// begins again after a loss has the number's value of that step. A loop that resumes from a
-/// checkpoint has it too if you pass the number to state_dict() beside the optimizer:
+/// starts again after a worker was lost gets the number's value of the step at which it starts. A
+/// loop that resumes from a checkpoint gets the number's value too, if you pass the number to
+/// state_dict() beside the optimizer:
 ///
 ///   HostNumber best("best_loss", std::numeric_limits<double>::infinity());
 ///   HostNumber bad("bad_evaluations", 0);
@@ -33,9 +34,9 @@ class HostNumber {
   /// Sets the number at once; a program that uses state() has the new value from now on. All
   /// workers must set the same number, for example a metric that they read from the chips. Call it
   /// between steps. If the present step has already run a program that updates state, a number that
-  /// is set later in that step may be lost with a worker.
+  /// is set later in that step may be forgotten when a worker is lost.
   void set(double value, std::source_location loc = std::source_location::current());
-  /// Returns one tensor, f64[], with this name.
+  /// Returns one tensor, f64[], with the name of the number.
   std::vector<Parameter> state() const { return {state_}; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// LoRA: trains small adapters beside a model's layers instead of the layers themselves.
+/// LoRA: trains small adapters of a model's layers while the layers themselves stay frozen.
 
 #include <cstdint>
 #include <source_location>
@@ -29,8 +29,8 @@ class LoRA {
     std::int64_t rank = 8;
     double alpha = 8;    ///< PEFT's lora_alpha
     double dropout = 0;  ///< PEFT's lora_dropout, applied to the adapters' input in training mode
-    /// A layer is chosen if its path is one of these, or ends with one after a dot. Empty means
-    /// every Linear.
+    /// A layer is chosen if its path equals one of these strings, or ends with a dot and one of
+    /// them. An empty list chooses every Linear.
     std::vector<std::string> target_modules{};
   };
   /// Throws invalid_argument for a rank below 1, a dropout outside 0 to 1, a target that is no
@@ -45,15 +45,16 @@ class LoRA {
   /// "base_model.model.PATH.lora_A.weight" [rank, in_features] and
   /// "base_model.model.PATH.lora_B.weight" [out_features, rank].
   std::vector<Parameter> parameters() const;
-  /// Returns the same, for state_dict() beside the module.
+  /// Returns parameters(), so that state_dict() takes this object beside the module.
   std::vector<Parameter> state() const { return parameters(); }
 
   /// Records W = W + alpha / rank * B A, so that the layers give the same results without their
-  /// adapters, for saving the whole model or for inference. Call it at the end of a loop, because a
-  /// loop that begins again after a loss doesn't know that it has merged. Throws invalid_argument
-  /// if the adapters are already merged.
+  /// adapters, for saving the whole model or for inference. Call it at the end of a loop: a loop
+  /// that starts again after a worker was lost doesn't know that the adapters were merged. Throws
+  /// invalid_argument if the adapters are already merged.
   void merge(std::source_location loc = std::source_location::current());
-  /// Records the opposite, up to rounding. Throws invalid_argument if the adapters aren't merged.
+  /// Records W = W - alpha / rank * B A, which reverses merge() up to rounding. Throws
+  /// invalid_argument if the adapters aren't merged.
   void unmerge(std::source_location loc = std::source_location::current());
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// Parameter: a tensor whose value is kept from step to step.
+/// Parameter: a tensor whose value stays from step to step.
 
 #include <memory>
 #include <source_location>
@@ -12,8 +12,8 @@
 
 namespace weft {
 
-/// A tensor that a module or an optimizer owns: state that is kept from step to step. assign() sets
-/// the value that it has from the next sync on.
+/// A tensor that a module or an optimizer owns: state that stays from step to step. assign()
+/// records a new value, which the next sync stores.
 class Parameter : public Tensor {
  public:
   Parameter() = default;
@@ -26,7 +26,8 @@ class Parameter : public Tensor {
   void assign(const Tensor& value, std::source_location loc = std::source_location::current());
 
   /// If `on` is false, freezes the parameter: grad() computes no gradient for it, and optimizers
-  /// leave it unchanged. It is on at first. All handles of the parameter share the setting.
+  /// leave it unchanged. A new parameter isn't frozen. All handles of the parameter share the
+  /// setting.
   void requires_grad(bool on);
   bool requires_grad() const;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// The seed of random numbers (torch.manual_seed).
+/// Sets and returns the seed of random numbers (torch.manual_seed).
 
 #include <cstdint>
 

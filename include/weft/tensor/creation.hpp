@@ -1,6 +1,6 @@
 #pragma once
-/// Tensors that need no data: torch.zeros, torch.arange and the like. They are constants of the
-/// program, and each chip makes its own part.
+/// Functions that make tensors without data: torch.zeros, torch.arange and the like. The tensors
+/// are constants of the program, and each chip makes its own part.
 
 #include <cstdint>
 #include <source_location>
@@ -25,7 +25,7 @@ Tensor full_like(const Tensor& x, double value,
 /// dtype.
 Tensor arange(double start, double end, double step = 1, DType dtype = DType::i32,
               std::source_location loc = std::source_location::current());
-/// Starts at 0, with step 1.
+/// Returns 0, 1, ... up to, but not including, `end`.
 Tensor arange(double end, DType dtype = DType::i32,
               std::source_location loc = std::source_location::current());
 /// Returns `steps` numbers at equal distances, from `start` to `end` inclusive (torch.linspace).

@@ -1,5 +1,5 @@
 #pragma once
-/// Exchanges values of the host between all workers, outside of traced programs: between loops,
+/// Exchanges host values between the loops of all workers, outside of traced programs, such as
 /// before and after training (ray.train.collective).
 
 #include <source_location>
@@ -10,10 +10,11 @@
 namespace weft {
 
 // Both functions are collectives of the loops: every worker must call them in the same order and at
-// the same line, from the loop's thread. They end no step. A loop that begins again after a loss
-// makes the calls again. `weft inspect why` names the worker that others wait for. If a worker has
-// left its loop, the call fails at once in the other workers. Throws unavailable if several workers
-// have no mesh (backend.backend = "none"), and peer_lost, timeout or program_divergence.
+// the same line, from the loop's thread. They end no step. A loop that begins again after the loss
+// of a worker makes the calls again. `weft inspect why` names the worker that others wait for. If a
+// worker has left its loop, the call fails at once in the other workers. Both throw unavailable if
+// several workers have no mesh (backend.backend = "none"), and peer_lost, timeout or
+// program_divergence.
 
 /// Returns, in every worker, the `value` that worker `root` passed; the values of other workers are
 /// ignored. A NaN stays a NaN. Throws invalid_argument if `root` isn't a worker or differs between
@@ -21,7 +22,7 @@ namespace weft {
 Config broadcast(TrainContext& ctx, const Config& value, int root = 0,
                  std::source_location where = std::source_location::current());
 
-/// Returns when all workers have called it.
+/// Returns when all workers have called barrier().
 void barrier(TrainContext& ctx, std::source_location where = std::source_location::current());
 
 }  // namespace weft

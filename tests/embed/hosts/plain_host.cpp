@@ -1,6 +1,6 @@
-/// A program without weft that loads a plug-in: plain_host LIBRARY [REPLACEMENT]. If there is a
-/// replacement, this file takes the library's place after the library is loaded. Built as
-/// interposing_host, the program exports the anchor of another version of weft.
+/// A program without weft that loads a plug-in: plain_host LIBRARY [REPLACEMENT]. After it has
+/// loaded LIBRARY, it renames the file REPLACEMENT to LIBRARY. Built as interposing_host, it
+/// exports the anchor of another version of weft.
 
 #include <dlfcn.h>
 

@@ -1,4 +1,5 @@
-/// Links weft::chips and nothing above it, because a program can run plans on chips without actors.
+/// Links weft::chips and nothing that builds on it, because a program may run plans on chips
+/// without actors.
 #include "chips/registry/registry.hpp"
 
 #include <gtest/gtest.h>

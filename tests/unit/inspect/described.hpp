@@ -21,7 +21,7 @@ inline const std::filesystem::path kSchemas =
 
 class JsonSchema {
  public:
-  /// `name` is "ps" for "weft.ps/1".
+  /// `name` is the file's name: "ps" for the schema "weft.ps/1".
   explicit JsonSchema(const std::string& name)
       : json_(nlohmann::json::parse(std::ifstream(kSchemas / (name + ".json")))) {
     valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(json_),
@@ -33,7 +33,7 @@ class JsonSchema {
     return valijson::Validator().validate(
         schema_, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
   }
-  /// Returns "" or the validator's message.
+  /// Returns the validator's message; "" if the document is valid.
   std::string faults_of(const nlohmann::json& document) const {
     valijson::ValidationResults results;
     valijson::Validator().validate(schema_, valijson::adapters::NlohmannJsonAdapter(document),
@@ -51,7 +51,7 @@ class JsonSchema {
   valijson::Schema schema_;
 };
 
-/// Finds all members of all objects in the document.
+/// Appends the pointers to all members of all objects in the document to `found`.
 inline void add_members(const nlohmann::json& json, const nlohmann::json::json_pointer& at,
                         std::vector<nlohmann::json::json_pointer>& found) {
   if (json.is_object()) {
@@ -68,8 +68,8 @@ inline nlohmann::json of_another_type(const nlohmann::json& value) {
   return value.is_object() || value.is_array() ? nlohmann::json("text") : nlohmann::json::object();
 }
 
-/// Expects that a document fits its schema, and that it doesn't without one of its fields or with a
-/// field of another type. So the document has no field that the schema doesn't describe.
+/// Expects that a document fits its schema, and that it doesn't if any field is removed or gets
+/// another type. So the schema describes all fields of the document.
 inline void expect_described(const std::string& text) {
   const nlohmann::json document = nlohmann::json::parse(text);
   const std::string id = document.at("schema");

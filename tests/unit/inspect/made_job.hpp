@@ -1,5 +1,5 @@
 #pragma once
-/// A job that exists only as a snapshot of workers, their chips and processes.
+/// Makes a snapshot of workers, their chips and processes of a job that doesn't exist.
 
 #include <string>
 #include <utility>
@@ -9,9 +9,9 @@
 
 namespace weft::testing {
 
-/// The job has a mesh of (workers, chips) ("data", "model"), 100 s after its host has booted.
-/// Everything is at rest: every chip has been idle for 41 s, and every loop is in its own code.
-/// Worker w has the pid 4711 + w.
+/// A job on a mesh ("data", "model") of (workers, chips), 100 s after its host has booted. It is at
+/// rest: every chip has been idle for 41 s, and every loop is in its own code. Worker w has the pid
+/// 4711 + w.
 class MadeJob {
  public:
   static constexpr std::int64_t kSecond = 1'000'000'000;
@@ -54,7 +54,8 @@ class MadeJob {
   }
   Mesh mesh() const { return *snapshot.mesh(); }
 
-  /// The chip announces its next sync with the chips along the axes, and hasn't left it.
+  /// Makes a chip announce its next sync with the chips along the axes, which the chip doesn't
+  /// leave.
   void enter(int chip_number, const std::vector<std::string>& axes, const std::string& name) {
     const Mesh grid = mesh();
     CollectiveCall call{.kind = CollectiveKind::all_reduce, .atoms = {}, .count = 1};
@@ -75,18 +76,18 @@ class MadeJob {
     row.in_collective = false;
     row.waiting_for = -1;
   }
-  /// All chips go through a collective along "data".
+  /// Makes all chips enter and leave a collective along "data".
   void pass(const std::string& name) {
     for (int c = 0; c < snapshot.header.num_chips; ++c) enter(c, {"data"}, name);
     for (int c = 0; c < snapshot.header.num_chips; ++c) leave(c);
   }
-  /// All chips except those of this worker are in a collective along "data".
+  /// Makes all chips except those of worker `missing` enter a collective along "data".
   void wait_for(int missing, const std::string& name) {
     for (int c = 0; c < snapshot.header.num_chips; ++c) {
       if (c / chips_ != missing) enter(c, {"data"}, name);
     }
   }
-  /// Sets what the first thread of a worker's process is doing.
+  /// Sets the stack and the futex of the first thread of a worker's process.
   void look_at(int worker, std::vector<StackFrame> frames, FutexWait futex = {}) {
     const int pid = 4711 + worker;
     ThreadSight thread{.stack = {.tid = pid, .frames = std::move(frames)}, .futex = futex};

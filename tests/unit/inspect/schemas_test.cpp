@@ -1,4 +1,4 @@
-/// Compares the documents of the views with schema/inspect/.
+/// Compares the JSON documents of `weft inspect` with their schemas in schema/inspect/.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ using testing::JsonSchema;
 using testing::kSchemas;
 using testing::MadeJob;
 
-/// Worker 1 is stopped, and the other workers wait for it.
+/// Returns a job whose worker 1 is stopped, so that all other workers wait for it.
 MadeJob stopped_job() {
   MadeJob job(2, 2);
   job.pass("a");
@@ -108,7 +108,7 @@ TEST(InspectSchemas, DescribeTheSummaryOfAJobThatEndedWell) {
   expect_described({std::istreambuf_iterator<char>(file), {}});
 }
 
-/// Each schema has the name of its documents, and people can read it.
+/// Each schema has the name of its documents, and a description.
 TEST(InspectSchemas, AreNamedAsTheirDocuments) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(kSchemas)) {

@@ -1,5 +1,5 @@
-/// The code of docs/porting.md. Each line on the page's right side must occur in this file, and a
-/// test checks that. Code that needs no job is run.
+/// Has the code of docs/porting.md: a test checks that each line on the page's right side occurs in
+/// this file. Code that needs no job is run.
 
 #include <array>
 #include <fstream>
@@ -243,12 +243,12 @@ TEST(PortingToChips, ExplicitSpmd) {
            psum(sum(own) + sum(other * cast(axis_index("data"), DType::f32)), "data");
   };
   const auto run = shard_map(f, mesh, P{"data"}, P{});
-  // Chip 0 has 1, 2 and chip 1 has 3, 4; ppermute brings 1 and 2 to chip 1.
+  // Chip 0 has 1 and 2, chip 1 has 3 and 4. ppermute sends chip 0's part to chip 1.
   EXPECT_EQ(run(to_device(std::vector<float>{1, 2, 3, 4}, {4})).to_vector(),
             (std::vector<float>{4 + 4 + 13, 6 + 6 + 13}));
 }
 
-/// The body of a loop, which is compiled but not run.
+/// The body of a loop. It is compiled but not run.
 [[maybe_unused]] void in_a_job(TrainContext& ctx, const DatasetPtr& dataset,
                                const std::vector<float>& part, const std::string& path) {
   Net net;
@@ -288,7 +288,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Returns the text without spaces, which clang-format decides.
+/// Returns the text without spaces, because clang-format decides where they are.
 std::string squeezed(const std::string& text) {
   std::string result;
   for (const char c : text) {

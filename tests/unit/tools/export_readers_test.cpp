@@ -1,4 +1,4 @@
-/// Reads exported files with other programs: Python's json and struct, and NumPy.
+/// Reads exported files with other readers: Python's json and struct, and NumPy.
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,7 +23,7 @@ using testing::TemporaryFolder;
 using testing::Tree;
 
 constexpr std::size_t kFileBytesMax = std::size_t{1} << 20;
-/// Debian's NumPy works with Debian's Python.
+/// This Python can import NumPy if Debian's package of NumPy is installed.
 constexpr const char* kPython = "/usr/bin/python3";
 
 bool python_has(const std::string& module) {
@@ -31,7 +31,7 @@ bool python_has(const std::string& module) {
          0;
 }
 
-/// Has tensors of each dtype, scalars, dims of 0, and names that aren't ASCII.
+/// Returns tensors of each dtype, scalars, dims of 0, and names that aren't ASCII.
 Tree tree_of_all_kinds() {
   Tree tree{{"a.mask", {DType::pred, {3, 3}}},  {"a.weight", {DType::f32, {3, 5}}},
             {"b", {DType::bf16, {2, 1, 4}}},    {"count", {DType::i64, {}}},
@@ -43,8 +43,7 @@ Tree tree_of_all_kinds() {
     auto& [name, type, elements] = tree[t];
     elements.resize(static_cast<std::size_t>(type.bytes()));
     for (std::size_t i = 0; i < elements.size(); ++i) {
-      // The bytes of floats are numbers too, because NaNs would lose bits on their way through
-      // other programs.
+      // These bytes never form a NaN, which could lose bits in other programs.
       elements[i] =
           static_cast<std::byte>(type.dtype == DType::pred ? (i + t) % 2 : (17 * i + 5 * t) % 113);
     }
@@ -58,7 +57,7 @@ std::string hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-/// NumPy has no bf16: it gets the float whose upper half the bf16 is.
+/// Returns bf16 elements as floats, whose upper halves are the bf16, because NumPy has no bf16.
 std::vector<std::byte> widened(const std::vector<std::byte>& halves) {
   std::vector<std::byte> floats;
   for (std::size_t i = 0; i < halves.size(); i += 2) {
@@ -89,7 +88,7 @@ nlohmann::json expected_of(const Tree& tree, const std::string& format) {
   return expected;
 }
 
-/// Returns the checksum of a file, or of all files of a folder in the order of their names.
+/// Returns a checksum of a file, or of all files of a folder in the order of their names.
 std::uint64_t sum_of(const std::string& path) {
   std::vector<std::string> files{path};
   if (fs::is_directory(path)) {
@@ -106,8 +105,8 @@ std::uint64_t sum_of(const std::string& path) {
 
 struct Case {
   const char* format;
-  const char* needs;  ///< the Python module that the reader needs
-  std::uint64_t sum;  ///< the checksum of the files that the readers have read
+  const char* needs;  ///< the Python module that the reader imports
+  std::uint64_t sum;  ///< the checksum of files that this reader has read
 };
 
 class ExportReaders : public ::testing::TestWithParam<Case> {};

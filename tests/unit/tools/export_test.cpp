@@ -115,7 +115,7 @@ TEST_F(Export, WritesAnNpzOfAllTensors) {
   EXPECT_EQ(first, 1.0F);
 }
 
-/// Changes a checkpoint's manifest; the bytes of tensors stay.
+/// Changes the manifest of a checkpoint, but not the bytes of its tensors.
 void change_manifest(const std::string& checkpoint,
                      const std::function<void(CheckpointManifest&)>& change) {
   CheckpointManifest manifest = read_manifest(checkpoint);

@@ -38,7 +38,7 @@ class Import : public ::testing::Test {
     file.source(tensor, static_cast<DType>(of.dtype))->read({&target, 1});
     return bytes;
   }
-  /// Saves a tree on a mesh, exports it for another program, imports it and expects the same tree.
+  /// Saves a tree on a mesh, exports and imports it, and expects the same tree.
   void expect_same_after(const std::string& format) const {
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       testing::Random random(seed);
@@ -65,7 +65,7 @@ class Import : public ::testing::Test {
         const FileTensor& tensor = before->tensors()[i];
         const auto found = std::ranges::find(after->tensors(), tensor.name, &FileTensor::name);
         ASSERT_NE(found, after->tensors().end()) << tensor.name;
-        if (found->dtype != tensor.dtype) continue;  // NumPy has no bf16
+        if (found->dtype != tensor.dtype) continue;  // bf16 is exported to NumPy as f32
         EXPECT_EQ(elements(*after, static_cast<std::size_t>(found - after->tensors().begin())),
                   elements(*before, i))
             << tensor.name;

@@ -27,7 +27,7 @@ class PastRun : public ::testing::Test {
   ~PastRun() override {
     if (home_) ::setenv("HOME", home_->c_str(), 1);
   }
-  /// Adds a run; each later one is newer.
+  /// Adds the folder of a run, which is newer than all earlier ones, and returns its path.
   std::string add(const std::string& name, const std::string& job) {
     const std::string run =
         fmt::format("{}/weft_runs/{}-20261121-085432-{}", folder_.path(), name, job.substr(0, 6));
@@ -57,7 +57,7 @@ TEST_F(PastRun, IsFoundByNameByIdAndAsTheNewest) {
   EXPECT_FALSE(find_past_run("9"));
 }
 
-/// The folder's name contains only six digits of the id.
+/// Folder names have only the first six digits of an id, but a longer id is compared in full.
 TEST_F(PastRun, ALongerIdIsComparedWhole) {
   const std::string first = add("digits", "93ef4a12776321e25d410a59298c9311");
   const std::string second = add("gpt", "93ef4affffffffffffffffffffffffff");

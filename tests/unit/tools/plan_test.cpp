@@ -17,7 +17,7 @@
 namespace weft::plan_test {
 namespace {
 
-/// Returns what `weft plan ARGS` prints.
+/// Returns the output of `weft plan ARGS`.
 std::string output_of(const std::vector<std::string>& args) {
   CLI::App app;
   int code = 1;
@@ -66,7 +66,7 @@ TEST(PlanCommand, RefusesRatesThatNoChipHas) {
   }
 }
 
-/// A fifo would wait for a writer, and /dev/zero never ends; a person may name either.
+/// A user may name a fifo, which would wait for a writer, or /dev/zero, which never ends.
 TEST(PlanCommand, RefusesWhatIsNoPlainFile) {
   const std::string folder = ::testing::TempDir() + fmt::format("weft-plan-{}", ::getpid());
   std::filesystem::create_directory(folder);

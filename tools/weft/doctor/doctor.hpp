@@ -1,5 +1,5 @@
 #pragma once
-/// `weft doctor`: what this machine offers to jobs, and how to improve it.
+/// `weft doctor`: shows what this machine offers to jobs, and how to improve it.
 
 #include <CLI/CLI.hpp>
 

@@ -10,9 +10,10 @@ namespace weft {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-/// Less than this in /dev/shm is reported as small. Docker gives a container 64 MiB by default.
+/// A /dev/shm of less than this size is reported as small. Docker gives a container 64 MiB by
+/// default.
 constexpr std::uint64_t kSmallBytes = 1024 * kMiB;
-/// One host refuses more workers than this.
+/// The maximum number of workers on one host.
 constexpr int kWorkersMax = 256;
 /// The threads of a worker with one chip: loop, chip, control, CAF's, a loader's.
 constexpr std::uint64_t kThreadsOfWorker = 12;
@@ -127,7 +128,8 @@ Finding of_file_size(const Machine& machine) {
           "no job can run, whose arenas are sparse files of 8 GiB: ulimit -f unlimited"};
 }
 
-/// Chips that are threads lock no memory, but a driver of another kind of chip does.
+/// Reports the limit of locked memory. Chips that are threads lock no memory, but the driver of
+/// another kind of chip does.
 Finding of_locked_memory(const Machine& machine) {
   const std::uint64_t bytes = machine.limits.locked_bytes;
   return {"locked memory",
@@ -146,7 +148,8 @@ Finding of_nodes(const Machine& machine) {
   return finding;
 }
 
-/// Events of the black box are stamped by rdtsc if it is a reliable clock.
+/// Reports the clock. Events of the black box get their times from rdtsc if that is a reliable
+/// clock.
 Finding of_clock(const Machine::Clock& clock) {
   if (!clock.has_tsc) return {"clock", "of the system"};
   const bool invariant = clock.constant && clock.nonstop;

@@ -1,5 +1,5 @@
 #pragma once
-/// The findings about a machine, as pure functions of the facts that were read.
+/// Derives the findings about a machine from the facts that were read.
 
 #include <string>
 #include <vector>
@@ -19,13 +19,13 @@ struct Finding {
   std::string what;
   std::string found;
   Level level = Level::good;
-  std::string advice{};  ///< with the command that fixes it; empty: nothing to fix
+  std::string advice{};  ///< with a command that helps; empty: no advice
 };
 
 /// Returns the findings in the order in which they are shown.
 std::vector<Finding> examine(const Machine& machine);
 
-/// Whether the smallest job can run.
+/// Returns whether the smallest job can run.
 bool is_usable(const std::vector<Finding>& findings);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// The facts about a machine that matter for jobs.
+/// Reads the facts about a machine that matter for jobs.
 
 #include <cstdint>
 #include <optional>
@@ -39,16 +39,16 @@ struct Machine {
   Shm shm{};
   Limits limits{};
   int cores = 1;           ///< cores on which this process may run
-  double quota_cores = 0;  ///< quota of its cgroup; 0: none
+  double quota_cores = 0;  ///< quota of this process's cgroup; 0: none
   std::uint64_t memory_available_bytes = 0;
-  std::uint64_t memory_quota_bytes = kNoLimit;  ///< quota of its cgroup
+  std::uint64_t memory_quota_bytes = kNoLimit;  ///< quota of this process's cgroup
   int numa_nodes = 0;                           ///< 0: unknown
   Clock clock{};
   std::optional<int> ptrace_scope{};        ///< yama's; absent: there is none
   std::vector<std::string> accelerators{};  ///< device files
 };
 
-/// Reads this machine. Facts that can't be read keep the values above.
+/// Reads the facts about this machine. Facts that can't be read keep the values above.
 Machine read_machine();
 
 /// Returns the cores of a cgroup's cpu.max ("200000 100000": 2; "max 100000": 0).

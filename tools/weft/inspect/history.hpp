@@ -1,5 +1,5 @@
 #pragma once
-/// `weft inspect late` and `trace`: the past events of a job.
+/// `weft inspect late` and `trace`: show the past events of a job.
 
 #include <CLI/CLI.hpp>
 

@@ -29,8 +29,8 @@ struct InspectOptions {
   bool verify = false;
 };
 
-/// Whether the word is a path of tensors: a path that isn't a job's name or a run folder, which is
-/// a job too.
+/// Returns whether the word is a path of tensors. A job's name isn't one, and neither is a run
+/// folder, which stands for its job.
 bool is_tensors(const std::string& what) {
   std::error_code error;
   const bool is_path =

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// Returns the job that was started last, among those whose boards can be read; empty: there is
+/// Returns the job that was started last, among those whose boards can be read; "" if there is
 /// none.
 std::string newest_job() {
   std::string newest;

@@ -1,5 +1,5 @@
 #pragma once
-/// The choice of a job by the subcommands of `weft inspect`, and their exit codes.
+/// Finds the job that a subcommand of `weft inspect` shows, and defines the exit codes.
 
 #include <optional>
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace weft {
 
-/// The exit codes of `weft inspect` and its subcommands. `why` also has those of exit_code().
+/// The exit codes of `weft inspect` and its subcommands. `weft inspect why` also has the codes of
+/// exit_code().
 inline constexpr int kUsage = 1;
 inline constexpr int kNoSuchJob = 2;
 inline constexpr int kUnreadable = 3;
@@ -21,16 +22,16 @@ inline constexpr const char* kJobHelp =
     "is "
     "in ~/weft_runs; or a run folder; without it: the job that was started last";
 
-/// Returns the single job whose id begins with `asked`, or whose name it is. If there is none, or
-/// several, says so on stderr.
+/// Returns the single job whose id begins with `asked`, or whose name is `asked`. If there is no
+/// such job, or several, says so on stderr and returns nothing.
 std::optional<std::string> find_job(const std::string& asked);
 
-/// Returns the job that has a board and this run folder. It is running, or its processes were
-/// killed.
+/// Returns the job that has a board and this run folder; nothing if there is none. Such a job is
+/// running, or its processes were killed.
 std::optional<std::string> find_job_in(const std::string& run_dir);
 
-/// Opens the job as kJobHelp says. If it is absent, the reason has been printed and `code` is the
-/// exit code.
+/// Opens the job that `asked` selects as kJobHelp says. If there is none, prints the reason, sets
+/// `code` to the exit code and returns nothing.
 std::optional<SnapshotReader> open_asked(const std::string& asked, int& code);
 
 /// Returns the result of `action`. If it throws, prints the reason on stderr and returns

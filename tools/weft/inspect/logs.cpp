@@ -73,8 +73,8 @@ class LogsCommand {
 
   bool is_running() const { return job_.live && job_.held && !job_.over(); }
 
-  /// Returns the time from which logs are shown. For a job that is over, it is counted back from
-  /// the job's last record.
+  /// Returns the time from which logs are shown. For a job that is over, the time is counted back
+  /// from the job's last record.
   std::int64_t since_unix_ns() {
     std::int64_t latest = 0;
     if (is_running()) {
@@ -91,7 +91,7 @@ class LogsCommand {
     fmt::print("{}", options_.json ? log_json(entry) : log_text(entry, colours_));
   }
 
-  /// Prints the existing records, or only the last ones if that was asked for.
+  /// Prints the existing records, or only the last ones if the options say so.
   void print_all(JobLogs& logs, bool goes_on) {
     std::deque<LogEntry> kept;
     while (auto entry = logs.next(goes_on)) {

@@ -1,5 +1,5 @@
 #pragma once
-/// `weft inspect logs`: the logs of all processes of a job, merged by time.
+/// `weft inspect logs`: shows the logs of all processes of a job, merged by time.
 
 #include <CLI/CLI.hpp>
 

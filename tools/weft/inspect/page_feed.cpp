@@ -27,14 +27,14 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kBetweenPageLooks{250};
 constexpr std::chrono::milliseconds kFollowerWaits{300};
 constexpr std::chrono::milliseconds kFirstLooks{50};
-/// The interval between looks that also read the events.
+/// The interval between snapshots that include the events.
 constexpr std::chrono::milliseconds kBetweenEvents{950};
 /// The shortest interval at which threads are stopped to see where they are.
 constexpr std::chrono::seconds kBetweenSights{5};
-/// How long a job must be still before its threads are stopped, so that a job with long steps isn't
-/// stopped between them.
+/// The time for which a job must stand still before its threads are stopped, so that a job with
+/// long steps isn't stopped between them.
 constexpr double kStillBeforeSights_s = 0.4;
-/// Of a longer file, only the end is read.
+/// Only the end of a longer progress.csv is read.
 constexpr std::streamoff kProgressBytesMax = 16 << 20;
 
 bool is_over(const Snapshot& job) { return job.over() || !job.live || !job.held; }
@@ -77,7 +77,7 @@ void PageFeed::run() {
   }
 }
 
-/// Looks at the job. If the job can't be read, the last look is kept.
+/// Reads the job. If the job can't be read, the last snapshot remains.
 void PageFeed::look(bool events) {
   std::optional<Snapshot> before;
   if (!from_folder_) {
@@ -102,8 +102,8 @@ void PageFeed::look(bool events) {
   changed_.notify_all();
 }
 
-/// Continues with the job's run folder. Returns false if it has no copies of the memory. A job that
-/// has ended well leaves none, but its board is still mapped.
+/// Continues with the job's run folder. Returns false if the folder has no copies of the job's
+/// memory. A job that has ended well leaves no copies, but its board is still mapped.
 bool PageFeed::go_on_with_folder(const Snapshot& job) {
   const std::string& run_dir = job.header.run_dir;
   std::error_code ignored;

@@ -1,5 +1,5 @@
 #pragma once
-/// PageFeed: looks at a job repeatedly, for all browsers that show its page.
+/// PageFeed: reads a job repeatedly, for all browsers that show its page.
 
 #include <chrono>
 #include <condition_variable>
@@ -18,12 +18,12 @@ namespace weft {
 /// A message for the followers of a job.
 struct FeedMessage {
   std::uint64_t number = 0;
-  std::string json{};  ///< {"at", "sent_ms", "state"}; without the state if it is unchanged
+  std::string json{};  ///< {"at", "sent_ms", "state"}; an unchanged state is omitted
 };
 
-/// Thread-safe. Its thread looks four times a second while there is a follower, and otherwise not
-/// at all. When the job has ended, it continues with the contents of the run folder, or else with
-/// the last look.
+/// Thread-safe. Its thread reads the job four times a second while there is a follower, and
+/// otherwise not at all. When the job has ended, the feed continues with the contents of the run
+/// folder, or else with the last snapshot.
 class PageFeed {
  public:
   /// Throws the errors of SnapshotReader::read().
@@ -32,15 +32,15 @@ class PageFeed {
   PageFeed(const PageFeed&) = delete;
   PageFeed& operator=(const PageFeed&) = delete;
 
-  /// While it lives, the thread looks at the job.
+  /// As long as a Follower exists, the feed's thread reads the job.
   class Follower {
    public:
     explicit Follower(PageFeed& feed);
     ~Follower();
     Follower(const Follower&) = delete;
     Follower& operator=(const Follower&) = delete;
-    /// Returns the next message; the first one has the state. Absent if none has come within 300
-    /// ms.
+    /// Returns the next message; the first one has the state. Returns nothing if no message comes
+    /// within 300 ms.
     std::optional<FeedMessage> next();
 
    private:

@@ -29,7 +29,8 @@ Match match(const std::string& folder, const std::string& asked) {
   return begins_alike ? Match::id : Match::none;
 }
 
-/// Whether the folder's job has this id, for an id with more digits than the folder's name has.
+/// Returns whether the folder's job has this id. Used for an id with more digits than the folder's
+/// name has.
 bool has_id(const fs::path& folder, const std::string& asked) {
   try {
     return SnapshotReader::of_folder(folder).read({.processes = false}).job.starts_with(asked);

@@ -1,5 +1,5 @@
 #pragma once
-/// The run folders of jobs that have ended.
+/// Finds the run folders of jobs that have ended.
 
 #include <optional>
 #include <string>
@@ -8,7 +8,7 @@ namespace weft {
 
 /// Returns the newest matching folder in ~/weft_runs (RunConfig::storage_path's default). A folder
 /// matches if its run has the name `asked`, or if its job's id begins with `asked`; "" matches all.
-/// Absent if there is none.
+/// Returns nothing if no folder matches.
 std::optional<std::string> find_past_run(const std::string& asked);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// `weft inspect programs`, `memory`, `diff` and `shards`.
+/// `weft inspect programs`, `memory`, `diff` and `shards`: show the programs and tensors of a job.
 
 #include <CLI/CLI.hpp>
 

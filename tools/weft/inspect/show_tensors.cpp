@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Returns a text such as "[{"data"}, {}]"; "" if the layout isn't known.
+/// Returns the layout of a tensor, such as "[{"data"}, {}]"; "" if it isn't known.
 std::string layout(const FileTensor& tensor, const StateFile& file) {
   if (!tensor.sharding || !file.mesh()) return "";
   return tensor.sharding->to_string(*file.mesh(), tensor.shape.size());
@@ -52,7 +52,7 @@ std::string text_of(const Json& json) {
   return visible(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-/// Returns the loader's position in its data, from which it continues.
+/// Returns the loader's position in its data, from which the loader continues.
 Json to_json(const StoredLoader& loader) {
   return {
       {"dataset", loader.dataset}, {"items", loader.num_items}, {"batch_size", loader.batch_size},
@@ -126,11 +126,11 @@ void print(const StateFile& file) {
   table.print();
 }
 
-/// A whole checkpoint of a folder, with the notes that were saved with it.
+/// A complete checkpoint in a folder, with the notes that were saved with it.
 struct Listed {
   CheckpointEntry entry{};
   SavedNotes notes{};
-  std::string fault{};  ///< why it can't be read; "" if it can
+  std::string fault{};  ///< why the checkpoint can't be read; "" if it can
 };
 
 std::vector<Listed> checkpoints_in(const std::string& folder) {

@@ -1,5 +1,6 @@
 #pragma once
-/// The contents of a checkpoint or a safetensors file: name, type, layout and size of each tensor.
+/// Shows the contents of a checkpoint or a safetensors file: name, type, layout and size of each
+/// tensor.
 
 #include <string>
 

@@ -42,7 +42,8 @@ TopSize screen_size() {
   return {.lines = size.ws_row, .columns = size.ws_col};
 }
 
-/// While it lives, the terminal passes on each key at once and shows another screen.
+/// Switches the terminal, for the lifetime of the object, to another screen and to a mode that
+/// passes on each key at once.
 class Screen {
  public:
   Screen() {
@@ -85,7 +86,7 @@ class Screen {
   std::vector<std::string> shown_;
 };
 
-/// Returns the keys that are pressed within a frame's time. Absent if the terminal is gone.
+/// Returns the keys that are pressed within a frame's time; nothing if the terminal is gone.
 std::optional<std::vector<std::string>> read_keys() {
   pollfd in{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   if (::poll(&in, 1, kFrameMs) <= 0) return std::vector<std::string>();
@@ -117,7 +118,7 @@ int run_live(SnapshotReader& reader, TopUi ui) {
   return ended_by == 0 ? 0 : 128 + ended_by;
 }
 
-/// Shows the frames. On a terminal without cursor control, it shows only one.
+/// Shows frames until the user quits. On a terminal without cursor control, shows only one frame.
 int run_top(SnapshotReader& reader) {
   TopUi ui{.colours = wants_colours()};
   const std::string terminal = variable("TERM");

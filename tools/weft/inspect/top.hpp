@@ -1,5 +1,5 @@
 #pragma once
-/// `weft inspect top`: a job's actors and mesh, updated live.
+/// `weft inspect top`: shows a job's actors and mesh, and updates them continuously.
 
 #include <CLI/CLI.hpp>
 

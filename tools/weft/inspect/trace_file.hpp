@@ -1,5 +1,5 @@
 #pragma once
-/// TraceFile: the file to which a trace is written.
+/// TraceFile: writes a trace to a file.
 
 #include <cstdio>
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace weft {
 
-/// The file is compressed if its name ends with ".gz". It replaces an existing file when everything
-/// is written. After an error, the existing file is unchanged.
+/// The file is compressed if its name ends with ".gz". It replaces an existing file only when
+/// everything is written. After an error, the existing file is unchanged.
 class TraceFile {
  public:
   /// Throws io, as the other functions do.

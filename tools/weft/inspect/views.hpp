@@ -1,5 +1,5 @@
 #pragma once
-/// `weft inspect ps`, `show`, `actors` and `mesh`.
+/// `weft inspect ps`, `show`, `actors` and `mesh`: show jobs, their actors and their chips.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// Do what `ps` and `show` do. Return the exit code.
+/// These functions do what `weft inspect ps` and `show` do, and return the exit code.
 int list_jobs(bool json);
 int show_job(const std::string& job, bool json);
 

@@ -17,10 +17,10 @@ namespace {
 /// A job that isn't hung moves within this time, unless its steps are long.
 constexpr std::chrono::milliseconds kBetweenLooks{50};
 constexpr std::chrono::milliseconds kBetweenLooksAtStopped{300};
-/// The number of looks at threads: at those that wait, at the holders of what they wait for, and at
-/// the holders of what these wait for.
+/// The number of calls of add_sights(): for the threads that wait, for the holders of their locks,
+/// and for the holders of the locks for which those holders wait.
 constexpr int kSightsMax = 3;
-/// The number of looks that find slow workers.
+/// The number of snapshots that are taken to find slow workers.
 constexpr int kSlowLooks = 30;
 constexpr std::chrono::milliseconds kBetweenSlowLooks{10};
 
@@ -39,7 +39,7 @@ void look_for_slow(SnapshotReader& reader, Why& why) {
   find_slow(why, looks);
 }
 
-/// Whether some process exists but is stopped.
+/// Returns whether some process exists but can't continue by itself.
 bool stands(const Snapshot& look) {
   return std::ranges::any_of(look.processes, [](const ProcessState& process) {
     return process.frozen() && !process.gone();
@@ -55,7 +55,8 @@ Why answer(SnapshotReader& reader, const WhyArguments& options) {
     std::this_thread::sleep_for(kBetweenLooksAtStopped);
     now = reader.read({.events = true});
   }
-  // The first look shows which threads wait for a lock. A later one looks at its holder.
+  // The first call shows which threads wait for a lock. A later call looks at the holder of the
+  // lock.
   for (int i = 0; i < kSightsMax; ++i) add_sights(now, worth_a_sight(before, now));
   Why why = explain(before, now, {.patience_s = options.patience_s});
   if (why.verdict == Verdict::well && now.live && !now.over()) look_for_slow(reader, why);

@@ -11,10 +11,10 @@
 namespace weft {
 namespace {
 
-/// The limit on shells and wrappers between the program and its trainer.
+/// The maximum number of shells and wrappers between the program and its trainer.
 constexpr int kParentsMax = 16;
 
-/// Returns 0 if there is no parent or it can't be read.
+/// Returns the parent of a process; 0 if there is none or if it can't be read.
 pid_t parent_of(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
   std::string text;

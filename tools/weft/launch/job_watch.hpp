@@ -15,7 +15,8 @@ class JobWatch {
  public:
   explicit JobWatch(pid_t program) : program_(program) {}
 
-  /// Absent if neither the program nor a process that it has started has a running job.
+  /// Returns the present state of the job; nothing if neither the program nor a process that it has
+  /// started has a running job.
   std::optional<JobGlance> look();
 
  private:

@@ -30,7 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The exit code is that of timeout(1).
+/// The exit code after a timeout. timeout(1) has the same.
 constexpr int kTimedOut = 124;
 constexpr std::chrono::milliseconds kStatusEvery{200};
 

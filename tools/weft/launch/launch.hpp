@@ -6,9 +6,9 @@
 
 namespace weft {
 
-/// Adds the subcommand. Running it sets `code` to the exit code of the job's first cause: 128 + the
-/// signal that killed a worker, or the exit code of a worker. If there is none, `code` is the
-/// program's exit code.
+/// Adds the subcommand. Running it sets `code` to the exit code of the job's first failure: 128 +
+/// the signal that killed a worker, or the exit code of a worker. If no worker failed, `code` is
+/// the program's exit code.
 void add_launch(CLI::App& app, int& code);
 
 }  // namespace weft

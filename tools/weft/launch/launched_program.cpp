@@ -20,12 +20,12 @@ namespace {
 constexpr int kCannotStart = 127;
 constexpr std::array kCaughtSignals = {SIGINT, SIGTERM, SIGHUP};
 
-/// It is static because a signal handler has no other access to it.
+/// The pid of the program, or 0. It is static because a signal handler has no other access to it.
 std::atomic<pid_t> program_pid{0};
 
-/// A signal from a terminal (Ctrl-C) comes from the kernel. It has reached the program too, which
-/// is in the same process group, so it isn't passed on. The hangup is an exception, because only
-/// the leader of the session gets it.
+/// Handles a signal: passes it on to the program, unless it comes from the terminal (Ctrl-C). The
+/// terminal's signals reach the program too, which is in the same process group. SIGHUP is an
+/// exception, because only the leader of the session gets it.
 void pass_on(int signal, siginfo_t* info, void*) {
   const int saved = errno;
   const bool of_terminal = info->si_code > 0;
@@ -41,8 +41,8 @@ bool is_ignored(int signal) {
   return action.sa_handler == SIG_IGN;
 }
 
-/// Ignored signals stay ignored (nohup), here and in the program. SIGCHLD is an exception, because
-/// the end of a child couldn't be waited for then.
+/// Installs pass_on(). Ignored signals stay ignored (nohup), here and in the program. SIGCHLD is an
+/// exception: if it were ignored, a process couldn't wait for the end of a child.
 void catch_signals() {
   struct sigaction action {};
   action.sa_sigaction = pass_on;
@@ -62,8 +62,9 @@ void catch_signals() {
 /// caught signals are blocked.
 [[noreturn]] void become(char** words, const std::string& folder, const Replacements& replacements,
                          pid_t launcher, const sigset_t& mask) {
-  // Workers end at once with their trainer, even stopped ones. SIGTERM would give them run.grace_s
-  // for a checkpoint, which someone who killed only the launcher wouldn't know.
+  // Workers end at once with their trainer, even stopped ones. With SIGTERM they would continue for
+  // up to run.grace_s to save a checkpoint, although a user who killed the launcher wouldn't expect
+  // that.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launcher) ::_exit(kCannotStart);
   for (const int signal : kCaughtSignals) {
@@ -78,8 +79,8 @@ void catch_signals() {
 
 }  // namespace
 
-/// No signal gets lost: signals that arrive before the program's pid is known are blocked until it
-/// is.
+/// Starts the program. Signals that arrive before its pid is known stay blocked until then, so that
+/// none is lost.
 LaunchedProgram::LaunchedProgram(const std::vector<std::string>& command, const std::string& folder,
                                  const Replacements& replacements) {
   std::vector<char*> words;

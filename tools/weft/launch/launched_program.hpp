@@ -13,8 +13,8 @@ namespace weft {
 /// Descriptors that replace the program's own: {this process's, the program's}.
 using Replacements = std::vector<std::pair<int, int>>;
 
-/// Only one may exist at a time. From its start on, signals that ask this process to end are passed
-/// on to the program.
+/// A program that was started. Only one may exist at a time. From its start on, signals that ask
+/// this process to end are passed on to the program.
 class LaunchedProgram {
  public:
   /// Runs `words` in `folder` ("": the current one). Throws io if it can't fork. A program that

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kWorker = "[worker ";
 /// A longer line is shown in pieces.
 constexpr std::size_t kLineBytesMax = 65536;
-/// Red is reserved for errors, black and white for the terminal.
+/// The colors of tags. Red is reserved for errors, black and white for the terminal.
 constexpr int kColours[] = {36, 33, 35, 32, 34, 96};
 
 struct Tagged {

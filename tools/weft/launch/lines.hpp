@@ -1,5 +1,5 @@
 #pragma once
-/// Lines: processes a program's output line by line. Lines can be tagged, timed, filtered, coloured
+/// Lines: processes a program's output line by line. Lines can be tagged, timed, filtered, colored
 /// and kept in files.
 
 #include <functional>
@@ -14,7 +14,7 @@ struct LineOptions {
   std::vector<int> only{};  ///< workers whose lines are shown; empty: all
   bool timestamps = false;
   bool colours = false;
-  bool whole = false;  ///< shows a line only after its end
+  bool whole = false;  ///< shows a line only when it is complete
 };
 
 /// A worker's line begins with "[worker 2] ", which the trainer writes. All other lines are the
@@ -29,12 +29,12 @@ class Lines {
   Lines(LineOptions options, Now now, Keep keep)
       : options_(std::move(options)), now_(std::move(now)), keep_(std::move(keep)) {}
 
-  /// Returns what to show of the next piece of output. Unless whole lines are asked for, the
-  /// beginning of a line is shown at once, because it may be a question.
+  /// Takes the next piece of output and returns the text to show. Unless `whole`, the beginning of
+  /// a line is shown at once, because it may be a question.
   std::string take(std::string_view text);
   /// Returns the rest of a line that has no newline.
   std::string finish();
-  /// Whether the output shown so far ends with a whole line.
+  /// Returns whether the output shown so far ends with a whole line.
   bool at_line_start() const { return shown_ == 0; }
 
  private:

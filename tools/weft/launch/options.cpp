@@ -70,7 +70,8 @@ void check_environment(const std::vector<std::string>& environment) {
   }
 }
 
-/// In MPI the programs share a world, but weft's workers all run one loop of one program.
+/// Throws for several programs, which mpirun separates by ":". In MPI they share a world, but
+/// weft's workers all run one loop of one program.
 void refuse_several_programs(const std::vector<std::string>& command) {
   if (std::ranges::find(command, ":") == command.end()) return;
   fail(

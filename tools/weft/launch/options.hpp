@@ -11,7 +11,7 @@
 namespace weft {
 
 struct LaunchOptions {
-  // The following options are for the job. They take precedence over the program's own.
+  // The following options are for the job. They take precedence over the program's own settings.
   std::optional<int> workers{};
   int chips = 0;  ///< per worker; 0: the program decides
   std::string topology{};
@@ -20,7 +20,7 @@ struct LaunchOptions {
   std::string resume{};
   // The following options are for the processes.
   std::vector<std::string> environment{};  ///< "NAME=value"
-  std::string folder{};                    ///< in which the program starts; "": the current one
+  std::string folder{};                    ///< the folder in which the program starts; "": current
   std::string bind{"none"};
   bool report_bindings = false;
   double timeout_s = 0;  ///< 0: none
@@ -35,7 +35,7 @@ struct LaunchOptions {
 
   std::vector<std::string> command{};
 
-  /// Whether the program's output must be read line by line.
+  /// Returns whether the program's output must be read line by line.
   bool reads_lines() const { return tag_output || timestamps || !only.empty() || !log_dir.empty(); }
 };
 

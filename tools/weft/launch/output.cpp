@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-/// The limit on blocks that are read after the program's end. Its remaining output is in the
-/// channel's buffer; later output comes from processes that it has left running.
+/// The maximum number of blocks that are read after the program's end. Its remaining output is in
+/// the channel's buffer; later output comes from processes that it has left running.
 constexpr int kBlocksLeftMax = 64;
 constexpr std::size_t kWidthUnknown = 80;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Output: the output of a launched program, and the progress line below it.
+/// Output: shows the output of a launched program, and a progress line below it.
 
 #include <chrono>
 #include <fstream>
@@ -18,7 +18,7 @@
 
 namespace weft {
 
-/// A folder with one file of lines per writer.
+/// A folder with a file of lines for each worker, and one for the program itself.
 class LineLog {
  public:
   /// Makes the folder. Throws io, naming the folder.
@@ -30,18 +30,18 @@ class LineLog {
   std::map<int, std::ofstream> files_;  // by worker; -1: the program
 };
 
-/// The streams of a program. A stream that no option concerns is left to the program, as if it ran
-/// without a launcher.
+/// The streams of a program. The program writes directly to a stream that no option concerns, as it
+/// would without a launcher.
 class Output {
  public:
   /// Throws io if the folder of --log-dir can't be made.
   explicit Output(const LaunchOptions& options);
 
-  /// Opens channels for one start of the program.
+  /// Opens the channels for one start of the program. Returns the program's ends of them.
   Replacements open();
-  /// Must be called after the start.
+  /// Must be called after the program has started.
   void started();
-  /// Whether there is a terminal for status() and this process is in its foreground.
+  /// Returns whether there is a terminal for status() and this process is in its foreground.
   bool has_status() const;
   /// Sets the line below the output; "": none.
   void status(std::string_view line);

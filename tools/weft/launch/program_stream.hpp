@@ -8,12 +8,13 @@
 
 namespace weft {
 
-/// Whether both descriptors belong to the same file, so that data written to them has an order.
+/// Returns whether both descriptors belong to the same file, so that data written to them has an
+/// order.
 bool is_same_file(int a, int b);
 
 /// A channel between the program and the file of this process to which it would have written. It is
-/// a pseudo terminal if that file is a terminal, so that the program prints the same as there.
-/// Otherwise it is a pipe.
+/// a pseudo terminal if that file is a terminal, so that the program prints the same as it would
+/// there. Otherwise it is a pipe.
 class ProgramStream {
  public:
   /// `streams` are the streams that it replaces: stdout (1), stderr (2) or both. Both must belong
@@ -23,13 +24,13 @@ class ProgramStream {
   ProgramStream(const ProgramStream&) = delete;
   ProgramStream& operator=(const ProgramStream&) = delete;
 
-  /// Adds the program's end, for the program's start.
+  /// Adds the program's end of the channel, which the program gets at its start.
   void add_to(Replacements& replacements) const;
-  /// Must be called after the start. It closes this process's copy of the program's end, so that
-  /// the stream ends when the program closes its own.
+  /// Must be called after the program has started. Closes this process's copy of the program's end
+  /// of the channel, so that the stream ends when the program closes its own copy.
   void let_go();
 
-  /// Returns -1 after the end.
+  /// Returns the descriptor to read from; -1 after the end of the stream.
   int fd() const { return reader_; }
   /// Appends available output, at most 64 KiB. Returns false if there is none now.
   bool read(std::string& text);

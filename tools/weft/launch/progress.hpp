@@ -1,5 +1,5 @@
 #pragma once
-/// The line that shows how far a job is.
+/// Makes the line that shows how far a job is.
 
 #include <chrono>
 #include <cstdint>
@@ -14,7 +14,7 @@ struct JobGlance {
   std::string name;
   std::uint64_t step = 0;
   int chips = 0;
-  std::optional<double> loss{};  ///< the last one reported
+  std::optional<double> loss{};  ///< the last reported loss
 };
 
 /// Makes the progress line from glances. Those of the last few seconds determine the rate.

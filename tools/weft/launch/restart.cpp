@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-/// How long to wait for the workers' end. They end with their trainer, at once.
+/// The longest time to wait for the end of the workers, which end as soon as their trainer does.
 constexpr std::chrono::seconds kWorkersEnd{10};
 
 std::optional<std::string> job_of(pid_t trainer) {
@@ -34,7 +34,7 @@ std::optional<std::string> job_of(pid_t trainer) {
   return {};
 }
 
-/// Whether the program ended by a fault or the OOM killer, rather than by a request.
+/// Returns whether the program ended by a fault or the OOM killer, rather than by a request.
 bool was_lost(const siginfo_t& ended) {
   if (ended.si_code == CLD_EXITED) return false;
   return ended.si_status != SIGINT && ended.si_status != SIGTERM && ended.si_status != SIGHUP &&
@@ -63,7 +63,8 @@ void keep_reports(const JobRemains& remains, std::uint64_t step) {
   }
 }
 
-/// Returns the file of the note; "" if the job's board can't be read.
+/// Writes a note of the rescue into the run folder. Returns the note's path; "" if the job's board
+/// can't be read.
 std::string note_rescue(const std::string& job, const CheckpointEntry& saved) {
   try {
     const std::string note = rescue_note_in(Board::open(job, true).header().run_dir);

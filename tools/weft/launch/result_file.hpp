@@ -13,8 +13,8 @@ struct ReportedEnd {
   std::string message{};  ///< one line
 };
 
-/// A file in memory into which the program writes the cause. Its path exists as long as this
-/// process lives, so no file remains, however this process ends.
+/// A file in memory into which the program writes the first cause of a failure. Its path exists
+/// only as long as this process lives, so no file remains, however this process ends.
 class ResultFile {
  public:
   ResultFile();

@@ -1,5 +1,5 @@
 #pragma once
-/// Screen: output and one line of status below it, on the same terminal.
+/// Screen: shows output and, below it, one line of status on the same terminal.
 
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@ namespace weft {
 
 /// Computes what to write to the terminal. The status line is erased before output and drawn again
 /// after it. If the output hasn't ended its line, the status line isn't drawn, because the cursor
-/// must stay there.
+/// must stay at the end of the output.
 class Screen {
  public:
   std::string print(std::string_view output) {
@@ -18,7 +18,7 @@ class Screen {
     in_line_ = output.back() != '\n';
     return text + draw();
   }
-  /// "" shows no line.
+  /// Sets the status line; "" shows none. Returns the text to write.
   std::string status(std::string_view line) {
     if (line == status_) return {};
     std::string text = erase();

@@ -1,5 +1,5 @@
 #pragma once
-/// Words quoted for a shell.
+/// Quotes words for a shell.
 
 #include <string>
 #include <string_view>

@@ -21,7 +21,7 @@ class Timeout {
     }
   }
 
-  /// The time of the next signal.
+  /// Returns the time of the next signal; nothing if there is none.
   std::optional<Clock::time_point> deadline() const { return next_; }
   bool is_over() const { return stage_ > 0; }
   /// Returns the signal to send now, if any.

@@ -1,5 +1,6 @@
 #pragma once
-/// The commands and options of a program as text. Completions and man pages are made from it.
+/// Describes the commands and options of a program as text, from which completions and man pages
+/// are made.
 
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ struct OptionText {
   std::vector<std::string> names{};  ///< "-n", "--workers"; for a positional, only its name
   std::string description{};
   bool is_positional = false;
-  std::string value{};                 ///< name of the value that it takes, "N"; "" for a flag
+  std::string value{};                 ///< name of the option's value: "N"; "" for a flag
   std::vector<std::string> choices{};  ///< the only permitted values
 
   bool takes_folder() const { return value == "FOLDER"; }

@@ -31,7 +31,8 @@ std::string words_of(const CommandText& command) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// Returns the loop by which both bash and zsh find the command at which a line has arrived.
+/// Returns the statement by which bash and zsh move from the command `at` to its subcommand `word`,
+/// if that exists.
 std::string walk(const CommandText& program) {
   std::string text = "    case \"$at $word\" in\n";
   each(program, [&](const CommandText& command) {
@@ -41,7 +42,8 @@ std::string walk(const CommandText& program) {
   return text + "    esac\n";
 }
 
-/// Returns cases by command and previous word, for options that take a value.
+/// Returns branches of a `case` that complete the values of options. The `case` is over the command
+/// and the option before the value.
 std::string values(const CommandText& program, const char* choices, const char* folders) {
   std::string text;
   each(program, [&](const CommandText& command) {
@@ -126,7 +128,7 @@ std::string for_zsh(const CommandText& program) {
          "_weft \"$@\"\n";
 }
 
-/// Returns the condition that a line contains the words of the command before its own ones.
+/// Returns fish's condition that a line contains all words of the command's path.
 std::string fish_condition(const CommandText& command, const CommandText& program) {
   std::string text;
   std::string rest = command.path.substr(program.path.size());

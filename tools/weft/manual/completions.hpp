@@ -1,5 +1,5 @@
 #pragma once
-/// Scripts that let a shell complete the words of a command line.
+/// Makes the scripts with which a shell completes the words of a command line.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// `shell` is bash, zsh or fish. Throws invalid_argument for another one.
+/// Returns the script for a shell: bash, zsh or fish. Throws invalid_argument for another one.
 std::string completions(const CommandText& program, const std::string& shell);
 
 }  // namespace weft

@@ -57,7 +57,7 @@ std::string entry(const OptionText& option) {
   return text + '\n';
 }
 
-/// Lines that begin with blanks stay unchanged; other lines are filled.
+/// Converts a footer to roff. Lines that begin with blanks stay unchanged; other lines are filled.
 std::string notes(const std::string& footer) {
   std::string text;
   bool is_verbatim = false;
@@ -76,8 +76,8 @@ std::string notes(const std::string& footer) {
   return text;
 }
 
-/// Returns blocks of a footer, which are separated by empty lines: those with examples, or all
-/// others.
+/// Returns either the blocks of a footer that have examples, or all its other blocks. Blocks are
+/// separated by empty lines.
 std::string blocks(const std::string& footer, bool of_examples) {
   constexpr std::string_view kExamples = "Examples:\n";
   std::string text;

@@ -1,5 +1,5 @@
 #pragma once
-/// Man pages, in the language of roff.
+/// Makes man pages in the language of roff.
 
 #include <string>
 
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// Returns the page of one command: "weft-launch" for "weft launch". `version` is weft's.
+/// Returns the man page of one command. `version` is the version of weft.
 std::string man_page(const CommandText& command, const std::string& version);
 
-/// Returns the page's name without its section, "weft-launch".
+/// Returns the name of the command's man page without its section: "weft-launch" for "weft launch".
 std::string man_name(const CommandText& command);
 
 }  // namespace weft

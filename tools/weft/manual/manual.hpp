@@ -6,7 +6,8 @@
 
 namespace weft {
 
-/// Adds both. They describe `app` as it is when they run, so other commands may be added later.
+/// Adds both commands. They describe `app` as it is when they run, so other commands may be added
+/// later.
 void add_manual(CLI::App& app, int& code);
 
 }  // namespace weft

@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// A first step, as the program's workers have traced and compiled it.
+/// The first step of a program, as the program's workers have traced and compiled it.
 struct FirstStep {
   Plan plan;
   std::string site{};
@@ -37,7 +37,8 @@ struct HostRoom {
   std::string compile_cache{};  ///< WEFT_COMPILE_CACHE
 };
 
-/// Returns the contradictions between the step and the host. If there are none, the step can run.
+/// Returns the requirements of the step that the host doesn't meet. If there are none, the step can
+/// run.
 std::vector<std::string> contradictions(const FirstStep& step, const HostRoom& room);
 
 /// to_text() returns everything as text for people, to_json() as weft.plan/1 for programs.

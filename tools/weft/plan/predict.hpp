@@ -9,14 +9,15 @@
 namespace weft {
 
 struct HostSpeed {
-  double copy_bytes_per_second = 1e10;  ///< one core copies so many
+  double copy_bytes_per_second = 1e10;  ///< the rate at which one core copies
   int cores = 1;
 };
 
 /// Measures a copy that doesn't fit into caches. It takes some milliseconds.
 HostSpeed measure_host(int cores);
 
-/// A round costs one hand-over between cores. Chips that share a core take turns.
+/// Returns the predicted time of a collective. Each of its rounds costs one hand-over between
+/// cores. Chips that share a core take turns.
 double predicted_seconds(const CollectiveSummary& collective, int group, int chips,
                          const HostSpeed& speed);
 

@@ -9,7 +9,7 @@ namespace weft {
 
 struct ProfileOptions {
   std::string job{};                       ///< as for `weft inspect`
-  std::optional<std::uint32_t> program{};  ///< its number; by default the program that took longest
+  std::optional<std::uint32_t> program{};  ///< a number; by default the program that took longest
   std::string svg{};                       ///< a file for the roofline; empty: none
   // The limits of a chip while it has a core; 0: they are measured.
   double gflops = 0;

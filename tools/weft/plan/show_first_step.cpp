@@ -20,7 +20,8 @@ using Json = nlohmann::json;
 
 constexpr std::ptrdiff_t kLargestCount = 5;
 
-/// Collectives of the same kind and size over the same axes, and how often a step has them.
+/// A kind of collective in a step: the same operation and size over the same axes. `count` says how
+/// often the step has it.
 struct Collectives {
   CollectiveSummary first;
   int count = 0;

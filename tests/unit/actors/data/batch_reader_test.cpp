@@ -13,8 +13,8 @@ namespace {
 
 using testing::Numbered;
 
-/// A worker's chips and their memory. `shardings` has one entry for each field of a batch of `rows`
-/// items.
+/// A worker's chips, and the shards of a batch of `rows` items on each. `shardings` has one entry
+/// for each field.
 struct Chips {
   Mesh mesh;
   std::vector<TensorType> types{};
@@ -61,7 +61,7 @@ struct Chips {
     }
     return memory;
   }
-  /// Returns the element of a chip's shard at these indices of the global tensor; nothing if
+  /// Returns the element at these indices of the global tensor from a chip's shard; std::nullopt if
   /// another chip has it.
   std::optional<float> at(std::size_t field, std::size_t chip,
                           const std::vector<std::int64_t>& index) const {
@@ -153,7 +153,7 @@ TEST(BatchReader, RefusesARowWithoutItemWhereNobodyKnowsItsWeight) {
   testing::expect_error(Errc::invalid_argument, {"row 3", "pad_last"}, [&] { reader.finish(); });
 }
 
-/// The loop gets the error of the first row, whichever thread fails first.
+/// Whichever thread fails first, the loop gets the error of the first broken row.
 TEST(BatchReader, ThrowsTheFirstRowsExceptionAtItsBatch) {
   const Mesh mesh({1}, {"data"});
   for (int round = 0; round < 20; ++round) {

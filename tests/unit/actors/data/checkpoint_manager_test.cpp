@@ -41,7 +41,7 @@ struct Net : Module {
   Tensor operator()(const Tensor& x) { return fc2(drop(tanh(fc1(x)))); }
 };
 
-/// Returns the batch of a step.
+/// Returns the elements of a step's batch.
 std::vector<float> batch(std::uint64_t step) {
   std::vector<float> numbers(kRows * 6);
   std::minstd_rand random(static_cast<unsigned>(step + 1));
@@ -49,7 +49,7 @@ std::vector<float> batch(std::uint64_t step) {
   return numbers;
 }
 
-/// A net with its optimizer, which trains to a given step.
+/// A net with its optimizer, and functions that train it.
 struct Training {
   Net net;
   AdamW adam;
@@ -184,12 +184,12 @@ TEST_F(Checkpoints, HoldTheStateOfTheirStepThoughTheTrainingGoesOn) {
   }
 }
 
-/// A module with 1 MiB that each step replaces.
+/// A module whose weight of 1 MiB each step replaces.
 struct Large : Module {
   Parameter weight = add_parameter("weight", std::vector<float>(std::size_t{1} << 18), {1 << 18});
 };
 
-/// A source of zeros, which are available once the job's loop waits for a checkpoint.
+/// A source of zeros that can be read only once the job's loop waits for a checkpoint.
 class ReadWhenSaving : public TensorSource {
  public:
   ReadWhenSaving(const std::string& job, std::shared_ptr<const std::atomic<bool>> is_over)
@@ -205,7 +205,8 @@ class ReadWhenSaving : public TensorSource {
   const std::shared_ptr<const std::atomic<bool>> is_over_;
 };
 
-/// There is room for the versions that the job needs, but not for another one that a save holds.
+/// The memory is enough for the versions that the job needs, but not for another one that a save
+/// holds.
 TEST_F(Checkpoints, ASaveThatTakesTooMuchMemoryIsWaitedFor) {
   for (const int versions : {1, 2}) {
     const std::size_t room = static_cast<std::size_t>(2 * versions + 1) << 19;
@@ -243,7 +244,8 @@ TEST_F(Checkpoints, ASaveThatTakesTooMuchMemoryIsWaitedFor) {
   ::unsetenv("WEFT_ARENA_BYTES");
 }
 
-/// Dropout and the batches depend on the step; AdamW has state of two dtypes.
+/// A resumed job ends with the same bits. Dropout and the batches depend on the step, and AdamW has
+/// state of two dtypes.
 TEST_F(Checkpoints, GoOnToTheBit) {
   Values straight;
   run({.seed = 11}, [&](TrainContext&) {
@@ -290,7 +292,7 @@ TEST_F(Checkpoints, AreOfTheirStepBeforeTheFirstStepToo) {
   EXPECT_EQ(stored(checkpoint(4)).size(), 4U + 2 * 4 + 2);
 }
 
-/// No step has used a parameter: all of them are on the host.
+/// The save comes before any step uses a parameter, so all of them are on the host.
 TEST_F(Checkpoints, HaveWhatIsOnTheHost) {
   Values initial;
   run(every(1), [&](TrainContext&) {
@@ -354,7 +356,7 @@ TEST_F(Checkpoints, OldOnesGo) {
       checkpoints.save_async(training.state(), {.metrics = {{"loss", losses[ctx.step()]}}});
     }
   });
-  // The best two, multiples of 4, and the newest are kept.
+  // Pruning keeps the best two, multiples of 4, and the newest.
   std::vector<std::uint64_t> steps;
   for (const CheckpointEntry& entry : list_checkpoints(path())) steps.push_back(entry.step);
   EXPECT_EQ(steps, (std::vector<std::uint64_t>{2, 4, 5, 8, 9}));
@@ -363,7 +365,7 @@ TEST_F(Checkpoints, OldOnesGo) {
   }
 }
 
-/// The best is found in a straight run, in a resumed one, and from outside.
+/// The best checkpoint is found in an undisturbed run, in a resumed one, and outside of a job.
 TEST_F(Checkpoints, TheBestIsFoundByItsMetric) {
   RunConfig config = every(1);
   config.checkpoint.best_by = "loss";
@@ -460,7 +462,7 @@ TEST_F(Checkpoints, TheStepThatTheJobGoesOnFromIsNotDueAgain) {
   }
 }
 
-/// The loop can still read it later, even if checkpoints are pruned meanwhile.
+/// A loaded checkpoint must stay even if others are pruned, because the loop reads it only later.
 TEST_F(Checkpoints, OneThatIsLoadedStaysUntilItIsRead) {
   RunConfig config = every(1);
   config.checkpoint.max_to_keep = 1;
@@ -500,7 +502,7 @@ TEST_F(Checkpoints, WhatAnEarlierJobLeftUnfinishedGoesAtTheStart) {
   run(every(1), [&](TrainContext&) { EXPECT_FALSE(fs::exists(path() + "/.tmp-000003-job-0")); });
 }
 
-/// The path has an arbitrary name, and a slash at its end.
+/// The folder from which the job resumes has an arbitrary name, and its path ends with a slash.
 TEST_F(Checkpoints, AJobThatGoesOnFromAFolderOfAnyNameCountsItsReportedOnes) {
   run(every(3), [&](TrainContext&) {
     Training training;
@@ -537,7 +539,7 @@ TEST_F(Checkpoints, ANameInTheirWayIsAnError) {
   run(every(1), [&](TrainContext&) {
     Training training;
     CheckpointManager checkpoints;
-    // A file is in the way of the folder of the parts.
+    // A file stands where the folder of the parts should be.
     fs::remove_all(path());
     std::ofstream(path()) << "no folder";
     expect_error(Errc::io, {"step 0", "worker 0", path()},
@@ -639,7 +641,7 @@ TEST_F(Checkpoints, WithoutATensorOfTheProgramAreRefused) {
                  Errc::invalid_argument, {"fc1.weight", "f32[17,6]", "f32[16,6]"});
 }
 
-/// The job resumes from the newest checkpoint that can be read.
+/// The newest checkpoints are damaged, so the job resumes from the newest that can be read.
 TEST_F(Checkpoints, ThatAreDamagedArePassedOver) {
   run(every(1), [&](TrainContext& ctx) {
     Training training;

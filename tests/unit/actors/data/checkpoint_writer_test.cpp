@@ -22,9 +22,9 @@ using testing::TemporaryFolder;
 using testing::WatchedFiles;
 
 constexpr int kWorkers = 2;
-constexpr std::int64_t kElements = 1000;  // elements of each worker
+constexpr std::int64_t kElements = 1000;  // the number of elements of each worker
 
-/// Does the trainer's part of saves.
+/// Does the trainer's part of each save.
 class Saves {
  public:
   Saves() {
@@ -89,8 +89,8 @@ class SaveLink : public WorkerLink {
   Saves& saves_;
 };
 
-/// A job of two workers that keeps its newest checkpoint. Call number `fails` of worker `victim`
-/// fails, counted from begin_failing() on.
+/// A job of two workers that keeps only its newest checkpoint. After begin_failing(), call number
+/// `fails` to the file system by worker `victim` fails.
 class SavingJob {
  public:
   SavingJob(std::string folder, int victim, std::uint64_t fails, Errc code)
@@ -123,12 +123,12 @@ class SavingJob {
     return ended;
   }
   void begin_failing() { is_failing_ = true; }
-  /// Waits for the writers.
+  /// Ends the writers, after they have written everything.
   void end() { writers_.clear(); }
   const std::string& failed() const { return failed_; }
 
  private:
-  /// Worker w has row w of a tensor.
+  /// Returns a worker's part: row `worker` of a tensor.
   PartJob part_of(int worker, std::uint64_t step) const {
     const TensorType type{DType::f32, {kWorkers, kElements}};
     const auto row = std::make_shared<std::vector<float>>(static_cast<std::size_t>(kElements),
@@ -185,8 +185,8 @@ void expect_nothing_unfinished(const std::string& folder, const std::string& whe
   }
 }
 
-/// Each call of either worker fails in turn, both in the save and in the removal of the previous
-/// checkpoint.
+/// Each call to the file system by either worker fails in turn, in the save or in the removal of
+/// the previous checkpoint.
 TEST(CheckpointWriter, AFailedCallLeavesAWholeCheckpointAndNothingElse) {
   int points = 0;
   for (const Errc code : {Errc::io, Errc::no_space}) {
@@ -221,7 +221,7 @@ TEST(CheckpointWriter, AFailedCallLeavesAWholeCheckpointAndNothingElse) {
   EXPECT_GE(points, 50);
 }
 
-/// Otherwise data that cannot be read would fill the disk.
+/// Parts of a failed save can't be read, and would fill the disk.
 TEST(CheckpointWriter, NothingIsLeftOfASaveThatFailed) {
   for (int victim = 0; victim < kWorkers; ++victim) {
     const TemporaryFolder folder;

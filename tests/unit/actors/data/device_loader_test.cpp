@@ -51,7 +51,7 @@ DatasetPtr numbered_rows(std::int64_t size, std::int64_t length) {
   return std::make_shared<const Numbered>(size, std::vector<Shape>{{length}});
 }
 
-/// Returns the items of a batch, by its field "x0".
+/// Returns the items of a batch, which are the numbers in its field "x0".
 std::vector<std::int64_t> items_of(const Batch& batch) {
   std::vector<std::int64_t> items;
   std::vector<float> elements = batch["x0"].to_vector();
@@ -128,8 +128,8 @@ TEST_F(Loaders, TrainAsDataFromTheHost) {
   EXPECT_EQ(train(true), train(false));
 }
 
-/// Training with pictures as bytes equals training with the same numbers as f32, and a quarter of
-/// the bytes go to the chips.
+/// Training on pictures as bytes gives the same results as training on the same numbers as f32, but
+/// sends only a quarter of the bytes to the chips.
 TEST_F(Loaders, SendPicturesAsBytes) {
   constexpr std::int64_t kCount = 16;
   const Shape picture{1, 6, 6};
@@ -254,7 +254,7 @@ TEST_F(Loaders, EvaluateWithoutEndingSteps) {
   });
 }
 
-/// The mean over the items of an epoch doesn't depend on the rows that fill its last batch.
+/// The mean over the items of an epoch doesn't depend on the rows that pad its last batch.
 TEST_F(Loaders, WeightsLeaveOutWhatFillsUp) {
   run(
       [&](TrainContext&) {
@@ -359,7 +359,8 @@ TEST_F(Loaders, MayBeLeftAndDropped) {
   });
 }
 
-/// Rows are divided over 4 chips; the 2 rows of the last batch are whole on each chip.
+/// The rows of full batches are divided over 4 chips. The last batch has only 2 rows, so each chip
+/// has both.
 TEST_F(Loaders, GiveASmallerLastBatchAProgramOfItsOwn) {
   const auto losses_on = [&](const std::vector<std::int64_t>& mesh) {
     std::vector<double> losses;
@@ -441,7 +442,7 @@ TEST_F(Loaders, CutSequencesToBuckets) {
       << result.error->message;
 }
 
-/// A stream of rows without end.
+/// A stream of rows that never ends.
 class Endless : public Stream {
  public:
   std::string name() const override { return "endless"; }

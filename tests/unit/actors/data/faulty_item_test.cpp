@@ -1,4 +1,5 @@
-// The error about an index out of range names the item of the dataset that contains it.
+// Tests that the error about an index out of range names the item of the dataset that has the
+// index.
 
 #include <filesystem>
 #include <fstream>
@@ -18,7 +19,7 @@ using Loss = std::function<Tensor(const Batch& batch)>;
 constexpr std::int64_t kItems = 24;
 constexpr std::int64_t kFaulty = 17;
 
-/// Items of 4 tokens and a label; item 17 has a 9 in both.
+/// A dataset of items with 4 tokens and a label; item 17 has a 9 in both.
 DatasetPtr sequences() {
   std::vector<std::int64_t> tokens(kItems * 4, 1);
   std::vector<std::int32_t> labels(kItems, 2);
@@ -29,7 +30,7 @@ DatasetPtr sequences() {
 
 class FaultyItem : public ::testing::Test {
  protected:
-  /// Returns the error of a job that computes the loss of one batch after another.
+  /// Returns the error of a job that computes the loss of each batch of a dataset.
   std::string error_of(const DatasetPtr& dataset, const DeviceLoaderOptions& options,
                        const Loss& loss, const std::vector<std::int64_t>& mesh = {2},
                        DebugMode debug = DebugMode::none) const {
@@ -123,7 +124,7 @@ TEST_F(FaultyItem, HasThePathOfItsFile) {
   const Loss loss = [](const Batch& batch) {
     return cross_entropy(full({1, 2}, 0.5), batch["label"]);
   };
-  // It is item 4 of the files, and another number in a part of two concatenated datasets.
+  // The faulty file is item 4 of `files`, and item 2 of a subset of two concatenated datasets.
   for (const DatasetPtr& dataset :
        {files, subset(concat({subset(files, 0, 2), subset(files, 2, 6)}), {0, 1, 4})}) {
     expect_words(error_of(dataset, {.batch_size = 1}, loss, {1}),

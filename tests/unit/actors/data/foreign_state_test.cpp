@@ -1,4 +1,4 @@
-/// Loads files of tensors that another program has written; tests/golden/safetensors/make.py
+/// Loads tensors from files that other programs have written; tests/golden/safetensors/make.py
 /// describes them.
 
 #include <bit>
@@ -23,7 +23,7 @@ using testing::expect_error;
 using testing::golden_path;
 using testing::TemporaryFolder;
 
-/// Returns -factor, 0, factor, 2 * factor, ...
+/// Returns the numbers -factor, 0, factor, 2 * factor, and so on.
 template <typename T>
 std::vector<T> rising(std::size_t count, double factor) {
   std::vector<T> numbers(count);
@@ -41,7 +41,7 @@ std::vector<T> elements_of(const Parameter& parameter) {
   return elements;
 }
 
-/// Takes numbers that bf16 represents exactly, and returns the upper halves of the floats.
+/// Returns numbers that bf16 represents exactly as bf16: the upper halves of the floats.
 std::vector<std::uint16_t> to_bf16(const std::vector<float>& numbers) {
   std::vector<std::uint16_t> halves;
   for (const float number : numbers) {
@@ -64,8 +64,8 @@ class ForeignState : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-/// Returns parameters in the order of the file. Some have another dtype, to which the file's is
-/// converted.
+/// Returns parameters in the order of the file. Some have another dtype than the file, so their
+/// elements are converted.
 std::vector<Parameter> state_of_all_kinds() {
   const std::vector<std::pair<const char*, TensorType>> types{
       {"bool", {DType::pred, {5}}},  {"bf16", {DType::bf16, {2, 3}}},
@@ -120,7 +120,7 @@ TEST_F(ForeignState, OfFewBitsIsLoadedAsItIs) {
   });
 }
 
-/// Each chip reads its rows or columns, which begin at odd offsets of the file.
+/// Each chip reads its rows or columns, which begin at odd offsets in the file.
 TEST_F(ForeignState, OfSeveralFilesIsLoadedToTheChips) {
   run([&](TrainContext& ctx) {
     Module net;
@@ -129,7 +129,7 @@ TEST_F(ForeignState, OfSeveralFilesIsLoadedToTheChips) {
     mark_sharding(fc1.weight, *ctx.mesh(), {{"data"}, {"model"}});
     mark_sharding(fc2.weight, *ctx.mesh(), {{}, {"data", "model"}});
     load(net, golden_path("safetensors/split"), {.cast = true});
-    // fc1 gives 0.25 * (i - 1) because x is 0.
+    // x is 0, so fc1 returns its bias, 0.25 * (i - 1).
     const Tensor y = fc2(fc1(full({3, 6}, 0)));
     sync();
     EXPECT_EQ(y.to_vector(), (std::vector<float>{0, 7, 0, 7, 0, 7}));

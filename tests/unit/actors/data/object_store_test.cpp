@@ -1,4 +1,4 @@
-/// Tests what a loop does with checkpoints and files in an object store.
+/// Tests checkpoints and files of a loop in an object store.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ class ObjectStoreLoop : public ::testing::Test {
       std::make_shared<testing::MemoryStorage>();
 };
 
-/// A vector; each step adds 1 to every element.
+/// A vector to which each step adds 1.
 struct Counting {
   Parameter sum = make_parameter("sum", std::vector<float>(8, 0.0F), {8});
   Counting() { mark_sharding(sum, *mesh(), {{"data"}}); }
@@ -131,7 +131,7 @@ TEST_F(ObjectStoreLoop, GoesOnOnAnotherMeshFromTheNewestAndFromAnyOther) {
   });
 }
 
-/// A failed save leaves no checkpoint, but the next save does.
+/// A save during the outage fails and leaves no checkpoint; the next save succeeds.
 TEST_F(ObjectStoreLoop, SurvivesAStoreThatIsAwayForAWhile) {
   const Result result = fit({.checkpoint = {.path = kFolder}}, [&](TrainContext&) {
     Counting counting;

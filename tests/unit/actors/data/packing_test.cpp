@@ -1,4 +1,4 @@
-/// Packed rows in a training: outputs, losses and gradients equal those of each sequence alone.
+/// Tests training on packed rows: outputs, losses and gradients equal those of each sequence alone.
 
 #include <weft/data/packing.hpp>
 
@@ -17,7 +17,7 @@ constexpr std::int64_t kWidth = 16;
 constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kRow = 16;
 
-/// A causal block of a language model, with learned and rotary positions.
+/// A block of a causal language model, with learned and rotary positions.
 struct Net : Module {
   Embedding token{*this, "token", {.num_embeddings = kVocabulary, .embedding_dim = kWidth}};
   Embedding place{*this, "place", {.num_embeddings = kMost, .embedding_dim = kWidth}};
@@ -26,7 +26,7 @@ struct Net : Module {
   Linear v{*this, "v", {.in_features = kWidth, .out_features = kWidth}};
   Linear head{*this, "head", {.in_features = kWidth, .out_features = kVocabulary}};
 
-  /// Returns logits for tokens of [batch, length]; `ids` is undefined if each row is one sequence.
+  /// Returns the logits of tokens [batch, length]. `ids` is undefined if each row is one sequence.
   Tensor operator()(const Tensor& tokens, const Tensor& positions, const Tensor& ids) const {
     const Tensor x = token(tokens) + place(positions);
     const Tensor seen = attention(rope(split_heads(q(x), kHeads), 100, positions),
@@ -79,12 +79,12 @@ DatasetPtr dataset_of(const std::vector<Sequence>& sequences) {
 using Values = std::vector<std::vector<float>>;
 
 struct Computed {
-  std::map<int, std::vector<float>> logits;  ///< logits of each sequence, by its first occurrence
+  std::map<int, std::vector<float>> logits;  ///< logits of each sequence, by its index
   double loss = 0;
   Values gradients;
 };
 
-/// Returns the sequence that stands in a row from `begin` on.
+/// Returns the index of the first sequence with the tokens of `row` that isn't in `found`.
 int find(const std::vector<Sequence>& sequences, std::span<const std::int32_t> row,
          const std::map<int, std::vector<float>>& found) {
   for (int i = 0; i < std::ssize(sequences); ++i) {
@@ -156,7 +156,7 @@ class Packing : public ::testing::Test {
     }
   }
 
-  /// Computes each sequence by itself, on one chip.
+  /// Computes each sequence alone, on one chip.
   static Computed alone(const std::vector<Sequence>& sequences) {
     Computed computed;
     run({1, 1}, [&] {
@@ -214,7 +214,7 @@ TEST_F(Packing, ChangesNoOutputLossOrGradientOnAnyMesh) {
   }
 }
 
-/// Another segment doesn't change a query's result, not even if it contains a NaN.
+/// A query's result doesn't depend on other segments, even if they contain a NaN.
 TEST_F(Packing, KeepsSegmentsApartWhateverTheyHave) {
   run({1, 1}, [] {
     const auto ids = to_device(std::vector<std::int32_t>{1, 1, 2, 2, 2, 0}, {1, 6});

@@ -69,7 +69,7 @@ TEST_F(ReportLogTest, KeepsEveryByteOfTheMetrics) {
   EXPECT_EQ(log.after(0).at(0).metrics, sent.metrics);
 }
 
-/// The process may be killed after any byte.
+/// A log may end after any byte, because the process may be killed while it writes.
 TEST_F(ReportLogTest, CutsWhatIsUnfinished) {
   {
     ReportLog log(path_);

@@ -1,5 +1,5 @@
-/// Jobs that end at a random step and continue from a checkpoint are compared with a job that
-/// trains straight through. WEFT_TEST_SEED replays one of them.
+/// Compares jobs that end at a random step and continue from a checkpoint with a job that is never
+/// interrupted. WEFT_TEST_SEED=<seed> repeats one of them.
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,8 @@ struct Net : Module {
   Tensor operator()(const Tensor& x) { return fc2(drop(norm(tanh(fc1(x))))); }
 };
 
-/// The items are randomly scaled, shifted and partly masked each time that they are read.
+/// Returns a dataset whose items are randomly scaled, shifted and partly masked each time they are
+/// read.
 DatasetPtr augmented() {
   std::minstd_rand random(7);
   std::vector<float> x(kItems * kFeatures);
@@ -58,9 +59,9 @@ DatasetPtr augmented() {
              {.keep = {"y"}});
 }
 
-/// The results of a training.
+/// The results of training.
 struct Trained {
-  std::map<std::uint64_t, double> losses;  ///< by the step that ended
+  std::map<std::uint64_t, double> losses;  ///< by the number of steps that had ended
   Values values;                           ///< parameters and optimizer state after the last step
 };
 
@@ -71,7 +72,7 @@ class Resume : public ::testing::Test {
     std::uint64_t end = 0;   ///< the last step
   };
 
-  /// Trains from the step at which the job begins, which must be `first`.
+  /// Trains from the step at which the job begins, which must be `first`, to `stop.end`.
   Trained train(std::uint64_t first, const Stop& stop, const std::vector<std::int64_t>& mesh,
                 const RunConfig& config) const {
     Trained trained;
@@ -81,7 +82,7 @@ class Resume : public ::testing::Test {
     const auto loop = [&](TrainContext& ctx) {
       EXPECT_EQ(ctx.step(), first);
       Net net;
-      // With Adam's usual eps, the rounding error of a gradient near 0 would become a whole update.
+      // With Adam's usual eps, the rounding error of a gradient near 0 could become a whole update.
       AdamW adam(net.parameters(), {.lr = 1e-2, .eps = 1e-3, .weight_decay = 0.1});
       mark_sharding(net.fc1.weight, *ctx.mesh(), {{"model"}, {}});
       fsdp(net, *ctx.mesh());
@@ -114,7 +115,8 @@ class Resume : public ::testing::Test {
     return trained;
   }
 
-  /// Trains on a mesh of 2x2 to a checkpoint of step `at`, and for some more steps, which are lost.
+  /// Trains on a mesh of 2x2, saves a checkpoint at step `at`, and trains for `more` steps, which
+  /// are lost. Returns the checkpoints' folder.
   std::string save_at(std::uint64_t at, std::uint64_t more) const {
     const std::string path = fmt::format("{}/saved-{}-{}", folder_.path(), at, more);
     train(0, {.save = at, .end = at + more}, {2, 2},
@@ -142,7 +144,8 @@ TEST_F(Resume, AtARandomStepGivesTheBitsOfAStraightRun) {
   }
 }
 
-/// Returns the greatest difference of two tensors, relative to the greatest element.
+/// Returns the greatest difference of the elements of two tensors, relative to the greatest
+/// element.
 double relative_difference(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
   std::vector<float> left(a.size() / sizeof(float));
   std::vector<float> right(left.size());
@@ -175,13 +178,13 @@ TEST_F(Resume, OnAnotherMeshFollowsTheStraightRunFor100Steps) {
       EXPECT_NEAR(loss, expected, 1e-5 * expected) << "step " << step;
     }
     for (const auto& [name, bytes] : resumed.values) {
-      if (name.find("correction") != name.npos) continue;  // corrections are in f64
+      if (name.find("correction") != name.npos) continue;  // corrections are f64
       EXPECT_LE(relative_difference(bytes, straight.values.at(name)), 1e-5) << name;
     }
   }
 }
 
-/// Loads an AdamW checkpoint into a training that has a new head and Lion's state.
+/// Loads a checkpoint of AdamW for a model with a new head and state of Lion.
 TEST_F(Resume, PartiallyMakesWhatWasAddedAndKeepsTheStep) {
   const std::string path = save_at(3, 0);
   const auto stored = StateFile::open(path + "/checkpoint_000003");
@@ -229,7 +232,7 @@ TEST_F(Resume, PartiallyMakesWhatWasAddedAndKeepsTheStep) {
   }
 }
 
-/// Flips a bit of every tensor in turn, at a random place.
+/// Flips one bit of each tensor in turn, at a random place.
 TEST_F(Resume, AFlippedBitIsRefusedWithTheNameOfItsTensor) {
   const std::string path = save_at(3, 0);
   const std::string checkpoint = path + "/checkpoint_000003";
@@ -279,7 +282,7 @@ TEST_F(Resume, AFlippedBitIsRefusedWithTheNameOfItsTensor) {
   EXPECT_FALSE(restore());
 }
 
-/// Collects the warnings of this process's jobs while it lives.
+/// Collects the warnings that this process's jobs log during the object's lifetime.
 class Warnings {
  public:
   Warnings() {
@@ -322,7 +325,7 @@ class InOrder : public Stream {
   const DatasetPtr source_;
 };
 
-/// A loader that continues in another order than the checkpoint's says so once.
+/// A resumed job whose loader gives items in another order than the saved job warns of that once.
 TEST_F(Resume, AnotherOrderOfItemsIsSaidOnce) {
   const auto train = [&](const DatasetPtr& data, const DeviceLoaderOptions& order,
                          const std::string& saved, bool resumes) {
@@ -356,7 +359,7 @@ TEST_F(Resume, AnotherOrderOfItemsIsSaidOnce) {
     std::string what;
     DeviceLoaderOptions before;
     DeviceLoaderOptions after;
-    std::vector<std::string> words;  ///< words of the one warning; empty if there is none
+    std::vector<std::string> words;  ///< words in the only warning; if empty, nothing is logged
     DatasetPtr data_before = augmented();
     DatasetPtr data_after = data_before;
   };

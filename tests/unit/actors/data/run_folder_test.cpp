@@ -106,7 +106,7 @@ TEST_F(RunFolderTest, KeepsTheCheckpointThatIsNeededAndCountsByStep) {
   for (const auto* name : {"999998", "999999-2", "999999-10", "1000000", "1000001"}) {
     fs::create_directories(path(name));
   }
-  fs::create_directories(path("best"));  // the program's own folder
+  fs::create_directories(path("best"));  // a folder that the program made
   folder.keep_checkpoints(1, 999999);
   EXPECT_FALSE(fs::exists(path("999998")));
   EXPECT_TRUE(fs::exists(path("999999-10")));

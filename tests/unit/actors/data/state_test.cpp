@@ -44,7 +44,7 @@ std::vector<std::byte> bytes_of(const std::vector<T>& elements) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Returns the parameters of a Net.
+/// Returns a tree with the parameters of a Net.
 Tree net_tree() {
   Tree tree{{"fc1.weight", {DType::f32, {10, 6}}},
             {"fc1.bias", {DType::f32, {10}}},
@@ -73,7 +73,7 @@ void write_safetensors(const std::string& path, const Tree& tree) {
 
 class Load : public ::testing::Test {
  protected:
-  /// Runs a loop on a mesh of 2x2 chips; if it fails, the test fails.
+  /// Runs a loop on a mesh of 2x2 chips. Fails the test if the loop fails.
   void run(const std::function<void(TrainContext&)>& loop) const {
     const Result result =
         Trainer([&](TrainContext& ctx) { loop(ctx); },
@@ -122,11 +122,11 @@ TEST_F(Load, TakesACheckpointOfAnyMesh) {
     run([&](TrainContext& ctx) {
       Net net;
       if (seed % 3 == 0) mark_sharding(net.fc1.weight, *ctx.mesh(), {{"model"}, {"data"}});
-      // This one has padding.
+      // The shards of this weight have padding.
       if (seed % 3 == 1) mark_sharding(net.fc2.weight, *ctx.mesh(), {{"data"}, {}});
       const LoadResult result = load(net, path);
       EXPECT_TRUE(result.missing.empty() && result.unexpected.empty());
-      if (seed % 2 == 0) expect_loaded(net, tree);  // read from the file, before anything has run
+      if (seed % 2 == 0) expect_loaded(net, tree);  // the file is read here, before any step
       (void)step(net);
       expect_loaded(net, tree);
     });
@@ -191,7 +191,7 @@ TEST_F(Load, FillsOptimizerState) {
   run([&](TrainContext&) {
     Net net;
     Adam adam(net.parameters(), {.lr = 1e-3});
-    // The bias correction isn't in this file.
+    // This file has no bias correction, which Adam's state includes.
     const LoadResult result = load(state_dict(net, adam), with_state, {.partial = true});
     EXPECT_TRUE(result.unexpected.empty());
     EXPECT_FALSE(result.missing.empty());
@@ -208,7 +208,8 @@ TEST_F(Load, FillsOptimizerState) {
   });
 }
 
-/// Runs the steps `first` to `last`; each step's data follow from its number.
+/// Runs the steps from `first` up to `last`, not including `last`; a step's data depend only on its
+/// number.
 void train(Net& net, Adam& adam, int first, int last) {
   for (int step = first; step < last; ++step) {
     const Tensor x = to_device(numbers(24, 5 + step), {4, 6});
@@ -295,7 +296,7 @@ TEST_F(Load, RenamesAndLeavesOutOnRequest) {
   });
 }
 
-/// A module with tied weights, like a language model's head that shares its embedding.
+/// A module whose two layers share one weight, as a language model's head shares its embedding.
 struct TiedNet : Module {
   Linear in{*this, "in", {.in_features = 3, .out_features = 2, .bias = false}};
   Linear out{*this, "out", {.in_features = 3, .out_features = 2, .bias = false}};
@@ -379,7 +380,7 @@ TEST_F(Load, TakesAFileOfTorchSave) {
   });
 }
 
-/// A tensor of an unknown dtype causes an error only if it is requested.
+/// Tensors of an unknown dtype cause an error only if the program asks for them.
 TEST_F(Load, LeavesTensorsAloneThatItCannotRead) {
   run([&](TrainContext&) {
     const std::string path = testing::golden_path("pytorch/kinds.pt");
@@ -439,7 +440,7 @@ TEST_F(Load, RefusesAnElementOfABoolThatIsNeither0Nor1) {
     elements[4] = static_cast<std::byte>(element);
     write_safetensors(path, {{"mask", {DType::pred, {2, 3}}, elements}});
     const auto file = StateFile::open(path);
-    std::vector<std::byte> memory(4 * 2, std::byte{9});  // a column, which has more rows in memory
+    std::vector<std::byte> memory(4 * 2, std::byte{9});  // memory for 4 rows; the file has 2
     const TensorSource::Target target{{{{0, 1}, {2, 1}}, {4, 2}}, memory.data()};
     const auto read = [&] { file->source(0, DType::pred)->read({&target, 1}); };
     if (element == 1) {

@@ -6,7 +6,7 @@ namespace weft::state_messages_test {
 namespace {
 
 TEST(StateMessages, HaveEveryTensorOfEveryChipOnce) {
-  constexpr std::size_t kTensors = kHashesPerMessage / 2 + 1;  // one more than fits into a message
+  constexpr std::size_t kTensors = kHashesPerMessage / 2 + 1;  // one more than fits in a message
   const Mesh mesh({2}, {"data"});
   std::vector<HashedTensor> state(kTensors);
   for (std::size_t t = 0; t < kTensors; ++t) {

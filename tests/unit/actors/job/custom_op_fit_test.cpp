@@ -1,4 +1,4 @@
-// Tests the program's own ops on the chips of a job.
+// Tests CustomOps on the chips of a job.
 
 #include <weft/weft.hpp>
 
@@ -33,7 +33,7 @@ const CustomOp kSoftClip{.name = "soft_clip",
                            return {v.cotangent * (1.0 - ratio * ratio), {}};
                          }};
 
-/// Returns rows unchanged, and counts the elements that the kernel has seen on all chips.
+/// An op that returns its operand. Its kernel counts the elements that it gets on all chips.
 std::atomic<std::int64_t> seen{0};
 const CustomOp kLook{
     .name = "look",
@@ -66,7 +66,7 @@ struct Trained {
   std::vector<double> losses;
 };
 
-/// Trains with x[8,6] w[6,5]; neither axis divides the 5 columns.
+/// Trains w[6,5] on x[8,6]. No axis of the mesh divides the 5 columns.
 Trained train(TrainContext& ctx, bool custom, const PartitionSpec& spec, bool shards_data) {
   std::vector<float> elements(48);
   for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -114,8 +114,8 @@ TEST_F(CustomOpFit, TrainsAsOrdinaryOpsDo) {
   }
 }
 
-/// A chip gets its part of a factor that is cut, and the existing elements of a factor that is
-/// padded.
+/// A kernel gets the chip's part of a dim that an axis divides, and the whole dim if the parts
+/// would have padding.
 TEST_F(CustomOpFit, GivesEachChipItsShard) {
   const auto look = [&](const Shape& shape, const PartitionSpec& spec) {
     seen = 0;

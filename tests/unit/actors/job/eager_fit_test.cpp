@@ -1,5 +1,5 @@
-/// On the CPU's chips, loops that read values before their gradients, and eager jobs, train to the
-/// same bits as loops that read nothing.
+/// Tests that loops that read values before their gradients, and eager jobs, train to the same bits
+/// on the CPU's chips as loops that read nothing.
 
 #include <weft/weft.hpp>
 
@@ -44,7 +44,7 @@ struct Net : Module {
   Tensor operator()(const Tensor& x) const { return fc(drop(flatten(relu(bn(conv(x))), 1))); }
 };
 
-/// Returns images of 8 x 8 and labels, one of which is ignored.
+/// Returns 8 images of 8 x 8 pixels and their labels, one of which is ignored.
 std::pair<Tensor, Tensor> batch_of(int step) {
   Floats x;
   for (int i = 0; i < 8 * 64; ++i) x.push_back(static_cast<float>((i * 13 + step * 5) % 17) / 17);
@@ -80,8 +80,8 @@ Floats train(TrainContext& ctx, Reads reads) {
   return values;
 }
 
-/// Programs that lay out an operand differently give the same bits with oneDNN 2. oneDNN 3 then
-/// sums products in another order.
+/// Compares results of programs that lay out an operand differently. With oneDNN 2 they have the
+/// same bits; oneDNN 3 sums products in another order then.
 void expect_same(const Floats& found, const Floats& expected) {
   if constexpr (DNNL_VERSION_MAJOR < 3) {
     EXPECT_EQ(found, expected);

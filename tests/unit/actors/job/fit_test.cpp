@@ -1,4 +1,4 @@
-/// Tests fit() with the worker in this process, as a program sees it.
+/// Tests fit() with a worker in this process, as a program uses it.
 
 #include <weft/weft.hpp>
 
@@ -99,8 +99,8 @@ TEST_F(Fit, RefusesATensorOfAFitThatHasEnded) {
   expect_refused(read, Errc::invalid_argument, "(at fit_test.cpp:");
 }
 
-/// The job keeps its loops' state by name. A handle may still refer to the first parameter, such as
-/// that of a compiled function's last trace.
+/// The job keeps the state of its loops by name. Both parameters may exist at once, for example if
+/// the last trace of a compiled function has a handle to the first.
 TEST_F(Fit, RefusesTwoParametersOfOneNameThatAreUsedInTurn) {
   const auto use = [](Parameter& parameter) {
     parameter.assign(parameter + 1);
@@ -218,7 +218,7 @@ TEST_F(Fit, WarnsOnceOfAReportThatIsNotFinite) {
   EXPECT_EQ(log.find("reports loss", first + 20), std::string::npos);
 }
 
-/// There is one NaN in the forward pass, and one in the backward pass.
+/// The forward pass gives a NaN in the first job, and the backward pass an infinity in the second.
 TEST_F(Fit, DetectAnomalyNamesTheFirstOpThatGivesANaN) {
   int line = 0;
   const auto run = [&](bool detects, double value) {
@@ -238,7 +238,7 @@ TEST_F(Fit, DetectAnomalyNamesTheFirstOpThatGivesANaN) {
   const Result nan = run(true, 0);
   expect_refused(nan, Errc::invalid_argument, "detect_anomaly: sqrt gives a nan in f32[2]");
   expect_refused(nan, Errc::invalid_argument, fmt::format("(at fit_test.cpp:{})", line));
-  const Result infinity = run(true, 2);  // 1 / sqrt(0) in the gradient
+  const Result infinity = run(true, 2);  // the gradient divides by sqrt(0)
   expect_refused(infinity, Errc::invalid_argument,
                  "gives an infinity in f32[2], its operands are finite");
   expect_refused(infinity, Errc::invalid_argument, fmt::format("(at fit_test.cpp:{})", line));
@@ -307,7 +307,7 @@ TEST_F(Fit, MeasuresWhatTheLoopDoes) {
     EXPECT_EQ(counter_value("Collective.all_reduce.ici.Bytes"), 5U * 32);
     EXPECT_EQ(metric_data("ExecuteTime").count, 5U);
     EXPECT_EQ(metric_data("CompileTime").count, 1U);
-    // Each step sends 4x8 floats; the first step also sends w to each of the two chips.
+    // Each step sends 4x8 floats. The first step also sends w to each of the two chips.
     EXPECT_EQ(metric_data("OutboundData").total, 5 * 128 + 2 * 32);
     EXPECT_EQ(metric_data("InboundData").total, 32);
     report = metrics_report();
@@ -364,15 +364,15 @@ TEST_F(Fit, FindsPlansThatAnEarlierRunHasKept) {
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) / 2);
   }
-  run();  // warns, compiles and replaces them
+  run();  // warns that the plans are damaged, and compiles new ones
   run();
   ::unsetenv("WEFT_COMPILE_CACHE");
   EXPECT_EQ(hits, (std::vector<std::uint64_t>{0, 1, 0, 1}));
   EXPECT_EQ(compiles, (std::vector<std::uint64_t>{1, 0, 1, 0}));
 }
 
-/// The other chip is inside a collective or reaches it later; both must leave before the loop's
-/// variables are destroyed.
+/// The other chip waits in the barrier or reaches it later. Both chips must leave the body before
+/// the loop's variables are destroyed.
 TEST_F(Fit, FailsWithWhatCodeOnAChipThrows) {
   for (const int thrower : {0, 1}) {
     const Result result = fit([&](TrainContext& ctx) {
@@ -467,8 +467,8 @@ TEST_F(Fit, BringsNanToTheCallbacks) {
   EXPECT_TRUE(check->seen);
 }
 
-/// The first call waits until the loop has made all its reports, so that the signal arrives when
-/// the loop has ended and reports still wait for the callback.
+/// The first call waits until the loop has made all its reports. So the signal comes when the loop
+/// has ended and reports still wait for the callback.
 TEST_F(Fit, IsCancelledBetweenTheCallsOfASlowCallback) {
   struct Interrupt : Callback {
     void on_report(const Metrics&) override {

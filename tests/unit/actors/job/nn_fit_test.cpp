@@ -1,5 +1,5 @@
-/// Layers, optimizers and the state beside them on real chips compute what the interpreter
-/// computes, and continue from a file.
+/// Tests that layers, optimizers and other state give the interpreter's results on real chips, and
+/// that training continues from a file with the same results.
 
 #include <weft/weft.hpp>
 
@@ -61,10 +61,11 @@ struct Trained {
 };
 
 struct Files {
-  std::string load, save;  // empty: no file
+  std::string load, save;  // an empty path means no file
 };
 
-/// Runs the steps `begin` to `end`, each with another batch; gradients are accumulated over two.
+/// Runs the steps from `begin` up to `end`, each with another batch. Accumulates gradients over two
+/// steps.
 Trained train(const MakeOptimizer& make, const Mesh* mesh, int begin, int end,
               const Files& files = {}) {
   Net net;
@@ -142,7 +143,7 @@ TEST_P(NnFit, GoesOnFromAFileAsIfItHadNotEnded) {
   const std::string path = folder_.path() + "/state.safetensors";
   run([&](const Mesh* mesh) {
     const Trained straight = train(make(), mesh, 0, 6);
-    // The save lies between two updates: accumulated gradients continue, too.
+    // Step 3 is between two updates, so the file also has accumulated gradients.
     train(make(), mesh, 0, 3, {.load = "", .save = path});
     const Trained resumed = train(make(), mesh, 3, 6, {.load = path, .save = ""});
     EXPECT_EQ(resumed.state, straight.state);

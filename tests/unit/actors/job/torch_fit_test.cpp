@@ -1,4 +1,4 @@
-/// Compares training on real chips with torch: see tests/golden/torch/make.py.
+/// Compares training on real chips with torch; tests/golden/torch/make.py writes torch's results.
 
 #include <weft/weft.hpp>
 

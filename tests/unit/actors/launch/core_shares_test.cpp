@@ -20,7 +20,7 @@ TEST(CoreShares, AreEvenAndOfNeighbours) {
   EXPECT_EQ(deal_cores(plain(5), 3), (Shares{{0, 1}, {2, 3}, {4}}));
 }
 
-/// CPU 2 is the second thread of core 0, according to the numbering of x86.
+/// CPUs 0 and 2 are hardware threads of core 0, as x86 numbers them.
 TEST(CoreShares, GiveNoCoreToTwoWorkers) {
   const std::vector<CpuPlace> cpus{{0, 0, 0}, {1, 0, 1}, {2, 0, 0}, {3, 0, 1}};
   EXPECT_EQ(deal_cores(cpus, 2), (Shares{{0, 2}, {1, 3}}));

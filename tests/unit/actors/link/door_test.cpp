@@ -31,7 +31,7 @@ constexpr DoorLimits kPatient{.patience = hours(1), .patience_when_full = hours(
 
 std::string socket_path() { return fmt::format("/tmp/weft-door-{}", ::getpid()); }
 
-/// The other side of a connection. Each of its waits ends with an answer or with the test's time
+/// A client of the door. If the awaited answer doesn't come, its waits end only at the test's time
 /// limit.
 class Client {
  public:
@@ -132,7 +132,7 @@ TEST_F(DoorTest, EveryPreambleThatIsCutShortIsRefused) {
   for (std::size_t bytes = 0; bytes < kPreambleBytes; ++bytes) {
     Client(preamble().substr(0, bytes)).hang_up();
   }
-  Client worker(preamble());  // it is accepted after all the refused ones
+  Client worker(preamble());  // the door accepts this connection after all others
   ::close(wait_for_proven(door));
   door.close();
   EXPECT_EQ(count(door, Refusal::closed_early), kPreambleBytes);
@@ -149,7 +149,7 @@ TEST_F(DoorTest, SilenceHasAnEndAndKeepsNobodyOut) {
   EXPECT_EQ(count(door, Refusal::late), 2U);
 }
 
-/// A worker gets in although the number of silent clients exceeds the limit.
+/// A worker is let in although more silent clients are connected than the limit allows.
 TEST_F(DoorTest, ACrowdMakesRoom) {
   Door door(socket_path(), kToken,
             {.unproven_count_max = 2, .patience = hours(1), .patience_when_full = milliseconds(1)});
@@ -215,7 +215,7 @@ TEST_F(DoorTest, ClosingEndsWhatWaits) {
   door.close();
   door.close();
   silent.wait_until_closed();
-  worker.wait_until_closed();  // no caller has taken it
+  worker.wait_until_closed();  // nobody has called take() for this connection
   EXPECT_EQ(door.take(), -1);
 }
 

@@ -31,7 +31,7 @@ std::string random_bytes(std::size_t count, unsigned seed) {
   return bytes;
 }
 
-/// A blocking file descriptor that the test owns.
+/// Owns a blocking file descriptor.
 class End {
  public:
   explicit End(int fd) : fd_(fd) {}
@@ -79,7 +79,7 @@ class TlsBridgeTest : public ::testing::Test {
     End there;
   };
 
-  /// Returns two sessions that have shaken hands over a socket pair.
+  /// Returns the sessions of both sides of a socket pair, after their handshake.
   Sessions sessions() {
     int fds[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) std::abort();
@@ -92,7 +92,7 @@ class TlsBridgeTest : public ::testing::Test {
     }
     return made;
   }
-  /// Returns the plain ends of a connection that both bridges carry.
+  /// Returns the unencrypted ends of a connection that goes through both bridges.
   Ends connect() {
     Sessions made = sessions();
     return {End(here_.add(std::move(made.server))), End(there_.add(std::move(made.client)))};
@@ -154,7 +154,7 @@ TEST_F(TlsBridgeTest, ThePlainEndsCloseWithTheConnection) {
   Sessions lost = sessions();
   const End loser(here_.add(std::move(lost.server)));
   {
-    const TlsSession dies = std::move(lost.client);  // without a closing message
+    const TlsSession dies = std::move(lost.client);  // ends without a closing message
   }
   EXPECT_EQ(loser.hear_all(), "");
 
@@ -165,8 +165,8 @@ TEST_F(TlsBridgeTest, ThePlainEndsCloseWithTheConnection) {
   EXPECT_EQ(victim.hear_all(), "");
 }
 
-/// Returns a size that exceeds the buffers of a bridge and a plain end, but not these plus a socket
-/// pair of TLS.
+/// Returns a size that is larger than the buffers of a bridge and an unencrypted end together, but
+/// smaller than these and the socket pair between the sessions.
 std::size_t more_than_room(int fd) {
   int buffer = 0;
   socklen_t size = sizeof buffer;
@@ -174,7 +174,7 @@ std::size_t more_than_room(int fd) {
   return static_cast<std::size_t>(buffer) + 2 * kBridgeBytes + (std::size_t{16} << 10);
 }
 
-/// The other side has sent its last bytes and closed before it could be sent anything.
+/// The client sends its last bytes and closes before the bridge can send it anything.
 TEST_F(TlsBridgeTest, WhatCameBeforeALossIsNotLostWithIt) {
   Sessions dying = sessions();
   const End survivor(here_.add(std::move(dying.server)));
@@ -207,32 +207,33 @@ TEST_F(TlsBridgeTest, WhoDoesNotReadHoldsNobodyElseUp) {
 
 TEST_F(TlsBridgeTest, SleepsWhereNothingCanMove) {
   const Ends ends = connect();
-  // A connection that is full because its peer doesn't read.
+  // This connection is full because its peer doesn't read.
   Sessions full = sessions();
   const End writer(here_.add(std::move(full.server)));
   std::jthread blocked([&] { writer.say(random_bytes(kMany, 7)); });
-  // A connection that is closed at its plain end, and whose other side doesn't answer.
+  // The unencrypted end of this connection is closed, and its other side doesn't answer.
   Sessions unanswered = sessions();
   End closed(here_.add(std::move(unanswered.server)));
   closed.hang_up();
-  // A connection that the other side has ended, while its plain end stays open.
+  // The other side has ended this connection, but the unencrypted end stays open.
   Sessions ended = sessions();
   const End stays(here_.add(std::move(ended.server)));
   EXPECT_EQ(ended.client.end_writing(), TlsProgress::done);
   EXPECT_EQ(stays.hear_all(), "");
-  // A connection that both sides have ended; the first side is lost before it learns of it.
+  // Both sides have ended this connection. The client is gone before it learns that the server
+  // ended too.
   Sessions crossed = sessions();
   End crosses(here_.add(std::move(crossed.server)));
   EXPECT_EQ(crossed.client.end_writing(), TlsProgress::done);
   EXPECT_EQ(crosses.hear_all(), "");
   { const TlsSession dies = std::move(crossed.client); }
   crosses.hang_up();
-  // A connection with bytes that nobody reads at the plain end.
+  // Nobody reads the bytes that arrive at this connection's unencrypted end.
   Sessions unread = sessions();
   const End deaf(here_.add(std::move(unread.server)));
   std::size_t count = 0;
   EXPECT_EQ(unread.client.write(std::string(1000, 'x'), count), TlsProgress::done);
-  // A connection whose peer asks for new keys repeatedly, without room for the answers.
+  // The peer of this connection asks for new keys repeatedly, but there is no room for the answers.
   testing::KeyUpdater asks(server_, client_);
   while (::send(asks.server().fd(), "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1) {
   }
@@ -246,12 +247,12 @@ TEST_F(TlsBridgeTest, SleepsWhereNothingCanMove) {
     ends.here.say("pong");
     EXPECT_EQ(ends.there.hear(4), "pong");
   };
-  for (int i = 0; i < kPings; ++i) ping();  // gives all connections time to settle
+  for (int i = 0; i < kPings; ++i) ping();  // gives all connections time to come to rest
   const std::uint64_t before = here_.wakes();
   for (int i = 0; i < kPings; ++i) ping();
   EXPECT_LT(here_.wakes() - before, 10U * kPings);
 
-  // The writer can end only after its bytes are read.
+  // The blocked writer can end only after its bytes are read.
   char sink[1 << 14];
   for (std::size_t heard = 0; heard < kMany; heard += count) {
     if (full.client.read(sink, count) == TlsProgress::done) continue;

@@ -40,7 +40,7 @@ std::string preamble(std::string_view token = kToken) {
 
 class TlsDoorTest : public ::testing::Test {
  protected:
-  TlsDoorTest() { ::signal(SIGPIPE, SIG_IGN); }  // answer_to() uses OpenSSL's own sockets
+  TlsDoorTest() { ::signal(SIGPIPE, SIG_IGN); }  // the sockets in answer_to() may raise SIGPIPE
   ~TlsDoorTest() override { fs::remove_all(folder); }
 
   void open(const DoorLimits& limits = kPatient) {
@@ -57,11 +57,11 @@ class TlsDoorTest : public ::testing::Test {
     for (const auto refused : door->refused()) all += refused;
     return all;
   }
-  /// Waits until the door has refused so many connections.
+  /// Waits until the door has refused this number of connections.
   void wait_for_refusals(std::uint64_t expected) const {
     while (count() < expected) std::this_thread::yield();
   }
-  /// Sends a word to the next connection that is accepted.
+  /// Starts a thread that sends "welcome" to the next connection that the door accepts.
   std::jthread greet() {
     return std::jthread([this] {
       pollfd wait{.fd = door->fd(), .events = POLLIN, .revents = 0};
@@ -155,8 +155,7 @@ TEST_F(TlsDoorTest, SilenceHasAnEnd) {
   EXPECT_EQ(count(Refusal::late), 1U);
 }
 
-/// Fills the queue of a listening socket with connections, none of which sends a complete TLS
-/// message.
+/// Connections that send no complete TLS message fill the queue of the listening socket.
 TEST_F(TlsDoorTest, ACrowdThatFillsTheQueueKeepsNobodyOut) {
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
@@ -202,7 +201,7 @@ void expect_notices_a_dead_host(int fd) {
   EXPECT_EQ(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 60'000);
 }
 
-/// Returns the other end of a connection; this process has both ends.
+/// Returns this process's descriptor of the other end of a connection.
 int other_end(int fd) {
   sockaddr_in own{};
   socklen_t size = sizeof own;

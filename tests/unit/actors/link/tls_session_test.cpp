@@ -20,7 +20,7 @@ int bytes_waiting(int fd) {
   return bytes;
 }
 
-/// A call that continued as long as data arrives would let the sender occupy its thread.
+/// A read that continued as long as data arrives would let the sender block the reader's thread.
 TEST(TlsSession, OneReadTakesOneKeyUpdate) {
   const std::string folder = "/tmp/weft-session-" + testing::unique_job();
   const TlsConfig tls = testing::Authority("ours").issue(folder, "node");

@@ -1,5 +1,5 @@
-/// Options that are enums: text is refused when a program is compiled, and text from outside is
-/// parsed, with a suggestion where it is misspelt.
+/// Tests options that are enums. Wrong literals are refused when a program is compiled. Texts from
+/// outside are parsed; the error for a misspelled text suggests a value.
 
 #include <string>
 #include <string_view>

@@ -14,7 +14,7 @@ namespace {
 using testing::expect_error;
 using testing::TemporaryFolder;
 
-/// A machine with these files in /dev.
+/// Makes a folder that stands for a machine with these files in /dev.
 struct Machine {
   explicit Machine(std::initializer_list<const char*> files) {
     std::filesystem::create_directory(root() + "/dev");

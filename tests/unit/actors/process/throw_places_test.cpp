@@ -12,7 +12,7 @@
 
 #include "inspect/process/stack.hpp"
 
-/// These functions are outside weft's namespace, because weft's own calls aren't the user's.
+/// These functions aren't in namespace weft, because calls in weft don't count as the user's.
 namespace throwers {
 
 int line = 0;
@@ -84,7 +84,8 @@ class ThrowPlaces : public ::testing::Test {
     const auto here = reinterpret_cast<std::uintptr_t>(&throwers::throw_error) + 1;
     if (name_calls({{here}}).empty()) GTEST_SKIP() << "there is no libdw";
   }
-  /// libdw doesn't find the lines of code that clang 16 has compiled.
+  /// Expects the function and the line of a throw. With clang expects only the function, because
+  /// libdw finds no lines in code that clang 16 compiled.
   static void expect_at(const std::string& place, const std::string& function) {
     EXPECT_EQ(place.find("throwers::" + function), 0U) << place;
 #ifndef __clang__
@@ -122,7 +123,7 @@ TEST(ThrowPlace, IsUnknownWhereNobodyKeepsThrows) {
   EXPECT_EQ(place_of(throwers::throw_error), "");
 }
 
-/// The exception lies in memory in which thrown exceptions were before.
+/// The exception is in memory that earlier exceptions used, and those were thrown.
 TEST(ThrowPlace, IsUnknownOfAnExceptionThatWasNeverThrown) {
   const ThrowsKept kept;
   for (int i = 0; i < 100; ++i) {

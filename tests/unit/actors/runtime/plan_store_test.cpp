@@ -23,7 +23,7 @@ class PlanStoreTest : public ::testing::Test {
   ~PlanStoreTest() override { fs::remove_all(folder); }
 
   std::shared_ptr<const Plan> load() const { return store.load(fingerprint(program), program); }
-  /// Returns the only file.
+  /// Returns the path of the only file in the store's folder.
   fs::path file() const { return fs::directory_iterator(folder)->path(); }
 
   std::string folder = ::testing::TempDir() + fmt::format("weft-plans-{}", ::getpid());
@@ -50,7 +50,7 @@ TEST_F(PlanStoreTest, HasNoPlanOfAnotherTarget) {
   EXPECT_FALSE(PlanStore(folder, mesh, other).load(fingerprint(program), program));
 }
 
-/// All workers read the folder, and none of them may block there.
+/// All workers read plans from this folder, so whatever stands there must not block them.
 TEST_F(PlanStoreTest, HasNoneWhereThereIsNoPlainFile) {
   store.keep(fingerprint(program), compile(program, mesh, kCpuTarget));
   const fs::path path = file();

@@ -18,7 +18,7 @@ using testing::expect_error;
 const TensorType kWeight{DType::f32, {8, 4}};
 const TensorType kScalar{DType::i64, {}};
 
-/// A worker's processes run one after another, with the same memory.
+/// Tests the state that one process of a worker leaves in memory for the next.
 class StateKeeperTest : public ::testing::Test {
  protected:
   struct Process {
@@ -45,7 +45,7 @@ class StateKeeperTest : public ::testing::Test {
             engines[chip]->copy_from(from.position, from.offset, to, bytes);
           };
     }
-    /// Runs a step that writes the next version of the tensor.
+    /// Runs a step that writes a new version of the tensor.
     std::shared_ptr<ArenaBuffer> update(const std::string& name, const TensorType& type,
                                         const Sharding& sharding = Sharding::closed()) {
       const std::int64_t bytes = chip_type(type, sharding, mesh).bytes();
@@ -96,8 +96,8 @@ TEST_F(StateKeeperTest, GivesATensorOnce) {
   EXPECT_FALSE(second.keeper.take("other", kWeight));
 }
 
-/// A loop may make its model twice before it trains it; a model that is made in a later step is a
-/// different one.
+/// A loop may make its model twice before the first step and get the state again. A model that is
+/// made in a later step is a different one.
 TEST_F(StateKeeperTest, WhatIsDroppedInTheFirstStepIsTheNextOnes) {
   const auto weight = first.update("w", kWeight);
   const auto moment = first.update("m", kWeight);
@@ -198,7 +198,7 @@ TEST_F(StateKeeperTest, GivesOutWhatIsStillHad) {
   const auto weight = first.update("w", kWeight);
   auto count = first.update("t", kScalar);
   EXPECT_EQ(first.keeper.live().size(), 2U);
-  count.reset();  // another tensor may soon use its block
+  count.reset();  // another tensor may reuse the block of `count`
   const auto live = first.keeper.live();
   ASSERT_EQ(live.size(), 1U);
   EXPECT_EQ(live[0].name, "w");
@@ -252,7 +252,8 @@ TEST_F(StateKeeperTest, ARevisionIsOfNamesTypesAndShardings) {
   EXPECT_EQ(second.offset_of("w", {DType::bf16, {8, 4}}), weight->block_offset());
 }
 
-/// A loop makes its parameters one after another, and may run a step before all of them are made.
+/// A loop makes its parameters one by one and may run a step before it has made all, so the next
+/// processes keep finding state that nobody has taken yet.
 TEST_F(StateKeeperTest, WhatWasFoundIsKeptUntilItIsAskedFor) {
   const auto weight = first.update("w", kWeight);
   const auto moment = first.update("m", kWeight);
@@ -266,8 +267,8 @@ TEST_F(StateKeeperTest, WhatWasFoundIsKeptUntilItIsAskedFor) {
   EXPECT_EQ(third.offset_of("m", kWeight), moment->block_offset());
 }
 
-/// Two workers with two chips each. Of the chips that hold the same shard, one keeps the previous
-/// version.
+/// Two workers with two chips each. Of the chips with replicas of a shard, only one doesn't
+/// overwrite the previous version.
 class StateOfTwoWorkers : public StateKeeperTest {
  protected:
   static constexpr std::uint64_t kStep = 5;
@@ -281,7 +282,7 @@ class StateOfTwoWorkers : public StateKeeperTest {
     const std::int64_t bytes = chip_type(buffer.type(), buffer.sharding(), grid).bytes();
     std::fill_n(shard(chip, buffer.block_offset()), bytes / 4, value);
   }
-  /// Returns the chips that keep the tensor.
+  /// Returns the chips that don't overwrite the previous version of the tensor.
   std::vector<int> keepers(const std::string& name, const Sharding& sharding) {
     std::vector<int> keepers;
     for (const int index : {0, 1}) {
@@ -329,8 +330,8 @@ TEST_F(StateOfTwoWorkers, EachKeepsWhatItAloneHolds) {
   }
 }
 
-/// Chip c has shard c % 2 along model. The chip that doesn't keep a tensor copies it from the one
-/// that keeps it, and doesn't use what it has begun to write over its own copy.
+/// Chip c has shard c % 2. A chip that has overwritten its replica ignores that replica, and copies
+/// the version from the chip that keeps it.
 TEST_F(StateOfTwoWorkers, WhoKeepsNoVersionCopiesIt) {
   const Sharding by_model = over({2});
   for (int i = 0; i < 16; ++i) {
@@ -340,7 +341,7 @@ TEST_F(StateOfTwoWorkers, WhoKeepsNoVersionCopiesIt) {
     std::array<std::uint64_t, 2> offsets{};
     {
       std::array<Process, 2> workers{worker(0), worker(1)};
-      // The workers needn't have it at the same offset.
+      // The version may be at different offsets in the workers' arenas.
       const auto more = workers[1].update("more", kWeight, over({1, 2}));
       for (int w = 0; w < 2; ++w) {
         Process& process = workers[static_cast<std::size_t>(w)];
@@ -397,7 +398,7 @@ TEST_F(StateOfTwoWorkers, SaysWhichDirectoryDoesNotKnowTheStep) {
   expect_error(Errc::corrupt, {"chip 0", "step 5"}, [&] { worker(1, kStep); });
 }
 
-/// The hash that compares replicas covers each chip's elements, wherever they are.
+/// The hash that compares replicas covers each chip's elements, which may be at different offsets.
 TEST_F(StateOfTwoWorkers, GivesOutWhereEachChipHasIt) {
   Process process = worker(0);
   auto now = process.update("w", kWeight);

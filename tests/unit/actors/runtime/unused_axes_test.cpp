@@ -10,8 +10,7 @@
 namespace weft::unused_axes_test {
 namespace {
 
-/// Returns the hint for a step `w += sum(x, 0)` whose data and parameter are cut as these specs
-/// say.
+/// Returns the hint for a step `w += sum(x, 0)` whose data and parameter have these shardings.
 std::optional<std::string> hint(const Mesh& mesh, const std::string& data, const std::string& param,
                                 const char* update = "updates 1") {
   const std::string text = fmt::format(R"(program(%0: f32[8,4] data "x" {},
@@ -47,7 +46,7 @@ TEST(UnusedAxes, AreThoseThatNeitherDataNorParametersAreCutAlong) {
   EXPECT_FALSE(hint(Mesh({4, 1}, {"data", "model"}), R"([{"data"}, {}])", "[{}]"));
 }
 
-/// Evaluation after training shows nothing about how the training is cut.
+/// A program that updates nothing, such as an evaluation, doesn't show how training is sharded.
 TEST(UnusedAxes, AreNotLookedForWhereNothingIsCutOrUpdated) {
   EXPECT_FALSE(hint(kDefault, "[{}, {}]", "[{}]"));
   EXPECT_FALSE(hint(kDefault, R"([{"data"}, {}])", "[{}]", ""));

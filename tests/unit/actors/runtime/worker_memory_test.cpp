@@ -152,7 +152,7 @@ class Versions : public ::testing::Test {
     return std::make_shared<ArenaBuffer>(TensorType{DType::f32, {16}}, Sharding::closed(), pool,
                                          BlockKind::state, pool->allocate_state(64), 64);
   }
-  /// Returns the version that a run in `step` writes.
+  /// Returns the next version, which a run in `step` writes.
   Version update(const Version& now, std::uint64_t step, const ChipSet& overwriters = {}) {
     pool->begin_step(step);
     Version next = now->take_before(step, overwriters);
@@ -210,7 +210,7 @@ TEST_F(Versions, TheirBlocksAreFreeOnceTheLastIsDropped) {
   EXPECT_EQ(again, taken);
 }
 
-/// Chip 1 overwrites its version, chip 0 keeps it.
+/// Here chip 1 may overwrite its replica of a version, and chip 0 keeps its own.
 class VersionsOfTwoChips : public Versions {
  protected:
   const ChipSet one{false, true};
@@ -231,8 +231,8 @@ TEST_F(VersionsOfTwoChips, WhoWritesOverItStaysWhereItIs) {
   EXPECT_FALSE(now->may_overwrite({true, false})) << "they have it in different blocks";
 }
 
-/// The host doesn't get the version's block before the last run that uses the block has ended, even
-/// if a chip overwrites the version.
+/// The host gets a version's block only when the last run that uses the block has ended, even if a
+/// chip overwrites the version.
 TEST_F(VersionsOfTwoChips, RunsUseWhatIsWrittenOverToo) {
   Version now = version();
   const std::uint64_t even = now->block_offset();
@@ -245,8 +245,8 @@ TEST_F(VersionsOfTwoChips, RunsUseWhatIsWrittenOverToo) {
   EXPECT_EQ(pool->allocate_state_for_host(64, 9, 7), even);
 }
 
-/// No chip's write goes to memory that holds a handle's tensor, another tensor, or the version with
-/// which the step began if the chip keeps it.
+/// A chip may not write to memory of a tensor with a handle, of another tensor, or of the version
+/// with which the step began if the chip keeps that version.
 TEST_F(VersionsOfTwoChips, NothingIsWrittenOverThatIsStillNeeded) {
   using Places = std::array<std::uint64_t, 2>;
   const auto places_of = [](const Version& of) { return Places{of->offset(0), of->offset(1)}; };
@@ -321,7 +321,7 @@ TEST(BufferPool, NeverGivesOutWhatIsTaken) {
       const BufferPool::Range got = BufferPool::block(offset, bytes);
       ASSERT_GE(got.begin, job.buffers_offset());
       for (const BufferPool::Range& range : used) {
-        // The first ten may overlap each other.
+        // Only the first ten ranges in `used` may overlap each other.
         ASSERT_TRUE(got.end <= range.begin || got.begin >= range.end) << round << ", " << i;
       }
       used.push_back(got);
@@ -330,7 +330,8 @@ TEST(BufferPool, NeverGivesOutWhatIsTaken) {
   }
 }
 
-/// Compares every box of a 3-d tensor, and boxes that reach beyond it, with indexing by hand.
+/// Compares copies of every box of a 3-d tensor, and of boxes that reach beyond it, with plain
+/// indexing.
 TEST(ShardCopy, CutsEveryBox) {
   const TensorType type{DType::i32, {3, 4, 5}};
   std::vector<std::int32_t> global(60);

@@ -5,7 +5,7 @@
 namespace weft::data_check_test {
 namespace {
 
-/// Returns the hashes of one batch with x and labels.
+/// Returns the hashes of the inputs x and labels of one batch.
 DataHashes hashes(int worker, std::uint64_t x, std::uint64_t labels, std::uint64_t run = 4) {
   return {.worker = worker,
           .step = 3,

@@ -48,7 +48,7 @@ class HangWatchTest : public ::testing::Test {
   bool all = false;
 };
 
-/// Chip 0 waits for chip 1, which waits for chip 2, which waits for no chip.
+/// Chip 0 waits for chip 1, which waits for chip 2, which waits for nobody.
 TEST_F(HangWatchTest, NamesTheOneAtTheEndOfTheWaits) {
   const std::vector<ActorRow> rows{device(0, 7, 1), device(1, 7, 2), device(2, 6)};
   EXPECT_TRUE(observe(rows, milliseconds(0)).empty());
@@ -56,7 +56,7 @@ TEST_F(HangWatchTest, NamesTheOneAtTheEndOfTheWaits) {
   EXPECT_EQ(observe(rows, milliseconds(1000)), std::vector{2});
 }
 
-/// The first look may happen before a slow process has opened its rows.
+/// The watch may read the board before a slow process has opened its rows.
 TEST_F(HangWatchTest, ARowThatNobodyHasOpenedYetIsOfNoWorker) {
   running = true;
   observe({worker(0), device(-1, 0)}, milliseconds(0));
@@ -117,7 +117,7 @@ TEST_F(HangWatchTest, AStepOfOneOrAMessageIsAMoveOfTheJob) {
   observe({worker(0), worker(1), device(1, 1)}, milliseconds(0));
   EXPECT_TRUE(observe({worker(0), worker(1), device(1, 2)}, milliseconds(900)).empty());
   EXPECT_TRUE(observe({worker(0), worker(1), device(1, 2)}, milliseconds(1800)).empty());
-  messages = 1;  // one message: a report
+  messages = 1;  // the trainer has got one message, a report
   EXPECT_TRUE(observe({worker(0), worker(1), device(1, 2)}, milliseconds(1899)).empty());
   EXPECT_TRUE(observe({worker(0), worker(1), device(1, 2)}, milliseconds(2898)).empty());
   EXPECT_FALSE(observe({worker(0), worker(1), device(1, 2)}, milliseconds(2899)).empty());

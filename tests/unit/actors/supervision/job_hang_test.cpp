@@ -1,4 +1,4 @@
-/// Tests JobState when workers hang.
+/// Tests JobState with workers that hang.
 
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST(JobHang, OfAThreadOfTheTrainersProcessKillsNothing) {
   EXPECT_EQ(words(job.hung(stopped({0}), "nobody moves", 7)), "cancel");
 }
 
-/// An error of the worker's own is more specific than the board.
+/// An error that the worker itself reports is more specific than what the board shows.
 TEST(JobHang, TheAwaitedWorkerIsToBlameForATimeoutOnly) {
   for (const Errc error : {Errc::timeout, Errc::loop_failed}) {
     JobState job = running();

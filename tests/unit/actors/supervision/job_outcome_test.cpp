@@ -72,7 +72,7 @@ TEST_F(JobOutcomeTest, ASignalToACancelledJobWaitsForNoOutput) {
   EXPECT_EQ(signal(SIGINT, 1), "drop output");
 }
 
-/// The job has saved and ended before its group got the SIGTERM.
+/// The job had saved and ended before SIGTERM reached the rest of its process group.
 TEST_F(JobOutcomeTest, ASigtermOfTheSameRequestIsIgnoredAfterTheEndOfTheJobToo) {
   signal(SIGTERM, 0);
   outcome.on_job_ended(kCancelled, kStart);

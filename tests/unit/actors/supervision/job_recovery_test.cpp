@@ -1,4 +1,4 @@
-/// Tests JobState in jobs that survive losses.
+/// Tests JobState in jobs that continue after workers die.
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@ namespace {
 constexpr RecoveryPolicy kAnyNumber{.max_failures = -1, .backoff_ms = 500};
 constexpr RecoveryPolicy kGroup{.max_failures = -1, .restart = Restart::group};
 
-/// Prints actions as "unwind, gather, kill 1, restart 2". A process restarts at once, or when its
-/// link has ended.
+/// Prints actions as "unwind, gather, kill 1, restart 2". "restart" means that a process starts at
+/// once, or when the link of the previous one has ended.
 std::string words(const Actions& actions) {
   std::string text;
   for (const Action& action : actions) {
@@ -37,13 +37,13 @@ class JobRecoveryTest : public ::testing::Test {
     EXPECT_EQ(job.phase(), JobPhase::running);
     return job;
   }
-  /// A job that lost worker 1 at step 7; the other workers are still in their loops.
+  /// Returns a job whose worker 1 died at step 7. The other workers are still in their loops.
   JobState unwinding() {
     JobState job = running();
     job.process_ended(killed(1), {.step = 8}, 7);
     return job;
   }
-  /// The link breaks, and the process doesn't end within its time limit.
+  /// Breaks a worker's link, and lets the time pass in which its process may end.
   static Actions link_lost(JobState& job, int worker) {
     const Actions actions = job.link_down(worker);
     if (actions.empty()) return {};

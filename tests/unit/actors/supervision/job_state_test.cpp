@@ -39,17 +39,17 @@ TEST(JobState, RefusesAJoinOfAnotherProcessThanTheOneThatWasStarted) {
   job.started(0, 100);
   EXPECT_TRUE(job.refuse_join(0, 101).has_value());
   EXPECT_FALSE(job.refuse_join(0, 100).has_value());
-  EXPECT_FALSE(job.refuse_join(1, 102).has_value());  // no message has reported its start yet
+  EXPECT_FALSE(job.refuse_join(1, 102).has_value());  // the message with its pid hasn't arrived yet
   JobState wrapped({.num_workers = 2, .any_process_joins = true});
   wrapped.started(0, 100);
-  EXPECT_FALSE(wrapped.refuse_join(0, 101).has_value());  // a debugger may have started it
+  EXPECT_FALSE(wrapped.refuse_join(0, 101).has_value());  // a wrapper may have started the process
 }
 
 TEST(JobState, BeginsWithTheDeadlineToGather) {
   EXPECT_EQ(words(JobState({.num_workers = 2}).begin()), "gather");
 }
 
-/// The loops get their state from the chips, or from a checkpoint if the chips don't have it.
+/// Loops get their state from the chips, or from a checkpoint if no chip keeps state.
 TEST(JobState, SaysWhichCheckpointTheLoopsLoad) {
   const auto start = [](JobState job, std::uint64_t committed) {
     return std::get<Start>(job.joined(0, 10, committed).front());
@@ -115,7 +115,7 @@ TEST(JobState, RefusesTheJoinOfAProcessThatHasEnded) {
   JobState job({.num_workers = 2, .recovery = {.max_failures = 1}, .timeout_s = 5});
   for (int w = 0; w < 2; ++w) job.started(w, 10 + w);
   job.joined(0, 10, 0);
-  // The join was on its way when the process was killed.
+  // The message `join` was still under way when its process was killed.
   EXPECT_EQ(words(job.process_ended({.worker = 1, .signal = 9}, {}, 0)), "launch 1");
   EXPECT_NE(job.refuse_join(1, 11)->find("has ended"), std::string::npos);
   job.started(1, 21);
@@ -124,7 +124,7 @@ TEST(JobState, RefusesTheJoinOfAProcessThatHasEnded) {
   EXPECT_EQ(words(job.joined(1, 21, 0)), "start at 0, grant 64");
 }
 
-/// Workers on two hosts may have processes of the same pid.
+/// Workers on two hosts may have processes with the same pid.
 TEST(JobState, TellsProcessesOfTheSamePidApartByTheirWorkers) {
   JobState job({.num_workers = 2, .recovery = {.max_failures = 1}, .timeout_s = 5});
   job.started(1, 10);
@@ -138,7 +138,7 @@ TEST(JobState, TellsProcessesOfTheSamePidApartByTheirWorkers) {
   EXPECT_EQ(words(job.joined(1, 10, 0)), "start at 0, grant 64");
 }
 
-/// The join of worker 0 comes after the end of the process of worker 1 that has the same pid.
+/// Worker 0 joins after worker 1's process, which had the same pid, has ended.
 TEST(JobState, LetsAWorkerJoinWhoseEndedPeerHadItsPid) {
   JobState job({.num_workers = 2, .recovery = {.max_failures = 1}, .timeout_s = 5});
   for (int w = 0; w < 2; ++w) job.started(w, 10);
@@ -167,7 +167,7 @@ TEST(JobState, NamesTheFirstLineOfADivergingProgram) {
   EXPECT_NE(failure.message.find("train.cpp:6"), std::string::npos);
 }
 
-/// Inputs are numbered in the order of their first use.
+/// Inputs are numbered by first use, so an op that differs may also change the inputs after it.
 TEST(JobState, NamesTheOpThatDivergesRatherThanAnInputThatFollowsIt) {
   JobState job = joined(2);
   job.program(seen(0, 7, "  %1: f32 param \"w\"\n  %0 = iota  // train.cpp:4"));
@@ -310,7 +310,7 @@ TEST(JobState, AProcessIsStartedAgainWhenTheLinkToTheOneBeforeHasEnded) {
   EXPECT_EQ(words(second.link_grace_over(0, 2, {}, 0)), "") << "the process was seen to end";
 }
 
-/// Another process that the worker has forked may keep the link open.
+/// The worker may have forked a process that keeps the link open.
 TEST(JobState, ALinkThatOutlivesItsProcessIsNotWaitedForLong) {
   JobState job({.num_workers = 1, .recovery = {.max_failures = -1}, .timeout_s = 5});
   job.joined(0, 100, 0);

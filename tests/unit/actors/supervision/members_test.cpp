@@ -13,7 +13,7 @@ class MembersTest : public ::testing::Test {
     for (int worker = 0; worker < 3; ++worker)
       members.add(worker, "link " + std::to_string(worker));
   }
-  /// Returns the workers to which the action is sent.
+  /// Returns the workers to which an action is sent.
   std::vector<int> told(const Action& action) {
     std::vector<int> workers;
     members.tell(action, [&](int worker, const std::string&) { workers.push_back(worker); });

@@ -67,7 +67,7 @@ TEST(Permits, NoticesARunThatHasBegunAlready) {
   EXPECT_NE(wrong->message.find("number 2"), std::string::npos);
 }
 
-/// Another worker asks for a new program in a run for which this worker has a known one.
+/// Another worker asks about a new program in a run in which this worker runs a known one.
 TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
   const auto start = [](Permits& permits) {
     permits.shown({.worker = 0, .sequence = 0, .run = 1, .text = "known"});
@@ -88,7 +88,7 @@ TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
   EXPECT_TRUE(early.begin_run(2, 0, 7));
 }
 
-/// It can show the program of every run that it has made, not only of the last.
+/// A worker can show the program of each run that it has begun, not only of the last one.
 TEST(Permits, ShowsTheProgramOfTheVeryRunThatIsAskedFor) {
   for (const std::uint64_t run : {1U, 2U, 3U}) {
     Permits permits(0, kLong);
@@ -155,7 +155,8 @@ TEST(Permits, WaitsForTheGenerationAfterItsOwn) {
   EXPECT_EQ(start.reports, 4U);
 }
 
-/// Its worker must report that it has left the generation; otherwise no worker continues.
+/// A worker must report that it has left even a generation that it never began; otherwise no worker
+/// could continue.
 TEST(Permits, AGenerationThatIsOverBeforeItWasNoticedHasBegunAllTheSame) {
   Permits permits(0, kLong);
   permits.start({.generation = 1});
@@ -196,7 +197,8 @@ TEST(Permits, TheVerdictIsTheTrainersLastWord) {
   EXPECT_EQ(good.wait_verdict(), Verdict::leaves_well) << "the job is over";
 }
 
-/// Another worker has begun the next save, and could not write its part.
+/// Save 9 fails because another worker couldn't write its part. The result of save 5 is still
+/// known.
 TEST(WorkerState, KnowsHowASaveEndedWhenALaterOneHasFailed) {
   WorkerState state(1);
   state.start({});
@@ -252,7 +254,7 @@ TEST(WorkerState, AsksForALeaseOnceAheadOfItsNeedAndAgainWithoutOne) {
   EXPECT_EQ(state.lease_to_ask(10), 10U);
 }
 
-/// The worker's actor sends the text unchanged.
+/// The trainer gets this text from the worker's actor unchanged.
 TEST(WorkerState, NamesItselfWhereARunIsOvertaken) {
   WorkerState state(3);
   state.start({.generation = 2});
@@ -263,7 +265,7 @@ TEST(WorkerState, NamesItselfWhereARunIsOvertaken) {
   EXPECT_EQ(wrong->generation, 2U);
 }
 
-/// Otherwise a worker of a cancelled job would wait for one generation after another.
+/// If only the generation were left, a worker of a cancelled job would wait for the next one.
 TEST(Permits, ACancelledJobIsLeftAndNotItsGenerationOnly) {
   Permits permits(0, kLong);
   permits.start({.generation = 1});

@@ -1,4 +1,4 @@
-/// Tests JobState when the job has to end soon, and the Permits of its workers.
+/// Tests JobState in a job that is told to end soon, and the Permits of its workers.
 
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ TEST(Preemption, ALoopThatWasDoneBeforeItKnewHasSucceeded) {
   EXPECT_FALSE(job.failure());
 }
 
-/// The process of that loop may have ended by then.
+/// The process of a loop that is done may have ended too.
 TEST(Preemption, DoesNotWaitForALoopThatIsDone) {
   JobState first = gathered(2);
   first.loop_ended(ended(1, 6, false), 0);
@@ -139,7 +139,7 @@ TEST(Preemption, IsNotWaitedForBeyondItsGrace) {
   EXPECT_TRUE(job.grace_over().empty());
 }
 
-/// The worker was lost twice without a step in between.
+/// Returns a job whose worker 1 died twice without a step in between, so its restart is delayed.
 JobState waiting_to_start_again(bool asks) {
   JobState job({.num_workers = 2,
                 .recovery = {.max_failures = -1, .backoff_ms = 60'000},
@@ -232,7 +232,7 @@ TEST(Preemption, LeavesALoopThatHasNotAskedByItsNextStep) {
   permits.grant(100);
   permits.pause();
   permits.end_at(5);
-  permits.begin_step(5);  // here it may ask
+  permits.begin_step(5);  // in this step the loop may still ask
   EXPECT_FALSE(permits.knows_preemption());
   EXPECT_THROW(permits.begin_step(6), Preempted);
   EXPECT_TRUE(permits.knows_preemption());
@@ -241,7 +241,7 @@ TEST(Preemption, LeavesALoopThatHasNotAskedByItsNextStep) {
 TEST(Preemption, TrustsALoopThatHasEverAsked) {
   for (const bool before : {true, false}) {
     Permits permits(0, std::chrono::hours(1));
-    permits.start({.step = 4, .asks = before});  // a loop of an earlier generation has asked
+    permits.start({.step = 4, .asks = before});  // asked in an earlier generation
     permits.grant(100);
     if (!before) permits.reached_preemption();
     permits.pause();
@@ -268,7 +268,7 @@ TEST(Preemption, LetsALoopFinishItsStepAndComeToTheLast) {
   permits.grant(100);
   permits.begin_step(4);
   EXPECT_EQ(permits.pause(), 5U);
-  permits.begin_step(4);  // this step has begun
+  permits.begin_step(4);  // this step has begun already
   EXPECT_FALSE(permits.reached_preemption());
   std::jthread trainer([&] { permits.end_at(6); });
   permits.begin_step(5);
@@ -277,7 +277,7 @@ TEST(Preemption, LetsALoopFinishItsStepAndComeToTheLast) {
   EXPECT_FALSE(permits.knows_preemption());
   EXPECT_TRUE(permits.reached_preemption());
   EXPECT_TRUE(permits.knows_preemption());
-  permits.begin_step(107);  // it no longer asks for a lease
+  permits.begin_step(107);  // the lease doesn't limit the loop any more
   EXPECT_TRUE(permits.reached_preemption());
 }
 

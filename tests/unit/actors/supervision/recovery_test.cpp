@@ -69,7 +69,7 @@ TEST(Recovery, TheSameFailureThreeTimesBeforeTheFirstStepIsTheProgramsOwn) {
   EXPECT_EQ(recovery.refuse(ahead, 0), "; it failed so 3 times, and no step was kept");
 }
 
-/// On a machine under load, random kills may happen before the first step.
+/// On a machine under load, several random kills may come before the first step.
 TEST(Recovery, KillsBeforeTheFirstStepAreChanceUntilTheyAreMany) {
   Recovery recovery(any_number());
   for (int i = 0; i < 19; ++i) {
@@ -87,7 +87,7 @@ TEST(Recovery, KillsForWantOfMemoryAreTheProgramsOwn) {
             "; it failed so 3 times, and no step was kept");
 }
 
-/// A save to a full disk fails each time that the loop reaches it.
+/// A loop that saves to a full disk fails each time it gets there.
 TEST(Recovery, TheSameFailureThreeTimesWithoutAStepInBetweenIsNoChance) {
   for (const Failure& failure : {thrown(Errc::no_space), thrown(Errc::io), thrown(Errc::timeout),
                                  thrown(Errc::loop_failed), crashed(0)}) {
@@ -139,7 +139,7 @@ TEST(Recovery, WorkersThatFailInTurnFailAlike) {
   EXPECT_EQ(recovery.refuse(crashed(2), 0), "; it failed so 3 times, and no step was kept");
 }
 
-/// This is the case in a job with one version of the state and no checkpoint yet.
+/// A job that keeps one version of the state and has no checkpoint yet always resumes at step 0.
 TEST(Recovery, StepsThatWereTakenCountThoughNoneIsKept) {
   Recovery recovery(any_number());
   Failure failure = crashed(1);
@@ -193,7 +193,7 @@ TEST(Recovery, TheSameWorkerLostAgainMeanwhileIsTheNextIncident) {
 TEST(Recovery, ALossOfAnotherAfterTheJobHasGoneOnIsTheNextIncident) {
   Recovery recovery(any_number(1000));
   ASSERT_FALSE(recovery.refuse(killed(0), 7));
-  recovery.resumed(8);  // the other workers made one more step
+  recovery.resumed(8);  // the other workers have run one more step
   ASSERT_FALSE(recovery.refuse(killed(1), 8));
   EXPECT_EQ(recovery.incidents(), 2);
   EXPECT_EQ(recovery.delay_ms(), 1000U) << "no step was taken";

@@ -5,7 +5,7 @@
 namespace weft::replica_check_test {
 namespace {
 
-/// Returns the hashes of tensor 'w' on two chips, and the piece that each hash covers.
+/// Returns the hashes of tensor 'w' on two chips, and the numbers of the pieces that they cover.
 StateHashes hashes(int worker, std::vector<std::uint64_t> words,
                    std::vector<std::uint64_t> pieces = {0, 0}, std::uint64_t step = 7) {
   return {.worker = worker,

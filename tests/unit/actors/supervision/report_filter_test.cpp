@@ -37,8 +37,8 @@ TEST(ReportFilter, AStepThatIsTakenAgainReportsOnce) {
   EXPECT_EQ(filter.count(), 10U) << "new or not";
 }
 
-/// The worker was lost while its reports were on their way; its log sends them in the next
-/// generation.
+/// The worker died while its reports were under way. The next process sends them again from the
+/// log.
 TEST(ReportFilter, TakesWhatComesLateFromAnEarlierGeneration) {
   ReportFilter filter;
   EXPECT_TRUE(filter.is_new(report(1, 3, 0, "loss")));
@@ -82,8 +82,8 @@ TEST(ReportFilter, ACheckpointIsPartOfWhatWasReported) {
   EXPECT_TRUE(filter.is_new(report(2, 0, 1, "{}", "checkpoint_000001")));
 }
 
-/// This happens if one version of the state is kept: the loop continues after the report of a
-/// checkpoint, and its repeated reports differ in some words.
+/// If only one version of the state is kept, the loop continues from a checkpoint, and the report
+/// that follows the checkpoint is made again with other words.
 TEST(ReportFilter, TheLastReportMadeAgainBehindACheckpointCountsOnce) {
   ReportFilter filter;
   filter.begin_generation(1, 0);
@@ -142,13 +142,13 @@ TEST(ReportFilter, PassesEveryReportOfALongRunAndRemembersItsEnd) {
   EXPECT_TRUE(filter.is_new(report(2, kSteps + 1, 0, "on")));
 }
 
-/// A loop that continues at a step starts to number its reports in that step from the beginning.
+/// A loop that resumes within a step's reports numbers them from 0 again.
 TEST(ReportFilter, PassesWhatAnEarlierGenerationReportedAtItsFirstStep) {
   ReportFilter filter;
   filter.begin_generation(1, 0);
   EXPECT_TRUE(filter.is_new(report(1, 1, 0, "after step 0")));
-  // Generation 2 continues at step 1 and reports in the middle of it. The report is lost on its
-  // way, and is sent from the log after generation 3 has begun.
+  // Generation 2 continues at step 1 and reports in the middle of that step. The report is lost,
+  // and is sent again from the log after generation 3 has begun.
   filter.begin_generation(2, 1);
   filter.begin_generation(3, 2);
   EXPECT_TRUE(filter.is_new(report(2, 1, 0, "in step 1")));

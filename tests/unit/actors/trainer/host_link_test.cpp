@@ -26,7 +26,7 @@ namespace {
 /// Workers 0 and 1 are on two hosts, and their processes have the same pid.
 constexpr int kPid = 100;
 
-/// Returns the values that the test sets, and records the calls.
+/// A host that returns the values that a test sets, and records the calls.
 class FakeHost final : public HostLink {
  public:
   std::uint64_t common_step() const override { return step_; }
@@ -36,7 +36,7 @@ class FakeHost final : public HostLink {
 
   std::vector<ActorRow> rows() const override {
     std::vector<ActorRow> rows(2);
-    rows[0].step = 99;  // the trainer's row
+    rows[0].step = 99;  // the row of the trainer
     rows[1].kind = ActorKind::worker;
     rows[1].step = step_;
     return rows;
@@ -50,7 +50,7 @@ class FakeHost final : public HostLink {
   void mark_lost(int worker) override { note(fmt::format("mark {}", worker)); }
   void set_status(JobStatus status) override { note(fmt::format("{}", to_string(status))); }
 
-  /// Must be called while the trainer has nothing to do.
+  /// Sets the step that all chips have committed. Must be called while the trainer's actor is idle.
   void commit(std::uint64_t step) { step_ = step; }
   std::vector<std::string> take_calls() {
     const std::lock_guard lock(mutex_);
@@ -68,7 +68,7 @@ class FakeHost final : public HostLink {
   std::vector<std::string> calls_;  // guarded by mutex_
 };
 
-/// Receives the events of the trainer's actor, one after another.
+/// Receives the events of the trainer's actor in order.
 class Events {
  public:
   void push(TrainerEvent event) {
@@ -76,7 +76,7 @@ class Events {
     events_.push_back(std::move(event));
     changed_.notify_all();
   }
-  /// Waits for the next event. Throws bad_variant_access if it isn't an `Event`.
+  /// Waits for the next event and returns it. Throws bad_variant_access if it has another type.
   template <typename Event>
   Event next() {
     std::unique_lock lock(mutex_);

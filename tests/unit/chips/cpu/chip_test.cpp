@@ -29,10 +29,10 @@ void on_each_chip(EngineMesh& chips, const std::function<void(Chip&)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// Returns a chip's initial element; all elements of all chips differ.
+/// Returns an initial element of a chip; no two elements, on any chips, are equal.
 std::int64_t element(int position, std::int64_t i) { return position * 1'000'003 + i; }
 
-/// The memory of one chip for one test: `size` elements in its arena, or in a vector.
+/// The memory of one chip in a test: `size` elements in the chip's arena, or in a vector.
 class Memory {
  public:
   Memory(EngineMesh& chips, const Chip& chip, bool in_arena, std::uint64_t offset,
@@ -57,7 +57,7 @@ class Memory {
 
 struct Case {
   bool in_arena;
-  std::int64_t size;  ///< elements in a part
+  std::int64_t size;  ///< the number of elements in a part
 };
 
 class ChipCollectives : public ::testing::TestWithParam<Case> {
@@ -70,7 +70,7 @@ class ChipCollectives : public ::testing::TestWithParam<Case> {
   Memory second(const Chip& chip, std::int64_t size) {
     return {chips_, chip, GetParam().in_arena, kSecond, size};
   }
-  /// Returns the positions of the chip's group along "model".
+  /// Returns the positions of the chips in this chip's group along "model".
   std::vector<int> row(const Chip& chip) const {
     return chips_.mesh().group(chip.position(), chips_.mesh().axis_atoms(1));
   }
@@ -166,7 +166,7 @@ TEST_P(ChipCollectives, PermuteFetchesFromTheSources) {
   });
 }
 
-/// The sizes are none, one, a few, and more elements than one copy handles.
+/// The sizes are 0, 1, a few elements, and more elements than one copy handles.
 INSTANTIATE_TEST_SUITE_P(All, ChipCollectives,
                          ::testing::Values(Case{true, 0}, Case{true, 1}, Case{true, 1000},
                                            Case{true, 100'003}, Case{false, 0}, Case{false, 1},
@@ -225,7 +225,7 @@ TEST(Chip, TellsTheCallsOfDifferentBodiesApart) {
   other.join();
 }
 
-/// All pieces of the smaller call equal pieces of the larger one.
+/// Each call is made in pieces, and all pieces of the smaller call equal pieces of the larger one.
 TEST(Chip, FindsSizesThatDifferThoughTheirPiecesAgree) {
   EngineMesh chips(Mesh({2}, {"data"}));
   on_each_chip(chips, [](Chip& chip) {
@@ -239,7 +239,7 @@ TEST(Chip, WorksOnPartsOfArrays) {
   EngineMesh chips(Mesh({2}, {"data"}));
   on_each_chip(chips, [&](Chip& chip) {
     const Memory values(chips, chip, true, 0, 20);
-    for (const std::size_t begin : {0U, 3U, 8U}) {  // in place, copied, in place
+    for (const std::size_t begin : {0U, 3U, 8U}) {  // aligned, copied, aligned
       chip.all_reduce(values.elements.subspan(begin, 2));
     }
     for (const std::size_t i : {0U, 3U, 9U}) {
@@ -275,7 +275,7 @@ TEST(Chip, RefusesWhatDoesntFit) {
     expect_error(Errc::invalid_argument, {"size = 3, data ="}, [&] {
       chip.all_reduce({DType::f32, nullptr, 3});
     });
-    chip.all_reduce(four);  // a refused call leaves the chip unchanged
+    chip.all_reduce(four);  // refused calls leave the chip usable
   });
   EngineMesh two(Mesh({2}, {"data"}));
   on_each_chip(two, [](Chip& chip) {

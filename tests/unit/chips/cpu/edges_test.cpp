@@ -1,5 +1,5 @@
 /// Tests edge cases of ops (tests/golden/torch/edges.py) in the engine, on every path of its
-/// kernels. The engine agrees with torch where the interpreter does, and differs where it differs.
+/// kernels. The engine must differ from torch in the same samples as the interpreter.
 
 #include <map>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 
 using testing::Json;
 
-/// Returns the samples that don't agree with torch, each with its difference.
+/// Returns the samples in which the runtime differs from torch, each with the difference.
 template <typename AnyRuntime>
 std::map<std::string, std::string> differing(const std::vector<Json>& samples) {
   std::map<std::string, std::string> found;

@@ -33,8 +33,8 @@ std::vector<Mesh> meshes() {
           Mesh({2, 4}, {"data", "model"})};
 }
 
-/// A training step with data parallelism and, if there is a second axis, tensor parallelism. If
-/// "data" is the only axis, parameters and momentum are sharded over it.
+/// Returns a training step with data parallelism and, if the mesh has a second axis, tensor
+/// parallelism. If "data" is the only axis, parameters and momentum are sharded over it.
 Program training_step(const Mesh& mesh) {
   Mlp mlp;
   mlp.batch = 16;
@@ -78,8 +78,8 @@ TEST(Executor, IsExactOnWholeNumbersOnEveryMesh) {
   }
 }
 
-/// Random elementwise ops of a few sizes, with fills and sums between them; some values are
-/// outputs.
+/// Returns a program of random elementwise ops of a few sizes, with fills and sums between them.
+/// Some of its values are outputs.
 Program loops(std::mt19937& random) {
   const auto below = [&](std::size_t end) { return std::size_t{random()} % end; };
   Program program;
@@ -134,8 +134,8 @@ TEST(Executor, IsExactInLoopsOverSeveralOps) {
   EXPECT_GT(tiled, 1000U);
 }
 
-/// Two programs run in turn, so that one shares memory in which the other has temporaries and
-/// values, and chips run ahead.
+/// Runs two programs in turn. One shares values in memory in which the other has temporaries, and
+/// chips may be a run ahead of others.
 TEST(Executor, SharesWhatIsGathered) {
   const Target share_all = testing::cpu_target_with({.shared_bytes_min = 0});
   for (const Mesh& mesh : meshes()) {
@@ -170,7 +170,7 @@ TEST(Executor, OneThreadAndAThreadPerChipAgreeBitwise) {
       ASSERT_EQ(chips.run(loaded, inputs, Schedule::thread_per_chip), expected) << "run " << run;
       ASSERT_EQ(chips.run(loaded, inputs, Schedule::one_thread), expected) << "run " << run;
     }
-    join(loaded.plan, mesh, expected);  // replicas agree
+    join(loaded.plan, mesh, expected);  // fails unless replicas agree
   }
 }
 
@@ -241,7 +241,8 @@ float number_of(int position, std::uint64_t run) {
   return static_cast<float>(run * 10 + static_cast<std::uint64_t>(position));
 }
 
-/// Applies op(builder, x) to the chip's `size` numbers; a loop negates the result.
+/// Returns a plan that applies op(builder, x) to each chip's `size` numbers; a loop negates the
+/// result.
 template <typename Op>
 Plan shared_plan(const Mesh& mesh, std::int64_t size, const Op& op) {
   Program program;
@@ -255,10 +256,10 @@ Plan shared_plan(const Mesh& mesh, std::int64_t size, const Op& op) {
                    testing::cpu_target_with({.shared_bytes_min = 0}));
 }
 
-/// No chip waits for other chips to end a run. The chips of one row may be in the next run, in
-/// which they share with the chips of their columns, while another chip still reads data that its
-/// row shared. Plan 0 is over axis 0, and plan 1 over axis 1. `expected(group, element, run)` is a
-/// chip's result before it is negated.
+/// Runs plan 0, over axis 0, and plan 1, over axis 1, in turn. No chip waits for others at the end
+/// of a run, so the chips of a row may share data of the next run with their columns while another
+/// chip still reads data that its row shared. A chip's result, before it is negated, must be
+/// `expected(group, element, run)`.
 template <typename Expected>
 void expect_kept(const Mesh& mesh, std::array<Plan, 2> of_axes, const Expected& expected) {
   EngineMesh chips(mesh);
@@ -297,7 +298,7 @@ void expect_kept(const Mesh& mesh, std::array<Plan, 2> of_axes, const Expected& 
 
 TEST(Executor, KeepsWhatIsSharedUntilAllHaveReadIt) {
   const Mesh mesh({2, 2}, {"data", "model"});
-  // 16 numbers are written in place; 4 are copied.
+  // 16 numbers per chip are written in place, 4 are copied.
   for (const std::int64_t size : {4, 16}) {
     const auto plan = [&](int axis) {
       return shared_plan(mesh, size, [&](Builder& build, ValueId x) {
@@ -327,8 +328,8 @@ TEST(Executor, KeepsWhatOthersAddUntilTheyHaveReadIt) {
   });
 }
 
-/// Sums that loops add have the same bits as sums that the collective adds, with compiled loops and
-/// tiles, and in loops of a few ops and of ops that aren't compiled.
+/// The sum of a reduce_scatter has the same bits if loops add its terms as if the collective adds
+/// them. The loops are compiled together, or have ops that can't be compiled.
 TEST(Executor, AddsInLoopsWhatAReduceScatterAdds) {
   const Mesh mesh({4}, {"data"});
   for (const DType dtype : {DType::f32, DType::bf16}) {
@@ -358,8 +359,8 @@ TEST(Executor, AddsInLoopsWhatAReduceScatterAdds) {
   }
 }
 
-/// Computes one value with `op(builder, x)` from the chip's part of an iota-like x. Nothing is
-/// compiled first, so that each collective runs as written.
+/// Compares `op(builder, x)` on the chips with the simulator, for x with elements i % 97. The
+/// program isn't partitioned or optimized, so that the collective runs as written.
 template <typename Op>
 void expect_collective(const Mesh& mesh, const TensorType& global, const Sharding& from,
                        const TensorType& result, const Sharding& to, Op op) {
@@ -378,8 +379,8 @@ void expect_collective(const Mesh& mesh, const TensorType& global, const Shardin
   }
 }
 
-/// [8,24] or larger, with dim 0 over "data" and dim 1 over "model", on a mesh whose chips aren't in
-/// the order of their numbers.
+/// Shardings of a tensor [8,24] or larger, dim 0 over "data" and dim 1 over "model", on a mesh
+/// whose chips aren't in the order of their ids.
 struct Grid {
   Mesh mesh{{2, 4}, {"data", "model"}, {7, 2, 5, 0, 1, 6, 3, 4}};
   AtomList data = mesh.axis_atoms(0);
@@ -402,7 +403,7 @@ class ExecutorCollective : public ::testing::TestWithParam<std::int64_t> {
 
 TEST_P(ExecutorCollective, AllReduce) {
   for (const ReduceKind kind : {ReduceKind::add, ReduceKind::max, ReduceKind::min}) {
-    // Every chip of a row gets the same [4, n/4].
+    // All chips along "model" get the same [4, n/4].
     const TensorType result{DType::f32, {8, GetParam() / 4}};
     expect_collective(grid_.mesh, type_, both_, result, grid_.sharding(grid_.data, {}),
                       [&](Builder& build, ValueId x) {
@@ -438,7 +439,7 @@ TEST_P(ExecutorCollective, AllToAll) {
 }
 
 TEST_P(ExecutorCollective, CollectivePermute) {
-  // The two atoms of "model" are swapped.
+  // This sharding has the two atoms of "model" in reverse order.
   AtomList swapped;
   swapped.push_back(grid_.model[1]);
   swapped.push_back(grid_.model[0]);
@@ -456,7 +457,7 @@ TEST_P(ExecutorCollective, AllSlice) {
       [&](Builder& build, ValueId x) { return build.all_slice(grid_.mesh, x, grid_.model, 1); });
 }
 
-// A chip's part fits into a mailbox at the first size, and doesn't at the second.
+// A chip's part fits into a mailbox at the first size, but not at the second.
 INSTANTIATE_TEST_SUITE_P(Sizes, ExecutorCollective, ::testing::Values(24, 24 * 1024));
 
 TEST(Executor, ResumeWaitsForThePeer) {

@@ -1,4 +1,4 @@
-/// Tests when a chip waits for other chips before it overwrites state to which they may return.
+/// Tests that a chip waits for other chips before it overwrites state from which they may resume.
 
 #include <gtest/gtest.h>
 
@@ -18,8 +18,8 @@ using testing::MeshPlan;
 
 constexpr std::uint64_t kCommit = 1;
 
-/// `count` grows by 1 before the collective; `w` grows by the sum of x after it. `count` has
-/// `counts` elements.
+/// Returns a program that adds 1 to `count` before its collective, and the sum of x to `w` after
+/// the collective. `count` has `counts` elements.
 Program step(const Mesh& mesh, std::int64_t counts) {
   Program program;
   Builder b(program);
@@ -96,8 +96,8 @@ TEST_F(HeldUpdates, RunsBehindEachOtherHoldTheirOwn) {
   }
 }
 
-/// A run that rewrites the directory has to wait, because otherwise the directory's slots would be
-/// used up.
+/// A run that comes with a new state directory must wait; otherwise the directory could run out of
+/// slots.
 TEST_F(HeldUpdates, ARunThatUpdatesNothingMayHaveToWaitForTheOthersCommits) {
   Program program;
   Builder b(program);

@@ -1,5 +1,5 @@
-/// Plans with long loops load in time proportional to the loops' length; if the time were
-/// quadratic, these tests would take hours.
+/// Tests that plans with long loops load in time proportional to the loops' length. If the time
+/// were quadratic, these tests would take hours.
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ void expect_exact(const Program& program) {
   EXPECT_EQ(join(plan, mesh, outputs), interpret(program, inputs));
 }
 
-/// Each op reads the previous result.
+/// Adds kOps ops, each of which reads the previous one's result.
 ValueId add_and_subtract(Builder& b, ValueId x) {
   ValueId y = x;
   for (int i = 0; i < kOps; ++i) {
@@ -60,7 +60,7 @@ TEST(LongChain, OfOtherConstants) {
   }));
 }
 
-/// Some values are read long after they were computed: there are more of them than registers.
+/// More values are alive at once than there are registers: each is read long after it is computed.
 TEST(LongChain, OfManyValuesAtOnce) {
   expect_exact(program_with_input(DType::f32, [](Builder& b, ValueId x) {
     std::deque<ValueId> made(100, x);
@@ -72,7 +72,7 @@ TEST(LongChain, OfManyValuesAtOnce) {
   }));
 }
 
-/// All values are alive at once, and don't fit on any stack.
+/// All values are alive at once, so many that they fit on no stack.
 TEST(LongChain, OfMoreValuesThanAStackHolds) {
   expect_exact(program_with_input(DType::f32, [](Builder& b, ValueId x) {
     std::vector<ValueId> made{x};
@@ -85,7 +85,7 @@ TEST(LongChain, OfMoreValuesThanAStackHolds) {
   }));
 }
 
-/// Every other op has no machine code.
+/// Every second op isn't compiled to machine code.
 TEST(LongChain, OfOpsThatArentCompiled) {
   expect_exact(program_with_input(DType::f32, [](Builder& b, ValueId x) {
     ValueId y = x;
@@ -101,7 +101,7 @@ TEST(LongChain, OfADtypeThatIsntCompiled) {
   expect_exact(program_with_input(DType::f64, add_and_subtract));
 }
 
-/// Each loop has one op, because sums stand between the loops.
+/// A sum after each op ends the op's loop, so each loop has one op.
 TEST(LongChain, OfManyLoops) {
   expect_exact(program_with_input(DType::f32, [](Builder& b, ValueId x) {
     ValueId y = x;

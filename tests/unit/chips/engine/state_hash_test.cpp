@@ -19,7 +19,7 @@ std::vector<HashedTensor> one(const Mesh& mesh, const Shape& shape, const Partit
            .offsets = std::vector<std::uint64_t>(static_cast<std::size_t>(mesh.size()))}};
 }
 
-/// Hashes the chips at all positions of the mesh, which hold these elements.
+/// Hashes the elements `held` of the chips at all positions of a mesh.
 struct Hashed {
   Hashed(const Mesh& mesh, std::vector<HashedTensor> state, const std::vector<Floats>& held)
       : hash(3, std::move(state), mesh, positions(mesh), [this](const StateHash&) { ++complete; }) {
@@ -73,7 +73,7 @@ TEST(StateHash, TellsWhichChipsHoldTheSamePiece) {
 
 TEST(StateHash, PassesOverPadding) {
   const Mesh mesh({2, 2}, {"data", "model"});
-  // 3 columns lie on 2 chips: the second chip has one column, followed by padding in each row.
+  // 3 columns are divided over 2 chips: in each row of the second chip, a column and then padding.
   const Floats left{1, 2, 4, 5};
   const Hashed hashed(mesh, one(mesh, {2, 3}, {{}, {"model"}}),
                       {left, {3, 70, 6, 71}, left, {3, 80, 6, 81}});
@@ -87,7 +87,7 @@ TEST(StateHash, PassesOverPadding) {
 TEST(StateHash, PassesOverShardsThatAreAllPadding) {
   const Mesh mesh({2, 4}, {"data", "model"});
   std::vector<Floats> held(8, {1, 2});
-  held[7] = {3, 4};  // 5 elements lie on 4 chips: the last chip's part would begin at 6
+  held[7] = {3, 4};  // the last of 4 chips has nothing of the 5 elements, only padding
   const Hashed hashed(mesh, one(mesh, {5}, {{"model"}}), held);
   EXPECT_TRUE(hashed.same_piece(3, 7));
   EXPECT_TRUE(hashed.same(3, 7));

@@ -46,7 +46,7 @@ class DataFiles : public ::testing::Test {
     std::ofstream(path, std::ios::binary) << bytes;
     return path;
   }
-  /// Writes an npy file of one dim with this type.
+  /// Writes an .npy file with these elements in one dim, and returns its path.
   template <typename T>
   std::string npy(const std::string& descr, const std::vector<T>& elements) const {
     std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}",
@@ -130,7 +130,7 @@ TEST_F(DataFiles, NumbersOfFewBitsStayOrAreWidened) {
             100);
   expect_error(Errc::invalid_argument, {"dtype = i8", "elements 'u1'"},
                [&] { (void)npy_file(bytes, {.dtype = DType::i8}); });
-  const std::string small = npy<std::int8_t>("|i1", {0, -3});  // replaces the file
+  const std::string small = npy<std::int8_t>("|i1", {0, -3});  // overwrites the first file
   EXPECT_EQ(read<std::int8_t>(*npy_file(small), 1, "x")[0], -3);
   EXPECT_EQ(read<std::int64_t>(*npy_file(small, {.dtype = DType::i64}), 1, "x")[0], -3);
   expect_error(Errc::invalid_argument, {"dtype = u8", "elements 'i1'"},
@@ -164,7 +164,7 @@ TEST_F(DataFiles, OtherConversionsAreRefused) {
 }
 
 TEST_F(DataFiles, RowsOfManyPiecesAreConverted) {
-  // One item has 50,000 elements, more than one read returns.
+  // Each item has 50,000 elements, more than one read() returns.
   std::string bytes("\0\0\x0b\2\0\0\0\2\0\0\xc3\x50", 12);
   for (int i = 0; i < 100'000; ++i) {
     bytes += static_cast<char>(i / 256 % 128);
@@ -304,7 +304,7 @@ TEST_F(DataFiles, TokensAreWindowsWithTheNextToken) {
   const DatasetPtr dataset = token_file(golden("tokens-u16"), {.length = 4});
   EXPECT_EQ(dataset->fields(),
             (std::vector<Field>{{"tokens", {DType::i32, {4}}}, {"targets", {DType::i32, {4}}}}));
-  ASSERT_EQ(dataset->size(), 2);  // two windows of 12 tokens; a third window would need a 13th
+  ASSERT_EQ(dataset->size(), 2);  // two windows of 12 tokens; a third one would need a 13th token
   EXPECT_EQ(read<std::int32_t>(*dataset, 0, "tokens"), (Tokens{5, 6, 7, 0}));
   EXPECT_EQ(read<std::int32_t>(*dataset, 0, "targets"), (Tokens{6, 7, 0, 8}));
   EXPECT_EQ(read<std::int32_t>(*dataset, 1, "targets"), (Tokens{0, 0, 9, 10}));
@@ -320,7 +320,7 @@ TEST_F(DataFiles, TokensAreWindowsWithTheNextToken) {
 
 TEST_F(DataFiles, TokensOfADocumentStayTogether) {
   const std::int32_t none = kIgnoredToken;
-  // The documents are: 5 6 7 0 | 8 0 | 0 | 9 10 11 12 65535.
+  // The documents of this file are: 5 6 7 0 | 8 0 | 0 | 9 10 11 12 65535.
   const DatasetPtr dataset = token_file(golden("tokens-u16"), {.length = 2, .separator = 0});
   ASSERT_EQ(dataset->size(), 5);
   const std::vector<std::pair<Tokens, Tokens>> expected{{{5, 6}, {6, 7}},
@@ -337,7 +337,7 @@ TEST_F(DataFiles, TokensOfADocumentStayTogether) {
 }
 
 TEST_F(DataFiles, EachPairOfADocumentIsLearntOnce) {
-  // The documents have all lengths up to 12, and so do the windows.
+  // There are documents of every length below 12, and windows of every length.
   std::vector<std::uint16_t> tokens;
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
   for (std::uint16_t length = 0; length < 12; ++length) {

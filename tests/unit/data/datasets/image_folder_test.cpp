@@ -42,7 +42,7 @@ TEST_F(ImageFolders, AreTorchvisions) {
     corners.push_back(item.view().get<std::int32_t>("x").back());
   }
   EXPECT_EQ(labels, (std::vector<std::int32_t>{0, 1, 1, 1}));
-  // The files are Cats/a.jpg; birds/10.JPEG, 2.png and more/1.jpg.
+  // The folder has the files Cats/a.jpg, birds/10.JPEG, birds/2.png and birds/more/1.jpg.
   const DatasetPtr second = image_folder(
       kFolder, {.image = {.height = 30, .width = 20, .dtype = DType::i32}, .label = "y"});
   const ItemBuffer item = read_item(*second, {.index = 1});

@@ -1,5 +1,5 @@
-/// Tests cached() and skip_errors(), and how they and other datasets treat items that come in one
-/// order.
+/// Tests cached() and skip_errors(), also on datasets whose items can be read in one order only,
+/// and other datasets on such datasets.
 
 #include <atomic>
 #include <set>
@@ -18,7 +18,7 @@ namespace {
 
 using testing::expect_error;
 
-/// Items of two fields, which count their reads; some can't be read.
+/// A dataset of items with two fields that counts reads. The items in `bad` can't be read.
 class Counted : public Dataset {
  public:
   explicit Counted(std::int64_t size, std::set<std::int64_t> bad = {}, Errc code = Errc::corrupt)
@@ -125,7 +125,7 @@ TEST(SkipErrors, LeavesErrorsOfTheMachineAndAllBadItems) {
                [&] { (void)skip_errors(bad, {.tries_max = 0}); });
 }
 
-/// Pictures that can be read in one order only.
+/// A dataset of images that can be read in one order only.
 class InOrder : public Dataset {
  public:
   std::string name() const override { return "in_order"; }

@@ -20,9 +20,9 @@ using Lengths = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMost = 12;
 
-/// Sequence i has lengths[i] tokens 100 i, 100 i + 1, ..., negative targets, and a vector of two
-/// elements for each token. The numbers behind the sequence must not appear in results. `shift` is
-/// the index at which a mask begins.
+/// A dataset of sequences. Sequence i has lengths[i] tokens 100 i, 100 i + 1, ..., the negative
+/// tokens as targets, and a vector of two elements for each token. The other elements are 7777 and
+/// must not appear in results. Tokens begin at index `shift`, where `mask` becomes true.
 class Sequences : public Dataset {
  public:
   explicit Sequences(Lengths lengths, bool is_sequential = false, std::int64_t shift = 0)
@@ -65,7 +65,7 @@ class Sequences : public Dataset {
 
 DatasetPtr sequences(const Lengths& lengths) { return std::make_shared<const Sequences>(lengths); }
 
-/// A stream of the items of a dataset, for one epoch.
+/// A stream of a dataset's items that ends after one epoch.
 class Items : public Stream {
  public:
   explicit Items(DatasetPtr dataset) : dataset_(std::move(dataset)) {}
@@ -92,13 +92,13 @@ DatasetPtr packed(const Lengths& lengths, PackOptions options) {
   return pack_sequences(sequences(lengths), of_tokens(std::move(options)));
 }
 
-/// Returns the elements of fields, one after another.
+/// Returns the elements of an i32 field of a row.
 Numbers numbers(const ItemBuffer& row, const char* field) {
   const auto span = row.view().get<std::int32_t>(field);
   return {span.begin(), span.end()};
 }
 
-/// Returns the numbers of the sequences in each row, by their first tokens.
+/// Returns for each row the numbers of its sequences, which it finds by their first tokens.
 std::vector<Numbers> rows_of(const Dataset& dataset) {
   std::vector<Numbers> rows;
   for (std::int64_t i = 0; i < dataset.size(); ++i) {
@@ -125,7 +125,7 @@ TEST(PackSequences, PutThemSideBySide) {
                                                    {"vector", {DType::f32, {8, 2}}},
                                                    {"segment_ids", {DType::i32, {8}}},
                                                    {"positions", {DType::i32, {8}}}}));
-  // The third sequence doesn't fit into the first row any more, but the fourth does and fills it.
+  // The third sequence doesn't fit into the first row, but the fourth fits and fills that row.
   const ItemBuffer first = read_item(*dataset, {.index = 0, .epoch = 5});
   EXPECT_EQ(numbers(first, "tokens"), (Numbers{0, 1, 2, 100, 101, 102, 103, 300}));
   EXPECT_EQ(numbers(first, "segment_ids"), (Numbers{1, 1, 1, 2, 2, 2, 2, 3}));
@@ -145,7 +145,7 @@ TEST(PackSequences, PutThemSideBySide) {
 TEST(PackSequences, GoToTheFirstRowThatHasRoom) {
   EXPECT_EQ(rows_of(*packed({5, 6, 3, 2, 8, 1}, {.length = 8})),
             (std::vector<Numbers>{{0, 2}, {1, 3}, {4}, {5}}));
-  // With one open row there is no other row to choose.
+  // With only one open row, a sequence can't go into another row.
   EXPECT_EQ(rows_of(*packed({5, 6, 3, 2, 8, 1}, {.length = 8, .window = 1})),
             (std::vector<Numbers>{{0}, {1}, {4}, {2, 3, 5}}));
 }
@@ -192,7 +192,7 @@ TEST(PackSequences, OfAStreamAreThoseOfADataset) {
     };
     const DatasetPtr rows = stream_items(stream(), dataset->size());
     EXPECT_EQ(rows->fields(), dataset->fields());
-    // Reads in order, and then like a loader that continues at a later item.
+    // Reads epochs in order; in epoch 3 begins in the middle, like a loader that resumes.
     for (const std::uint64_t epoch : {0U, 1U, 3U, 0U}) {
       for (std::int64_t i = epoch == 3 ? dataset->size() / 2 : 0; i < dataset->size(); ++i) {
         const ItemBuffer of_stream = read_item(*rows, {.index = i, .epoch = epoch});
@@ -211,7 +211,7 @@ TEST(PackSequences, KnowLengthsByAMaskOrANumberOrFromTheCaller) {
   const std::vector<Numbers> expected = rows_of(*packed(lengths, {.length = 8}));
   EXPECT_EQ(rows_of(*packed(lengths, {.length = 8, .length_field = "count"})), expected);
   EXPECT_EQ(rows_of(*packed(lengths, {.length = 8, .lengths = lengths})), expected);
-  // The mask is like that of a tokenizer that pads on the left.
+  // Sequences may begin after padding, as from a tokenizer that pads on the left.
   const auto shifted = std::make_shared<const Sequences>(lengths, false, 5);
   EXPECT_EQ(rows_of(*pack_sequences(shifted, of_tokens({.length = 8}))), expected);
 }

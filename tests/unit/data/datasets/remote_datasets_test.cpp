@@ -1,4 +1,4 @@
-/// Datasets whose files are objects of a store have the same items as with local files.
+/// Tests that datasets have the same items from objects of a store as from local files.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ class RemoteDatasets : public ::testing::Test {
   }
   ~RemoteDatasets() override { ::unsetenv("WEFT_CACHE"); }
 
-  /// Uploads the file or folder at a path, and returns its URL.
+  /// Uploads a file or a folder, and returns its URL.
   std::string uploaded(const std::filesystem::path& path) {
     const std::string url = "mem://b/" + path.filename().string();
     if (!std::filesystem::is_directory(path)) {
@@ -118,7 +118,7 @@ TEST_F(RemoteDatasets, OfArchivesAreThoseOfTheFiles) {
     try {
       files = tar_files({archive}, {TarNumber{}});
     } catch (const Error&) {
-      continue;  // one of the archives that a reader refuses
+      continue;  // some archives in the folder are invalid
     }
     ++read;
     expect_equal(*files, *tar_files({uploaded(archive)}, {TarNumber{}}));
@@ -145,7 +145,7 @@ TEST_F(RemoteDatasets, OfTextsAreThoseOfTheFiles) {
         (void)Tokenizer::load(entry.path());
         tokenizer = entry.path();
       } catch (const Error&) {
-        // This file of the folder isn't a tokenizer.
+        // Some files in the folder aren't tokenizers.
       }
     }
   }

@@ -23,7 +23,7 @@ std::vector<TarField> all_fields() {
           TarArray{.extension = "emb.npy", .field = {.name = "embedding"}, .shape = {2}}};
 }
 
-/// Labels and the first numbers of embeddings.
+/// For each item its label and the first number of its embedding.
 using Rows = std::vector<std::pair<std::int32_t, float>>;
 
 void add_row(Rows& rows, const ItemView& item) {
@@ -44,7 +44,7 @@ class TarArchives : public ::testing::Test {
   TarArchives() { fs::create_directories(folder_); }
   ~TarArchives() override { fs::remove_all(folder_); }
 
-  /// Makes a plain archive of files with the machine's tar.
+  /// Makes an uncompressed archive of these files with the machine's tar, and returns its path.
   std::string archive(const std::vector<std::pair<std::string, std::string>>& files) const {
     std::string list;
     for (const auto& [name, content] : files) {
@@ -82,7 +82,7 @@ TEST_F(TarArchives, HaveBytesAndWhatOwnDecodersMakeOfThem) {
   EXPECT_TRUE(std::ranges::equal(item.view().get<std::uint8_t>("text"),
                                  std::vector<std::uint8_t>{'a', 'b', 'c', 0}));
   EXPECT_EQ(item.view().get<std::int32_t>("pair")[1], 5);
-  // The error of a decoder contains the file's name.
+  // A decoder's error is reported with the name of the file.
   expect_error(Errc::loop_failed, {"item 1 of epoch 0", "made.tar: 2.pair: stoi"},
                [&] { (void)read_item(*dataset, {.index = 1}); });
   const StreamPtr stream = tar_stream({path}, fields);

@@ -62,7 +62,7 @@ TEST_F(TextFiles, LinesAreTokensOfOneLength) {
   EXPECT_EQ(read<std::int32_t>(*dataset, 0, "tokens"), expected);
   const auto mask = read<bool>(*dataset, 0, "mask");
   EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(mask, true)), count);
-  // An empty line is an item, so that two files of lines stay aligned in a zip().
+  // An empty line is an item too, so that files of corresponding lines stay aligned in a zip().
   EXPECT_EQ(read<std::int32_t>(*dataset, 1, "tokens"), (Ids{2, 3, 0, 0, 0, 0, 0, 0}));
   const Ids cut = read<std::int32_t>(*dataset, 2, "tokens");
   EXPECT_EQ(cut[0], 2);
@@ -200,7 +200,7 @@ TEST_F(TextFiles, TokensOfTextsBecomeWindows) {
   expect_error(Errc::corrupt, {"file: line 2: key 't': expected a text"}, [&] {
     (void)write_token_file(out, {file("{\"t\": \"\"}\n{\"t\": 1}\n")}, *gpt2, {.json_key = "t"});
   });
-  // The old file stays if no new one could be written.
+  // The writes above have failed, so the old file is still there.
   EXPECT_EQ(token_file(out, {.length = length})->fields(), windows->fields());
 }
 

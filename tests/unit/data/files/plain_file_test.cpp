@@ -49,7 +49,7 @@ TEST(LocalPath, OfAVariableIsNamedWithIt) {
   EXPECT_EQ(path_variable("WEFT_TEST_PATH"), "");
 }
 
-/// Opening never waits for a writer, a peer or a device.
+/// open_plain_file() never waits for a writer, a peer or a device.
 TEST(PlainFile, IsOpenedOrItsKindIsNamed) {
   const testing::TemporaryFolder folder;
   const auto at = [&](const char* name) { return folder.path() + "/" + name; };

@@ -42,7 +42,7 @@ TEST(WorkCrew, OthersDoTheRestOnceItIsUrgent) {
   WorkCrew(2, &urgency).each(10, [&](std::size_t i) {
     if (i == 0) {
       urgency.raise();
-      others.wait();  // the thread at idle priority starves
+      others.wait();  // holds up the thread of idle priority
     } else {
       EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER);
       if (i == 9) others.count_down();

@@ -20,7 +20,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 NpyHeader read_file(std::span<const std::byte> file) { return read_npy_header(file, file.size()); }
 
-/// Returns a file of version 1.0 with this header and this many bytes of data.
+/// Returns an .npy file of version 1.0 with this header and `data_bytes` bytes of data.
 std::string npy(const std::string& header, std::size_t data_bytes = 0) {
   return "\x93NUMPY\x01\0"s + static_cast<char>(header.size() & 0xffU) +
          static_cast<char>(header.size() >> 8U) + header + std::string(data_bytes, '\0');
@@ -32,7 +32,7 @@ std::string dict(const std::string& descr, const std::string& order, const std::
 
 const std::string kSpaces(53, ' ');
 
-// The following files were written by NumPy 1.24: np.lib.format.write_array().
+// NumPy 1.24 wrote these files with np.lib.format.write_array().
 const std::string kRowMajor =  // np.arange(6, dtype='<i4').reshape(2, 3)
     "\223NUMPY\001\000v\000{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }"s + kSpaces +
     "     \n\000\000\000\000\001\000\000\000\002\000\000\000\003\000\000\000\004\000\000\000"s +
@@ -288,8 +288,8 @@ TEST(Npy, ReordersWhatNumPyWrote) {
   EXPECT_EQ(reordered(kScalar), "\1"s);
 }
 
-/// Returns the place in the file of the element at the index, computed dim by dim by the
-/// definition.
+/// Returns the number of an element in the file, computed from its index by the definition of both
+/// orders.
 std::size_t place_of(const NpyHeader& header, std::span<const std::int64_t> index) {
   std::int64_t place = 0;
   for (int i = 0; i < header.shape.size(); ++i) {

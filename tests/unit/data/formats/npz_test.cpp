@@ -18,7 +18,7 @@ using testing::read_golden;
 ReadAt reader_of(std::span<const std::byte> file) {
   return [file](std::uint64_t offset, std::span<std::byte> out) {
     ASSERT_LE(offset, file.size());
-    ASSERT_LE(out.size(), file.size() - offset);  // asks only for bytes that exist
+    ASSERT_LE(out.size(), file.size() - offset);  // the reader asks only for existing bytes
     std::ranges::copy(file.subspan(offset, out.size()), out.begin());
   };
 }
@@ -27,7 +27,7 @@ std::vector<ZipEntry> read_directory(std::span<const std::byte> file) {
   return read_zip_directory(file.size(), reader_of(file));
 }
 
-/// Returns the names and the unpacked contents of a whole file.
+/// Returns the names and the unpacked contents of an .npz file's arrays.
 std::vector<std::pair<std::string, std::string>> read_file(std::span<const std::byte> file) {
   std::vector<std::pair<std::string, std::string>> arrays;
   for (const ZipEntry& entry : npz_arrays(read_directory(file))) {
@@ -105,7 +105,7 @@ TEST(Npz, ReadsWhatWasWritten) {
 }
 
 TEST(Npz, WritesTheSameBytesAlways) {
-  // Python's zipfile can read this file, and verifies its checksums.
+  // Python's zipfile has read this golden file and verified its checksums.
   testing::expect_golden("data/written.npz", write({{"x", {1, 2, 3}}, {"empty", {}}}));
 }
 
@@ -144,7 +144,7 @@ TEST(Npz, RefusesOrSurvivesEveryFlippedBit) {
     for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
       damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
       try {
-        // Names and checksums don't cover fields such as dates and versions.
+        // Flipped bits in fields such as dates and versions change no name and no checksum.
         const auto arrays = read_file(bytes_of(damaged));
         ASSERT_EQ(arrays.size(), whole.size());
         for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -160,7 +160,7 @@ TEST(Npz, RefusesOrSurvivesEveryFlippedBit) {
   }
 }
 
-/// Returns a file with 16 or 32 of its bits replaced.
+/// Returns the file with `bytes` bytes at `at` replaced by a little-endian value.
 std::string with(std::string file, std::size_t at, std::uint32_t value, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i, value >>= 8U) {
     file[at + i] = static_cast<char>(value & 0xffU);

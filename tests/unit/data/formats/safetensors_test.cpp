@@ -18,7 +18,7 @@ namespace {
 using namespace std::string_literals;
 using testing::expect_error;
 
-/// Returns the header of a file with this JSON, preceded by its length.
+/// Returns a file's header: the length of this JSON, and the JSON.
 std::string with_length(const std::string& json) {
   const std::uint64_t json_bytes = json.size();
   std::string header(sizeof json_bytes, '\0');
@@ -30,7 +30,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// Reads a file as its users do: first the length, then the header.
+/// Reads a file's header as its users do: first the length, then the JSON.
 SafetensorsHeader read_file(std::span<const std::byte> file) {
   const std::uint64_t header_bytes =
       safetensors_header_bytes(file.first(std::min<std::size_t>(file.size(), 8)), file.size());
@@ -42,8 +42,8 @@ SafetensorsHeader read_json(const std::string& json, std::uint64_t data_bytes) {
   return read_safetensors_header(bytes_of(header), header.size() + data_bytes);
 }
 
-/// This file was written by Python's json.dumps and struct.pack, and padded with spaces to a
-/// multiple of 8.
+/// Python's json.dumps and struct.pack wrote this file, padded with spaces to a multiple of 8
+/// bytes.
 const std::string kPythonsFile =
     "\340\001\000\000\000\000\000\000"
     R"({"__metadata__": {"format": "pt", "\u00e9 \"q\"": "\u5b57"}, )"
@@ -204,9 +204,9 @@ void expect_header_refusals(const std::vector<Refusal>& refusals) {
   expect_refusals(refusals, [](const Refusal& r) { read_json(r.json, r.data_bytes); });
 }
 
-/// Returns a header of the tensor "t" with these fields.
+/// Returns the JSON of a header with one tensor "t" that has these fields.
 std::string of_fields(const std::string& fields) { return R"({"t":{)" + fields + "}}"; }
-/// Returns a header of these named f32 scalars at these offsets.
+/// Returns the JSON of a header with f32 scalars of these names at these offsets.
 std::string scalars(std::initializer_list<std::tuple<std::string, int, int>> places) {
   std::string json = "{";
   for (const auto& [name, begin, end] : places) {
@@ -285,7 +285,7 @@ std::string ones(int count) {
   return text;
 }
 
-/// Reading such a tensor fails, but the other tensors can be read.
+/// Reading a tensor of an unknown dtype fails, but all other tensors can be read.
 TEST(Safetensors, HasTensorsOfUnknownDTypesAndManyDims) {
   const std::string first = R"({"a":{"dtype":"F4","shape":[2,3],"data_offsets":[0,3]},)";
   const std::string second =

@@ -25,7 +25,7 @@ std::vector<TarEntry> scan(const std::string& archive) {
 
 std::string golden(const std::string& name) { return testing::read_golden("tar/" + name); }
 
-/// Returns a header with its checksum.
+/// Returns a tar header with a valid checksum.
 std::string header(const std::string& name, std::size_t bytes, char type = '0') {
   std::string block(512, '\0');
   block.replace(0, name.size(), name);

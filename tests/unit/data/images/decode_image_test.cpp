@@ -21,8 +21,8 @@ std::span<const std::byte> bytes_of(const std::string& file) {
   return std::as_bytes(std::span(file));
 }
 
-/// The pixels that Pillow computed, by the scripts in tests/golden/pictures: [height, width, 3], or
-/// [height, width].
+/// The pixels that Pillow computed in tests/golden/pictures, as [height, width, 3] or [height,
+/// width].
 struct Expected {
   Shape shape;
   std::vector<std::int32_t> values;
@@ -63,7 +63,7 @@ std::vector<T> decode(const std::string& file, const ImageField& image, const It
   return pixels;
 }
 
-/// Returns the largest difference from Pillow's pixels.
+/// Returns the largest difference of a decoded image from Pillow's pixels.
 int difference(const std::string& file, const ImageField& image, const std::string& name) {
   const Expected expected(name);
   EXPECT_EQ(expected.shape[0], image.height) << name;
@@ -87,20 +87,20 @@ TEST(DecodeImage, GivesThePixelsThatPillowGives) {
         "interlaced.png", "rgb16.png", "baseline.jpg", "progressive.jpg", "gray.jpg"}) {
     EXPECT_EQ(difference(name, as_i32(16, 24), name), 0) << name;
   }
-  // Pillow rounds differently.
+  // Pillow rounds the conversion from CMYK differently.
   EXPECT_LE(difference("cmyk.jpg", as_i32(16, 24), "cmyk.jpg"), 1);
 }
 
 TEST(DecodeImage, MakesGrayOfColoursAsPillowDoes) {
   EXPECT_EQ(difference("rgb.png", as_i32(16, 24, 1), "luma"), 0);
   EXPECT_EQ(difference("rgb16.png", as_i32(16, 24, 1), "luma"), 0);
-  // The tolerance allows for JPEG's losses.
+  // The golden pixels are from a PNG; compression as JPEG has changed the colors.
   EXPECT_LE(difference("cmyk.jpg", as_i32(16, 24, 1), "luma"), 10);
   EXPECT_LE(difference("progressive.jpg", as_i32(16, 24, 1), "luma"), 10);
 }
 
 TEST(DecodeImage, ChangesSizesAsTorchvisionDoes) {
-  // Pillow rounds to bytes between the two directions.
+  // Pillow rounds to bytes after it has resized one direction.
   EXPECT_LE(difference("rgb.png", as_i32(8, 8), "cover"), 1);
   ImageField by_side = as_i32(8, 8);
   by_side.short_side = 10;
@@ -170,8 +170,8 @@ TEST(DecodeImage, ShrinksLargeJpegsWhileTheyAreDecoded) {
   EXPECT_EQ(decode_picture(bytes_of(file), true, 2).channels, 1);
   ImageField image = as_i32(12, 20);
   image.fit = ImageFit::fill;
-  // The decoder averages 8 by 8 pixels before the filter is applied: at an edge it reaches 28
-  // pixels far, not 20.
+  // The decoder averages blocks of 8 by 8 pixels before the filter is applied. At an edge the
+  // result depends on 28 pixels, not on 20 as Pillow's does.
   EXPECT_LE(difference("large.jpg", image, "shrunk"), 24);
 }
 
@@ -184,7 +184,7 @@ TEST(DecodeImage, TakesRandomAreasOfTheItem) {
   EXPECT_NE(decode<std::int32_t>(file, image, {.index = 2}), first);
   EXPECT_NE(decode<std::int32_t>(file, image, {.index = 1, .epoch = 1}), first);
 
-  const Expected expected("area");  // 14 by 11 pixels, beginning at (3, 2)
+  const Expected expected("area");  // an area of 14 by 11 pixels that begins at (3, 2)
   const Picture whole = decode_picture(bytes_of(file), false, 1);
   std::vector<float> pixels(3 * 64);
   const std::array<ChannelOut, 3> out{
@@ -216,7 +216,7 @@ TEST(DecodeImage, TurnsPicturesAsTheirExifDataSay) {
   }
   EXPECT_EQ(difference("turned.webp", as_i32(24, 16), "turned.webp"), 0);
   EXPECT_EQ(difference("turned.png", as_i32(24, 16), "turned.png"), 0);
-  // Without the option, the picture is read as stored, like torchvision's.
+  // With the option off, the image is read as it is stored, as torchvision reads it.
   ImageField stored = as_i32(16, 24);
   stored.exif_orientation = false;
   EXPECT_EQ(decode<std::int32_t>(picture("turned6.jpg"), stored),
@@ -293,7 +293,7 @@ TEST(DecodeImage, SizesAreBoundedByTheFile) {
   std::string png = picture("rgb.png");
   png[18] = '\x40';  // adds 2^14 to the width
   expect_error(Errc::corrupt, {"PNG"},
-               [&] { (void)decode<std::int32_t>(png, as_i32(16, 24)); });  // the width's checksum
+               [&] { (void)decode<std::int32_t>(png, as_i32(16, 24)); });  // fails by the checksum
   std::string jpeg = picture("baseline.jpg");
   const std::size_t frame = jpeg.find("\xff\xc0");
   jpeg.replace(frame + 5, 4, "\x3f\xff\x3f\xff");

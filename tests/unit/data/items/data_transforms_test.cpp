@@ -15,7 +15,7 @@ namespace {
 
 using testing::expect_error;
 
-/// Makes a dataset with field "x": begin, begin + 1, ...
+/// Returns a dataset whose field has the numbers begin, begin + 1, and so on.
 DatasetPtr numbers(std::int64_t count, std::int64_t begin = 0, const std::string& name = "numbers",
                    const std::string& field = "x") {
   std::vector<std::int64_t> x(static_cast<std::size_t>(count));
@@ -78,8 +78,8 @@ TEST(Map, DrawsByTheItemAlone) {
   }
   EXPECT_EQ(words.size(), 30U);
 
-  // A map of a map, and the parts of a concat(), draw different numbers; the parts of a zip() draw
-  // the same.
+  // A map() of a map(), and the parts of a concat(), draw different random numbers. The parts of a
+  // zip() draw the same ones.
   const DatasetPtr outer = map(drawn, {{"outer", {DType::u32, {}}}},
                                [](const ItemView&, const ItemWriter& out, ItemRandom& random) {
                                  out.get<std::uint32_t>(0)[0] = random();
@@ -195,7 +195,7 @@ TEST(Split, HasEachItemOnce) {
                [] { (void)split(numbers(3), {0}); });
 }
 
-/// Returns `count` items of a mix, epochs one after another.
+/// Returns the first `count` items of a mix, which may go over several epochs.
 Numbers mixed(const Dataset& dataset, std::int64_t count) {
   Numbers items;
   for (std::int64_t at = 0; at < count; ++at) {
@@ -206,7 +206,7 @@ Numbers mixed(const Dataset& dataset, std::int64_t count) {
 }
 
 TEST(Mix, HoldsTheWeightsExactlyInEachBlock) {
-  // The parts are 1000 items that begin at 0, 50 that begin at 10,000, and 7 that begin at 20,000.
+  // The parts have 1000 items from 0 on, 50 items from 10,000 on, and 7 items from 20,000 on.
   const DatasetPtr dataset =
       mix({numbers(1000), numbers(50, 10'000), numbers(7, 20'000)}, {0.5, 0.3, 0.2}, {.size = 999});
   const Numbers items = mixed(*dataset, 2 * kMixBlock);
@@ -218,7 +218,7 @@ TEST(Mix, HoldsTheWeightsExactlyInEachBlock) {
     EXPECT_EQ(counts,
               (std::map<std::int64_t, std::int64_t>{{0, 32'768}, {1, 19'661}, {2, 13'107}}));
   }
-  // The items of a part are drawn equally often, pass after pass.
+  // All items of a part are drawn equally often, up to a difference of one.
   std::map<std::int64_t, std::int64_t> times;
   for (const std::int64_t item : items) ++times[item];
   ASSERT_EQ(times.size(), 1057U);
@@ -228,7 +228,7 @@ TEST(Mix, HoldsTheWeightsExactlyInEachBlock) {
     const std::int64_t size = part == 0 ? 1000 : part == 1 ? 50 : 7;
     EXPECT_TRUE(count == draws / size || count == draws / size + 1) << item << ": " << count;
   }
-  // The lengths of runs of one part are those of chance.
+  // The part changes from item to item as often as in a random sequence.
   std::int64_t changes = 0;
   for (std::size_t i = 1; i < items.size(); ++i)
     changes += items[i] / 10'000 != items[i - 1] / 10'000;

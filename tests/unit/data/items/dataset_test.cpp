@@ -33,7 +33,7 @@ TEST(Tensors, ReadsItemsStraightToTheirPlace) {
                                             2.0F * static_cast<float>(i) + 1}));
     EXPECT_EQ(label[0], 7 + i);
   }
-  x[2] = 40;  // a borrowed tensor isn't copied
+  x[2] = 40;  // the dataset borrows x, so it sees this
   EXPECT_EQ(read_item(*dataset, {.index = 1}).view().get<float>("x")[0], 40);
 }
 
@@ -181,7 +181,7 @@ TEST(ItemRandom, DrawsUniformNumbers) {
   for (const int times : counts) EXPECT_NEAR(times, 1000, 4 * std::sqrt(3000 * 2.0 / 9));
   expect_error(Errc::invalid_argument, {"count = 0"}, [&] { (void)random.below(0); });
   std::vector<int> order{1, 2, 3};
-  // The type is a generator in the sense of <random>.
+  // ItemRandom is a random generator as <random> defines it.
   std::shuffle(order.begin(), order.end(), random);
 }
 

@@ -15,7 +15,7 @@ namespace {
 using dlpack::TypeCode;
 using testing::expect_error;
 
-/// A tensor of another library.
+/// A DLPack tensor that another library owns.
 class Foreign {
  public:
   explicit Foreign(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides = {})
@@ -65,7 +65,7 @@ TEST(FromDlpack, BorrowsWhatIsRowMajor) {
     EXPECT_EQ(foreign.deleted, 0);
   }
   EXPECT_EQ(foreign.deleted, 1);
-  // The strides of dims of size 1 may have any value.
+  // For a dim of size 1, the stride may have any value.
   Foreign odd({2, 1, 3}, {3, 77, 1});
   EXPECT_EQ(static_cast<const void*>(from_dlpack(odd.give()).elements.data()), odd.data.data());
 }
@@ -261,7 +261,7 @@ TEST(ToHost, SharesWhatLiesOnTheHost) {
   }
   const auto* const managed = reinterpret_cast<dlpack::ManagedTensorVersioned*>(lent);
   EXPECT_EQ(managed->tensor.data, address);
-  const HostTensor back = from_dlpack(lent);  // it keeps the elements after the tensor is destroyed
+  const HostTensor back = from_dlpack(lent);  // `back` still has the elements when `lent` is gone
   EXPECT_EQ(back.elements.data(), address);
   EXPECT_EQ(back.get<std::int64_t>()[1], 8);
 }

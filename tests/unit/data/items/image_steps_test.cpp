@@ -1,4 +1,5 @@
-/// Compares colours and rotations with Pillow's, and tests the steps and mixtures made of them.
+/// Compares changes of colors and rotations with Pillow, and tests the transforms and mixtures that
+/// use them.
 
 #include "data/items/image_steps.hpp"
 
@@ -39,7 +40,7 @@ int largest_difference(std::span<const std::uint8_t> found, const Bytes& expecte
   return largest;
 }
 
-/// Runs the step on bytes, and on the same picture as floats.
+/// Compares a step with Pillow's result, on bytes and on the same image as floats.
 template <typename Step>
 void expect_as_pillow(const std::string& name, int tolerance, Step step) {
   Bytes bytes = pillows("image");
@@ -58,11 +59,11 @@ TEST(ImageSteps, ChangeColoursAsPillowDoes) {
   expect_as_pillow("brightness", 1, [](const auto& image) { adjust_brightness(image, 1.3); });
   expect_as_pillow("contrast", 1, [](const auto& image) { adjust_contrast(image, 0.6); });
   expect_as_pillow("saturation", 2, [](const auto& image) { adjust_saturation(image, 1.7); });
-  // Pillow's hues and saturations are bytes.
+  // Pillow computes with hues and saturations that are bytes.
   expect_as_pillow("hue", 10, [](const auto& image) { adjust_hue(image, 0.2); });
 }
 
-/// Runs a step of RandAugment on bytes.
+/// Compares a step of RandAugment with Pillow's result, on bytes.
 template <typename Step>
 void expect_bytes_as_pillow(const std::string& name, int tolerance, Step step) {
   Bytes bytes = pillows("image");
@@ -92,7 +93,7 @@ TEST(ImageSteps, RandAugmentTakesEachStepAndIsAFunctionOfTheItem) {
     const auto pixels = item.view().get<std::uint8_t>("x");
     seen.emplace(pixels.begin(), pixels.end());
   }
-  // Nine steps have a sign, one leaves the picture unchanged, and four have no sign.
+  // Nine steps may have either sign, four have no sign, and one leaves the image unchanged.
   EXPECT_EQ(seen.size(), 9U * 2 + 5);
   EXPECT_TRUE(seen.contains(pillows("image")));
   EXPECT_TRUE(seen.contains(pillows("equalize")));
@@ -116,7 +117,7 @@ TEST(ImageSteps, TurnAsPillowDoes) {
   EXPECT_EQ(turned, pillows("rotated"));
   warp(in, as_image(std::span(turned), kShape), rotation(-50), true, 0);
   const Bytes expected = pillows("bilinear");
-  // At the border Pillow doesn't average with the colour outside.
+  // At the border Pillow doesn't average with the color outside.
   std::size_t alike = 0;
   for (std::size_t i = 0; i < turned.size(); ++i) {
     alike += std::abs(int{turned[i]} - int{expected[i]}) <= 1 ? 1 : 0;
@@ -205,9 +206,9 @@ TEST(MixImages, BlendsPicturesAndClassesByOneShare) {
     sum += shares[2];
     of_ends += shares[2] < 0.1F || shares[2] > 0.9F ? 1 : 0;
   }
-  // For a quarter of the items, the partner is the item itself.
+  // A quarter of the items are mixed with themselves, so their share is 1.
   EXPECT_NEAR(sum / kDraws, 0.25 + 0.75 * 0.5, 0.03);
-  // Beta(0.4, 0.4) has 0.48 of its mass within 0.1 of the ends.
+  // A draw of Beta(0.4, 0.4) is within 0.1 of 0 or 1 with probability 0.48.
   EXPECT_NEAR(of_ends / kDraws, 0.25 + 0.75 * 0.48, 0.05);
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using testing::expect_error;
 
-/// Makes pictures whose pixels are numbered across all pictures.
+/// Returns a dataset of images whose pixels are numbered across all images.
 template <typename T>
 DatasetPtr numbered(std::int64_t count, const Shape& shape, const std::string& field = "x") {
   std::vector<T> pixels(static_cast<std::size_t>(count * shape.num_elements()));
@@ -156,7 +156,7 @@ TEST(RandomRect, LiesInThePictureWithinItsBounds) {
     widths.insert(rect.width);
   }
   EXPECT_GT(widths.size(), 25U);
-  // No part has the ratio, so the middle is taken.
+  // No area of the image has such a ratio, so the middle is taken.
   ItemRandom random({});
   const PixelRect middle = random_rect({.area_min = 1}, {100, 10}, random);
   EXPECT_EQ(middle.width, 13);

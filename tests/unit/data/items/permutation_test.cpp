@@ -22,8 +22,8 @@ bool is_permutation(const Order& order, std::int64_t size) {
   return true;
 }
 
-/// Returns by how many standard deviations chi-square of the counts differs from its mean, if the
-/// counts are equally likely.
+/// Returns how many standard deviations the chi-square statistic of the counts is from its mean,
+/// which it has if all outcomes are equally likely.
 double deviations(const std::vector<int>& counts) {
   double sum = 0;
   for (const int count : counts) sum += count;
@@ -59,7 +59,7 @@ TEST(Permutation, OfManyItemsIsAskedForPlaceByPlace) {
 }
 
 TEST(Permutation, IsTheSameOnEveryMachine) {
-  // The order of a resumed training must not change between versions.
+  // These orders must not change between versions, because resumed jobs depend on them.
   const auto first = [](std::int64_t size) {
     const Shuffle shuffle(size, key_of(0));
     std::vector<std::int64_t> numbers;
@@ -115,7 +115,8 @@ TEST(Words, NumbersBelowACountAreEquallyLikely) {
       EXPECT_LT(deviations(counts), 4) << count;
     }
   }
-  // The count exceeds 32 bits and isn't a power of two; all thirds of the range are equally likely.
+  // This count exceeds 32 bits and isn't a power of two. All thirds of its range are equally
+  // likely.
   WordSequence words(key_of(9));
   const std::uint64_t count = std::uint64_t{3} << 40;
   std::vector<int> thirds(3);

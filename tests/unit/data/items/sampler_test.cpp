@@ -19,7 +19,7 @@ std::vector<std::int64_t> indices_of(const std::vector<Item>& items) {
   return indices;
 }
 
-/// Returns the items of an epoch in order, without the rows that only fill batches.
+/// Returns the items of an epoch in order, without the rows that only pad batches.
 std::vector<std::int64_t> epoch_of(const Sampler& sampler, std::uint64_t epoch) {
   std::vector<std::int64_t> indices;
   const std::uint64_t begin = epoch * sampler.steps_per_epoch();

@@ -18,7 +18,7 @@ namespace {
 using testing::expect_error;
 using Numbers = std::vector<std::int64_t>;
 
-/// A stream of 0, 1, ..., plus 1000 for each epoch.
+/// A stream of the numbers 0, 1, and so on, plus 1000 for each epoch.
 class Counting : public Stream {
  public:
   explicit Counting(std::int64_t size, std::int64_t failing = -1)
@@ -71,7 +71,7 @@ TEST(ShuffleBuffer, HasEachItemOnce) {
     Numbers numbers = rest_of(*stream);
     EXPECT_EQ(std::ranges::is_sorted(numbers), size == 1) << size;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-      // An item can't come out before it is in the buffer.
+      // An item can't leave the buffer before it has been read into the buffer.
       EXPECT_LT(numbers[i], static_cast<std::int64_t>(i) + size) << size;
     }
     std::ranges::sort(numbers);

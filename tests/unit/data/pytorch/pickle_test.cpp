@@ -1,4 +1,4 @@
-/// Tests pickles that are made here; torch_file_test.cpp tests those of torch.save().
+/// Tests pickles that are made here. torch_file_test.cpp tests pickles of torch.save().
 
 #include "data/pytorch/pickle.hpp"
 
@@ -106,18 +106,18 @@ TEST(Pickle, RefusesWhatLiesOutsideItsStorage) {
   }
 }
 
-/// A few bytes that would make a naive machine use much memory or time.
+/// Each pickle has few bytes, but would make a naive reader use much memory or time.
 TEST(Pickle, RefusesBombs) {
   const auto refused = [](const std::string& pickle) {
     expect_error(Errc::corrupt, {"pickle"}, [&] { read("\x80\x02" + pickle); });
   };
   refused("X\xff\xff\xff\xff.");                     // a text of 4 GB
   refused("\x8d\xff\xff\xff\xff\xff\xff\xff\x7f.");  // an even longer text
-  refused("Nr\xff\xff\xff\x7f.");                    // a memo with 2^31 places
+  refused("Nr\xff\xff\xff\x7f.");                    // 2^31 entries in the memo
   refused(std::string((1 << 22) + 1, ']') + ".");    // too many values
   refused(std::string((1 << 22) + 1, '(') + ".");    // too many marks
   refused("]q\0h\0a."s);                             // a list that contains itself
-  std::string doubling = "]q\0000"s;                 // 2^59 places for values
+  std::string doubling = "]q\0000"s;                 // 2^59 values by reference
   for (char i = 1; i < 60; ++i) {
     const std::string before(1, static_cast<char>(i - 1));
     doubling += "](h" + before + "h" + before + "eq" + std::string(1, i) + "0";

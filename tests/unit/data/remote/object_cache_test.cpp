@@ -65,8 +65,8 @@ TEST_F(ObjectCache, CopiesAgainWhatSomebodyCutOrRemoved) {
   EXPECT_EQ(text_of(local_copy("mem://b/file")), "first");
 }
 
-/// The names are an object and another one "in" it, equal names in two folders, and names that the
-/// cache itself uses.
+/// The cache keeps these apart: an object and one whose name continues the other's after a slash,
+/// equal names in two folders, and names that the cache uses for its own folders.
 TEST_F(ObjectCache, KeepsObjectsApart) {
   for (const char* url : {"mem://b/a", "mem://b/a/a", "mem://b/c/a", "mem://b/files/a",
                           "mem://b/a%2Fa", "mem://b//a", "mem://b/versions", "mem://b/kept"}) {

@@ -32,7 +32,7 @@ void write_to(const std::string& path) {
   file.finish();
 }
 
-/// Forks a process that is killed in the middle of a save.
+/// Forks a process, which is killed in the middle of writing a file.
 void leave_unfinished(const std::string& path) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -58,13 +58,13 @@ TEST(OutputFile, RemovesWhatKilledWritersHaveLeft) {
   leave_unfinished(folder.path() + "/step-10.safetensors");
   EXPECT_EQ(names_in(folder.path()).size(), 1U);
   leave_unfinished(folder.path() + "/step-20.safetensors");
-  // This save has removed the remains of the previous one.
+  // This write has removed the unfinished file of the killed process.
   EXPECT_EQ(names_in(folder.path()).size(), 1U);
   write_to(folder.path() + "/step-30.safetensors");
   EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"step-30.safetensors"}));
 }
 
-/// A file that a living writer uses and a file with another name stay, however old they are.
+/// A file of a writer that still runs and a file with another name stay, however old they are.
 TEST(OutputFile, LeavesFilesOfTheLivingAndOfOthers) {
   const testing::TemporaryFolder folder;
   OutputFile living(folder.path() + "/living");

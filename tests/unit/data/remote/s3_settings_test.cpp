@@ -16,7 +16,7 @@ namespace {
 
 using testing::expect_error;
 
-/// Only those AWS variables are set that a test sets, and HOME is a folder of the test.
+/// Unsets all AWS variables except those that a test sets, and makes HOME a folder of the test.
 class S3SettingsOf : public ::testing::Test {
  protected:
   S3SettingsOf() {

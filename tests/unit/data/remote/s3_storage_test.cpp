@@ -1,4 +1,4 @@
-/// Tests S3 with faults: unusual answers of a server, and connections that break.
+/// Tests S3 with faults: servers give unusual answers, and connections break.
 
 #include "data/remote/s3_storage.hpp"
 
@@ -149,7 +149,7 @@ TEST(S3Storage, TakesNoMoreAndNoFewerBytesThanItAskedFor) {
     const ScriptedServer server([&](const std::string&, std::size_t) { return answer; });
     expect_error(Errc::io, {kUrl, words}, [&] { read_five(*storage_at(server)); });
   }
-  // The answer is a whole larger object, though a range was requested.
+  // The server answers a request for a range with the whole object, which is larger.
   const ScriptedServer server(
       [&](const std::string&, std::size_t) { return http_answer(200, "hello", etag); });
   std::string text(5, '?');
@@ -243,8 +243,8 @@ TEST(S3Storage, ReplacesNothingThatItMustNot) {
   EXPECT_NE(server.requests()[0].find("if-none-match: *"), std::string::npos);
 }
 
-/// The first attempt stored the object, but its answer was lost: the second attempt finds the
-/// object.
+/// The first attempt stored the object, but its answer was lost. The second attempt finds that the
+/// object exists and compares its content.
 TEST(S3Storage, TakesWhatAnEarlierAttemptStoredForItsOwn) {
   for (const std::string stored : {"text", "test"}) {
     const ScriptedServer server([&](const std::string& request, std::size_t before) {
@@ -257,7 +257,7 @@ TEST(S3Storage, TakesWhatAnEarlierAttemptStoredForItsOwn) {
   }
 }
 
-/// A server that accepts uploads in parts and has a fault.
+/// A server that accepts uploads in parts and has this fault.
 class PartServer {
  public:
   explicit PartServer(std::string fault) : fault_(std::move(fault)), server_(answer()) {}
@@ -317,7 +317,7 @@ TEST(S3Storage, EndsAnUploadAgainWhereAnErrorHasTheStatusOfSuccess) {
   EXPECT_EQ(server.server().requests().size(), 6U);
 }
 
-/// CRC-32 of "123456789" is 0xCBF43926.
+/// The CRC-32 of "123456789" is 0xCBF43926, as published.
 TEST(S3Storage, SendsAChecksumOfWhatItPuts) {
   const ScriptedServer server([](const std::string&, std::size_t) { return http_answer(200); });
   EXPECT_TRUE(put_text(*storage_at(server), "123456789", PutMode::replace));
@@ -337,7 +337,7 @@ TEST(S3Storage, NeedsKeysAndNamesThatS3CanHave) {
       try {
         storage->open(url);
       } catch (const Error& error) {
-        // The error about the key has different words.
+        // An error about the key has its own words, so these are not compared.
         if (std::string_view(error.what()).find("control") == std::string_view::npos) throw;
         fail(error.code(), "s3://BUCKET/KEY");
       }

@@ -15,7 +15,7 @@
 namespace weft::scan_progress_test {
 namespace {
 
-/// A clock that advances by a fixed time whenever it is read, and the reports of scans.
+/// A clock that advances by `tick` whenever it is read, and a list of the scans' reports.
 class Watched {
  public:
   explicit Watched(double tick)
@@ -66,8 +66,8 @@ TEST(ScanProgress, IsReadable) {
             "reads x: 7 of 9 items after 0 s");
 }
 
-/// Each dataset that reads all its data when it is opened reports its progress, and names what it
-/// reads.
+/// Tests that each dataset that reads all its data when it is opened reports its progress with the
+/// name of the file or folder.
 class Scans : public ::testing::Test {
  protected:
   std::string file(const std::string& name, const std::string& text) const {

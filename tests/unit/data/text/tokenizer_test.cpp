@@ -29,7 +29,7 @@ json read_json(const fs::path& path) {
   return json::parse(file);
 }
 
-/// A tokenizer of the words "a", "b" and "[UNK]", with parts that a test replaces.
+/// Returns a tokenizer of the words "a", "b" and "[UNK]", whose parts a test may replace.
 json small_tokenizer() {
   return json::parse(R"({
     "added_tokens": [], "normalizer": null, "pre_tokenizer": {"type": "WhitespaceSplit"},
@@ -52,7 +52,7 @@ void expect_vector(const Tokenizer& tokenizer, const json& vector, const std::st
   EXPECT_EQ(json(tokenizer.decode(encoding.ids, false)), vector["decoded_whole"]);
 }
 
-/// Compares with the results that tests/golden/tokenizers/make.py wrote to a folder.
+/// Compares tokenizers with the results that tests/golden/tokenizers/make.py wrote to their folder.
 void expect_folder(const fs::path& folder) {
   int num_tokenizers = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -105,7 +105,7 @@ TEST(Tokenizers, KnowTheirTokens) {
   EXPECT_EQ(tokenizer->id_to_token(2), "[CLS]");
   EXPECT_FALSE(tokenizer->token_to_id("[NOTHING]"));
   EXPECT_FALSE(tokenizer->id_to_token(-1));
-  // The number of an added token comes after those of the model.
+  // The ids of added tokens follow those of the model.
   const std::int32_t added = tokenizer->token_to_id("newword").value();
   EXPECT_LT(added, tokenizer->vocab_size());
   EXPECT_EQ(tokenizer->id_to_token(added), "newword");
@@ -199,8 +199,8 @@ TEST(Tokenizers, ExpressionsThatTakeTooLongAreRefused) {
 }
 
 TEST(Tokenizers, LongTextsTakeTimeInProportion) {
-  // The word has 200,000 letters: pairs are joined with a queue, and words are cut without
-  // recursion.
+  // The text is one word of 200,000 letters: the joining of pairs must not be quadratic, nor the
+  // cutting of words recursive.
   const TokenizerPtr tokenizer = Tokenizer::load(golden("llama.json"));
   std::string text;
   for (int i = 0; i < 50'000; ++i) text += "the \n";

@@ -34,7 +34,7 @@ std::string line(int second, const std::string& text, const std::string& level =
                      second, level, text);
 }
 
-/// Returns the texts of the lines, one per line.
+/// Returns the texts of all entries, one per line.
 std::string texts_of(JobLogs logs) {
   std::string texts;
   while (const auto entry = logs.next()) texts += entry->text + "\n";
@@ -110,7 +110,7 @@ TEST(JobLogs, AreMergedByTime) {
   EXPECT_EQ(texts_of(folder.logs()), "a\nb\nc\nd\ne\nf\ng\n");
 }
 
-/// Threads of a process may write lines in another order than that of their times.
+/// Threads of one process may write lines in another order than that of the lines' times.
 TEST(JobLogs, KeepTheOrderOfAFile) {
   const RunFolderOfLogs folder;
   folder.add("worker-0.log", line(5, "a") + line(4, "b") + line(8, "d"));
@@ -140,7 +140,8 @@ TEST(JobLogs, CutWhatIsTooLong) {
   EXPECT_EQ(second->text, "next");
 }
 
-/// Lines without a time and torn lines are shown as harmless text, whatever bytes they have.
+/// Lines without a time and half-written lines are shown as harmless text, whatever bytes they
+/// have.
 TEST(JobLogs, TakeAnyBytes) {
   for (const std::uint64_t seed : testing::seeds(100)) {
     SCOPED_TRACE(seed);
@@ -204,7 +205,7 @@ TEST(JobLogs, TellWhatHasCome) {
   EXPECT_EQ(texts, "ac|||+|de|f|g\nhalf a line|end");
 }
 
-/// `tail -F` does the same.
+/// A replaced file is read from its beginning, as `tail -F` does.
 TEST(JobLogs, BeginAFileAnewThatIsReplaced) {
   const RunFolderOfLogs folder;
   folder.add("worker-0.log", line(1, "a") + line(2, "b"));

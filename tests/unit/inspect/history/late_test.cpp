@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 using testing::MadeEvents;
 using testing::MadeJob;
 
-/// Describes 100 calls with this text: 90 waits below 256 ns, 9 below 512 ns, one below 1024 ns.
+/// Returns the entry of 100 calls: 90 waited below 256 ns, 9 below 512 ns, and one below 1024 ns.
 LedgerEntry entry(std::string_view text, std::uint64_t times_last, std::uint64_t waited_ns) {
   return {.text = text,
           .count = 100,
@@ -22,7 +22,8 @@ LedgerEntry entry(std::string_view text, std::uint64_t times_last, std::uint64_t
           .waits = {{0, 90}, {256, 9}, {512, 1}, {1024, 0}}};
 }
 
-/// Two workers have one chip each: chip 0 waits in 'a' for chip 1, which is at app.cpp:9.
+/// Returns a job of two workers with one chip each. Chip 0 waits in 'a' for chip 1, whose worker is
+/// at app.cpp:9.
 Snapshot waited_job() {
   MadeJob made(2, 1);
   Snapshot job = std::move(made.snapshot);
@@ -70,8 +71,8 @@ TEST(Late, KnowsNoBoundOfTheLastBucket) {
   EXPECT_EQ(Json::parse(late_json(job)).at("calls")[0].at("p99_s"), Json());
 }
 
-/// Chip 1 computes for 9 us while chips 0 and 2 take 2 us. Chip 2 comes last to the next collective
-/// because it waited for a commit, so it isn't to blame.
+/// Chip 1 computes for 9 us, chips 0 and 2 for 2 us. Chip 2 is the last in the next collective, but
+/// only because it waited for a commit, so it isn't to blame.
 TEST(Late, TellsOwnTimeFromWaits) {
   MadeJob made(3, 1);
   Snapshot job = std::move(made.snapshot);

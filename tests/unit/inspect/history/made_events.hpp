@@ -1,5 +1,5 @@
 #pragma once
-/// Events of a made-up job.
+/// Makes the events of a job that doesn't exist.
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace weft::testing {
 
-/// Adds events one after another, each 1 us after the last event of any ring.
+/// Adds events to the rings of a job, each 1 us after the last event of any ring.
 class MadeEvents {
  public:
   explicit MadeEvents(Snapshot& job) : job_(job) {
@@ -46,8 +46,8 @@ class MadeEvents {
   Snapshot& job_;
 };
 
-/// Two workers have one chip each, in step 16: a dot_general, an all_reduce in which chip 0 waits,
-/// and messages between worker 0 and the trainer.
+/// Returns a job of two workers with one chip each in step 16. Its events are a dot_general, an
+/// all_reduce in which chip 0 waits, and messages between worker 0 and the trainer.
 inline Snapshot step_of_two_chips() {
   MadeJob made(2, 1);
   Snapshot job = std::move(made.snapshot);

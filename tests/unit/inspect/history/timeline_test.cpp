@@ -8,7 +8,8 @@
 namespace weft::timeline_test {
 namespace {
 
-/// Returns a line for each slice: its kind and number, its begin and end, and what it lacks.
+/// Returns a line for each slice: its kind and number, its begin and end, and which of these is
+/// missing.
 std::string lines_of(const Track& track) {
   std::string lines;
   for (const Slice& slice : track.slices) {
@@ -59,7 +60,7 @@ TEST(Timeline, LeavesOutEndsWhoseBeginningIsGone) {
   EXPECT_EQ(track.lost_begins, 2U);
 }
 
-/// The end of #5 and the beginning of #6 were being written.
+/// Two records are missing because they were being written: the end of #5 and the beginning of #6.
 TEST(Timeline, DoesntEndOneCollectiveWithAnother) {
   const EventRing ring = ring_of({
       {.at_ns = 10, .kind = EventKind::enter, .number = 5},

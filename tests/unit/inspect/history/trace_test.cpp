@@ -75,7 +75,7 @@ TEST(Trace, DropsFlowsWithoutTheirOtherEnd) {
   EXPECT_EQ(written.json().at("otherData").at("dropped_flows"), 2);
 }
 
-/// A chip records its collective after it has announced it.
+/// A chip announces a collective before it records it, so another chip's record may come first.
 TEST(Trace, BeginsACollectiveBeforeAnotherHasSeenIt) {
   MadeJob made(2, 1);
   Snapshot job = std::move(made.snapshot);
@@ -94,7 +94,7 @@ TEST(Trace, BeginsACollectiveBeforeAnotherHasSeenIt) {
   }
 }
 
-/// A worker that replaces a lost one counts its messages from the beginning.
+/// A worker's new process counts its messages from the beginning.
 TEST(Trace, TellsMessagesOfTwoLivesApart) {
   MadeJob made(1, 1);
   Snapshot job = std::move(made.snapshot);
@@ -133,8 +133,8 @@ TEST(Trace, KeepsForeignTextInsideItsString) {
   EXPECT_EQ(TraceGrammar::fault_of(trace_of(job).json()), "");
 }
 
-/// Adds some runs of a job's chips and the messages of its workers: what each thread would write,
-/// in the order of time.
+/// Adds the events of some runs of a job's chips, and of its workers' messages, in the order in
+/// which the threads would write them.
 void add_steps(MadeEvents& events, int chips, std::uint64_t count, std::mt19937_64& random) {
   std::uint64_t collective = 0;
   for (std::uint64_t step = 0; step < count; ++step) {
@@ -171,7 +171,7 @@ void add_steps(MadeEvents& events, int chips, std::uint64_t count, std::mt19937_
   }
 }
 
-/// Removes the beginning of every ring, and makes some records half written.
+/// Removes the oldest events of every ring, and makes some records half written.
 void tear(Snapshot& job, std::mt19937_64& random) {
   for (EventRing& ring : job.rings) {
     if (ring.events.empty()) continue;

@@ -50,7 +50,7 @@ TEST(PageState, HasActorsMeshAndWhy) {
   EXPECT_DOUBLE_EQ(chip.at("since").get<double>(), 59);
 }
 
-/// Equal texts let the server send nothing about a job that doesn't change.
+/// While a job doesn't change, the texts are equal, so the server sends nothing.
 TEST(PageState, OfAJobThatDoesNotChangeIsTheSameText) {
   MadeJob job(2, 2);
   const std::string before = page_state(job.snapshot, {.verdict = Verdict::well, .idle_s = 1});
@@ -134,7 +134,7 @@ void expect_grammar(const std::string& text) {
   const std::regex sample("[a-zA-Z_:][a-zA-Z0-9_:]*(\\{" + label + "(," + label +
                           ")*\\})? ([-+0-9.e]+|NaN|[-+]Inf)");
   std::istringstream in(text);
-  std::string name;  // the name in the TYPE line, whose samples follow
+  std::string name;  // the name in the last TYPE line
   for (std::string line; std::getline(in, line);) {
     EXPECT_TRUE(std::regex_match(line, comment) || std::regex_match(line, sample)) << line;
     if (line.starts_with("# ")) {
@@ -163,7 +163,7 @@ TEST(Metrics, HaveTheNumbersOfTheJob) {
   }
 }
 
-/// The text follows Prometheus' grammar, whatever names a loop gives its metrics.
+/// The text follows Prometheus's grammar, whatever names a loop gives its metrics.
 TEST(Metrics, HaveWhatTheLoopReported) {
   Snapshot job = with_steps(2'000'000);
   job.metrics = {{"train_loss", 0.25},
@@ -230,7 +230,7 @@ TEST(Document, AServedPageHasNoScriptOrStyleOfItsOwn) {
   EXPECT_FALSE(std::regex_search(page, std::regex(R"(\son[a-z]+=)")));
 }
 
-/// The script never treats text of a job as markup.
+/// The script of the page never treats text of a job as markup.
 TEST(Document, TheScriptMakesNoMarkupOfText) {
   for (const char* word :
        {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("}) {

@@ -12,12 +12,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Returns the ring of chip 0.
+/// Returns a ring of chip 0 with these events.
 EventRing ring_of(std::vector<Event> events) {
   return {.kind = RingKind::chip, .worker = 0, .chip = 0, .events = std::move(events)};
 }
 
-/// Returns "kind begin duration peer" for each slice.
+/// Returns a line "kind begin duration peer" for each slice.
 std::string text_of(const std::vector<TimelineSlice>& slices) {
   std::string text;
   for (const TimelineSlice& slice : slices) {
@@ -75,7 +75,7 @@ TEST(TimelineRow, EndsWithoutABeginningAreLeftOut) {
       {.at_ns = 5, .kind = EventKind::load, .flags = kEventEnds},
   }));
   EXPECT_TRUE(row.runs.empty());
-  EXPECT_EQ(text_of(row.slices), "1 3 -1 -1\n");  // no event says that the chip has left
+  EXPECT_EQ(text_of(row.slices), "1 3 -1 -1\n");  // no event says that the chip left
 }
 
 TEST(TimelineRow, WhatBeginsInsideOfAnotherCutsItOff) {
@@ -90,7 +90,7 @@ TEST(TimelineRow, WhatBeginsInsideOfAnotherCutsItOff) {
   EXPECT_EQ(text_of(row.slices), "5 1 4 -1\n6 5 4 -1\n1 20 10 -1\n10 30 0 -1\n");
 }
 
-/// A damaged ring may have events in any order: slices never overlap.
+/// Slices never overlap, even if a damaged ring has events in any order.
 TEST(TimelineRow, SlicesNeverOverlap) {
   constexpr EventKind kKinds[] = {EventKind::run,    EventKind::enter,     EventKind::leave,
                                   EventKind::commit, EventKind::plan_step, EventKind::load,

@@ -17,7 +17,7 @@
 
 namespace weft::stack_test {
 
-/// The functions have external linkage, so that they have names.
+/// These functions have external linkage, so that the stack has their names.
 [[gnu::noinline]] void spin_for_ever() {
   for (volatile unsigned rounds = 0;;) rounds = rounds + 1;
 }
@@ -45,7 +45,7 @@ bool has(const ThreadStack& stack, std::string_view function) {
 
 TEST(Stack, OfARunningProcessHasItsFunctions) {
   ChildProcess child([] { spin_for_ever(); });
-  // Until the child runs, its stack is that of fork().
+  // At first the child is still in fork().
   ThreadStack stack = stack_of(child.pid());
   if (!stack.why_not.empty()) GTEST_SKIP() << stack.why_not;
   while (!has(stack, "spin_for_ever")) stack = stack_of(child.pid());
@@ -74,7 +74,8 @@ TEST(Stack, AStoppedProcessStaysStopped) {
 }
 
 #ifndef WEFT_THREAD_SANITIZER  // it doesn't support threads in forks
-/// A process that holds its child's threads when the child dies can still wait for the child's end.
+/// The reader stops the child's threads with ptrace. When the child dies meanwhile, this process
+/// must still be able to wait for it.
 TEST(Stack, AProcessThatDiesMeanwhileCanBeWaitedFor) {
   for (int i = 0; i < 20; ++i) {
     ChildProcess child([] {

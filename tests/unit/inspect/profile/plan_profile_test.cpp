@@ -23,8 +23,8 @@ using Json = nlohmann::json;
 constexpr std::uint64_t kProgram = 0xabcdef;
 constexpr std::int64_t kMicrosecond = 1000;
 
-/// Two chips run sample_plan(): a product, an all_reduce, a constant, a wait and a loop, whose
-/// events have the numbers 0, 1, 2 and 3.
+/// Tests profiles of two chips that run sample_plan(): a product, an all_reduce, a constant, a wait
+/// and a loop. All steps but the wait write events, with the numbers 0, 1, 2 and 3.
 class PlanProfileTest : public ::testing::Test {
  protected:
   void put(int chip, Event event, std::int64_t after_us = 1) {
@@ -32,8 +32,8 @@ class PlanProfileTest : public ::testing::Test {
     events.chip(chip, event);
     now_[chip] = events.now_ns;
   }
-  /// The product takes `product_us`, each other step a microsecond. The chip waits for 2 of the 4
-  /// us of the all_reduce, and waits for a commit for 3 of the microseconds in the constant's
+  /// Adds the events of a run. The product takes `product_us`. The chip waits for 2 us in the
+  /// all_reduce, which takes 4 us, and then for 3 us for a commit, which is in the constant's
   /// slice.
   void run(int chip, std::uint64_t number, std::int64_t product_us,
            std::uint64_t program = kProgram) {
@@ -117,7 +117,7 @@ TEST_F(PlanProfileTest, OtherProgramsAndRunsWithoutStepsDontCount) {
   EXPECT_EQ(of_programs.at(kProgram + 1), 0) << "it has run once";
 }
 
-/// A loop that begins writes an event for each of its carries, and one for itself.
+/// A loop's beginning writes an event for each of its carries, and one for itself.
 TEST(PlanTimes, OfALoopAreThoseOfItsIterations) {
   Plan plan;
   Builder b(plan.program);
@@ -160,7 +160,7 @@ TEST_F(PlanProfileTest, AStepIsComparedWithTheLimitThatTakesLonger) {
   run(0, 1, 1);
   run(0, 2, 1);
   const PlanProfile profile = this->profile();
-  // The product's 64 flops would take 16 ns and its 96 bytes 48 ns; it took 1 us.
+  // By the limits, the product's 64 flops take 16 ns and its 96 bytes 48 ns. It took 1 us.
   const ProfiledStep& product = profile.steps[0];
   EXPECT_EQ(limits.bytes(1), 6e9);
   EXPECT_EQ(limits.bytes(95), 6e9);
@@ -182,7 +182,8 @@ TEST_F(PlanProfileTest, AStepIsComparedWithTheLimitThatTakesLonger) {
   EXPECT_DOUBLE_EQ(other.steps[0].of_limit, 0.016);
 }
 
-/// If a step ends before another chip gets its turn, its time includes no turns.
+/// Chips that share a core take turns. A short step ends before another chip's turn, so only the
+/// mean over a run includes turns.
 TEST_F(PlanProfileTest, TurnsOfOthersAreInTheMeanOfARunAlone) {
   run(0, 1, 10);
   const PlanProfile alone = this->profile();
@@ -225,7 +226,8 @@ TEST_F(PlanProfileTest, TheDocumentIsAsItsSchemaSays) {
   testing::expect_described(profile_json(job, profile()));
 }
 
-/// Every element is closed, texts are escaped, and there is a point for each step with arithmetic.
+/// All elements of the SVG are closed, texts are escaped, and each step with arithmetic has a
+/// point.
 TEST_F(PlanProfileTest, TheRooflineIsWellFormed) {
   run(0, 1, 10);
   PlanProfile profile = this->profile();

@@ -24,14 +24,14 @@ using testing::MadeJob;
 
 const Mesh kMesh({1}, {"data"});
 
-/// Returns x + x, or another `op` of x and x.
+/// Returns the listing of a program that applies `op` to x and x.
 std::string listing(const std::string& op, int rows = 4) {
   return "program(%0: f32[" + std::to_string(rows) + "] data \"x\" [{}]) {\n  %1 = " + op +
          " %0, %0 : f32[" + std::to_string(rows) +
          "]  // train.cpp:7\n  return %1 \"out.0\" [{?}]\n}\n";
 }
 
-/// The run folder of a job of two workers, with the programs that they compiled.
+/// Makes the run folder of a job of two workers, with the programs that they have compiled.
 class JobProgramsTest : public ::testing::Test {
  protected:
   JobProgramsTest() {
@@ -86,7 +86,7 @@ TEST_F(JobProgramsTest, ALineThatIsNotWholeIsLeftOut) {
   EXPECT_TRUE(read_program_list("/nowhere").empty());
 }
 
-/// A fingerprint is a part of paths.
+/// A fingerprint becomes a part of paths, so it may only have hexadecimal digits.
 TEST_F(JobProgramsTest, AFingerprintIsHexadecimal) {
   compiles(0, 0, listing("add"));
   nlohmann::json line = nlohmann::json::parse(std::ifstream(runs.path() + "/programs/list.jsonl"));

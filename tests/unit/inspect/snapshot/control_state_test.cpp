@@ -65,7 +65,7 @@ TEST_F(ControlStateTest, SizesAreCheckedAgainstTheBytes) {
   }
 }
 
-/// Whatever the bytes are, they are refused or read.
+/// Damaged bytes are refused or read, but never crash the reader.
 TEST_F(ControlStateTest, SpoiltBytesAreRefusedOrRead) {
   const std::vector<std::byte> good = control_of(job);
   std::mt19937 random(1);

@@ -57,7 +57,8 @@ TEST_F(SnapshotReaderTest, FindsTheControlSegmentByItsName) {
   EXPECT_TRUE(snapshot.arenas_named);
 }
 
-/// The arenas lose their names when all workers of a job have joined.
+/// When all workers of a job have joined, the arenas have no names, but the control segment has
+/// one.
 TEST_F(SnapshotReaderTest, ReadsTheControlSegmentOfAJobWhoseArenasHaveNoNames) {
   JobMemory memory =
       JobMemory::create({.job = job, .num_chips = 2, .arena_capacity = std::size_t{1} << 20});
@@ -72,7 +73,7 @@ TEST_F(SnapshotReaderTest, ReadsTheControlSegmentOfAJobWhoseArenasHaveNoNames) {
   EXPECT_EQ(reader.read().control->chips[1].committed, 10U);
 }
 
-/// The observations of a job that hung can be read after it is gone.
+/// The state of a job that hung can be read after the job is gone.
 TEST(KeptHang, IsReadAsItWasSeen) {
   const testing::TemporaryFolder runs;
   const std::string job = testing::unique_job();
@@ -141,7 +142,7 @@ TEST(SnapshotReaderOfFolder, ReadsHowTheJobEnded) {
   std::filesystem::remove_all(folder);
 }
 
-/// The trainer was killed, so no file says how the job ended.
+/// The trainer was killed, so the folder has no file that says how the job ended.
 TEST_F(SnapshotReaderTest, AFolderHasWhatTheMemorySaidWithoutAResult) {
   const testing::TemporaryFolder runs;
   std::filesystem::create_directory(incident_in(runs.path()));
@@ -160,7 +161,7 @@ TEST_F(SnapshotReaderTest, AFolderHasWhatTheMemorySaidWithoutAResult) {
   EXPECT_EQ(shown.find("hung after"), std::string::npos) << shown;
 }
 
-/// Reading a run folder never waits for a writer.
+/// A reader of a run folder never waits for the writer of a fifo.
 TEST(RunFolderFiles, ThatAreFifosAreNamed) {
   const testing::TemporaryFolder run;
   const auto fifo = [&](const std::string& name) {

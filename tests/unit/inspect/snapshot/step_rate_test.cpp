@@ -18,7 +18,8 @@ using testing::MadeJob;
 
 constexpr std::int64_t kMs = 1'000'000;
 
-/// Returns a job whose steps began at intervals of `step_ns`, read `late_ns` after the last.
+/// Returns a job whose last `count` steps began `step_ns` apart, read `late_ns` after the last one
+/// began.
 Snapshot with_steps(int count, std::int64_t step_ns, std::int64_t late_ns) {
   Snapshot job = MadeJob(1, 1).snapshot;
   EventRing ring{.kind = RingKind::chip, .worker = 0, .chip = 0};
@@ -37,7 +38,7 @@ Snapshot with_steps(int count, std::int64_t step_ns, std::int64_t late_ns) {
 TEST(StepRate, IsOfTheLastTenSeconds) {
   Snapshot job = with_steps(101, 1000 * kMs, 0);
   EXPECT_DOUBLE_EQ(steps_per_second(job).value(), 1);
-  // Earlier steps were slow.
+  // Moves all steps but the last ones far into the past.
   for (Event& event : job.rings[0].events) {
     if (event.number < 100) event.at_ns -= 500'000 * kMs;
   }
@@ -67,7 +68,7 @@ TEST(StepRate, BeginsWithTheJobThatWasStartedAgain) {
   EXPECT_DOUBLE_EQ(steps_per_second(job).value(), 10);
 }
 
-/// `ps`, `show`, `top`, `why`, the page and /metrics show the same number.
+/// `ps`, `show`, `top`, `why`, the page and /metrics must show the same number.
 TEST(StepRate, IsTheSameInAllViews) {
   const Snapshot job = with_steps(31, 80 * kMs, 0);
   Snapshot before = job;

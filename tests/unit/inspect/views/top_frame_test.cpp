@@ -66,7 +66,7 @@ TEST(TopFrame, ColoursSayWhatStandsWaitsAndWorks) {
   EXPECT_TRUE(lines[2].starts_with("\x1b[32m trainer")) << lines[2];
   EXPECT_TRUE(lines[3].starts_with("\x1b[33m worker 0")) << lines[3];
   EXPECT_TRUE(lines[4].starts_with("\x1b[31m worker 1")) << lines[4];
-  // A worker that keeps the job from continuing is red, even if its state isn't a bad one.
+  // A worker that keeps the job from continuing is red, even if its state is a normal one.
   MadeJob busy(2, 1);
   busy.worker(1).state = ActorState::user_code;
   const Why why{.verdict = Verdict::hung, .roots = {{.actor = "worker 1", .workers = {1}}}};
@@ -140,8 +140,8 @@ TEST(JobViews, AStoppedJobIsStoppedAndAHungOneHung) {
       << ps_text(std::span(&job.snapshot, 1));
 }
 
-/// Every table uses the same heading for the same thing, in small letters except for names that
-/// have capitals.
+/// Every table uses the same heading for the same thing. Headings are in small letters, except for
+/// names that have capitals.
 TEST(JobViews, HeadingsAreThoseOfTheOneList) {
   const MadeJob job = stopped_job();
   EXPECT_TRUE(ps_text(std::span(&job.snapshot, 1)).starts_with("job  "));

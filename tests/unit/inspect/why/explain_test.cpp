@@ -144,7 +144,7 @@ TEST(Why, ChipsThatWaitForEachOtherInDifferentCollectivesDiverge) {
   job.enter(1, {"data"}, "a");
   job.enter(2, {"model"}, "b");
   job.enter(3, {"data"}, "c");
-  job.enter(1, {"model"}, "d");  // 0 waits for 2, 2 for 3, 3 for no chip, 1 for 0
+  job.enter(1, {"model"}, "d");  // chip 0 waits for 2, 2 for 3, 1 for 0, and 3 for none
   job.snapshot.control->chips[3].announced[job.mesh().axis_atoms(0).mask() >> 1U] +=
       std::uint64_t{1} << 32;
   const Why why = explain(job);
@@ -284,7 +284,7 @@ TEST(Why, JsonHasTheRootsAndWhoWaitsForWhom) {
   EXPECT_TRUE(told);
 }
 
-/// Every process writes to disks: a single moment of such a wait proves nothing.
+/// Every process writes to disks, so a short wait for a disk proves nothing.
 TEST(Why, AMomentOfAWaitForADiskIsNoCause) {
   MadeJob job(2, 1);
   job.wait_for(1, "a");
@@ -310,7 +310,7 @@ TEST(Why, ATracerThatLetsItRunIsARemark) {
   EXPECT_EQ(why.remarks[0], "strace (pid 812) watches pid 4712, and lets it run");
 }
 
-/// This happens under strace, or if signals limit the process's CPU time.
+/// A process under strace, or one whose CPU time is limited by signals, is stopped for moments.
 TEST(Why, AProcessThatHasRunBetweenTheLooksIsNotStopped) {
   MadeJob before(2, 1);
   MadeJob now(2, 1);
@@ -361,7 +361,7 @@ TEST(Why, EqualBlocksAreOne) {
   EXPECT_EQ(why.roots[0].pids.size(), 256U);
 }
 
-/// The worker's state changes all the time.
+/// The worker's state has just changed, as it does all the time, but it makes no progress.
 TEST(Why, AWorkerThatOnlyReportsWhileOthersWaitIsAccused) {
   MadeJob before(2, 1);
   before.pass("a");
@@ -493,7 +493,7 @@ TEST(Why, TheItemThatIsReadIsNamedWithItsReader) {
 
 TEST(Why, WhoHoldsALockIsToBlameAndNotWhoWaitsForIt) {
   MadeJob job(2, 1);
-  job.wait_for(0, "a");  // chip 1 waits for chip 0, whose loop waits for worker 1
+  job.wait_for(0, "a");  // chip 1 waits for chip 0, whose loop waits for a lock
   job.worker(1).state = ActorState::running;
   job.look_at(0, {});
   job.snapshot.sights[0].threads[0].file_lock = {.file = "/data/lock", .holder = 4712};
@@ -506,7 +506,8 @@ TEST(Why, WhoHoldsALockIsToBlameAndNotWhoWaitsForIt) {
             "for that itself");
 }
 
-/// Looks aren't atomic: waits that followed each other may look like a circle for a moment.
+/// The states of actors are read one after another, so waits that followed each other may look like
+/// a cycle for a moment.
 TEST(Why, ACircleOfWaitsOfAMomentIsNoDeadlock) {
   for (const double seconds : {0.0, 0.9, 1.1}) {
     MadeJob job(2, 1);

@@ -40,7 +40,7 @@ TEST(Hang, AJobInWhichNothingHasMovedForLongerHangs) {
   EXPECT_FALSE(is_hung(job.snapshot));
 }
 
-/// Such a chip renews its timestamp.
+/// A chip that waits for commits updates its timestamp, but that isn't progress.
 TEST(Hang, AChipThatWaitsForCommitsDoesNotMove) {
   MadeJob job(2, 1);
   job.chip(1).updated_ns = job.snapshot.at_ns;
@@ -54,7 +54,7 @@ TEST(Hang, WhatIsHeldInADebuggerOrOverIsNotHung) {
   job.process(1).state = 't';
   EXPECT_FALSE(is_hung(job.snapshot));
   job.process(1).state = 'S';
-  EXPECT_TRUE(is_hung(job.snapshot));  // a debugger that only watches
+  EXPECT_TRUE(is_hung(job.snapshot));  // the debugger only watches
   job.snapshot.status = JobStatus::succeeded;
   EXPECT_FALSE(is_hung(job.snapshot));
 }

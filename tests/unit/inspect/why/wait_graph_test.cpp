@@ -24,7 +24,7 @@ TEST(WaitGraph, ACircleThatWaitsForAnotherIsNoRoot) {
   EXPECT_EQ(graph.roots(), (Roots{{2, 3}}));
 }
 
-/// The row of a stopped chip shows the state at the time when it stopped: there is no cycle.
+/// The row of a stopped chip is stale: it still shows a wait that is over, so there is no cycle.
 TEST(WaitGraph, WaitsComeFromEpochsAndNotFromStaleRows) {
   MadeJob job(2, 1);
   job.pass("first");
@@ -79,8 +79,8 @@ TEST(WaitGraph, WithoutTheControlSegmentItIsTheBoardsRows) {
   EXPECT_EQ(WaitGraph::of(job.snapshot).roots(), (Roots{{node_of_worker(1)}}));
 }
 
-/// A reader of a small broadcast waits only for its root, and a root waits for readers that leave
-/// no room.
+/// A reader of a small broadcast waits only for the root. A root waits only for readers that have
+/// left it no room in its ring.
 TEST(WaitGraph, ABroadcastOfAFewBytesIsAwaitedFromItsRoot) {
   MadeJob job(3, 1);
   const std::size_t data = job.mesh().axis_atoms(0).mask() >> 1U;
@@ -108,12 +108,12 @@ TEST(WaitGraph, ABroadcastOfAFewBytesIsAwaitedFromItsRoot) {
   EXPECT_EQ(awaited_by(0), Nodes{});
   broadcast(0, 0, 3 + kSlotCount / 2);
   EXPECT_EQ(awaited_by(0), (Nodes{node_of_chip(job.snapshot, 2)}));
-  broadcast(0, 1, 4);  // it was a reader last, and is now a root that waits for room
+  broadcast(0, 1, 4);  // chip 0 is a root now, and waits for room
   job.chip(0).waiting_for = 2;
   EXPECT_EQ(awaited_by(0), (Nodes{node_of_chip(job.snapshot, 2)}));
 }
 
-/// The words of another process may have any value.
+/// These words are read from another process's memory, so they may have any value.
 TEST(WaitGraph, ACallOverAtomsThatTheMeshHasNotIsNoWait) {
   MadeJob job(2, 1);
   job.wait_for(1, "x");

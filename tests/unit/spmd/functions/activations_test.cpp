@@ -66,8 +66,8 @@ TEST_F(Activations, HaveASlopeThatIsTrained) {
   sgd.step(grad(sum(y), net.parameters()));
   sync();
   EXPECT_EQ(y.to_vector(), (Floats{-0.125, 2, -0.375, -0.5}));
-  // The gradient is 0.5 * (-1 - 3 - 4) by one.weight, and 0.25 * (-1 - 3) and 0.25 * -4 by
-  // each.weight.
+  // The gradient of one.weight is 0.5 * (-1 - 3 - 4). Those of each.weight's elements are 0.25 *
+  // (-1 - 3) and 0.25 * -4.
   EXPECT_EQ(net.one.weight.to_vector(), (Floats{0.25F + 2}));
   EXPECT_EQ(net.each.weight.to_vector(), (Floats{0.5F + 0.5F, 0.5F + 0.5F}));
 }

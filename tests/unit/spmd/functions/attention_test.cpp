@@ -20,7 +20,7 @@ using Floats = std::vector<float>;
 
 class MaskedAttention : public testing::TensorTest {
  protected:
-  /// Returns sin(shift), sin(shift + 1), ..
+  /// Returns a tensor of sin(shift), sin(shift + 1), and so on.
   static Floats wave(const Shape& shape, float shift) {
     Floats elements(static_cast<std::size_t>(shape.num_elements()));
     for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -54,7 +54,7 @@ TEST_F(MaskedAttention, IsTheSoftmaxOfTheScoresAndWhatIsAdded) {
     SCOPED_TRACE(shape.to_string());
     const Tensor bias = waves(shape, 1);
     expect_equal(attention(q_, k_, v_, {.bias = bias}), by_softmax(q_, k_, v_, bias));
-    // This bias hides all keys or none.
+    // A mask of this shape would hide all keys of a query or none.
     if (shape.size() == 0 || shape[shape.size() - 1] == 1) continue;
     const Tensor mask = greater(bias, -0.5);
     expect_equal(attention(q_, k_, v_, {.mask = mask}),
@@ -118,7 +118,7 @@ TEST_F(MaskedAttention, OfAQueryWhoseKeysAreAllHiddenIsZeroAndHasAFiniteGradient
   }
 }
 
-// Some masks add the lowest number to every score; causal attention may hide more keys.
+// Some models add the lowest number to every score; the causal form then hides more keys.
 TEST_F(MaskedAttention, ABiasOfAllScoresAlikeChangesNothingHoweverLow) {
   const Tensor q = q_ * 0.0;
   for (const double dropout : {0.0, 1e-12}) {

@@ -15,7 +15,7 @@ using Floats = std::vector<float>;
 
 class ConvolutionOps : public testing::TensorTest {
  protected:
-  /// Returns 1, 2, 3, ...
+  /// Returns a tensor of first, first + 1, and so on.
   static Tensor counting(const Shape& shape, float first = 1) {
     Floats elements(static_cast<std::size_t>(shape.num_elements()));
     std::iota(elements.begin(), elements.end(), first);
@@ -36,7 +36,7 @@ TEST_F(ConvolutionOps, Conv2dSlidesTheWeightsAsTheyAre) {
             (Floats{2100, 3200, 8754, 9865}));
 }
 
-/// The expected values are torch's for padding="same".
+/// The expected values are those of torch with padding="same".
 TEST_F(ConvolutionOps, Conv2dKeepsHeightAndWidth) {
   const Conv2dOptions same{.same_padding = true};
   const Tensor w = f32({1, 2, 3, 4}, {1, 1, 2, 2});

@@ -29,7 +29,7 @@ TEST_F(Creation, ARange) {
   EXPECT_EQ(arange(1, 2, 0.25, DType::f32).to_vector(), (Floats{1, 1.25, 1.5, 1.75}));
   EXPECT_EQ(arange(3, DType::f32).to_vector(), (Floats{0, 1, 2}));
   EXPECT_EQ(arange(0).num_elements(), 0);
-  // Like torch.arange(0, 1, 0.1), it rounds numbers that are computed in f64 to f32.
+  // Like torch.arange(0, 1, 0.1), arange computes numbers in f64 and rounds them to f32.
   Floats tenths;
   for (int i = 0; i < 10; ++i) tenths.push_back(static_cast<float>(i * 0.1));
   EXPECT_EQ(arange(0, 1, 0.1, DType::f32).to_vector(), tenths);

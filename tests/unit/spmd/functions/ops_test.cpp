@@ -323,7 +323,7 @@ TEST_F(Ops, CrossEntropyLeavesIgnoredLabelsOutOfTheMean) {
   EXPECT_NEAR(cross_entropy(logits, i32({2, 1, -100}, {3})).item(), (row0 + row1) / 2, 1e-6);
   const std::vector<std::int64_t> wide{2, 1, -100};
   EXPECT_NEAR(cross_entropy(logits, to_device(wide, {3})).item(), (row0 + row1) / 2, 1e-6);
-  // The same holds for labels computed from data that contains ignored ones.
+  // Labels that are computed from data with ignored labels give the same loss.
   const Tensor longer = i32({7, 2, -100, -100}, {4});
   EXPECT_NEAR(cross_entropy(logits, slice(longer, 0, 1, 4)).item(), row0, 1e-6);
   const Tensor labels = i32({2, 1, 0}, {3});

@@ -27,7 +27,7 @@ OpCase einsum_case(const std::string& name, const std::string& equation) {
           }};
 }
 
-/// Returns sin(x) e^x^T.
+/// Returns sin(x) times the transpose of exp(x).
 Tensor function(X x) { return matmul(sin(x), transpose(exp(x), 0, 1)); }
 
 std::vector<OpCase> cases() {

@@ -52,7 +52,7 @@ TEST_F(RandomTensors, RandnIsNormal) {
       moments[i] += std::pow(element, static_cast<double>(i + 1)) / kCount;
     }
   }
-  // The moments are 0, 1, 0 and 3, within five standard deviations of each.
+  // The first four moments are 0, 1, 0 and 3; the tolerance of each is five standard deviations.
   EXPECT_NEAR(moments[0], 0, 5 * std::sqrt(1.0 / kCount));
   EXPECT_NEAR(moments[1], 1, 5 * std::sqrt(2.0 / kCount));
   EXPECT_NEAR(moments[2], 0, 5 * std::sqrt(15.0 / kCount));
@@ -87,8 +87,8 @@ TEST_F(RandomTensors, MultinomialChoosesByWeight) {
   }
   EXPECT_NEAR(counts[0], 1000, 5 * std::sqrt(750));
   EXPECT_EQ(counts[1], 0);
-  // Without replacement, the first choice is place 2 with probability 3/4, and the second is the
-  // other place.
+  // Without replacement, index 2 is drawn first with probability 3/4. Index 1 has the weight 0, so
+  // the other draw is index 0.
   const Tensor rows = broadcast_to(f32({1, 0, 3}, {3}), {4000, 3});
   const Floats both = cast(multinomial(rows, 2), DType::f32).to_vector();
   int first = 0;
@@ -119,7 +119,7 @@ TEST_F(RandomTensors, DifferByCallStepAndSeed) {
       const Tensor b = rand({8});
       seen.insert(a.to_vector());
       seen.insert(b.to_vector());
-      seen.insert(rand({8}).to_vector());  // recorded after a run within the step
+      seen.insert(rand({8}).to_vector());  // the read above has run the step's first ops
       sync();
     }
   }

@@ -1,7 +1,8 @@
-/// Compares every op on small inputs with torch, as torch's OpInfo tests do: shapes with 0 and 1,
-/// scalars, views, every dtype that both have (tests/golden/torch/samples.py), and numbers at which
-/// functions change (edges.py). docs/torch_differences.md lists the samples that differ; this test
-/// prints that page (GOLDEN_UPDATE=1). WEFT_TEST_SHOW=1 prints those samples.
+/// Compares every op on small inputs with torch, as torch's OpInfo tests do
+/// (tests/golden/torch/samples.py): shapes with 0 and 1, scalars, views, and every dtype that both
+/// have. edges.py adds numbers at which functions change. docs/torch_differences.md lists the
+/// samples that differ; GOLDEN_UPDATE=1 rewrites that page, and WEFT_TEST_SHOW=1 prints those
+/// samples.
 
 #include <cstdlib>
 #include <map>
@@ -19,9 +20,9 @@ namespace {
 using testing::InterpretRuntime;
 using testing::Json;
 
-// The following functions print the page of differences.
+// These functions make the page docs/torch_differences.md.
 
-/// Returns the message without types, numbers and places, which differ from sample to sample.
+/// Returns the message without types, numbers and places, which vary between samples of one cause.
 std::string reason_of(const std::string& message) {
   const std::string found = message.substr(0, message.find(" (at "));
   if (found.find("differs: ") != found.npos) return found.substr(0, found.find(": "));
@@ -29,7 +30,7 @@ std::string reason_of(const std::string& message) {
   return std::regex_replace(found, kTypes, "x");
 }
 
-/// How many samples of an op differ for one reason.
+/// The number of samples that differ, by op and reason.
 using LeftOut = std::map<std::pair<std::string, std::string>, int>;
 
 std::string page(const LeftOut& left_out, std::size_t agreed, std::size_t count) {

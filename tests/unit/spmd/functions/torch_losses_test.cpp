@@ -45,7 +45,7 @@ OpCase nll_case(const std::string& name, Reduction reduction = Reduction::mean,
           }};
 }
 
-/// Makes a case of a loss of input and target.
+/// Returns a case of a loss that takes an input and a target.
 template <typename Options>
 OpCase pair_case(const std::string& name,
                  Tensor (*loss)(Operand input, const Tensor& target, const Options& options),

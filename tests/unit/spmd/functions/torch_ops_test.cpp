@@ -1,4 +1,4 @@
-/// Compares tensor operations with torch.
+/// Compares functions of tensors with torch.
 
 #include <limits>
 #include <string>

@@ -18,7 +18,7 @@ using testing::OpCase;
 using testing::Operands;
 using X = const Tensor&;
 
-/// Convolutions have a file of their own.
+/// Returns the golden file of a case; convolutions have their own.
 std::string golden_of(const OpCase& which) {
   return which.name.starts_with("conv") ? "torch/convolution_ops.safetensors"
                                         : "torch/window_ops.safetensors";

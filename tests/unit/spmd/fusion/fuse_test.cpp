@@ -21,7 +21,7 @@ class Fuse : public ::testing::Test {
   ValueId sum(ValueId x) { return b_.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0}); }
   void output(ValueId value) { program_.add_output(value, "y", {}); }
 
-  /// Returns the first op and the number of ops of each loop: "2+3 6+1".
+  /// Returns the first op and the number of ops of each loop: "2+3 6+1" means ops 2 to 4, and op 6.
   std::string loops() const {
     std::string text;
     for (const auto [first, count] : fused_loops(program_, kCpuTarget)) {
@@ -45,12 +45,12 @@ class Fuse : public ::testing::Test {
 };
 
 TEST_F(Fuse, ALoopGoesOverFillsButNotOverOtherOpsOrSizes) {
-  const ValueId y = add(x_, x_);             // 0
-  const ValueId z = add(y, fill(2));         // 1, 2
-  const ValueId total = sum(z);              // 3
-  const ValueId root = add(scalar_, total);  // 4
-  const ValueId w = add(x_, spread(root));   // 5, 6
-  output(b_.reshape(add(w, w), {2, 3}));     // 7, 8
+  const ValueId y = add(x_, x_);             // op 0
+  const ValueId z = add(y, fill(2));         // ops 1 and 2
+  const ValueId total = sum(z);              // op 3
+  const ValueId root = add(scalar_, total);  // op 4
+  const ValueId w = add(x_, spread(root));   // ops 5 and 6
+  output(b_.reshape(add(w, w), {2, 3}));     // ops 7 and 8
   EXPECT_EQ(loops(), "0+3 4+1 6+2");
 }
 
@@ -71,7 +71,8 @@ TEST_F(Fuse, WhatOnlyOneLoopReadsHasNoPlace) {
   const ValueId kept = fill(3);
   output(add(w, kept));
   output(kept);
-  // z is reduced; `kept` and the last sum are outputs.
+  // z isn't in a tile because it is reduced; `kept` and the last sum aren't because they are
+  // outputs.
   EXPECT_EQ(tiled(), (std::vector<ValueId>{y, two, all, w}));
 }
 
@@ -87,12 +88,12 @@ TEST_F(Fuse, ABufferIsUsedAgainOnceItsTileIsRead) {
 }
 
 TEST_F(Fuse, WhatALoopReadsOrMakesLivesThroughAllOfIt) {
-  const ValueId total = sum(x_);      // 0
-  const ValueId all = spread(total);  // 1
-  const ValueId y = add(x_, x_);      // 2
-  const ValueId z = add(y, all);      // 3
-  output(sum(y));                     // 4
-  output(sum(z));                     // 5
+  const ValueId total = sum(x_);      // op 0
+  const ValueId all = spread(total);  // op 1
+  const ValueId y = add(x_, x_);      // op 2
+  const ValueId z = add(y, all);      // op 3
+  output(sum(y));                     // op 4
+  output(sum(z));                     // op 5
   const Plan plan = testing::scheduled(program_);
   const auto lifetimes = lifetimes_of(plan.program, plan.steps, plan.slots);
   EXPECT_EQ(lifetimes[x_].last, 3U);

@@ -22,13 +22,13 @@ constexpr double kTolerance = 1e-6;
 
 TensorType f64(const Shape& shape) { return {DType::f64, shape}; }
 
-/// The function under test: it appends its ops to the inputs and returns the result.
+/// A function under test. It appends its ops to the builder's program and returns the result.
 using Function = std::function<ValueId(Builder&, std::span<const ValueId>)>;
 
 struct Case {
-  std::vector<Shape> shapes;  ///< shapes of the inputs
+  std::vector<Shape> shapes;  ///< the shapes of the inputs
   Function function;
-  double low = -2;  ///< range of the elements
+  double low = -2;  ///< the least element of random inputs
   double high = 2;
 };
 
@@ -39,8 +39,8 @@ Elements random_elements(std::mt19937& random, const Shape& shape, double low, d
   return elements;
 }
 
-/// Returns sum(f(x) * w) with a random constant w, so that every element of the result counts
-/// differently.
+/// Returns sum(result * w) with a random constant w, so that each element of the result has another
+/// weight.
 ValueId weighted_sum(Builder& builder, ValueId result, std::mt19937& random) {
   const TensorType type = builder.type(result);
   const Elements weights = random_elements(random, type.shape, 0.5, 1.5);
@@ -50,7 +50,8 @@ ValueId weighted_sum(Builder& builder, ValueId result, std::mt19937& random) {
   return builder.reduce(ReduceKind::add, builder.binary(OpKind::multiply, result, w), dims);
 }
 
-/// Compares (f(x + e v) - f(x - e v)) / 2e with <grad f, v> for a random direction v.
+/// Compares (f(x + e v) - f(x - e v)) / 2e with the product of the gradient and v, for a random
+/// direction v.
 void expect_gradient(const Case& c) {
   std::mt19937 random(kSeed);
   Program program;
@@ -218,7 +219,7 @@ ValueId i32_constant(Builder& b, const std::vector<std::int32_t>& elements, cons
   return b.constant(std::as_bytes(std::span(elements)), {DType::i32, shape});
 }
 
-/// The rows are taken once, twice and not at all; some indices are outside.
+/// Rows 0 and 4 are taken once, row 2 twice, and rows 1 and 3 not at all. -1 and 7 are outside.
 const std::vector<std::int32_t> kIndex{2, -1, 0, 2, 4, 7};
 
 TEST(Grad, OfGatherGoesToTheRowsTaken) {
@@ -342,7 +343,8 @@ struct ConvolutionCase {
   }
 };
 
-/// Has each feature of windows alone and together, dims in any order, and groups.
+/// Returns convolutions with each feature of windows alone and together, dims in any order, and
+/// groups.
 std::vector<ConvolutionCase> convolutions() {
   const Convolution row{
       .lhs = {0, 1, 2}, .rhs = {1, 0, 2}, .result = {0, 1, 2}, .window = {WindowDim{}}};
@@ -405,7 +407,7 @@ TEST(Grad, OfConvolution) {
   }
 }
 
-/// The gradients of convolutions are convolutions, which have gradients themselves.
+/// The gradients of convolutions are convolutions, so they have gradients too.
 TEST(Grad, OfGradientsOfConvolution) {
   for (const ConvolutionCase& c : convolutions()) {
     for (const std::size_t wrt : {0U, 1U}) {
@@ -445,7 +447,8 @@ const std::vector<WindowDim> kWindows{
 TEST(Grad, OfReduceWindow) {
   for (const ReduceKind kind : {ReduceKind::add, ReduceKind::max, ReduceKind::min}) {
     for (const WindowDim& window : kWindows) {
-      // A window between the elements contains none: its maximum has no difference quotient.
+      // With gaps between the elements some windows contain none, and the maximum of none is
+      // infinite, so it has no difference quotient.
       if (kind != ReduceKind::add && window.base_dilation > 1) continue;
       SCOPED_TRACE(fmt::format("[{}]", fmt::join(to_attrs(WindowReduction{kind, {window}}), ",")));
       expect_gradient({.shapes = {{2, 7, 4}}, .function = [&](Builder& b, auto x) {
@@ -493,7 +496,7 @@ TEST(Grad, OfConvertComesBackInTheOperandsDtype) {
   EXPECT_EQ(interpret(program, std::vector<Elements>{{1, -2, 3}})[0], (Elements{2, -4, 6}));
 }
 
-/// Returns gradients at one point, for cases whose exact answer a difference quotient can't give.
+/// Returns the gradients at one point, for functions that have no difference quotient there.
 std::vector<Elements> gradients(const std::vector<Elements>& at, const Function& function) {
   Program program;
   Builder builder(program);
@@ -534,7 +537,7 @@ TEST(Grad, OfTiesInAWindowGoesToTheFirst) {
             (std::vector<Elements>{{1, 1, 0, 2, 0}}));
 }
 
-/// Scattering is linear in its input: its gradient is its transpose, <S y, g> = <y, S' g>.
+/// A scatter is linear in its input y, so its gradient is its transpose S': <S y, g> = <y, S' g>.
 TEST(Grad, OfSelectAndScatterSelectsAlike) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -608,7 +611,7 @@ TEST(Grad, AppendsNothingOffThePathToWrt) {
   const ValueId loss = builder.reduce(ReduceKind::add, y, all);
   const std::uint32_t before = program.num_ops();
   grad(builder, loss, std::vector{w});
-  // The three ops are the seed, its broadcast and one dot.
+  // The gradient adds three ops: the seed, its broadcast, and one dot_general.
   EXPECT_EQ(program.num_ops() - before, 3U);
 }
 
@@ -687,7 +690,7 @@ TEST(Grad, OfTheGradientsOfRowComposites) {
     expect_gradient({.shapes = {shape, shape}, .function = [=](Builder& b, auto x) {
                        return b.normalize_grad(x[0], x[1], form);
                      }});
-    // One value is both operands, and the cotangent depends on it.
+    // One value is both operands, and the cotangent depends on that value too.
     expect_gradient({.shapes = {shape}, .function = [=](Builder& b, auto x) {
                        const ValueId back = b.normalize_grad(x[0], x[0], form);
                        return b.binary(OpKind::multiply, back, b.softmax(x[0]));
@@ -702,19 +705,19 @@ TEST(Grad, OfAttention) {
       return b.attention(x[0], x[1], x[2], form);
     };
     expect_gradient({.shapes = {{2, 1, 3, 4}, {2, 1, 5, 4}, {2, 1, 5, 4}}, .function = attend});
-    // These have no kernel for the gradient.
+    // Attention of these shapes has no kernel for its gradient.
     expect_gradient({.shapes = {{1, 2, 3, 4}, {1, 2, 2, 4}, {1, 2, 2, 3}}, .function = attend});
     expect_gradient({.shapes = {{1, 1, 3, 2}}, .function = [=](Builder& b, auto x) {
                        return b.attention(x[0], x[0], x[0], form);
                      }});
-    // A bias has a gradient even if it is broadcast.
+    // Each of these biases has a gradient, even if it is broadcast.
     for (const Shape& bias : {Shape{2, 1, 3, 5}, Shape{1, 1, 1, 5}, Shape{2, 1, 3, 1}}) {
       expect_gradient({.shapes = {{2, 1, 3, 4}, {2, 1, 5, 4}, {2, 1, 5, 4}, bias},
                        .function = [=](Builder& b, auto x) {
                          return b.attention(x[0], x[1], x[2], form, x[3]);
                        }});
     }
-    // The first two keys are hidden; with `causal`, two queries see no other keys.
+    // The mask hides the first two keys. With `causal` too, two queries see no keys.
     expect_gradient(
         {.shapes = {{2, 1, 3, 4}, {2, 1, 5, 4}, {2, 1, 5, 4}}, .function = [=](Builder& b, auto x) {
            const TensorType places{DType::i32, {1, 1, 1, 5}};
@@ -744,8 +747,8 @@ TEST(Grad, RefusesOpsOfChipsPrograms) {
       "partitioned");
 }
 
-/// Computes logits = relu(x W1^T + b1) W2^T + b2 and the mean cross entropy, with the row maximum
-/// through max itself.
+/// Returns the mean cross entropy of the logits relu(x W1^T + b1) W2^T + b2. The maximum of each
+/// row is also differentiated.
 ValueId mlp_loss(Builder& b, std::span<const ValueId> in) {
   const auto dense = [&](ValueId x, ValueId w, ValueId bias) {
     const ValueId y = b.dot_general(x, w, {{}, {}, {1}, {1}});

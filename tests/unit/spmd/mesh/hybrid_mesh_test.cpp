@@ -24,7 +24,8 @@ TEST(HybridMesh, KeepsDevicesOfAHostTogether) {
   EXPECT_EQ(across.mesh().device_ids(), (std::vector<int>{0, 1, 4, 5, 2, 3, 6, 7}));
 }
 
-/// Expects that chips are on one host exactly if they differ only along atoms of a host's chips.
+/// Expects that two chips are on one host exactly if their coordinates differ only along atoms
+/// within a host.
 void expect_tiers(const HybridMesh& hybrid) {
   SCOPED_TRACE(hybrid.mesh().to_string());
   const Mesh mesh = hybrid.mesh();

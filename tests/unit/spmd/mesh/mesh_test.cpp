@@ -164,7 +164,7 @@ TEST(Mesh, GroupsAreWhatBruteForceFinds) {
   for (const Mesh& mesh : small_meshes()) {
     for (const AtomList atoms : atom_lists(mesh)) {
       for (int position = 0; position < mesh.size(); ++position) {
-        std::map<std::int64_t, int> expected;  // ordered by index
+        std::map<std::int64_t, int> expected;  // the keys are indices in the group
         for (int other = 0; other < mesh.size(); ++other) {
           bool agrees = true;
           for (int atom = 1; atom <= mesh.num_atoms(); ++atom) {

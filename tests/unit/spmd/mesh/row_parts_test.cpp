@@ -66,7 +66,7 @@ TEST(RowParts, OfWorkersThatShareSomeAreRefused) {
       [&] { parts_of(mesh, 0, 3, {{"data"}}); });
 }
 
-/// For every spec of dim 0, each row is held only by the chips of one set of workers.
+/// For every sharding of dim 0, each row is on the chips of only one set of workers.
 TEST(RowParts, CutTheRowsAmongTheWorkersOfEverySmallMesh) {
   int tried = 0;
   for (const Mesh& mesh : testing::small_meshes()) {
@@ -84,7 +84,7 @@ TEST(RowParts, CutTheRowsAmongTheWorkersOfEverySmallMesh) {
             for (const std::int64_t part : parts.held) sets_of_part[part].insert(parts.set);
           }
         } catch (const Error&) {
-          continue;  // two workers share some but not all of their parts
+          continue;  // two workers share some, not all, of their parts
         }
         ++tried;
         EXPECT_EQ(std::ssize(sets_of_part), mesh.count(atoms));

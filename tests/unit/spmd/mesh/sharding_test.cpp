@@ -109,7 +109,7 @@ TEST(Sharding, ComparesLayoutsWithoutOpennessAndProvenance) {
   Sharding b = a;
   b.open_mask = 1;
   b.set_priority(1, 2);
-  b.reduce_kind = ReduceKind::max;  // without unreduced atoms it has no effect
+  b.reduce_kind = ReduceKind::max;  // has no effect without unreduced atoms
   EXPECT_TRUE(a.same_layout(b));
   b.unreduced = 0b100;
   EXPECT_FALSE(a.same_layout(b));
@@ -121,7 +121,7 @@ TEST(Sharding, ComparesLayoutsWithoutOpennessAndProvenance) {
   EXPECT_FALSE(a.same_layout(b));
 }
 
-/// The test tries every way to cut a list of atoms in two, for a tensor of two dims.
+/// Tries every way to divide a list of atoms between the two dims of a tensor.
 TEST(Sharding, ShardsTileTheTensorExactly) {
   for (const Mesh& mesh : small_meshes()) {
     for (const AtomList atoms : atom_lists(mesh)) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Lists every mesh of at most 8 chips with at most 3 axes, which may have size 1. They are few
-/// enough to try all of them.
+/// Lists every mesh of at most 8 chips with at most 3 axes, which may have size 1. There are few
+/// enough of these meshes to test all of them.
 
 #include <cstdint>
 #include <string>
@@ -29,7 +29,7 @@ inline std::vector<Mesh> small_meshes() {
   return meshes;
 }
 
-/// Appends every list of distinct atoms of the mesh, in every order.
+/// Appends every list of distinct atoms of the mesh that begins with `list`.
 inline void append_atom_lists(const Mesh& mesh, AtomList list, std::vector<AtomList>& lists) {
   lists.push_back(list);
   for (int atom = 1; atom <= mesh.num_atoms(); ++atom) {

@@ -1,4 +1,4 @@
-/// Gradients know their parameters from grad() to the optimizer.
+/// Tests that each gradient belongs to its parameter all the way from grad() to the optimizer.
 
 #include <vector>
 
@@ -20,7 +20,7 @@ using testing::expect_near;
 using testing::f32;
 using Floats = std::vector<float>;
 
-/// There are two parameters of one type: the gradient of a is 1 everywhere, that of b is 10.
+/// Has two parameters of the same type. The gradient of each element of a is 1, and of b is 10.
 class GradientOwners : public testing::TensorTest {
  protected:
   Tensor loss() const { return sum(a) + sum(b) * 10.0; }
@@ -127,7 +127,7 @@ TEST_F(GradientOwners, OfATiedParameterAreItsSum) {
   expect_values(-3, -1);
 }
 
-/// torch's optimizers also skip a parameter without a gradient.
+/// A parameter without a gradient is skipped, as torch's optimizers do.
 TEST_F(GradientOwners, LeaveAParameterAsItIsOnWhichTheLossDoesNotDepend) {
   const Parameter unused = make_parameter("unused", Floats{4}, {1});
   const std::vector<Parameter> all{a, unused};
@@ -152,9 +152,9 @@ TEST_F(GradientOwners, LeaveAParameterAsItIsOnWhichTheLossDoesNotDepend) {
   }
 }
 
-// The following tests cover losses that are weighted means.
+// These tests cover losses that are weighted means.
 
-/// Rows are weighted; the loss of a row is w * x.
+/// A weighted mean of (w * x)^2 over rows.
 struct Weighted {
   Parameter w = make_parameter("w", Floats{1}, {1});
 
@@ -167,7 +167,7 @@ TEST_F(GradientOwners, OfMicroBatchesWithUnequalWeightsAreThoseOfTheBatch) {
   Weighted loss;
   const Tensor x = f32({1, 2, 3, 4}, {4});
   const std::vector<Parameter> all{loss.w};
-  // With the first weights, no row of the second part counts.
+  // With the first weights, all rows of the second micro-batch have the weight 0.
   for (const Floats& weights : {Floats{1, 0, 0.5, 0}, Floats{1, 1, 0, 1}, Floats{2, 2, 2, 2}}) {
     const Tensor weight = f32(weights, {4});
     const Tensor whole = loss(x, weight);
@@ -256,7 +256,7 @@ TEST_F(GradientOwners, AreNotTakenBeforeAnyWasAdded) {
   accumulation.add(std::vector<Tensor>{f32({1, 2}, {2})});
   accumulation.take();
   sync();
-  expect_near(accumulation.take()[0], {0, 0});  // nothing was added since the last call
+  expect_near(accumulation.take()[0], {0, 0});  // nothing was added since the last take()
 }
 
 TEST_F(GradientOwners, ForgetWithEachTakeWhatTheirLossesUsed) {
@@ -303,7 +303,7 @@ TEST(EagerGradients, AccumulateAsTheirLossesCount) {
   });
 }
 
-// The following tests cover the number of steps that a parameter has taken.
+// These tests cover the count of updates that each parameter has had.
 
 TEST_F(GradientOwners, CountTheStepsOfEachParameterAsTorch) {
   const AdamW::Options options{.lr = 0.1, .weight_decay = 0};
@@ -323,7 +323,7 @@ TEST_F(GradientOwners, CountTheStepsOfEachParameterAsTorch) {
     sync();
     EXPECT_EQ(b.to_vector(), alone.to_vector()) << step;
   }
-  // The parameter's own count is state, like the group's.
+  // The parameter's own bias corrections are part of the state, as are those of its group.
   std::vector<std::string> names;
   for (const Parameter& state : optimizer.state()) names.push_back(state.name());
   EXPECT_EQ(std::ranges::count(names, "b.own_bias_correction1"), 1);

@@ -57,7 +57,7 @@ TEST_F(Gradients, AccumulateOverStepsToTheirMean) {
     expect_near(a, {1 - taken, 2});
   }
   EXPECT_EQ(b.item(), 5);
-  // There are two programs, one of which has the update.
+  // Two programs alternate: only every second step has an update.
   const auto& programs = runtime_.programs;
   EXPECT_EQ(fingerprint(programs[2]), fingerprint(programs[4]));
   EXPECT_EQ(fingerprint(programs[3]), fingerprint(programs[5]));

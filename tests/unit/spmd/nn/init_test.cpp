@@ -40,8 +40,8 @@ Moments moments(const Parameter& parameter) {
   return m;
 }
 
-/// Expects a uniform distribution in +-bound: 20,000 elements reach the bound to 1 in 1000; the
-/// tolerance of the moments is six standard errors.
+/// Expects a uniform distribution from -bound to bound. The extremes of 20,000 elements are within
+/// 1/1000 of the bound, and the tolerance of the moments is six standard errors.
 void expect_uniform(const Parameter& parameter, double bound) {
   const Moments m = moments(parameter);
   EXPECT_GE(m.low, -bound);
@@ -60,14 +60,14 @@ void expect_normal(const Parameter& parameter, double mean, double deviation) {
 }
 
 TEST_F(Init, SpreadsByFanInAndFanOutAsTorchDocuments) {
-  const Parameter w = zero_parameter({100, 50, 2, 2});  // fan in is 200, fan out 400
+  const Parameter w = zero_parameter({100, 50, 2, 2});  // fan in 200, fan out 400
   init::xavier_uniform(w, 2);
   expect_uniform(w, 2 * std::sqrt(6.0 / 600));
   init::xavier_normal(w);
   expect_normal(w, 0, std::sqrt(2.0 / 600));
   init::kaiming_uniform(w);
   expect_uniform(w, std::sqrt(2.0) * std::sqrt(3.0 / 200));
-  init::kaiming_uniform(w, {.negative_slope = std::sqrt(5.0)});  // like torch's Linear
+  init::kaiming_uniform(w, {.negative_slope = std::sqrt(5.0)});  // as in torch's Linear
   expect_uniform(w, 1 / std::sqrt(200.0));
   init::kaiming_normal(w, {.mode = init::Fan::out, .nonlinearity = init::Nonlinearity::relu});
   expect_normal(w, 0, std::sqrt(2.0 / 400));
@@ -109,7 +109,7 @@ TEST_F(Init, CutsTheNormalDistributionOff) {
   EXPECT_GT(m.high, 1.97);
   EXPECT_NEAR(m.mean, 0, 0.04);
   EXPECT_NEAR(m.deviation, 0.8796, 0.02);  // sqrt(1 - 4 phi(2) / (2 Phi(2) - 1))
-  // In the tail, the mean is phi(3) / (1 - Phi(3)) = 3.2831.
+  // The mean of this tail is phi(3) / (1 - Phi(3)) = 3.2831.
   init::trunc_normal(w, {.low = 3, .high = 100});
   m = moments(w);
   EXPECT_GE(m.low, 3);
@@ -159,7 +159,8 @@ TEST_F(Init, IsWhatTheFirstStepUses) {
                [&] { init::constant(fc.weight, 4); });
 }
 
-/// Returns the elements of a part of the tensor, in memory that is larger than the part.
+/// Returns memory that has the elements of a part of the tensor. The memory may be larger than the
+/// part.
 Floats read_part(const TensorSource& source, const PlacedBox& placed) {
   Floats memory(static_cast<std::size_t>(placed.room.num_elements()), -1);
   const TensorSource::Target target{placed, reinterpret_cast<std::byte*>(memory.data())};
@@ -180,7 +181,7 @@ TEST_F(Init, MakesOfEachPartWhatTheWholeHasThere) {
         EXPECT_EQ(part[static_cast<std::size_t>(k * 2)],
                   whole[static_cast<std::size_t>((row * 3 + k) * 4 + column)]);
       }
-      EXPECT_EQ(part[1], -1);  // padding is unchanged
+      EXPECT_EQ(part[1], -1);  // padding is not written
     }
     const PlacedBox rows{.box = {.offsets = {row, 0, 0}, .dims = {1, 3, 4}}, .room = {1, 3, 4}};
     const auto begin = whole.begin() + row * 12;
@@ -219,8 +220,8 @@ TEST_F(Init, HoldsConstantsOfEachDType) {
   }
 }
 
-/// A loop that continues another one makes its parameters again, and then loads other values into
-/// them.
+/// The program of a resumed loop gives its parameters first values again, but then loads other
+/// values into them, so the first values must not be computed.
 TEST_F(Init, MakesNothingThatNobodyReads) {
   int calls = 0;
   {

@@ -139,8 +139,8 @@ TEST(Linear, StartsUniformByFanIn) {
     total += w;
     squares += w * w;
   }
-  // The tolerances are six standard errors of the mean and of the mean square of a uniform
-  // distribution.
+  // The tolerances are six standard errors of the mean and of the mean square of numbers that are
+  // distributed uniformly.
   EXPECT_NEAR(total / 20000, 0, 6 * 0.1 / std::sqrt(3 * 20000.0));
   EXPECT_NEAR(squares / 20000, 0.01 / 3, 6 * 0.01 * std::sqrt(4.0 / 45) / std::sqrt(20000.0));
 }
@@ -307,7 +307,7 @@ TEST_F(Tying, ATiedParameterIsThereOnceAndHasTheSumOfItsGradients) {
   EXPECT_EQ(names(net), std::vector<std::string>{"in.weight"});
   EXPECT_EQ(names(net.out), std::vector<std::string>{"in.weight"});
   net.in.weight.assign(f32({1, 2, 3, 4}, {2, 2}));
-  // x = (1, 1), so y = W x = (3, 7); the gradient of the sum of W y is 1 y' + (W' 1) x'.
+  // x = (1, 1), so y = W x = (3, 7). The gradient of sum(W y) by W is 1 y' + (W' 1) x'.
   const std::vector<Tensor> grads = grad(net(f32({1, 1}, {1, 2})), net.parameters());
   ASSERT_EQ(grads.size(), 1U);
   EXPECT_EQ(grads[0].to_vector(), (Floats{3 + 4, 7 + 4, 3 + 6, 7 + 6}));

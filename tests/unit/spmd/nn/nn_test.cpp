@@ -82,7 +82,7 @@ TEST_F(Nn, NormsGiveMeanAndVariance) {
   Module root;
   const Tensor x = f32({1, 2, 3, 6, 0, 0, 0, 4}, {2, 4});
   const LayerNorm norm(root, "norm", {.size = 4, .eps = 0});
-  // The first row has mean 3 and variance 3.5, the second 1 and 3.
+  // The first row has mean 3 and variance 3.5, and the second has mean 1 and variance 3.
   const Floats y = norm(x).to_vector();
   const Floats expected{-2 / std::sqrt(3.5F), -1 / std::sqrt(3.5F), 0,
                         3 / std::sqrt(3.5F),  -1 / std::sqrt(3.0F), -1 / std::sqrt(3.0F),
@@ -97,7 +97,7 @@ TEST_F(Nn, NormsGiveMeanAndVariance) {
 TEST_F(Nn, AttentionOfAQueryThatSeesNoKeyIsZero) {
   const Tensor q = f32({1, 2, 3, 4}, {1, 1, 2, 2});
   const Tensor v = f32({1, 2, 3, 4}, {1, 1, 2, 2});
-  // The first key is padding, and the second one comes after the first query.
+  // The mask hides the first key, and the causal form hides the second key from the first query.
   const Tensor mask = not_equal(i32({0, 1}, {2}), 0);
   EXPECT_EQ(attention(q, q, v, {.causal = true, .mask = mask}).to_vector(), (Floats{0, 0, 3, 4}));
   const double hidden = -std::numeric_limits<double>::infinity();

@@ -15,7 +15,7 @@ using testing::expect_error;
 using testing::f32;
 using Floats = std::vector<float>;
 
-/// AdamW for one element in double, line for line as documented in torch/optim/adamw.py.
+/// AdamW for one element in double, as torch/optim/adamw.py documents it line by line.
 struct ReferenceAdamW {
   AdamW::Options options;
   double p = 0;
@@ -169,7 +169,8 @@ TEST(AdamWOptions, RefusesWhatTorchRefuses) {
   expect_error(Errc::invalid_argument, {"AdamW: weight_decay = -1"}, make({.weight_decay = -1}));
 }
 
-/// SGD for one element in double, line for line as documented in torch/optim/sgd.py.
+/// Returns an element after these steps of SGD in double, as torch/optim/sgd.py documents it line
+/// by line.
 double reference_sgd(double p, const SGD::Options& options, int steps) {
   double buffer = 0;
   for (int t = 0; t < steps; ++t) {

@@ -1,5 +1,5 @@
-/// Compares the collectives in compiled training steps of the presets with what textbooks say about
-/// each kind of parallelism.
+/// Compares the collectives in compiled training steps of the presets with those that textbooks
+/// give for each kind of parallelism.
 
 #include <weft/nn/attention.hpp>
 #include <weft/nn/conv_layers.hpp>
@@ -38,9 +38,9 @@ struct Mlp : Module {
   Tensor operator()(const Tensor& x) const { return fc2(relu(fc1(x))); }
 };
 
-/// One block of a GPT without biases, so that each list below names only the large collectives.
+/// One block of a GPT without biases, so that a step has only large collectives.
 struct Block : Module {
-  Linear in{*this, "in", square()};  ///< so that gradients go back through the block
+  Linear in{*this, "in", square()};  ///< so that the input of q, k and v needs a gradient
   Linear q{*this, "q", square()}, k{*this, "k", square()}, v{*this, "v", square()};
   Linear proj{*this, "proj", square()};
   Linear up{*this, "up", {.in_features = kSize, .out_features = 4 * kSize, .bias = false}};
@@ -67,11 +67,11 @@ struct Block : Module {
 };
 
 constexpr std::int64_t kChannels = 8;
-constexpr std::int64_t kImage = 8;  // pixels in both directions
+constexpr std::int64_t kImage = 8;  // the height and the width in pixels
 
 /// Two convolutions with an activation between them, a pool and a linear layer.
 struct ConvBlock : Module {
-  Conv2d in{*this, "in", channels(4, kChannels)};  ///< like in Block
+  Conv2d in{*this, "in", channels(4, kChannels)};  ///< so that the block's input needs a gradient
   Conv2d conv1{*this, "conv1", channels(kChannels, 2 * kChannels)};
   Conv2d conv2{*this, "conv2", channels(2 * kChannels, kChannels)};
   Linear fc{*this, "fc", {.in_features = 16 * kChannels, .out_features = 16, .bias = false}};
@@ -89,8 +89,8 @@ struct ConvBlock : Module {
   }
 };
 
-/// Returns sorted lines such as "2x all_reduce model 16384"; small ones (the loss, a norm) are left
-/// out.
+/// Returns sorted lines such as "2x all_reduce model 16384". Collectives of fewer than `least`
+/// bytes, such as those of the loss or a norm, are left out.
 std::vector<std::string> collectives_of(const SimulateRuntime& runtime, std::int64_t least = 64) {
   std::map<std::string, int> counts;
   for (const CollectiveSummary& found : collectives(*runtime.plans.back(), *runtime.mesh())) {
@@ -107,7 +107,7 @@ using Lines = std::vector<std::string>;
 
 class Presets : public ::testing::Test {
  protected:
-  /// Compiles one step of SGD on `net`.
+  /// Compiles one step of SGD on `net`, and returns its collectives.
   template <typename Net, typename Forward>
   Lines step_of(SimulateRuntime& runtime, Net& net, const Shape& shape, Forward forward,
                 bool momentum = false) {
@@ -120,7 +120,7 @@ class Presets : public ::testing::Test {
     sync();
     return collectives_of(runtime);
   }
-  /// Compiles one step of SGD on a net that `annotate` has marked.
+  /// Compiles one step of SGD on a net that `annotate` has marked, and returns its collectives.
   template <typename Net, typename Forward>
   Lines annotated_step(const Mesh& mesh, const std::function<void(Net&)>& annotate,
                        const Shape& shape, Forward forward, bool momentum = false) {
@@ -177,7 +177,8 @@ TEST_F(Presets, Zero1ScattersGradientsAndGathersParameters) {
             (Lines{"2x all_gather data 8192", "2x reduce_scatter data 8192"}));
 }
 
-// The first layer's weight isn't gathered again, because gradients go no further back.
+// The backward pass needs no gradient of the input, so it doesn't gather the first layer's weight
+// again.
 TEST_F(Presets, FsdpGathersForwardAndScattersGradients) {
   EXPECT_EQ(mlp_step(data_, [&](Mlp& net) { fsdp(net, data_); }),
             (Lines{"2x all_gather data 8192", "2x reduce_scatter data 8192"}));
@@ -192,8 +193,8 @@ TEST_F(Presets, TensorParallelMlpMeetsOnceForwardAndGradientsOverTheBatch) {
             (Lines{"1x all_reduce data 8192", "1x all_reduce model 4096"}));
 }
 
-// A chip's activation has 4 * 16 * 32 * 4 = 8192 bytes. There are two all_reduces forward (after
-// proj and down) and two backward (before q, k, v and up).
+// A chip's activation has 4 * 16 * 32 * 4 = 8192 bytes. The forward pass has two all_reduces (after
+// proj and down), and so has the backward pass (before q, k, v and up).
 TEST_F(Presets, TensorParallelBlockMeetsTwiceInEachDirection) {
   EXPECT_EQ(block_step(both_, [&](Block& net) { megatron(net, both_); }),
             (Lines{"1x all_reduce data 28672", "4x all_reduce model 8192"}));
@@ -238,8 +239,8 @@ TEST_F(Presets, FsdpConvolutionsGatherForwardAndScatterGradients) {
                    "1x reduce_scatter data 8192"}));
 }
 
-// conv1 is cut by its output channels, conv2 by its input channels. Their common input and output
-// have 8 * 8 * 8 * 8 * 4 = 16384 bytes on a chip.
+// conv1 is sharded over its output channels, conv2 over its input channels. The input of conv1 and
+// the output of conv2 have 8 * 8 * 8 * 8 * 4 = 16384 bytes on a chip.
 TEST_F(Presets, ChannelParallelConvolutionsMeetOnceInEachDirection) {
   EXPECT_EQ(
       conv_step(both_,
@@ -249,7 +250,7 @@ TEST_F(Presets, ChannelParallelConvolutionsMeetOnceInEachDirection) {
       (Lines{"1x all_reduce data 13952", "2x all_reduce model 16384"}));
 }
 
-// 4 chips are in 2 hosts: the network carries half of each gradient for each chip.
+// 4 chips are on 2 hosts. For each chip, half of each gradient crosses the network.
 TEST_F(Presets, DataParallelHostsReduceAPartOfEachGradientBetweenThem) {
   const Mesh hosts = HybridMesh{{2}, {2}, {"data"}}.mesh();
   EXPECT_EQ(mlp_step(hosts, [](Mlp&) {}),
@@ -273,7 +274,7 @@ TEST_F(Presets, TensorParallelHostsReduceActivationsWithinThem) {
                    "1x all_reduce model 2048", "2x reduce_scatter data:1 4096"}));
 }
 
-/// Returns the sharding that the calls request for the weight [64, 32] of a layer.
+/// Returns the sharding that `annotate` requests for the weight [64, 32] of layer fc1.
 Sharding asked_after(const std::function<void(const Mlp&, const Optimizer&)>& annotate,
                      const Mesh& mesh) {
   SimulateRuntime runtime(mesh);
@@ -321,8 +322,9 @@ TEST_F(Presets, LeaveWhatIsMarkedByHand) {
   EXPECT_EQ(marked, Sharding::from_spec(both_, {{"data"}, {}}, shape, ""));
 }
 
-/// A region is recomputed when its turn comes, and a micro-batch starts when the previous one has
-/// ended: the all_reduces of tensor parallelism must not move them forward.
+/// A checkpointed region is recomputed only when the backward pass reaches it, and a micro-batch
+/// begins when the previous one has ended. Moving the all_reduces of tensor parallelism must not
+/// make a region or a micro-batch begin earlier.
 TEST_F(Presets, MicroBatchesUnderTensorParallelismTakeTheMemoryOfOne) {
   const auto temp_bytes = [&](std::int64_t count) {
     SimulateRuntime runtime(both_);

@@ -99,7 +99,7 @@ struct Net : Module {
   }
 };
 
-/// Divides rows over the mesh's data axis.
+/// Shards the rows over the mesh's data axis, if there is a mesh.
 Tensor divided(const Tensor& tensor, const Mesh* mesh) {
   if (mesh != nullptr) data_parallel({tensor}, *mesh);
   return tensor;

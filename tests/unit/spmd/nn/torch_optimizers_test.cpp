@@ -1,4 +1,4 @@
-/// Compares optimizers with torch and the papers (tests/golden/torch_nn/optimizers.py).
+/// Compares optimizers with torch and with papers (tests/golden/torch_nn/optimizers.py).
 
 #include <cmath>
 #include <functional>
@@ -198,8 +198,8 @@ TEST_F(Optimizers, MuonsStepsAreNearlyOrthogonal) {
     for (std::size_t row = 0; row < 3; ++row) total += step[2 * row + a] * step[2 * row + b];
     return total * 2 / 3;  // the factor is sqrt(3 / 2)
   };
-  // The singular values are from 0.7 to 1.2, as K. Jordan states, so their squares are 0.49 to
-  // 1.44.
+  // The singular values are between 0.7 and 1.2, as K. Jordan states, so their squares are between
+  // 0.49 and 1.44.
   EXPECT_NEAR(dot(0, 0), 0.965, 0.475);
   EXPECT_NEAR(dot(1, 1), 0.965, 0.475);
   EXPECT_NEAR(dot(0, 1), 0, 0.475);

@@ -33,7 +33,7 @@ using Floats = std::vector<float>;
 constexpr std::int64_t kSize = 8;
 constexpr std::int64_t kHeads = 2;
 
-/// Returns true where the query must not see the key.
+/// Returns a mask that is true where a query must not see a key.
 Tensor causal_mask(std::int64_t length) {
   return greater(iota({length, length}, 1), iota({length, length}, 0));
 }
@@ -202,7 +202,7 @@ TEST_F(Attention, DropsWeightsOnlyInTraining) {
 TEST_F(Attention, DroppedWeightsKeepTheirMean) {
   const Tensor ones = full({1, 1, 2000, 1}, 1);
   const Tensor y = attention(ones, full({1, 1, 4, 1}, 1), full({1, 1, 4, 1}, 1), {.dropout = 0.25});
-  // Each element is the mean of 4 numbers that are 0 or 4/3, so its variance is (1/3) / 4.
+  // Each element is the mean of 4 numbers, each 0 or 4/3, so its variance is (1/3) / 4.
   EXPECT_NEAR(mean(y).item(), 1, 6 * std::sqrt(1 / 12.0 / 2000));
 }
 

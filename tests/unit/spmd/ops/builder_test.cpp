@@ -92,7 +92,7 @@ TEST_F(BuilderTest, Constants) {
   const std::array<float, 3> elements{1, 2, 3};
   builder_.constant(std::as_bytes(std::span(elements)), {DType::f32, {3}});
   EXPECT_EQ(program_.op_attrs(0)[1], 2);
-  EXPECT_EQ(program_.op_attrs(1)[0], 8);  // aligned
+  EXPECT_EQ(program_.op_attrs(1)[0], 8);  // the offset is aligned
   EXPECT_EQ(program_.op_attrs(1)[1], 12);
   const std::size_t pool = program_.const_pool.size();
   rejects({"constant", "f32[4]", "16 bytes", "12"}, [&] {
@@ -288,7 +288,7 @@ TEST_F(BuilderTest, Reduce) {
           [&] { builder_.reduce(ReduceKind::add, input(DType::pred, {2}), Dims{0}); });
 }
 
-/// x[N,C,H,W] with w[O,C,kh,kw].
+/// Convolves x[N,C,H,W] with w[O,C,kh,kw].
 const Convolution kPlain{.lhs = {0, 1, 2, 3},
                          .rhs = {1, 0, 2, 3},
                          .result = {0, 1, 2, 3},

@@ -67,7 +67,8 @@ TEST_F(Composites, NormalizeMakesTheMeanSquareOne) {
   expect_elements(b_.normalize(x, {.center = true, .eps = 0}), {-1, 1});
   expect_elements(b_.normalize(x, {.center = true, .eps = 91}), {-0.3, 0.3});
   expect_elements(b_.normalize(x, {.center = false, .eps = 0}), {0.2, 1.4});
-  // Shifting or scaling x changes nothing, so no gradient flows back along either direction.
+  // Shifting or scaling x doesn't change the result, so the gradient has no component in these
+  // directions.
   const ValueId g = f64({2}, {2, 6});
   expect_elements(b_.normalize_grad(x, g, {.center = true, .eps = 0}), {0, 0});
   expect_elements(b_.normalize_grad(x, x, {.center = false, .eps = 0}), {0, 0});
@@ -81,7 +82,7 @@ TEST_F(Composites, AttentionMixesTheValuesThatAQuerySees) {
   expect_elements(b_.attention(q, k, v, {.causal = true, .scale = 0.5}), {1, 10, 4, 40});
   const ValueId one = f64({1, 1, 1, 1}, {1});
   const ValueId y = b_.attention(one, k, k, {.causal = true});
-  // The query sees only one key, so the whole gradient flows to that key's value.
+  // The query sees only one key, so the whole gradient goes to that key's value.
   expect_elements(b_.attention_grad(one, k, k, y, one, {.causal = true}), {0, 0, 0, 1, 0});
 }
 
@@ -97,7 +98,7 @@ TEST_F(Composites, AttentionAddsABiasOrSeesWhatAMaskShows) {
   const AttentionForm causal{.causal = true, .scale = 0.5};
   expect_elements(b_.attention(q, k, v, form, f64({1, 1, 1, 2}, {ln3, 0})), {2, 20, 3, 30});
   expect_elements(b_.attention(q, k, v, form, mask({1, 1, 1, 2}, {1, 0})), {1, 10, 1, 10});
-  // Some queries see no key.
+  // These masks hide all keys from some queries.
   expect_elements(b_.attention(q, k, v, form, mask({1, 1, 2, 1}, {0, 1})), {0, 0, 4, 40});
   expect_elements(b_.attention(q, k, v, causal, mask({1, 1, 1, 2}, {0, 1})), {0, 0, 5, 50});
   const ValueId hides = f64({1, 1, 2, 2}, {-INFINITY, -INFINITY, 0, -INFINITY});

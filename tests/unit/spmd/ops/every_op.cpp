@@ -11,7 +11,7 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-/// Adds dense constants in every dtype, with values that are hard to write as text.
+/// Adds constants of many elements in every dtype, with values that are hard to write as text.
 void add_constants(Program& program, Builder& builder) {
   const auto dense = [&]<typename T>(DType dtype, std::initializer_list<T> values) {
     const std::span<const T> elements(values.begin(), values.size());
@@ -59,7 +59,7 @@ void add_elementwise(Builder& builder, ValueId x) {
   builder.select(both, x, builder.convert(builder.convert(x, DType::bf16), DType::f32));
 }
 
-/// Adds indexing ops with atoms that shard the indexed table or the drawn numbers.
+/// Adds indexing ops whose atoms shard the indexed table or the random numbers.
 void add_chips_indexing(Program& program, LocId loc, ValueId table, ValueId index, ValueId state) {
   const ValueId rows = program.add_op(OpKind::gather, std::array{table, index}, Dims{0x21},
                                       {DType::f32, {3, 6}}, loc);
@@ -74,7 +74,7 @@ void add_along_rows(Builder& builder, ValueId x) {
   builder.linear_recurrence(x, x, true);
 }
 
-/// Adds a loop in another loop, with an exchange of carries.
+/// Adds a loop in another loop, whose carries swap their values.
 void add_loops(Builder& builder, ValueId x) {
   const ValueId outer = builder.loop(8, false);
   const ValueId a = builder.border(OpKind::carry, {outer, x});
@@ -88,7 +88,7 @@ void add_loops(Builder& builder, ValueId x) {
   builder.border(OpKind::next, {outer, b, a});
 }
 
-/// Adds a loop that its test ends, in one of two branches.
+/// Adds a cond with a while loop in one of its two branches.
 void add_branches(Builder& builder, ValueId x, ValueId predicate) {
   const ValueId cond = builder.cond(predicate);
   const ValueId loop = builder.loop(0, false);
@@ -192,7 +192,7 @@ Program every_op(const Mesh& mesh) {
   builder.set_loc("train.cpp:41");
   add_constants(program, builder);
   add_elementwise(builder, x);
-  // This input comes after ops, as in a trace.
+  // This input is added after ops, as in a trace.
   const ValueId table = program.add_input({DType::f32, {4, 6}}, InputKind::data, "t", {});
   const ValueId index = program.add_input({DType::i32, {3}}, InputKind::data, "i", {});
   const ValueId start = program.add_input({DType::i32, {}}, InputKind::data, "s", {});

@@ -1,5 +1,6 @@
 #pragma once
-/// A program that has every op kind, every dtype, every input kind and every part of a sharding.
+/// Makes a program with every kind of op, every dtype, every kind of input and every part of a
+/// sharding.
 
 #include "spmd/ops/builder.hpp"
 
@@ -8,8 +9,7 @@ namespace weft::testing {
 /// Returns every kind of op.
 std::vector<OpKind> all_op_kinds();
 
-/// Returns a chip's program on `mesh`, which has the axes "data" (4) and "model" (2). It passes
-/// verify.
+/// Returns a chip's program that verify() accepts. `mesh` has the axes "data" (4) and "model" (2).
 Program every_op(const Mesh& mesh);
 
 }  // namespace weft::testing

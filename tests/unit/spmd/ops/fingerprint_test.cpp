@@ -10,7 +10,7 @@ namespace {
 
 class FingerprintTest : public ::testing::Test {
  protected:
-  /// Expects that `edit` gives the program a fingerprint that no earlier edit has given.
+  /// Expects that the program after `edit` has a fingerprint that no earlier edit has given.
   void changes(std::string_view what, const std::function<void(Program&)>& edit) {
     Program edited = program_;
     edit(edited);

@@ -1,4 +1,4 @@
-// docs/ops.md is printed from the rows: GOLDEN_UPDATE=1 rewrites it.
+// Compares docs/ops.md with the rows of the table of ops. GOLDEN_UPDATE=1 rewrites the page.
 
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ std::string_view kind_of(const OpRow& row) {
   return row.traits->elementwise ? "elementwise" : "";
 }
 
-/// Folds `text` into lines of at most 118 columns; from the second on, lines begin with `indent`.
+/// Breaks `text` into lines of at most 118 columns. All lines but the first begin with `indent`.
 std::string folded(std::string_view text, std::string_view indent = "") {
   std::string result;
   std::size_t column = 0;

@@ -16,7 +16,7 @@ using testing::expect_error;
 
 class VerifyTest : public ::testing::Test {
  protected:
-  /// Expects that after `edit` the program is refused as corrupt, with these words.
+  /// Expects that verify() refuses the program after `edit` as corrupt, with these words.
   void refuses(std::initializer_list<std::string_view> words,
                const std::function<void(Program&)>& edit) const {
     Program edited = program_;
@@ -178,7 +178,7 @@ TEST_F(VerifyTest, RefusesUpdatesThatDoNotFit) {
   });
 }
 
-/// If any word is changed to anything, the program is refused, or can still be printed and parsed.
+/// A program with any one word changed is refused, or can still be printed and parsed.
 TEST_F(VerifyTest, NoWordBreaksIt) {
   const auto try_values = [&]<typename T>(std::vector<T> Program::*array) {
     for (std::size_t i = 0; i < (program_.*array).size(); ++i) {

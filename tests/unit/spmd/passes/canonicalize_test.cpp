@@ -8,7 +8,7 @@
 namespace weft::canonicalize_test {
 namespace {
 
-/// Canonicalizes the program `from`, and expects the text `to`.
+/// Expects that the canonical form of the program `from` is the program `to`.
 void expect_canonical(const std::string& from, const std::string& to, bool split_constants) {
   const Mesh mesh({2}, {"data"});
   const Program canonical = canonicalize(parse_program(from, mesh), split_constants);

@@ -15,7 +15,7 @@ class ChannelsLast : public ::testing::Test {
   ValueId input(const Shape& shape) {
     return program_.add_input({DType::f32, shape}, InputKind::data, "x", {});
   }
-  /// Returns a convolution with windows of 1 x 1, with w[O,C,1,1].
+  /// Returns a convolution of x with w[O,C,1,1].
   ValueId convolved(ValueId x, ValueId w) {
     return b_.convolution(x, w,
                           {.lhs = {0, 1, 2, 3},
@@ -29,7 +29,7 @@ class ChannelsLast : public ::testing::Test {
   }
   void output(ValueId value) { program_.add_output(value, "y", {}); }
 
-  /// Returns the ops of the new program, or "-" if nothing is moved.
+  /// Returns the ops of the program after the pass, or "-" if the pass moves no dims.
   std::string ops() {
     const std::optional<Program> moved = channels_last(program_);
     if (!moved) return "-";

@@ -20,7 +20,7 @@ namespace {
 
 const Mesh kMesh({4, 2}, {"data", "model"});
 
-/// A program with one composite, whose result is the only output.
+/// A program of one composite, whose result is its only output.
 struct OneComposite {
   Program program;
   Builder build{program};
@@ -29,7 +29,7 @@ struct OneComposite {
   }
 };
 
-/// Expects that the op of a program's only output and its decomposition give the same.
+/// Expects that the op of a program's only output and the op's decomposition give the same result.
 void expect_same_decomposition(Program program) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> any(-2, 2);
@@ -74,7 +74,7 @@ TEST(Decompose, GivesWhatTheCompositeDoes) {
       check([&](Builder& b, ValueId x, ValueId g) { b.normalize_grad(x, g, form); });
     }
   }
-  // Half of the labels, which are from -2 to 2, are no valid class.
+  // The labels are from -2 to 2, so half of them aren't a valid class.
   OneComposite loss;
   loss.build.cross_entropy(loss.input({3, 4, 2}), loss.input({3, 4}, DType::i32));
   expect_same_decomposition(loss.program);
@@ -146,7 +146,7 @@ TEST(Expand, ReducesNumbersOfARowThatIsCutInsteadOfGatheringIt) {
   return %2 "y" [{?}, {?}], %3 "dx" [{?}, {?}]
 })");
   EXPECT_EQ(count(plan, OpKind::log_softmax), 0U);
-  // The gradient's row is cut only after the first op lets the sharding through.
+  // log_softmax_grad gets its sharding only after log_softmax, an op before it, has been expanded.
   EXPECT_EQ(count(plan, OpKind::log_softmax_grad), 0U);
   EXPECT_EQ(
       collectives_of(plan),
@@ -205,7 +205,7 @@ TEST(Expand, CutsABiasOfAttentionWithItsQueriesOrHeads) {
                           R"([{}, {"model"}, {"data"}, {}])");
   EXPECT_EQ(count(cut, OpKind::attention), 1U);
   EXPECT_EQ(collectives_of(cut), std::vector<std::string>{});
-  // A mask of which each chip has only some keys is gathered.
+  // The mask is gathered, because each chip has only some of its keys.
   const Plan gathered =
       attend(R"([{}, {"model"}, {"data"}, {}])", "pred[1,1,1,8]", R"([{}, {}, {}, {"data"}])");
   EXPECT_EQ(count(gathered, OpKind::attention), 1U);

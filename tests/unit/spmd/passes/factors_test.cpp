@@ -9,8 +9,8 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-/// Prints "ab.c,c -> a.b | a=2 b=3R c=4N": a letter per factor, dims joined by dots, then the
-/// sizes, with R for reductions and N if the op can't be cut along the factor.
+/// Prints a rule as "ab.c,c -> a.b | a=2 b=3R c=4N". Each factor is a letter, and dots separate
+/// dims. The sizes follow, with R for reductions and N if the op can't be sharded along the factor.
 std::string to_text(const FactorRule& rule) {
   std::string text;
   for (std::size_t tensor = 0; tensor < rule.dims.size(); ++tensor) {
@@ -47,7 +47,7 @@ class Factors : public ::testing::Test {
 
   Program program_;
   Builder b_{program_};
-  Mesh mesh_{{2, 2, 3}, {"x", "y", "z"}};  // atoms 1, 2, 3
+  Mesh mesh_{{2, 2, 3}, {"x", "y", "z"}};  // the axes are atoms 1, 2 and 3
 };
 
 TEST_F(Factors, WindowOpsCutOnlyTheDimsThatTheyLeaveWhole) {
@@ -248,7 +248,7 @@ std::vector<AtomList> lists(const Projection& projection) {
 }
 
 TEST_F(Factors, ProjectFillsMajorFactorsFirst) {
-  const FactorRule split = rule(b_.reshape(input({12}), {2, 6}));  // ab -> a.b, a=2 b=6
+  const FactorRule split = rule(b_.reshape(input({12}), {2, 6}));  // rule ab -> a.b, a=2 b=6
   DimAtoms dims{AtomList{1, 3, 2}};
   const Projection projection = project(split, mesh_, 0, dims);
   EXPECT_EQ(lists(projection), (std::vector<AtomList>{{1}, {3, 2}}));

@@ -28,7 +28,7 @@ Program parsed(std::string_view ops, std::string_view result) {
       kMesh);
 }
 
-/// Computes h = tanh(h w) three times.
+/// Computes h = tanh(h w) in each of three iterations.
 constexpr std::string_view kRecurrence =
     "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
     "%4 = dot_general %3, %1 {contracting = [1] x [0]} : f32[4,8]\n%5 = tanh %4 : f32[4,8]\n"
@@ -60,8 +60,8 @@ TEST(Loops, AreRangesOfTheTable) {
   EXPECT_EQ(loops[1].depth, 2U);
   EXPECT_EQ(loops.of_op(6), 0U);
   EXPECT_EQ(loops.of_op(8), kNoId);
-  EXPECT_EQ(loops.of_value(7), 0U);     // the inner loop's result
-  EXPECT_EQ(loops.of_value(9), kNoId);  // the outer loop's result
+  EXPECT_EQ(loops.of_value(7), 0U);     // the result of the inner loop
+  EXPECT_EQ(loops.of_value(9), kNoId);  // the result of the outer loop
   EXPECT_TRUE(loops.contains(0, 1));
   EXPECT_FALSE(loops.contains(1, 0));
 }
@@ -117,7 +117,7 @@ TEST(Loops, AreVerified) {
           "no op stands at the loop's border");
 }
 
-/// A loop that ends at a number of iterations, and two branches.
+/// These programs are a while loop of three iterations, and a cond with two branches.
 constexpr std::string_view kWhile =
     "%2 = loop : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = constant {value = 3} : i32[]\n"
     "%5 = compare %2, %4 {direction = lt} : pred[]\n%6 = test %2, %5 : pred[]\n"
@@ -178,8 +178,8 @@ TEST(Branches, AndTestsAreVerified) {
 
 TEST(Branches, KeepTheirOps) {
   using enum OpKind;
-  // Each branch keeps its own tanh, and the program's second tanh isn't replaced by one in a
-  // branch.
+  // The branches keep their own tanh, and the program keeps its own: none of these replaces
+  // another.
   const Program program = parsed(
       std::string(kBranches) + "\n%10 = tanh %0 : f32[4,8]\n%11 = add %9, %10 : f32[4,8]", "%11");
   const Program made = canonicalize(program, true);
@@ -221,7 +221,8 @@ TEST(Branches, RefuseAPlanThatRunsThemOtherwise) {
 }
 
 TEST(Loops, LoseWhatNobodyNeeds) {
-  // Only the second carry's next reads the first carry, and only its own next reads the third.
+  // Only the `next` of the second carry reads the first carry, and only its own `next` reads the
+  // third.
   const Program program = parsed(
       "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = carry %2, %0 : f32[4,8]\n"
       "%5 = carry %2, %0 : f32[4,8]\n%6 = negate %3 : f32[4,8]\n%7 = add %4, %3 : f32[4,8]\n"
@@ -253,7 +254,8 @@ TEST(Loops, HaveTheirCarriesFirstTheirNextsLastAndNothingThatStaysTheSame) {
 }
 
 TEST(Loops, DontLendValuesToWhatFollows) {
-  // The second reshape equals the first, which moves before the loop.
+  // The second transpose equals the first, which is moved before the loop, so one of them is
+  // enough.
   const Program program = parsed(
       "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
       "%4 = transpose %1 {perm = [1, 0]} : f32[8,8]\n"
@@ -311,8 +313,8 @@ TEST(Loops, KeepACarryInOnePlace) {
     if (plan.program.kind(op) == OpKind::next) next = plan.program.result(op);
   }
   EXPECT_EQ(plan.slots[carry].offset, plan.slots[next].offset);
-  // The temporaries are the carry and the product, and tanh's result: tanh may not overwrite its
-  // operand, because next copies the result.
+  // The temporaries are the carry, the product and tanh's result. tanh may not overwrite its
+  // operand, because `next` copies the result.
   EXPECT_EQ(plan.temp_bytes, 64U + 3 * 128U);
 }
 
@@ -337,7 +339,7 @@ TEST(Loops, RefuseAPlanThatRunsThemOtherwise) {
 }
 
 TEST(Loops, ShareNoGatheredValues) {
-  // The weights of each iteration are gathered in that iteration.
+  // Each iteration gathers the weights that it uses.
   Program program = parsed(
       "%2 = loop {length = 4} : i32[]\n%3 = item %2, %0 : f32[8]\n%4 = tanh %3 : f32[8]\n"
       "%5 = sharding_constraint %4 {sharding = [{}]} : f32[8]\n"

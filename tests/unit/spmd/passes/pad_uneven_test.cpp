@@ -24,7 +24,7 @@ std::size_t count(const Program& program, OpKind kind) {
   return static_cast<std::size_t>(std::ranges::count(program.op_kinds, kind));
 }
 
-/// Rows of a table of 10 words, cut in 4, and the words' scores.
+/// Computes the scores of 10 words, whose rows in a table are sharded over 4 chips.
 struct Words {
   Program program;
   Builder build{program};
@@ -66,7 +66,8 @@ TEST(PadUneven, RoundsTheShapesUpThatAFactorReaches) {
   EXPECT_EQ(padded->shape(padded->outputs[0].value), (Shape{3, 10}));
 }
 
-/// Rows stay where they are: the table's rows and the scores are never gathered.
+/// Neither the table's rows nor the scores are gathered: each chip reduces the scores of its own
+/// words.
 TEST(PadUneven, ReducesWhatIsInsideOnly) {
   Words words;
   const std::array<std::int64_t, 1> words_dim{1};
@@ -79,7 +80,7 @@ TEST(PadUneven, ReducesWhatIsInsideOnly) {
   EXPECT_EQ(run(plan, inputs), interpret(words.program, inputs));
 }
 
-/// softmax needs whole rows, and wouldn't know where they end.
+/// The composite softmax would count the padding, so it is expanded into ops that don't.
 TEST(PadUneven, ExpandsACompositeOfAPaddedRow) {
   Words words;
   words.program.add_output(words.build.softmax(words.scores()), "p", Sharding::open(2));
@@ -89,7 +90,7 @@ TEST(PadUneven, ExpandsACompositeOfAPaddedRow) {
   EXPECT_EQ(count(*padded, OpKind::exponential), 1U);
 }
 
-/// The padding contains arbitrary integers, which may be divisors.
+/// The padding has arbitrary integers, and dividing by these must not fail.
 TEST(PadUneven, DividesIntegers) {
   Program program;
   Builder build(program);
@@ -112,8 +113,7 @@ TEST(PadUneven, DrawsTheNumbersOfTheWhole) {
   EXPECT_EQ(run(compile(program, kMesh, kCpuTarget), inputs), interpret(program, inputs));
 }
 
-/// Dims that belong together are marked with 2 and with 3 parts, so they are padded to a multiple
-/// of both.
+/// The dims of a sum are sharded over 2 and over 3 chips, so the sum is padded for both.
 TEST(PadUneven, SatisfiesAllMarks) {
   const Mesh mesh({2, 3}, {"a", "b"});
   Program program;

@@ -19,7 +19,7 @@ std::string text(const Program& program, const std::vector<Sharding>& shardings,
   return sharding.to_string(mesh, program.shape(value).size());
 }
 
-/// Returns the sharding of every value in order, without openness.
+/// Returns the sharding of every value in order, without marks of open dims.
 std::vector<std::string> propagated(const std::string& program_text, const Mesh& mesh = kMesh) {
   const Program program = parse_program(program_text, mesh);
   const std::vector<Sharding> shardings = propagate(program, mesh);
@@ -64,7 +64,7 @@ TEST(Propagate, PinsTheClosedDimsOfAConstraintOnItsResultOnly) {
 }
 
 TEST(Propagate, InAConflictTheLargerSourceWins) {
-  // Both free dims of the product want "data": the larger operand's dim gets it.
+  // "data" could shard either free dim of the product. It shards the dim of the larger operand.
   const auto product = [](int rows, int columns) {
     return propagated(fmt::format(
         R"(program(%0: f32[{0},8] data "x" [{{"data"}}, {{}}],
@@ -119,7 +119,7 @@ TEST(Propagate, NothingIsAddedBehindAnAxisThatCutsAReshapedPartUnevenly) {
 }
 
 TEST(Propagate, BroadcastsGoForwardOnlyAfterEverythingElse) {
-  // When the bias could push "data" to dim 1 of the sum, x has already brought it to dim 0.
+  // By the time the bias could bring "data" to dim 1 of the sum, x has brought "data" to dim 0.
   EXPECT_EQ(propagated(R"(program(%0: f32[8] param "bias" [{"data"}],
                                   %1: f32[4,8] data "x" [{"data"}, {}],
                                   %2: f32[8] param "scale" [{"model"}]) {
@@ -169,10 +169,10 @@ TEST(Propagate, AnEarlierPriorityDoesNotTouchADimThatALaterOneShards) {
             (Lines{"[{\"model\"}]", "[{\"data\"}] priority{\"data\"=1}", "[{\"model\"}]"}));
 }
 
-// The two-layer perceptron with the usual kinds of parallelism.
+// Tests the two-layer perceptron under the usual kinds of parallelism.
 class PropagateMlp : public ::testing::Test {
  protected:
-  /// Returns the sharding of the result of op number `count` (from 0) of this kind.
+  /// Returns the sharding of the result of the `count`th op (from 0) of this kind.
   std::string result(OpKind kind, int count) const {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       if (program_.kind(op) == kind && count-- == 0) {
@@ -191,7 +191,8 @@ class PropagateMlp : public ::testing::Test {
     program_ = mlp_.program(kMesh);
     shardings_ = propagate(program_, kMesh);
   }
-  // The dot_generals are: hidden, output, d_hidden, fc2's gradient, fc1's gradient.
+  // The dot_generals compute in this order: hidden, output, d_hidden, the gradient of fc2, the
+  // gradient of fc1.
 
   Mlp mlp_{.batch = 64,
            .in = 16,

@@ -19,8 +19,8 @@ Program parsed(const std::string& body) {
                        kMesh);
 }
 
-/// Returns how many ops of the kind the program has after the pass; expects that it computes the
-/// same.
+/// Returns how many ops of the kind the program has after the pass. Expects that the program still
+/// computes the same.
 std::ptrdiff_t count_after(const Program& program, OpKind kind, std::int64_t bytes_min = 0) {
   const Program after =
       recompute_in_loops(program, testing::cpu_target_with({.recomputed_bytes_min = bytes_min}))
@@ -34,7 +34,7 @@ std::ptrdiff_t count_after(const Program& program, OpKind kind, std::int64_t byt
   return std::ranges::count(after.op_kinds, kind);
 }
 
-// One loop makes %3 and another one reads it.
+// In this program one loop makes %3 and another loop reads it.
 constexpr const char* kSquare = R"(  %3 = multiply %2, %2 : f32[64]
   %4 = add %3, %2 : f32[64]
   %5 = reverse %4 {dims = [0]} : f32[64]
@@ -68,7 +68,7 @@ TEST(Recompute, LeavesNoOpThatNobodyReads) {
 }
 
 TEST(Recompute, NotWhatKeepsMoreMemoryThanItFrees) {
-  // Recomputing the sum would keep both of its operands for the last loop.
+  // If the sum were recomputed, both of its operands would have to be stored for the last loop.
   EXPECT_EQ(count_after(parsed(R"(  %3 = reverse %2 {dims = [0]} : f32[64]
   %4 = add %2, %3 : f32[64]
   %5 = maximum %4, %1 : f32[64]
@@ -95,7 +95,7 @@ TEST(Recompute, ItsOperandsToo) {
 }
 
 TEST(Recompute, NotWhatCostsMoreThanItsMemory) {
-  // Keeping %3 takes one byte to store and one to load; recomputing it would load four.
+  // Storing and loading %3 takes a byte each per element; recomputing it would load four bytes.
   EXPECT_EQ(count_after(parsed(R"(  %3 = compare %2, %1 {direction = lt} : pred[64]
   %4 = select %3, %2, %1 : f32[64]
   %5 = reverse %4 {dims = [0]} : f32[64]

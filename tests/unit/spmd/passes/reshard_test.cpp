@@ -22,8 +22,8 @@ Sharding layout(AtomList rows, AtomList columns, AtomMask unreduced = 0) {
 
 AtomMask mask(AtomList atoms) { return atoms.mask(); }
 
-/// Returns steps such as "all_gather 2,1 of 0", with the atoms and the dim; all_to_all has "of 1 to
-/// 0".
+/// Returns steps such as "all_gather 2,1 of 0", which has the atoms and the dim. An all_to_all has
+/// two dims, as "of 1 to 0".
 std::vector<std::string> steps(const Sharding& from, const Sharding& to, const Mesh& mesh = kMesh,
                                const TensorType& type = kType, AtomMask held = 0) {
   std::vector<std::string> lines;
@@ -75,7 +75,7 @@ TEST(Reshard, PermutesWhereAtomsOfOneSizeTakeEachOthersPlace) {
   EXPECT_EQ(steps(layout({1}, {}), layout({2}, {})), (Lines{"collective_permute "}));
   EXPECT_EQ(steps(layout({1, 2}, {}), layout({2, 1}, {})), (Lines{"collective_permute "}));
   EXPECT_EQ(steps(layout({1}, {2}), layout({2}, {1})), (Lines{"collective_permute "}));
-  // The sizes of atoms 4 and 1 differ.
+  // Atoms 4 and 1 have different sizes.
   EXPECT_EQ(steps(layout({1}, {}), layout({4}, {})),
             (Lines{"all_gather 1 of 0", "all_slice 4 of 0"}));
 }
@@ -120,7 +120,7 @@ TEST(Reshard, KeepsWhatTheTargetKeepsUnreduced) {
             (Lines{"all_slice 3 of 0", "all_reduce 1"}));
 }
 
-// Atom 1 crosses the network; 2, 3 and 4 don't.
+// Atom 1 is between hosts; atoms 2, 3 and 4 are within a host.
 const Mesh kHybrid = HybridMesh{{4, 2}, {2, 1}, {"data", "model"}}.mesh();
 
 TEST(Reshard, ReducesWithinHostsThenBetweenThem) {
@@ -148,7 +148,7 @@ TEST(Reshard, ScattersWithinHostsInADimThatDivides) {
             (Lines{"reduce_scatter 2,3 of 1", "all_reduce 1", "all_gather 2,3 of 1"}));
   EXPECT_EQ(steps(partial, layout({}, {}), kHybrid, {DType::f32, {6, 6}}),
             (Lines{"all_reduce 1,2,3"}));
-  // Each chip has 6 of the 12 rows, which 4 chips don't divide.
+  // A chip's part is 6 rows by 6 columns, which 4 chips don't divide.
   EXPECT_EQ(
       steps(layout({4}, {}, mask({1, 2, 3})), layout({4}, {}), kHybrid, {DType::f32, {12, 6}}),
       (Lines{"all_reduce 1,2,3"}));

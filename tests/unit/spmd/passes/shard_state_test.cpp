@@ -15,7 +15,7 @@ using testing::Mlp;
 const Mesh kData({4}, {"data"});
 const Target kShareAll = testing::cpu_target_with({.shared_bytes_min = 0});
 
-/// A perceptron for data parallelism with SGD with momentum.
+/// Returns a data-parallel perceptron that is trained by SGD with momentum.
 Mlp data_parallel() {
   Mlp mlp;
   mlp.x = PartitionSpec{{"data"}, {}};
@@ -23,7 +23,7 @@ Mlp data_parallel() {
   return mlp;
 }
 
-/// Returns the sharding of an input in the chips' program.
+/// Returns the sharding of an input in the program that chips run.
 std::string layout_of(const Plan& plan, const Mesh& mesh, std::string_view name) {
   for (const ProgramInput& input : plan.program.inputs) {
     if (input.name != name) continue;
@@ -93,8 +93,8 @@ TEST(ShardState, IsSettledAtOnce) {
   EXPECT_EQ(to_text(later.program, kData), to_text(plan.program, kData));
 }
 
-/// Returns the layout of m in an update of p by `lines`, which compute %9, the next m, and %10, the
-/// next p, from a gradient %5 that is summed over chips.
+/// Returns the layout of the state m of an update of p. `lines` compute the next m (%9) and the
+/// next p (%10) from a gradient %5 that is summed over chips.
 std::string layout_of_m(const std::string& lines) {
   const Program program = parse_program(R"(program(%0: f32[8,4] data "x" [{"data"}, {}],
       %1: f32[8,4] data "y" [{"data"}, {}], %2: f32[4,4] param "p" [{?}, {?}],
@@ -118,7 +118,8 @@ TEST(ShardState, MayBeClippedByANorm) {
             kSharded);
 }
 
-/// The state may be an average of parameters, or accumulated gradients: a worker may read it alone.
+/// Such a state may be an average of parameters or accumulated gradients, which a single worker may
+/// read.
 TEST(ShardState, StaysWholeIfNoParameterIsUpdatedByIt) {
   const std::string scaled = R"(  %6 = negate %5 : f32[4,4]
   %7 = negate %6 : f32[4,4]

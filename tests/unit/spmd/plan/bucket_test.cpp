@@ -12,7 +12,7 @@ namespace {
 
 const Mesh kMesh({4, 2}, {"data", "model"});
 
-/// A chip's program with reductions of negated inputs, like those of gradients.
+/// A chip's program that negates inputs and sums them over chips, as gradients are summed.
 struct Reductions {
   Program program;
   Builder build{program};
@@ -49,7 +49,7 @@ TEST(Bucket, BringsTogetherWhatIsReadLater) {
   EXPECT_EQ(counts(fill_buckets(step.program)), (std::vector<OpId>{3}));
 }
 
-/// Each value is computed, reduced and read before the next one, as in updates.
+/// Each sum is computed and read before the next one, as in updates of parameters.
 TEST(Bucket, BringsForwardWhatNeedsNoSumOfTheBucket) {
   Reductions step;
   for (int i = 0; i < 3; ++i) {
@@ -58,7 +58,7 @@ TEST(Bucket, BringsForwardWhatNeedsNoSumOfTheBucket) {
   EXPECT_EQ(counts(fill_buckets(step.program)), (std::vector<OpId>{3}));
 }
 
-/// Each value is a product, which would have to be kept until its turn comes.
+/// Each operand is a large product, which would have to be stored until the bucket is reduced.
 TEST(Bucket, ComputesNothingLargeBeforeItsTurn) {
   Reductions step;
   for (int i = 0; i < 3; ++i) {
@@ -78,7 +78,7 @@ TEST(Bucket, EndsWhereAResultIsRead) {
   EXPECT_EQ(counts(fill_buckets(step.program)), (std::vector<OpId>{1, 1}));
 }
 
-/// A stack of the outer loop precedes the inner loop, as in gradients of gradients.
+/// The outer loop stacks a value before its inner loop begins, as in gradients of gradients.
 TEST(Bucket, ReducesWhatAnInnerLoopMakesBeforeTheOuterOneEnds) {
   Reductions step;
   Builder& b = step.build;

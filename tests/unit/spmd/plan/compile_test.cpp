@@ -1,5 +1,5 @@
-// The golden plans have the collectives, with their bytes per chip, that follow from a program and
-// its shardings.
+// Compares the collectives of plans, with their bytes per chip, with those that follow from the
+// program and its shardings.
 
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ const PartitionSpec kBatch{{"data"}, {}};
 const PartitionSpec kRows{{"data"}, {}};
 const PartitionSpec kReplicated{{}, {}};
 
-/// Returns lines such as "all_reduce data 4096 multiply": kind, axes, bytes, and the op or input
-/// that gives the value.
+/// Returns lines such as "all_reduce data 4096 multiply": the kind, axes and bytes of a collective,
+/// and the op or input that computes its operand.
 Lines golden(const Program& program, const Mesh& mesh) {
   const Plan plan = compile(program, mesh, kCpuTarget);
   Lines lines;
@@ -41,7 +41,8 @@ Lines golden(const std::string& text, const Mesh& mesh) {
   return golden(parse_program(text, mesh), mesh);
 }
 
-/// fc1.weight has 4 Mi elements (16 MiB), fc2.weight has 2 Mi (8 MiB).
+/// Returns an Mlp whose fc1.weight has 4 Mi elements (16 MiB) and whose fc2.weight has 2 Mi (8
+/// MiB).
 Mlp mlp(std::int64_t batch) {
   Mlp mlp;
   mlp.batch = batch;
@@ -58,7 +59,7 @@ TEST(Compile, DataParallelReducesEachGradientAndTheLoss) {
   dp.fc1 = dp.fc2 = kReplicated;
   const Lines expected{
       "all_reduce data 8388612 reduce and 1 more",  // the loss and fc2.weight
-      // fc1.bias is updated before the following gradient is reduced.
+      // fc1.bias is updated before the next gradient is reduced.
       "all_reduce data 16384 multiply",
       "all_reduce data 16777216 multiply",  // fc1.weight
   };
@@ -101,7 +102,8 @@ TEST(Compile, FsdpGathersWeightsAndScattersGradients) {
   EXPECT_EQ(golden(fsdp, kData4), expected) << "the optimizer's state follows its parameter";
 }
 
-/// Has an embedding of 1024 rows and its gradient, for a batch that is cut in four.
+/// Compiles an embedding of 1024 rows, with sharding `weight`, and its gradient, for a batch that
+/// is sharded over four chips. Returns the collectives.
 Lines embedding_golden(std::string_view weight) {
   const std::string text = R"(program(%0: f32[1024,64] param "w" [ROWS, {}],
       %1: i32[32] data "i" [{"data"}],
@@ -205,7 +207,8 @@ TEST(Compile, PendingSumsAreAddedBeforeTheyAreReduced) {
       (Lines{"all_reduce data 4 multiply"}));
 }
 
-/// Returns the op whose value is reduced if `op` takes the partial sum %2 and the whole value %3.
+/// Returns the op whose result is summed over chips if `op` reads the partial sum %2 and perhaps
+/// %3, which isn't partial.
 std::string reduced_after(const std::string& op, const std::string& dtype = "f32") {
   const std::string text = fmt::format(R"(program(%0: {0}[8,4,4] data "x" [{{"data"}}, {{}}, {{}}],
                                                   %1: {0}[4,4] data "y" [{{}}, {{}}]) {{

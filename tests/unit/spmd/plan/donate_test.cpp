@@ -6,7 +6,7 @@
 namespace weft::donate_test {
 namespace {
 
-/// A state x of 6 elements, and a program whose only output updates it.
+/// Tests whether an update may overwrite its state: a program updates x, which has 6 elements.
 class Donate : public ::testing::Test {
  protected:
   ValueId add(ValueId a, ValueId b) { return b_.binary(OpKind::add, a, b); }
@@ -36,8 +36,8 @@ TEST_F(Donate, NobodyMayReadItAfterwards) {
   EXPECT_FALSE(donated(update));
 }
 
-/// In the first tile, the last op of a loop writes before the first op reads the second tile, but
-/// after every op has read the first tile.
+/// The loop runs tile by tile: its last op would write tile 0 of x before its first op reads tile
+/// 1. But the update here is an earlier op, so a later one would read overwritten elements.
 TEST_F(Donate, NorALaterOpOfItsLoop) {
   const ValueId update = add(x_, x_);
   add(update, x_);
@@ -59,7 +59,7 @@ TEST_F(Donate, AFillIsMadeByEachLoopThatReadsIt) {
   EXPECT_FALSE(testing::scheduled(program_).donated.at(0));
 }
 
-/// The fill is written before the loop whose ops read the input.
+/// The fill is stored before the loop that reads x has read all of it.
 TEST_F(Donate, NorAFillThatIsStoredInTheMiddleOfALoop) {
   const ValueId product = add(x_, x_);
   const ValueId filled = spread(scalar_);

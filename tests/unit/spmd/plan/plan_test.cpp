@@ -30,7 +30,7 @@ std::size_t count(const Plan& plan, OpKind kind) {
   return static_cast<std::size_t>(std::ranges::count(plan.program.op_kinds, kind));
 }
 
-// Each of the four values is needed only by the next one, so two of them are alive at once.
+// Only the next value needs each of the four values, so at most two of them are alive at once.
 Plan chain() {
   return plan_of(R"(program(%0: f32[32] data "x" [{}]) {
   %1 = reverse %0 {dims = [0]} : f32[32]
@@ -90,7 +90,7 @@ TEST(Plan, CopiesAnInputOnceForAllItsCollectives) {
 })");
   EXPECT_EQ(count(plan, OpKind::all_to_all), 1U);
   EXPECT_EQ(count(plan, OpKind::all_gather), 1U);
-  EXPECT_EQ(count(plan, OpKind::copy), 3U);  // copies x to a temporary, y and z to outputs
+  EXPECT_EQ(count(plan, OpKind::copy), 3U);  // copies of x to a temporary, of y and z to outputs
 }
 
 TEST(Plan, ConstantsHaveSlotsToo) {
@@ -145,7 +145,8 @@ TEST(Plan, SummarizesItsCollectives) {
   EXPECT_EQ(found[1].value, "reduce at train.cpp:7");
 }
 
-/// Returns the ops in the order in which they run; the ops of loops come twice, except for carries.
+/// Returns the ops in the order in which they run. The ops of loops except carries come twice, for
+/// two iterations.
 std::vector<OpId> in_order(const Program& program) {
   const Loops loops(program);
   std::vector<OpId> order;
@@ -163,9 +164,9 @@ std::vector<OpId> in_order(const Program& program) {
   return order;
 }
 
-/// Computes the bytes [begin, end) of each temporary that is alive when each op runs, directly from
-/// the program: a value is alive if it is read before it is written again. A part of a stack is
-/// added to the other parts.
+/// Computes directly from the program which temporaries are alive when each op runs, and expects
+/// that their bytes don't overlap. A value is alive if it is read before it is written again. A
+/// stack is read whenever an iteration adds its part to the other parts.
 void expect_disjoint(const Plan& plan) {
   const Program& program = plan.program;
   const std::vector<OpId> order = in_order(program);
@@ -201,7 +202,7 @@ void expect_disjoint(const Plan& plan) {
     for (std::size_t i = 1; i < live.size(); ++i) ASSERT_LE(live[i - 1].second, live[i].first);
     most = std::max(most, sum);
   }
-  EXPECT_GE(plan.temp_bytes_bound, most);  // values in a bucket live longer
+  EXPECT_GE(plan.temp_bytes_bound, most);  // the bound also counts waits in buckets
   EXPECT_GE(plan.temp_bytes, plan.temp_bytes_bound);
 }
 
@@ -232,7 +233,7 @@ TEST(Plan, OfATargetWithoutLoopsHasAllValuesInTheChipsMemory) {
   }
 }
 
-/// A convolution's result is pooled: the CPU has the features last.
+/// The CPU computes convolutions and pools with the features last; the other target doesn't.
 TEST(Plan, OfATargetWithFeaturesFirstHasNoTransposes) {
   Program program;
   Builder b(program);
@@ -260,8 +261,9 @@ const AtomList kData = kGrid.axis_atoms(0);
 const AtomList kModel = kGrid.axis_atoms(1);
 const AtomList kAll{1, 2};
 
-/// Gathers twice, over `first` and over `second`, and reads each result at once. Between them and
-/// at the end comes an all_reduce, unless its atoms are empty.
+/// Returns a plan that gathers over `first` and then over `second`, and reads each result at once.
+/// An all_reduce over `between` separates them, and one over `end` follows; either is left out if
+/// its atoms are empty.
 Plan two_gathers(AtomList first, AtomList between, AtomList second, AtomList end) {
   Program program;
   Builder build(program);
@@ -273,7 +275,7 @@ Plan two_gathers(AtomList first, AtomList between, AtomList second, AtomList end
     const ValueId read = build.unary(OpKind::tanh, build.all_gather(kGrid, x, atoms, 0));
     program.add_output(read, name, Sharding::closed());
   };
-  meet(kAll);  // a collective's operand is a temporary
+  meet(kAll);  // makes x, which is gathered, a temporary
   gather(first, "y");
   meet(between);
   gather(second, "z");
@@ -297,7 +299,7 @@ std::vector<ValueId> shared_values(const Plan& plan) {
 }
 
 TEST(PlanShared, ReusesBytesOnlyWhenTheGroupHasMet) {
-  constexpr std::uint64_t kOne = 512;  // bytes of a gathered value
+  constexpr std::uint64_t kOne = 512;  // the bytes of one gathered value
   EXPECT_EQ(two_gathers(kData, kData, kData, {}).shared_bytes, kOne);
   EXPECT_EQ(two_gathers(kData, kAll, kData, {}).shared_bytes, kOne);
   EXPECT_EQ(two_gathers(kData, {}, kData, {}).shared_bytes, 2 * kOne)
@@ -351,8 +353,7 @@ TEST(PlanVerify, RejectsASharedValueThatIsNotGathered) {
   expect_error(Errc::corrupt, {"%2 is shared"}, [&] { verify(plan, kMesh); });
 }
 
-/// Returns tanh of the chip's part, gathered along `dim`; or its sum over chips, scattered along
-/// `dim`.
+/// Returns a plan of an all_gather of a chip's tanh along `dim`, or of a reduce_scatter of it.
 Plan in_place(OpKind kind, int dim, DType dtype = DType::f32, bool is_read_twice = false) {
   Program program;
   Builder build(program);
@@ -442,7 +443,7 @@ TEST(Plan, GivesNoPlaceToWhatOnlyALoopReads) {
   EXPECT_EQ(plan.temp_bytes, 0U);
 }
 
-/// Reshapes the result of a reverse, followed by two ops.
+/// Returns a plan that reshapes the result of a reverse; another reverse and `last` follow.
 Plan reshaped(const std::string& last) {
   return plan_of(R"(program(%0: f32[8] data "x" [{}]) {
   %1 = reverse %0 {dims = [0]} : f32[8]
@@ -456,7 +457,7 @@ TEST(Plan, ReadsAReshapedValueWhereItLies) {
   return %3 "y" [{}], %4 "z" [{}, {}])");
   EXPECT_EQ(plan.slots[2].place, Place::tile);
   EXPECT_EQ(plan.steps.size(), 3U);
-  // Its operand lives as long as the reshaped value.
+  // The operand of the reshape lives as long as the reshaped value.
   EXPECT_EQ(lifetimes_of(plan.program, plan.steps, plan.slots)[1].last, 3U);
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 const Mesh kMesh({2, 1}, {"data", "model"});
 
-/// x is data with 2 x 4 elements on a chip; w and n are parameters with `size` x 4 elements and
-/// with one.
+/// Has the data x of 2 x 4 elements on a chip, and the parameters w of `size` x 4 elements and n of
+/// one element.
 class Schedule : public ::testing::Test {
  protected:
   ValueId parameter(Shape shape, const char* name) {
@@ -103,7 +103,7 @@ TEST_F(Schedule, AStoredFillComesRightBeforeItsLoop) {
   EXPECT_EQ(plan.steps,
             (std::vector<PlanStep>{
                 {StepKind::compute, 0, 1}, {StepKind::compute, 2, 1}, {StepKind::loop, 1, 3}}));
-  // Before this step, its place may belong to another value.
+  // The fill is in memory that may belong to another value before this step.
   std::swap(plan.steps[0], plan.steps[1]);
   testing::expect_error(Errc::corrupt, {"fill 2 is made before step 1"},
                         [&] { verify(plan, kMesh); });
@@ -149,7 +149,7 @@ TEST_F(Schedule, TheTextNamesOpsAndTileBuffers) {
             "4: loop 3..4 multiply %5:0\n");
 }
 
-/// Mistakes that a plan from a file may have in its steps.
+/// Damages the steps of a plan, as a plan file may be damaged.
 class WrongSteps : public ::testing::Test {
  protected:
   static void refuses(std::string_view why, const std::function<void(Plan&)>& spoil) {

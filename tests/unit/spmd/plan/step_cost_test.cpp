@@ -32,9 +32,9 @@ class StepCosts : public ::testing::Test {
     return b_.dot_general(
         a, b, {.lhs_batch = {}, .rhs_batch = {}, .lhs_contracting = {1}, .rhs_contracting = {0}});
   }
-  /// Returns the cost of the op that computes the value.
+  /// Returns the cost of the op that computes `value`.
   StepCost of(ValueId value) const { return op_cost(program_, program_.defining_op(value), kGrid); }
-  /// Returns the cost of the plan that computes the values, on a chip of kGrid.
+  /// Returns the costs of the steps of a plan that computes these outputs, on a chip of kGrid.
   std::vector<StepCost> of_plan(const std::vector<ValueId>& outputs) {
     std::vector<TensorType> inputs;
     std::vector<TensorType> types;
@@ -80,7 +80,7 @@ TEST_F(StepCosts, WhatIsReadTwiceCountsOnce) {
   EXPECT_EQ(of(y).read_bytes, 4 * 64);
 }
 
-/// Products with padding, or with the gaps in a gradient's operand, don't count.
+/// Products with elements of the padding, or with the gaps in a gradient's operand, aren't counted.
 TEST_F(StepCosts, AConvolutionHasTwoWhereAWindowMeetsAnElement) {
   const ValueId x = input({4, 2, 6, 6});
   const ValueId w = input({5, 2, 3, 3});
@@ -99,7 +99,7 @@ TEST_F(StepCosts, AConvolutionHasTwoWhereAWindowMeetsAnElement) {
     const auto met = static_cast<std::int64_t>(meetings(axes).size());
     EXPECT_EQ(of(y).flops, 2 * 4 * 2 * 5 * met) << stride << " " << gaps;
   }
-  // Without padding, every element of the window counts.
+  // Without padding, all elements of every window count.
   const ValueId valid = b_.convolution(x, w,
                                        {.lhs = {0, 1, 2, 3},
                                         .rhs = {1, 0, 2, 3},
@@ -123,7 +123,7 @@ TEST_F(StepCosts, AttentionIsItsProductsOverPairsThatSeeEachOther) {
   EXPECT_EQ(of(more_queries).flops, 2 * (2 * 3 * (21 + 3 * 6)) * (8 + 8));
 }
 
-/// The chips of "data" have 3 queries each, and so 1 + 2 + 3 or 4 + 5 + 6 pairs.
+/// The two chips along "data" have 3 queries each, which see 1 + 2 + 3 or 4 + 5 + 6 keys.
 TEST_F(StepCosts, OfChipsThatShareQueriesItIsTheMean) {
   const auto data = static_cast<std::int64_t>(kGrid.axis_atoms(0).bits());
   const std::vector<ValueId> operands{input({1, 1, 3, 8}), input({1, 1, 6, 8}),
@@ -239,7 +239,7 @@ TEST_F(StepCosts, OfASumThatALoopAddsAreInTheLoop) {
   EXPECT_EQ(meeting.read_bytes, 0);
   EXPECT_EQ(meeting.traffic_bytes, 512);
   const StepCost loop = of_kind(costs, StepKind::loop);
-  EXPECT_EQ(loop.flops, 2 * 128);  // a sum and a tanh
+  EXPECT_EQ(loop.flops, 2 * 128);  // of the sum and the tanh
   EXPECT_EQ(loop.read_bytes, 1024);
   EXPECT_EQ(loop.written_bytes, 512);
 }
@@ -276,7 +276,7 @@ TEST_F(StepCosts, ARunHasAStepAsOftenAsItsLoopIterates) {
   EXPECT_EQ(counts.back(), 1) << "what comes behind the loop";
 }
 
-/// A new op can't be forgotten: it has arithmetic, or it is in this list.
+/// Every op must have arithmetic or be in this list, so a new op can't be forgotten.
 TEST(StepCostsOfEveryOp, AreArithmeticUnlessTheOpOnlyMovesOrMakesElements) {
   using enum OpKind;
   const std::set<OpKind> none{constant,

@@ -123,7 +123,7 @@ TEST(CustomFunction, IsRegisteredOnceByManyThreads) {
   for (const CustomFunction* each : found) EXPECT_EQ(each, found[0]);
 }
 
-/// Computes prefix_sum(affine(x, w)) for x[2,3] and w[3].
+/// A program that computes prefix_sum(affine(x, w)) for x[2,3] and w[3].
 struct Sample {
   Program program;
   Builder build{program};

@@ -7,7 +7,7 @@
 namespace weft::philox_test {
 namespace {
 
-// The expected words are the known answers for philox4x32-10 in Random123.
+// Random123 publishes these words as known answers of philox4x32-10.
 TEST(Philox, GivesThePublishedNumbers) {
   constexpr std::uint32_t kOnes = 0xffffffff;
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
@@ -18,7 +18,7 @@ TEST(Philox, GivesThePublishedNumbers) {
             (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-// The expected words are from the test suite of Fowler, Noll and Vo.
+// These hashes are from the test suite of Fowler, Noll and Vo.
 TEST(Philox, StreamsAreFnv1aOfTheName) {
   EXPECT_EQ(stream_of(""), 0xcbf29ce484222325U);
   EXPECT_EQ(stream_of("a"), 0xaf63dc4c8601ec8cU);

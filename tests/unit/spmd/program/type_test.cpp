@@ -88,9 +88,9 @@ TEST(Element, IntegersTruncateAndSaturate) {
 TEST(Element, FloatsRoundToNearestEven) {
   EXPECT_EQ(through(DType::f32, 0.1), static_cast<double>(0.1F));
   EXPECT_EQ(through(DType::f64, 0.1), 0.1);
-  EXPECT_EQ(through(DType::bf16, 1 + 1.0 / 256), 1);              // tie, even below
-  EXPECT_EQ(through(DType::bf16, 1 + 3.0 / 256), 1 + 4.0 / 256);  // tie, even above
-  // Rounding to float first would make this number a tie.
+  EXPECT_EQ(through(DType::bf16, 1 + 1.0 / 256), 1);              // a tie, rounded down to even
+  EXPECT_EQ(through(DType::bf16, 1 + 3.0 / 256), 1 + 4.0 / 256);  // a tie, rounded up to even
+  // If this number were rounded to float first, it would become a tie.
   EXPECT_EQ(through(DType::bf16, 1 + 1.0 / 256 + 1e-12), 1 + 2.0 / 256);
   EXPECT_EQ(through(DType::bf16, -(1 + 1.0 / 256 + 1e-12)), -(1 + 2.0 / 256));
   EXPECT_EQ(through(DType::bf16, 1 + 3.0 / 256 - 1e-12), 1 + 2.0 / 256);
@@ -102,20 +102,20 @@ TEST(Element, FloatsRoundToNearestEven) {
 
 TEST(Element, HalvesRoundToNearestEven) {
   const double ulp = 0x1p-10;
-  EXPECT_EQ(through(DType::f16, 1 + ulp / 2), 1);                // tie, even below
-  EXPECT_EQ(through(DType::f16, 1 + 3 * ulp / 2), 1 + 2 * ulp);  // tie, even above
-  // Rounding to float first would make this number a tie.
+  EXPECT_EQ(through(DType::f16, 1 + ulp / 2), 1);                // a tie, rounded down to even
+  EXPECT_EQ(through(DType::f16, 1 + 3 * ulp / 2), 1 + 2 * ulp);  // a tie, rounded up to even
+  // If this number were rounded to float first, it would become a tie.
   EXPECT_EQ(through(DType::f16, 1 + ulp / 2 + 1e-12), 1 + ulp);
   EXPECT_EQ(through(DType::f16, -(1 + ulp / 2 + 1e-12)), -(1 + ulp));
   EXPECT_EQ(through(DType::f16, 65519.99), 65504);
   EXPECT_EQ(through(DType::f16, 65520), INFINITY);
-  EXPECT_EQ(through(DType::f16, 0x1p-25), 0);  // tie, even below
+  EXPECT_EQ(through(DType::f16, 0x1p-25), 0);  // a tie, rounded down to even
   EXPECT_EQ(through(DType::f16, 0x1p-25 + 1e-20), 0x1p-24);
   EXPECT_EQ(through(DType::f16, -1e-300), 0);
   EXPECT_TRUE(std::isnan(through(DType::f16, NAN)));
 }
 
-/// Compares with the definition: bits 1, 5 and 10.
+/// Compares every f16 with its definition: 1 sign bit, 5 exponent bits and 10 mantissa bits.
 TEST(Element, EveryHalfHasItsValueAndSurvivesTheTrip) {
   for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
     const int exponent = static_cast<int>(bits >> 10 & 31);

@@ -15,7 +15,7 @@ using Dims = std::vector<std::int64_t>;
 
 constexpr double kInfinity = INFINITY;
 
-/// Builds a program from the given inputs and runs it.
+/// Builds a program on constant inputs and runs it.
 class InterpretTest : public ::testing::Test {
  protected:
   ValueId input(DType dtype, const Shape& shape, Elements elements) {
@@ -215,8 +215,8 @@ TEST_F(InterpretTest, DynamicSlicesClampTheirStart) {
 }
 
 TEST_F(InterpretTest, RngBitGeneratorGivesThePublishedNumbersOfPhilox) {
-  // The numbers are those of philox_test.cpp: key {0, 0}, counter {0, 0, 0, 0}; the next block has
-  // counter 1.
+  // The expected numbers are those of philox_test.cpp for key {0, 0} and counter {0, 0, 0, 0}; the
+  // next four numbers have counter 1.
   const ValueId zeros = input(DType::u32, {4}, {0, 0, 0, 0});
   const Elements words = run(builder_.rng_bit_generator(zeros, {2, 3}));
   EXPECT_EQ(Elements(words.begin(), words.begin() + 4),
@@ -244,7 +244,7 @@ TEST_F(InterpretTest, DotGeneralMultipliesMatrices) {
 }
 
 TEST_F(InterpretTest, DotGeneralKeepsBatchesApart) {
-  // a[b, m, k], b[k, b]: result[b, m].
+  // Multiplies a[b, m, k] by b[k, b]: the result is [b, m].
   const ValueId a = f64({2, 1, 2}, {1, 2, 3, 4});
   const ValueId b = f64({2, 2}, {5, 6, 7, 8});
   EXPECT_EQ(run(builder_.dot_general(a, b, {{0}, {1}, {2}, {0}})), (Elements{19, 50}));
@@ -297,7 +297,7 @@ TEST_F(InterpretTest, ConvolutionOfARow) {
 }
 
 TEST_F(InterpretTest, ConvolutionSumsFeaturesAndKeepsBatchesAndGroupsApart) {
-  // x[batch, feature, 2, 2], w[output, feature, 1, 2].
+  // The operands are x[batch, feature, 2, 2] and w[output, feature, 1, 2].
   const ValueId x = f64({2, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 10, 20, 30, 40, 50, 60, 70, 80});
   const ValueId w = f64({2, 2, 1, 2}, {1, 0, 0, 1, 1, 1, -1, 0});
   const Convolution plain{.lhs = {0, 1, 2, 3},
@@ -309,7 +309,8 @@ TEST_F(InterpretTest, ConvolutionSumsFeaturesAndKeepsBatchesAndGroupsApart) {
   Convolution moved = plain;
   moved.result = {3, 0, 1, 2};
   EXPECT_EQ(run(builder_.convolution(x, w, moved)), (Elements{7, 70, 11, 110, -2, -20, 0, 0}));
-  // x[batch, group, feature, 2], w[group, output, feature, 1]; result [batch, output, group, 2].
+  // With groups, the operands are x[batch, group, feature, 2] and w[group, output, feature, 1], and
+  // the result is [batch, output, group, 2].
   const Convolution grouped{.lhs = {0, 2, 3},
                             .rhs = {2, 1, 3},
                             .result = {0, 1, 3},

@@ -18,8 +18,8 @@ using testing::expect_error;
 const Mesh kLine({3}, {"x"});
 const Mesh kSquare({2, 2}, {"x", "y"});
 
-/// Returns what each chip has after `op`, the chips' pieces one after another. Chip p starts with
-/// `before[p]`: dim 0 of input and output is the chip.
+/// Runs `op` on every chip, and returns the results of all chips one after another. Each chip
+/// begins with its part of `before`, which has the parts of all chips one after another.
 Elements run(const Mesh& mesh, const Shape& local, const Elements& before,
              const std::function<ValueId(Builder&, ValueId)>& op) {
   Program program;
@@ -28,7 +28,7 @@ Elements run(const Mesh& mesh, const Shape& local, const Elements& before,
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {
     by_chip.dims[0].append(mesh.axis_atoms(axis));
   }
-  const auto stacked = [&](const Shape& shape) {  // adds a dim of 1 in front, as a chip sees it
+  const auto stacked = [&](const Shape& shape) {  // adds a dim of size 1 at the front
     std::vector<std::int64_t> dims{1};
     dims.insert(dims.end(), shape.begin(), shape.end());
     return Shape(std::span<const std::int64_t>(dims));
@@ -81,7 +81,7 @@ TEST(Simulate, AllGather) {
   };
   EXPECT_EQ(square({1}), (Elements{1, 3, 2, 4, 1, 3, 2, 4}));
   EXPECT_EQ(square({2}), (Elements{1, 2, 1, 2, 3, 4, 3, 4}));
-  EXPECT_EQ(square({2, 1}),  // in group order, with y major
+  EXPECT_EQ(square({2, 1}),  // in group order, in which y is major
             (Elements{1, 3, 2, 4, 1, 3, 2, 4, 1, 3, 2, 4, 1, 3, 2, 4}));
 }
 
@@ -107,7 +107,8 @@ TEST(Simulate, ReduceScatter) {
 }
 
 TEST(Simulate, AllToAll) {
-  // Chip p has rows p*10 + {0, 1, 2}, and ends with piece p of every chip, side by side.
+  // Chip p has rows 10 p + {0, 1, 2} before the all_to_all. Then it has piece p of every chip, side
+  // by side.
   EXPECT_EQ(run(kLine, {3, 1}, {0, 1, 2, 10, 11, 12, 20, 21, 22},
                 [](Builder& b, ValueId x) { return b.all_to_all(kLine, x, {1}, 0, 1); }),
             (Elements{0, 10, 20, 1, 11, 21, 2, 12, 22}));
@@ -148,7 +149,7 @@ TEST(Simulate, IotaCountsOverTheWholeTensor) {
 }
 
 TEST(Simulate, CollectivePermute) {
-  // The value is sharded over x, then over y: chip (0,1) needs shard 1, which (1,0) and (1,1) have.
+  // The value is resharded from x to y. Chip (0,1) needs shard 1, which chips (1,0) and (1,1) have.
   const std::array<AtomList, 1> from{AtomList{1}};
   const std::array<AtomList, 1> to{AtomList{2}};
   EXPECT_EQ(permute_sources(kSquare, from, to), (std::vector<int>{0, 2, 0, 3}));
@@ -163,8 +164,8 @@ TEST(Simulate, CollectivePermuteReordersAtoms) {
   EXPECT_EQ(permute_sources(kSquare, from, to), (std::vector<int>{0, 2, 1, 3}));
 }
 
-/// Expects that each source holds the shard. The source is the chip itself if possible, otherwise
-/// the lowest chip of the group.
+/// Expects that each chip's source has the shard that the chip needs. The source is the chip itself
+/// if it has that shard, otherwise the lowest chip of the group that has it.
 void check_sources(const Mesh& mesh, std::span<const AtomList> from, std::span<const AtomList> to) {
   const std::vector<int> sources = permute_sources(mesh, from, to);
   const AtomList atoms = permute_atoms(mesh, from, to);
@@ -185,7 +186,7 @@ void check_sources(const Mesh& mesh, std::span<const AtomList> from, std::span<c
   }
 }
 
-/// The test tries every pair of shardings of two dims with equally many parts, on every small mesh.
+/// Tests every pair of shardings of two dims with equally many parts, on every small mesh.
 TEST(Permute, EverySourceHoldsWhatTheChipShallHold) {
   for (const Mesh& mesh : testing::small_meshes()) {
     const std::vector<AtomList> lists = testing::atom_lists(mesh);

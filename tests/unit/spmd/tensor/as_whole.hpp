@@ -14,7 +14,7 @@ namespace weft::testing {
 using Values = std::vector<float>;
 using Results = std::vector<Tensor>;
 
-/// Returns 0.1, 0.2, .., with signs.
+/// Returns a tensor of 0.1, 0.2, and so on, with both signs.
 inline Tensor counted(const Shape& shape, float scale = 0.1F) {
   Values elements(static_cast<std::size_t>(shape.num_elements()));
   for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -42,8 +42,8 @@ inline void expect_equal(const std::vector<Values>& actual, const std::vector<Va
   }
 }
 
-/// Runs `program` as written and as partitioned: both give the values of `whole`, a program without
-/// shard_map, on one chip.
+/// Runs `program` as written and partitioned, and expects the values of `whole`, which computes the
+/// same without shard_map, on one chip.
 inline void expect_as_whole(const Mesh& mesh, const std::function<Results()>& program,
                             const std::function<Results()>& whole) {
   InterpretRuntime one_chip;

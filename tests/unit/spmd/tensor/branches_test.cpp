@@ -63,7 +63,7 @@ TEST_F(While, TakesStructuresWhoseTensorsChangePlaces) {
 }
 
 TEST_F(While, StandsInAnotherAndInAScan) {
-  // Counts the steps to 1 in Collatz's sequence, and finds the least number that takes more than 8.
+  // Finds the least number from which Collatz's sequence takes more than 8 steps to reach 1.
   const auto steps_of = [](const Tensor& begin) {
     return while_loop([](const std::pair<Tensor, Tensor>& c) { return greater(c.first, 1.5); },
                       [](const std::pair<Tensor, Tensor>& c) {
@@ -137,7 +137,7 @@ TEST_F(While, RefusesWhatIsNoTest) {
     line = __LINE__ + 1;
     while_loop(test, body, std::vector<Tensor>());
   });
-  expect_near(full({1}, 3) + 1.0, {4});  // the rest of the program is intact
+  expect_near(full({1}, 3) + 1.0, {4});  // the refused op has changed nothing
 }
 
 TEST_F(While, RefusesAnotherTypeOfCarry) {
@@ -176,7 +176,7 @@ TEST_F(While, RefusesToRunAndToAssignInItsFunctions) {
                         });
 }
 
-/// Makes and checks a tensor of x twice: once with a true and once with a false predicate.
+/// Makes a tensor with a true and with a false predicate, and checks each.
 template <typename Make, typename Check>
 void in_both(const Make& make, const Check& check) {
   for (const bool holds : {true, false}) {
@@ -202,7 +202,7 @@ TEST_F(Cond, RunsOneFunction) {
 }
 
 TEST_F(Cond, DoesNotRunTheOther) {
-  // gather_rows would refuse this index.
+  // If the branch ran, gather_rows would refuse this index.
   const Tensor table = f32({1, 2, 3}, {3});
   const Tensor index = to_device(std::vector<std::int32_t>{7}, {1});
   const Tensor is_inside = all(less(index, 3.0));
@@ -283,7 +283,7 @@ TEST_F(Cond, HasSecondGradientsAndTakesGradientsInside) {
             predicate,
             [&] {
               const Tensor y = x * x * x;
-              return grad(y, std::vector{x})[0] * x;  // 3 x^3
+              return grad(y, std::vector{x})[0] * x;  // is 3 x^3
             },
             [&] { return exp(x * 2.0) * 0.125; });
         const Tensor first = grad(loss, std::vector{x})[0];
@@ -291,8 +291,8 @@ TEST_F(Cond, HasSecondGradientsAndTakesGradientsInside) {
       },
       [&](bool holds, const Tensor& made) {
         const double e = std::exp(1.0);
-        // The gradient is 2 f' f'': for 3 x^3 these are 9 x^2 and 18 x; for e^2x / 8 they are e^2x
-        // / 4 and e^2x / 2.
+        // The second gradient is 2 f' f''. For f = 3 x^3, f' is 9 x^2 and f'' is 18 x. For f = e^2x
+        // / 8, f' is e^2x / 4 and f'' is e^2x / 2.
         expect_near(reshape(made, {1}), {holds ? 2 * 9 * 0.25 * 9 : e * e / 4});
       });
 }
@@ -329,7 +329,7 @@ TEST_F(Cond, RefusesResultsOfOtherTypes) {
     line = __LINE__ + 1;
     cond(number, one, one);
   });
-  expect_near(full({1}, 3) + 1.0, {4});  // the rest of the program is intact
+  expect_near(full({1}, 3) + 1.0, {4});  // the refused op has changed nothing
 }
 
 TEST_F(Cond, RefusesATensorOfItsFunctionOutsideIt) {
@@ -415,7 +415,7 @@ TEST(BranchesOnMesh, StandInAShardMap) {
                         [&] { parts(x); });
 }
 
-/// The results of a loop of data-parallel steps, some of which are skipped, and its size.
+/// The results and the plan of a loop of data-parallel steps, some of which are skipped.
 struct OnMesh {
   std::vector<std::vector<float>> values;
   Plan plan;

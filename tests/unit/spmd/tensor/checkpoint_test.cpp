@@ -88,8 +88,8 @@ Trained train(Kind kind, const Mesh& mesh, bool sharded = false) {
   return trained;
 }
 
-// Each block has two products forward, and backward the gradients of both operands of each, except
-// for the first block's input.
+// Each block has two products in the forward pass. In the backward pass each product has the
+// gradients of both operands, except that the input of the first block has none.
 constexpr std::int64_t kDots = kBlocks * 6 - 1;
 
 TEST(CheckpointRegion, GivesTheSameBitsFromLessMemory) {
@@ -122,7 +122,7 @@ TEST(CheckpointRegion, GathersShardedParametersAgain) {
     const Trained trained = train(kind, mesh, true);
     return std::ranges::count(trained.met, OpKind::all_gather, &CollectiveSummary::kind);
   };
-  // The weight and bias of up() in each block are gathered again; nothing else is recomputed.
+  // Each block gathers the weight and the bias of up() again. No other gather is recomputed.
   EXPECT_EQ(gathers(Kind::again), gathers(Kind::whole) + 2 * kBlocks);
 }
 

@@ -51,13 +51,13 @@ TEST_F(Compile, TwoResultsAndOneOperandTwiceAndHostValues) {
   const auto [b, c] = f(a, std::vector{a, a}, 3);
   EXPECT_EQ(b.to_vector(), (Floats{3, 6}));
   EXPECT_EQ(c.to_vector(), (Floats{0, 0}));
-  // Other host values make other programs, and so do operands that are no longer one tensor.
+  // Another host value makes another program. So do operands that are now different tensors.
   const auto [d, e] = f(a, std::vector{a, f32({5, 5}, {2})}, 4);
   EXPECT_EQ(d.to_vector(), (Floats{4, 8}));
   EXPECT_EQ(e.to_vector(), (Floats{-4, -3}));
 }
 
-/// Returns the losses of six steps of AdamW with a falling rate.
+/// Trains for six steps of AdamW with a falling rate, and returns their losses.
 template <typename MakeStep>
 std::vector<double> train(MakeStep make_step) {
   manual_seed(3);
@@ -288,13 +288,14 @@ TEST_F(Compile, IndicesInPaddingAreNotChecked) {
   const Tensor table = f32({0, 1, 2, 3, 4, 5}, {6});
   const Tensor index = testing::i32({1, 2, 3, 4, 5, 6, 2}, {7}) * 1;
   mark_sharding(index, mesh, {{"data", "model"}});
-  const Tensor rows = embedding(table, index - 1);  // the index is -1 for missing rows
+  const Tensor rows = embedding(table, index - 1);  // missing rows have the index -1
   const Tensor sum = weft::sum(rows);
   sync();
   EXPECT_EQ(sum.item(), 16);
 }
 
-/// A value that was a number before the step needs no closure.
+/// True if add_step_closure() takes such a value. A number is known before the step, so it needs no
+/// closure.
 template <typename Value>
 concept CanWait = requires(void (*function)(double), Value value) {
   add_step_closure(function, value);

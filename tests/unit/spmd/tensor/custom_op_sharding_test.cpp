@@ -1,4 +1,4 @@
-// Tests custom ops on simulated chips: what each chip gets, and what the chips exchange.
+// Tests custom ops on simulated chips: the operands that each chip gets, and the collectives.
 
 #include <gtest/gtest.h>
 
@@ -32,8 +32,8 @@ struct Trained {
   std::vector<CollectiveSummary> met;
 };
 
-/// Runs two steps of a net with every kind of factor, in custom or in ordinary ops. `spec` shards
-/// w[6,5].
+/// Trains a net for two steps, with every kind of factor, in custom or in ordinary ops. `spec`
+/// shards w[6,5].
 Trained train(bool custom, const Mesh& mesh, const PartitionSpec& spec, bool shards_data) {
   SimulateRuntime runtime(mesh);
   const RuntimeScope scope(runtime);
@@ -61,7 +61,7 @@ Trained train(bool custom, const Mesh& mesh, const PartitionSpec& spec, bool sha
   return trained;
 }
 
-/// 5 columns over 2 or 4 chips are padded: the op gets the existing columns whole.
+/// Shards of 5 columns over 2 or 4 chips have padding, so the op gets all 5 columns on each chip.
 TEST(CustomOp, TrainsAsOrdinaryOpsDoUnderEverySharding) {
   const Mesh mesh({2, 2}, {"data", "model"});
   const Trained expected = train(false, mesh, {{}, {}}, false);
@@ -84,7 +84,7 @@ TEST(CustomOp, TrainsAsOrdinaryOpsDoUnderEverySharding) {
   }
 }
 
-/// The gradient of every part stays a partial sum on each chip until the last part.
+/// On each chip the gradients of all micro-batches are added up before they are summed over chips.
 TEST(CustomOp, IsReducedOnceForAllMicroBatches) {
   std::vector<Floats> grads;
   for (const std::int64_t parts : {1, 2, 4}) {
@@ -101,7 +101,7 @@ TEST(CustomOp, IsReducedOnceForAllMicroBatches) {
         });
     grads.push_back(of_w[0].to_vector());
     const Plan& plan = *runtime.plans.front();
-    EXPECT_EQ(collectives(plan, mesh).size(), 1U) << parts;  // in one bucket with the loss
+    EXPECT_EQ(collectives(plan, mesh).size(), 1U) << parts;  // one bucket with the loss
     EXPECT_EQ(std::ranges::count(plan.program.op_kinds, OpKind::custom_call), 2 * parts);
   }
   for (const Floats& each : grads) {
@@ -109,7 +109,7 @@ TEST(CustomOp, IsReducedOnceForAllMicroBatches) {
   }
 }
 
-/// Returns the collectives that `op` of x[4,8] causes, with x sharded by `spec`.
+/// Returns the collectives of a program that applies `op` to x[4,8] with the sharding `spec`.
 std::vector<OpKind> met(const CustomOp& op, const PartitionSpec& spec) {
   const Mesh mesh({2, 2}, {"data", "model"});
   SimulateRuntime runtime(mesh);

@@ -44,7 +44,7 @@ TEST_F(CustomOpTest, ComputesWhatItsKernelDoes) {
   expect_near(y, {0, 5 * std::tanh(0.2), std::tanh(-2), 5});
 }
 
-/// The derivative is the difference of the losses at two points along a direction.
+/// Compares the gradient along a direction with the difference of the losses at two points.
 TEST_F(CustomOpTest, HasTheGradientOfADirectionalDerivative) {
   const auto f64 = [](const Floats& elements, const Shape& shape) {
     return cast(f32(elements, shape), DType::f64);
@@ -78,7 +78,7 @@ TEST_F(CustomOpTest, GivesTheGradientOfTheSameInOrdinaryOps) {
   }
 }
 
-/// The second gradient is that of the ops from which the vjp is made.
+/// The vjp uses the op itself, and the second gradient is computed through the ops of the vjp.
 TEST_F(CustomOpTest, MayBeMadeOfItselfInItsGradient) {
   const Tensor x = f32({1, 2, 3, 4}, {2, 2});
   const Tensor y = custom_call(kCumsum, {x});
@@ -126,7 +126,7 @@ TEST_F(CustomOpTest, LeavesOperandsWithoutAGradientOut) {
   const Tensor x = f32({1, 2}, {2});
   const Tensor index = testing::i32({2, 3}, {2});
   expect_near(grad(sum(custom_call(scale, {x, index})), std::vector{x})[0], {3, 3});
-  // The gradient is an input of the program, unchanged.
+  // This vjp returns an operand and the cotangent themselves, not results of new ops.
   const CustomOp odd{.name = "odd_gradient",
                      .sharding_rule = "b, b -> b",
                      .kernel =
@@ -226,7 +226,7 @@ TEST_F(CustomOpTest, RefusesAGradientThatThereIsNot) {
   refuses("vjp: grad: ", op);
 }
 
-/// Its gradient passes through where |x| <= 1 (a straight-through estimator).
+/// Rounds x by a straight-through estimator: the gradient is unchanged where |x| <= 1, and else 0.
 Tensor straight_through(const Tensor& x) {
   return custom_vjp([](const std::vector<Tensor>& operands) { return round(operands[0]); },
                     [](const CustomVjp& v) {
@@ -255,11 +255,11 @@ TEST_F(CustomOpTest, OfTensorCodeHasSeveralOperandsAndFurtherGradients) {
                               },
                               {a, b});
   const Tensor first =
-      grad(sum(y), std::vector{a, b})[0];  // a^2 * (a b), the gradient where y is differentiated
+      grad(sum(y), std::vector{a, b})[0];  // a^2 (a b), from the given vjp
   const Tensor second = grad(sum(first), std::vector{a})[0];
   const Tensor none = grad(sum(y), std::vector{b})[0];
   EXPECT_EQ(first.item(), 40);
-  // The result is 2 a y + a^2 dy/da, where dy/da is the given a^2 y.
+  // The derivative of a^2 y by a is 2 a y + a^2 dy/da, where dy/da is the a^2 y that the vjp gives.
   EXPECT_EQ(second.item(), 40 + 160);
   EXPECT_EQ(none.item(), 0);
 }
@@ -332,7 +332,7 @@ TEST_F(CustomOpTest, IsLeftAloneByAutocast) {
                                std::ranges::copy(call.operand<float>(0).first(y.size()), y.begin());
                              },
                          .vjp = [](const CustomVjp& v) -> std::vector<Tensor> {
-                           // The type here is f32, because autocast is off.
+                           // Autocast is off in a vjp, so this product is f32.
                            return {matmul(full({2, 1}, 1.0), reshape(v.cotangent, {1, 2}))};
                          }};
   autocast(DType::bf16, [&] {

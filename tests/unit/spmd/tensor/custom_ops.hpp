@@ -1,5 +1,5 @@
 #pragma once
-/// Custom ops with gradients, for the tests of the tensor API.
+/// Custom ops with gradients, for tests of the tensor API.
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace weft::testing {
 
-/// The kernel for f32 or f64.
+/// Computes limit * tanh(x / limit) in f32 or f64.
 template <typename T>
 void soft_clip(const CustomCall& call) {
   const auto x = call.operand<T>(0);
@@ -37,10 +37,10 @@ inline const CustomOp kSoftClip{
       return {v.cotangent * slope, sum(v.cotangent * of_limit, {0})};
     }};
 
-/// Computes the same with ordinary ops.
+/// Computes the same as the custom op with ordinary ops.
 inline Tensor soft_clip(const Tensor& x, const Tensor& limit) { return limit * tanh(x / limit); }
 
-/// Computes y[b] = sum over s of x[b,s] * x[b,s], from parts of a row.
+/// Computes y[b] = sum over s of x[b,s] * x[b,s]. A chip may compute it from a part of each row.
 inline const CustomOp kRowNorm{.name = "row_norm",
                                .sharding_rule = "b s -> b",
                                .reduction_factors = {"s"},
@@ -76,7 +76,7 @@ inline const CustomOp kCumsum{.name = "cumsum",
                                 return {flip(custom_call(kCumsum, {flip(v.cotangent, {1})}), {1})};
                               }};
 
-/// The number of calls of kCounted's kernel.
+/// Counts the calls of kCounted's kernel.
 inline std::atomic<int> calls{0};
 inline const CustomOp kCounted{
     .name = "counted",
@@ -88,7 +88,7 @@ inline const CustomOp kCounted{
         },
     .vjp = [](const CustomVjp& v) -> std::vector<Tensor> { return {v.cotangent * v.result}; }};
 
-/// Computes x^T g for x[b,i] and g[b,o], where b is the batch: each chip sums over its rows.
+/// Computes x^T g for x[b,i] and g[b,o]. If the batch b is sharded, each chip sums over its rows.
 inline const CustomOp kOuter{.name = "outer",
                              .sharding_rule = "b i, b o -> i o",
                              .reduction_factors = {"b"},
@@ -133,7 +133,7 @@ inline const CustomOp kProduct{
       return {{}, custom_call(kOuter, {v.operands[0], v.cotangent})};
     }};
 
-/// Returns different numbers from -1 to 2.
+/// Returns numbers from -1 to 2, no two of which are equal.
 inline std::vector<float> numbers(std::size_t count) {
   std::vector<float> elements;
   for (std::size_t i = 0; i < count; ++i)

@@ -1,4 +1,4 @@
-/// Tests loops whose ops run when they are recorded.
+/// Tests eager loops, in which each op runs when it is recorded.
 
 #include <sstream>
 
@@ -64,7 +64,7 @@ TEST_F(Eager, APrintedTensorEndsNoStepAndKeepsItsGradient) {
   EXPECT_TRUE(runtime_.warnings.empty());
 }
 
-/// A runtime that throws if a value is 13.
+/// A runtime that throws if an element of a value is 13.
 class UnluckyRuntime : public InterpretRuntime {
  public:
   RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,

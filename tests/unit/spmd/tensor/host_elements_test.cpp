@@ -18,7 +18,7 @@ using testing::expect_refusal;
 
 class HostElements : public testing::TensorTest {};
 
-/// Expects that elements survive the way to the device and back, and through an op.
+/// Expects that elements are the same after they are sent to the device, read, and used in an op.
 template <typename T>
 void expect_kept(const std::vector<T>& elements) {
   const Shape shape{static_cast<std::int64_t>(elements.size())};
@@ -118,7 +118,7 @@ TEST_F(HostElements, ThatDoNotFitAreRefused) {
                  [&](int& line) { line = __LINE__, to_device(preds, {2}); });
 }
 
-// The following tests expect what torch prints, except for dtype and shape.
+// The expected texts are those that torch prints, except for dtype and shape.
 
 std::string text_of(const std::vector<float>& elements, const Shape& shape) {
   return to_string(to_device(elements, shape));

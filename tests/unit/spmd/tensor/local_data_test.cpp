@@ -25,7 +25,7 @@ Floats counted(std::int64_t size) {
   return elements;
 }
 
-/// Worker number `worker` of two; each has two of the four chips of a mesh.
+/// The runtime of one of two workers, which have two chips each of a mesh of four.
 struct Worker {
   explicit Worker(int worker, Mesh its_mesh = Mesh({2, 2}, {"data", "model"}))
       : mesh(std::move(its_mesh)),
@@ -36,7 +36,7 @@ struct Worker {
   RuntimeScope scope;
 };
 
-/// Returns what the chip at this position gets of the global tensor that workers gave in parts.
+/// Returns the part of the global tensor that the chip at this position gets from its worker.
 Floats on_chip(const Tensor& tensor, const Mesh& mesh, int position) {
   const TensorNode& node = *tensor.node();
   const PlacedBox box = shard_box(tensor.shape(), *node.marked, mesh, position);
@@ -56,7 +56,7 @@ TEST(LocalData, IsAGlobalTensorOfAllWorkersRows) {
   EXPECT_EQ(y.type().to_string(), "f32[8,3]");
 }
 
-/// The chips hold the same as if the global tensor were given whole.
+/// Chips have the same parts as if each worker had the global tensor.
 TEST(LocalData, LiesOnTheChipsAsTheGlobalTensorWould) {
   for (const bool in_order : {true, false}) {
     for (const auto& spec : {PartitionSpec{{"data"}}, PartitionSpec{{"data"}, {"model"}},
@@ -93,7 +93,7 @@ TEST(LocalData, MayBeOfAnyDType) {
   EXPECT_EQ(to_device_local(std::array{Bf16(1.0F), Bf16(2.0F)}, {2}).type().to_string(), "bf16[4]");
 }
 
-/// The programs of all workers must be equal, whichever worker's labels contain an ignored one.
+/// The programs of all workers must be equal, even if only one worker's labels have an ignored one.
 TEST(LocalData, LabelsMayAllHaveIgnoredOnes) {
   Worker worker(0);
   const std::vector<std::int32_t> labels{0, 1};

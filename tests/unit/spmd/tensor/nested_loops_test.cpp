@@ -1,4 +1,5 @@
-// Compares second gradients of a scan in a scan with a cond under every sharding of its parameters.
+// Compares second gradients of a scan in a scan with a cond, under every sharding of the
+// parameters.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +14,7 @@
 namespace weft::nested_loops_test {
 namespace {
 
-/// Each bit changes the program or a sharding.
+/// A variant of the program and of its shardings: each bit turns one feature on.
 struct Form {
   unsigned bits;
 
@@ -76,7 +77,7 @@ Tensor sum_of_squares(const std::vector<Tensor>& tensors) {
   return squares;
 }
 
-/// Returns a sum over the gradients of the sum of the gradients' squares.
+/// Returns the sum of the squares of the second gradients.
 double run(Runtime& runtime, const Form& form, const Mesh* mesh) {
   const RuntimeScope scope(runtime);
   const Parameters p;

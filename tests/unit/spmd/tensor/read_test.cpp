@@ -1,4 +1,4 @@
-/// Tests gradients of values that were read before.
+/// Tests gradients of values that have been read before.
 
 #include <memory>
 
@@ -80,7 +80,7 @@ TEST_F(Read, AGradientFlowsThroughSeveralReads) {
   EXPECT_EQ(grads[0].to_vector(), (Floats{9, 25}));
   EXPECT_EQ(grads[1].to_vector(), (Floats{36, 80}));
   EXPECT_EQ(grads[2].to_vector(), (Floats{18, 40}));
-  // This is the gradient of another loss with the same beginning.
+  // Another loss that uses the same values has its own gradient.
   EXPECT_EQ(gradient(sum(more * v_), w_), (Floats{6, 8}));
 }
 
@@ -174,7 +174,7 @@ TEST_F(Read, AGradientThroughOverwrittenStateIsRefusedWithBothLines) {
         at = __LINE__ + 1;
         grad(loss, std::vector{v_});
       });
-  // The gradient can flow through the next value.
+  // The next value of w_ has a gradient.
   EXPECT_EQ(gradient(sum(w_ * w_), w_), (Floats{8, 12}));
 }
 
@@ -188,7 +188,7 @@ TEST_F(Read, AGradientFlowsThroughAnAssignedParameter) {
   EXPECT_EQ(w_.to_vector(), (Floats{12, 20}));
 }
 
-/// A small buffer keeps the value that it had before its update.
+/// The value that a small buffer had before its update is kept for the gradient.
 TEST_F(Read, AGradientFlowsPastUpdatedStatistics) {
   Parameter mean_of = make_buffer("mean", 10, {2});
   const Tensor loss = sum(w_ * w_ * mean_of);
@@ -199,7 +199,7 @@ TEST_F(Read, AGradientFlowsPastUpdatedStatistics) {
   EXPECT_EQ(mean_of.to_vector(), (Floats{5.5, 6}));
 }
 
-/// Each read runs the previous update and the next forward pass.
+/// Without steps, each read runs the last update and the next forward pass.
 TEST_F(Read, ALoopThatNeverEndsAStepTrainsAsOneThatDoes) {
   const auto train = [&](const char* name, bool ends_steps) {
     Parameter p = make_parameter(name, Floats{1, 2}, {2});
@@ -216,7 +216,7 @@ TEST_F(Read, ALoopThatNeverEndsAStepTrainsAsOneThatDoes) {
   EXPECT_EQ(train("p", false), train("q", true));
 }
 
-/// The discriminator's step and a read of its loss come before the generator's gradient.
+/// The discriminator's step and the read of its loss come before the generator's gradient.
 TEST_F(Read, TwoOptimizersMayStepAroundARead) {
   SGD of_v({v_}, {.lr = 1});
   const Tensor made = w_ * w_;
@@ -250,13 +250,14 @@ TEST_F(Read, WhatWasReadIsFreedWithItsTensors) {
   loss.item();
   sync();
   EXPECT_EQ(users(x), 1);
-  // A value without a gradient keeps nothing alive.
+  // argmax has no gradient, so its result doesn't keep x alive.
   const Tensor best = argmax(w_ * x, 0);
   best.item<std::int64_t>();
   EXPECT_EQ(users(x), 1);
 }
 
-/// The loop reads its state in each iteration, and never ends a step.
+/// The loop reads its state in each iteration but never ends a step, so its chain of values must
+/// not grow.
 TEST_F(Read, AChainOfReadsKeepsABoundedAmount) {
   std::vector<std::shared_ptr<Recording>> chain;
   Recordings recordings;
@@ -338,7 +339,7 @@ struct Net : Module {
 
 enum class Reading { never, loss, all, in_compiled, in_parts };
 
-/// Returns the losses of six steps, and the last parameters.
+/// Trains for six steps. Returns the losses and the last parameters.
 Floats train(Runtime& runtime, Reading reading, bool parts = false) {
   const RuntimeScope scope(runtime);
   manual_seed(3);

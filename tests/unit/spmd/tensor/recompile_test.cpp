@@ -1,4 +1,4 @@
-/// Tests the messages about programs that are recompiled by mistake: each names the cause and the
+/// Tests the messages about programs that are recompiled by mistake. Each names the cause and the
 /// line.
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ int line(std::source_location loc = std::source_location::current()) {
 
 class Recompile : public ::testing::Test {
  protected:
-  /// Returns the only message, with "L" for "recompile_test.cpp:".
+  /// Returns the only message, with "L" in place of "recompile_test.cpp:".
   std::string message() const {
     EXPECT_EQ(runtime_.recompiles.size(), 1U) << ::testing::PrintToString(runtime_.recompiles);
     std::string text = runtime_.recompiles.empty() ? "" : runtime_.recompiles.front();
@@ -79,7 +79,8 @@ TEST_F(Recompile, ALearningRateThatChangesIsAnInputFromTheSecondProgramOn) {
                         synced, updated));
 }
 
-/// Expects that a step with a number that changes gives the same as with a scalar.
+/// Expects that a step gives the same results with a changing number as with a scalar tensor, and
+/// compiles this number of programs.
 template <typename Step>
 void expect_as_with_scalars(SimulateRuntime& runtime, std::size_t programs, Step step) {
   for (int i = 0; i < 12; ++i) {
@@ -92,7 +93,7 @@ void expect_as_with_scalars(SimulateRuntime& runtime, std::size_t programs, Step
 
 TEST_F(Recompile, NumbersThatChangeInLoopsBranchesAndBeforeReads) {
   const auto read = [&](const auto& number) { return w_ * number + 1; };
-  expect_as_with_scalars(runtime_, 3, read);  // one with the scalar, two with the number
+  expect_as_with_scalars(runtime_, 3, read);  // one for the scalar, two for the number
   const auto loop = [&](const auto& number) {
     const Tensor steps = iota({3}, 0, DType::f32);
     const auto body = [&](const Tensor& x, const Tensor& i) {
@@ -137,7 +138,8 @@ TEST_F(Recompile, TrainingEvaluationAndALastBatchHaveInputsForNumbersEach) {
   EXPECT_EQ(runtime_.plans.size(), 6U);
 }
 
-/// A product takes its constant as memory, so that each value still makes another program.
+/// A number that a product reads can't become an input, so each value still compiles another
+/// program.
 TEST_F(Recompile, ANumberOfAProductIsAConstant) {
   int made = 0;
   int synced = 0;
@@ -239,7 +241,7 @@ TEST_F(Recompile, NothingIsSaidOfTheStepAfterTheFirst) {
 }
 
 TEST_F(Recompile, ComparesWithTheNearestProgramOfTheLine) {
-  // Training and evaluation alternate, and then an evaluation of another size follows.
+  // Training and evaluation alternate; then an evaluation with more rows follows.
   const auto run = [&](bool train, std::int64_t rows) {
     const Tensor y = matmul(data(rows, 2), w_);
     Tensor loss;

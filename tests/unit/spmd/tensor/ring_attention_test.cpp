@@ -24,12 +24,12 @@ struct Inputs {
 };
 using Attend = std::function<Tensor(const Inputs&)>;
 
-/// Scores have any size, so that the running maximum changes on the way.
+/// Returns waves whose products have any size, so that the running maximum of the scores changes.
 Tensor waves(const Shape& shape, double scale, double pace) {
   return scale * sin(counted(shape, 1) * pace);
 }
 
-/// Returns the result and its gradients.
+/// Returns the result of an attention and its gradients.
 Results trained(const Attend& attend, const Shape& queries, const Shape& keys) {
   const Inputs in{.q = waves(queries, 3, 0.7), .k = waves(keys, 2, 0.3), .v = waves(keys, 1, 1.1)};
   const Tensor y = attend(in);
@@ -74,7 +74,7 @@ TEST(RingAttention, SharesHeadsOfKeys) {
   expect_as_attention(kRing, {.causal = true, .enable_gqa = true}, {1, 4, 8, 4}, {1, 2, 8, 4});
 }
 
-/// Batch or heads may be divided over another axis, which stays automatic.
+/// The axis over which batch or heads are sharded isn't manual.
 TEST(RingAttention, LeavesOtherAxesToPropagation) {
   expect_as_attention(kGrid, {.causal = true}, {2, 2, 8, 4}, {2, 2, 8, 4});
 }
@@ -84,7 +84,8 @@ TEST(RingAttention, OnOneChipIsAttention) {
   expect_as_attention(one, {.causal = true}, {1, 2, 8, 4}, {1, 2, 8, 4});
 }
 
-/// Keys and values go around the ring, and their gradients after them. Reading gathers the result.
+/// Keys and values are sent around the ring, and then their gradients. The all_gather is for the
+/// read.
 TEST(RingAttention, MovesKeysAndValuesAlone) {
   testing::SimulateRuntime runtime(kRing);
   (void)testing::values_of(runtime, [&] {

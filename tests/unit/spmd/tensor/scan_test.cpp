@@ -159,8 +159,8 @@ TEST_F(Scan, RecordsItsFunctionOnce) {
   EXPECT_EQ(run(1000), ops);
 }
 
-/// Computes h = tanh(x_t w + h u + b) and the loss of all h and of the last, as one loop or as many
-/// ops.
+/// Computes h = tanh(x_t w + h u + b) for each t, and a loss of all h and of the last h, as a loop
+/// or as unrolled ops.
 struct Recurrent {
   Tensor w = f32({0.5, -0.25, 0.125, 0.75, 0.25, -0.5}, {3, 2});
   Tensor u = f32({0.25, 0.5, -0.75, 0.125}, {2, 2});
@@ -236,7 +236,7 @@ TEST_F(Scan, HasTheSameGradientFromValuesThatAreComputedAgain) {
     sync();
     expect_alike(expected, actual);
   }
-  // The whole loop is recomputed.
+  // The region is the whole loop, so the backward pass runs the loop again.
   const Tensor loss = checkpoint([&] { return net.scanned(plain); });
   const auto actual = grad(loss, net.wrt());
   sync();
@@ -310,7 +310,7 @@ TEST_F(Scan, HasSecondGradients) {
 }
 
 TEST_F(Scan, TakesGradientsInItsFunction) {
-  // The function makes three steps of gradient descent.
+  // The function of the scan is a step of gradient descent.
   const Tensor target = f32({1, 2}, {2});
   const auto [w, losses] = scan(
       [&](const Tensor& w_t, const Tensor& rate) {
@@ -342,7 +342,7 @@ TEST_F(Scan, DrawsTheSameNumbersForItsGradient) {
   EXPECT_NE(gradient.to_vector(), std::vector<float>(32, 2));
 }
 
-/// The recurrent net's gradients on a mesh, and the plan.
+/// The gradients of the recurrent net on a mesh, and their plan.
 struct OnMesh {
   std::vector<std::vector<float>> gradients;
   Plan plan;
@@ -376,7 +376,7 @@ OnMesh train(const Mesh& mesh, const PartitionSpec& rows) {
   return made;
 }
 
-/// Returns how many collectives are inside loops, and outside.
+/// Returns the number of collectives inside loops, and of those outside.
 std::pair<int, int> count_collectives(const Program& program) {
   const Loops loops(program);
   std::pair<int, int> counts;
@@ -435,7 +435,7 @@ TEST_F(Scan, RefusesToRunInItsFunction) {
       Errc::invalid_argument,
       {"read at scan_test.cpp:", "is in the function of scan() at scan_test.cpp:"},
       [&] { scan(body, full({}, 1), ones(2)); });
-  expect_near(full({1}, 3) + 1.0, {4});  // the rest of the program is intact
+  expect_near(full({1}, 3) + 1.0, {4});  // the refused op has changed nothing
 }
 
 TEST_F(Scan, RefusesToAssignInItsFunction) {

@@ -60,7 +60,7 @@ TEST(ShardMap, SumsOverTheGroup) {
   });
 }
 
-/// The inner dim of the product is divided into parts; its gradients are compared too.
+/// Shards the inner dim of a product, so that chips have partial sums, and compares gradients too.
 TEST(ShardMap, HasGradientsOfSums) {
   const auto step = [](const std::function<Tensor(Tensor, Tensor, Tensor)>& model) {
     const Tensor x = counted({4, 8});
@@ -74,7 +74,7 @@ TEST(ShardMap, HasGradientsOfSums) {
     return step([](const Tensor& x, const Tensor& w, const Tensor& b) {
       return shard_map(
           [&](const Tensor& own_x, const Tensor& own_w) {
-            // Every chip uses b, before the sum and after it.
+            // Every chip uses b both before and after the sum.
             const Tensor part = matmul(own_x, own_w) + b * 0.25;
             return tanh(psum(part, "stage")) * b;
           },
@@ -88,8 +88,8 @@ TEST(ShardMap, HasGradientsOfSums) {
   });
 }
 
-/// Each chip computes something different from the whole value, and the gradients of its copies add
-/// up.
+/// Each chip multiplies its copy of w by another number, so the gradients of the copies must be
+/// added up.
 TEST(ShardMap, AddsUpTheGradientsOfCopies) {
   const auto step = [](const std::function<Tensor(Tensor)>& model) {
     const Tensor w = counted({3});
@@ -146,7 +146,7 @@ TEST(ShardMap, MovesPartsBetweenChips) {
   });
 }
 
-/// Data parallelism is left to propagation, inside and outside of the function.
+/// Data parallelism inside and outside of the function is left to propagation.
 TEST(ShardMap, LeavesOtherAxesToPropagation) {
   const auto step = [](const std::function<Tensor(Tensor, Tensor)>& model, bool marks) {
     const Tensor x = counted({8, 12}, 0.01F);
@@ -169,8 +169,8 @@ TEST(ShardMap, LeavesOtherAxesToPropagation) {
         return step([](const Tensor& x, const Tensor& w) { return softmax(matmul(tanh(x), w)); },
                     false);
       });
-  // Chips sum their rows of the product over "stage", and then once, over "data", the gradient's
-  // part and the loss.
+  // Chips sum their terms of the product over "stage". Then one all_reduce over "data" has their
+  // part of the gradient and the loss.
   testing::SimulateRuntime runtime(kGrid);
   (void)values_of(runtime, [&] { return step(model, true); });
   std::vector<std::string> all;
@@ -181,8 +181,7 @@ TEST(ShardMap, LeavesOtherAxesToPropagation) {
   EXPECT_EQ(all, (std::vector<std::string>{"all_reduce stage 96", "all_reduce data 76"}));
 }
 
-/// The pipeline has stages with micro-batches, made with scan and ring_shift; its gradient is
-/// tested too.
+/// Tests a pipeline of stages and micro-batches, made with scan and ring_shift, and its gradient.
 TEST(ShardMap, PipelinesWithScan) {
   constexpr std::int64_t kStages = 4;
   constexpr std::int64_t kBatches = 6;
@@ -242,7 +241,8 @@ TEST(ShardMap, TakesWhatTheFunctionSees) {
   });
 }
 
-/// The table is made outside, so its sharding doesn't affect the function's own values.
+/// The table is made outside of the function, so its sharding leaves the function's own values as
+/// they are.
 TEST(ShardMap, TakesATableThatIsShardedOverItsAxis) {
   const auto rows = [] { return iota({4, 8}, 0, DType::f32); };
   const auto program = [rows] {
@@ -255,7 +255,7 @@ TEST(ShardMap, TakesATableThatIsShardedOverItsAxis) {
   expect_as_whole(kLine, program, [rows] { return Results{matmul(rows(), counted({8, 12}))}; });
 }
 
-/// A carry that begins as a constant is an ordinary value in the function that uses it.
+/// A carry that begins as a constant isn't a constant for a function that reads it.
 TEST(ShardMap, SeesTheCarryOfALoopAroundIt) {
   const auto step = [](const std::function<Tensor(Tensor, Tensor)>& add) {
     const Tensor x = counted({8});
@@ -277,7 +277,7 @@ TEST(ShardMap, SeesTheCarryOfALoopAroundIt) {
   });
 }
 
-/// It is the gradient of the sum of all chips' losses.
+/// A gradient in the function is the gradient of the sum of all chips' losses.
 TEST(ShardMap, TakesGradientsInTheFunction) {
   const auto program = [] {
     const auto local = shard_map(
@@ -353,7 +353,7 @@ TEST(ShardMap, DrawsOtherNumbersOnEachChip) {
   EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
 }
 
-/// A mesh of one chip has groups of one.
+/// On a mesh of one chip each group has one chip.
 TEST(ShardMap, WorksOnOneChip) {
   const Mesh one({1}, {"stage"});
   const auto program = [&] {
@@ -369,7 +369,7 @@ TEST(ShardMap, WorksOnOneChip) {
   expect_as_whole(one, program, [] { return Results{counted({4}) * 2.0}; });
 }
 
-// The following tests cover what is refused.
+// These tests cover what shard_map() refuses.
 
 class ShardMapRefusal : public ::testing::Test {
  protected:
@@ -454,7 +454,8 @@ TEST(ShardMap, SumsGradientsByWhatChipsShare) {
                             psum(grad(mean(part * own), std::array{own})[0], "stage"),
                             pmean(grad(mean(part * own), std::array{own})[0], "stage"),
                             grad(global, std::array{w})[0],
-                            // For a loss that chips share, the mean is the gradient itself.
+                            // If chips share the loss, they have equal gradients, and the mean of
+                            // these is the gradient itself.
                             pmean(grad(global, std::array{w})[0], "stage"));
         },
         kLine, {P{}, P{"stage"}}, {P{}, P{}, P{}, P{}, P{}});

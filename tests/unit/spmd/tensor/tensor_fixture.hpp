@@ -1,5 +1,5 @@
 #pragma once
-/// A fixture and functions that the tests of the tensor API share.
+/// A fixture and helpers for tests of the tensor API.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 
 namespace weft::testing {
 
-/// Runs in the interpreter, without a mesh.
+/// Runs programs in the interpreter, without a mesh.
 class TensorTest : public ::testing::Test {
  protected:
   InterpretRuntime runtime_;
@@ -41,8 +41,8 @@ inline void expect_near(const Tensor& tensor, const std::vector<double>& expecte
   }
 }
 
-/// Expects that a call in `body`, which notes its line, is refused with these words and that line
-/// of the file.
+/// Expects that a call in `body` is refused with these words and with its line, which `body` stores
+/// in `line`.
 inline void expect_refusal(std::initializer_list<std::string_view> words,
                            const std::function<void(int& line)>& body,
                            const std::source_location& here = std::source_location::current()) {

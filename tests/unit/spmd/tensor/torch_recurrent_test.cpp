@@ -1,4 +1,4 @@
-/// Compares recurrent layers made by scan() with torch.nn's
+/// Compares recurrent layers that are made with scan() with torch.nn's
 /// (tests/golden/torch_recurrent/recurrent.py).
 
 #include <vector>
@@ -21,7 +21,7 @@ using X = const Tensor&;
 
 const char* const kGolden = "torch_recurrent/recurrent.safetensors";
 
-/// Returns the outputs, then the last state.
+/// Returns the outputs with the last state appended.
 Tensor joined(X out, X h) { return cat({out, reshape(h, {1, 4, 4})}, 0); }
 
 OpCase rnn_case(const std::string& name, Tensor (*nonlinearity)(Operand), bool reverse = false,

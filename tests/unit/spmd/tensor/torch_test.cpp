@@ -1,4 +1,4 @@
-/// Compares with torch: the golden files have its results (tests/golden/torch/make.py).
+/// Compares training with torch, whose results are in golden files (tests/golden/torch/make.py).
 
 #include <string>
 #include <vector>

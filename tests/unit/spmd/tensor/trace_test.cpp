@@ -217,7 +217,7 @@ TEST_F(Trace, RefusesTheGradOfALossThatASyncComputed) {
                [&] { grad(loss, std::vector{x}); });
 }
 
-/// Fails as often as requested.
+/// A runtime whose next runs fail, as many as a test sets.
 class FailingRuntime : public InterpretRuntime {
  public:
   RunResult run(const Program& program, const Fingerprint& key, std::span<const Binding> inputs,

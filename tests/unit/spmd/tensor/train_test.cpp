@@ -39,7 +39,7 @@ struct Batch {
   Tensor labels;
 };
 
-/// The points lie on a lattice; their class is 1 if the product of the first two coordinates is
+/// Returns points on a lattice. Their class is 1 if the product of the first two coordinates is
 /// positive.
 Batch make_batch(int step) {
   std::vector<float> x;
@@ -54,7 +54,8 @@ Batch make_batch(int step) {
   return {f32(x, {kBatch, kFeatures}), i32(labels, {kBatch})};
 }
 
-/// The marks of a loop: nothing; the batch; or also weights with Megatron's pair, FSDP, or both.
+/// The parts of a loop that are marked: nothing; the batch; the batch and the weights, for
+/// Megatron's pair of layers, for FSDP, or for both.
 enum class Marks { none, batch, megatron, fsdp, megatron_and_fsdp };
 
 std::vector<double> train(Runtime& runtime, int steps, Marks marks) {
@@ -98,8 +99,8 @@ TEST(Train, TracesTheSameProgramFromTheSecondStepOn) {
   EXPECT_EQ(fingerprint(runtime.programs[1]), fingerprint(runtime.programs[3]));
 }
 
-// An unmarked parameter is open until its first run and has a fixed layout from then on: only that
-// makes the first program different.
+// The sharding of an unmarked parameter is open until the first run and fixed from then on. The
+// first program differs in nothing else.
 TEST(Train, TheFirstProgramDiffersOnlyInTheShardingsOfStateThatWasOpen) {
   const Mesh mesh({2, 2}, {"data", "model"});
   InterpretRuntime runtime(mesh);
@@ -157,8 +158,8 @@ std::vector<std::string> collectives_of(SimulateRuntime& runtime) {
   return all;
 }
 
-// fc1.weight has 256 bytes, fc1.bias has 64, and fc2.weight has 128; fc2.bias has 2 elements, which
-// 4 chips don't divide.
+// fc1.weight has 256 bytes, fc1.bias 64, and fc2.weight 128. The 2 elements of fc2.bias can't be
+// divided among 4 chips.
 TEST(Fsdp, GathersEachWeightAndScattersItsGradient) {
   SimulateRuntime runtime(Mesh({4}, {"data"}));
   train(runtime, 1, Marks::fsdp);
@@ -204,7 +205,7 @@ TEST(Fsdp, RefusesAModuleThatLiesOnTheChipsAndAnAxisThatThereIsNot) {
                [&] { fsdp(net, mesh); });
 }
 
-/// A runtime that has kept every parameter of an interrupted loop; all elements are ones.
+/// A runtime that has restored every parameter of an interrupted loop with ones.
 struct KeepingRuntime : InterpretRuntime {
   using InterpretRuntime::InterpretRuntime;
   Restored take_restored(const std::string&, const TensorType& type) override {
@@ -213,7 +214,7 @@ struct KeepingRuntime : InterpretRuntime {
   }
 };
 
-/// The same is allowed in a loop that nothing has interrupted.
+/// fsdp() after a read is allowed in a loop that wasn't interrupted, so it must be allowed here.
 TEST(Fsdp, MayComeAfterParametersThatWereKeptHaveBeenRead) {
   const Mesh mesh({2}, {"data"});
   KeepingRuntime runtime(mesh);
@@ -228,7 +229,7 @@ TEST(Fsdp, MayComeAfterParametersThatWereKeptHaveBeenRead) {
   EXPECT_EQ(weight.to_vector().front(), 1);
 }
 
-/// A source whose elements are all twos.
+/// A source of twos.
 struct Twos : TensorSource {
   void read(std::span<const Target> targets) const override {
     for (const Target& target : targets) {
@@ -239,7 +240,7 @@ struct Twos : TensorSource {
   std::uint64_t digest() const override { return 2; }
 };
 
-/// Gives each name's value to only one tensor.
+/// Restores each name only once, for the first tensor that asks for it.
 struct KeepingOnce : KeepingRuntime {
   using KeepingRuntime::KeepingRuntime;
   Restored take_restored(const std::string& name, const TensorType& type) override {

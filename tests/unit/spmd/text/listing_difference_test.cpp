@@ -5,7 +5,7 @@
 namespace weft::listing_difference_test {
 namespace {
 
-/// Returns a program whose parameter has this layout, with these ops.
+/// Returns the listing of a program with these ops whose parameter has this layout.
 std::string listing(const std::string& layout, const std::string& ops) {
   return "program(%0: f32[4,2] param \"w\" " + layout +
          ",\n        %1: f32[4] data \"data.0\" [{?}]) {\n" + ops + "  return %2 \"w\" " + layout +
@@ -17,7 +17,7 @@ constexpr const char* kSumElsewhere =
     "  %2 = reduce %0 {kind = add, dims = [0]} : f32[2]  // train.cpp:9\n";
 constexpr const char* kMax = "  %2 = reduce %0 {kind = max, dims = [0]} : f32[2]  // train.cpp:7\n";
 
-/// One program is listed as it first ran, before its layouts were settled.
+/// One listing is of the program's first run, before its open layouts were fixed.
 TEST(ListingDifference, IsWhatIsComputedWhereLayoutsDifferToo) {
   const auto [line, first, second] =
       first_difference(listing("[{?}, {?}]", kSum), listing(R"([{"data"}, {}])", kMax));

@@ -85,7 +85,7 @@ struct BadText {
   const char* words;
 };
 
-/// The texts that follow the line `program(...) {`.
+/// Wrong texts, each of which follows the line `program(...) {`.
 const BadText kMistakes[] = {
     {"%1 = matmul %0 : f32[8]", "line 2, column 6", "\"matmul\" isn't an op"},
     {"%1 = copy %0 : f33[8]", "line 2, column 16", "\"f33\" isn't one of"},
@@ -153,7 +153,7 @@ TEST(Text, RefusesWhatVerifyRefuses) {
                [] { parse_program("program(%1: f32[8] param \"x\" [{}]) { return }", kMesh); });
 }
 
-/// Wherever the text is cut, it is refused or is another complete program; the parser never
+/// Every text that is cut short is refused or is another complete program. The parser never
 /// crashes.
 TEST(Text, EveryPrefixIsRefused) {
   const std::string text = to_text(testing::every_op(kMesh), kMesh);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-/// Returns a machine for which there are no findings.
+/// Returns a machine about which the doctor finds nothing bad.
 Machine good() {
   return {.shm = {.usable = true,
                   .total_bytes = 8 * kGiB,
@@ -23,7 +23,7 @@ Machine good() {
           .clock = {.has_tsc = true, .constant = true, .nonstop = true, .source = "tsc"}};
 }
 
-/// Returns the only bad finding after `change` was made.
+/// Returns the only bad finding about such a machine after `change`.
 Finding only(const std::function<void(Machine&)>& change) {
   Machine machine = good();
   change(machine);

@@ -7,7 +7,7 @@
 namespace weft::manual_test {
 namespace {
 
-/// Returns a program with a command in a command, and a hidden command.
+/// Returns a program that has a subcommand with a subcommand, and a hidden command.
 CommandText program() {
   static std::string text;
   static int number = 0;

@@ -36,7 +36,7 @@ constexpr RingId kLoop{RingKind::loop, 0};
 constexpr RingId kLink{RingKind::link, 0};
 constexpr RingId kThreads{RingKind::shared, 0};
 
-/// A job whose box is removed at the end.
+/// Has the id of a job, whose black box is removed at the end.
 class BlackBoxTest : public ::testing::Test {
  protected:
   ~BlackBoxTest() override { Segment::remove(BlackBoxWriter::segment_name(job)); }
@@ -96,7 +96,7 @@ TEST_F(BlackBoxTest, HasTheRingsOfThoseWhoHaveCome) {
   expect_error(Errc::invalid_argument, {"worker 2 of 2"}, [&] { writer.loop(2); });
 }
 
-/// The reference is a queue that drops its oldest events.
+/// Compares a ring with a queue that drops its oldest events.
 TEST_F(BlackBoxTest, KeepsTheLastEventsOfARing) {
   constexpr std::size_t kCapacity = box_format::kLinkRecords;
   const unsigned seed = std::random_device()();
@@ -111,7 +111,7 @@ TEST_F(BlackBoxTest, KeepsTheLastEventsOfARing) {
     for (auto count = random() % 300; count > 0; --count) {
       const std::uint64_t value = random();
       ++written;
-      // Another reading of the clock might give the same tick.
+      // With the real clock, two events might have the same tick.
       link.put_at(1000 + written, EventKind::message_in, {.number = written, .value = value});
       expected.push_back(value);
       if (expected.size() > kCapacity) expected.pop_front();
@@ -189,7 +189,7 @@ TEST_F(BlackBoxTest, NeverMixesEventsOfThreadsThatShareARing) {
 
 TEST_F(BlackBoxTest, LosesAtMostOneEventOfAKilledWriter) {
   BlackBoxWriter made = BlackBoxWriter::create(options());
-  made.chip(0, 0);  // so that there is a ring to read
+  made.chip(0, 0);  // makes chip 0's ring, which is read below
   const BlackBox box = BlackBox::open(job);
   for (int i = 0; i < 10; ++i) {
     const std::uint64_t before = box.written(kChip);
@@ -345,7 +345,7 @@ TEST_F(BlackBoxTest, KeepsRoomForOtherTextsThanRecords) {
   const int steps = fill(false);
   EXPECT_GT(records, 900);
   EXPECT_NEAR(records, 3 * steps, 20);
-  EXPECT_NE(loop.intern(fmt::format("step {:0200}", 0)), 0U);  // an old one
+  EXPECT_NE(loop.intern(fmt::format("step {:0200}", 0)), 0U);  // a text that was interned before
 }
 
 TEST_F(BlackBoxTest, CutsATextBetweenCharacters) {
@@ -424,7 +424,7 @@ TEST_F(BlackBoxTest, HasNoTextForAnIdThatIsNone) {
   for (const Event& event : box.events(kLoop)) EXPECT_EQ(event.text, "");
 }
 
-/// Returns a box with no worker and one chip, whose clocks, host and job never change.
+/// Returns a box of no worker and one chip. Its clocks, host and job are always the same.
 std::vector<std::byte> fixed_box(const std::string& job) {
   BlackBoxWriter writer = BlackBoxWriter::create(
       {.job = job, .num_workers = 0, .num_chips = 1, .ticks = TickSource::processor});

@@ -37,7 +37,7 @@ BoardHeader header_of(std::string job) {
           .started_unix_ns = 1'700'000'000'000'000'000};
 }
 
-/// A job whose board is removed at the end.
+/// Has the id of a job, whose board is removed at the end.
 class BoardTest : public ::testing::Test {
  protected:
   ~BoardTest() override { Segment::remove(Board::segment_name(job)); }
@@ -62,7 +62,7 @@ TEST_F(BoardTest, IsHeldAsLongAsWhoMadeItHasIt) {
   EXPECT_FALSE(board.is_held());
 }
 
-/// JSON must be UTF-8.
+/// Rows are shown as JSON, which must be UTF-8.
 TEST_F(BoardTest, ShowsWhatIsNotUtf8InARowAsText) {
   const Board board = Board::create(header_of(job));
   board.worker(0).error(
@@ -169,7 +169,7 @@ TEST_F(BoardTest, LeavesTheStateOfWhoDidntWait) {
 
 TEST_F(BoardTest, CutsTextBetweenCharacters) {
   const Board board = Board::anonymous(header_of(job));
-  board.worker(0).message_begun(std::string(30, 'a') + "é");  // the é would cross byte 32
+  board.worker(0).message_begun(std::string(30, 'a') + "é");  // the é would go across byte 32
   EXPECT_EQ(board.read(1).last_message, std::string(30, 'a'));
   board.worker(0).error(std::string(300, 'b'));
   EXPECT_EQ(board.read(1).last_error, std::string(255, 'b'));

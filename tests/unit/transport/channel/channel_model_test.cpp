@@ -1,5 +1,5 @@
 /// Models the protocol of channel_port.cpp as two programs of atomic steps, and explores every
-/// schedule. The mutants show that the exploration finds faults.
+/// schedule. The mutants, which break the protocol, show that the exploration finds faults.
 
 #include <gtest/gtest.h>
 
@@ -23,32 +23,32 @@ constexpr std::uint8_t kEnd = 0xff;
 
 enum class Mutant {
   none,
-  asks_for_sleepers_first,  ///< a store of `number` that isn't seq_cst has this effect
+  asks_for_sleepers_first,  ///< as if the store of `number` weren't seq_cst
   numbers_before_the_slot,
   has_no_word_for_the_end,
   sleeps_unseen,
   releases_while_reading,
-  trusts_the_lock_alone,  ///< doesn't look again after it has found the byte unlocked
+  trusts_the_lock_alone,  ///< doesn't look again after it has found the peer's lock free
 };
 
 struct Case {
   int slot_count = 1;
-  int frame_count = 5;  ///< goes once around the lanes of three slots
+  int frame_count = 5;  ///< goes once around the lanes if there are three slots
   bool reader_may_leave = false;
-  int killed = -1;  ///< the side that dies, at any moment; -1: none
+  int killed = -1;  ///< the side that dies at any moment; -1: neither
   Mutant mutant = Mutant::none;
 
   int word_count() const {
     return mutant == Mutant::has_no_word_for_the_end ? slot_count : slot_count + 1;
   }
-  /// Numbers wrap as early as possible.
+  /// Returns a message's number. Numbers wrap as early as possible.
   std::uint8_t number(int message) const {
     return static_cast<std::uint8_t>(message % (word_count() + 1));
   }
 };
 
 enum class At : std::uint8_t {
-  choose,  ///< the reader chooses: receive, release or leave
+  choose,  ///< the reader receives, releases or leaves
   look,
   take,
   fill,
@@ -80,27 +80,27 @@ struct Side {
   At at = At::look;
   std::uint8_t sent = 0;
   std::uint8_t taken = 0;
-  std::uint8_t slot = 0;  ///< the slot that it fills, reads or sends; or kEnd
-  bool asleep = false;    ///< it has announced that it sleeps
-  bool sleeping = false;  ///< it sleeps in the kernel
+  std::uint8_t slot = 0;  ///< the slot that the side fills, reads or sends; or kEnd
+  bool asleep = false;    ///< the side has announced that it sleeps
+  bool sleeping = false;  ///< the side sleeps in the kernel
   bool saw_sleeper = false;
   bool dead = false;
   bool peer_ended = false;
   std::uint8_t owned_count = 0;
-  std::array<std::uint8_t, kSlotCountMax> owned{};  ///< in the order in which they arrived
+  std::array<std::uint8_t, kSlotCountMax> owned{};  ///< in the order of their arrival
   auto operator<=>(const Side&) const = default;
 };
 
 struct State {
-  std::array<Side, 2> sides;  ///< writer, reader
+  std::array<Side, 2> sides;  ///< the writer, the reader
   std::array<std::array<Word, kSlotCountMax + 1>, 2> lanes;
-  std::array<std::array<std::uint8_t, 2>, kSlotCountMax> slots{};  ///< contents, in two halves
+  std::array<std::array<std::uint8_t, 2>, kSlotCountMax> slots{};  ///< the contents, in two halves
   std::uint8_t received = 0;
   bool misread = false;
   auto operator<=>(const State&) const = default;
 };
 
-/// One side's program. Steps that both sides have are those of ChannelPort.
+/// The program of one side. The steps that both sides have are those of ChannelPort.
 class Program {
  public:
   Program(const Case& which, int role) : case_(which), role_(static_cast<std::size_t>(role)) {}
@@ -109,7 +109,7 @@ class Program {
     const Side& side = before.sides[role_];
     if (side.dead || side.at == At::done || side.at == At::lost) return;
     if (side.sleeping) {
-      // If a side may die, a slice of sleep ends by itself; otherwise only a wake ends it.
+      // If a side may die, a sleep also ends by its own timeout. Otherwise only a wake ends it.
       if (case_.killed >= 0) wake(next.emplace_back(before), role_);
       return;
     }
@@ -274,7 +274,7 @@ class Program {
   std::size_t role_;
 };
 
-/// Returns what is wrong with a state.
+/// Returns the fault in a state, or "".
 std::string fault(const Case& which, const State& state, bool stuck) {
   const Side& writer = state.sides[0];
   const Side& reader = state.sides[1];
@@ -352,7 +352,7 @@ TEST(ChannelModel, AWriterMayDieAtAnyMoment) { expect_sound({.frame_count = 4, .
 
 TEST(ChannelModel, AReaderMayDieAtAnyMoment) { expect_sound({.frame_count = 4, .killed = 1}); }
 
-/// Expects that a mutant causes a failure in this case.
+/// Expects that a mutant fails in this case with these words.
 void expect_found(Case which, std::string_view words) {
   const std::string failure = explore_case(which).failure;
   EXPECT_NE(failure.find(words), std::string::npos) << failure;

@@ -34,7 +34,7 @@ std::string text_of(const ChannelFrame& frame) {
   return {reinterpret_cast<const char*>(frame.bytes().data()), frame.bytes().size()};
 }
 
-/// A channel between this thread and itself; its names are removed at the end.
+/// Makes channels whose both sides are in this thread. Their names are removed at the end.
 class ChannelTest : public ::testing::Test {
  protected:
   ~ChannelTest() override { JobMemory::remove(job); }
@@ -161,7 +161,7 @@ TEST_F(ChannelTest, EndsAfterTheLastFrameOfAWriterThatClosed) {
   {
     ChannelWriter writer(channel, kSleepy);
     publish_text(writer, "a");
-    publish_text(writer, "b");  // no slot is free, but there is room for the end
+    publish_text(writer, "b");  // no slot is free, but the end has a word of its own
     writer.close();
     expect_error(Errc::invalid_argument, {"after close()"}, [&] { writer.loan(1); });
   }
@@ -305,7 +305,7 @@ TEST_F(ChannelTest, VerifiesWhatItOpens) {
   Channel::open(job, "rescue");
 }
 
-/// A side that reads the other side's words after `damage`.
+/// Expects that a side refuses the other side's words after `damage`.
 class HostileWord : public ChannelTest {
  protected:
   void expect_corrupt(ChannelRole sender, auto damage) const {
@@ -355,11 +355,11 @@ TEST_F(HostileWord, IsRefusedWhereTheSlotIsNotTheSenders) {
   publish_text(writer, "a");
   const auto frame = reader.receive();
   publish_text(writer, "b");
-  channel.lane(ChannelRole::writer)[1].slot = 0;  // the reader holds this slot
+  channel.lane(ChannelRole::writer)[1].slot = 0;  // the reader still has this slot
   expect_error(Errc::corrupt, {"slot 0"}, [&] { reader.receive(); });
 }
 
-/// Sends three frames through two slots, without a wait. `damage` is done at place `at`.
+/// Sends up to three frames through two slots without waiting. Calls `damage` before step `at`.
 void run_damaged(Channel& channel, int at, const std::function<void()>& damage) {
   const auto in_segment = [&](std::span<const std::byte> bytes) {
     const std::byte* begin = channel.segment().data();
@@ -390,7 +390,7 @@ void run_damaged(Channel& channel, int at, const std::function<void()>& damage) 
   }
 }
 
-/// A killed process may leave such a header to the next process that opens it.
+/// A process that is killed may leave a damaged header to the next process that opens the channel.
 TEST_F(ChannelTest, NoFlippedBitOfAHeaderLeadsOutOfTheChannel) {
   const Channel made = Channel::create(options());
   std::byte* const header = made.segment().data();

@@ -37,7 +37,7 @@ TEST(Algorithm, IsChosenByKindBytesAndChips) {
   EXPECT_EQ(choose_algorithm(call, 33, true), Algorithm::push);
   call.count = 513;
   EXPECT_EQ(choose_algorithm(call, 2, false), Algorithm::push);
-  call.count = 4097;  // more than fits in a mailbox
+  call.count = 4097;  // one more than fits in a mailbox
   EXPECT_EQ(choose_algorithm(call, 2, true), Algorithm::push);
   call.kind = CollectiveKind::permute;
   EXPECT_EQ(choose_algorithm(call, 3, true), Algorithm::pull);
@@ -109,17 +109,18 @@ TEST(Schedule, SaysWhatAChipReadsAndWrites) {
             "  sync\n");
 }
 
-/// A byte in a region of a member.
+/// A byte of a member's memory: the region, the member and the offset.
 using Byte = std::tuple<TransferEnd::Region, int, std::size_t>;
 
-/// The work of all chips of a group between two syncs: the transfers that read and write each byte.
+/// The transfers of all chips of a group between two syncs, as counts of those that read and write
+/// each byte.
 struct Phase {
   struct Access {
-    int readers = 0;  ///< without the transfer that writes it
+    int readers = 0;  ///< not counting a transfer that writes it too
     int writers = 0;
   };
   std::map<Byte, Access> bytes;
-  std::vector<std::size_t> loads, stores;  ///< by chip
+  std::vector<std::size_t> loads, stores;  ///< bytes, indexed by chip
 
   explicit Phase(int n) : loads(static_cast<std::size_t>(n)), stores(static_cast<std::size_t>(n)) {}
 
@@ -157,7 +158,7 @@ struct Phase {
   }
 };
 
-/// Calls `body` with every kind and every algorithm that can carry it out, in groups of 1 to 5.
+/// Calls `body` for every kind of collective and every algorithm for it, in groups of 1 to 5 chips.
 template <typename Body>
 void for_every_schedule(const Body& body) {
   constexpr CollectiveKind kKinds[] = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
@@ -215,7 +216,7 @@ TEST(Schedule, NeverReadsWhatAnotherTransferWritesBetweenTheSameSyncs) {
     for (const Phase* phase : {&before, &after}) {
       for (const auto& [byte, access] : phase->bytes) {
         const auto [region, member, offset] = byte;
-        // In place, the root of a broadcast "writes" its own part: perform() leaves it unchanged.
+        // The root of a broadcast in place writes its own part to itself, which perform() skips.
         if (own_part_stays && member == call.from[0]) continue;
         EXPECT_TRUE(access.readers == 0 || access.writers == 0) << member << " @ " << offset;
       }
@@ -240,7 +241,7 @@ TEST(Schedule, LoadsAndStoresWhatTheTableOfAlgorithmsSays) {
       EXPECT_EQ(before.stores[chip], fills ? bytes.source : 0);
       all_loads += after.loads[chip];
       all_stores += after.stores[chip];
-      if (algorithm == Algorithm::push) continue;  // slices are only about equal
+      if (algorithm == Algorithm::push) continue;  // slices have different sizes
       EXPECT_EQ(after.loads[chip], reduces ? n * bytes.destination : bytes.destination);
       EXPECT_EQ(after.stores[chip], bytes.destination);
     }

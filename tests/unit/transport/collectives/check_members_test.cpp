@@ -20,7 +20,7 @@ using testing::expect_error;
 
 class CheckMembersTest : public ::testing::Test {
  protected:
-  /// Checks as one process with these positions would.
+  /// Checks the members in a thread, as a process whose chips have these positions does.
   std::future<void> check(const Mesh& of, std::vector<int> positions,
                           std::chrono::milliseconds patience = std::chrono::minutes(1)) {
     return std::async(std::launch::async, [this, &of, positions = std::move(positions), patience] {
@@ -85,7 +85,7 @@ TEST_F(CheckMembersTest, NamesThePeerThatDoesNotCome) {
                [&] { first.get(); });
 }
 
-/// A host has chips 0 and 1, but the second process believes that it belongs to the other host.
+/// One host has chips 0 and 1, but chip 1's process believes that it belongs to the other host.
 TEST_F(CheckMembersTest, FindsAPeerOfAnotherGroup) {
   const Mesh hosts = Mesh({2, 2}, {"host", "chip"}).with_dcn_atoms(AtomMask{2});
   auto first = check(hosts, {0});

@@ -89,7 +89,7 @@ TEST(CollectiveCall, MayBeInPlaceOrEmpty) {
   call.destination = call.source;
   require_valid(call, 4, kCapacity);
   call.count = 0;
-  call.source = 7;  // the source of an empty call
+  call.source = 7;  // an empty call may have any source
   require_valid(call, 4, kCapacity);
 }
 
@@ -153,7 +153,7 @@ TEST(CollectiveCall, HasASignatureOfAllButItsName) {
   EXPECT_EQ(signatures.size(), 15U);
 }
 
-/// The words come from another process, and are shown in an error.
+/// The words come from another process, so an error must be able to show any words.
 TEST(CallRecord, ShowsWordsThatNoCallHas) {
   const Mesh mesh({2, 2}, {"data", "model"});
   const auto shown = [&](const CallWords& words) {

@@ -19,12 +19,12 @@ using testing::PreparingCommunicator;
 
 constexpr std::size_t kCapacity = std::size_t{1} << 20;
 
-/// Returns the number of collectives that the chip has started.
+/// Returns the number of collectives that a chip has started.
 std::uint64_t called(const JobMemory& memory, int chip) {
   return memory.call_record(chip).number.load();
 }
 
-/// Chips of a mesh that one thread drives.
+/// Makes the chips of a mesh, all of which one thread drives.
 class CommunicatorTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -55,14 +55,14 @@ class CommunicatorTest : public ::testing::Test {
   JobMemory memory =
       JobMemory::anonymous({.job = "t", .num_chips = 4, .arena_capacity = kCapacity});
   Board board = Board::anonymous({.job = "t", .num_chips = 4});
-  std::vector<std::unique_ptr<PreparingCommunicator>> chips;  ///< by position
+  std::vector<std::unique_ptr<PreparingCommunicator>> chips;  ///< indexed by position
 };
 
 TEST_F(CommunicatorTest, EndsWhenTheLastChipOfTheGroupArrives) {
   const CollectiveCall barrier = call(CollectiveKind::barrier, model, 0);
   chips[0]->start(barrier);
   EXPECT_FALSE(chips[0]->poll());
-  chips[2]->start(barrier);  // it belongs to the other group
+  chips[2]->start(barrier);  // chip 2 is in the other group
   EXPECT_FALSE(chips[0]->poll());
   chips[1]->start(barrier);
   EXPECT_TRUE(chips[1]->poll());
@@ -99,7 +99,7 @@ TEST_F(CommunicatorTest, NeedsNobodyInAGroupOfOne) {
 
 TEST_F(CommunicatorTest, GoesOnWhereAnEarlierOneOfTheChipStopped) {
   const CollectiveCall barrier = call(CollectiveKind::barrier, data, 0);
-  // The number wraps at the next announcement.
+  // The next announcement wraps the number of announcements.
   memory.group_line(data.mask(), 3).announced = 0xffffffffULL << 32;
   memory.group_line(data.mask(), 1).announced = 0xffffffffULL << 32;
   for (int i = 0; i < 3; ++i) {
@@ -155,7 +155,7 @@ TEST_F(CommunicatorTest, NamesBothCallsWhereChipsDiverge) {
   chips[0]->set_step(204);
   chips[0]->start(mine);
   chips[2]->start(theirs);
-  for (int i = 0; i < 2; ++i) {  // the error stays the same
+  for (int i = 0; i < 2; ++i) {  // the second poll throws the same error
     expect_error(
         Errc::program_divergence,
         {"step 204", "chip 3", "all_reduce #1 'fc1.weight.grad' over {data}: add f32 1 x 100",
@@ -178,8 +178,9 @@ TEST_F(CommunicatorTest, WaitsAtTheExitForAChipThatIsStillAtWork) {
   reduce.destination = 1 << 16;
   chips[0]->start(reduce);
   chips[2]->start(reduce);
-  EXPECT_FALSE(chips[0]->poll());  // it has passed the entry
-  // It sleeps long enough to look for a divergence: the other chip has recorded the same call.
+  EXPECT_FALSE(chips[0]->poll());  // chip 0 has passed the entry sync
+  // The wait is long enough that chip 0 checks for a divergence. It finds that chip 1 has recorded
+  // the same call.
   expect_error(Errc::timeout, {"at its exit", "chip 1"}, [&] { chips[0]->wait(); });
   EXPECT_TRUE(chips[2]->poll());
   EXPECT_TRUE(chips[0]->poll());
@@ -193,7 +194,7 @@ TEST_F(CommunicatorTest, NamesTheChipThatLeftOneOut) {
 }
 
 TEST_F(CommunicatorTest, NamesTheChipThatHasLeftTheBody) {
-  for (const auto& chip : chips) chip->leave_body();  // all have left an earlier body
+  for (const auto& chip : chips) chip->leave_body();  // ends an earlier body on all chips
   chips[0]->start(call(CollectiveKind::barrier, data, 0));
   expect_error(Errc::timeout, {"chip 1"}, [&] { chips[0]->wait(); });
   chips[2]->leave_body();
@@ -291,7 +292,7 @@ TEST(WaitPolicy, DoesntSpinWithMoreThreadsThanCores) {
   EXPECT_EQ(alone.deadline, milliseconds(5));
 }
 
-/// A tier that accepts calls and ends none.
+/// A tier that accepts calls but never ends one.
 struct UnansweredTier final : CollectiveTier {
   explicit UnansweredTier(std::vector<CollectiveCall>& calls) : prepared(calls) {}
   std::unique_ptr<const TierCall> prepare(const CollectiveCall& call) override {
@@ -305,7 +306,7 @@ struct UnansweredTier final : CollectiveTier {
   std::vector<CollectiveCall>& prepared;
 };
 
-/// Two hosts of two chips.
+/// Makes two hosts of two chips each.
 class TiersOfCalls : public CommunicatorTest {
  protected:
   const Mesh hosts = mesh.with_dcn_atoms(data.mask());

@@ -1,8 +1,8 @@
 /// Models the messages of slot_call.hpp as programs of atomic steps, and explores every schedule.
-/// The mutants show that the exploration finds faults.
+/// The mutants, which break the protocol, show that the exploration finds faults.
 ///
-/// The words that chips announce stay in their buffers until these are drained: at any time, or by
-/// the heavy fence of another chip. A mail is seen at once. Only a wake ends a sleep.
+/// The words that a chip announces stay in its store buffer until the buffer is drained, at any
+/// time or by the heavy fence of another chip. A mail is visible at once. Only a wake ends a sleep.
 
 #include <gtest/gtest.h>
 
@@ -30,13 +30,13 @@ constexpr int kPublishedEach = 2;
 
 enum class Mutant {
   none,
-  overwrites,        ///< overwrites a slot that isn't read yet
+  overwrites,        ///< overwrites a slot that readers haven't read
   asks_one_reader,   ///< asks only one reader for room
-  fills_last,        ///< fills the mail after the number
-  says_it_took,      ///< says that it took a message that it has only found
-  sleeps_unseen,     ///< doesn't look again after it is counted
+  fills_last,        ///< writes the mail after the number
+  says_it_took,      ///< says it took a message that it only found
+  sleeps_unseen,     ///< doesn't look again after it is counted as a sleeper
   has_no_fence,      ///< has no fence before it looks again
-  reads_woken_last,  ///< reads the wake count when its flag is already set
+  reads_woken_last,  ///< reads the wake count after its flag is set
   posts_without_wake,
   publishes_without_wake,
 };
@@ -44,7 +44,7 @@ enum class Mutant {
 struct Case {
   int chips = 2;
   int messages = 7;
-  std::vector<int> roots = {0};  ///< the roots of the messages, in turn
+  std::vector<int> roots = {0};  ///< the root of each message, cyclically
   Mutant mutant = Mutant::none;
 };
 
@@ -71,19 +71,19 @@ enum class At : std::uint8_t {
 struct Chip {
   At at = At::begin;
   std::uint8_t message = 0;
-  std::uint8_t published = 0;  ///< its word `messages`, as it wrote it and as other chips see it
+  std::uint8_t published = 0;  ///< the chip's word `messages`: as written, and as others see it
   std::uint8_t visible = 0;
-  std::uint8_t room = 0;  ///< free slots of its ring, as far as it knows
-  bool waits = false;     ///< it has published that it waits
-  bool woken = false;     ///< it was woken since it read `slot_woken`
+  std::uint8_t room = 0;  ///< the free slots of its ring that the chip knows of
+  bool waits = false;     ///< the chip has published that it waits
+  bool woken = false;     ///< a wake has come since the chip read `slot_woken`
 };
 
 struct State {
   std::array<Chip, kChipCountMax> chips;
   std::array<std::array<std::uint8_t, kSlots>, kChipCountMax> mails{};
-  /// Numbers in the root's buffer.
+  /// The numbers in each root's store buffer.
   std::array<std::array<std::uint8_t, kSlots>, kChipCountMax> numbers{};
-  /// Numbers that other chips see.
+  /// The numbers that other chips see.
   std::array<std::array<std::uint8_t, kSlots>, kChipCountMax> seen{};
   bool flag = false;
   bool misread = false;
@@ -185,7 +185,7 @@ class Program {
     chip.published = chip.message;
     chip.at = is(Mutant::fills_last) ? At::fill : after_post();
   }
-  /// Returns where a chip continues after it has woken other chips, or needn't wake any.
+  /// Returns where a chip continues after it has woken other chips or found that none sleeps.
   At after_wake(const Chip& chip) const {
     if (is_root(chip)) return At::begin;
     return chip.waits ? At::look_again : At::take;
@@ -280,7 +280,7 @@ void expect_found(Mutant mutant, Case which, std::string_view words) {
 
 TEST(MessageModel, MutantsThatHurryAreFoundOut) {
   expect_found(Mutant::fills_last, {.chips = 2, .messages = 2}, "misread");
-  // A slot that is overwritten before it is read is misread, or never found.
+  // A slot that is overwritten too early is misread, or its message is never found.
   expect_found(Mutant::overwrites, {.chips = 2, .messages = 6}, "schedule");
   expect_found(Mutant::asks_one_reader, {.chips = 3, .messages = 6}, "schedule");
   expect_found(Mutant::says_it_took, {.chips = 2, .messages = 8}, "schedule");

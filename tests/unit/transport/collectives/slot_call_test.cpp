@@ -1,4 +1,4 @@
-/// Tests broadcasts through slots, by chips of a mesh that one thread drives.
+/// Tests broadcasts through slots, with the chips of a mesh that one thread drives.
 
 #include "transport/collectives/slot_call.hpp"
 
@@ -31,7 +31,7 @@ class SlotCallTest : public ::testing::Test {
       join(chip);
     }
   }
-  /// Makes the chip join again, as after a change of the program or the generation.
+  /// Makes the chip join again, as after a change of the program or of the generation.
   void join(int chip) {
     chips[chip].reset();
     chips[chip] = std::make_unique<PreparingCommunicator>(
@@ -54,7 +54,7 @@ class SlotCallTest : public ::testing::Test {
   float result(int chip) const { return *reinterpret_cast<float*>(memory.arena(chip) + 8192); }
   GroupLine& line(int chip) const { return memory.group_line(mesh.axis_atoms(0).mask(), chip); }
 
-  /// Starts a call; returns whether the chip has already ended its part of the call.
+  /// Starts a call. Returns whether the chip has ended its part of the call at once.
   bool runs(int chip, const CollectiveCall& which) {
     chips[chip]->start(which);
     return chips[chip]->poll();
@@ -63,7 +63,7 @@ class SlotCallTest : public ::testing::Test {
     source(root) = static_cast<float>(value);
     return runs(root, call(root));
   }
-  /// Lets both roots learn that their rings have room, so that they look at no other chip's line
+  /// Lets both roots find room in their rings, so that they needn't look at another chip's line
   /// before they post.
   void let_both_post() {
     for (const int root : {0, 1}) {
@@ -87,7 +87,7 @@ TEST_F(SlotCallTest, ARootWaitsOnlyWhereItIsARingAhead) {
   for (int i = 1; i < kRing; ++i) ASSERT_TRUE(posts(0, i)) << i;
   ASSERT_FALSE(posts(0, kRing));
   for (int i = 1; i < kRing; ++i) expect_taken(1, 0, i);
-  EXPECT_FALSE(chips[0]->poll());  // the other reader hasn't arrived
+  EXPECT_FALSE(chips[0]->poll());  // the other reader hasn't taken a message
   for (int i = 1; i <= kRing / 2; ++i) {
     ASSERT_FALSE(chips[0]->poll());
     expect_taken(2, 0, i);
@@ -106,8 +106,8 @@ TEST_F(SlotCallTest, AReaderTakesWhatItWasWaitingFor) {
   EXPECT_EQ(result(1), 7);
 }
 
-/// Each chip runs at its own pace, many times around the ring; roots change, and syncs come
-/// between.
+/// Each chip runs at its own pace, many times around the ring. Roots change, and there are syncs
+/// between messages.
 TEST_F(SlotCallTest, ChipsAtTheirOwnPaceSeeEveryMessageOfEveryRoot) {
   constexpr int kCalls = 20'000;
   std::mt19937 random(1);
@@ -182,7 +182,7 @@ TEST_F(SlotCallTest, ANewCommunicatorGoesOnFromThere) {
 TEST_F(SlotCallTest, NoMessageOfAnEarlierGenerationIsRead) {
   for (int i = 1; i < kRing; ++i) ASSERT_TRUE(posts(0, 1000 + i));
   expect_taken(1, 0, 1001);
-  chips[2]->start(call(0));  // this chip is killed here
+  chips[2]->start(call(0));  // this chip is killed during the call
   for (auto& chip : chips) chip.reset();
   memory.begin_generation(3);
   for (int chip = 0; chip < kChips; ++chip) join(chip);
@@ -202,7 +202,7 @@ TEST_F(SlotCallTest, NoMessageOfAnEarlierGenerationIsRead) {
 TEST_F(SlotCallTest, NoFirstMessageWhoseRootDiedInItIsRead) {
   for (int generation = 1; generation < 3; ++generation) {
     ASSERT_TRUE(posts(0, 1000));
-    line(0).messages = 0;  // it was killed before it published the message
+    line(0).messages = 0;  // the root was killed before it published the message
     for (auto& chip : chips) chip.reset();
     memory.begin_generation(3);
     for (int chip = 0; chip < kChips; ++chip) join(chip);
@@ -225,7 +225,7 @@ TEST_F(SlotCallTest, AReaderNamesWhatTheRootCalledHoweverFarThatIs) {
   mine.dtype = DType::bf16;
   chips[1]->set_step(204);
   chips[1]->start(mine);
-  for (int i = 0; i < 2; ++i) {  // the error stays the same
+  for (int i = 0; i < 2; ++i) {  // the second poll throws the same error
     expect_error(Errc::program_divergence,
                  {"step 204", "chip 1 called broadcast #2 'mine' over {data}: bf16 1 x 2",
                   "chip 0 called broadcast #2 'theirs' over {data}: f32 1 x 2"},
@@ -244,7 +244,7 @@ TEST_F(SlotCallTest, AReaderThatLeftOneOutIsToldSo) {
                [&] { chips[1]->poll(); });
 }
 
-/// They wait in different ways, and each finds the call of the other chip.
+/// A reader and a root wait in different ways, and each finds the call of the other.
 TEST_F(SlotCallTest, AReaderAndARootThatWentToASyncNameEachOther) {
   chips[0]->start(barrier());
   chips[1]->start(call(0, "value"));
@@ -265,7 +265,7 @@ TEST_F(SlotCallTest, ASyncNamesTheBroadcastThatARootWentOnFrom) {
                [&] { chips[1]->wait(); });
 }
 
-/// A root that waits for room finds the different call of its reader.
+/// A root that waits for room finds that a reader has called something else.
 TEST_F(SlotCallTest, ARootThatIsARingAheadNamesWhatAReaderCalled) {
   for (int i = 1; i < kRing; ++i) ASSERT_TRUE(runs(0, call(0, "value")));
   for (int i = 1; i < kRing; ++i) ASSERT_TRUE(runs(2, call(0, "value")));
@@ -276,7 +276,7 @@ TEST_F(SlotCallTest, ARootThatIsARingAheadNamesWhatAReaderCalled) {
                [&] { chips[0]->wait(); });
 }
 
-/// Neither root reads the other's ring; the next sync finds the difference.
+/// Neither root reads the other's ring, so only the next sync finds the difference.
 TEST_F(SlotCallTest, TwoRootsOfOneMessageAreFoundAtTheNextSync) {
   let_both_post();
   ASSERT_TRUE(runs(0, call(0, "first")));
@@ -337,7 +337,7 @@ TEST_F(SlotCallTest, NamesWhoIsMissingAtTheDeadline) {
                                            [&] { chips[1]->wait(); });
   EXPECT_EQ(message.find("chip 2"), std::string::npos) << message;
   ASSERT_TRUE(runs(0, call(0, "value")));
-  chips[1]->wait();  // this call may end
+  chips[1]->wait();  // chip 1's call may still end
   for (int i = 2; i < kRing; ++i) ASSERT_TRUE(runs(0, call(0, "value")));
   for (int i = 2; i < kRing; ++i) ASSERT_TRUE(runs(1, call(0, "value")));
   chips[0]->start(call(0, "value"));

@@ -37,23 +37,23 @@ enum class At : std::uint8_t {
 
 struct Chip {
   At at = At::begin;
-  std::uint8_t number = 0;   ///< number of its call
-  std::uint8_t epoch = 0;    ///< the epoch that it announced
+  std::uint8_t number = 0;   ///< the number of the chip's call
+  std::uint8_t epoch = 0;    ///< the epoch that the chip has announced
   std::uint8_t visible = 0;  ///< the epoch that other chips see
-  std::uint8_t arrived = 0;  ///< peers that arrived at this epoch
-  std::uint8_t woken = 0;    ///< the wake count as it read it
+  std::uint8_t arrived = 0;  ///< how many peers have arrived at this epoch
+  std::uint8_t woken = 0;    ///< the wake count as the chip read it
   bool at_exit = false;
   bool counted = false;
-  /// The epoch that each peer had announced when it arrived.
+  /// The epoch that each peer had announced when its arrival was seen.
   std::array<std::uint8_t, kChipCountMax> announced{};
-  std::array<std::uint8_t, kChipCountMax> copies{};  ///< copies of the mailboxes in the lines
+  std::array<std::uint8_t, kChipCountMax> copies{};  ///< of the mailboxes in lines
 };
 
 using Mailboxes = std::array<std::uint8_t, 2>;
 
 struct State {
   std::array<Chip, kChipCountMax> chips;
-  /// Contents in slices.
+  /// The contents of each chip's arena, in slices.
   std::array<std::array<std::uint8_t, kChipCountMax>, kChipCountMax> arenas{};
   std::array<Mailboxes, kChipCountMax> mailboxes{};
   std::array<Mailboxes, kChipCountMax> line_mailboxes{};
@@ -64,7 +64,7 @@ struct State {
 };
 static_assert(std::has_unique_object_representations_v<State>);
 
-/// One chip's program.
+/// The program of one chip.
 class Program {
  public:
   Program(const SyncCase& which, std::size_t self)
@@ -106,7 +106,7 @@ class Program {
     state.misread = state.misread || actual != expected;
   }
 
-  // These steps come before all chips have arrived.
+  // These are the steps before all chips have arrived.
 
   void arrive(State& state, Chip& chip) const {
     switch (chip.at) {
@@ -122,7 +122,7 @@ class Program {
     }
   }
 
-  /// Takes the result of the last call, and replaces it by the operand of the next.
+  /// Checks the result of the last call, and overwrites it with the operand of the next one.
   void begin(State& state, Chip& chip) const {
     std::array<std::uint8_t, kChipCountMax>& arena = state.arenas[self_];
     if (chip.number > 0) {
@@ -141,8 +141,8 @@ class Program {
       fill(state, chip);
     }
   }
-  /// Announces in the chip's buffer, which no other chip sees yet: this is part of the previous
-  /// step.
+  /// Announces an epoch in the chip's own store buffer, which no other chip sees yet, so this needs
+  /// no step of its own.
   static void announce(Chip& chip) {
     ++chip.epoch;
     chip.arrived = 0;
@@ -181,7 +181,7 @@ class Program {
                                   : At::ask_for_sleepers;
   }
 
-  // These steps come after all chips have arrived.
+  // These are the steps after all chips have arrived.
 
   void pass(State& state, Chip& chip) const {
     const auto go_on = [&] { chip.at = At::perform; };
@@ -236,7 +236,8 @@ class Program {
     switch (call(chip).algorithm) {
       case Algorithm::slots:  // has no sync: see message_model_test.cpp
       case Algorithm::signal:
-      // It is stored before the sync, in memory that the planner keeps apart.
+      // A shared value is written before the sync, to memory that the planner keeps apart, so there
+      // is nothing to model.
       case Algorithm::share: return;
       case Algorithm::mailbox:
         for (std::size_t q = 0; q < n_; ++q) {
@@ -290,7 +291,7 @@ class Program {
   SyncCase case_;
   std::size_t self_;
   std::size_t n_;
-  /// Names of calls, by chip and epoch.
+  /// The names of calls, by chip and epoch.
   std::vector<std::array<std::uint8_t, kEpochCountMax>> names_;
 };
 

@@ -1,10 +1,11 @@
 #pragma once
-/// Models the syncs of shared_memory_tier.cpp as programs of atomic steps, one per chip of a group.
+/// Models the syncs of shared_memory_tier.cpp as programs of atomic steps, one for each chip of a
+/// group.
 ///
-/// A store that announces stays in its chip's buffer until the buffer is drained: at any time, or
-/// by the heavy fence of another chip. Stores to an arena or a mailbox are seen at once. An access
-/// is one step: if no sync orders a read and a write, some schedule has the write first, and the
-/// read finds an unexpected value. Only a wake ends a sleep, so that a lost wake shows.
+/// A store that announces stays in its chip's store buffer until the buffer is drained, at any time
+/// or by the heavy fence of another chip. Stores to an arena or a mailbox are visible at once. Each
+/// access is one step: if no sync orders a read and a write, some schedule has the write first, and
+/// the read finds an unexpected value. Only a wake ends a sleep, so a missing wake is found.
 
 #include <cstdint>
 #include <vector>
@@ -18,23 +19,23 @@ enum class SyncMutant {
   none,
   awaits_one_peer,
   has_one_mailbox,
-  announces_first,  ///< announces, and then fills its mailbox
+  announces_first,  ///< announces before it fills its mailbox
   has_no_exit_sync,
   compares_last,
   goes_on_after_divergence,
-  sleeps_unseen,     ///< doesn't look again after it is counted
+  sleeps_unseen,     ///< doesn't look again after it is counted as a sleeper
   has_no_fence,      ///< has no fence before it looks again
-  reads_woken_last,  ///< reads the wake count after it has looked again
+  reads_woken_last,  ///< reads the wake count only after it has looked again
 };
 
-/// A collective as a chip calls it. Calls with the same `name` are the same.
+/// A collective as a chip calls it. Two calls are equal if their `name` is.
 struct SyncCall {
   Algorithm algorithm = Algorithm::signal;
   bool in_lines = false;
   std::uint8_t name = 0;
 
-  /// The contents of every chip's arena at its `number`-th call, and after that call.
-  /// push and mailbox are all_reduce; pull reads a part of the next chip's operand.
+  /// operand() and result() are what every chip's arena contains before and after call `number`.
+  /// push and mailbox model an all_reduce; pull reads a part of the next chip's operand.
   std::uint8_t operand(std::uint8_t number) const {
     return static_cast<std::uint8_t>(4 * (number + 1) + 2 * name);
   }
@@ -45,9 +46,9 @@ struct SyncCall {
 };
 
 struct SyncCase {
-  std::vector<std::vector<SyncCall>> calls;  ///< calls of every chip, of up to three chips
+  std::vector<std::vector<SyncCall>> calls;  ///< the calls of each of up to three chips
   SyncMutant mutant = SyncMutant::none;
-  std::uint8_t dead_sleepers = 0;  ///< chips that were killed in their sleep, and are still counted
+  std::uint8_t dead_sleepers = 0;  ///< chips killed in their sleep, still counted as sleepers
 };
 
 enum class SyncEnd : std::uint8_t { all_done, all_noticed_divergence };

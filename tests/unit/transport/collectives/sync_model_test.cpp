@@ -1,5 +1,5 @@
-/// Explores every schedule of the model of the syncs. The mutants show that the exploration finds
-/// faults.
+/// Explores every schedule of the model of the syncs. The mutants, which break the protocol, show
+/// that the exploration finds faults.
 
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ TEST(SyncModel, EveryChipNoticesADivergenceAndUsesNothingOfIt) {
   }
 }
 
-/// Expects that the mutant causes a failure in some schedule.
+/// Expects that the mutant fails in some schedule of this case with these words.
 void expect_found(Mutant mutant, Case which, std::string_view words) {
   which.mutant = mutant;
   const std::string failure = explore_syncs(which, SyncEnd::all_done).failure;

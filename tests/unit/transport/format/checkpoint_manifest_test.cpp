@@ -124,7 +124,8 @@ TEST(CheckpointManifest, RefusesAFrameThatIsMisplacedOrTooSmall) {
   expect_unwritable(manifest, "frame of 23 bytes");
 }
 
-/// The table of a part may lack elements, but a manifest may not; a reader never confuses them.
+/// The table of a part may lack elements of a tensor, but a manifest may not. A reader of one must
+/// refuse the other.
 TEST(CheckpointManifest, APartTableHasTheShardsOfOnePart) {
   CheckpointManifest table = sample_manifest();
   for (StoredTensor& tensor : table.tensors) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Damages the bytes of a format in every small way, and checks the reader's answers.
+/// Damages the bytes of a format in every small way, and checks what the reader does.
 
 #include <cstddef>
 #include <span>
@@ -19,7 +19,7 @@ inline std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Expects that the reader refuses every proper prefix.
+/// Expects that the reader refuses the bytes if any number of bytes is missing at the end.
 template <typename Read>
 void expect_truncations_refused(std::span<const std::byte> bytes, Read read) {
   for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -42,9 +42,9 @@ void expect_bit_flips_refused(std::span<const std::byte> bytes, Read read) {
   }
 }
 
-/// Flips each bit of the envelope's body and recomputes its checksum, so that only the reader's own
-/// checks can find the damage: it refuses the bytes as corrupt, or `accepted` is called with a
-/// result that is in range. Returns how many bytes it refused.
+/// Flips each bit of the envelope's body and makes the checksum valid again, so that only the
+/// reader's own checks can find the damage. The reader either refuses the bytes as corrupt, or its
+/// result is passed to `accepted`. Returns how often the reader refused.
 template <typename Read, typename Accepted>
 int flip_behind_the_seal(const Format& format, std::span<const std::byte> bytes, Read read,
                          Accepted accepted) {

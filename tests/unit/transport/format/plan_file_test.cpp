@@ -23,7 +23,7 @@ using testing::read_golden;
 
 Mesh mesh_of(const Plan& plan) { return {plan.mesh_shape, plan.axis_names}; }
 
-/// Encodes the plan after `spoil`, and expects that reading it fails with `why`.
+/// Encodes the plan after `spoil` has changed it, and expects that reading it fails with `why`.
 void expect_refused_for(std::string_view why, const std::function<void(Plan&)>& spoil) {
   Plan plan = sample_plan();
   spoil(plan);
@@ -64,7 +64,7 @@ TEST(PlanFile, KeepsEveryDtype) {
 
 TEST(PlanFile, KeepsWhatACustomCallCalls) {
   Plan plan = sample_plan();
-  // The custom call replaces x^T x.
+  // This plan has a custom call instead of the dot_general x^T x.
   plan.program.op_kinds[0] = OpKind::custom_call;
   plan.program.custom_targets = {{"other", "s -> s"}, {"gram", "b i, b j -> i j reduction={b}"}};
   plan.program.attrs.erase(plan.program.attrs.begin(),
@@ -94,7 +94,7 @@ TEST(PlanFile, ReadsVersionTwo) {
   EXPECT_EQ(plan.donated, expected.donated);
 }
 
-/// Version one had no steps.
+/// The format had no steps in version one.
 TEST(PlanFile, RefusesVersionOneAndSaysWhatToDo) {
   const std::string golden = read_golden("plan-v1.bin");
   const AlignedCopy copy(std::as_bytes(std::span(golden)));

@@ -1,13 +1,14 @@
 #pragma once
-/// A small plan whose values are placed by hand, so that its file doesn't change with the planner.
+/// Makes a small plan whose values are placed by hand, so that its file doesn't change with the
+/// planner.
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/plan.hpp"
 
 namespace weft {
 
-/// Computes w' = w + 0.5 * sum over "data" of x^T x on a (2,1) mesh: a dot_general, an all_reduce,
-/// and a constant.
+/// Computes w + 0.5 * (x^T x, summed over "data") as the next w on a (2,1) mesh. The plan has a
+/// dot_general, an all_reduce and a constant.
 inline Plan sample_plan() {
   const Mesh mesh({2, 1}, {"data", "model"});
   const AtomList data = mesh.axis_atoms(0);

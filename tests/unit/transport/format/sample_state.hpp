@@ -1,5 +1,5 @@
 #pragma once
-/// A small state table.
+/// Makes a small state table.
 
 #include <vector>
 
@@ -9,8 +9,8 @@ namespace weft {
 
 inline Mesh sample_state_mesh() { return {{2, 2}, {"data", "model"}}; }
 
-/// Has a parameter in shards, its whole second moment, a scalar, and an empty tensor. `offset` is
-/// the first tensor's.
+/// Returns a sharded parameter, its second moment, which isn't sharded, a scalar and an empty
+/// tensor. The first tensor is at `offset`.
 inline std::vector<StateEntry> sample_state(std::uint64_t offset = 4096) {
   Sharding by_model;
   by_model.dims[1] = AtomList{2};

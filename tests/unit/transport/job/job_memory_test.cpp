@@ -23,7 +23,7 @@ using testing::unique_job;
 
 constexpr std::size_t kCapacity = std::size_t{1} << 20;
 
-/// A job whose names are removed at the end.
+/// Has the id of a job, whose segments are removed at the end.
 class JobMemoryTest : public ::testing::Test {
  protected:
   ~JobMemoryTest() override { JobMemory::remove(job); }
@@ -31,7 +31,7 @@ class JobMemoryTest : public ::testing::Test {
   JobMemoryOptions options(int num_chips = 3) const {
     return {.job = job, .num_chips = num_chips, .arena_capacity = kCapacity};
   }
-  /// Opens the control segment.
+  /// Opens the control segment of the job.
   Segment control() const { return Segment::open("weft-" + job + "-control", false, 1); }
   ControlHeader& header(const Segment& segment) const {
     return *reinterpret_cast<ControlHeader*>(segment.data());
@@ -126,7 +126,8 @@ TEST_F(JobMemoryTest, RemovesWhatItMadeWhenItFails) {
   EXPECT_EQ(Segment::list("weft-" + job), std::vector<std::string>{taken});
 }
 
-/// Each part writes to its segment when it is made, but never before it has the memory.
+/// Each of these writes to its segment when it is made, which must not come before its memory is
+/// reserved.
 TEST_F(JobMemoryTest, WhatDoesNotFitIsNotMade) {
   in_own_shm("size=8k", [this] {
     const auto expect_refused = [&](const std::function<void()>& make) {
@@ -141,7 +142,7 @@ TEST_F(JobMemoryTest, WhatDoesNotFitIsNotMade) {
   });
 }
 
-/// The files of some chips could be made, but not the last chip's.
+/// The file system has room for the files of some chips, but not for the last chip's.
 TEST_F(JobMemoryTest, RemovesTheArenasThatFitWhenALaterOneDoesNot) {
   in_own_shm("size=1m,nr_inodes=4", [this] {
     expect_error(Errc::no_space, {"weft-" + job + "-chip-2", "nr_inodes"},
@@ -253,7 +254,7 @@ TEST_F(JobMemoryTest, AGenerationBeginsAsIfNothingHadBeenCalled) {
     }
     memory.call_record(chip).number = 7;
     memory.commit_line(chip).step = static_cast<std::uint64_t>(10 + chip);
-    memory.commit_line(chip).sleepers = 1;  // a process was killed in its sleep
+    memory.commit_line(chip).sleepers = 1;  // as left by a process killed in its sleep
   }
   memory.abort("worker 1 was killed");
   memory.begin_generation(10);

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A job with a run folder; both are removed at the end.
+/// Has the id of a job and its run folder. Both are removed at the end.
 class JobRecordTest : public ::testing::Test {
  protected:
   void SetUp() override { fs::create_directories(run_dir); }
@@ -48,7 +48,7 @@ TEST_F(JobRecordTest, KeepsTheSegmentsOfAJobThatEndedBadly) {
 }
 
 TEST_F(JobRecordTest, KeepsTheLastThreeIncidents) {
-  board.set_status(JobStatus::running);  // the trainer was killed here
+  board.set_status(JobStatus::running);  // the trainer is killed in this state
   for (const char* const error : {"first", "second", "third", "fourth"}) {
     board.worker(0).error(error);
     keep_record(job);
@@ -90,7 +90,7 @@ TEST_F(JobRecordTest, LeavesAFolderThatIsGone) {
   fs::remove_all(run_dir);
   keep_record(job);
   EXPECT_FALSE(fs::exists(run_dir));
-  keep_record(testing::unique_job());  // this job doesn't exist
+  keep_record(testing::unique_job());  // a job that doesn't exist
 }
 
 }  // namespace

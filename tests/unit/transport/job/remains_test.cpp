@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::unique_job;
 
-/// A job's id, a control root that only this process uses, and the job's files in it.
+/// Has a job's id and a control root that only this process uses, and makes the job's files in it.
 class RemainsTest : public ::testing::Test {
  protected:
   RemainsTest() {
@@ -45,7 +45,7 @@ class RemainsTest : public ::testing::Test {
     return {};
   }
   JobLife life() const { return find().value_or(JobRemains{}).life; }
-  /// Sets the times of all the job's files to hours ago.
+  /// Sets the times of all files of the job to long ago.
   void age() const {
     const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
     for (const std::string& name : Segment::list("weft-" + job)) {
@@ -94,7 +94,8 @@ TEST_F(RemainsTest, AJobWhoseLockIsHeldLives) {
   EXPECT_EQ(find()->segments, remains->segments);
 }
 
-/// The job's control root is at a place that this process doesn't read, or in another container.
+/// Only the lock of its board shows that such a job lives: its control root may be in another
+/// container.
 TEST_F(RemainsTest, AJobWhoseBoardIsLockedLives) {
   std::optional<Board> board = Board::create({.job = job, .num_chips = 1});
   age();
@@ -122,7 +123,8 @@ TEST_F(RemainsTest, AJobThatStartsHasTime) {
   EXPECT_EQ(life(), JobLife::dead);
 }
 
-/// A job that lived when it was found, or has come to life since, is checked again.
+/// Removal checks again whether a job lives, because it may have come to life since it was found
+/// dead.
 TEST_F(RemainsTest, RemovalBelievesNoOldNews) {
   plant_memory();
   age();
@@ -142,7 +144,8 @@ TEST_F(RemainsTest, ADamagedBoardIsNoReasonToStay) {
   EXPECT_EQ(remove_remains(*find()), std::vector<std::string>{});
 }
 
-/// Whatever lies there, the jobs beside it are found, and files that aren't weft's stay.
+/// A folder or a link in place of a lock doesn't hide other jobs, and files that aren't weft's
+/// stay.
 TEST_F(RemainsTest, ALockThatIsNoFileIsNamedAndKept) {
   plant_memory();
   age();
@@ -229,7 +232,8 @@ TEST_F(RemainsTest, ARootThatOthersMayEnterIsNotLookedAt) {
   EXPECT_FALSE(find());
 }
 
-/// The memory of a job that asked to be kept is removed only after its time, or by name.
+/// The memory of a job that is kept for rescue is removed only after its time, or if the job is
+/// named.
 TEST_F(RemainsTest, AKeptJobIsNotSweptBeforeItsTime) {
   const auto plant = [&](double keep_s) {
     plant_memory();
@@ -246,7 +250,7 @@ TEST_F(RemainsTest, AKeptJobIsNotSweptBeforeItsTime) {
   sweep_dead_jobs(root);
   EXPECT_EQ(life(), JobLife::kept);
   EXPECT_FALSE(remove_remains(*find()).empty());
-  // It was found dead more than a thousand seconds ago.
+  // This sets the time at which the job was found dead to long ago.
   const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
   ASSERT_EQ(::utimensat(AT_FDCWD, (folder_in(root, job) + "/dead").c_str(), long_ago, 0), 0);
   EXPECT_EQ(kept_for_s(root, job), 0);

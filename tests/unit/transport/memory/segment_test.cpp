@@ -30,7 +30,7 @@ using testing::unique_job;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-/// A name that is free now and after the test.
+/// Has the name of a segment that doesn't exist. It is removed at the end.
 class SegmentTest : public ::testing::Test {
  protected:
   ~SegmentTest() override { unlink(path.c_str()); }
@@ -59,7 +59,7 @@ TEST_F(SegmentTest, TakesNoMemoryBeforeItIsReserved) {
   struct stat status {};
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_blocks, 0);
-  segment.reserve(5000, 10000);  // bytes 5000 to 14999 lie in three pages
+  segment.reserve(5000, 10000);  // bytes 5000 to 14999 are in three pages
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_blocks * 512, 3 * 4096);
 }
@@ -70,7 +70,7 @@ TEST_F(SegmentTest, ReservesWhatIsMissingBetweenReservedRanges) {
   segment.reserve(5 * 4096, 4096);
   segment.reserve(2 * 4096, 4096);
   segment.reserve(0, 6 * 4096);
-  segment.reserve(4096, 100);  // within the merged range
+  segment.reserve(4096, 100);  // within the range that is reserved already
   struct stat status {};
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_blocks * 512, 6 * 4096);
@@ -103,10 +103,10 @@ TEST_F(SegmentTest, GrowsUnderThoseWhoHaveMappedIt) {
   EXPECT_EQ(other.data(), seen);
 }
 
-/// Facts that the kernel reports about a mapping.
+/// The kernel's report about a mapping.
 struct MappingFacts {
-  std::size_t huge_kib = 0;  ///< mapped as huge pages
-  bool asked = false;        ///< huge pages were requested
+  std::size_t huge_kib = 0;  ///< KiB that are mapped as huge pages
+  bool asked = false;        ///< huge pages were requested for it
 };
 MappingFacts facts_of(const void* begin) {
   MappingFacts facts;
@@ -138,7 +138,7 @@ TEST_F(SegmentTest, BeginsWhereAHugePageMayAndAsksForThem) {
   }
 }
 
-/// Returns how often the system had no huge page for a file.
+/// Returns how often the system had no huge page for a file in shared memory.
 std::size_t fallback_count() {
   std::ifstream file("/proc/vmstat");
   std::string key;
@@ -169,7 +169,8 @@ TEST_F(SegmentTest, LiesOnHugePagesWhereTheFolderAllowsThem) {
   }
 }
 
-/// Pages that the request brings come before the reservation, which would otherwise be refused.
+/// A request for huge pages may allocate them early, and then a reservation of the same bytes could
+/// fail.
 TEST_F(SegmentTest, AFolderWithHugePagesIsFullWithoutASignalToo) {
   for (const char* policy : {"advise", "within_size", "always"}) {
     in_own_shm(fmt::format("size=8m,huge={}", policy), [&] {
@@ -244,7 +245,8 @@ TEST_F(SegmentTest, NamesTheOwnerAndTheAgeOfWhatIsInTheWay) {
                [&] { Segment::create(name, 4096); });
 }
 
-/// A job's id can't be guessed, but a process that has guessed it still gets no access.
+/// A job's id can't be guessed. But even a process that has guessed it gets no access to the
+/// segment.
 TEST_F(SegmentTest, TakesNoNameThatIsTaken) {
   const auto expect_refused = [this](std::string_view word) {
     expect_error(Errc::io, {path, "exists already", word, "rm " + path},
@@ -330,7 +332,7 @@ TEST_F(SegmentTest, SaysHowToEnlargeAFullFolderAndChangesNothing) {
                  {path, "2097152 bytes", "1044480 of 1048576 bytes free", "remount,size=3m",
                   "--shm-size=3m"},
                  [&] { segment.reserve(0, 2 * kMiB); });
-    segment.reserve(4096, kMiB - 4096);  // the rest is still mapped
+    segment.reserve(4096, kMiB - 4096);  // the rest can still be used
     EXPECT_EQ(segment.data()[0], std::byte{5});
     std::memset(segment.data(), 1, kMiB);
     expect_error(Errc::no_space, {"4096 bytes", "has 0 of", "size=2m"},
@@ -339,7 +341,7 @@ TEST_F(SegmentTest, SaysHowToEnlargeAFullFolderAndChangesNothing) {
   });
 }
 
-/// A process that makes a file grow beyond the limit is killed.
+/// The kernel kills a process that makes a file grow beyond this limit.
 TEST_F(SegmentTest, NamesALimitOfFileSizesThatIsTooLow) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

@@ -10,7 +10,7 @@ TEST(TextWords, GiveTheTextBack) {
   EXPECT_EQ(unpack_text(pack_text<1>("abcdefgh")), "abcdefg") << "one byte is the terminating zero";
 }
 
-/// Such a text has no address.
+/// The data pointer of an empty text may be null.
 TEST(TextWords, TakeAnEmptyText) { EXPECT_EQ(unpack_text(pack_text<2>({})), ""); }
 
 TEST(TextWords, AreNotCutWithinACharacter) {

@@ -27,7 +27,7 @@ std::vector<T> reduced(ReduceKind kind, DType dtype, std::vector<std::vector<T>>
 
 TEST(Reduce, AddsInTheOrderOfTheSources) {
   EXPECT_EQ(reduced<float>(ReduceKind::add, DType::f32, {{1e8F}, {1}, {-1e8F}}),
-            std::vector<float>{0});  // 1e8 + 1 is 1e8 in f32
+            std::vector<float>{0});  // 1e8 + 1 rounds to 1e8 in f32
   EXPECT_EQ(reduced<float>(ReduceKind::add, DType::f32, {{1e8F}, {-1e8F}, {1}}),
             std::vector<float>{1});
 }
@@ -36,8 +36,8 @@ TEST(Reduce, RoundsBf16OnceAndToEven) {
   const auto bf16 = [](float value) {
     return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
   };
-  // 256 + 1 is midway between 256 and 258 and rounds to the even one, 256; 256 + 1 + 1 is 258,
-  // which is lost if each sum is rounded.
+  // 256 + 1 is midway between 256 and 258 and rounds to 256, which is even. 256 + 1 + 1 is 258 only
+  // if the partial sum isn't rounded.
   EXPECT_EQ(reduced<std::uint16_t>(ReduceKind::add, DType::bf16, {{bf16(256)}, {bf16(1)}}),
             std::vector{bf16(256)});
   EXPECT_EQ(
@@ -67,10 +67,10 @@ TEST(Reduce, RoundsF16OnceAndToEven) {
   EXPECT_EQ(sum({{f16(2048)}, {f16(1)}}), std::vector{f16(2048)});
   EXPECT_EQ(sum({{f16(2048)}, {f16(1)}, {f16(1)}}), std::vector{f16(2050)});
   EXPECT_EQ(sum({{f16(65504)}, {f16(65504)}}), std::vector<std::uint16_t>{0x7c00});
-  EXPECT_EQ(sum({{0x0001}, {0x0001}}), std::vector<std::uint16_t>{0x0002});  // subnormal
+  EXPECT_EQ(sum({{0x0001}, {0x0001}}), std::vector<std::uint16_t>{0x0002});  // a subnormal number
 }
 
-/// The sum of one element is the element; a NaN becomes a quiet NaN.
+/// The sum over one chip is its element; a NaN becomes a quiet NaN.
 TEST(Reduce, ReadsAndWritesEveryF16WithEveryInstructionSet) {
   std::vector<std::uint16_t> values(65536);
   std::iota(values.begin(), values.end(), std::uint16_t{0});
@@ -151,8 +151,8 @@ TEST(Reduce, WritesEveryDestinationInPlace) {
   }
 }
 
-/// Returns arenas of random bits, in which every kind of number occurs. Floats have no NaNs,
-/// because hardware may keep either of two.
+/// Returns arenas of random bits, in which every kind of number but NaN occurs. Of two NaNs,
+/// hardware may return either.
 std::vector<std::vector<std::byte>> random_arenas(DType dtype, std::size_t num_arenas,
                                                   std::size_t bytes, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -207,7 +207,7 @@ TEST(Reduce, GivesTheSameBitsWithEveryInstructionSet) {
     std::vector<std::byte*> bases;
     for (std::vector<std::byte>& arena : arenas) bases.push_back(arena.data());
     const std::span<std::byte* const> all = bases;
-    // An offset without any vector's alignment.
+    // Elements at this offset aren't aligned for vectors.
     const auto offset = static_cast<std::size_t>(3 * byte_size(dtype));
     reduce(set, kind, dtype, {all, offset}, {everywhere ? all : all.last(1), offset}, count);
     return arenas;

@@ -20,7 +20,7 @@ using testing::expect_error;
 constexpr WaitPolicy kSleeps{.spins = 0, .yield_for = {}};
 constexpr WaitPolicy kImpatient{.spins = 0, .yield_for = {}, .deadline = milliseconds(1)};
 
-/// Chip 2 has position 0, and chips 0 and 1 follow.
+/// Chips 2, 0 and 1 have the positions 0, 1 and 2.
 class CommitsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -41,7 +41,7 @@ class CommitsTest : public ::testing::Test {
   JobMemory memory =
       JobMemory::anonymous({.job = "t", .num_chips = 3, .arena_capacity = std::size_t{1} << 20});
   Board board = Board::anonymous({.job = "t", .num_chips = 3});
-  std::vector<std::unique_ptr<Commits>> chips;  ///< by position
+  std::vector<std::unique_ptr<Commits>> chips;  ///< indexed by position
 };
 
 TEST_F(CommitsTest, OnlyGrow) {
@@ -82,7 +82,8 @@ TEST_F(CommitsTest, AWaitThatSleepsEndsWithTheCommit) {
   EXPECT_EQ(memory.commit_line(1).sleepers, 0U);
 }
 
-/// A wait looks again by itself after its slice, so only longer sleeps show which store woke them.
+/// Waits wake up by themselves after a short time, so this test sleeps longer, to see which store
+/// wakes it.
 TEST_F(CommitsTest, WakesThoseThatSleepOnItAndNobodyElse) {
   CommitLine& line = memory.commit_line(2);
   chips[0]->commit(1);

@@ -19,7 +19,7 @@ using State = std::vector<StateEntry>;
 constexpr std::size_t kCapacity = std::size_t{1} << 20;
 constexpr std::size_t kSlotBytes = kDirectoryBytes / kDirectorySlotCount;
 constexpr int kChip = 1;
-/// The revision of the states that a test writes, which differ only in their places.
+/// The revision of all states that a test writes; they differ only in their offsets.
 constexpr std::uint64_t kRevision = 1;
 
 std::optional<State> tensors_at(const StateDirectory& directory, std::uint64_t step) {
@@ -29,10 +29,11 @@ std::optional<State> tensors_at(const StateDirectory& directory, std::uint64_t s
 
 class StateDirectoryTest : public ::testing::Test {
  protected:
-  /// Returns the sample at different places for every `n` from 0 to 63.
+  /// Returns the sample state at an offset that differs for each `n` from 0 to 63.
   State state(std::uint64_t n) const { return sample_state(memory.buffers_offset() + 8192 * n); }
 
-  /// Returns a word before a slot's table: first version, last version, or bytes of the table.
+  /// Returns a word before a slot's table. The words are the first version, the last version and
+  /// the bytes of the table.
   std::uint64_t& word(int slot, std::size_t index) const {
     return reinterpret_cast<std::uint64_t*>(bytes(slot))[index];
   }
@@ -40,7 +41,7 @@ class StateDirectoryTest : public ::testing::Test {
   std::byte* bytes(int slot) const {
     return memory.directory(kChip) + static_cast<std::size_t>(slot) * kSlotBytes;
   }
-  /// Writes the state as a first version, and expects that reading it is refused with these words.
+  /// Writes the state as version 1, and expects that reading it is refused with these words.
   void expect_corrupt(std::initializer_list<std::string_view> words, const State& state) {
     StateDirectory writer(memory, mesh, kChip);
     writer.write(1, state, kRevision);
@@ -141,7 +142,7 @@ TEST_F(StateDirectoryTest, KeepsNothingOfAStepThatItHasNot) {
   EXPECT_FALSE(directory.read(6));
 }
 
-/// A restarted process continues, whatever its predecessor's last slot was.
+/// A restarted process continues to write, whichever slot its predecessor wrote last.
 TEST_F(StateDirectoryTest, ASuccessorGoesOn) {
   for (std::uint64_t last = 1; last <= 8; ++last) {
     SCOPED_TRACE(last);
@@ -218,7 +219,7 @@ TEST_F(StateDirectoryTest, RefusesShardsThatLieNowhere) {
   }
 }
 
-/// The table has a valid checksum and 2^53 elements divided by 17^16.
+/// The sharding divides 2^53 elements by 17^16, in a table with a valid checksum.
 TEST(StateDirectory, RefusesAShardingThatDividesByMoreThanThereAre) {
   JobMemory memory =
       JobMemory::anonymous({.job = "t", .num_chips = 17, .arena_capacity = kCapacity});

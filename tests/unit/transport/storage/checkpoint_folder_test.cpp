@@ -43,7 +43,7 @@ TEST(CheckpointFolder, ListsWholeCheckpointsByStep) {
   save(folder.path(), 1'000'000);
   save(folder.path(), 20);
   save(folder.path(), 3);
-  // None of these is a checkpoint.
+  // None of these names is a checkpoint's.
   for (const char* name : {"checkpoint_000004", ".tmp-000005-x-0", ".trash-checkpoint_000006",
                            "checkpoint_", "checkpoint_7x", "checkpoint_8-0", "notes"}) {
     std::filesystem::create_directory(folder.path() + "/" + name);
@@ -70,7 +70,7 @@ TEST(CheckpointFolder, TheLastSaveOfAStepHasTheLastName) {
     return first;
   }());
   EXPECT_EQ(save(folder.path(), 5), folder.path() + "/checkpoint_000005-2");
-  // A link to itself isn't a checkpoint, and hides no other.
+  // A link to itself is no checkpoint, and doesn't hide the others.
   std::filesystem::create_symlink("checkpoint_000009", folder.path() + "/checkpoint_000009");
   EXPECT_EQ(list_checkpoints(folder.path()).back().path, folder.path() + "/checkpoint_000005-2");
 }

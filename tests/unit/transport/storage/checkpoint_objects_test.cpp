@@ -1,4 +1,4 @@
-/// Tests checkpoints in an object store whose calls fail one after another.
+/// Tests checkpoints in an object store in which each call fails in turn.
 
 #include "transport/storage/checkpoint_objects.hpp"
 
@@ -91,7 +91,7 @@ TEST_F(CheckpointObjects, OfAStepThatIsSavedAgainAreTheLast) {
   expect_whole();
 }
 
-/// The process is killed at each call of a save and of a removal in turn.
+/// Kills the process at each call of a save in turn.
 TEST_F(CheckpointObjects, AreThereWholeOrNotAtAll) {
   (void)save(1);
   bool has_failed = true;
@@ -111,7 +111,7 @@ TEST_F(CheckpointObjects, AreThereWholeOrNotAtAll) {
     if (!has_failed) {
       EXPECT_EQ(found, (Steps{1, 2}));
     }
-    // The next job finds the remains.
+    // The next job removes the unfinished save.
     remove_unfinished(posix_file_system(), kFolder);
     for (const CheckpointEntry& entry : list_checkpoints(kFolder)) {
       if (entry.step == 2) remove_checkpoint(posix_file_system(), entry.path);
@@ -193,7 +193,7 @@ TEST_F(CheckpointObjects, KeepOneCopyOnThisMachine) {
   EXPECT_EQ(manifests, 1U);
 }
 
-/// The files come from other programs, alone and in folders.
+/// These files were written by other programs. They are alone or in a folder.
 TEST_F(CheckpointObjects, OtherFilesOfTensorsAreReadAsWell) {
   const auto upload = [&](const std::string& golden, const std::string& url) {
     std::ifstream file(testing::golden_path(golden), std::ios::binary);

@@ -10,7 +10,8 @@ namespace {
 using Best = RetentionPolicy::Best;
 using Steps = std::vector<std::uint64_t>;
 
-/// Returns the steps that are removed, of checkpoints 10, 20, ... with these ratings.
+/// Returns the steps that the policy removes of the checkpoints 10, 20, and so on with these
+/// ratings.
 Steps going(const std::vector<std::optional<double>>& ratings, const RetentionPolicy& policy) {
   std::vector<RatedCheckpoint> checkpoints;
   for (const auto& rating : ratings) {

@@ -33,7 +33,7 @@ TEST(ShardOwners, GiveEachElementToOneChipThatHasIt) {
       }
       elements[own.tensor] += own.box.dims.num_elements();
     }
-    // Every manifest checks that no two boxes overlap.
+    // The boxes of a tensor have all its elements. Manifests check that boxes don't overlap.
     for (std::size_t t = 0; t < tree.size(); ++t) {
       EXPECT_EQ(elements[t], tree[t].type.num_elements()) << "seed " << seed;
     }

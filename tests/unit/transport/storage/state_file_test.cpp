@@ -43,7 +43,7 @@ std::vector<float> floats_of(const StateFile& file, const std::string& name) {
   return elements_of<float>(file, name, DType::f32);
 }
 
-/// Returns -factor, 0, factor, 2 * factor, ...
+/// Returns the numbers -factor, 0, factor, 2 * factor, and so on.
 std::vector<float> rising(std::size_t count, double factor) {
   std::vector<float> numbers;
   for (std::size_t i = 0; i < count; ++i) {
@@ -75,7 +75,7 @@ TEST(StateFile, OfTorchSaveHasElementsOfAllKinds) {
   EXPECT_TRUE(floats_of(*file, "none").empty());
 }
 
-/// The tensors are listed, and cause an error only if they are requested.
+/// Such tensors are listed, and cause an error only if a program asks for them.
 TEST(StateFile, ListsTensorsThatItCannotRead) {
   const auto file = StateFile::open(golden_path("pytorch/kinds.pt"));
   for (const auto& [name, label] : {std::pair("complex", "C64[2]"), std::pair("f8", "F8_E4M3[4]"),
@@ -109,7 +109,7 @@ TEST(StateFile, OfTorchSaveHasViewsRowMajor) {
   EXPECT_FALSE(file->is_same_place(index_of(*file, "base"), index_of(*file, "row")));
 }
 
-/// The file is read as the chips of a mesh read it, with conversion too.
+/// Reads a box of a tensor, as chips read their shards, and converts its dtype.
 TEST(StateFile, OfTorchSaveGivesBoxesOfViews) {
   const auto file = StateFile::open(golden_path("pytorch/views.pt"));
   std::vector<double> elements(12, -1);
@@ -154,7 +154,7 @@ TEST(StateFile, SaysWhatOtherFilesAreAndWhatToDo) {
                [] { StateFile::open(golden_path("data/stored.npz")); });
 }
 
-/// Whatever is in place of a file, opening it never waits.
+/// Opening a path never waits, whatever is there in place of a file.
 TEST(StateFile, NamesWhatStandsWhereAFileIsExpected) {
   for (const char* name : {"manifest.weft", "model.safetensors", "pytorch_model.bin",
                            "model.safetensors.index.json"}) {

@@ -11,10 +11,10 @@
 namespace weft::kernels::attention_test {
 namespace {
 
-/// These sizes are around the edges of the kernels' tiles.
+/// These sizes are below, at and above multiples of the kernels' tile sizes.
 constexpr std::array kQueries{1, 7, 31, 32, 33, 130};
 constexpr std::array kKeys{1, 15, 63, 64, 65, 200};
-/// Rows are parts of a vector, or several vectors.
+/// A row of the smallest size is a part of a vector; larger rows are several vectors.
 constexpr std::array kSizes{1, 8, 20, 32, 64, 80, 128};
 
 struct Operands {
@@ -37,7 +37,7 @@ Operands operands_of(KernelCase& test, DType dtype, std::mt19937& random, std::i
 
 constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f16, DType::f64};
 
-/// `make` appends the op under test; `scale` is the scale of its elements.
+/// Compares the op that `make` appends with the interpreter; `scale` is the size of its elements.
 void expect_reference(unsigned seed, double scale,
                       const std::function<ValueId(KernelCase&, DType, std::mt19937&)>& make) {
   const DType dtype = kDTypes[seed % kDTypes.size()];
@@ -79,8 +79,8 @@ TEST(Attention, OfEverySizeAgreesWithTheReferenceAndOnEveryPath) {
   }
 }
 
-// The kernel that multiplies bf16 takes two numbers at a time, along rows, queries and keys; the
-// number of each may be odd.
+// The kernel that multiplies bf16 takes two numbers at a time, of rows, queries or keys. Their
+// counts may be odd.
 TEST(Attention, OfBf16AgreesForOddAndEvenSizes) {
   unsigned seed = 0;
   for (const std::int64_t queries : {1, 2, 15, 17, 32, 47, 65}) {
@@ -99,8 +99,8 @@ TEST(Attention, OfBf16AgreesForOddAndEvenSizes) {
   }
 }
 
-/// With one query of size 1 the keys are the scores. Expects the reference's results, forward and
-/// backward.
+/// Expects the interpreter's results, forward and backward, for a query that has these scores: its
+/// only element is 1, so the keys are the scores.
 void expect_scores_are_taken(DType dtype, const Elements& scores) {
   KernelCase test;
   const auto count = static_cast<std::int64_t>(scores.size());
@@ -118,12 +118,13 @@ void expect_scores_are_taken(DType dtype, const Elements& scores) {
   const auto [least, most] = std::ranges::minmax(scores);
   const double largest = std::max({1.0, -least, most});
   for (std::size_t i = 0; i < expected[1].size(); ++i) {
-    // The query's cotangent, which comes first, is a sum of keys with both signs.
+    // The query's cotangent, element 0, is a sum of keys of both signs, so its error is relative to
+    // them.
     EXPECT_NEAR(actual[1][i], expected[1][i], 1e-5 * (i == 0 ? largest : 1)) << i;
   }
 }
 
-/// Returns the forward result in the same case, in f32 with values of 2.
+/// Returns the forward result of a query with these scores, in f32, if all values are 2.
 double attended(const Elements& scores) {
   KernelCase test;
   const auto count = static_cast<std::int64_t>(scores.size());
@@ -136,7 +137,7 @@ double attended(const Elements& scores) {
 
 TEST(Attention, TakesLargeScores) {
   const PathScope scope;
-  Elements rising(200);  // the largest score grows from tile to tile, beyond the range of e^x
+  Elements rising(200);  // the largest score grows from tile to tile, and e^score overflows
   for (std::size_t i = 0; i < rising.size(); ++i) rising[i] = 1e4 * static_cast<double>(i / 50);
   for (const KernelPath& path : paths()) {
     set_kernel_path(path);
@@ -155,7 +156,7 @@ TEST(Attention, TakesInfiniteScores) {
   const PathScope scope;
   for (const KernelPath& path : paths()) {
     set_kernel_path(path);
-    Elements scores(70, -kInfinity);  // the first tile has no weight
+    Elements scores(70, -kInfinity);  // all scores of the first tile are -inf
     scores.resize(130, 1.5);
     EXPECT_EQ(attended(scores), 2);
     EXPECT_EQ(attended(Elements(scores.rbegin(), scores.rend())), 2);
@@ -182,7 +183,7 @@ TEST(Attention, AgreesWithTheReference) {
 
 TEST(Attention, GradAgreesWithTheReference) {
   for (unsigned seed = 0; seed < 60; ++seed) {
-    // A key's cotangent is a sum over the queries.
+    // The scale is 10 because a key's cotangent is a sum over all queries.
     expect_reference(seed, 10, [=](KernelCase& test, DType dtype, std::mt19937& random) {
       const std::int64_t size = random_int(random, 1, 17);
       const auto [q, k, v] = operands_of(test, dtype, random, size, size);
@@ -194,8 +195,8 @@ TEST(Attention, GradAgreesWithTheReference) {
   }
 }
 
-/// Two chips compute causal attention of 18 queries: the second chip's first query, 9, isn't a
-/// multiple of the number of keys that a product takes together.
+/// Computes causal attention of 18 queries on two chips. The second chip's first query is 9, which
+/// isn't a multiple of the number of keys that one product takes.
 void expect_parts_of_the_whole(DType dtype) {
   std::mt19937 random(1);
   KernelCase whole;

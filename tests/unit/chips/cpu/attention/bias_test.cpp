@@ -13,7 +13,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f16, DType::f64};
 
-/// q[2,2,queries,size], k and v[2,2,keys,size] and a cotangent of the result.
+/// The inputs q[2,2,queries,size], k and v[2,2,keys,size], and a cotangent g of the result.
 struct Operands {
   ValueId q, k, v, g;
 };
@@ -40,8 +40,8 @@ double tolerance(DType dtype) {
   return dtype == DType::bf16 ? 3e-2 : dtype == DType::f16 ? 4e-3 : 1e-5;
 }
 
-/// Returns 0 or 1 for a mask; for a bias -2 to 2, or -inf for one element in eight. There are long
-/// runs of hidden keys, so that some tiles and some queries have no weight.
+/// Returns the elements of a mask (0 or 1) or of a bias (-2 to 2, or -inf for one element in
+/// eight). Long runs of keys may be hidden, so that some tiles and some queries see none.
 Elements bias_elements(std::mt19937& random, const Shape& shape, bool is_mask) {
   Elements elements;
   const int run = random_int(random, 1, 3) == 1 ? 90 : 1;
@@ -55,7 +55,8 @@ Elements bias_elements(std::mt19937& random, const Shape& shape, bool is_mask) {
   return elements;
 }
 
-/// Compares attention and its gradient with a bias that is whole along the dims whose bit is set.
+/// Compares attention and its gradient with the interpreter. The bias has full size in the dims
+/// whose bit in `whole` is set, and size 1 in all others.
 void expect_form(unsigned seed, DType dtype, int whole, bool is_mask, bool causal) {
   constexpr std::array kQueries{1, 7, 31, 33, 70};
   constexpr std::array kKeys{1, 15, 63, 65, 200};
@@ -106,7 +107,7 @@ TEST(AttentionBias, HidesAllKeysOfAQuery) {
       expect_reference_on_paths(test, tolerance(dtype));
       const std::vector<Elements> actual = run_kernels(test);
       const auto row = [](const Elements& all) { return Elements(&all[12], &all[18]); };
-      EXPECT_EQ(row(actual[0]), Elements(6, 0));  // the result
+      EXPECT_EQ(row(actual[0]), Elements(6, 0));  // the result of the query
       EXPECT_EQ(row(actual[1]), Elements(6, 0));  // the query's cotangent
     }
   }
@@ -177,14 +178,14 @@ TEST(AttentionBias, GivesAHiddenKeyThatIsNaNNoCotangent) {
       const ValueId y = test.build.attention(q, k, v, {.scale = 1}, mask);
       test.output(test.build.attention_grad(q, k, v, y, q, {.scale = 1}, mask));
       const Elements cotangents = run_kernels(test).at(0);
-      // The loop begins after the cotangents of the queries.
+      // The first elements, which this loop skips, are the queries' cotangents.
       for (std::size_t i = 3 * 2; i < cotangents.size(); ++i) {
         ASSERT_TRUE(std::isfinite(cotangents[i])) << to_string(dtype) << ", element " << i;
       }
       for (const std::size_t hidden : {3, 5}) {
         for (const std::size_t e : {0, 1}) {
           EXPECT_EQ(cotangents[(3 + hidden) * 2 + e], 0);       // the key's cotangent
-          EXPECT_EQ(cotangents[(3 + 70 + hidden) * 2 + e], 0);  // its value's cotangent
+          EXPECT_EQ(cotangents[(3 + 70 + hidden) * 2 + e], 0);  // the cotangent of the key's value
         }
       }
     }
@@ -199,7 +200,7 @@ TEST(AttentionBias, OfAChipIsThatOfItsQueries) {
   whole.output(whole.build.attention(of.q, of.k, of.v, {.causal = true}, bias));
   const Elements expected = run_kernels(whole).at(0);
   const Mesh mesh({2}, {"data"});
-  /// Returns rows 3 * position .. + 2 of every six.
+  /// Returns the rows of the chip at `position`: three of every six rows.
   const auto half = [](const Elements& all, std::size_t size, int position) {
     Elements part;
     for (std::size_t i = 0; i < all.size(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The ways in which attention hides keys from queries, for tests of hidden keys.
+/// Ways in which attention hides keys from queries, for tests of keys that aren't finite.
 
 #include <algorithm>
 #include <array>
@@ -7,13 +7,13 @@
 
 namespace weft::testing {
 
-/// `causal` hides later keys. The other values hide the odd keys, either from most queries or from
-/// all queries (row_).
+/// `causal` hides later keys. The other ways hide the keys in OddKeys: row_mask and row_added from
+/// all queries, mask and added from most queries.
 enum class Hiding { causal, mask, row_mask, added, row_added };
 inline constexpr std::array kAllHidings{Hiding::causal, Hiding::mask, Hiding::row_mask,
                                         Hiding::added, Hiding::row_added};
 
-/// The rows of keys that hold infinities and NaN.
+/// The indices of the keys that are infinite or NaN.
 using OddKeys = std::array<std::int64_t, 4>;
 
 inline bool sees(Hiding way, const OddKeys& odd, std::int64_t query, std::int64_t key) {

@@ -1,5 +1,6 @@
 #pragma once
-/// The paths of a kernel; paths that multiply in the same dtype give the same bits.
+/// Runs attention on all paths of its kernel. Paths that multiply in the same dtype give the same
+/// bits.
 
 #include <gtest/gtest.h>
 
@@ -43,8 +44,8 @@ inline void expect_bits(const std::vector<Elements>& actual,
   }
 }
 
-/// Expects that every element is within `relative` times the larger of its magnitude and 4, but at
-/// most `relative` times the largest expected element of its output.
+/// Expects that each element's error is at most `relative` times the larger of its magnitude and 4,
+/// or times the largest expected element if that is smaller.
 inline void expect_close(const std::vector<Elements>& actual, const std::vector<Elements>& expected,
                          double relative) {
   for (std::size_t output = 0; output < expected.size(); ++output) {
@@ -66,7 +67,8 @@ inline bool multiplies_pairs(const TensorType& queries, const KernelPath& path) 
          path.vectors == Vectors::avx512 && multiplied_dtype(DType::bf16) == DType::bf16;
 }
 
-/// Expects the reference's values on every path, and the same bits. The first input is q.
+/// Expects the interpreter's values on every path, and equal bits on paths that multiply in the
+/// same dtype. The case's first input is q.
 inline void expect_reference_on_paths(const KernelCase& test, double relative) {
   const PathScope scope;
   const std::vector<Elements> expected = interpret(test.program, test.inputs);

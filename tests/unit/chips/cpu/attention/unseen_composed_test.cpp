@@ -1,6 +1,6 @@
-// In attention without a kernel (with dropout, with a bias that has a gradient, or with keys that
-// are divided over chips), infinite or NaN keys and values that a query doesn't see affect neither
-// its result nor its cotangent.
+// Tests attention without the kernel: with dropout, with a bias that has a gradient, or with keys
+// divided over chips. Infinite or NaN keys and values that a query doesn't see affect neither its
+// result nor its cotangent.
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kLength = 12;
 constexpr std::int64_t kSize = 4;
-/// The rows of keys whose numbers aren't finite.
+/// The indices of the keys that aren't finite.
 constexpr OddKeys kOdd{3, 5, 8, 10};
 using OddNumbers = std::array<double, 4>;
 constexpr OddNumbers kPlain{0.5, -0.25, 0.125, 1};
@@ -57,7 +57,7 @@ struct Case {
   Hiding way;
   DType dtype;
 
-  /// Returns an undefined tensor for causal attention.
+  /// Returns the mask or the bias that hides keys; an undefined tensor for causal attention.
   Tensor shown() const {
     if (way == Hiding::causal) return {};
     std::vector<std::int32_t> elements;
@@ -93,7 +93,8 @@ struct Case {
   }
 };
 
-/// Returns the result and the cotangents of q, k and v, from the engine or the simulator.
+/// Returns the result and the cotangents of q, k and v on the engine or in the simulator, with the
+/// numbers `odd` in the rows kOdd of keys and values.
 template <typename AnyRuntime>
 std::vector<Numbers> run(const Case& test, const OddNumbers& odd) {
   const Mesh mesh({2}, {"keys"});
@@ -108,7 +109,7 @@ std::vector<Numbers> run(const Case& test, const OddNumbers& odd) {
   }
   const Tensor y = test.attend(mesh, cast(all[0], test.dtype), cast(all[1], test.dtype),
                                cast(all[2], test.dtype));
-  // A query that sees an odd number makes its own term of the loss NaN, but no other terms.
+  // The loss leaves out the terms of queries that see an odd number, because they are NaN.
   std::vector<std::int32_t> counts;
   for (std::int64_t i = 0; i < kLength; ++i)
     counts.push_back(sees_an_odd_one(test.way, kOdd, i) ? 0 : 1);
@@ -148,7 +149,7 @@ void expect_unseen(const Case& test) {
     ASSERT_NO_FATAL_FAILURE(expect_rows(odd[0], plain[0], row, test.dtype)) << "result";
     ASSERT_NO_FATAL_FAILURE(expect_rows(odd[1], plain[1], row, test.dtype)) << "q";
   }
-  // A query that sees a NaN has no valid weights, and gives none of its keys a cotangent.
+  // Keys that such a query sees are compared only if all queries hide the odd keys.
   if (test.way != Hiding::row_mask && test.way != Hiding::row_added) return;
   for (std::int64_t key = 0; key < kLength; ++key) {
     ASSERT_NO_FATAL_FAILURE(expect_rows(odd[2], plain[2], key, test.dtype)) << "k";
@@ -159,7 +160,7 @@ void expect_unseen(const Case& test) {
 TEST(UnseenKeys, ReachNoResultAndNoCotangentWithoutTheKernel) {
   for (const Form form : kAllForms) {
     for (const Hiding way : kAllHidings) {
-      if (form == Form::ring && way != Hiding::causal) continue;  // the ring supports no other way
+      if (form == Form::ring && way != Hiding::causal) continue;  // a ring can only be causal
       for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
         SCOPED_TRACE(fmt::format("form {}, way {}, {}", static_cast<int>(form),
                                  static_cast<int>(way), to_string(dtype)));

@@ -1,5 +1,5 @@
-// If keys and values that a query doesn't see are infinite or NaN, the query's result and its
-// cotangent have the same bits as with other numbers in their place.
+// Tests that infinite or NaN keys and values that a query doesn't see leave all bits of its result
+// and its cotangent as they are with other numbers in their place.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr std::int64_t kQueries = 37;
 constexpr std::int64_t kKeys = 70;
 constexpr std::int64_t kSize = 6;
 
-/// The rows of keys whose numbers aren't finite.
+/// The indices of the keys that aren't finite.
 constexpr OddKeys kOdd{3, 8, 21, 33};
 
 ValueId add_bias(KernelCase& test, Hiding way, DType dtype) {
@@ -41,8 +41,8 @@ ValueId add_bias(KernelCase& test, Hiding way, DType dtype) {
   return test.input({is_mask ? DType::pred : dtype, {1, 1, rows, kKeys}}, elements);
 }
 
-/// Returns the result and the cotangents of q, k and v, with these numbers in the odd rows of keys
-/// and values.
+/// Returns the result and the cotangents of q, k and v, with the numbers `odd` in the rows kOdd of
+/// keys and values.
 std::vector<Elements> run(Hiding way, DType dtype, const std::array<double, 4>& odd) {
   KernelCase test;
   std::mt19937 random(5);
@@ -85,7 +85,8 @@ void expect_unseen(Hiding way, DType dtype) {
     ASSERT_NO_FATAL_FAILURE(expect_rows(odd[1], plain[1], query));
   }
   if (way != Hiding::row_mask && way != Hiding::row_added) return;
-  // No query sees these rows, so they affect nothing and have no cotangent.
+  // These rows' keys are seen by no query, so they change no other cotangent and have none
+  // themselves.
   for (std::int64_t key = 0; key < kKeys; ++key) {
     for (const std::int64_t row : {kQueries + key, kQueries + kKeys + key}) {
       ASSERT_NO_FATAL_FAILURE(expect_rows(odd[1], plain[1], row));

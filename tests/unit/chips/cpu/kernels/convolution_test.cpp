@@ -19,7 +19,7 @@ namespace {
 constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
                               DType::u32, DType::i64,  DType::i8,  DType::u8};
 
-/// Puts the dims of an operand at random places; `sizes` are by role.
+/// Returns a shape whose dim roles[i] has the size sizes[i].
 Shape placed(std::span<const std::int64_t> roles, std::span<const std::int64_t> sizes) {
   std::vector<std::int64_t> shape(roles.size());
   for (std::size_t i = 0; i < roles.size(); ++i) {
@@ -43,7 +43,7 @@ std::vector<std::int64_t> any_order(std::mt19937& random, std::size_t count) {
   return order;
 }
 
-/// Makes any convolution with 1 to 3 spatial dims, many of which oneDNN doesn't support.
+/// Adds a random convolution with 1 to 3 spatial dims; oneDNN doesn't support many of these.
 void make_convolution(KernelCase& test, std::mt19937& random, DType dtype) {
   const auto spatial = static_cast<std::size_t>(random_int(random, 1, 3));
   const bool grouped = random_int(random, 0, 2) == 0;
@@ -96,7 +96,7 @@ TEST(Convolution, IsExactOnWholeNumbers) {
     SCOPED_TRACE(fmt::format("seed {}: {} by {}", seed, fmt::join(test.program.op_attrs(0), ","),
                              static_cast<int>(convolution_method(test.program, 0))));
     ++count[convolution_method(test.program, 0)];
-    // Larger sums don't fit in bf16.
+    // Whole sums aren't exact in bf16 beyond 256, so bf16 is compared within its rounding.
     if (test.program.type(0).dtype == DType::bf16) {
       expect_near(test, epsilon(DType::bf16));
     } else {
@@ -124,7 +124,7 @@ const std::vector<Layer> kLayers{
     {{2, 4, 6, 6}, {4, 4, 2, 2}, {{.stride = 2}, {.stride = 2, .low = 1}}},
 };
 
-/// Adds a layer and the gradients of its sum of squares: outputs y, dx, dw.
+/// Adds a layer y = x * w and the gradients of sum(y * y). The outputs are y, dx and dw.
 void make_layer(KernelCase& test, const Layer& layer, DType dtype, std::mt19937& random,
                 std::int64_t groups = 1) {
   Convolution c{
@@ -163,7 +163,8 @@ TEST(Convolution, GradientsOfLayersAreOneDnnsBackwardPrimitives) {
       std::mt19937 random(3);
       KernelCase test;
       make_layer(test, layer, DType::f32, random, groups);
-      // A single window over all of x looks like the window of a gradient, unless there are groups.
+      // A convolution with one window over all of x looks like a gradient by weights, unless it has
+      // groups.
       const bool whole = layer.w[2] == layer.x[2] && groups == 1;
       EXPECT_EQ(method_of(test, 0),
                 whole ? ConvolutionMethod::backward_weights : ConvolutionMethod::forward);
@@ -195,7 +196,7 @@ TEST(Convolution, Bf16IsSummedInF32AndRoundedOnce) {
                                       .rhs = {1, 0, 2, 3},
                                       .result = {0, 1, 2, 3},
                                       .window = {WindowDim{}, WindowDim{}}}));
-  // The tolerance is half an ulp of the result plus f32's rounding of 144 terms.
+  // The tolerance is half an ulp of the result, plus the rounding of a sum of 144 terms in f32.
   const Elements exact = interpret(test.program, test.inputs).at(0);
   const Elements actual = run_kernels(test).at(0);
   for (std::size_t i = 0; i < exact.size(); ++i) {

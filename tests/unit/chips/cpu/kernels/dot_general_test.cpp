@@ -6,7 +6,7 @@
 
 #include "tests/unit/chips/cpu/kernels/kernel_case.hpp"
 
-// These belong to GNU OpenMP, which oneDNN links; clang has no omp.h for it.
+// GNU OpenMP, which oneDNN is linked with, has these functions; clang has no omp.h for it.
 extern "C" int omp_get_max_threads() noexcept;
 extern "C" void omp_set_num_threads(int) noexcept;
 
@@ -16,8 +16,8 @@ namespace {
 constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
                               DType::u32, DType::i64,  DType::i8,  DType::u8};
 
-/// An operand's dims in a random order: the position of each of the batch, contracting and free
-/// dims, in this order.
+/// The shape of an operand whose dims are in random order, and the positions of its batch and
+/// contracting dims.
 struct Side {
   Shape shape;
   DimList batch;
@@ -47,7 +47,7 @@ Side any_side(std::mt19937& random, const Shape& batch, const Shape& contracting
   return side;
 }
 
-/// Makes a dot_general with random dims at random places; returns the number of terms of each
+/// Adds a dot_general with random dims in random order. Returns the number of terms of each
 /// element.
 std::int64_t make_dot(KernelCase& test, std::mt19937& random, DType dtype, double limit, bool whole,
                       std::int64_t size_min = 1) {
@@ -94,7 +94,7 @@ TEST(DotGeneral, Bf16IsSummedInF32AndRoundedOnce) {
   const ValueId a = test.input({DType::bf16, {5, 300}}, random, -1, 1);
   const ValueId b = test.input({DType::bf16, {300, 6}}, random, -1, 1);
   test.output(test.build.dot_general(a, b, {{}, {}, {1}, {0}}));
-  // The tolerance is half an ulp of the result plus f32's rounding of 300 terms.
+  // The tolerance is half an ulp of the result, plus the rounding of a sum of 300 terms in f32.
   const Elements exact = interpret(test.program, test.inputs).at(0);
   const Elements actual = run_kernels(test).at(0);
   for (std::size_t i = 0; i < exact.size(); ++i) {
@@ -113,7 +113,7 @@ TEST(DotGeneral, EmptyDimsGiveZeroOrNothing) {
   }
 }
 
-/// Makes [m,k] x [k,n], large enough for oneDNN to divide it among threads.
+/// Adds a product [m,k] x [k,n] that is large enough for oneDNN to divide it among threads.
 void make_large(KernelCase& test) {
   std::mt19937 random(11);
   const ValueId a = test.input({DType::f32, {192, 320}}, random, -1, 1);

@@ -22,7 +22,7 @@ constexpr std::array kNumeric{DType::f32, DType::bf16, DType::f16, DType::f64, D
 constexpr std::array kAll{DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32,
                           DType::u32, DType::i64,  DType::i8,  DType::u8,  DType::pred};
 
-/// The sizes are odd, so that loops have a remainder after their vectors.
+/// The number of elements is odd, so that loops have a remainder after their last vector.
 const Shape kShape{7, 13};
 
 Elements apply(DType dtype, const Elements& x, auto&& op) {
@@ -147,7 +147,7 @@ TEST(Elementwise, ConvertToIntegersSaturatesAndTakesNanForZero) {
 }
 
 TEST(Elementwise, Bf16RoundsToNearestEvenAndKeepsNan) {
-  const double ulp = 1.0 / 128;  // for 1 <= x < 2
+  const double ulp = 1.0 / 128;  // of numbers from 1 to 2
   const auto to_bf16 = [](Builder& build, ValueId x) { return build.convert(x, DType::bf16); };
   const Elements rounded =
       apply(DType::f32, {1 + ulp / 2, 1 + 3 * ulp / 2, 1 + 0.51 * ulp, kNaN, -kInfinity}, to_bf16);
@@ -159,7 +159,7 @@ TEST(Elementwise, Bf16RoundsToNearestEvenAndKeepsNan) {
 }
 
 TEST(Elementwise, F16RoundsToNearestEvenAtEveryMagnitude) {
-  const double ulp = 0x1p-10;    // for 1 <= x < 2
+  const double ulp = 0x1p-10;    // of numbers from 1 to 2
   const double least = 0x1p-24;  // the smallest subnormal number
   const auto to_f16 = [](Builder& build, ValueId x) { return build.convert(x, DType::f16); };
   const Elements x{
@@ -171,8 +171,7 @@ TEST(Elementwise, F16RoundsToNearestEvenAtEveryMagnitude) {
   EXPECT_TRUE(std::isnan(apply(DType::f32, {kNaN}, to_f16)[0]));
 }
 
-/// Conversion uses the processor's instructions if it has them, and F16 itself for the last
-/// elements.
+/// The conversion uses the processor's instructions, if it has them, but F16 for the last elements.
 TEST(Elementwise, F16ConvertsEveryNumberAsF16Does) {
   std::mt19937 random(1);
   std::vector<float> floats(4099);
@@ -323,8 +322,8 @@ TEST(Elementwise, TheRemainderOfIntegersNeverTraps) {
   EXPECT_EQ(run_kernels(test).at(0), (Elements{7, -3, 0, 2}));
 }
 
-/// Returns floats of all magnitudes, with subnormal ones: every `step`th bit pattern, with both
-/// signs.
+/// Returns every `step`th bit pattern of a float, which gives numbers of all magnitudes and both
+/// signs, and subnormal ones.
 Elements all_magnitudes(std::uint64_t step) {
   Elements floats;
   for (std::uint64_t bits = 0; bits < 1ULL << 32; bits += step) {
@@ -337,7 +336,7 @@ Elements all_magnitudes(std::uint64_t step) {
 struct Function {
   OpKind kind;
   double (*exact)(double);
-  double ulps;  ///< the largest allowed error of the result
+  double ulps;  ///< the largest allowed error, in units of the result's last place
 };
 constexpr Function kFunctions[] = {{OpKind::exponential, std::exp, 1.5},
                                    {OpKind::log, std::log, 1.5},

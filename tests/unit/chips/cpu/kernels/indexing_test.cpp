@@ -25,7 +25,7 @@ Shape joined(const Shape& first, const Shape& second) {
   return Shape(std::span<const std::int64_t>(dims));
 }
 
-/// `make` builds a program with one output, which the kernels must compute exactly.
+/// Runs random programs that `make` builds, each with one output that must equal the interpreter's.
 void expect_exact_cases(const std::function<void(std::mt19937&, KernelCase&)>& make) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
@@ -58,14 +58,14 @@ TEST(Indexing, ScatterAgreesWithTheInterpreter) {
     const Shape index = random_shape(random, random_int(random, 0, 3), 0, 4);
     const TensorType updates{any_dtype(random, false), joined(index, row)};
     const ValueId at = test.input({DType::i32, index}, random, -2, 7);
-    // The numbers are whole, so that their sums are exact in bf16 too.
+    // The updates are small whole numbers, so their sums are exact in bf16 too.
     const ValueId x = test.input(updates, random, 0, 3, true);
     test.output(test.build.scatter(at, x, random_int(random, 0, 6)));
   });
 }
 
 TEST(Indexing, ScatterOfBf16RoundsOnce) {
-  // If elements were added one by one in bf16, 256 + 1 would stay 256.
+  // Sums must be wider than bf16: if these were added one by one in bf16, 256 + 1 would stay 256.
   KernelCase test;
   const Elements updates{256, 1, 1, 1, 1};
   const ValueId index = test.input({DType::i32, {5}}, Elements{0, 0, 0, 0, 0});
@@ -125,7 +125,7 @@ TEST(Indexing, RandomBitsAgreeWithTheInterpreter) {
   });
 }
 
-/// A mesh (2,3), and each chip's part of dim 0 when both axes shard it, with the second axis major.
+/// Tests ops whose dim 0 both axes of a mesh (2,3) shard, with the second axis major.
 class IndexingOnAMesh : public ::testing::Test {
  protected:
   std::int64_t index_of(int position) const { return mesh_.index_in(position, atoms_); }

@@ -30,8 +30,8 @@ Elements read(const TensorType& type, const std::byte* bytes) {
 
 constexpr std::size_t kTailBytes = 256;
 
-/// Returns memory of `bytes` bytes with a tail that no kernel may write to. An element that is read
-/// before it is written is NaN or -1.
+/// Returns memory of `bytes` bytes and a tail that no kernel may write to. All bytes are 0xff, so
+/// an element that is read before it is written is NaN or -1.
 AlignedBuffer unwritten(std::size_t bytes) {
   AlignedBuffer buffer(bytes + kTailBytes);
   std::fill_n(buffer.data(), buffer.size(), std::byte{0xff});

@@ -1,5 +1,5 @@
 #pragma once
-/// Programs of a few ops, run by the kernels and by the reference interpreter.
+/// Runs programs of a few ops with the kernels and with the reference interpreter.
 
 #include <cstdint>
 #include <random>
@@ -22,10 +22,10 @@ struct KernelCase {
   KernelCase(const KernelCase&) = delete;
   KernelCase& operator=(const KernelCase&) = delete;
 
-  /// `elements` are rounded to the dtype.
+  /// Adds an input with these elements, rounded to the dtype.
   ValueId input(const TensorType& type, std::span<const double> elements);
-  /// Adds uniform numbers in [low, high]; they are whole for integers and pred, and if `whole` is
-  /// set.
+  /// Adds an input of uniform random numbers from `low` to `high`. They are whole numbers if the
+  /// dtype is an integer type or pred, or if `whole` is true.
   ValueId input(const TensorType& type, std::mt19937& random, double low, double high,
                 bool whole = false);
   void output(ValueId value);
@@ -37,10 +37,10 @@ std::vector<Elements> run_kernels(const Program& program, std::span<const Elemen
 /// Runs the kernels on a mesh of one chip.
 std::vector<Elements> run_kernels(const KernelCase& test);
 
-/// Expects that the only output of the case equals the interpreter's exactly; NaN equals NaN.
+/// Expects that the case's only output equals the interpreter's exactly; a NaN equals any NaN.
 void expect_exact(const KernelCase& test);
-/// Expects that the output is within `relative` of the interpreter's, relative to the larger of the
-/// result and `scale`.
+/// Expects that the error of the case's only output is at most `relative` times the larger of
+/// `scale` and the interpreter's result.
 void expect_near(const KernelCase& test, double relative, double scale = 0);
 
 /// Returns the largest relative error of one rounding to the dtype.

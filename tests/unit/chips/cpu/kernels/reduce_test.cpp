@@ -38,7 +38,7 @@ TEST(Reduce, IsExactOnWholeNumbers) {
     SCOPED_TRACE(fmt::format("seed {}: {}", seed, to_string(dtype)));
     KernelCase test;
     const Shape shape = any_shape(random);
-    // bf16 holds whole numbers only up to 256, so the sums are of zeros and a few ones.
+    // bf16 has all whole numbers only up to 256, so its sums are of zeros and ones.
     const bool narrow = dtype == DType::bf16 && kind == ReduceKind::add;
     const bool is_unsigned = dtype == DType::u32 || dtype == DType::u8;
     const double low = narrow || is_unsigned ? 0 : -50;
@@ -49,7 +49,7 @@ TEST(Reduce, IsExactOnWholeNumbers) {
   }
 }
 
-// Results are computed side by side in pieces of 2048, and rows are added four at a time.
+// The kernel computes results in pieces of 2048 columns and adds four rows at a time.
 TEST(Reduce, OverRowsOfManyColumnsIsExactOnWholeNumbers) {
   std::mt19937 random(11);
   for (const std::int64_t rows : {1, 3, 4, 9}) {
@@ -71,7 +71,7 @@ TEST(Reduce, SumOfFloatsStaysWithinRounding) {
     const Shape shape = any_shape(random);
     const ValueId x = test.input({DType::f32, shape}, random, -1, 1);
     test.output(test.build.reduce(ReduceKind::add, x, some_dims(random, shape)));
-    // Each addition rounds a partial sum whose magnitude is at most the number of elements.
+    // Each addition rounds a partial sum, whose magnitude is at most the number of elements.
     expect_near(test, 1e-6, static_cast<double>(std::max<std::int64_t>(shape.num_elements(), 1)));
   }
 }

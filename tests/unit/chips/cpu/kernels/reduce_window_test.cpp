@@ -18,7 +18,7 @@ ReduceKind any_kind(std::mt19937& random, ReduceKind first) {
   return static_cast<ReduceKind>(random_int(random, static_cast<int>(first), 2));
 }
 
-/// Some windows may lie in the padding or between elements.
+/// Returns random windows. Some contain only padding or gaps between elements.
 WindowReduction any_windows(std::mt19937& random, ReduceKind kind, const Shape& shape) {
   WindowReduction reduction{kind};
   for (int dim = 0; dim < shape.size(); ++dim) {
@@ -34,7 +34,8 @@ WindowReduction any_windows(std::mt19937& random, ReduceKind kind, const Shape& 
   return reduction;
 }
 
-/// Lets `body` make a program for each of many types and windows, and compares the results.
+/// Lets `body` make a case for each of many types and windows, and compares it with the
+/// interpreter.
 template <typename Body>
 void check(ReduceKind first, const Body& body) {
   for (unsigned seed = 0; seed < 900; ++seed) {
@@ -77,7 +78,7 @@ TEST(ReduceWindow, SumsBf16InF32) {
   KernelCase test;
   std::vector<double> ones(512, 1);
   const ValueId x = test.input({DType::bf16, {512}}, ones);
-  // In bf16, 256 + 1 would stay 256.
+  // If the sum were rounded to bf16 in between, 256 + 1 would stay 256.
   test.output(test.build.reduce_window(x, {ReduceKind::add, {{.size = 512}}}));
   expect_exact(test);
 }
@@ -85,7 +86,7 @@ TEST(ReduceWindow, SumsBf16InF32) {
 TEST(SelectAndScatter, AgreesWithTheInterpreter) {
   check(ReduceKind::max, [](KernelCase& test, std::mt19937& random, const TensorType& type,
                             const WindowReduction& reduction) {
-    // There are few different values, so that most windows have ties.
+    // The elements have only few values, so most windows have ties.
     const ValueId x = test.input(type, random, 0, 2, true);
     const TensorType windows = test.program.type(test.build.reduce_window(x, reduction));
     const ValueId y = test.input(windows, random, 0, 5, true);

@@ -38,11 +38,11 @@ TEST(Row, AgreesWithTheReference) {
     const ValueId x = test.input({dtype, shape}, random, -3, 3);
     const ValueId g = test.input({dtype, shape}, random, -1, 1);
     test.output(kOps[seed % kOps.size()](test.build, x, g));
-    // The sums along a row are of order 1 to its length; the result after cancellation is rounded
-    // once.
+    // The sums along a row have the order of magnitude of 1 up to the row's length. Terms cancel,
+    // and the result is rounded once.
     const double rounding = is_half(dtype) ? epsilon(dtype) : 0;
     const double sums = seed % kOps.size() == 0 ? 1e-6 : seed % kOps.size() < 4 ? 100 : 1;
-    // Below 2^-14, the distances between f16 numbers are equal.
+    // Below 2^-14, f16 numbers have the same distance from each other.
     const double scale = dtype == DType::f16 ? std::max(sums, 0x1p-14) : sums;
     expect_near(test, 1e-5 + rounding * 1.01, scale);
   }

@@ -1,4 +1,4 @@
-// Sorts that the chips of a mesh compute in parts have the order of a stable sort, for every dtype.
+// Tests that sorts that the chips of a mesh compute in parts are stable sorts, for every dtype.
 
 #include <algorithm>
 #include <array>
@@ -32,7 +32,8 @@ std::vector<Mesh> meshes() {
           Mesh({2, 2}, {"a", "b"})};
 }
 
-/// A row of elements with many ties; floats include NaN, infinities and zeros of both signs.
+/// A row of elements with many ties. Rows of floats include NaN, infinities and zeros of both
+/// signs.
 struct Row {
   Row(DType of, std::int64_t size) : dtype(of) {
     std::minstd_rand random(7);
@@ -75,7 +76,7 @@ struct Row {
   std::vector<double> numbers;
 };
 
-/// Returns how many elements each sort of the last plan computes on a chip.
+/// Returns for each sort of the last compiled plan the number of elements that a chip sorts.
 std::vector<std::int64_t> sorted_counts(const PlanRuntime& runtime) {
   const Program& program = runtime.plans.back()->program;
   std::vector<std::int64_t> counts;
@@ -123,7 +124,7 @@ TEST(SortedTogether, MayBeShardedAndHasValues) {
   const Row row(DType::f32, kTogether);
   const Order order = row.order(true);
   for (const Mesh& mesh : meshes()) {
-    if (kTogether % mesh.size() != 0) continue;  // data is cut evenly
+    if (kTogether % mesh.size() != 0) continue;  // shards have no padding
     EngineRuntime runtime(mesh);
     const RuntimeScope scope(runtime);
     const Tensor x = row.tensor({kTogether});

@@ -13,7 +13,7 @@ constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f16, DType::f64, DT
                              DType::u32, DType::i64,  DType::i8,  DType::u8,  DType::pred};
 constexpr int kCases = 300;
 
-/// Returns 0 to `most` dims; sometimes one has size 0, 1 or more than a tile.
+/// Returns a shape of 0 to `most` dims. Sometimes a dim has size 0, 1 or more than a tile.
 Shape any_shape(std::mt19937& random, int most) {
   Shape shape = random_shape(random, random_int(random, 0, most), 1, 6);
   if (shape.size() > 0) {
@@ -52,7 +52,7 @@ TEST(Strided, BroadcastAgreesWithTheInterpreter) {
     std::vector<std::int64_t> dims;
     std::vector<std::int64_t> sizes;
     for (int dim = 0; dim < result.size(); ++dim) {
-      if (random_int(random, 0, 1) == 0) continue;  // a new dim
+      if (random_int(random, 0, 1) == 0) continue;  // this dim of the result is new
       dims.push_back(dim);
       sizes.push_back(random_int(random, 0, 2) == 0 ? 1 : result[dim]);
     }
@@ -63,7 +63,7 @@ TEST(Strided, BroadcastAgreesWithTheInterpreter) {
   }
 }
 
-/// The attributes of a slice of x, and of a pad that could have spread x's elements.
+/// Random attributes of a slice of x, or of the pad that would be the slice's inverse.
 struct Window {
   std::vector<std::int64_t> start, limit, stride;
 
