@@ -210,7 +210,8 @@ void BatchReader::fill_row(Filling& filling, const SampleOrder& order, std::int6
     layout.spread(num_fields, row, reinterpret_cast<const std::byte*>(&weight), filling.memory);
   } else if (!is_item) {
     fail(Errc::invalid_argument,
-         "{}: batch {} has no item for row {}: set pad_last, so that the losses know it",
+         "{}: batch {} has no item for row {}: set pad_last, which gives such rows a weight of "
+         "0 for the losses",
          dataset_->name(), filling.batch, row);
   }
   if (!is_item) {

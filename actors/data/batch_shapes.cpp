@@ -33,10 +33,9 @@ Sharding sharding_of(const std::string& field, const TensorType& type, Partition
     dims.resize(num_dims);
     spec = PartitionSpec(std::move(dims));
   }
-  const std::string what = fmt::format(
-      "DeviceLoader: input_sharding of '{}' {}, with the batch as "
-      "dim 0 (at {})",
-      field, type.to_string(), file_line(where));
+  const std::string what =
+      fmt::format("DeviceLoader: input_sharding of '{}' {}, with the batch as dim 0 (at {})", field,
+                  type.to_string(), file_line(where));
   Sharding sharding = Sharding::from_spec(mesh, spec, type.shape, what);
   if (is_last && type.shape[0] % mesh.count(sharding.dims[0]) != 0) {
     std::vector<AxisNames> dims = spec.dims();
@@ -48,11 +47,11 @@ Sharding sharding_of(const std::string& field, const TensorType& type, Partition
     const std::int64_t size = type.shape[static_cast<int>(d)];
     if (size % parts == 0) continue;
     fail(Errc::invalid_argument,
-         "{}: the {} parts of {} on mesh {} don't divide dim {}, of size {}: take {} or leave it "
-         "whole",
+         "{}: the {} parts of {} on mesh {} don't divide dim {}, of size {}: take {}, or don't "
+         "shard that dim",
          what, parts, spec.to_string(), mesh.to_string(), d, size,
          d == 0 ? fmt::format("a batch_size that is a multiple of {}", parts)
-                : fmt::format("items of a multiple of {}", parts));
+                : fmt::format("items whose size in that dim is a multiple of {}", parts));
   }
   return sharding;
 }
@@ -101,7 +100,8 @@ BatchLayout layout_of(const Dataset& dataset, const DeviceLoaderOptions& options
     dims.insert(dims.end(), fields[f].type.shape.begin(), fields[f].type.shape.end());
     if (dims.size() > static_cast<std::size_t>(kDimCountMax)) {
       fail(Errc::invalid_argument,
-           "DeviceLoader: field '{}' of {} is {}: with the batch it has more than {} dims (at {})",
+           "DeviceLoader: field '{}' of {} is {}: with the batch dim it has more than {} dims "
+           "(at {})",
            fields[f].name, dataset.name(), fields[f].type.to_string(), kDimCountMax,
            file_line(where));
     }

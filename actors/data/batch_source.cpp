@@ -77,7 +77,8 @@ BatchSource::BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Reco
 WorkerRuntime& BatchSource::runtime() const {
   if (runtime_ == nullptr) {
     fail(Errc::invalid_argument,
-         "a DeviceLoader of {} is used after the end of its loop: make it inside the loop",
+         "a DeviceLoader of {} is used after its training loop has ended: make the loader "
+         "inside the loop",
          dataset_->name());
   }
   return *runtime_;

@@ -21,7 +21,7 @@ JobCheckpoints& CheckpointManager::checkpoints() const {
   const std::shared_ptr<JobCheckpoints> checkpoints = checkpoints_.lock();
   if (checkpoints == nullptr) {
     fail(Errc::invalid_argument,
-         "a CheckpointManager is used after the end of its loop: make it inside the loop");
+         "a CheckpointManager is used after its training loop has ended: make it inside the loop");
   }
   return *checkpoints;
 }
@@ -60,11 +60,10 @@ std::optional<std::uint64_t> CheckpointManager::latest_step() const {
 std::optional<std::uint64_t> CheckpointManager::best_step(std::source_location where) const {
   const CheckpointConfig& config = checkpoints().config();
   if (config.best_by.empty()) {
-    fail(
-        Errc::invalid_argument,
-        "best_step at {}: run.checkpoint.best_by is empty; name the metric of SaveOptions::metrics "
-        "by which checkpoints are compared",
-        file_line(where));
+    fail(Errc::invalid_argument,
+         "best_step at {}: run.checkpoint.best_by is empty; set it to the name of the metric in "
+         "SaveOptions::metrics by which checkpoints are compared",
+         file_line(where));
   }
   const auto best = find_best(config.path, config.best_by, config.best_mode == BestMode::max);
   return best ? std::optional(best->step) : std::nullopt;
@@ -75,9 +74,10 @@ std::string CheckpointManager::path_of(std::uint64_t step, const char* call,
   const auto entries = list_checkpoints(checkpoints().config().path);
   const auto found = std::ranges::find(entries, step, &CheckpointEntry::step);
   if (found == entries.end()) {
-    fail(Errc::not_found, "{} at {}: {} has no checkpoint of step {}; it has those of {}", call,
+    fail(Errc::not_found, "{} at {}: {} has no checkpoint of step {}; it has {}", call,
          file_line(where), checkpoints().config().path, step,
-         entries.empty() ? "no step" : fmt::format("steps {}", fmt::join(all_steps(), ", ")));
+         entries.empty() ? "no checkpoints"
+                         : fmt::format("checkpoints of steps {}", fmt::join(all_steps(), ", ")));
   }
   return found->path;
 }

@@ -120,10 +120,10 @@ std::uint64_t JobCheckpoints::agree(const CheckpointManifest& table,
   if (listing_.empty()) {
     text += "\n" + listing;
   } else if (listing == listing_) {
-    text += ", the tensors of the save before\n";
+    text += ", with the same tensors as the previous save\n";
   } else {
     const Difference change = first_difference(listing_, listing);
-    text += fmt::format(", other tensors than those of the save before: not `{}` but `{}`\n",
+    text += fmt::format(", with other tensors than the previous save: not `{}` but `{}`\n",
                         change.first, change.second) +
             listing;
   }

@@ -30,12 +30,11 @@ void check_numbers(const DeviceLoaderOptions& options, const std::source_locatio
 void check_order(const Dataset& dataset, const DeviceLoaderOptions& options,
                  const std::source_location& where) {
   if (!dataset.is_sequential() || (!options.shuffle && options.num_threads == 1)) return;
-  fail(
-      Errc::invalid_argument,
-      "DeviceLoader: {} reads a stream, with shuffle = {} and num_threads = {}: expected false and "
-      "1, because a stream is read in its order; to shuffle, put a shuffle_buffer() into it (at "
-      "{})",
-      dataset.name(), options.shuffle, options.num_threads, file_line(where));
+  fail(Errc::invalid_argument,
+       "DeviceLoader: {} reads a stream, with shuffle = {} and num_threads = {}: expected false "
+       "and 1, because a stream is read in its order; to shuffle, add a shuffle_buffer() to the "
+       "stream (at {})",
+       dataset.name(), options.shuffle, options.num_threads, file_line(where));
 }
 
 SamplerPtr sampler_of(const Dataset& dataset, const DeviceLoaderOptions& options,
@@ -205,8 +204,9 @@ void JobLoaders::compare(const StoredLoader& made, const StoredLoader& before,
                        loader.seed);
   };
   runtime_.warn(fmt::format(
-      "the DeviceLoader at {} reads {}; when the checkpoint was saved, {}{}: it continues after as "
-      "many items of its own order, so that items may come again, or be left out, in this epoch",
+      "the DeviceLoader at {} reads {}; when the checkpoint was saved, it read {}{}. The "
+      "loader continues after the same number of items in its new order, so items may be "
+      "repeated or skipped in this epoch",
       file_line(where), described(made), described(before),
       is_reordered ? ", in another order (shuffle, or another sampler)" : ""));
 }
@@ -237,9 +237,9 @@ void JobLoaders::begin_pass(LoaderProgress& progress, bool is_nested,
   if (!knows_epoch(progress) && !is_nested && progress.begun() > 0 && !changed_.empty() &&
       num_open == 0) {
     runtime_.warn(fmt::format(
-        "the pass at {} isn't the first over its DeviceLoader, and {} between passes: a loop that "
-        "counts its passes itself can't be continued after a loss, because that state would be "
-        "changed again; write `while (loader.epoch() < n)` instead",
+        "the pass at {} isn't the first over its DeviceLoader, and {} between passes: a loop "
+        "with its own counter of passes can't be continued after a worker is lost, because "
+        "that state would be changed again; write `while (loader.epoch() < n)` instead",
         file_line(where), std::exchange(changed_, "")));
     has_warned_ = true;
   }
@@ -267,10 +267,11 @@ void JobLoaders::left_uncounted(const std::source_location& where) {
 void JobLoaders::require_counted() const {
   if (uncounted_at_.empty()) return;
   fail(Errc::invalid_argument,
-       "a pass that began at {} was left without a question where the loop is, after others that "
-       "began there were whole, and the loop continues an interrupted one: a counter of the loop's "
-       "own has begun at 0 again, so that the loop takes more batches than without the "
-       "interruption; write `while (ctx.step() < n)`, or leave the pass by batch.index()",
+       "a pass that began at {} ended early, although earlier passes that began there were "
+       "complete, and the loop had not asked for its position. The loop continues an "
+       "interrupted run, in which its own counter has started at 0 again, so it takes more "
+       "batches than without the interruption; write `while (ctx.step() < n)`, or use "
+       "batch.index() to decide when the pass ends",
        uncounted_at_);
 }
 
@@ -294,9 +295,10 @@ void JobLoaders::step_ended() {
   const RunSite& site = runtime_.last_site();
   if (is_repeating()) {
     fail(Errc::invalid_argument,
-         "{} ends a step, but the loop continues an interrupted one and repeats passes that have "
-         "ended, the last at {}: it counts its passes itself, so that such a step can't be told "
-         "from a new one; decide by epoch() of the loader, or by ctx.step(), what the loop does",
+         "{} ends a step, but the loop continues an interrupted run and repeats passes that "
+         "have already ended (the last one at {}). The loop counts its passes itself, so weft "
+         "can't know whether this step is a new one; use epoch() of the loader, or ctx.step(), "
+         "to decide what the loop does",
          to_string(site), file_line(repeated_at_));
   }
   require_counted();
@@ -344,9 +346,10 @@ void JobLoaders::state_changes(const StateChange& change) {
   if (num_open > 0) return;
   if (is_repeating() && (change.is_immediate || has_later_pass())) {
     fail(Errc::invalid_argument,
-         "{} is changed at {}, but the loop continues an interrupted one and repeats passes that "
-         "have ended, the last at {}: it counts its passes itself, so that the change would be "
-         "made twice; decide by epoch() of the loader, or by ctx.step(), what the loop does",
+         "{} is changed at {}, but the loop continues an interrupted run and repeats passes "
+         "that have already ended (the last one at {}). The loop counts its passes itself, so "
+         "the change would be made twice; use epoch() of the loader, or ctx.step(), to decide "
+         "what the loop does",
          change.name, file_line(change.loc), file_line(repeated_at_));
   }
   if (has_warned_ || !changed_.empty()) return;

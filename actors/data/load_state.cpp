@@ -54,8 +54,8 @@ void require_equal(const StateFile& file, std::size_t a, std::size_t b, const Te
     file.source(b, type.dtype)->read({&to_second, 1});
     if (first == second) continue;
     fail(Errc::invalid_argument,
-         "load(\"{}\"): '{}' and '{}' have other elements in the file, and are one parameter here: "
-         "don't tie them, or leave one of them out of the file",
+         "load(\"{}\"): '{}' and '{}' have different elements in the file, but are one tied "
+         "parameter here: don't tie them, or leave one of them out of the file",
          file.path(), file.tensors()[a].name, file.tensors()[b].name);
   }
 }
@@ -82,7 +82,7 @@ class Matching {
         faults.push_back(text_of(missing_[i]));
       }
       for (std::size_t i = 0; i < result_.unexpected.size() && has_room(); ++i) {
-        faults.push_back(fmt::format("the file has {}, which was not asked for",
+        faults.push_back(fmt::format("the file has {}, which the loaded state doesn't have",
                                      in_quotes(result_.unexpected[i])));
       }
     }
@@ -93,8 +93,8 @@ class Matching {
          fmt::join(faults, "; "),
          count > faults.size() ? fmt::format("; and {} more", count - faults.size()) : "",
          is_of_names && !options_.partial
-             ? ". LoadOptions: rename gives the names that the file has; partial loads what both "
-               "have"
+             ? ". LoadOptions::rename maps names to names in the file; LoadOptions::partial "
+               "loads only the tensors that both have"
              : "");
   }
 
@@ -164,12 +164,12 @@ class Matching {
     const FileTensor& tensor = file_.tensors()[in_file];
     const TensorType& type = state_[i].type();
     if (tensor.shape != type.shape) {
-      faults_.push_back(
-          fmt::format("'{}' is {}, in the file {}", own, type.to_string(), tensor.label()));
+      faults_.push_back(fmt::format("'{}' is {}, but in the file it is {}", own, type.to_string(),
+                                    tensor.label()));
     } else if (tensor.dtype != static_cast<FileDType>(type.dtype) &&
                !(options_.cast && StateFile::can_cast(tensor.dtype, type.dtype))) {
       faults_.push_back(fmt::format(
-          "'{}' is {}, in the file {}{}", own, type.to_string(), tensor.label(),
+          "'{}' is {}, but in the file it is {}{}", own, type.to_string(), tensor.label(),
           StateFile::can_cast(tensor.dtype, type.dtype) ? " (LoadOptions::cast converts it)" : ""));
     }
   }

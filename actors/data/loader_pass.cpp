@@ -56,9 +56,9 @@ bool LoaderPass::is_superseded() const {
 void LoaderPass::require_last() const {
   if (!is_superseded()) return;
   fail(Errc::invalid_argument,
-       "the pass over {} that began at {} is used after another pass over the same DeviceLoader "
-       "has begun: a loader has one position; make a second DeviceLoader, or take all() for an "
-       "evaluation",
+       "the pass over {} that began at {} is used after another pass over the same "
+       "DeviceLoader has begun: a loader has only one position; make a second DeviceLoader, or "
+       "use all() for an evaluation",
        source().dataset()->name(), file_line(where_));
 }
 
@@ -85,7 +85,8 @@ const Batch& LoaderPass::batch() {
   } catch (const Error& error) {
     const auto turns = loaders.turns_in_vain();
     if (error.code() != Errc::no_space || !turns) throw;
-    fail(Errc::invalid_argument, "{}; it has used up the memory for batches", *turns);
+    fail(Errc::invalid_argument, "{}; the unused batches have filled the memory for batches",
+         *turns);
   }
   ++next_;
   has_batch_ = true;
@@ -121,9 +122,9 @@ void LoaderPass::end_step() {
   const bool is_last = ++batch_of_step_ == batches || is_done();
   if (ended > (is_last ? 1U : 0U)) {
     fail(Errc::invalid_argument,
-         "{} steps ended in {} of the {} batches of step {}: a job can be continued between two "
-         "steps only, so that one step must end for {}: call sync(), or a compiled function, once, "
-         "or not at all, as what follows the body ends the step (at {})",
+         "{} steps ended in {} of the {} batches of step {}: a job can be continued only "
+         "between two steps, so one step must end for {}. Call sync() or a compiled function "
+         "once in the body, or not at all: then the step ends after the body (at {})",
          ended, batch_of_step_, batches, step_,
          batches == 1 ? "each batch" : fmt::format("every {} batches", batches), file_line(where_));
   }
@@ -187,13 +188,15 @@ void LoaderPass::require_asked() const {
   }
   const std::uint64_t had = next_ - base_ - progress().continued_at();
   const std::string text = fmt::format(
-      "the pass over {} at {} was continued at its batch {}, and is left after {} more without a "
-      "question where it is: a counter of the loop's own has begun at 0 again, so that the pass "
-      "takes other batches than without the interruption; leave it by batch.index(), by "
-      "ctx.step(), or write `for (... : loader.first(n))`",
+      "the pass over {} at {} was continued at its batch {} and ended early after {} more "
+      "batches, but the loop had not asked for its position. The loop's own counter has "
+      "started at 0 again, so the pass takes other batches than without the interruption; use "
+      "batch.index() or ctx.step() to decide when the pass ends, or write `for (... : "
+      "loader.first(n))`",
       source().dataset()->name(), file_line(where_), progress().continued_at(), had);
   if (!reads) fail(Errc::invalid_argument, "{}", text);
-  source().runtime().warn(text + "; if a value that was read decides, this is well");
+  source().runtime().warn(text +
+                          "; ignore this warning if the loop decides by a value that it has read");
 }
 
 }  // namespace weft

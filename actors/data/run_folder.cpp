@@ -319,8 +319,8 @@ Result Result::load(const std::string& path) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) {
     fail(Errc::not_found,
-         "Result::load: {} has no result.json: expected the folder of a run that has ended, "
-         "Result::path; `weft inspect show {}` tells what there is of a run that was killed",
+         "Result::load: {} has no result.json: expected the folder of a run that has ended "
+         "(Result::path); `weft inspect show {}` shows a run that was killed",
          path, path);
   }
   const std::string text = read_file_text(file, kResultBytesMax);

@@ -42,10 +42,11 @@ void JobLoaders::ran(const Program& program, const RunSite& site) {
   if (updates_.insert(fmt::format("{} {} {}", name, line, place)).second) return;
   has_named_update_ = true;
   runtime_.warn(fmt::format(
-      "the parameter '{}' is updated at {} for the second time in step {}, for the {} at {}, which "
-      "ends no step: a loop that turns like this counts no steps and keeps none, so that a loss "
-      "takes all of its work; end a step after each update: call sync(), or make a function of the "
-      "update by weft::compile(); if a sync() after several updates ends their step, this is well",
+      "the parameter '{}' is updated at {} for the second time in step {}, because of the {} "
+      "at {}, which ends no step. A loop like this neither counts nor keeps steps, so all of "
+      "its work is lost if a worker is lost; end a step after each update: call sync(), or "
+      "compile the update by weft::compile(). Ignore this warning if a sync() after several "
+      "updates ends their step",
       name, line, runtime_.step(), is_read ? "read" : "op", place));
 }
 
@@ -71,10 +72,10 @@ void JobLoaders::require_turns_end() const {
 std::optional<std::string> JobLoaders::turns_in_vain() const {
   if (turns_ < 2) return {};
   return fmt::format(
-      "the pass at {} has been left {} times in step {} before its body recorded anything: such a "
-      "turn ends no step, and each reads batches that aren't used, so that a loop over ctx.step() "
-      "never ends; leave the loop around the pass too, or end the step: by ops that the body "
-      "records before it leaves the pass, or by a sync()",
+      "the pass at {} has been left {} times in step {} before its body recorded anything. "
+      "Such a pass ends no step and reads batches that aren't used, so a loop over ctx.step() "
+      "never ends; leave the loop around the pass too, or end the step: record ops in the body "
+      "before it leaves the pass, or call sync()",
       left_at_, turns_, runtime_.step());
 }
 

@@ -39,11 +39,10 @@ struct Job::State {
   }
   void require_other_thread(const char* what) const {
     if (std::this_thread::get_id() != thread.get_id()) return;
-    fail(
-        Errc::invalid_argument,
-        "Job::{} in a callback of the job itself, which it would wait for: call stop() or cancel() "
-        "there, and wait on another thread",
-        what);
+    fail(Errc::invalid_argument,
+         "Job::{} was called in a callback of the same job and would wait for that callback: "
+         "call stop() or cancel() there, and wait on another thread",
+         what);
   }
 };
 
@@ -59,7 +58,8 @@ Job& Job::operator=(Job&& other) noexcept {
 Job::~Job() {
   if (!state_) return;
   WEFT_CHECK(std::this_thread::get_id() != state_->thread.get_id(),
-             "a Job was destroyed in a callback of its own, for whose end it would wait");
+             "a Job was destroyed in one of its own callbacks: its destructor would wait for "
+             "that callback");
   if (phase() != Phase::ended) cancel();
 }
 
@@ -93,7 +93,8 @@ bool Job::wait_for(std::chrono::nanoseconds time) const {
 
 Result Job::result() const {
   if (!state_) {
-    fail(Errc::invalid_argument, "Job::result() of an empty Job: Trainer::start() makes one");
+    fail(Errc::invalid_argument,
+         "Job::result() was called on an empty Job: use a Job that Trainer::start() returned");
   }
   state_->require_other_thread("result()");
   state_->control.wait_ended({});

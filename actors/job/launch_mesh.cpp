@@ -13,7 +13,8 @@ constexpr const char* kVariable = "WEFT_LAUNCH_MESH";
 
 [[noreturn]] void refuse(const char* text) {
   fail(Errc::invalid_argument,
-       "{} = \"{}\": expected axes with their sizes, as data=4 or data=2,model=2", kVariable, text);
+       "{} = \"{}\": expected axes with their sizes, such as data=4 or data=2,model=2", kVariable,
+       text);
 }
 
 }  // namespace

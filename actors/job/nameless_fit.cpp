@@ -146,20 +146,19 @@ LoopIdentity identity_of(const TrainLoop& loop, const Config& config, std::strin
 NamelessFit::NamelessFit(const TrainLoop& loop, const LoopIdentity& identity)
     : identity_(identity) {
   if (loop.has_captures()) {
-    fail(
-        Errc::invalid_argument,
-        "fit() at {} with worker processes: its loop ({}) has captures or is a std::function, and "
-        "a worker, in which main() runs again, couldn't tell it from a loop that captures other "
-        "values: pass what it captures in loop_config, which fit() gives to a loop (TrainContext&, "
-        "const Config&), or keep it in a variable of namespace scope; or run the loop in this "
-        "process (scaling.num_workers = 0)",
-        identity.site, demangled(identity.type));
+    fail(Errc::invalid_argument,
+         "fit() at {} with worker processes: its loop ({}) has captures or is a std::function. "
+         "main() runs again in each worker, and a worker can't distinguish this loop from one "
+         "that captures other values: pass the captured values in loop_config, which fit() "
+         "gives to a loop (TrainContext&, const Config&), or keep them in variables of "
+         "namespace scope; or run the loop in this process (scaling.num_workers = 0)",
+         identity.site, demangled(identity.type));
   }
   if (nameless_runs.test_and_set()) {
     fail(Errc::invalid_argument,
-         "fit() at {}: another fit() of this process runs, and its loop has no name either: worker "
-         "processes would find the wrong one; give the loops names, "
-         "`static weft::Loop train_loop{{\"train\", train}};` at namespace scope, and call "
+         "fit() at {}: another fit() of this process is running, and its loop has no name "
+         "either: worker processes would find the wrong loop; give the loops names, `static "
+         "weft::Loop train_loop{{\"train\", train}};` at namespace scope, and call "
          "weft::worker_main(argc, argv) first in main()",
          identity.site);
   }
@@ -205,9 +204,9 @@ Result pass_or_become_worker(const WorkerEnvironment& environment, const TrainLo
   if (!is_main_thread()) std::this_thread::sleep_for(kParkedPatience);
   become_worker(environment, [&](const Assignment&) -> BoundLoop {
     fail(Errc::invalid_argument,
-         "worker {} came to {}, its job is {}: main() runs again in each worker and has to come to "
-         "the same call there; name the loop, `static weft::Loop train_loop{{\"train\", train}};` "
-         "at namespace scope, and call weft::worker_main(argc, argv) first in main()",
+         "worker {} reached {}, but its job is {}: main() runs again in each worker and must "
+         "reach the same call there; name the loop, `static weft::Loop train_loop{{\"train\", "
+         "train}};` at namespace scope, and call weft::worker_main(argc, argv) first in main()",
          environment.process_index, identity_text(identity, own_number),
          identity_text(job, number));
   });

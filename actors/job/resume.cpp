@@ -26,7 +26,7 @@ std::optional<ResumePoint> newest_readable(const std::vector<CheckpointEntry>& e
     try {
       return point_of(entry.path);
     } catch (const Error& e) {
-      logger("weft.trainer")->warn("passed over {}: {}", entry.path, e.what());
+      logger("weft.trainer")->warn("skipped the checkpoint {}: {}", entry.path, e.what());
     }
   }
   if (!entries.empty()) {
@@ -53,9 +53,9 @@ std::optional<ResumePoint> find_resume_point(const JobSpec& spec) {
   const std::uint64_t step = point ? point->step : 0;
   if (!entries.empty() && (!point || entries.back().step > step)) {
     fail(Errc::invalid_argument,
-         "run.checkpoint.path = \"{}\" has a checkpoint of step {}, but the job begins at step {} "
-         "(run.resume = \"{}\"): set run.resume to \"auto\" to go on from the newest, or give "
-         "another path",
+         "run.checkpoint.path = \"{}\" has a checkpoint of step {}, but the job begins at step "
+         "{} (run.resume = \"{}\"): set run.resume to \"auto\" to continue from the newest "
+         "checkpoint, or give another path",
          folder, entries.back().step, step, point ? from.path : "never");
   }
   return point;

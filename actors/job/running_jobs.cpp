@@ -19,13 +19,14 @@ int chips = 0;  ///< guarded by mutex; the chips of all jobs
 RunningJob::RunningJob(int num_chips) : num_chips_(num_chips) {
   const std::lock_guard lock(mutex);
   if (jobs == kJobsMax) {
-    fail(Errc::unavailable, "{} jobs run in this process already, as many as may: end one first",
-         kJobsMax);
+    fail(Errc::unavailable,
+         "{} jobs run in this process already, which is the maximum: end one first", kJobsMax);
   }
   if (jobs > 0 && std::getenv("WEFT_LAUNCH_RESULT") != nullptr) {
     fail(Errc::invalid_argument,
-         "another job of this program runs, under `weft launch`, whose options and exit code are "
-         "one job's: start the program without it, or its jobs one after the other");
+         "another job of this program runs under `weft launch`, whose options and exit code "
+         "apply to a single job: start the program without `weft launch`, or start its jobs "
+         "one after the other");
   }
   ++jobs;
   chips += num_chips_;

@@ -57,8 +57,8 @@ struct What {
 void require_outside_a_loop(const std::string& site) {
   if (const auto inside = site_of_this_threads_loop()) {
     fail(Errc::invalid_argument,
-         "fit() at {} was called inside a training loop, that of the job of {}, whose chips wait "
-         "for it: return from the loop first, or start the other job on a thread of its own",
+         "fit() at {} was called inside the training loop of the job of {}, whose chips wait "
+         "for that loop: return from the loop first, or start the other job on a thread of its own",
          site, *inside);
   }
 }
@@ -232,16 +232,16 @@ Job Trainer::start(std::source_location where) {
   open_standard_streams();
   if (named_ == nullptr && options_.scaling.num_workers != 0) {
     fail(Errc::invalid_argument,
-         "start() at {} with scaling.num_workers = {}: its worker processes would run main() again "
-         "and not know what has become of this job; give the loop a name, `static weft::Loop "
-         "train_loop{{\"train\", train}};` at namespace scope, and call weft::worker_main(argc, "
-         "argv) first in main()",
+         "start() at {} with scaling.num_workers = {}: its worker processes would run main() "
+         "again and could not know the result of this job; give the loop a name, `static "
+         "weft::Loop train_loop{{\"train\", train}};` at namespace scope, and call "
+         "weft::worker_main(argc, argv) first in main()",
          site, options_.scaling.num_workers);
   }
   if (const auto& worker = this_worker(); worker && worker->loop.empty()) {
     fail(Errc::invalid_argument,
-         "start() at {} in worker {} of a job whose loop has no name, for which main() runs again: "
-         "give that loop a name too",
+         "start() at {} was called in worker {} of a job whose loop has no name, so main() "
+         "runs again in that worker: give that loop a name too",
          site, worker->process_index);
   }
   JobRequest request =

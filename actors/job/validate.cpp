@@ -108,8 +108,8 @@ void check_tls(const TlsConfig& tls) {
   if (tls.wanted()) return require_sound(tls);
   if (tls.listen != TlsConfig{}.listen) {
     fail(Errc::invalid_argument,
-         "backend.tls.listen = \"{}\", but there is no backend.tls.certificate: set certificate, "
-         "key and ca too, or leave it out (control then goes by a Unix socket)",
+         "backend.tls.listen = \"{}\", but there is no backend.tls.certificate: set "
+         "certificate, key and ca too, or leave listen out (control then uses a Unix socket)",
          tls.listen);
   }
 }
@@ -124,8 +124,9 @@ void check_backend(const BackendConfig& backend) {
        {std::pair("data_parallel_size", backend.spmd.data_parallel_size),
         std::pair("model_parallel_size", backend.spmd.model_parallel_size)}) {
     if (size < 0 || size > kChipsPerHostMax) {
-      fail(Errc::invalid_argument, "backend.spmd.{} = {}: expected 1 to {}, or 0 for what is left",
-           field, size, kChipsPerHostMax);
+      fail(Errc::invalid_argument,
+           "backend.spmd.{} = {}: expected 1 to {}, or 0 for the remaining chips", field, size,
+           kChipsPerHostMax);
     }
   }
   const bool sizes = !backend.spmd.mesh_shape.empty() || backend.spmd.data_parallel_size != 0 ||
@@ -182,8 +183,8 @@ int resolve_chips(const TrainerOptions& options, int joins,
   }
   if (total % joins != 0) {
     fail(Errc::mesh_mismatch,
-         "{} has {} chips, which can't be dealt evenly to scaling.num_workers = {}: give a number "
-         "of workers that divides {}",
+         "{} has {} chips, which can't be divided evenly among scaling.num_workers = {}: give "
+         "a number of workers that divides {}",
          source, total, joins, total);
   }
   return static_cast<int>(total / joins);
@@ -258,13 +259,13 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
   if (warning_s != 0 && !(warning_s >= 0.5)) {
     fail(Errc::invalid_argument,
          "run.failure.hang_warning_s = {}: expected seconds, 0.5 or more, 0 for no warning, or "
-         "nothing for a time that follows from the job's steps",
+         "no value for a time that weft derives from the job's steps",
          warning_s);
   }
   if (failure.state_versions != 1 && failure.state_versions != 2) {
     fail(Errc::invalid_argument,
-         "run.failure.state_versions = {}: expected 2, or 1 to save memory and go on at the last "
-         "checkpoint",
+         "run.failure.state_versions = {}: expected 2, or 1 to save memory and continue from "
+         "the last checkpoint",
          failure.state_versions);
   }
   return {.max_failures = failure.max_failures,
@@ -286,12 +287,12 @@ void require_open_files(const JobSpec& spec) {
       open_files_of_job(spec.num_workers, spec.num_chips(), spec.tls.wanted());
   const OpenFiles files = count_open_files();
   if (needed <= files.left()) return;
-  fail(
-      Errc::no_space,
-      "{} workers and {} chips need {} open files, but this process may open {} more ({} are open, "
-      "ulimit -n is {}); allow them where it is started, or have fewer workers: {}",
-      spec.num_workers, spec.num_chips(), needed, files.left(), files.open, files.limit,
-      how_to_allow_open_files(files.open + needed, files));
+  fail(Errc::no_space,
+       "{} workers and {} chips need {} open files, but this process may open {} more ({} are "
+       "open, ulimit -n is {}); raise the limit where the process is started, or use fewer "
+       "workers: {}",
+       spec.num_workers, spec.num_chips(), needed, files.left(), files.open, files.limit,
+       how_to_allow_open_files(files.open + needed, files));
 }
 
 }  // namespace
@@ -300,8 +301,9 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
   TrainerOptions options = given;
   if (options.loop_config.is_discarded()) {
     fail(Errc::invalid_argument,
-         "loop_config is what Config::parse() returns for a text that isn't JSON: expected an "
-         "object, as {{\"lr\": 1e-3}}; parse with exceptions to learn where the text is wrong");
+         "loop_config is the value that Config::parse() returns for a text that isn't JSON: "
+         "expected an object, such as {{\"lr\": 1e-3}}; parse with exceptions to see where the "
+         "text is wrong");
   }
   const ScalingConfig& scaling = options.scaling;
   if (scaling.num_workers < 0 || scaling.num_workers > kWorkersMax) {
@@ -332,11 +334,10 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
   }
   if (!is_spmd(options.backend) && !topology.empty() &&
       product(topology, "scaling.topology") != spec.num_chips()) {
-    fail(
-        Errc::mesh_mismatch,
-        "scaling.topology = \"{}\" has other than the {} chips of workers x chips: leave it empty, "
-        "or change scaling.chips_per_worker",
-        scaling.topology, spec.num_chips());
+    fail(Errc::mesh_mismatch,
+         "scaling.topology = \"{}\" doesn't have the {} chips of workers x chips: leave it "
+         "empty, or change scaling.chips_per_worker",
+         scaling.topology, spec.num_chips());
   }
   if (is_spmd(options.backend)) {
     spec.mesh = resolve_mesh(options, spec.num_joins(), spec.chips_per_worker, topology);

@@ -38,12 +38,13 @@ void check_checkpoints(const RunConfig& run, bool has_mesh) {
   }
   if (run.resume_partial && run.resume == "never") {
     fail(Errc::invalid_argument,
-         "run.resume_partial = true with run.resume = \"never\": it is about the state that a "
-         "checkpoint lacks; set run.resume to \"auto\" or a checkpoint's path, or leave it out");
+         "run.resume_partial = true with run.resume = \"never\": resume_partial is for state "
+         "that a checkpoint lacks; set run.resume to \"auto\" or a checkpoint's path, or leave "
+         "it out");
   }
   if (run.resume != "never" && !has_mesh) {
     fail(Errc::invalid_argument,
-         "run.resume = \"{}\" with backend.backend = Backend::none: checkpoints are of the chips "
+         "run.resume = \"{}\" with backend.backend = Backend::none: checkpoints need the chips "
          "of a mesh; set run.resume to \"never\", or backend.backend to Backend::spmd",
          run.resume);
   }
@@ -57,14 +58,14 @@ void check_rescue(const RunConfig& run, bool has_mesh) {
   }
   if (run.keep_for_rescue_s > 0 && run.failure.state_versions == 1) {
     fail(Errc::invalid_argument,
-         "run.keep_for_rescue_s = {} with run.failure.state_versions = 1: a step that is "
-         "interrupted leaves no whole state; set state_versions to 2, or keep_for_rescue_s to 0",
+         "run.keep_for_rescue_s = {} with run.failure.state_versions = 1: an interrupted step "
+         "leaves no complete state; set state_versions to 2, or keep_for_rescue_s to 0",
          run.keep_for_rescue_s);
   }
   if (run.keep_for_rescue_s > 0 && !has_mesh) {
     fail(Errc::invalid_argument,
-         "run.keep_for_rescue_s = {} with backend.backend = Backend::none: checkpoints are of the "
-         "chips of a mesh; set it to 0, or backend.backend to Backend::spmd",
+         "run.keep_for_rescue_s = {} with backend.backend = Backend::none: checkpoints need "
+         "the chips of a mesh; set it to 0, or backend.backend to Backend::spmd",
          run.keep_for_rescue_s);
   }
 }
@@ -77,12 +78,13 @@ void check_run(const RunConfig& run, bool has_mesh) {
   });
   if (!good_name || run.name.size() > 64 || run.name.starts_with('.')) {
     fail(Errc::invalid_argument,
-         "run.name = \"{}\": expected up to 64 letters, digits, '-', '_' and '.', not beginning "
-         "with '.': it names a folder",
+         "run.name = \"{}\": expected up to 64 letters, digits, '-', '_' and '.', not "
+         "beginning with '.', because a folder gets this name",
          run.name);
   }
   if (run.storage_path.empty()) {
-    fail(Errc::invalid_argument, "run.storage_path = \"\": expected a folder, as \"~/weft_runs\"");
+    fail(Errc::invalid_argument,
+         "run.storage_path = \"\": expected a folder, such as \"~/weft_runs\"");
   }
   check_checkpoints(run, has_mesh);
   if (run.check_replicas_every < 0) {
@@ -92,16 +94,16 @@ void check_run(const RunConfig& run, bool has_mesh) {
          run.check_replicas_every);
   }
   if (run.check_replicas_every > 0 && !has_mesh) {
-    fail(
-        Errc::invalid_argument,
-        "run.check_replicas_every = {} with backend.backend = Backend::none: without a mesh no two "
-        "chips hold the same; set it to 0, or backend.backend to Backend::spmd",
-        run.check_replicas_every);
+    fail(Errc::invalid_argument,
+         "run.check_replicas_every = {} with backend.backend = Backend::none: without a mesh no "
+         "two chips hold the same tensors; set it to 0, or backend.backend to Backend::spmd",
+         run.check_replicas_every);
   }
   if (run.check_replicas_every > 0 && run.failure.state_versions == 1) {
     fail(Errc::invalid_argument,
-         "run.check_replicas_every = {} with run.failure.state_versions = 1: what is compared is "
-         "the state that is kept; set state_versions to 2, or check_replicas_every to 0",
+         "run.check_replicas_every = {} with run.failure.state_versions = 1: the check "
+         "compares the state that state_versions = 2 keeps; set state_versions to 2, or "
+         "check_replicas_every to 0",
          run.check_replicas_every);
   }
   check_rescue(run, has_mesh);
@@ -118,16 +120,15 @@ void check_run(const RunConfig& run, bool has_mesh) {
 void check_kept_state(const RunConfig& run, const Target& target) {
   if (target.keeps_memory) return;
   if (run.failure.max_failures != 0 && run.failure.state_versions == 2) {
-    fail(
-        Errc::invalid_argument,
-        "run.failure.max_failures = {} with run.failure.state_versions = 2: the memory of {} chips "
-        "doesn't stay when their process ends; set state_versions to 1, so that the job continues "
-        "from its last checkpoint, or max_failures to 0",
-        run.failure.max_failures, target.name);
+    fail(Errc::invalid_argument,
+         "run.failure.max_failures = {} with run.failure.state_versions = 2: the memory of {} "
+         "chips is lost when their process ends; set state_versions to 1, so that the job "
+         "continues from its last checkpoint, or max_failures to 0",
+         run.failure.max_failures, target.name);
   }
   if (run.keep_for_rescue_s > 0) {
     fail(Errc::invalid_argument,
-         "run.keep_for_rescue_s = {}: the memory of {} chips doesn't stay when their process ends; "
+         "run.keep_for_rescue_s = {}: the memory of {} chips is lost when their process ends; "
          "set it to 0, and save checkpoints (run.checkpoint)",
          run.keep_for_rescue_s, target.name);
   }

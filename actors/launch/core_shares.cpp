@@ -33,8 +33,8 @@ std::vector<std::vector<int>> deal_cores(std::vector<CpuPlace> cpus, int workers
   const auto count = static_cast<std::size_t>(workers);
   if (cores.size() < count) {
     fail(Errc::invalid_argument,
-         "--bind cores: {} workers on {} cores: expected at most a worker for each core; give -n "
-         "{} or fewer, or leave --bind out",
+         "--bind cores: {} workers on {} cores: expected at most one worker for each core; "
+         "give -n {} or fewer, or leave --bind out",
          workers, cores.size(), cores.size());
   }
   std::vector<std::vector<int>> shares(count);

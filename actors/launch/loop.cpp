@@ -86,14 +86,15 @@ void Loop::require_findable() const {
   if (!object_of(address())) {
     fail(Errc::invalid_argument,
          "loop \"{}\" ({}) is a local variable, or was made by new: a worker process makes "
-         "variables of namespace scope, and runs none of your functions; move it out of its "
-         "function",
+         "only variables of namespace scope and calls none of your functions; move the loop "
+         "out of its function",
          name_, site());
   }
   if (is_late_) {
     fail(Errc::invalid_argument,
-         "loop \"{}\" ({}) was made after main() had begun: a worker process makes variables of "
-         "namespace scope, and runs none of your functions; move it out of its function",
+         "loop \"{}\" ({}) was made after main() had begun: a worker process makes only "
+         "variables of namespace scope and calls none of your functions; move the loop out of "
+         "its function",
          name_, site());
   }
   find(name_);
@@ -106,8 +107,8 @@ const Loop* Loop::find(const std::string& name) {
     if (name != loop->name_) continue;
     if (found != nullptr) {
       fail(Errc::invalid_argument,
-           "two loops have the name \"{}\", at {} and at {}: give each its own, as workers find a "
-           "loop by its name",
+           "two loops have the name \"{}\", at {} and at {}: give each loop its own name, "
+           "because workers find a loop by its name",
            name, loop->site(), found->site());
     }
     found = loop;

@@ -31,8 +31,9 @@ void require_own_weft() {
   const volatile std::uint32_t* visible = &weft_anchor;
   if (*visible == kAbi) return;
   fail(Errc::version,
-       "two versions of weft in this process: {} has version {}, but its calls go to that of {}, "
-       "which is {}; link both to the same libweft, or the plug-in with -Wl,--exclude-libs,ALL",
+       "this process has two versions of weft: {} has version {}, but its calls go to the weft "
+       "of {}, which has version {}; link both to the same libweft, or the plug-in with "
+       "-Wl,--exclude-libs,ALL",
        file_of(&weft_own_anchor), kAbi, file_of(const_cast<const std::uint32_t*>(visible)),
        static_cast<std::uint32_t>(*visible));
 }

@@ -84,7 +84,7 @@ int open_executable(const std::string& path) {
   if (::access(path.c_str(), X_OK) != 0) refuse(Errc::invalid_argument, std::strerror(errno));
   std::string magic(4, '\0');
   std::ifstream(path, std::ios::binary).read(magic.data(), 4);
-  if (magic != "\177ELF") refuse(Errc::invalid_argument, "it is a script, or no program at all");
+  if (magic != "\177ELF") refuse(Errc::invalid_argument, "it is a script, or it isn't a program");
   const int low = ::open(path.c_str(), O_PATH | O_CLOEXEC);
   // The new descriptor must be higher than all descriptors that a worker's process starts with.
   const int file = ::fcntl(low, F_DUPFD_CLOEXEC, kWorkerStdin + 1);
@@ -103,7 +103,7 @@ void check_cpus(const std::vector<int>& cpus) {
     if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<std::size_t>(cpu), &usable))
       continue;
     fail(Errc::invalid_argument,
-         "scaling.affinity has CPU {}, which this process may not use: expected some of those that "
+         "scaling.affinity has CPU {}, which this process may not use: expected CPUs that "
          "`taskset -cp {}` shows",
          cpu, ::getpid());
   }
@@ -142,7 +142,7 @@ WorkerCommand::WorkerCommand(const ScalingConfig& scaling, bool is_named)
       const std::vector<int>& bound = cpus(worker);
       fmt::print(stderr, "worker {}: CPUs {}{}\n", worker,
                  text_of_cpus(bound.empty() ? own_cpus() : bound),
-                 shares_.empty() ? ", as all workers" : "");
+                 shares_.empty() ? ", the same for all workers" : "");
     }
   }
   std::error_code error;

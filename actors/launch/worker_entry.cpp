@@ -56,21 +56,19 @@ const Loop& find_loop(const LoopIdentity& identity, int worker) {
   if (identity.object.empty()) {
     const Loop* loop = Loop::find(identity.name);
     if (loop == nullptr) {
-      fail(
-          Errc::not_found,
-          "no loop \"{}\" in worker {}; it has: {}; the Loop must be a variable of namespace scope "
-          "in what the worker's executable is linked of (of a static library, linkers drop it "
-          "unless they get --whole-archive: weft_add_worker() does that)",
-          identity.name, worker, Loop::names());
+      fail(Errc::not_found,
+           "there is no loop \"{}\" in worker {}; it has: {}; the Loop must be a variable of "
+           "namespace scope that is linked into the worker's executable (linkers drop it from a "
+           "static library unless --whole-archive is given, as weft_add_worker() does)",
+           identity.name, worker, Loop::names());
     }
     // The paths are not compared, because they may differ even for the same executable.
     const auto object = object_of(loop->address());
     if (!identity.build.empty() && object && object->build != identity.build) {
-      fail(
-          Errc::version,
-          "the executable with loop \"{}\" is build {:.12} in the trainer and {:.12} in worker {}: "
-          "the file changed while the application ran; start it again",
-          identity.name, identity.build, object->build, worker);
+      fail(Errc::version,
+           "the executable with loop \"{}\" is build {:.12} in the trainer and {:.12} in worker "
+           "{}: the file changed while the application ran; start the application again",
+           identity.name, identity.build, object->build, worker);
     }
     return *loop;
   }
@@ -83,8 +81,8 @@ const Loop& find_loop(const LoopIdentity& identity, int worker) {
   const Loop* loop = Loop::find(identity.name);
   if (loop == nullptr) {
     fail(Errc::not_found,
-         "no loop \"{}\" in worker {}, which has loaded {}; it has: {}; a library with a weft of "
-         "its own needs scaling.worker_executable = weft::plugin_worker()",
+         "there is no loop \"{}\" in worker {}, which has loaded {}; it has: {}; a library "
+         "with its own copy of weft needs scaling.worker_executable = weft::plugin_worker()",
          identity.name, worker, identity.object, Loop::names());
   }
   return *loop;
@@ -95,8 +93,8 @@ BoundLoop resolve(const Assignment& assignment, int worker) {
   const Loop& loop = find_loop(identity, worker);
   if (loop.site() != identity.site) {
     fail(Errc::version,
-         "loop \"{}\" is at {} in the trainer and at {} in worker {}: they were built of different "
-         "sources; build both again",
+         "loop \"{}\" is at {} in the trainer and at {} in worker {}: they were built from "
+         "different sources; build both again",
          identity.name, identity.site, loop.site(), worker);
   }
   if (loop.options().setup != nullptr) loop.options().setup();

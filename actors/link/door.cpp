@@ -118,10 +118,10 @@ std::string_view to_string(Refusal refusal) noexcept {
     case Refusal::other_protocol: return "no preamble of weft";
     case Refusal::other_version: return "another version of weft";
     case Refusal::wrong_token: return "a wrong token";
-    case Refusal::closed_early: return "closed before its preamble was whole";
-    case Refusal::late: return "no whole preamble in time";
-    case Refusal::crowded: return "no whole preamble at once, while others waited";
-    case Refusal::no_tls: return "no TLS 1.3, or one that it broke off";
+    case Refusal::closed_early: return "closed before its preamble was complete";
+    case Refusal::late: return "no complete preamble in time";
+    case Refusal::crowded: return "no complete preamble at once, while others waited";
+    case Refusal::no_tls: return "no TLS 1.3, or an aborted TLS handshake";
     case Refusal::no_certificate: return "no certificate";
     case Refusal::foreign_certificate: return "a certificate of another CA or purpose";
     case Refusal::outdated_certificate: return "a certificate that isn't valid today";
@@ -180,7 +180,7 @@ void Door::close() {
     counts.push_back(fmt::format("{} ({})", refused_[i], to_string(static_cast<Refusal>(i))));
   }
   if (counts.empty()) return;
-  logger("weft.trainer")->warn("connections refused in all: {}", fmt::join(counts, ", "));
+  logger("weft.trainer")->warn("total of refused connections: {}", fmt::join(counts, ", "));
 }
 
 std::array<std::uint64_t, kRefusalCount> Door::refused() const {
@@ -199,7 +199,7 @@ void Door::serve() {
     }
     if (::poll(waits.data(), waits.size(), milliseconds_left()) < 0 && errno != EINTR) {
       return logger("weft.trainer")
-          ->error("the control socket takes no more workers: poll: {}", std::strerror(errno));
+          ->error("the control socket accepts no more workers: poll: {}", std::strerror(errno));
     }
     if (waits[0].revents != 0) return;
     std::vector<Peer> waiting;
@@ -352,7 +352,8 @@ void Door::refuse(Peer& peer, Refusal refusal) {
   if (!first) return;
   logger("weft.trainer")
       ->warn(
-          "refused a connection ({}) of {}; more of this kind are only counted, until the job ends",
+          "refused a connection ({}) from {}; until the job ends, further refusals of this "
+          "kind are only counted",
           to_string(refusal), peer.who);
 }
 

@@ -266,8 +266,9 @@ TrainerActor System::ask(const std::string& place, std::chrono::milliseconds tim
             }
             if (error == caf::sec::disconnect_during_handshake) {
               fail(Errc::io,
-                   "the trainer at {} closed the connection before a word: WEFT_JOB_TOKEN isn't "
-                   "its job's, or it is of another version of weft; its log says which",
+                   "the trainer at {} closed the connection without an answer: WEFT_JOB_TOKEN "
+                   "isn't the token of its job, or the trainer has another version of weft; "
+                   "the trainer's log shows the reason",
                    place);
             }
             fail(Errc::io, "control socket {}: {}", place, caf::to_string(error));

@@ -61,10 +61,10 @@ struct Named {
     if (!file) refuse("can't be read: {}; name a PEM file of this user", std::strerror(errno));
     struct stat status {};
     if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-      refuse("isn't a file; it is read more than once, so name a PEM file");
+      refuse("isn't a regular file, but weft reads it more than once; name a PEM file");
     }
     if (status.st_size > kPemBytesMax) {
-      refuse("has {} bytes, expected a PEM file of at most {}", status.st_size, kPemBytesMax);
+      refuse("has {} bytes: expected a PEM file of at most {} bytes", status.st_size, kPemBytesMax);
     }
     return file;
   }
@@ -83,7 +83,8 @@ Chain read_certificates(const Named& named) {
   const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   ERR_clear_error();
   if (!at_end) {
-    named.refuse("has a certificate that can't be read after {} that can; copy it again", count);
+    named.refuse("has an unreadable certificate after {} readable ones; copy the file again",
+                 count);
   }
   if (count == 0) {
     named.refuse("has no certificate in it; expected PEM (-----BEGIN CERTIFICATE-----)");
@@ -99,7 +100,9 @@ Key read_key(const Named& named) {
                  named.path);
   }
   Key key(PEM_read_PrivateKey(file.get(), nullptr, no_passphrase, nullptr));
-  if (!key) named.refuse("has no key in it that needs no passphrase; expected PEM, decrypted");
+  if (!key)
+    named.refuse(
+        "has no key that can be read without a passphrase; expected a decrypted key in PEM");
   return key;
 }
 
@@ -123,13 +126,13 @@ std::string name_of(X509_NAME* name) {
     case X509_V_ERR_CA_KEY_TOO_SMALL:
     case X509_V_ERR_CA_MD_TOO_WEAK:
       certificate.refuse(
-          "is too weak for this machine's OpenSSL ({}), or the CA's is; have it issued again, with "
-          "keys of P-256 or RSA of 2048 bits or more and SHA-256",
+          "is too weak for this machine's OpenSSL ({}), or the CA's is; have it issued again, "
+          "with P-256 keys or RSA keys of 2048 bits or more, and SHA-256",
           text);
     default:
       certificate.refuse(
-          "is not signed by {} = \"{}\" ({}; its issuer is {}); name the CA that has, and put what "
-          "is between them behind the certificate",
+          "is not signed by {} = \"{}\" ({}; its issuer is {}); name the CA that signed it, "
+          "and append the intermediate certificates to the certificate's file",
           ca.field, ca.path, text, name_of(X509_get_issuer_name(own)));
   }
 }
@@ -195,9 +198,8 @@ void require_sound(const TlsConfig& tls) {
   for (const Named* named : {&certificate, &key, &ca}) {
     if (named->path.empty()) {
       named->refuse(
-          "is missing; TLS takes all of backend.tls.certificate, backend.tls.key and "
-          "backend.tls.ca, "
-          "or none");
+          "is missing; set all of backend.tls.certificate, backend.tls.key and backend.tls.ca, "
+          "or none of them");
     }
   }
   const Chain chain = read_certificates(certificate);
@@ -206,11 +208,11 @@ void require_sound(const TlsConfig& tls) {
     certificate.refuse("has expired; have it issued again");
   }
   if (X509_cmp_current_time(X509_get0_notBefore(own)) > 0) {
-    certificate.refuse("is not valid yet; wait, or mend this machine's clock");
+    certificate.refuse("is not valid yet; wait, or correct this machine's clock");
   }
   const Key secret = read_key(key);
   if (X509_check_private_key(own, secret.get()) != 1) {
-    key.refuse("is not the key of {} = \"{}\"; name the one it was issued for", certificate.field,
+    key.refuse("is not the key of {} = \"{}\"; name the key of this certificate", certificate.field,
                certificate.path);
   }
   require_signed(certificate, chain, ca);

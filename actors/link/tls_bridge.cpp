@@ -244,7 +244,7 @@ void TlsBridge::serve() {
     if (::poll(waits.data(), waits.size(), milliseconds_left()) < 0 && errno != EINTR) {
       lanes_.clear();
       return logger("weft.transport")
-          ->error("control connections over TLS end: poll: {}", std::strerror(errno));
+          ->error("control connections over TLS have ended: poll: {}", std::strerror(errno));
     }
     wakes_.fetch_add(1, std::memory_order_relaxed);
     const auto now = Clock::now();

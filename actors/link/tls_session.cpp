@@ -93,7 +93,7 @@ TlsContext::TlsContext(const TlsConfig& tls, TlsSide side) : side_(side) {
     const std::string why = last_error();
     ERR_clear_error();
     fail(Errc::invalid_argument,
-         "backend.tls: OpenSSL doesn't take {}, {} and {} together: {}; have the certificate "
+         "backend.tls: OpenSSL doesn't accept {}, {} and {} together: {}; have the certificate "
          "issued again",
          tls.certificate, tls.key, tls.ca, why);
   }

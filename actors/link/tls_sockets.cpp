@@ -45,7 +45,7 @@ Addresses look_up(const TlsAddress& address, bool to_listen) {
   const int error =
       ::getaddrinfo(address.host.c_str(), fmt::format("{}", address.port).c_str(), &hints, &found);
   if (error != 0) {
-    fail(Errc::io, "tls://{}: {}; name a host that this one can resolve", to_string(address),
+    fail(Errc::io, "tls://{}: {}; name a host that this host can resolve", to_string(address),
          ::gai_strerror(error));
   }
   return Addresses(found);
@@ -120,8 +120,8 @@ bool complete(const Dial& dial, const TlsSession& tls, const std::function<TlsPr
       case TlsProgress::lost: return false;
       case TlsProgress::failed:
         fail(Errc::io,
-             "the trainer at tls://{} and this worker don't take each other's certificates: {}; "
-             "give both backend.tls files of one CA",
+             "the trainer at tls://{} and this worker don't accept each other's certificates: "
+             "{}; give both of them backend.tls files of one CA",
              to_string(dial.address), tls.why());
     }
     if (!wait_for(tls.fd(), events, dial.deadline)) dial.late();
@@ -199,9 +199,9 @@ TlsSession dial_tls(const TlsAddress& address, const TlsContext& context, std::s
     if (auto tls = try_once(dial)) return std::move(*tls);
   }
   fail(Errc::io,
-       "the trainer at tls://{} closed the connection before a word: WEFT_JOB_TOKEN isn't its "
-       "job's, it is of another version of weft, or it doesn't take this worker's certificate; its "
-       "log says which",
+       "the trainer at tls://{} closed the connection without an answer: WEFT_JOB_TOKEN isn't "
+       "the token of its job, the trainer has another version of weft, or it doesn't accept "
+       "this worker's certificate; the trainer's log shows the reason",
        to_string(address));
 }
 

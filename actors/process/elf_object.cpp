@@ -168,7 +168,7 @@ void require_build(const std::string& path, const std::string& build) {
   if (here == build) return;
   fail(Errc::version,
        "{} is build {:.12} in the trainer and {:.12} in the worker: the file changed while the "
-       "application ran; start it again",
+       "application ran; start the application again",
        path, build, here.empty() ? "(none)" : here);
 }
 

@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 Thrown other(const std::string& what) {
-  return {Errc::loop_failed, what + ", which is no std::exception"};
+  return {Errc::loop_failed, what + ", which isn't a std::exception"};
 }
 
 }  // namespace

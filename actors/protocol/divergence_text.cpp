@@ -38,7 +38,7 @@ std::string describe_divergence(const ProgramSeen& first, const std::string& fir
   if (is_of_inputs) {
     text +=
         ", on tensors of the same types: to_device() takes the whole batch in every worker, "
-        "to_device_local() as many rows in each";
+        "to_device_local() takes the same number of rows in each worker";
   }
   return text;
 }
@@ -46,8 +46,8 @@ std::string describe_divergence(const ProgramSeen& first, const std::string& fir
 std::string describe_uneven(const LoopEnded& first, const std::string& first_name,
                             const LoopEnded& second, const std::string& second_name) {
   return fmt::format(
-      "{} ended its loop after {} programs{}, {} after {}{}: every worker's loop must run the same "
-      "programs{}",
+      "{} ended its loop after {} programs{}, but {} ended after {}{}: every worker's loop "
+      "must run the same programs{}",
       first_name, first.runs, last_of(first), second_name, second.runs, last_of(second),
       is_read(first.last) != is_read(second.last) ? kReadsAreCollective : "");
 }

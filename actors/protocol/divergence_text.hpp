@@ -9,8 +9,9 @@ namespace weft {
 
 /// This text is added to the error if only some workers read a value.
 inline constexpr const char* kReadsAreCollective =
-    "; reads are collective: every worker must call item(), to_vector() and to_bytes() of what "
-    "isn't computed yet or is sharded (as unmarked optimizer state of 64 KiB or more may be)";
+    "; reads are collective: every worker must call item(), to_vector() and to_bytes() of a "
+    "tensor that isn't computed yet or is sharded (unmarked optimizer state of 64 KiB or more "
+    "may be sharded)";
 
 /// Describes two workers, with the given names, that want different programs for the same run.
 std::string describe_divergence(const ProgramSeen& first, const std::string& first_name,

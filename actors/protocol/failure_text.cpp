@@ -32,8 +32,8 @@ std::string describe(const ProcessEnded& ended) {
 
 std::string out_of_memory_advice(const ProcessEnded& ended) {
   if (ended.signal != SIGKILL || !ended.out_of_memory) return {};
-  return "; meanwhile the kernel killed a process for want of memory (oom_kill in /proc/vmstat): "
-         "give the job more, or let a worker need less";
+  return "; meanwhile the kernel killed a process because memory ran out (oom_kill in "
+         "/proc/vmstat): give the job more memory, or make a worker use less";
 }
 
 std::string trimmed(const std::string& text) {

@@ -78,7 +78,7 @@ std::string describe_process(int pid) {
   switch (name_end == std::string::npos ? '?' : stat[name_end + 2]) {
     case 'T':
     case 't': return "is stopped";
-    case 'R': return "runs, and makes no step";
+    case 'R': return "runs, but makes no step";
     case 'D': return "waits for a disk or a device";
     case 'S': break;
     default: return "is gone";

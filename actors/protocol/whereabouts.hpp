@@ -26,7 +26,7 @@ std::optional<int> find_awaited(std::span<const ActorRow> rows, int worker);
 std::optional<Failure> with_worker_apart(std::optional<Failure> failure,
                                          std::span<const ActorRow> rows);
 
-/// Describes what a process that doesn't arrive is doing: "is stopped", "runs, and makes no step",
+/// Describes what a process that doesn't arrive is doing: "is stopped", "runs, but makes no step",
 /// "sleeps in futex_wait"; see proc(5).
 std::string describe_process(int pid);
 

@@ -159,8 +159,8 @@ void BufferPool::free_array(std::uint64_t offset, std::int64_t bytes, std::uint6
 
 void BufferPool::fail_no_room(const char* what, std::int64_t bytes) const {
   fail(Errc::no_space,
-       "{} of {} bytes doesn't fit: a chip's arena has {} bytes for buffers and arrays, {} are "
-       "taken; use more chips, or smaller batches",
+       "{} of {} bytes doesn't fit: a chip's arena has {} bytes for buffers and arrays, and {} "
+       "of them are in use; use more chips, or smaller batches",
        what, bytes, room_.end - room_.begin, end_ - room_.begin + room_.end - arrays_);
 }
 

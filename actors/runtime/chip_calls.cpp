@@ -76,8 +76,8 @@ ArenaPlace WorkerRuntime::allocate(std::int64_t size, std::size_t element_bytes,
   require_loop_thread("allocate", where);
   const auto most = static_cast<std::int64_t>(memory_.arena_capacity() / element_bytes);
   if (size < 0 || size > most) {
-    fail(Errc::invalid_argument, "allocate: size = {}: expected 0 to {}, what a chip's arena holds",
-         size, most);
+    fail(Errc::invalid_argument,
+         "allocate: size = {}: expected 0 to {}, the size of a chip's arena", size, most);
   }
   const std::int64_t bytes = size * static_cast<std::int64_t>(element_bytes);
   const std::uint64_t offset = pool_->allocate_array(bytes);

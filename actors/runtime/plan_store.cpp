@@ -64,7 +64,7 @@ std::shared_ptr<const Plan> PlanStore::load(const Fingerprint& key, const Progra
     return plan;
   } catch (const Error& error) {
     if (error.code() == Errc::not_found) return nullptr;
-    logger("weft.worker")->warn("{}: {}; it is compiled anew", path(key), error.what());
+    logger("weft.worker")->warn("{}: {}; the program is compiled again", path(key), error.what());
     return nullptr;
   }
 }

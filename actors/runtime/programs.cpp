@@ -29,7 +29,7 @@ constexpr std::size_t kProgramTextBytesMax = 900'000;
                               const FirstPlan& first) {
   if (options.worker != 0) permits.wait_over();
   write_first_plan(options.plan_folder, first);
-  fail(Errc::cancelled, "the first step is planned, and not run: WEFT_PLAN_TO is set");
+  fail(Errc::cancelled, "the first step is planned but not run, because WEFT_PLAN_TO is set");
 }
 
 }  // namespace

@@ -92,8 +92,8 @@ BufferPtr StateKeeper::take(const std::string& name, const TensorType& type) {
   if (found == found_.end() || found->second.use_count() > 1) return nullptr;
   if (found->second->type() != type) {
     fail(Errc::invalid_argument,
-         "'{}' is {}, but the {} steps that were taken before a worker was lost left it as {}: a "
-         "loop that goes on at ctx.step() must make the parameters that it had",
+         "'{}' is {}, but the {} steps that were taken before a worker was lost left it as {}: "
+         "a loop that continues at ctx.step() must make the same parameters as before",
          name, type.to_string(), resume_step_, found->second->type().to_string());
   }
   return in_first_step_ ? found->second : found_.extract(found).mapped();
@@ -102,8 +102,9 @@ BufferPtr StateKeeper::take(const std::string& name, const TensorType& type) {
 void StateKeeper::require_untaken(const std::string& name) const {
   if (!found_.contains(name)) return;
   fail(Errc::invalid_argument,
-       "'{}' is used, but what was kept of it when a worker was lost is had by another parameter "
-       "of this name, which the loop made before and hasn't used: drop that, or name it apart",
+       "'{}' is used, but the state that was kept under this name when a worker was lost "
+       "belongs to another parameter, which the loop made earlier and hasn't used: drop that "
+       "parameter, or give it another name",
        name);
 }
 
@@ -128,9 +129,10 @@ void StateKeeper::require_same(std::size_t place, const BufferPtr& buffer) const
   const std::weak_ptr<Buffer>& known = buffers_[place];
   if (is_same(known, buffer) || known.expired()) return;
   fail(Errc::invalid_argument,
-       "two parameters, or states of optimizers, are named '{}' and used in turn: by its name a "
-       "job that survives losses, or compares replicas, knows what a loop has; name the root "
-       "modules of two models apart, as in Module(\"teacher\"), or use the first no more",
+       "two parameters or optimizer states are named '{}' and used in turn. A job that "
+       "survives losses or compares replicas identifies a tensor by its name; give the root "
+       "modules of two models different names, as in Module(\"teacher\"), or stop using the "
+       "first tensor",
        entries_[place].name);
 }
 

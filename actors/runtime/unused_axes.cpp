@@ -59,9 +59,9 @@ std::optional<std::string> hint_at_unused_axes(const Plan& plan, const Mesh& mes
     whole.push_back(fmt::format("{}={}", mesh.axis_names()[at], size));
   }
   return fmt::format(
-      "no tensor in the program of {} is cut along {} of the mesh {}: each part of the work is "
-      "done "
-      "by {} chips alike. To cut it for all of them: weft launch --mesh {}, or backend.spmd",
+      "no tensor in the program of {} is sharded along {} of the mesh {}: {} chips do the same "
+      "part of the work. To divide the work among all chips, use weft launch --mesh {}, or "
+      "backend.spmd",
       site, fmt::join(idle, ", "), mesh.to_string(), copies, fmt::join(whole, ","));
 }
 

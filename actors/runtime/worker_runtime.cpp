@@ -245,8 +245,8 @@ void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
                                 const std::source_location* where) const {
   if (static_cast<const ArenaBuffer&>(buffer).is_of(*pool_)) return;
   fail(Errc::invalid_argument,
-       "{} ({}) lies on the chips of a fit() that has ended, or that another thread runs: make "
-       "tensors and modules inside the loop, and take values out of it by report() or "
+       "{} ({}) is on the chips of a fit() that has ended or that another thread runs: make "
+       "tensors and modules inside the loop, and take values out of the loop by report() or "
        "to_vector(){}",
        name.empty() ? "a tensor" : name, buffer.type().to_string(),
        where == nullptr ? "" : fmt::format(" (at {})", file_line(*where)));
@@ -289,13 +289,14 @@ void WorkerRuntime::end_first_step() {
   if (!resume_from_) return;
   if (state_) keep_unused();
   if (const std::string names = resume_from_->untaken(); !names.empty()) {
-    warn(fmt::format("{}, from which the loop goes on, has tensors that the loop hasn't: {}",
-                     resume_from_->file().path(), names));
+    warn(
+        fmt::format("{}, from which the loop continues, has tensors that the loop doesn't have: {}",
+                    resume_from_->file().path(), names));
   }
   if (const std::string names = resume_from_->made(); !names.empty()) {
     warn(
-        fmt::format("{}, from which the loop continues, lacks state that the loop made itself, as "
-                    "run.resume_partial lets it: {}",
+        fmt::format("{}, from which the loop continues, lacks state that the loop made itself, "
+                    "which run.resume_partial allows: {}",
                     resume_from_->file().path(), names));
   }
   resume_from_.reset();
@@ -330,8 +331,8 @@ void WorkerRuntime::require_loop_thread(const char* what, const std::source_loca
   const int here = ::gettid();
   if (here == loop_thread_) return;
   fail(Errc::invalid_argument,
-       "{}: call it on the loop's thread, which is {}: this is thread {}, another one or that of a "
-       "body of on_each_chip (at {})",
+       "{}: call it on the loop's thread, which is {}, but this is thread {}, which is another "
+       "thread or runs a body of on_each_chip (at {})",
        what, loop_thread_, here, file_line(where));
 }
 

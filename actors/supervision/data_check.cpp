@@ -15,15 +15,15 @@ using Sides = std::map<int, std::optional<std::uint64_t>>;  // hashes by worker;
                                                             // uploaded
 
 constexpr const char* kAdvice =
-    "data, parameters and scalars are global: of its own copy each worker uploads only what its "
-    "chips hold, and the rest is lost; give every worker the same (all rows of the batch, a "
-    "shuffle by ctx.seed() and ctx.step()), let every worker set state and load it, or give each "
-    "worker's own rows to to_device_local(); WEFT_CHECK_DATA=0 leaves this check out";
+    "data, parameters and scalars are global: each worker uploads only the part of its copy "
+    "that its chips hold, and the rest is lost; give every worker the same values (all rows of "
+    "the batch, a shuffle by ctx.seed() and ctx.step()), set and load state in every worker, "
+    "or pass each worker's own rows to to_device_local(); WEFT_CHECK_DATA=0 turns this check off";
 
 constexpr const char* kDatasetAdvice =
-    "a dataset is global: each worker reads the items of its chips only, and the items must be the "
-    "same in every worker; open the same files in each worker, and let an item depend on its "
-    "index, epoch and seed alone; WEFT_CHECK_DATA=0 leaves this check out";
+    "a dataset is global: each worker reads only the items of its chips, and the items must be "
+    "the same in every worker; open the same files in each worker, and let an item depend only "
+    "on its index, epoch and seed; WEFT_CHECK_DATA=0 turns this check off";
 
 bool is_item(const std::string& label) { return label.find(DataHashes::kOfDataset) != label.npos; }
 

@@ -36,8 +36,8 @@ void JobState::end_well() {
                   "{}; {} at step {}{}", *preempted_,
                   left ? "all loops were ended, without a checkpoint," : "all loops ended",
                   early->ended->step,
-                  left ? ": none had asked ctx.reached_preemption(); where that is true, save "
-                         "one and return"
+                  left ? ": no loop had called ctx.reached_preemption(); when it returns true, "
+                         "save a checkpoint and return"
                        : ""),
               .step = early->ended->step};
 }
@@ -77,13 +77,13 @@ Actions JobState::gather_deadline(std::uint64_t generation, std::span<const Sigh
   return fail_with(
       {.code = Errc::timeout,
        .message = fmt::format(
-           "{} of {} workers are not there within backend.timeout_s = {}: {}{}",
+           "{} of {} workers were not ready within backend.timeout_s = {}: {}{}",
            std::ranges::count_if(workers_, is_missing), workers_.size(), terms_.timeout_s,
            missing_text(sightings),
            std::ranges::any_of(workers_, is_starting)
-               ? "; what runs before fit() in main() runs in every worker too"
-               : "; a loop leaves a generation at its next sync or read: what it does of its own "
-                 "in between has to end"),
+               ? "; code before fit() in main() runs in every worker too"
+               : "; a loop leaves a generation at its next sync or read, so its own work "
+                 "before that has to end"),
        .worker = static_cast<int>(first - workers_.begin()),
        .pid = first->pid});
 }
@@ -98,7 +98,7 @@ Actions JobState::preempt(std::string why) {
     actions.push_back(action::Pause{});
   } else if (!asks_) {
     return end_preempted(
-        "it came while the job waited to go on after a loss, and no loop asks "
+        "this came while the job waited to continue after a loss, and no loop calls "
         "ctx.reached_preemption()");
   } else {
     for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
@@ -133,13 +133,12 @@ Actions JobState::grace_over(std::span<const Sighting> sightings) {
   if (over()) return {};
   if (phase_ == JobPhase::gathering) {
     return end_preempted(
-        fmt::format("the job had not gone on after a loss in time for "
-                    "run.grace_s = {}: {}",
+        fmt::format("the job had not continued after a loss within run.grace_s = {}: {}",
                     terms_.grace_s, missing_text(sightings)));
   }
   return end_preempted(
-      fmt::format("its loops had not ended in time for run.grace_s = {}: save a "
-                  "checkpoint and return where ctx.reached_preemption() is true",
+      fmt::format("its loops had not ended within run.grace_s = {}: save a checkpoint and "
+                  "return when ctx.reached_preemption() is true",
                   terms_.grace_s));
 }
 
@@ -159,9 +158,11 @@ std::optional<std::string> JobState::end_of_preempted(const Failure& lost, bool 
     if (lost.signal != SIGTERM) return {};
     return lost.message + ", before its loop could end";
   }
-  if (!asks_) return lost.message + "; no loop asks ctx.reached_preemption()";
+  if (!asks_) return lost.message + "; no loop calls ctx.reached_preemption()";
   if (recovery_.delay_ms() == 0) return {};
-  return lost.message + "; it is not the first loss since a step was taken, and not waited for";
+  return lost.message +
+         "; the job doesn't wait for this worker, because it isn't the first "
+         "loss since the last step";
 }
 
 }  // namespace weft

@@ -59,8 +59,8 @@ Actions JobState::process_ended(const ProcessEnded& ended, const Whereabouts& wh
     return concat(std::move(actions), lose(std::move(failure), false, committed, kind));
   }
   failure.message += fmt::format(
-      "; so did {} of its processes in a row, and it is not started again: what runs before fit() "
-      "in main() runs in every worker too",
+      "; {} of its processes in a row ended like this, so the worker is not started again: "
+      "code before fit() in main() runs in every worker too",
       kStartsInVainMax);
   return concat(std::move(actions), fail_with(std::move(failure)));
 }
@@ -191,8 +191,8 @@ Actions JobState::link_grace_over(int worker, std::uint64_t number, const Wherea
       lost.place == Place::ready || lost.place == Place::looping || lost.place == Place::unwinding;
   if (!lives || lost.ended) return {};
   return lose({.code = Errc::peer_lost,
-               .message = fmt::format("{} lost its control connection{}, and its process has not "
-                                      "been seen to end",
+               .message = fmt::format("{} lost its control connection{}, but the trainer has "
+                                      "not seen its process end",
                                       name(worker), describe(where)),
                .worker = worker,
                .pid = lost.pid,

@@ -136,7 +136,7 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
   if (has_timed_out && awaited && takes_part(awaited->worker, generation_)) {
     return lose(
         {.code = static_cast<Errc>(ended.error),
-         .message = fmt::format("{} did not come{}: {}", name(awaited->worker),
+         .message = fmt::format("{} did not arrive{}: {}", name(awaited->worker),
                                 awaited->how.empty() ? "" : ", it " + awaited->how, ended.message),
          .worker = awaited->worker,
          .pid = at(awaited->worker).pid,

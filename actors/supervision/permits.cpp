@@ -30,7 +30,7 @@ void Permits::wait(const char* what, Predicate predicate) {
       changed_.wait_for(lock, timeout_, [&] { return state_.is_over() || predicate(); });
   throw_if_over();
   if (!held) {
-    fail(Errc::timeout, "waited {} s for the trainer: {} (backend.timeout_s)",
+    fail(Errc::timeout, "waited {} s for the trainer to {} (backend.timeout_s)",
          static_cast<double>(timeout_.count()) / 1000, what);
   }
 }
@@ -115,7 +115,7 @@ void Permits::wait_over() {
 
 void Permits::wait_admitted(std::uint64_t sequence, std::uint64_t run) {
   auto admission = WorkerState::Admission::waits;
-  wait("all workers to show the same program", [&] {
+  wait("confirm that all workers run the same program", [&] {
     admission = state_.admission(sequence, run);
     return admission != WorkerState::Admission::waits;
   });
@@ -126,7 +126,7 @@ void Permits::wait_admitted(std::uint64_t sequence, std::uint64_t run) {
 
 void Permits::begin_step(std::uint64_t step) {
   auto begin = WorkerState::StepBegin::waits;
-  wait("the lease of the next steps", [&] {
+  wait("grant the lease of the next steps", [&] {
     begin = state_.begin_step(step);
     return begin != WorkerState::StepBegin::waits;
   });

@@ -53,10 +53,11 @@ bool is_kill(const Failure& failure) {
 std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_t committed,
                                             LossKind kind) {
   if (!policy_.recovers()) return "";
-  if (is_wrong_use(failure.code)) return "; it would fail so again, and is not started again";
+  if (is_wrong_use(failure.code))
+    return "; the worker would fail in the same way again, so it is not started again";
   const bool is_next = incident_.empty() || incident_.contains(failure.worker);
   if (is_next && policy_.max_failures > 0 && incidents_ >= policy_.max_failures) {
-    return fmt::format("; run.failure.max_failures = {} failures came before it",
+    return fmt::format("; run.failure.max_failures = {} failures had happened before",
                        policy_.max_failures);
   }
   if (committed > last_step_) in_vain_.clear();
@@ -66,9 +67,11 @@ std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_
   const bool may_be_told = kind != LossKind::before_join && (!is_chance || committed == 0);
   if (may_be_told && 1 + std::ranges::count_if(in_vain_, is_alike) >= repeats_max) {
     return committed == 0
-               ? fmt::format("; it failed so {} times, and no step was kept", repeats_max)
-               : fmt::format("; it failed so {} times, and no step was taken after step {}",
-                             repeats_max, committed);
+               ? fmt::format("; the worker failed like this {} times, and no step was kept",
+                             repeats_max)
+               : fmt::format(
+                     "; the worker failed like this {} times, and no step was taken after step {}",
+                     repeats_max, committed);
   }
   if (is_next) {
     const bool progress = incidents_ == 0 || committed > last_step_;

@@ -10,9 +10,9 @@ namespace {
 
 /// Every message ends with this advice.
 constexpr const char* kAdvice =
-    "look for what isn't the same in every worker: data or random numbers that a replicated tensor "
-    "is made of, values of one worker that it computes with, what on_each_chip writes; where there "
-    "is nothing, suspect the machine's memory";
+    "look for values that differ between workers: data or random numbers from which a "
+    "replicated tensor is computed, values of a single worker, or tensors that on_each_chip "
+    "writes; if you find none, suspect the machine's memory";
 
 }  // namespace
 
@@ -97,7 +97,7 @@ ReplicaFault ReplicaCheck::describe(const std::vector<Chips>& sides) const {
   if (2 * sides[0].size() <= all) {
     std::vector<std::string> parts;
     for (const Chips& side : sides) parts.push_back(name(side));
-    fault.message = fmt::format("{}, and no side is the most", fmt::join(parts, " against "));
+    fault.message = fmt::format("{}, and no side has a majority", fmt::join(parts, " against "));
     return fault;
   }
   Chips few;
@@ -107,7 +107,8 @@ ReplicaFault ReplicaCheck::describe(const std::vector<Chips>& sides) const {
   std::ranges::sort(few);
   const int first = few.front() / chips_per_worker_;
   if (first == few.back() / chips_per_worker_) fault.worker = first;
-  fault.message = fmt::format("{} against {}, which are more and agree", name(few), name(sides[0]));
+  fault.message =
+      fmt::format("{} against {}, which agree and are the majority", name(few), name(sides[0]));
   return fault;
 }
 

@@ -182,8 +182,8 @@ WorkerState::Verdict WorkerState::verdict_without_trainer() const {
 
 std::string WorkerState::overtaken(std::uint64_t run, const std::string& site) const {
   return fmt::format(
-      "worker {} ended its loop after {} programs{}, this worker runs number {}{}: every worker's "
-      "loop must run the same programs{}",
+      "worker {} ended its loop after {} programs{}, but this worker runs program number {}{}: "
+      "every worker's loop must run the same programs{}",
       now_.ended_worker, now_.ended_runs,
       now_.ended_last.empty() ? "" : ", the last for " + now_.ended_last, run,
       site.empty() ? "" : " for " + site, is_read(site) ? kReadsAreCollective : "");

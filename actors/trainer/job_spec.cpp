@@ -28,17 +28,17 @@ void say_resources(const JobSpec& spec, int crowd, int usable_cores) {
   if (spec.num_chips() > kChipsPerCoreMax * usable_cores) {
     logger("weft.trainer")
         ->warn(
-            "{} workers with {} chips are {} threads on {} cores, of which each waits in every "
-            "collective for the turns of all others: give fewer (weft launch -n, --chips, or "
-            "scaling)",
+            "{} workers with {} chips are {} threads on {} cores. In every collective each "
+            "thread waits until all others have had their turns; use fewer workers or chips "
+            "(weft launch -n, --chips, or scaling)",
             spec.num_joins(), spec.chips_per_worker, spec.num_chips(), usable_cores);
   }
   const int cpus = spec.num_joins() * spec.cpus_per_worker;
   if (cpus <= usable_cores) return;
   logger("weft.trainer")
       ->warn(
-          "scaling.resources_per_worker[\"CPU\"] = {} for {} workers: of {} cores there are {}, "
-          "which the workers share",
+          "scaling.resources_per_worker[\"CPU\"] = {} for {} workers needs {} cores, but there "
+          "are {}, which the workers share",
           spec.cpus_per_worker, spec.num_joins(), cpus, usable_cores);
 }
 

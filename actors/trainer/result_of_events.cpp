@@ -43,7 +43,7 @@ void require_finite(const Report& report, const Metrics& metrics) {
   if (!number) return;
   fail(Errc::loop_failed,
        "worker {} reports {} at step {}, and run.failure.ends_on_nan is set: "
-       "WEFT_DETECT_ANOMALY=1 names the first op that gives such a number",
+       "WEFT_DETECT_ANOMALY=1 shows the first op that computes such a number",
        report.worker, *number, report.step);
 }
 

@@ -13,8 +13,8 @@ namespace {
 void require_mesh(const TrainContext& ctx, const char* function) {
   if (ctx.mesh() != nullptr) return;
   fail(Errc::unavailable,
-       "{}: the job has no mesh (backend.backend = Backend::none), through whose chips its {} "
-       "workers would meet: set backend.backend = Backend::spmd",
+       "{}: the job has no mesh (backend.backend = Backend::none), but its {} workers exchange "
+       "values through the chips of a mesh: set backend.backend = Backend::spmd",
        function, ctx.world_size());
 }
 
@@ -39,7 +39,8 @@ Config broadcast(TrainContext& ctx, const Config& value, int root, std::source_l
     chip.all_reduce(told, {}, ReduceKind::max, where);
     if (told[greatest_root] != -told[least_root]) {
       fail(Errc::invalid_argument,
-           "broadcast: root = {} in this worker, {} to {} in others: expected the same in all",
+           "broadcast: root = {} in this worker, {} to {} in others: expected the same root in "
+           "all workers",
            root, -told[least_root], told[greatest_root]);
     }
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(told[size]));

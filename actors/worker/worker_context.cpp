@@ -29,11 +29,10 @@ void refuse_own_folder(const std::string& checkpoint, const std::string& run_dir
   const auto from = std::filesystem::weakly_canonical(checkpoint);
   const auto to = std::filesystem::weakly_canonical(run_dir);
   if (std::mismatch(from.begin(), from.end(), to.begin(), to.end()).first != from.end()) return;
-  fail(
-      Errc::invalid_argument,
-      "report: checkpoint.path = \"{}\" holds the run's folder, into which it is copied: save to a "
-      "folder of its own",
-      checkpoint);
+  fail(Errc::invalid_argument,
+       "report: checkpoint.path = \"{}\" contains the run's folder, into which the checkpoint "
+       "is copied: save the checkpoint in another folder",
+       checkpoint);
 }
 
 }  // namespace
@@ -45,10 +44,10 @@ std::uint64_t WorkerContext::step() const {
   const std::uint64_t step = runtime_.step();
   if (std::exchange(asked_step_, step) != step) asked_ = 0;
   if (++asked_ == kAskedWarned) {
-    runtime_.warn(fmt::format(
-        "ctx.step() has been asked {} times in step {}: what ends a step is sync(), or a compiled "
-        "function; without them a loop over ctx.step() never ends",
-        kAskedWarned, step));
+    runtime_.warn(
+        fmt::format("ctx.step() has been called {} times in step {}: a step ends by sync() or by a "
+                    "compiled function; without them a loop over ctx.step() never ends",
+                    kAskedWarned, step));
   }
   return step;
 }
@@ -62,8 +61,8 @@ void WorkerContext::look_for_nan(const Metrics& metrics, const std::source_locat
   logger("weft.worker")
       ->warn(
           "worker {} reports {} at step {} ({}): run the program again with "
-          "WEFT_DETECT_ANOMALY=1, or weft::detect_anomaly in the loop, and the first op that "
-          "gives such a number is named with its line",
+          "WEFT_DETECT_ANOMALY=1, or weft::detect_anomaly in the loop, to see the first op "
+          "that computes such a number, and its line",
           worker_, *number, runtime_.step(), file_line(where));
 }
 
@@ -71,7 +70,8 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
                            std::source_location where) {
   runtime_.require_loop_thread("report", where);
   if (!metrics.is_object() && !metrics.is_null()) {
-    fail(Errc::invalid_argument, "report: metrics = {}: expected a JSON object, {{\"loss\": 0.5}}",
+    fail(Errc::invalid_argument,
+         "report: metrics = {}: expected a JSON object, such as {{\"loss\": 0.5}}",
          metrics.dump(-1, ' ', false, Metrics::error_handler_t::replace));
   }
   runtime_.recorder().at(where);
@@ -89,8 +89,8 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
   Metrics::to_cbor(metrics.is_null() ? Metrics::object() : metrics, report.metrics);
   if (report.metrics.size() > kReportBytesMax) {
     fail(Errc::invalid_argument,
-         "report: metrics of {} bytes as CBOR: expected at most {}; report numbers, and save what "
-         "is large in a checkpoint",
+         "report: metrics of {} bytes as CBOR: expected at most {}; report numbers, and save "
+         "large values in a checkpoint",
          report.metrics.size(), kReportBytesMax);
   }
   if (checkpoint) {
@@ -113,8 +113,8 @@ void WorkerContext::report(const Metrics& metrics, const std::optional<Checkpoin
 JobCheckpoints& WorkerContext::checkpoints() {
   if (mesh() == nullptr) {
     fail(Errc::unavailable,
-         "CheckpointManager: the job has no mesh (backend.backend = Backend::none), so that each "
-         "worker has tensors of its own: set backend.backend = Backend::spmd, or save() to a file "
+         "CheckpointManager: the job has no mesh (backend.backend = Backend::none), so each "
+         "worker has its own tensors: set backend.backend = Backend::spmd, or save() to a file "
          "of your own");
   }
   return checkpoints_;
@@ -126,7 +126,8 @@ std::string returned_bytes(const Metrics& returned) {
   Metrics::to_cbor(returned, bytes);
   if (bytes.size() <= kReportBytesMax) return bytes;
   fail(Errc::invalid_argument,
-       "the loop has returned {} bytes as CBOR: expected at most {}; save more in a checkpoint",
+       "the loop has returned {} bytes as CBOR: expected at most {}; save larger values in a "
+       "checkpoint",
        bytes.size(), kReportBytesMax);
 }
 
@@ -146,8 +147,8 @@ TrainContext& get_context() {
   if (current_context == nullptr) {
     fail(Errc::not_found,
          "there is no training context on this thread: get_context(), mesh() and device() work "
-         "inside the loop that Trainer::fit() runs; on a thread that the loop starts, after "
-         "`weft::ContextScope scope(ctx);`");
+         "inside the loop that Trainer::fit() runs; on a thread that the loop starts, make a "
+         "`weft::ContextScope scope(ctx);` first");
   }
   return *current_context;
 }

@@ -148,12 +148,13 @@ int run(const Options& options, const std::string& command) {
 
 Options parse(int argc, char** argv) {
   Options options;
-  CLI::App app{"Causal attention and its gradient, beside a product of matrices."};
+  CLI::App app{"Measures causal attention and its gradient beside a product of matrices."};
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 10'000))->capture_default_str();
-  app.add_option("--rows", options.rows, "queries of all heads together")
+  app.add_option("--rows", options.rows, "number of queries, over all heads")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
-  app.add_flag("--masks", options.masks, "masks and a bias, inside the tiles and composed");
+  app.add_flag("--masks", options.masks,
+               "measure masks and a bias, applied inside the tiles or by separate ops");
   app.add_option("--json", options.json_file, "file for the results");
   try {
     app.parse(argc, argv);

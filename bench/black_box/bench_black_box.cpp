@@ -126,14 +126,14 @@ std::vector<TableRow> measure(const Options& options) {
 
 Options parse(int argc, char** argv) {
   Options options;
-  CLI::App app{"Trains with the events of the black box and without, by turns in one job."};
+  CLI::App app{"Trains with the events of the black box and without, alternating in one job."};
   const auto at_least_one = CLI::Range(1, 1'000'000);
   app.add_option("--workers", options.workers)->check(at_least_one)->capture_default_str();
-  app.add_option("--chips", options.chips, "of a worker")
+  app.add_option("--chips", options.chips, "chips of a worker")
       ->check(at_least_one)
       ->capture_default_str();
   app.add_option("--rounds", options.rounds)->check(at_least_one)->capture_default_str();
-  app.add_option("--steps", options.steps, "of a block")
+  app.add_option("--steps", options.steps, "steps of a block")
       ->check(at_least_one)
       ->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");

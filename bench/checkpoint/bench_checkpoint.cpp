@@ -27,11 +27,11 @@ struct Options {
 Options parse(int argc, char** argv) {
   Options options;
   CLI::App app{"Writes and reads a checkpoint beside others; trains with async saves and without."};
-  app.add_option("--only", options.only, "files or steps; default: both")
+  app.add_option("--only", options.only, "measure only files or steps; default: both")
       ->check(CLI::IsMember({"files", "steps"}));
-  app.add_option("--folder", options.files.folder, "on the disk to be measured")
+  app.add_option("--folder", options.files.folder, "folder on the disk to be measured")
       ->capture_default_str();
-  app.add_option("--mib", options.files.mib, "files: the checkpoint's size, a multiple of 16")
+  app.add_option("--mib", options.files.mib, "files: size of the checkpoint, a multiple of 16")
       ->capture_default_str();
   app.add_option("--rounds", options.files.rounds, "files")
       ->check(CLI::Range(1, 1000))
@@ -39,13 +39,14 @@ Options parse(int argc, char** argv) {
   app.add_option("--threads", options.files.threads, "files")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_option("--state-mib", options.steps.state_mib, "steps: saved, a multiple of 16")
+  app.add_option("--state-mib", options.steps.state_mib,
+                 "steps: size of the saved state, a multiple of 16")
       ->capture_default_str();
-  app.add_option("--width", options.steps.width, "steps: of a layer")->capture_default_str();
-  app.add_option("--blocks", options.steps.blocks, "steps: of each kind")
+  app.add_option("--width", options.steps.width, "steps: width of a layer")->capture_default_str();
+  app.add_option("--blocks", options.steps.blocks, "steps: number of blocks of each kind")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--steps", options.steps.steps, "steps: of a block")
+  app.add_option("--steps", options.steps.steps, "steps: number of steps of a block")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");

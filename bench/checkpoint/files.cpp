@@ -239,7 +239,8 @@ std::vector<TableRow> measure_files(const FilesOptions& options) {
       time("read, " + cache + ": weft", [&] { state.load(saved, loaded, options.threads); });
       torch.load(rows, is_cold);
     }
-    if (loaded != state.elements()) fail(Errc::corrupt, "what was read isn't what was written");
+    if (loaded != state.elements())
+      fail(Errc::corrupt, "the bytes that were read differ from the bytes that were written");
     remove_checkpoint(posix_file_system(), saved);
   }
   fs::remove(source);

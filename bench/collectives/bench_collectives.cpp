@@ -70,10 +70,11 @@ Options parse(int argc, char** argv) {
   CLI::App app{"Measures collectives of weft and its peers side by side, between processes."};
   app.add_option("--ranks", options.measure.ranks, "processes")->check(CLI::Range(2, 256));
   app.add_option("--op", options.ops,
-                 "barrier, all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, all, or "
-                 "channel; several with commas")
+                 "barrier, all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, all, "
+                 "or channel; separate several by commas")
       ->delimiter(',');
-  app.add_option("--sizes", options.sizes, "bytes of the larger of source and destination (8,64K)")
+  app.add_option("--sizes", options.sizes,
+                 "sizes of the larger of source and destination, in bytes (8,64K)")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--metric", options.metric,
@@ -83,16 +84,15 @@ Options parse(int argc, char** argv) {
       ->check(CLI::Range(1, 10000));
   app.add_option("--batch-ms", options.measure.batch_seconds, "length of a batch")
       ->transform([](const std::string& ms) { return fmt::to_string(std::stod(ms) / 1e3); });
-  CLI::Option* peers =
-      app.add_option("--peers", options.peers,
-                     fmt::format("peers to measure beside weft: {}; none named: all",
-                                 fmt::join(peer_names(), ", ")))
-          ->delimiter(',')
-          ->expected(0, CLI::detail::expected_max_vector_size);
+  CLI::Option* peers = app.add_option("--peers", options.peers,
+                                      fmt::format("peers to measure beside weft: {}; default: all",
+                                                  fmt::join(peer_names(), ", ")))
+                           ->delimiter(',')
+                           ->expected(0, CLI::detail::expected_max_vector_size);
   app.add_flag("--shared", options.shared,
-               "don't wait for another run to end: the times are worth nothing then");
+               "don't wait until another run ends: the times are then useless");
   app.add_option("--json", options.json_file, "file for the results");
-  app.add_option("--svg", options.svg_file, "file for a picture of them");
+  app.add_option("--svg", options.svg_file, "file for a picture of the results");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

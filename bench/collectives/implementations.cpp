@@ -193,7 +193,7 @@ std::vector<Launch> peer_launches(std::span<const std::string> names, int ranks)
   for (const std::string& name : names) {
     const auto peer = std::ranges::find(peers(), name, &Peer::name);
     if (peer == peers().end()) {
-      fail(Errc::invalid_argument, "peer '{}': expected some of {}", name,
+      fail(Errc::invalid_argument, "peer '{}': expected one of {}", name,
            fmt::join(peer_names(), ", "));
     }
     if (!std::filesystem::exists(program(peer->program))) {

@@ -56,7 +56,7 @@ OnlyRun::OnlyRun() {
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail(Errc::io, "can't open {}: {}", path, std::strerror(errno));
   if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-  fmt::print(stderr, "waiting for another run of this bench to end\n");
+  fmt::print(stderr, "waiting until another run of this bench ends\n");
   if (flock(descriptor_, LOCK_EX) == 0) return;
   const Errc code = errno == EINTR ? Errc::cancelled : Errc::io;
   close(descriptor_);

@@ -66,7 +66,7 @@ void Team::launch_ranks(const Launch& launch, Meeting& meeting) {
   for (int i = 0; i < num_ranks_; ++i) {
     Connection connection = await_rank(meeting, deadline);
     const auto hello = connection.receive();
-    if (!hello) fail(Errc::io, "{}: a rank left at once", label());
+    if (!hello) fail(Errc::io, "{}: a rank ended right after its start", label());
     ranks_.at(static_cast<std::size_t>(hello->get<Hello>().rank)).emplace(std::move(connection));
   }
 }
@@ -76,11 +76,11 @@ Connection Team::await_rank(Meeting& meeting, std::chrono::steady_clock::time_po
     auto connection = meeting.accept(std::chrono::milliseconds(100));
     if (connection) return std::move(*connection);
     if (std::ranges::any_of(processes_, &Process::ended)) {
-      fail(Errc::unavailable, "{}: a process ended before all {} ranks were there", label(),
+      fail(Errc::unavailable, "{}: a process ended before all {} ranks had connected", label(),
            num_ranks_);
     }
     if (std::chrono::steady_clock::now() > deadline) {
-      fail(Errc::timeout, "{}: the {} ranks weren't there within {} s", label(), num_ranks_,
+      fail(Errc::timeout, "{}: the {} ranks didn't connect within {} s", label(), num_ranks_,
            kStartTimeout.count() / 1000);
     }
   }

@@ -122,15 +122,19 @@ std::vector<TableRow> measure(const Options& options) {
 
 Options parse(int argc, char** argv) {
   Options options;
-  CLI::App app{"Trains with the comparison of workers' data and without, by turns."};
+  CLI::App app{"Trains with the comparison of workers' data and without, alternating."};
   const auto at_least_one = CLI::Range(1, 1'000'000);
   app.add_option("--workers", options.workers)->check(at_least_one)->capture_default_str();
-  app.add_option("--chips", options.chips, "of a worker")
+  app.add_option("--chips", options.chips, "chips of a worker")
       ->check(at_least_one)
       ->capture_default_str();
   app.add_option("--rounds", options.rounds)->check(at_least_one)->capture_default_str();
-  app.add_option("--steps", options.steps, "of a job")->check(at_least_one)->capture_default_str();
-  app.add_option("--rows", options.rows, "of a batch")->check(at_least_one)->capture_default_str();
+  app.add_option("--steps", options.steps, "steps of a job")
+      ->check(at_least_one)
+      ->capture_default_str();
+  app.add_option("--rows", options.rows, "rows of a batch")
+      ->check(at_least_one)
+      ->capture_default_str();
   app.add_option("--columns", options.columns)->check(at_least_one)->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");
   try {

@@ -180,13 +180,15 @@ int run(const Options& options, const std::string& command) {
 
 Options parse(int argc, char** argv) {
   Options options;
-  CLI::App app{"Loops over elementwise ops, compiled and in tiles by turns."};
+  CLI::App app{
+      "Measures loops over elementwise ops, alternating between compiled kernels and tiles."};
   const auto at_least_one = CLI::Range(1, 1'000'000'000);
   app.add_option("--rounds", options.rounds)->check(at_least_one)->capture_default_str();
-  app.add_option("--repeats", options.repeats, "of a case in the cache, within a round")
+  app.add_option("--repeats", options.repeats,
+                 "repeats, within a round, of a case whose data fit in the cache")
       ->check(at_least_one)
       ->capture_default_str();
-  app.add_option("--parameters", options.parameters, "of AdamW")
+  app.add_option("--parameters", options.parameters, "number of parameters that AdamW updates")
       ->check(at_least_one)
       ->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");

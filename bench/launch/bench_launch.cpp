@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Measures how long it takes until all processes of a job have met."};
   app.add_option("-n", options.processes)->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_flag("--peers", options.peers, "mpirun and torchrun too, where they are installed");
+  app.add_flag("--peers", options.peers, "measure mpirun and torchrun too, if they are installed");
   app.add_option("--json", options.json_file, "file for the results");
   CLI11_PARSE(app, argc, argv);
   try {

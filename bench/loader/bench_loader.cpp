@@ -26,28 +26,33 @@ struct Options {
 Options parse(int argc, char** argv) {
   Options options;
   CLI::App app{"Measures batches of data at memory speed, of slow data, of pictures and of files."};
-  app.add_option("--only", options.only, "waits, overlap, pictures or formats; default: all")
+  app.add_option("--only", options.only,
+                 "measure only waits, overlap, pictures or formats; default: all")
       ->check(CLI::IsMember({"waits", "overlap", "pictures", "formats"}));
   app.add_option("--rounds", options.steps.rounds)
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--steps", options.steps.steps, "of a round, for each row")
+  app.add_option("--steps", options.steps.steps, "steps of a round, for each row")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
-  app.add_option("--batch", options.steps.batch, "of waits and overlap")->capture_default_str();
-  app.add_option("--step-ms", options.steps.step_ms, "waits: the computation, about")
+  app.add_option("--batch", options.steps.batch, "batch size of waits and overlap")
       ->capture_default_str();
-  app.add_option("--data-ms", options.steps.data_ms, "overlap: of a batch")->capture_default_str();
-  app.add_option("--compute-ms", options.steps.compute_ms, "overlap: the computations, about")
+  app.add_option("--step-ms", options.steps.step_ms, "waits: approximate time of the computation")
+      ->capture_default_str();
+  app.add_option("--data-ms", options.steps.data_ms, "overlap: time to load a batch")
+      ->capture_default_str();
+  app.add_option("--compute-ms", options.steps.compute_ms,
+                 "overlap: approximate times of the computations")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--pictures", options.pictures.pictures)
       ->check(CLI::Range(10, 100'000))
       ->capture_default_str();
-  app.add_option("--items", options.formats.items, "formats: of each but Fashion-MNIST")
+  app.add_option("--items", options.formats.items,
+                 "formats: number of items of each format except Fashion-MNIST")
       ->check(CLI::Range(50, 1'000'000))
       ->capture_default_str();
-  app.add_option("--torch", options.formats.torch, "formats: the folder that has PyTorch")
+  app.add_option("--torch", options.formats.torch, "formats: the folder that contains PyTorch")
       ->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");
   try {

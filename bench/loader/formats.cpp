@@ -100,8 +100,8 @@ void compare(const std::string& format, const Epoch& weft, const Epoch& torch) {
       std::abs(weft.sum - torch.sum) <= kTolerance * std::abs(torch.sum)) {
     return;
   }
-  fail(Errc::corrupt, "{}: weft reads {} items with the sum {}, and torch {} with {}", format,
-       weft.items, weft.sum, torch.items, torch.sum);
+  fail(Errc::corrupt, "{}: weft reads {} items with the sum {}, but torch reads {} with the sum {}",
+       format, weft.items, weft.sum, torch.items, torch.sum);
 }
 
 /// A temporary folder that the destructor removes.

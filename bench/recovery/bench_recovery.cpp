@@ -158,10 +158,11 @@ Options parse(int argc, char** argv) {
   CLI::App app{"Measures how soon a job makes its next step after a worker is killed."};
   app.add_option("--workers", options.workers)->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--chips", options.chips, "per worker")->capture_default_str();
-  app.add_option("--kills", options.kills, "of each setting")
+  app.add_option("--kills", options.kills, "number of kills for each setting")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_option("--at-once", options.at_once, "workers that are killed together; all at most")
+  app.add_option("--at-once", options.at_once,
+                 "workers that are killed together; at most all workers")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--seed", options.seed)->capture_default_str();

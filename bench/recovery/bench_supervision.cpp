@@ -115,8 +115,8 @@ std::vector<json> measure(const std::string& layout, const Options& options,
   int workers = 0;
   int chips = 0;
   if (std::sscanf(layout.c_str(), "%dx%d", &workers, &chips) != 2) {
-    fail(Errc::invalid_argument, "--layouts {}: expected workers x chips, as 4x4; 0x4: one process",
-         layout);
+    fail(Errc::invalid_argument,
+         "--layouts {}: expected workers x chips, such as 4x4; 0x4: one process", layout);
   }
   std::vector<Variant> all = variants(workers);
   for (int round = 0; round < options.rounds; ++round) {
@@ -144,12 +144,15 @@ std::vector<json> measure(const std::string& layout, const Options& options,
 Options parse(int argc, char** argv) {
   Options options;
   CLI::App app{"Measures what supervision costs a job in which nothing fails."};
-  app.add_option("--layouts", options.layouts, "workers x chips of each; 0x4: in one process")
+  app.add_option("--layouts", options.layouts,
+                 "workers x chips of each layout; 0x4: in one process")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--steps", options.steps, "of each run")->capture_default_str();
-  app.add_option("--warmup", options.warmup, "of them, that don't count")->capture_default_str();
+  app.add_option("--steps", options.steps, "steps of each run")->capture_default_str();
+  app.add_option("--warmup", options.warmup,
+                 "steps at the beginning of each run that aren't measured")
+      ->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");
   try {
     app.parse(argc, argv);

@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
   app.add_option("--max-failures", training.failure.max_failures)->capture_default_str();
   app.add_option("--hang-timeout", training.failure.hang_timeout_s)->capture_default_str();
   app.add_option("--state-versions", training.failure.state_versions);
-  app.add_option("--check-replicas-every", training.check_replicas_every, "steps; 0: never")
+  app.add_option("--check-replicas-every", training.check_replicas_every,
+                 "steps between comparisons of replicas; 0: never")
       ->capture_default_str();
   app.add_option("--json", json_file, "file for the step times, in microseconds");
   CLI11_PARSE(app, argc, argv);

@@ -90,8 +90,8 @@ class Watcher {
   void wait(Condition condition, const char* what) const {
     const auto deadline = Clock::now() + kPatience;
     while (!condition()) {
-      if (stop_.stop_requested()) fail(Errc::cancelled, "it ended before it could {}", what);
-      if (Clock::now() > deadline) fail(Errc::timeout, "it didn't {} within {} s", what, 60);
+      if (stop_.stop_requested()) fail(Errc::cancelled, "the job ended before it could {}", what);
+      if (Clock::now() > deadline) fail(Errc::timeout, "the job didn't {} within {} s", what, 60);
       std::this_thread::sleep_for(kLook);
     }
   }

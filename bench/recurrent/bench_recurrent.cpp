@@ -113,14 +113,14 @@ std::vector<TableRow> measure(const Options& options, std::string& blas) {
 
 Options parse(int argc, char** argv) {
   Options options;
-  CLI::App app{"Runs an LSTM, forward and in training steps, beside torch's."};
+  CLI::App app{"Measures an LSTM, in forward passes and training steps, beside torch's LSTM."};
   const auto at_least_one = CLI::Range(1, 1'000'000);
   app.add_option("--time", options.time)->check(at_least_one)->capture_default_str();
   app.add_option("--batch", options.batch)->check(at_least_one)->capture_default_str();
   app.add_option("--input", options.input, "features")->check(at_least_one)->capture_default_str();
   app.add_option("--hidden", options.hidden)->check(at_least_one)->capture_default_str();
   app.add_option("--rounds", options.rounds)->check(at_least_one)->capture_default_str();
-  app.add_option("--steps", options.steps, "of a round, for each row")
+  app.add_option("--steps", options.steps, "steps of a round, for each row")
       ->check(at_least_one)
       ->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");

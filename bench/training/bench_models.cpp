@@ -220,23 +220,24 @@ Options parse(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember({"mlp", "cnn", "gpt"}))
       ->capture_default_str();
-  app.add_option("--dtypes", options.dtypes, "of matrix products")
+  app.add_option("--dtypes", options.dtypes, "dtypes of matrix products")
       ->delimiter(',')
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
-  app.add_option("--layouts", options.layouts, "WORKERSxCHIPS; torch: ranks and threads of each")
+  app.add_option("--layouts", options.layouts,
+                 "WORKERSxCHIPS; for torch: ranks and threads of each rank")
       ->delimiter(',')
       ->check(CLI::IsMember({"1x1", "1x2", "2x1"}))
       ->capture_default_str();
   app.add_option("--rounds", options.job.rounds)->check(at_least_one)->capture_default_str();
-  app.add_option("--steps", options.job.steps, "of a round")
+  app.add_option("--steps", options.job.steps, "steps of a round")
       ->check(at_least_one)
       ->capture_default_str();
   app.add_option("--state", options.job.state, "how parameters and optimizer state are marked")
       ->check(CLI::IsMember({"unmarked", "zero1", "fsdp"}))
       ->capture_default_str();
-  app.add_flag("--tiny", options.job.tiny, "small models, to see that it works");
-  app.add_flag("--keep", options.job.keep, "keep the run folders, for weft plan --profile");
+  app.add_flag("--tiny", options.job.tiny, "small models, to test that the bench works");
+  app.add_flag("--keep", options.job.keep, "keep the run folders for weft plan --profile");
   app.add_flag("!--no-torch", options.job.torch, "weft alone");
   app.add_option("--json", options.json_file, "file for the results");
   try {

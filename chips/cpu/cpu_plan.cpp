@@ -186,7 +186,7 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
                   std::uint64_t shared_begin, const EventWriter& events, bool checks) {
   const Mesh& mesh = chip.mesh;
   if (plan.mesh_shape != mesh.shape() || plan.axis_names != mesh.axis_names()) {
-    fail(Errc::mesh_mismatch, "the plan is for the mesh {}, this chip is in the mesh {}",
+    fail(Errc::mesh_mismatch, "the plan is for the mesh {}, but this chip is in the mesh {}",
          Mesh(plan.mesh_shape, plan.axis_names).to_string(), mesh.to_string());
   }
   verify(plan, mesh);

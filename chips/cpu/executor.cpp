@@ -292,8 +292,9 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) 
   if (shared_bytes > 0) temp_bytes = std::max<std::uint64_t>(temp_bytes, kStagingBytes);
   if (temp_bytes + shared_bytes > room) {
     fail(Errc::no_space,
-         "the plan has {} bytes of temporaries and {} of values that chips share, a chip's arena "
-         "of {} bytes has room for {}: use more chips, shard more tensors, or take smaller batches",
+         "the plan has {} bytes of temporaries and {} of values that chips share, but a chip's "
+         "arena of {} bytes has room for {}: use more chips, shard more tensors, or take "
+         "smaller batches",
          plan.temp_bytes, plan.shared_bytes, memory.arena_capacity(), room);
   }
   // Below the buffers, temporaries begin at the lower end and shared values at the upper end. Other

@@ -88,7 +88,7 @@ AtomList Chip::atoms_of(const Axes& axes) const {
     if (!mesh_.has_axis(names[i])) mesh_.axis_size(names[i]);  // throws; its message lists the axes
     const auto before = names.first(i);
     if (std::ranges::find(before, names[i]) != before.end()) {
-      fail(Errc::invalid_argument, "axes: \"{}\" is named twice", names[i]);
+      fail(Errc::invalid_argument, "axes: \"{}\" is given twice", names[i]);
     }
     atoms.append(mesh_.axis_atoms(mesh_.axis_index(names[i])));
   }

@@ -20,10 +20,10 @@ namespace {
 
 StoredArray npy_array(const NpyHeader& header, const FileField& field) {
   if (header.fortran_order && header.shape.size() > 1) {
-    fail(Errc::invalid_argument,
-         "'{}' is of Fortran's order, in which a row isn't in one place; save "
-         "np.ascontiguousarray() of it",
-         field.name);
+    fail(
+        Errc::invalid_argument,
+        "'{}' is in Fortran order, so its rows aren't contiguous; save np.ascontiguousarray(array)",
+        field.name);
   }
   return {.name = field.name,
           .shape = header.shape,
@@ -44,8 +44,8 @@ StoredArray npz_array(const std::shared_ptr<const InputFile>& file, const ReadAt
   }
   if (entry.bytes > memory_left) {
     fail(Errc::no_space,
-         "'{}' has {} bytes unpacked, and memory_bytes_max leaves {}; raise it, or save by "
-         "np.savez(), which doesn't compress",
+         "'{}' has {} bytes unpacked, but memory_bytes_max leaves only {}; raise memory_bytes_max, "
+         "or save by np.savez(), which doesn't compress",
          entry.name, entry.bytes, memory_left);
   }
   memory_left -= entry.bytes;
@@ -64,8 +64,8 @@ const ZipEntry& find_entry(const std::vector<ZipEntry>& entries, const std::stri
     constexpr std::size_t kNamesMax = 20;
     if (names.size() < kNamesMax) names.push_back(fmt::format("'{}'", entry.name));
   }
-  fail(Errc::invalid_argument, "has no array '{}'; it has {}{}", name, fmt::join(names, ", "),
-       names.size() < entries.size() ? ", ..." : "");
+  fail(Errc::invalid_argument, "has no array '{}'; its arrays are {}{}", name,
+       fmt::join(names, ", "), names.size() < entries.size() ? ", ..." : "");
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class ArrayRows : public Dataset {
              array.name, array.shape.to_string());
       }
       if (array.shape[0] != arrays_[0].shape[0]) {
-        fail(Errc::invalid_argument, "{}: '{}' has {} items, and '{}' has {}", name_,
+        fail(Errc::invalid_argument, "{}: '{}' has {} items, but '{}' has {}", name_,
              arrays_[0].name, arrays_[0].shape[0], array.name, array.shape[0]);
       }
       fields_.push_back({array.name, {array.cast.to, item}});

@@ -22,8 +22,9 @@ class Cached : public Dataset {
         slots_(static_cast<std::size_t>(source_->size())) {
     for (const Field& field : source_->fields()) item_bytes_ += field.type.bytes();
     if (item_bytes_ > bytes_max || item_bytes_ < 1) {
-      fail(Errc::invalid_argument, "{}: bytes_max = {}: an item has {} bytes", name_, bytes_max,
-           item_bytes_);
+      fail(Errc::invalid_argument,
+           "{}: bytes_max = {}: expected at least {}, the number of bytes of an item", name_,
+           bytes_max, item_bytes_);
     }
     room_ = bytes_max / item_bytes_;
   }

@@ -124,8 +124,8 @@ class ClassFolder : public Dataset {
       add_folder(path_ + "/" + classes[label], static_cast<std::int32_t>(label), 0, progress);
       if (files_.size() > before) continue;
       fail(Errc::invalid_argument,
-           "{}: the folder of class '{}' has no files with one of the extensions {}; remove it, or "
-           "add some",
+           "{}: the folder of class '{}' has no files with one of the extensions {}; remove the "
+           "folder, or add such files",
            path, classes[label], options.extensions);
     }
   }
@@ -148,7 +148,7 @@ class ClassFolder : public Dataset {
   void add_folder(const std::string& folder, std::int32_t label, int depth,
                   ScanProgress& progress) {
     if (depth == kDepthMax) {
-      fail(Errc::invalid_argument, "{}: lies {} folders deep; is there a link to a folder above?",
+      fail(Errc::invalid_argument, "{}: is {} folders deep; is there a link to a folder above?",
            folder, depth);
     }
     const Listing listing = list(folder, extensions_, progress);

@@ -68,13 +68,13 @@ class Csv : public Dataset {
 
   /// Reads the header and removes it from the records.
   std::vector<std::string> read_names() {
-    if (begins_.size() < 2) fail(Errc::corrupt, "has no header: it is empty");
+    if (begins_.size() < 2) fail(Errc::corrupt, "is empty: expected a header");
     const Record record = read_record(0);
     begins_.erase(begins_.begin());
     if (std::ranges::all_of(record.cells, [](std::string_view cell) { return is_number(cell); })) {
       fail(Errc::invalid_argument,
-           "has only numbers in its first line, which is taken for the header; without one, say "
-           ".header = false");
+           "has only numbers in its first line, which is read as the header; if the file has no "
+           "header, set .header = false");
     }
     return {record.cells.begin(), record.cells.end()};
   }
@@ -108,11 +108,11 @@ class Csv : public Dataset {
       shape = {static_cast<std::int64_t>(columns.size())};
     }
     if (columns.empty() || columns.size() != static_cast<std::size_t>(shape.num_elements())) {
-      refuse(fmt::format("item_shape ({}) has {} elements, of {} columns", shape.to_string(),
-                         shape.num_elements(), columns.size()));
+      refuse(fmt::format("item_shape ({}) has {} elements, but the number of columns is {}",
+                         shape.to_string(), shape.num_elements(), columns.size()));
     }
     if (field.missing && !is_representable(field.dtype, *field.missing)) {
-      refuse(fmt::format("missing = {}: expected a number that {} has", *field.missing,
+      refuse(fmt::format("missing = {}: expected a number that {} can represent", *field.missing,
                          to_string(field.dtype)));
     }
     fields_.push_back({field.name, {field.dtype, shape}});
@@ -136,16 +136,16 @@ class Csv : public Dataset {
         const std::size_t column = columns_[i][j];
         std::byte* const to = out[i].data() + j * bytes;
         if (column >= record.cells.size()) {
-          fail(Errc::corrupt, "line {}: has {} cells; field '{}' is of the one in column {}",
+          fail(Errc::corrupt, "line {}: has {} cells; field '{}' needs the cell in column {}",
                line_of(number), record.cells.size(), field.name, column);
         }
         const std::string_view cell = record.cells[column];
         if (field.missing && is_empty(cell)) {
           store_element(field.dtype, *field.missing, to);
         } else if (!store_cell(field, cell, to)) {
-          fail(Errc::corrupt, "line {}, column {}: {} is no {}, as field '{}' is{}",
+          fail(Errc::corrupt, "line {}, column {}: {} isn't a valid {}, the dtype of field '{}'{}",
                line_of(number), column, in_quotes(cell), to_string(field.dtype), field.name,
-               is_empty(cell) ? "; say what an empty cell means by .missing" : "");
+               is_empty(cell) ? "; set .missing to the value of an empty cell" : "");
         }
       }
     }

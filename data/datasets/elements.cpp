@@ -97,7 +97,7 @@ void check_i64(const ElementCast& cast, std::span<const std::byte> stored) {
   for (std::size_t i = 0; i < stored.size(); i += 8) {
     const auto value = load<std::uint64_t>(stored.data() + i, cast.from.big_endian);
     if (value <= std::numeric_limits<std::int64_t>::max()) continue;
-    fail(Errc::corrupt, "element {} is {}, which i64 doesn't have", i / 8, value);
+    fail(Errc::corrupt, "element {} is {}, which doesn't fit in i64", i / 8, value);
   }
 }
 
@@ -127,8 +127,8 @@ ElementCast make_cast(const ForeignElement& from, const FileField& field) {
   const DType to = field.dtype.value_or(default_dtype(from));
   if (!can_cast(from, to)) {
     fail(Errc::invalid_argument,
-         "field '{}': dtype = {}: the file has elements '{}{}', which may become {}, a wider "
-         "integer or a floating number",
+         "field '{}': dtype = {}: the file has elements '{}{}': expected {}, a wider integer or a "
+         "floating dtype",
          field.name, to_string(to), from.kind, from.bytes, to_string(default_dtype(from)));
   }
   check_scale(to, field.scale, field.offset);

@@ -89,8 +89,9 @@ class NumbersReader : public JsonReader {
   explicit NumbersReader(JsonNumbers form) : form_(std::move(form)), key_(form_.key) {
     check_scale(form_.dtype, form_.scale, form_.offset);
     if (form_.missing && !is_representable(form_.dtype, *form_.missing)) {
-      fail(Errc::invalid_argument, "key '{}': missing = {}: expected a number that {} has",
-           form_.key, *form_.missing, to_string(form_.dtype));
+      fail(Errc::invalid_argument,
+           "key '{}': missing = {}: expected a number that {} can represent", form_.key,
+           *form_.missing, to_string(form_.dtype));
     }
     add({form_.name.empty() ? form_.key : form_.name, {form_.dtype, form_.shape}});
   }
@@ -105,7 +106,7 @@ class NumbersReader : public JsonReader {
       }
       return;
     }
-    if (value == nullptr) refuse_value(key_, value, "a value, or say .missing");
+    if (value == nullptr) refuse_value(key_, value, "a value; add the key, or set .missing");
     store(*value, 0, to);
   }
 
@@ -113,17 +114,17 @@ class NumbersReader : public JsonReader {
   void store(const json& value, int dim, std::byte*& to) const {
     if (dim == form_.shape.size()) {
       if (!store_value(form_, value, to)) {
-        refuse_value(key_, &value, fmt::format("a number, {}", to_string(form_.dtype)));
+        refuse_value(key_, &value, fmt::format("a number of dtype {}", to_string(form_.dtype)));
       }
       to += byte_size(form_.dtype);
       return;
     }
     const std::int64_t count = form_.shape[dim];
     if (!value.is_array() || std::ssize(value) != count) {
-      refuse_value(
-          key_, &value,
-          fmt::format("a list of {} in dim {} of ({}){}", count, dim, form_.shape.to_string(),
-                      value.is_array() ? fmt::format(", and not of {}", value.size()) : ""));
+      refuse_value(key_, &value,
+                   fmt::format("a list of {} elements in dim {} of ({}){}", count, dim,
+                               form_.shape.to_string(),
+                               value.is_array() ? fmt::format(", not of {}", value.size()) : ""));
     }
     for (const json& element : value) store(element, dim + 1, to);
   }
@@ -171,7 +172,7 @@ class BytesReader : public JsonReader {
   void read(const json& record, ItemMemory out) const override {
     const std::string& text = text_of(key_, record);
     if (text.size() > out[0].size()) {
-      fail(Errc::corrupt, "key '{}': has {} bytes; length is {}: raise it", key_.text(),
+      fail(Errc::corrupt, "key '{}': has {} bytes, but length is {}; raise length", key_.text(),
            text.size(), out[0].size());
     }
     const auto rest = std::ranges::copy(std::as_bytes(std::span(text)), out[0].begin()).out;

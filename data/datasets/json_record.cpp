@@ -14,7 +14,7 @@ JsonKey::JsonKey(const std::string& key) : text_(key) {
     pointer_ =
         key[0] == '/' ? nlohmann::json::json_pointer(key) : nlohmann::json::json_pointer() / key;
   } catch (const nlohmann::json::exception& error) {
-    fail(Errc::invalid_argument, "key = '{}': is no JSON pointer: {}", key, error.what());
+    fail(Errc::invalid_argument, "key = '{}': isn't a JSON pointer: {}", key, error.what());
   }
 }
 

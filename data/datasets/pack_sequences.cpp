@@ -96,8 +96,8 @@ class PackedDataset : public Dataset {
       const TokenRun run = packed_.run_of(read.memory());
       if (run.length != length) {
         fail(Errc::corrupt,
-             "item {} of {} has {} tokens, and had {} when rows were made: lengths have to be "
-             "right, and the same in each epoch",
+             "item {} of {} has {} tokens, but {} were expected when the rows were made: lengths "
+             "must be correct, and the same in each epoch",
              index, source_->name(), run.length, length);
       }
       writer.append(packed_.run_memory(read.memory(), run), run.length);
@@ -122,8 +122,8 @@ class PackedStream : public Stream {
         packer_(options.length, options.window) {
     if (!options.lengths.empty() || options.shuffle_seed) {
       fail(Errc::invalid_argument,
-           "{}: {} is for a dataset; a stream is packed in its own order, by the lengths that its "
-           "items have (shuffle_buffer() shuffles it)",
+           "{}: {} works only for a dataset; a stream is packed in its own order, by the actual "
+           "lengths of its items (shuffle_buffer() shuffles a stream)",
            name_, options.shuffle_seed ? "shuffle_seed" : "lengths");
     }
     rewind_items();

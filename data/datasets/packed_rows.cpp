@@ -24,7 +24,8 @@ std::size_t find(const std::string& name, const std::vector<Field>& fields, cons
 void check_sizes(const std::string& name, const PackOptions& options) {
   constexpr std::int64_t kLengthMax = std::int64_t{1} << 30;
   if (options.length < 1 || options.length > kLengthMax) {
-    fail(Errc::invalid_argument, "{}: length = {}: expected 1 to 2^30, the tokens of a row", name,
+    fail(Errc::invalid_argument,
+         "{}: length = {}: expected 1 to 2^30, the number of tokens in a row", name,
          options.length);
   }
   constexpr std::int64_t kWindowMax = 65'536;
@@ -70,7 +71,7 @@ PackedFields::PackedFields(const std::string& name, const std::vector<Field>& so
   has_mask_ = length_type.dtype == DType::pred && length_type.shape.size() == 1;
   if (!has_mask_ && length_type != TensorType{DType::i32, {}}) {
     fail(Errc::invalid_argument,
-         "{}: length_field = '{}' is {}: expected pred[T], true for tokens, or i32[], their number",
+         "{}: length_field = '{}' is {}: expected pred[T] (true for tokens) or i32[] (token count)",
          name_, options.length_field, length_type.to_string());
   }
   if (has_mask_) source_length_ = length_type.shape[0];
@@ -96,16 +97,16 @@ void PackedFields::add(const std::vector<Field>& source, std::size_t number,
   if (type.shape.size() > 0 && source_length_ == 0) source_length_ = type.shape[0];
   if (type.shape.size() == 0 || type.shape[0] != source_length_) {
     fail(Errc::invalid_argument,
-         "{}: field '{}' is {}: expected [{}, ...], an element for each token; name the fields "
-         "that are packed in PackOptions::fields, or make it one for each token by map()",
+         "{}: field '{}' is {}: expected [{}, ...], one element for each token; list the fields to "
+         "pack in PackOptions::fields, or convert this field by map()",
          name_, field, type.to_string(),
          source_length_ == 0 ? "T" : std::to_string(source_length_));
   }
   const auto filled = options.fill.find(field);
   const double fill = filled == options.fill.end() ? 0 : filled->second;
   if (!is_representable(type.dtype, fill)) {
-    fail(Errc::invalid_argument, "{}: fill of '{}' = {}: expected a number that {} has", name_,
-         field, fill, to_string(type.dtype));
+    fail(Errc::invalid_argument, "{}: fill of '{}' = {}: expected a number that {} can represent",
+         name_, field, fill, to_string(type.dtype));
   }
   std::vector<std::byte> element(static_cast<std::size_t>(byte_size(type.dtype)));
   store_element(type.dtype, fill, element.data());
@@ -125,7 +126,8 @@ TokenRun PackedFields::run_of(ItemMemory item) const {
     const auto end = std::find_if_not(begin, memory.end(), is_token);
     const auto second = std::find_if(end, memory.end(), is_token);
     if (second != memory.end()) {
-      fail(Errc::corrupt, "its mask has tokens until {}, and again at {}: expected one run",
+      fail(Errc::corrupt,
+           "its mask is true until position {}, and again at position {}: expected one run",
            end - memory.begin(), second - memory.begin());
     }
     run = {begin - memory.begin(), end - begin};

@@ -21,7 +21,7 @@ void say_on_stderr(const std::string& error, std::int64_t count) {
   constexpr std::int64_t kAllUpTo = 100;
   constexpr std::int64_t kEach = 1000;
   if (count > kAllUpTo && count % kEach != 0) return;
-  fmt::print(stderr, "weft: leaves out an item ({} so far): {}\n", count, error);
+  fmt::print(stderr, "weft: skips an item ({} so far): {}\n", count, error);
 }
 
 class SkipErrors : public Dataset {
@@ -52,7 +52,7 @@ class SkipErrors : public Dataset {
       } catch (const Error& error) {
         if (!is_of_the_item(error.code())) throw;
         if (i == options_.tries_max) {
-          fail(error.code(), "{} items in a row can't be read, of which this is the last: {}", i,
+          fail(error.code(), "{} items in a row can't be read; the last error: {}", i,
                error.what());
         }
         options_.on_skip(error.what(), ++count_);
@@ -71,9 +71,9 @@ class SkipErrors : public Dataset {
 DatasetPtr skip_errors(DatasetPtr source, SkipOptions options) {
   check_parts("skip_errors", {&source, 1});
   check_any_order("skip_errors", {&source, 1},
-                  "no other item can stand for a corrupt one; read files that items can be read "
-                  "from in any order (tar_files() of archives that aren't compressed), or write "
-                  "the archives without such samples");
+                  "no other item can replace a corrupt one; use files whose items can be read in "
+                  "any order (tar_files() of archives that aren't compressed), or write the "
+                  "archives again without corrupt samples");
   return std::make_shared<const SkipErrors>(std::move(source), std::move(options));
 }
 

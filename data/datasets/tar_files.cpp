@@ -40,7 +40,7 @@ void refuse_compressed(const InputFile& file) {
   for (const auto& [magic, name] : kMagics) {
     if (!text.starts_with(magic)) continue;
     fail(Errc::invalid_argument,
-         "is compressed by {}, so that items can't be read in any order; decompress it, or use "
+         "is compressed by {}, so its items can't be read in any order; decompress it, or use "
          "tar_stream()",
          name);
   }
@@ -215,7 +215,7 @@ std::vector<std::string> expand_braces(const std::string& pattern) {
     const std::string plain = pattern.substr(at, open - at);
     const std::size_t close = open < pattern.size() ? pattern.find('}', open) : open;
     if (plain.find('}') != std::string::npos || close == std::string::npos) {
-      fail(Errc::invalid_argument, "expand_braces: '{}': a brace without the other one", pattern);
+      fail(Errc::invalid_argument, "expand_braces: '{}': has an unmatched brace", pattern);
     }
     std::vector<std::string> words{""};
     if (close > open) {

@@ -48,7 +48,8 @@ void decode_number(const TarNumber& number, std::span<const std::byte> file,
   std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);
   if (store_number({.dtype = number.dtype}, text, out.data())) return;
-  fail(Errc::corrupt, "is {}: expected a number, {}", in_quotes(text), to_string(number.dtype));
+  fail(Errc::corrupt, "is {}: expected a number of dtype {}", in_quotes(text),
+       to_string(number.dtype));
 }
 
 void decode_array(const TarArray& array, std::span<const std::byte> file,
@@ -69,7 +70,7 @@ void decode_array(const TarArray& array, std::span<const std::byte> file,
 
 void copy_bytes(std::span<const std::byte> file, std::span<std::byte> out) {
   if (file.size() > out.size()) {
-    fail(Errc::corrupt, "has {} bytes; length is {}: raise it", file.size(), out.size());
+    fail(Errc::corrupt, "has {} bytes, but length is {}; raise length", file.size(), out.size());
   }
   std::fill(std::ranges::copy(file, out.begin()).out, out.end(), std::byte{0});
 }
@@ -85,8 +86,8 @@ std::vector<std::string> split_extensions(const std::string& extensions) {
         word, [](char letter) { return letter == '/' || (letter >= 'A' && letter <= 'Z'); });
     if (word.empty() || word[0] == '.' || is_odd) {
       fail(Errc::invalid_argument,
-           "extension = '{}': expected what follows a file's first dot, in lower case: jpg, or "
-           "jpg;png",
+           "extension = '{}': expected the part of a file name after its first dot, in lower case, "
+           "such as jpg or jpg;png",
            extensions);
     }
     begin = end + 1;

@@ -20,7 +20,7 @@ namespace {
 class Archive {
  public:
   explicit Archive(const std::string& path) : archive_(archive_read_new()) {
-    if (archive_ == nullptr) fail(Errc::no_space, "libarchive has no memory");
+    if (archive_ == nullptr) fail(Errc::no_space, "libarchive is out of memory");
     const std::string copy = local_copy(path);
     const InputFile opened(copy);  // throws for a file that can't be opened
     for (const auto support : {archive_read_support_filter_gzip, archive_read_support_filter_bzip2,
@@ -45,7 +45,7 @@ class Archive {
       // The pax format has UTF-8 names, which can't be converted in the locale "C".
       if (const char* const name = archive_entry_pathname(entry_)) return name;
       if (const char* const name = archive_entry_pathname_utf8(entry_)) return name;
-      fail(Errc::corrupt, "has a file whose name is no text in UTF-8");
+      fail(Errc::corrupt, "has a file whose name isn't valid UTF-8");
     }
   }
 

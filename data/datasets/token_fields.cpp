@@ -12,15 +12,15 @@ TokenFields::TokenFields(const TokenField& options) : options_(options) {
   const auto refuse = [&](const std::string& what) {
     fail(Errc::invalid_argument, "token field '{}': {}", options.name, what);
   };
-  if (options.tokenizer == nullptr) refuse("tokenizer is null: say Tokenizer::load(path)");
+  if (options.tokenizer == nullptr) refuse("tokenizer is null: set it to Tokenizer::load(path)");
   if (options.length < 1 || options.length > kLengthMax) {
     refuse(fmt::format("length = {}: expected 1 to 2^30", options.length));
   }
   const std::optional<Padding>& padding = options.tokenizer->padding();
   if (!options.pad_id && !padding) {
     refuse(
-        "pad_id isn't said, neither by the field nor by tokenizer.json; set it to a token of the "
-        "vocabulary, such as the one that ends a text");
+        "pad_id is set neither in the field nor in tokenizer.json; set it to a token of the "
+        "vocabulary, such as the end-of-text token");
   }
   encode_.special_tokens = options.special_tokens;
   encode_.truncation = options.tokenizer->truncation().value_or(Truncation{});
@@ -30,7 +30,7 @@ TokenFields::TokenFields(const TokenField& options) : options_(options) {
   encode_.padding->multiple_of = 1;
   if (options.pad_id) encode_.padding->id = *options.pad_id;
   if (!options.tokenizer->id_to_token(encode_.padding->id)) {
-    refuse(fmt::format("pad_id = {}: expected a token of the vocabulary, which has {}",
+    refuse(fmt::format("pad_id = {}: expected a token of the vocabulary, which has {} tokens",
                        encode_.padding->id, options.tokenizer->vocab_size()));
   }
   fields_.push_back({options.name, {DType::i32, {options.length}}});

@@ -38,7 +38,8 @@ void check_options(const std::string& path, const TokenOptions& options) {
   if (options.stride < 0) refuse("stride", options.stride, "1 or more");
   if (!options.separator) return;
   if (options.stride != 0 && options.stride != options.length) {
-    refuse("stride", options.stride, "none, as documents are cut into windows without overlap");
+    refuse("stride", options.stride,
+           "0 or length, because documents are cut into windows without overlap");
   }
   if (*options.separator > (options.token_bytes == 2 ? 0xffffU : 0x7fffffffU)) {
     refuse("separator", *options.separator, "a token of the file");
@@ -59,7 +60,8 @@ class Tokens : public Dataset {
     if (!options.mask.empty()) fields_.push_back({options.mask, {DType::pred, {length_}}});
     check_fields(path, fields_);
     if (skip_bytes_ > file_.bytes() || (file_.bytes() - skip_bytes_) % token_bytes_ != 0) {
-      fail(Errc::corrupt, "{} has {} bytes: expected {} of a header, and then tokens of {}", path,
+      fail(Errc::corrupt,
+           "{} has {} bytes: expected a header of {} bytes, and then tokens of {} bytes each", path,
            file_.bytes(), skip_bytes_, token_bytes_);
     }
     count_ = static_cast<std::int64_t>((file_.bytes() - skip_bytes_) / token_bytes_);
@@ -69,8 +71,8 @@ class Tokens : public Dataset {
       size_ = count_ > length_ ? (count_ - 1 - length_) / stride_ + 1 : 0;
     }
     if (size_ > 0) return;
-    fail(Errc::invalid_argument, "{} has {} tokens, which make no window of length = {}", path,
-         count_, length_);
+    fail(Errc::invalid_argument, "{} has {} tokens, which are too few for a window of length = {}",
+         path, count_, length_);
   }
 
   std::string name() const override { return file_.path(); }
@@ -144,7 +146,7 @@ class Tokens : public Dataset {
     for (std::size_t i = 0; i < wanted; ++i) {
       const std::uint32_t token = token_at(bytes.data() + i * token_bytes_, token_bytes_);
       if (token > 0x7fffffffU) {
-        fail(Errc::corrupt, "token {} is {}, which i32 doesn't have",
+        fail(Errc::corrupt, "token {} is {}, which doesn't fit in i32",
              first + static_cast<std::int64_t>(i), token);
       }
       out[i] = static_cast<std::int32_t>(token);

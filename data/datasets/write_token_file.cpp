@@ -21,8 +21,8 @@ class TokenWriter {
     if (separator.empty()) return;
     separator_ = tokenizer.token_to_id(separator);
     if (!separator_) {
-      fail(Errc::invalid_argument, "write_token_file: separator = '{}': no token of the vocabulary",
-           separator);
+      fail(Errc::invalid_argument,
+           "write_token_file: separator = '{}': expected a token of the vocabulary", separator);
     }
   }
 

@@ -73,12 +73,12 @@ std::size_t said_body_bytes(std::span<const std::byte> bytes) noexcept {
 
 std::span<const std::byte> open_envelope(const Format& format, std::span<const std::byte> bytes) {
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(Prefix) != 0) {
-    fail(Errc::invalid_argument, "{}: begins at {}, which is no multiple of {}", format.name,
+    fail(Errc::invalid_argument, "{}: begins at {}, which isn't a multiple of {}", format.name,
          static_cast<const void*>(bytes.data()), alignof(Prefix));
   }
   Prefix prefix;
   if (bytes.size() < sizeof prefix) {
-    fail(Errc::corrupt, "{}: {} bytes, fewer than the {} that it begins with", format.name,
+    fail(Errc::corrupt, "{}: has {} bytes, fewer than the {} bytes of its header", format.name,
          bytes.size(), sizeof prefix);
   }
   std::memcpy(&prefix, bytes.data(), sizeof prefix);
@@ -87,12 +87,12 @@ std::span<const std::byte> open_envelope(const Format& format, std::span<const s
   }
   if (prefix.version != format.version) {
     const bool is_older = prefix.version < format.version;
-    fail(Errc::version, "{}: version {} of {} weft; this one reads version {}: {}", format.name,
-         prefix.version, is_older ? "an older" : "a newer", format.version,
-         is_older ? "write it again by this one" : "read it by that one");
+    fail(Errc::version, "{}: has version {}, of {} weft; this weft reads version {}: {}",
+         format.name, prefix.version, is_older ? "an older" : "a newer", format.version,
+         is_older ? "write it again with this weft" : "read it with the newer weft");
   }
   if (prefix.body_bytes > std::min<std::size_t>(bytes.size() - sizeof prefix, kBodyBytesMax)) {
-    fail(Errc::corrupt, "{}: the body has {} bytes, of which {} are there", format.name,
+    fail(Errc::corrupt, "{}: the body should have {} bytes, but only {} are present", format.name,
          prefix.body_bytes, bytes.size() - sizeof prefix);
   }
   const auto body = bytes.subspan(sizeof prefix, prefix.body_bytes);

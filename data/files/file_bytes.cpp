@@ -20,7 +20,7 @@ struct OpenFile {
 };
 
 [[noreturn]] void fail_size(const std::string& path, std::size_t bytes_max) {
-  fail(Errc::invalid_argument, "{} has more than {} bytes, which is the most that is read", path,
+  fail(Errc::invalid_argument, "{} has more than {} bytes, the maximum that can be read", path,
        bytes_max);
 }
 

@@ -75,7 +75,8 @@ std::uint64_t PartFiles::bytes(std::uint32_t file) const {
 void PartFiles::require(std::uint32_t file, std::uint64_t offset, std::uint64_t wanted) const {
   const std::uint64_t size = bytes(file);
   if (offset <= size && wanted <= size - offset) return;
-  fail(Errc::corrupt, "{} has {} bytes: expected {} bytes at {}", path(file), size, wanted, offset);
+  fail(Errc::corrupt, "{} has {} bytes: expected {} bytes at byte {}", path(file), size, wanted,
+       offset);
 }
 
 void PartFiles::read(std::uint32_t file, std::uint64_t offset, std::span<std::byte> out) const {
@@ -86,7 +87,7 @@ void PartFiles::read(std::uint32_t file, std::uint64_t offset, std::span<std::by
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) fail(Errc::io, "can't read {}: {}", path(file), std::strerror(errno));
       if (count == 0) {
-        fail(Errc::corrupt, "{} ends at {}, where {} bytes at {} were expected", path(file),
+        fail(Errc::corrupt, "{} ends at byte {}: expected {} bytes at byte {}", path(file),
              offset + done, out.size(), offset);
       }
       done += static_cast<std::size_t>(count);

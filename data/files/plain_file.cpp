@@ -21,7 +21,7 @@ const char* kind_of(mode_t mode) {
   if (S_ISFIFO(mode)) return "a fifo";
   if (S_ISSOCK(mode)) return "a socket";
   if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
-  return "no plain file";
+  return "a special file";
 }
 
 void require_plain(const std::string& path, const struct stat& status) {
@@ -56,8 +56,9 @@ void require_local_path(std::string_view path, std::string_view option) {
   if (scheme.empty()) return;
   const std::string advice = scheme == kLocalScheme ? "give the path alone, without \"file://\""
                                                     : "give a path of this machine";
-  fail(Errc::unavailable, "{}{}\"{}\" is a URL, where only files of this machine can be; {}",
-       option, option.empty() ? "" : " = ", path, advice);
+  fail(Errc::unavailable,
+       "{}{}\"{}\" is a URL, but only a file of this machine is possible here; {}", option,
+       option.empty() ? "" : " = ", path, advice);
 }
 
 std::string path_variable(const char* name) {

@@ -45,7 +45,7 @@ void CsvScanner::take(char character) {
         return;
       }
       if (!line_end && (character != separator_ || after_return_)) {
-        refuse("expected a separator or the line's end behind the closing quote");
+        refuse("expected a separator or the end of the line after the closing quote");
       }
       after_return_ = false;
       break;
@@ -89,7 +89,7 @@ void split_csv_record(std::span<char> text, char separator, std::vector<std::str
       if (at + 1 == text.size() && text[at] == '"') ++at;
       if (!at_end() && text[at] != separator) {
         fail(Errc::corrupt,
-             "CSV: cell {}: expected a separator or the line's end behind the closing quote",
+             "CSV: cell {}: expected a separator or the end of the line after the closing quote",
              cells.size());
       }
     } else {

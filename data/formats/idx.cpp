@@ -73,7 +73,7 @@ IdxHeader read_idx_header(std::span<const std::byte> bytes, std::uint64_t file_b
   const auto data_bytes =
       static_cast<std::uint64_t>(header.shape.num_elements() * header.element.bytes);
   if (file_bytes - header.data_begin != data_bytes) {
-    fail(Errc::corrupt, "IDX: {} bytes of data; of shape ({}) it has {}; was the file {}?",
+    fail(Errc::corrupt, "IDX: has {} bytes of data; shape ({}) needs {}; was the file {}?",
          file_bytes - header.data_begin, fmt::join(header.shape.begin(), header.shape.end(), ", "),
          data_bytes, file_bytes - header.data_begin < data_bytes ? "cut off" : "appended to");
   }

@@ -132,7 +132,7 @@ Shape read_shape(LiteralReader& reader) {
     }
     dims[count++] = reader.number(kExpected);
     if (reader.take(',')) continue;
-    if (count == 1) reader.refuse("',': (2) is no tuple, but (2,) is");
+    if (count == 1) reader.refuse("',': (2) isn't a tuple, but (2,) is");
     reader.expect(')', kExpected);
     break;
   }
@@ -272,8 +272,8 @@ NpyHeader read_npy_header(std::span<const std::byte> bytes, std::uint64_t file_b
          data_begin, file_bytes);
   }
   if (data_begin > bytes.size()) {
-    fail(Errc::invalid_argument, "{}: {} bytes were given to read; it has {}", kWhat, bytes.size(),
-         data_begin);
+    fail(Errc::invalid_argument, "{}: {} bytes were given to read; the header has {}", kWhat,
+         bytes.size(), data_begin);
   }
   const auto text = bytes.first(data_begin).subspan(data_offset);
   NpyHeader header = read_dict(
@@ -283,8 +283,8 @@ NpyHeader read_npy_header(std::span<const std::byte> bytes, std::uint64_t file_b
   const auto data_bytes =
       static_cast<std::uint64_t>(header.shape.num_elements() * header.element_bytes);
   if (file_bytes - data_begin != data_bytes) {
-    fail(Errc::corrupt, "{}: {} bytes of data; {} of shape ({}) has {}; was the file {}?", kWhat,
-         file_bytes - data_begin, in_quotes(header.descr),
+    fail(Errc::corrupt, "{}: has {} bytes of data; {} of shape ({}) needs {}; was the file {}?",
+         kWhat, file_bytes - data_begin, in_quotes(header.descr),
          fmt::join(header.shape.begin(), header.shape.end(), ", "), data_bytes,
          file_bytes - data_begin < data_bytes ? "cut off" : "appended to");
   }
@@ -319,8 +319,8 @@ std::vector<std::byte> to_row_major(const NpyHeader& header, std::span<const std
   const std::int64_t element_bytes = header.element_bytes;
   const auto bytes = static_cast<std::uint64_t>(header.shape.num_elements() * element_bytes);
   if (data.size() != bytes) {
-    fail(Errc::invalid_argument, "npy: {} bytes of data where the header says {}", data.size(),
-         bytes);
+    fail(Errc::invalid_argument, "npy: {} bytes of data are given, but the header says {}",
+         data.size(), bytes);
   }
   if (!header.fortran_order && !header.big_endian) return {data.begin(), data.end()};
   std::vector<std::byte> out(data.size());

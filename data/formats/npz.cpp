@@ -104,8 +104,8 @@ void NpzWriter::add(const std::string& name, const TensorType& type,
     fail(Errc::invalid_argument, "npz: two arrays have the name {}", in_quotes(name));
   }
   if (elements.size() != static_cast<std::size_t>(type.bytes())) {
-    fail(Errc::invalid_argument, "npz: {}: {} bytes of {}, which has {}", in_quotes(name),
-         elements.size(), type.to_string(), type.bytes());
+    fail(Errc::invalid_argument, "npz: {}: {} bytes are given for {}, which has {}",
+         in_quotes(name), elements.size(), type.to_string(), type.bytes());
   }
   const std::vector<std::byte> header = write_npy_header(type);
   const std::uint64_t bytes = header.size() + elements.size();

@@ -262,7 +262,7 @@ std::string json_string(const std::string& text) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::type_error&) {
-    fail(Errc::invalid_argument, "{}: {} isn't UTF-8, as names and metadata have to be", kWhat,
+    fail(Errc::invalid_argument, "{}: {} isn't UTF-8; names and metadata must be UTF-8", kWhat,
          in_quotes(text));
   }
 }
@@ -301,17 +301,18 @@ std::uint64_t safetensors_header_bytes(std::span<const std::byte> first8,
                                        std::uint64_t file_bytes) {
   std::uint64_t json_bytes = 0;
   if (first8.size() < sizeof json_bytes || file_bytes < sizeof json_bytes) {
-    fail(Errc::corrupt, "{}: the file has {} bytes, and not even the 8 of the header's length",
+    fail(Errc::corrupt, "{}: the file has {} bytes, fewer than the 8 bytes of the header's length",
          kWhat, std::min<std::uint64_t>(first8.size(), file_bytes));
   }
   std::memcpy(&json_bytes, first8.data(), sizeof json_bytes);
   if (json_bytes > kSafetensorsJsonBytesMax) {
-    fail(Errc::corrupt, "{}: a length of {} bytes; at most {} are possible; is it safetensors?",
-         kWhat, json_bytes, kSafetensorsJsonBytesMax);
+    fail(Errc::corrupt,
+         "{}: has a length of {} bytes; at most {} are possible; is it a safetensors file?", kWhat,
+         json_bytes, kSafetensorsJsonBytesMax);
   }
   if (json_bytes > file_bytes - sizeof json_bytes) {
-    fail(Errc::corrupt, "{}: a length of {} bytes in a file of {}; was the file cut off?", kWhat,
-         json_bytes, file_bytes);
+    fail(Errc::corrupt, "{}: has a length of {} bytes in a file of {}; was the file cut off?",
+         kWhat, json_bytes, file_bytes);
   }
   return sizeof json_bytes + json_bytes;
 }

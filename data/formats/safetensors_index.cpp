@@ -67,7 +67,7 @@ class IndexReader final : public StrictJson {
   }
   bool end_object() override {
     if (inside_ == Inside::index && !keys_.contains(std::string(kWeightMap))) {
-      fail(Errc::corrupt, "{}: has no {}, which says the file of each tensor", kWhat, kWeightMap);
+      fail(Errc::corrupt, "{}: has no {}, which names the file of each tensor", kWhat, kWeightMap);
     }
     inside_ = inside_ == Inside::index ? Inside::nothing : Inside::index;
     return true;

@@ -18,7 +18,7 @@ nlohmann::json parse_json(std::string_view text) {
     return nlohmann::json::parse(text.begin(), text.end(), limit_depth);
   } catch (const nlohmann::json::exception& error) {
     constexpr std::size_t kReasonBytesMax = 240;  // what() quotes the text, which may be long
-    fail(Errc::corrupt, "is no JSON: {:?}",
+    fail(Errc::corrupt, "isn't valid JSON: {:?}",
          std::string_view(error.what()).substr(0, kReasonBytesMax));
   }
 }
@@ -42,7 +42,7 @@ bool StrictJson::parse_error(std::size_t at, const std::string&,
                              const nlohmann::detail::exception& error) {
   constexpr std::size_t kReasonBytesMax = 240;  // the reason quotes the text, which may be long
   const std::string_view reason = error.what();
-  fail(Errc::corrupt, "{}: no JSON at byte {} of {}: {}", what_, at, json_bytes_,
+  fail(Errc::corrupt, "{}: invalid JSON at byte {} of {}: {}", what_, at, json_bytes_,
        reason.substr(0, kReasonBytesMax));
 }
 
@@ -63,8 +63,8 @@ void StrictJson::refuse(std::string_view found) const {
 }
 
 void StrictJson::refuse_second(std::string_view owner, std::string_view key) const {
-  fail(Errc::corrupt, "{}: {} has the key {} twice; which value counts is not defined", what_,
-       owner, in_quotes(key));
+  fail(Errc::corrupt, "{}: {} has the key {} twice, so its value is ambiguous", what_, owner,
+       in_quotes(key));
 }
 
 }  // namespace weft

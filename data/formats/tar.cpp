@@ -162,8 +162,7 @@ class Scanner {
     for (;;) {
       if (file_bytes_ - at_ < kBlockBytes) {
         fail(Errc::corrupt,
-             "tar: ends after {} bytes without the empty block that comes last; was the file cut "
-             "off?",
+             "tar: ends after {} bytes without the empty block at the end; was the file cut off?",
              file_bytes_);
       }
       read_(at_, block);
@@ -194,7 +193,9 @@ class Scanner {
       case 'S':
         fail(Errc::version,
              "tar: has a sparse file, which weft doesn't read; pack it without --sparse");
-      case 'M': fail(Errc::version, "tar: is one of several files");
+      case 'M':
+        fail(Errc::version,
+             "tar: is one part of an archive in several files, which weft doesn't read");
       default: break;
     }
     if (extension_.bytes) bytes = *extension_.bytes;

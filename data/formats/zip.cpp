@@ -69,12 +69,12 @@ std::vector<std::byte> read_bytes(const ReadAt& read, std::uint64_t offset, std:
 std::uint64_t find_end(std::span<const std::byte> tail, std::uint64_t tail_begin) {
   for (std::size_t back = kZipEndBytes; back <= tail.size(); ++back) {
     const std::size_t at = tail.size() - back;
-    RecordReader reader(tail.subspan(at), "the end's record");
+    RecordReader reader(tail.subspan(at), "the end record");
     if (reader.number<std::uint32_t>() != kZipEndSignature) continue;
     reader.skip(kZipEndBytes - sizeof(std::uint32_t) - sizeof(std::uint16_t));
     if (reader.number<std::uint16_t>() == back - kZipEndBytes) return tail_begin + at;
   }
-  fail(Errc::corrupt, "zip: has no record of its end; is it a zip file, and whole?");
+  fail(Errc::corrupt, "zip: has no end record; is it a zip file, or was it cut off?");
 }
 
 /// Reads the directory's position and size from the zip64 end record, which has larger fields.
@@ -87,24 +87,27 @@ Directory read_zip64_end(const ReadAt& read, std::uint64_t end) {
   const auto offset = at.number<std::uint64_t>();
   const std::uint64_t locator_begin = end - kZip64LocatorBytes;
   if (offset > locator_begin || locator_begin - offset < kZip64EndBytes) {
-    fail(Errc::corrupt, "zip: the zip64 end is said to be at {} in a file of {}", offset, end);
+    fail(Errc::corrupt,
+         "zip: the zip64 locator says that the zip64 end record is at {}, in a file of {}", offset,
+         end);
   }
   const auto record = read_bytes(read, offset, kZip64EndBytes);
   RecordReader reader(record, "the zip64 end");
   reader.expect_signature(kZip64EndSignature);
   const auto following = reader.number<std::uint64_t>();
   if (following != locator_begin - offset - 12) {
-    fail(Errc::corrupt, "zip: the zip64 end has {} bytes, and {} are there", following,
-         locator_begin - offset - 12);
+    fail(Errc::corrupt, "zip: the zip64 end record should have {} bytes, but {} are present",
+         following, locator_begin - offset - 12);
   }
   reader.skip(2 * sizeof(std::uint16_t));
   if (reader.number<std::uint32_t>() != 0 || reader.number<std::uint32_t>() != 0) {
-    fail(Errc::version, "zip: is one of several files");
+    fail(Errc::version, "zip: is one part of an archive in several files, which weft doesn't read");
   }
   Directory directory{.end = offset};
   const auto here = reader.number<std::uint64_t>();
   directory.entries = reader.number<std::uint64_t>();
-  if (here != directory.entries) fail(Errc::version, "zip: is one of several files");
+  if (here != directory.entries)
+    fail(Errc::version, "zip: is one part of an archive in several files, which weft doesn't read");
   directory.bytes = reader.number<std::uint64_t>();
   directory.begin = reader.number<std::uint64_t>();
   return directory;
@@ -124,7 +127,7 @@ Directory find_directory(std::uint64_t file_bytes, const ReadAt& read) {
   const auto tail = read_bytes(read, file_bytes - tail_bytes, tail_bytes);
   const std::uint64_t end = find_end(tail, file_bytes - tail_bytes);
   const auto at = static_cast<std::size_t>(end - (file_bytes - tail_bytes));
-  RecordReader reader(std::span<const std::byte>(tail).subspan(at), "the end's record");
+  RecordReader reader(std::span<const std::byte>(tail).subspan(at), "the end record");
   reader.expect_signature(kZipEndSignature);
   const auto disk = reader.number<std::uint16_t>();
   const auto first_disk = reader.number<std::uint16_t>();
@@ -136,21 +139,22 @@ Directory find_directory(std::uint64_t file_bytes, const ReadAt& read) {
       directory.begin == kZip32Max) {
     directory = read_zip64_end(read, end);
   } else if (disk != 0 || first_disk != 0 || here != directory.entries) {
-    fail(Errc::version, "zip: is one of several files");
+    fail(Errc::version, "zip: is one part of an archive in several files, which weft doesn't read");
   } else if (has_zip64_locator(read, end)) {
     const Directory said = directory;
     directory = read_zip64_end(read, end);
     if (said.begin != directory.begin || said.bytes != directory.bytes ||
         said.entries != directory.entries) {
-      fail(Errc::corrupt, "zip: the end and the zip64 end say different things");
+      fail(Errc::corrupt, "zip: the end record and the zip64 end record differ");
     }
   }
   if (directory.bytes > kZipDirectoryBytesMax || directory.entries > kZipEntriesMax) {
-    fail(Errc::corrupt, "zip: a directory of {} entries in {} bytes; at most {} in {} are possible",
+    fail(Errc::corrupt,
+         "zip: the directory has {} entries in {} bytes; the limits are {} entries and {} bytes",
          directory.entries, directory.bytes, kZipEntriesMax, kZipDirectoryBytesMax);
   }
   if (directory.begin > directory.end || directory.end - directory.begin != directory.bytes) {
-    fail(Errc::corrupt, "zip: a directory of {} bytes at {}, which ought to end at {}",
+    fail(Errc::corrupt, "zip: the directory has {} bytes at {}, but must end at {}",
          directory.bytes, directory.begin, directory.end);
   }
   return directory;
@@ -194,10 +198,11 @@ ZipEntry read_central(RecordReader& reader) {
     fail(Errc::version, "zip: {} is encrypted", in_quotes(entry.name));
   }
   if (method != kZipStored && method != kZipDeflated) {
-    fail(Errc::version, "zip: {} is packed by method {}; expected 0, stored, or 8, deflated",
+    fail(Errc::version, "zip: {} is compressed by method {}; expected 0 (stored) or 8 (deflated)",
          in_quotes(entry.name), method);
   }
-  if (disk != 0 && disk != kZip16Max) fail(Errc::version, "zip: is one of several files");
+  if (disk != 0 && disk != kZip16Max)
+    fail(Errc::version, "zip: is one part of an archive in several files, which weft doesn't read");
   return entry;
 }
 
@@ -208,7 +213,7 @@ void find_data(ZipEntry& entry, const Directory& directory, const ReadAt& read) 
   };
   const std::uint64_t header_bytes = kZipLocalBytes + entry.name.size();
   if (entry.data_begin > directory.begin || directory.begin - entry.data_begin < header_bytes) {
-    refuse("lies outside the file");
+    refuse("is outside the file");
   }
   const auto header = read_bytes(read, entry.data_begin, header_bytes);
   RecordReader reader(header, "a local header");
@@ -220,17 +225,17 @@ void find_data(ZipEntry& entry, const Directory& directory, const ReadAt& read) 
   const auto extra_bytes = reader.number<std::uint16_t>();
   if (method != (entry.deflated ? kZipDeflated : kZipStored) || name_bytes != entry.name.size() ||
       !std::ranges::equal(reader.take(name_bytes), std::as_bytes(std::span(entry.name)))) {
-    refuse("its local header says other things than the directory");
+    refuse("its local header differs from the directory");
   }
   entry.data_begin += header_bytes + extra_bytes;
   if (entry.data_begin > directory.begin ||
       directory.begin - entry.data_begin < entry.packed_bytes) {
-    refuse("its data go beyond the file");
+    refuse("its data end outside the file");
   }
   constexpr std::uint64_t kRatioMax = 1032;  // the highest compression ratio of deflate
   if (entry.deflated ? entry.bytes / kRatioMax > entry.packed_bytes
                      : entry.bytes != entry.packed_bytes) {
-    fail(Errc::corrupt, "zip: {}: {} bytes packed to {} are impossible", in_quotes(entry.name),
+    fail(Errc::corrupt, "zip: {}: {} bytes can't be packed to {} bytes", in_quotes(entry.name),
          entry.bytes, entry.packed_bytes);
   }
 }
@@ -248,7 +253,7 @@ void check_overlap(std::vector<ZipEntry> entries) {
 class Inflater {
  public:
   explicit Inflater(const ZipEntry& entry) : entry_(entry) {
-    if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) fail(Errc::no_space, "zlib has no memory");
+    if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) fail(Errc::no_space, "zlib is out of memory");
   }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
@@ -268,7 +273,7 @@ class Inflater {
       if (room > 0) done += room - stream_.avail_out;
       if (status == Z_STREAM_END) {
         ended_ = true;
-        if (stream_.avail_in > 0) refuse("has bytes behind its end");
+        if (stream_.avail_in > 0) refuse("has bytes after its end");
         return;
       }
       if (status == Z_BUF_ERROR && stream_.avail_in == 0) return;  // waits for the next piece
@@ -300,7 +305,7 @@ void inflate_entry(const ZipEntry& entry, const ReadAt& read, std::span<std::byt
     inflater.add(piece, out, done);
   }
   if (inflater.ended() && done == out.size()) return;
-  fail(Errc::corrupt, "zip: {}: {} bytes; the directory says {}", in_quotes(entry.name), done,
+  fail(Errc::corrupt, "zip: {}: has {} bytes; the directory says {}", in_quotes(entry.name), done,
        out.size());
 }
 
@@ -320,7 +325,8 @@ std::vector<ZipEntry> read_zip_directory(std::uint64_t file_bytes, const ReadAt&
     find_data(entry, directory, read);
   }
   if (entries.size() != directory.entries) {
-    fail(Errc::corrupt, "zip: {} entries; the end says {}", entries.size(), directory.entries);
+    fail(Errc::corrupt, "zip: has {} entries; the end record says {}", entries.size(),
+         directory.entries);
   }
   check_overlap(entries);
   return entries;

@@ -173,7 +173,7 @@ Field field_of(const ImageField& image) {
   }
   if (is_integer && !(image.mean.empty() && image.stddev.empty())) {
     refuse("dtype", fmt::format("{} with mean or stddev", to_string(image.dtype)),
-           "a floating dtype, or neither of them");
+           "a floating dtype, or neither mean nor stddev");
   }
   for (const auto* numbers : {&image.mean, &image.stddev}) {
     if (numbers->empty()) continue;
@@ -184,11 +184,12 @@ Field field_of(const ImageField& image) {
   if (image.random_area) check_area(*image.random_area, "image field: random_area");
   const bool by_side = image.short_side != 0;
   if (by_side && (image.fit != ImageFit::cover || image.random_area)) {
-    refuse("short_side", image.short_side, "none, but with fit = cover and no random_area");
+    refuse("short_side", image.short_side,
+           "0; short_side works only with fit = cover and without random_area");
   }
   if (by_side &&
       (image.short_side < std::max(image.height, image.width) || image.short_side > kSideMax)) {
-    refuse("short_side", image.short_side, "no less than height and width, and at most 65536");
+    refuse("short_side", image.short_side, "at least height and width, and at most 65536");
   }
   return {image.name, {image.dtype, {image.channels, image.height, image.width}}};
 }
@@ -201,8 +202,8 @@ void decode_image(std::span<const std::byte> file, const ImageField& image, Item
               static_cast<std::uintptr_t>(byte_size(type.dtype)) !=
           0) {
     fail(Errc::invalid_argument,
-         "decode_image: memory of {} bytes at {}: {} needs {}, at a multiple of {}", out.size(),
-         static_cast<const void*>(out.data()), type.to_string(), type.bytes(),
+         "decode_image: memory has {} bytes at {}: {} needs {} bytes, at a multiple of {}",
+         out.size(), static_cast<const void*>(out.data()), type.to_string(), type.bytes(),
          byte_size(type.dtype));
   }
   const Orientation orientation =

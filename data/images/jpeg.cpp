@@ -55,7 +55,7 @@ void limit_scans(j_common_ptr cinfo) {
   auto* const decompressor = reinterpret_cast<j_decompress_ptr>(cinfo);
   if (decompressor->input_scan_number <= kScansMax) return;
   auto* const diagnosis = reinterpret_cast<Diagnosis*>(cinfo->err);
-  std::snprintf(diagnosis->message.data(), diagnosis->message.size(), "more than %d scans",
+  std::snprintf(diagnosis->message.data(), diagnosis->message.size(), "has more than %d scans",
                 kScansMax);
   std::longjmp(diagnosis->jump, 1);
 }

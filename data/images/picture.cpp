@@ -41,7 +41,7 @@ PictureFormat picture_format(std::span<const std::byte> file) {
     if (text.size() < other.at || !text.substr(other.at).starts_with(other.bytes)) continue;
     fail(Errc::corrupt, "is {}: expected JPEG, PNG or WebP; convert it", other.name);
   }
-  fail(Errc::corrupt, "{} bytes that are neither JPEG nor PNG nor WebP", file.size());
+  fail(Errc::corrupt, "has {} bytes that are neither JPEG nor PNG nor WebP", file.size());
 }
 
 PixelSize picture_size(std::span<const std::byte> file) {
@@ -65,15 +65,15 @@ Picture decode_picture(std::span<const std::byte> file, bool gray, int shrink, b
 void check_picture_size(std::int64_t width, std::int64_t height, std::size_t file_bytes,
                         std::int64_t pixels_per_byte) {
   if (width < 1 || height < 1) {
-    fail(Errc::corrupt, "a picture of {} by {} pixels", width, height);
+    fail(Errc::corrupt, "the picture has {} by {} pixels", width, height);
   }
   // The product can't overflow, because sides have at most 32 bits.
   if (width > kImagePixelsMax / height) {
-    fail(Errc::corrupt, "a picture of {} by {} pixels; at most {} are possible", width, height,
+    fail(Errc::corrupt, "the picture has {} by {} pixels; at most {} are possible", width, height,
          kImagePixelsMax);
   }
   if (width * height / pixels_per_byte > static_cast<std::int64_t>(file_bytes)) {
-    fail(Errc::corrupt, "a picture of {} by {} pixels in {} bytes; was the file cut off?", width,
+    fail(Errc::corrupt, "the picture has {} by {} pixels in {} bytes; was the file cut off?", width,
          height, file_bytes);
   }
 }

@@ -47,7 +47,7 @@ class Reader {
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
     if (info_ == nullptr) {
       destroy();
-      fail(Errc::no_space, "libpng has no memory");
+      fail(Errc::no_space, "libpng is out of memory");
     }
     run([&] {
       png_set_read_fn(png_, &source_, read_bytes);

@@ -19,7 +19,7 @@ const std::uint8_t* webp_bytes(std::span<const std::byte> file) {
   switch (status) {
     case VP8_STATUS_NOT_ENOUGH_DATA:
       fail(Errc::corrupt, "WebP: ends too early; was the file cut off?");
-    case VP8_STATUS_OUT_OF_MEMORY: fail(Errc::no_space, "WebP: libwebp has no memory");
+    case VP8_STATUS_OUT_OF_MEMORY: fail(Errc::no_space, "WebP: libwebp is out of memory");
     case VP8_STATUS_UNSUPPORTED_FEATURE:
       fail(Errc::version, "WebP: has a feature that libwebp doesn't read");
     default:

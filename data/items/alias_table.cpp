@@ -15,7 +15,7 @@ AliasTable::AliasTable(const std::vector<double>& weights) {
   }
   const auto largest = std::ranges::max_element(weights);
   if (largest == weights.end() || *largest == 0) {
-    fail(Errc::invalid_argument, "WeightedSampler: all of {} weights are 0: nothing can be drawn",
+    fail(Errc::invalid_argument, "WeightedSampler: all {} weights are 0, so nothing can be drawn",
          weights.size());
   }
   double sum = 0;  // sum of weight / largest weight, which is finite

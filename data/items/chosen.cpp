@@ -22,8 +22,8 @@ class Range : public Dataset {
   Range(DatasetPtr source, std::int64_t begin, std::int64_t end)
       : source_(std::move(source)), begin_(begin), end_(end) {
     if (begin >= 0 && begin <= end && end <= source_->size()) return;
-    fail(Errc::invalid_argument, "subset: items {} to {} of '{}', which has {}", begin, end,
-         source_->name(), source_->size());
+    fail(Errc::invalid_argument, "subset: items {} to {} of '{}' are out of range: it has {} items",
+         begin, end, source_->name(), source_->size());
   }
 
   std::string name() const override {
@@ -65,7 +65,7 @@ class Chosen : public Dataset {
         name_(name_of(kind, source_->name(), indices_)) {
     for (const std::int64_t index : indices_) {
       if (index >= 0 && index < source_->size()) continue;
-      fail(Errc::invalid_argument, "{}: item {}: there are {} items", name_, index,
+      fail(Errc::invalid_argument, "{}: item {} is out of range: there are {} items", name_, index,
            source_->size());
     }
   }
@@ -103,7 +103,7 @@ DatasetPtr chosen_items(DatasetPtr source, std::vector<std::int64_t> indices,
                         std::string_view kind) {
   check_parts(kind, {&source, 1});
   if (!std::ranges::is_sorted(indices)) {
-    check_any_order(kind, {&source, 1}, "choose them by ascending numbers, without a shuffle");
+    check_any_order(kind, {&source, 1}, "choose items in ascending order, without a shuffle");
   }
   return std::make_shared<const Chosen>(std::move(source), std::move(indices), kind);
 }
@@ -117,7 +117,9 @@ std::vector<DatasetPtr> split(const DatasetPtr& source, const std::vector<double
     if (share >= 0 && std::isfinite(sum)) continue;
     fail(Errc::invalid_argument, "split: share {}: expected finite numbers of at least 0", share);
   }
-  if (!(sum > 0)) fail(Errc::invalid_argument, "split: the shares of '{}' are 0", source->name());
+  if (!(sum > 0))
+    fail(Errc::invalid_argument, "split: all shares of '{}' are 0: expected one above 0",
+         source->name());
   const std::int64_t size = source->size();
   std::vector<DatasetPtr> parts;
   double until = 0;

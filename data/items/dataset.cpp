@@ -30,14 +30,14 @@ class Tensors : public Dataset {
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       const std::int64_t per_item = fields_[i].type.num_elements();
       if (per_item == 0 || arrays_[i].elements.size() % per_item != 0) {
-        fail(Errc::invalid_argument, "{}: '{}' has {} elements, no multiple of {}, an item of {}",
-             name_, fields_[i].name, arrays_[i].elements.size(), per_item,
-             fields_[i].type.to_string());
+        fail(Errc::invalid_argument,
+             "{}: '{}' has {} elements: expected a multiple of {}, for items of type {}", name_,
+             fields_[i].name, arrays_[i].elements.size(), per_item, fields_[i].type.to_string());
       }
       const std::int64_t items = arrays_[i].elements.size() / per_item;
       if (i == 0) size_ = items;
       if (items != size_) {
-        fail(Errc::invalid_argument, "{}: '{}' has {} items, and '{}' has {}", name_,
+        fail(Errc::invalid_argument, "{}: '{}' has {} items, but '{}' has {}", name_,
              fields_[0].name, size_, fields_[i].name, items);
       }
     }
@@ -70,13 +70,13 @@ bool fits(const std::vector<Field>& fields, ItemMemory out) {
 
 void refuse_memory(std::string_view name, const std::vector<Field>& fields, ItemMemory out) {
   if (out.size() != fields.size()) {
-    fail(Errc::invalid_argument, "{}: memory for {} fields; it has {}: {}", name, out.size(),
-         fields.size(), fields_text(fields));
+    fail(Errc::invalid_argument, "{}: memory is given for {} fields, but the items have {}: {}",
+         name, out.size(), fields.size(), fields_text(fields));
   }
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fits_field(fields[i], out[i])) continue;
     fail(Errc::invalid_argument,
-         "{}: field '{}': memory of {} bytes at {}: {} needs {}, at a multiple of {}", name,
+         "{}: field '{}': memory has {} bytes at {}: {} needs {} bytes, at a multiple of {}", name,
          fields[i].name, out[i].size(), static_cast<const void*>(out[i].data()),
          fields[i].type.to_string(), bytes_of(fields[i]), byte_size(fields[i].type.dtype));
   }
@@ -85,7 +85,8 @@ void refuse_memory(std::string_view name, const std::vector<Field>& fields, Item
 
 void Dataset::read(const Item& item, ItemMemory out) const {
   if (item.index < 0 || item.index >= size()) {
-    fail(Errc::invalid_argument, "{}: item {}: it has {} items", name(), item.index, size());
+    fail(Errc::invalid_argument, "{}: item {} is out of range: there are {} items", name(),
+         item.index, size());
   }
   check_memory(*this, out);
   read_named(*this, item, [&] { read_item(item, out); });
@@ -105,7 +106,7 @@ std::size_t detail::check_field(const std::vector<Field>& fields, std::size_t nu
          fields_text(fields));
   }
   if (fields[number].type.dtype != dtype) {
-    fail(Errc::invalid_argument, "field '{}' is {}, and was asked for as {}", fields[number].name,
+    fail(Errc::invalid_argument, "field '{}' is {}, but was requested as {}", fields[number].name,
          fields[number].type.to_string(), to_string(dtype));
   }
   return number;

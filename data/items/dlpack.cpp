@@ -41,8 +41,8 @@ constexpr std::int64_t kReachMax = std::int64_t{1} << 48;
 
 DType dtype_of_theirs(const DataType& type) {
   if (type.lanes != 1) {
-    fail(Errc::invalid_argument, "from_dlpack: lanes = {}: expected 1; weft has no vectors",
-         type.lanes);
+    fail(Errc::invalid_argument,
+         "from_dlpack: lanes = {}: expected 1; weft doesn't support vector types", type.lanes);
   }
   const auto* const found = std::ranges::find(kTypes, type, &KnownType::theirs);
   if (found != kTypes.end()) return found->ours;
@@ -57,8 +57,9 @@ DType dtype_of_theirs(const DataType& type) {
 
 Shape shape_of(const dlpack::Tensor& tensor) {
   if (tensor.ndim < 0 || tensor.ndim > kDimCountMax || (tensor.ndim > 0 && !tensor.shape)) {
-    fail(Errc::invalid_argument, "from_dlpack: ndim = {}, shape {}: expected 0 to {}, and sizes",
-         tensor.ndim, tensor.shape ? "given" : "null", kDimCountMax);
+    fail(Errc::invalid_argument,
+         "from_dlpack: ndim = {}, shape is {}: expected 0 to {}, with a shape", tensor.ndim,
+         tensor.shape ? "given" : "null", kDimCountMax);
   }
   try {
     return Shape(
@@ -79,8 +80,8 @@ Strides strides_of(const dlpack::Tensor& tensor, const Shape& shape) {
     const std::int64_t stride = tensor.strides[dim];
     if (stride > kReachMax || stride < -kReachMax ||
         std::abs(stride) > (kReachMax - reach) / (shape[dim] - 1)) {
-      fail(Errc::invalid_argument, "from_dlpack: strides[{}] = {} with shape ({}): too far", dim,
-           stride, shape.to_string());
+      fail(Errc::invalid_argument, "from_dlpack: strides[{}] = {} with shape ({}) is too large",
+           dim, stride, shape.to_string());
     }
     reach += std::abs(stride) * (shape[dim] - 1);
     strides[static_cast<std::size_t>(dim)] = stride;
@@ -127,7 +128,7 @@ HostTensor take(const dlpack::Tensor& tensor, std::shared_ptr<const void> owner)
   const std::int64_t count = shape.num_elements();
   if (count == 0) return {ConstElementSpan(dtype, nullptr, 0), shape};
   if (!tensor.data || tensor.byte_offset > static_cast<std::uint64_t>(kReachMax)) {
-    fail(Errc::invalid_argument, "from_dlpack: data = {}, byte_offset = {}: expected memory",
+    fail(Errc::invalid_argument, "from_dlpack: data = {}, byte_offset = {}: expected valid memory",
          tensor.data, tensor.byte_offset);
   }
   const Strides strides = strides_of(tensor, shape);
@@ -166,7 +167,7 @@ HostTensor::HostTensor(ConstElementSpan borrowed, Shape their_shape,
                        std::shared_ptr<const void> kept)
     : elements(borrowed), shape(their_shape), owner(std::move(kept)) {
   if (elements.size() == shape.num_elements()) return;
-  fail(Errc::invalid_argument, "HostTensor: {} elements for shape ({}), which has {}",
+  fail(Errc::invalid_argument, "HostTensor: {} elements are given for shape ({}), which has {}",
        elements.size(), shape.to_string(), shape.num_elements());
 }
 
@@ -179,7 +180,7 @@ Array HostTensor::rows(std::string name) const {
 
 void HostTensor::check_dtype(DType dtype) const {
   if (elements.dtype() == dtype) return;
-  fail(Errc::invalid_argument, "HostTensor: the elements are {}, and were asked for as {}",
+  fail(Errc::invalid_argument, "HostTensor: the elements are {}, but were requested as {}",
        to_string(elements.dtype()), to_string(dtype));
 }
 

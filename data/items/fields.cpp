@@ -53,8 +53,9 @@ void check_alike(std::string_view kind, std::span<const DatasetPtr> parts) {
   check_parts(kind, parts);
   for (const DatasetPtr& part : parts) {
     if (part->fields() == parts.front()->fields()) continue;
-    fail(Errc::invalid_argument, "{}: '{}' has {}, and '{}' has {}: all parts must have the same",
-         kind, parts.front()->name(), fields_text(parts.front()->fields()), part->name(),
+    fail(Errc::invalid_argument,
+         "{}: '{}' has {}, but '{}' has {}: all parts must have the same fields", kind,
+         parts.front()->name(), fields_text(parts.front()->fields()), part->name(),
          fields_text(part->fields()));
   }
 }
@@ -69,7 +70,7 @@ void check_any_order(std::string_view kind, std::span<const DatasetPtr> parts,
       std::ranges::find_if(parts, [](const DatasetPtr& part) { return part->is_sequential(); });
   if (found == parts.end()) return;
   fail(Errc::invalid_argument,
-       "{}: the items of '{}' come in one order only, as those of a stream: {}", kind,
+       "{}: the items of '{}' can be read only in one order, like a stream: {}", kind,
        (*found)->name(), advice);
 }
 

@@ -18,7 +18,7 @@ class Zip : public Dataset {
       : parts_(std::move(parts)), name_(name_of_parts("zip", parts_)) {
     for (const DatasetPtr& part : parts_) {
       if (part->size() != size()) {
-        fail(Errc::invalid_argument, "{}: '{}' has {} items, and '{}' has {}", name_,
+        fail(Errc::invalid_argument, "{}: '{}' has {} items, but '{}' has {}", name_,
              parts_[0]->name(), size(), part->name(), part->size());
       }
       fields_.insert(fields_.end(), part->fields().begin(), part->fields().end());

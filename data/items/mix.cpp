@@ -20,7 +20,8 @@ namespace {
 std::vector<std::uint64_t> block_counts(std::span<const double> weights,
                                         std::span<const DatasetPtr> parts) {
   if (weights.size() != parts.size()) {
-    fail(Errc::invalid_argument, "mix: {} weights of {} parts", weights.size(), parts.size());
+    fail(Errc::invalid_argument, "mix: {} weights are given for {} parts", weights.size(),
+         parts.size());
   }
   double sum = 0;
   for (const double weight : weights) {
@@ -42,8 +43,8 @@ std::vector<std::uint64_t> block_counts(std::span<const double> weights,
   for (std::size_t i = 0; left > 0; --left, ++i) ++counts[order[i % order.size()]];
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] > 0) continue;
-    fail(Errc::invalid_argument, "mix: weight {} of '{}' isn't one item of {}", weights[i],
-         parts[i]->name(), kMixBlock);
+    fail(Errc::invalid_argument, "mix: weight {} of '{}' gives less than one item in {}",
+         weights[i], parts[i]->name(), kMixBlock);
   }
   return counts;
 }
@@ -118,7 +119,7 @@ DatasetPtr mix(std::vector<DatasetPtr> parts, const std::vector<double>& weights
                const MixOptions& options) {
   check_alike("mix", parts);
   if (options.shuffle) {
-    check_any_order("mix", parts, "set shuffle = false, and shuffle it by shuffle_buffer()");
+    check_any_order("mix", parts, "set shuffle = false, and shuffle the part by shuffle_buffer()");
   }
   return std::make_shared<const Mix>(std::move(parts), weights, options);
 }

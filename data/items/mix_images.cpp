@@ -87,7 +87,7 @@ double paste(const Shape& shape, Pixels2 pictures, double share, ItemRandom& ran
 }
 
 constexpr std::string_view kPartnerAdvice =
-    "a partner is drawn from all items; read files that items can be read from in any order "
+    "a partner is drawn from all items; use files whose items can be read in any order "
     "(tar_files() of archives that aren't compressed), or mix the rows of a batch";
 
 class MixedImages : public Dataset {
@@ -155,8 +155,8 @@ class MixedImages : public Dataset {
 
   void add_share(std::span<float> shares, std::int32_t label, double share) const {
     if (label < 0 || label >= options_.num_classes) {
-      fail(Errc::invalid_argument, "'{}' is {}: num_classes is {}", options_.label, label,
-           options_.num_classes);
+      fail(Errc::invalid_argument, "'{}' is {}: expected 0 or more, and less than num_classes = {}",
+           options_.label, label, options_.num_classes);
     }
     shares[static_cast<std::size_t>(label)] += static_cast<float>(share);
   }

@@ -25,8 +25,8 @@ std::uint64_t count_steps(std::string_view sampler, std::int64_t size, std::int6
   const std::int64_t whole = size / batch_size;
   if (drop_last && whole == 0) {
     fail(Errc::invalid_argument,
-         "{}: batch_size = {} of {} items: no batch is whole, and drop_last leaves out all; take a "
-         "smaller batch_size or drop_last = false",
+         "{}: batch_size = {} with {} items: no batch is full, and drop_last drops all items; use "
+         "a smaller batch_size or drop_last = false",
          sampler, batch_size, size);
   }
   return as_unsigned(whole) + (!drop_last && size % batch_size != 0 ? 1 : 0);
@@ -128,7 +128,9 @@ std::vector<std::int64_t> sort_batches(std::vector<std::int64_t> items,
 std::vector<Item> Sampler::batch(std::uint64_t step, std::int64_t replica,
                                  std::int64_t num_replicas) const {
   if (num_replicas < 1 || replica < 0 || replica >= num_replicas) {
-    fail(Errc::invalid_argument, "replica = {} of num_replicas = {}", replica, num_replicas);
+    fail(Errc::invalid_argument,
+         "replica = {}, num_replicas = {}: expected 0 or more, and less than num_replicas", replica,
+         num_replicas);
   }
   // If the batch can't be divided evenly, the first replicas get one more row.
   const std::int64_t least = batch_size() / num_replicas;

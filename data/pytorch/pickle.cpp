@@ -43,16 +43,16 @@ class Flattening {
     if (value.kind == Kind::tensor) return add(value, path.empty() ? "tensor" : path);
     if (!may_have_tensors(value)) return;
     if (depth == kPickleDepthMax) {
-      refuse_pickle("{}: lies {} containers deep; is it in itself?", in_quotes(path), depth);
+      refuse_pickle("{}: is {} containers deep; does it contain itself?", in_quotes(path), depth);
     }
     if (++containers_ > kContainersMax) {
-      refuse_pickle("its containers have more than {} places", kContainersMax);
+      refuse_pickle("has more than {} containers", kContainersMax);
     }
     const bool is_dict = value.kind == Kind::dict;
     for (std::size_t i = 0; i < value.items.size(); i += is_dict ? 2 : 1) {
       const PickleId item = value.items[is_dict ? i + 1 : i];
       if (++visits_ > kPickleValuesMax) {
-        refuse_pickle("its containers have too many places for values");
+        refuse_pickle("its containers have too many values");
       }
       if (!may_have_tensors(values_.at(item))) continue;
       const std::string key = is_dict ? key_of(value.items[i]) : fmt::format("{}", i);
@@ -76,7 +76,8 @@ class Flattening {
     for (const PickleId item : values_.at(id).items) {
       const PickleValue& number = values_.at(item);
       if (number.kind != Kind::integer || number.number < 0) {
-        refuse_pickle("{}: a size or stride is no integer from 0", in_quotes(name));
+        refuse_pickle("{}: has a size or stride that isn't an integer of at least 0",
+                      in_quotes(name));
       }
       numbers.push_back(number.number);
     }
@@ -93,12 +94,14 @@ class Flattening {
                          .storage_bytes = static_cast<std::uint64_t>(storage.number)};
     if (!names_.insert(name).second) refuse_pickle("two tensors are named {}", in_quotes(name));
     name_bytes_ += name.size();
-    if (name_bytes_ > kPickleBytesMax) refuse_pickle("its tensors have too long names");
+    if (name_bytes_ > kPickleBytesMax) refuse_pickle("the names of its tensors are too long");
     if (tensors_.size() == kPickleTensorsMax)
       refuse_pickle("has more than {} tensors", kPickleTensorsMax);
     if (value.number < 0 || tensor.sizes.size() != tensor.strides.size()) {
-      refuse_pickle("{}: {} sizes, {} strides, offset {}", in_quotes(name), tensor.sizes.size(),
-                    tensor.strides.size(), value.number);
+      refuse_pickle(
+          "{}: has {} sizes, {} strides and offset {}: expected a stride for each size, and an "
+          "offset of at least 0",
+          in_quotes(name), tensor.sizes.size(), tensor.strides.size(), value.number);
     }
     tensor.offset = static_cast<std::uint64_t>(value.number);
     require_within(tensor);
@@ -118,7 +121,7 @@ class Flattening {
       }
     }
     if (last >= room) {
-      refuse_pickle("{}: its last element lies outside its storage of {} bytes",
+      refuse_pickle("{}: its last element is outside its storage of {} bytes",
                     in_quotes(tensor.name), tensor.storage_bytes);
     }
   }

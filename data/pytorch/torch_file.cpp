@@ -54,11 +54,11 @@ std::uint64_t place(const PickledTensor& tensor, const Entries& entries, const s
   }
   const ZipEntry& entry = found->second;
   if (entry.deflated) {
-    fail(Errc::version, "torch: {} is packed; torch.save() stores it as it is",
+    fail(Errc::version, "torch: {} is compressed; torch.save() doesn't compress",
          in_quotes(entry.name));
   }
   if (entry.bytes < tensor.storage_bytes) {
-    fail(Errc::corrupt, "torch: {}: its storage {} has {} bytes, and {} in the pickle",
+    fail(Errc::corrupt, "torch: {}: its storage {} has {} bytes, but {} according to the pickle",
          in_quotes(tensor.name), in_quotes(tensor.storage), entry.bytes, tensor.storage_bytes);
   }
   const bool is_empty = std::ranges::find(tensor.sizes, 0) != tensor.sizes.end();
@@ -92,13 +92,13 @@ std::vector<TorchTensor> read_torch_file(std::uint64_t file_bytes, const ReadAt&
   const std::string root = find_root(entries);
   if (entries.contains(root + "/constants.pkl")) {
     fail(Errc::version,
-         "torch: a program of TorchScript (torch.jit.save): save its tensors alone, as by "
+         "torch: is a TorchScript program (torch.jit.save): save only its tensors, for example by "
          "torch.save(torch.jit.load(path).state_dict(), other)");
   }
   require_little_endian(entries, root, read);
   const ZipEntry& pickle = entries.at(root + std::string(kPickle));
   if (pickle.bytes > kPickleBytesMax) {
-    fail(Errc::corrupt, "torch: a pickle of {} bytes; at most {} are possible", pickle.bytes,
+    fail(Errc::corrupt, "torch: has a pickle of {} bytes; at most {} are possible", pickle.bytes,
          kPickleBytesMax);
   }
   std::vector<TorchTensor> tensors;

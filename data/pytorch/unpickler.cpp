@@ -14,8 +14,8 @@ constexpr std::int64_t kStorageElementsMax = std::int64_t{1} << 56;
 
 [[noreturn]] void refuse_global(std::string_view module, std::string_view name) {
   fail(Errc::version,
-       "pickle: it names {} of {}, and weft knows only what tensors and plain containers need, and "
-       "runs no code of a file; save the tensors alone, as by torch.save(model.state_dict(), path)",
+       "pickle: uses {} of {}, but weft reads only tensors and plain containers, and runs no code "
+       "of a file; save only the tensors, for example by torch.save(model.state_dict(), path)",
        in_quotes(name), in_quotes(module));
 }
 
@@ -28,7 +28,7 @@ void require_room(std::size_t count) {
 
 std::string_view PickleBytes::take(std::uint64_t count) {
   if (count > bytes_.size() - at_) {
-    refuse_pickle("ends within a value at byte {}; was it cut off?", at_);
+    refuse_pickle("ends within a value at byte {}; was the file cut off?", at_);
   }
   const std::string_view taken = bytes_.substr(at_, static_cast<std::size_t>(count));
   at_ += taken.size();
@@ -61,7 +61,7 @@ PickleId Unpickler::run() {
          "pickle: opcode {:#04x} at byte {} isn't one that tensors and plain containers need",
          static_cast<unsigned char>(opcode), bytes_.at() - 1);
   }
-  if (!bytes_.is_at_end()) refuse_pickle("has bytes behind its end");
+  if (!bytes_.is_at_end()) refuse_pickle("has bytes after its end");
   if (stack_.size() != 1) {
     refuse_pickle("ends with {} values on its stack, not with one", stack_.size());
   }
@@ -102,7 +102,7 @@ bool Unpickler::push_dict(Ids items) {
 
 PickleId Unpickler::pop() {
   if (above_mark() == 0) {
-    refuse_pickle("takes a value at byte {} where there is none", bytes_.at());
+    refuse_pickle("takes a value from an empty stack at byte {}", bytes_.at());
   }
   const PickleId id = stack_.back();
   stack_.pop_back();
@@ -126,7 +126,7 @@ Unpickler::Ids Unpickler::pop_to_mark() {
 
 PickleValue& Unpickler::top(Kind kind, const char* what) {
   if (above_mark() == 0 || values_[stack_.back()].kind != kind) {
-    refuse_pickle("adds to what is no {} at byte {}", what, bytes_.at());
+    refuse_pickle("adds to a value that isn't a {} at byte {}", what, bytes_.at());
   }
   return values_[stack_.back()];
 }
@@ -134,8 +134,8 @@ PickleValue& Unpickler::top(Kind kind, const char* what) {
 Unpickler::Ids Unpickler::arguments_of(PickleId id) const {
   const PickleValue& value = values_[id];
   if (value.kind != Kind::list || value.items.size() > kArgumentsMax) {
-    refuse_pickle("a function has no tuple of at most {} arguments at byte {}", kArgumentsMax,
-                  bytes_.at());
+    refuse_pickle("the arguments of a function aren't a tuple of at most {} values at byte {}",
+                  kArgumentsMax, bytes_.at());
   }
   return value.items;
 }
@@ -218,11 +218,11 @@ bool Unpickler::run_container(char opcode) {
 
 bool Unpickler::remember(std::uint64_t number) {
   if (above_mark() == 0) {
-    refuse_pickle("remembers a value at byte {} where there is none", bytes_.at());
+    refuse_pickle("stores a value from an empty stack at byte {}", bytes_.at());
   }
   // Python numbers memo entries in order.
   if (number > memo_.size()) {
-    refuse_pickle("remembers value {} after {} values", number, memo_.size());
+    refuse_pickle("stores value number {} after {} values", number, memo_.size());
   }
   if (number == memo_.size()) {
     require_room(memo_.size());
@@ -233,7 +233,8 @@ bool Unpickler::remember(std::uint64_t number) {
 }
 
 bool Unpickler::recall(std::uint64_t number) {
-  if (number >= memo_.size()) refuse_pickle("recalls value {} of {}", number, memo_.size());
+  if (number >= memo_.size())
+    refuse_pickle("reads stored value number {} of {}", number, memo_.size());
   return push_again(memo_[static_cast<std::size_t>(number)]);
 }
 
@@ -264,7 +265,8 @@ bool Unpickler::run_object(char opcode) {
     case 'R': return call();          // REDUCE
     case 'b': {                       // BUILD: attributes, such as a state_dict's versions
       (void)pop();
-      if (above_mark() == 0) refuse_pickle("sets attributes of nothing at byte {}", bytes_.at());
+      if (above_mark() == 0)
+        refuse_pickle("sets attributes without an object at byte {}", bytes_.at());
       const Kind kind = values_[stack_.back()].kind;
       if (kind != Kind::dict && kind != Kind::tensor) {
         refuse_pickle("sets attributes of a plain value at byte {}", bytes_.at());
@@ -288,7 +290,7 @@ bool Unpickler::push_storage() {
   const PickleValue& of = argument(parts, 1, Kind::global);
   const std::int64_t count = argument(parts, 4, Kind::integer).number;
   if (argument(parts, 0, Kind::text).text != "storage" || of.global != PickleGlobal::storage) {
-    refuse_pickle("refers to what is no storage at byte {}", bytes_.at());
+    refuse_pickle("refers to something that isn't a storage at byte {}", bytes_.at());
   }
   if (count < 0 || count > kStorageElementsMax) refuse_pickle("a storage has {} elements", count);
   return push({.kind = Kind::storage,
@@ -345,7 +347,7 @@ bool Unpickler::call() {
     case PickleGlobal::dtype:
     case PickleGlobal::storage: break;
   }
-  refuse_pickle("calls what is no function of tensors at byte {}", bytes_.at());
+  refuse_pickle("calls something that isn't a tensor function at byte {}", bytes_.at());
 }
 
 }  // namespace weft

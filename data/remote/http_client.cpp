@@ -45,13 +45,14 @@ struct LibCurl {
     void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       fail(Errc::unavailable,
-           "object stores need libcurl, and {} can't be loaded ({}): install the package libcurl4",
+           "object stores need libcurl, but {} can't be loaded ({}): install the package libcurl4",
            kLibrary, ::dlerror());
     }
     const auto find = [&](auto& function, const char* name) {
       function =
           reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-      if (function == nullptr) fail(Errc::unavailable, "{} has no {}", kLibrary, name);
+      if (function == nullptr)
+        fail(Errc::unavailable, "{} doesn't have the function {}", kLibrary, name);
     };
     find(global_init, "curl_global_init");
     find(easy_init, "curl_easy_init");
@@ -112,7 +113,7 @@ std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) {
   if (!into.empty() && answer.status >= 200 && answer.status < 300) {
     if (size > into.size() - answer.into_bytes) {
       exchange.refused =
-          fmt::format("the answer has more than the {} bytes that were asked for", into.size());
+          fmt::format("the answer has more than the {} bytes that were requested", into.size());
       return 0;
     }
     std::memcpy(into.data() + answer.into_bytes, data, size);
@@ -157,7 +158,7 @@ class HeaderList {
   explicit HeaderList(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) {
       list_ = LibCurl::get().slist_append(list_, line.c_str());
-      if (list_ == nullptr) fail(Errc::no_space, "libcurl has no memory");
+      if (list_ == nullptr) fail(Errc::no_space, "libcurl is out of memory");
     }
   }
   HeaderList(const HeaderList&) = delete;
@@ -210,7 +211,7 @@ class HttpClient::Connections {
       }
     }
     CURL* const handle = LibCurl::get().easy_init();
-    if (handle == nullptr) fail(Errc::no_space, "libcurl has no memory");
+    if (handle == nullptr) fail(Errc::no_space, "libcurl is out of memory");
     return handle;
   }
 
@@ -231,8 +232,9 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
   const auto set = [&](CURLoption option, auto value) {
     const CURLcode code = curl.easy_setopt(handle.get(), option, value);
     if (code == CURLE_OK) return;
-    fail(Errc::unavailable, "{} is too old, or lacks what object stores need: option {}: {}",
-         kLibrary, static_cast<int>(option), curl.easy_strerror(code));
+    fail(Errc::unavailable,
+         "{} is too old, or lacks a feature that object stores need: option {}: {}", kLibrary,
+         static_cast<int>(option), curl.easy_strerror(code));
   };
   set(CURLOPT_URL, request.url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");

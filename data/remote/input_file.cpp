@@ -63,7 +63,8 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> out) const {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(Errc::io, "can't read {}: {}", path_, std::strerror(errno));
     if (count == 0) {
-      fail(Errc::io, "{} ends at byte {}; it had {} when it was opened", path_, offset, bytes_);
+      fail(Errc::io, "{} ends at byte {}, but had {} bytes when it was opened", path_, offset,
+           bytes_);
     }
     offset += static_cast<std::uint64_t>(count);
     out = out.subspan(static_cast<std::size_t>(count));

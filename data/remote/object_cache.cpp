@@ -34,8 +34,8 @@ constexpr std::size_t kNoteBytesMax = 8192;
 [[noreturn]] void fail_call(const char* call, const std::string& path, int error) {
   const bool is_full = error == ENOSPC || error == EDQUOT;
   fail(is_full ? Errc::no_space : Errc::io,
-       "{}: {} failed: {}; copies of objects lie there: WEFT_CACHE names another folder", path,
-       call, std::strerror(error));
+       "{}: {} failed: {}; this folder has copies of objects; set WEFT_CACHE to use another folder",
+       path, call, std::strerror(error));
 }
 
 std::string cache_folder() {
@@ -43,7 +43,7 @@ std::string cache_folder() {
   if (const std::string all = path_variable("XDG_CACHE_HOME"); !all.empty()) return all + "/weft";
   if (const std::string home = path_variable("HOME"); !home.empty()) return home + "/.cache/weft";
   fail(Errc::unavailable,
-       "objects are copied to a folder of this machine: set WEFT_CACHE to one, as HOME isn't set");
+       "HOME isn't set: set WEFT_CACHE to a folder of this machine for copies of objects");
 }
 
 std::string hash_of(const std::string& url) {
@@ -109,7 +109,7 @@ void require_file_name(const std::string& name, const std::string& url) {
   constexpr std::size_t kNameBytesMax = 250;
   if (!name.empty() && name != "." && name != ".." && name.size() <= kNameBytesMax) return;
   fail(Errc::invalid_argument,
-       "{}: expected the URL of an object whose last part can be a file's name, of up to {} bytes",
+       "{}: expected the URL of an object whose last part is a valid file name of up to {} bytes",
        url, kNameBytesMax);
 }
 

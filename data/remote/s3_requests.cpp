@@ -165,25 +165,26 @@ std::string S3Requests::advice_for(const S3Answer& answer) const {
                             answer.code == "AuthorizationHeaderMalformed";
   if (!answer.http.fault.empty() || status >= 500) {
     return fmt::format(
-        "; it was tried {} times at {}: check AWS_ENDPOINT_URL and the network, or "
-        "raise AWS_MAX_ATTEMPTS",
+        "; the request was tried {} times at {}: check AWS_ENDPOINT_URL and the network, or raise "
+        "AWS_MAX_ATTEMPTS",
         answer.attempts, where);
   }
   if (is_elsewhere) {
     return fmt::format(
-        "; set AWS_REGION to the bucket's region{}, which is {} now, and "
-        "AWS_ENDPOINT_URL to its server",
+        "; set AWS_REGION to the bucket's region{} (it is {} now), and AWS_ENDPOINT_URL to the "
+        "bucket's server",
         region.empty() ? "" : " " + region, settings_.region);
   }
   if (answer.code == "RequestTimeTooSkewed") return "; set this machine's clock";
   if (status == 401 || status == 403) {
-    return fmt::format("; the keys are of {}: check them{}, and what they may do with the bucket",
-                       settings_.origin,
-                       settings_.session_token.empty() ? "" : ", AWS_SESSION_TOKEN");
+    return fmt::format(
+        "; the keys come from {}: check the keys{}, and their permissions for the bucket",
+        settings_.origin, settings_.session_token.empty() ? "" : " and AWS_SESSION_TOKEN");
   }
   if (answer.code == "NoSuchBucket") {
-    return fmt::format("; {} has no such bucket: make it, or check AWS_ENDPOINT_URL and AWS_REGION",
-                       where);
+    return fmt::format(
+        "; {} has no such bucket: create the bucket, or check AWS_ENDPOINT_URL and AWS_REGION",
+        where);
   }
   return "";
 }
@@ -210,9 +211,9 @@ XmlElement parse_answer(const S3Request& request, const S3Answer& answer, std::s
   try {
     XmlElement root = parse_xml(answer.http.text);
     if (root.name == name) return root;
-    fail(Errc::corrupt, "the element '{}' where '{}' was expected", said(root.name), name);
+    fail(Errc::corrupt, "found the element '{}'; expected '{}'", said(root.name), name);
   } catch (const Error& e) {
-    fail(Errc::corrupt, "{}: the answer to {} isn't S3's: {}; check AWS_ENDPOINT_URL",
+    fail(Errc::corrupt, "{}: the answer to {} isn't an answer of S3: {}; check AWS_ENDPOINT_URL",
          request.name.url, request.method, e.what());
   }
 }

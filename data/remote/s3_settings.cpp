@@ -116,7 +116,7 @@ S3Settings s3_settings() {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   });
   if (!is_name) {
-    fail(Errc::invalid_argument, "AWS_REGION = \"{}\": expected a region, as \"eu-central-1\"",
+    fail(Errc::invalid_argument, "AWS_REGION = \"{}\": expected a region, such as \"eu-central-1\"",
          settings.region);
   }
   settings.endpoint =

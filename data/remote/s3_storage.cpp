@@ -122,7 +122,7 @@ class S3Storage : public Storage {
       if (objects.size() == before) ++empty_pages;
       if (next.empty() || next == token || empty_pages > kEmptyPagesMax ||
           objects.size() > kObjectsMax) {
-        fail(Errc::corrupt, "{}: the server's listing doesn't end, after {} objects", prefix,
+        fail(Errc::corrupt, "{}: the server's listing doesn't end after {} objects", prefix,
              objects.size());
       }
       token = next;
@@ -150,7 +150,8 @@ class S3Storage : public Storage {
       const std::string text = element.text_of("Key");
       const auto key = is_encoded ? percent_decoded(text) : std::optional(text);
       if (!key || !key->starts_with(name.key)) {
-        fail(Errc::corrupt, "{}: the server lists a key that doesn't begin so, or can't be decoded",
+        fail(Errc::corrupt,
+             "{}: the server lists a key that doesn't begin with this prefix, or can't be decoded",
              name.url);
       }
       objects.push_back({.url = root + *key,

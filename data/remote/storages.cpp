@@ -65,8 +65,8 @@ StoragePtr find_storage(std::string_view path, std::string_view option) {
     std::vector<std::string> known;
     for (const auto& [name, storage] : by_scheme) known.push_back(name + "://");
     fail(Errc::unavailable,
-         "{}{}\"{}\" is a URL, and no storage has {}://: expected a path of this machine or a URL "
-         "with {}; give another storage to register_storage() (<weft/data.hpp>)",
+         "{}{}\"{}\" is a URL, but no storage is registered for {}://: expected a path of this "
+         "machine or a URL with {}; add a storage by register_storage() (<weft/data.hpp>)",
          option, option.empty() ? "" : " = ", path, scheme, fmt::join(known, ", "));
   }
   if (found->second == nullptr) found->second = make_s3_storage(s3_settings());
@@ -82,7 +82,7 @@ std::vector<std::byte> read_object(const std::string& url, std::size_t bytes_max
   const auto object = storage->open(url);
   if (!object) fail(Errc::not_found, "{} doesn't exist", url);
   if (object->bytes > bytes_max) {
-    fail(Errc::invalid_argument, "{} has more than {} bytes, which is the most that is read", url,
+    fail(Errc::invalid_argument, "{} has more than {} bytes, the maximum that can be read", url,
          bytes_max);
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(object->bytes));

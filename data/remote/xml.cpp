@@ -60,7 +60,7 @@ class XmlParser {
   /// Reads an element from its '<' to the '>' of its end tag.
   XmlElement read_element(int depth) {
     if (!has("<") || has("</") || has("<!")) fail_here("expected an element");
-    if (depth == kDepthMax) fail_here("elements lie too deep");
+    if (depth == kDepthMax) fail_here("elements are nested too deeply");
     if (++count_ > kElementsMax) fail_here("there are too many elements");
     const std::size_t begin = ++at_;
     while (at_ < text_.size() && !is_space(text_[at_]) && text_[at_] != '>' && text_[at_] != '/') {
@@ -142,7 +142,7 @@ class XmlParser {
     const auto parsed = std::from_chars(digits.data(), end, code, is_hex ? 16 : 10);
     if (digits.empty() || parsed.ec != std::errc() || parsed.ptr != end || code == 0 ||
         code > 0x10FFFF) {
-      fail_here("an entity that isn't known");
+      fail_here("an unknown entity");
     }
     add_character(to, code);
   }

@@ -39,7 +39,8 @@ class BytePairEncoding : public TokenModel {
         takes_whole_words_(json["ignore_merges"].flag_or(false)) {
     const JsonView dropout = json["dropout"];
     if (!dropout.is_null() && !dropout.is_number(0)) {
-      fail(Errc::version, "{}: weft makes the same tokens of a text each time; set it to null",
+      fail(Errc::version,
+           "{}: isn't supported, because weft tokenizes deterministically; set it to null",
            dropout.place());
     }
     if (!json["unk_token"].is_null()) unknown_ = find_named(json, "unk_token");
@@ -111,7 +112,7 @@ class BytePairEncoding : public TokenModel {
     const auto left_id = vocabulary().find(left);
     const auto right_id = vocabulary().find(right);
     if (!joined || !left_id || !right_id) {
-      json.refuse("two tokens of the vocabulary that together are one, too");
+      json.refuse("two tokens of the vocabulary that together are also a token of it");
     }
     merges_.insert_or_assign(pair_of(*left_id, *right_id), Merge{rank, *joined});
   }

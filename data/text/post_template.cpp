@@ -83,7 +83,8 @@ MaybeTemplate read_processors(const JsonView& json) {
   for (const JsonView& processor : json["processors"].items()) {
     MaybeTemplate next = read_processor(processor);
     if (found && next) {
-      fail(Errc::version, "{}: is the second that adds tokens; weft reads one", processor.place());
+      fail(Errc::version, "{}: is the second processor that adds tokens; weft reads only one",
+           processor.place());
     }
     if (next) found = std::move(next);
   }

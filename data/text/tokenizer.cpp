@@ -88,7 +88,7 @@ struct Tokenizer::Parts {
 
   std::vector<std::int32_t> tokens_of(std::string_view text) const {
     if (text.size() > kTextBytesMax) {
-      fail(Errc::invalid_argument, "a text of {} bytes; at most {} are possible: cut it",
+      fail(Errc::invalid_argument, "the text has {} bytes; at most {} are possible: cut the text",
            text.size(), kTextBytesMax);
     }
     check_utf8(text);
@@ -138,7 +138,8 @@ void truncate(const Truncation& truncation, std::int64_t num_special,
               std::span<std::vector<std::int32_t>> texts) {
   using Strategy = Truncation::Strategy;
   if (truncation.max_length < num_special) {
-    fail(Errc::invalid_argument, "max_length = {}: the special tokens are {}",
+    fail(Errc::invalid_argument,
+         "max_length = {}: expected at least {}, the number of special tokens",
          truncation.max_length, num_special);
   }
   const auto most = static_cast<std::size_t>(truncation.max_length - num_special);
@@ -163,8 +164,8 @@ void truncate(const Truncation& truncation, std::int64_t num_special,
   const std::size_t surplus = total - most;
   if (texts[cut].size() <= surplus) {
     fail(Errc::invalid_argument,
-         "max_length = {}: the text that is cut has {} tokens, and {} are too many: raise "
-         "max_length, or choose strategy = longest_first",
+         "max_length = {}: the text to be cut has {} tokens, and {} would have to be removed: "
+         "raise max_length, or choose strategy = longest_first",
          truncation.max_length, texts[cut].size(), surplus);
   }
   shorten(texts[cut], texts[cut].size() - surplus, truncation.side);
@@ -259,7 +260,7 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_speci
   for (const std::int32_t id : ids) {
     const std::string* const token = parts_->token(id);
     if (token == nullptr) {
-      fail(Errc::invalid_argument, "decode: no token has the id {}; there are 0 to {}", id,
+      fail(Errc::invalid_argument, "decode: no token has the id {}; ids are 0 to {}", id,
            parts_->end - 1);
     }
     if (!skip_special_tokens || !parts_->added.is_special(*token)) pieces.push_back(*token);

@@ -157,7 +157,7 @@ TextPattern TextPattern::regex(std::string_view expression) {
                                                    UREGEX_MULTILINE | UREGEX_UNIX_LINES, where,
                                                    status));
   if (U_FAILURE(status)) {
-    fail(Errc::corrupt, "the regular expression '{}' has a fault near character {}: {}",
+    fail(Errc::corrupt, "the regular expression '{}' has an error near character {}: {}",
          visible(expression.substr(0, 200)), where.offset, u_errorName(status));
   }
   TextPattern pattern;

@@ -14,7 +14,7 @@ Vocabulary::Vocabulary(const JsonView& json) {
   for (const auto& [token, id] : members) {
     const auto number = static_cast<std::int32_t>(id.integer(0, ids_max - 1));
     if (this->token(number) != nullptr) {
-      fail(Errc::corrupt, "{}: id {} is that of two tokens", json.place(), number);
+      fail(Errc::corrupt, "{}: id {} belongs to two tokens", json.place(), number);
     }
     const auto place = static_cast<std::size_t>(number);
     if (place >= tokens_.size()) tokens_.resize(place + 1);

@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   int chips = 2;
   int features = 64;
   int steps = 50;
-  app.add_option("--workers", workers, "worker processes; 0: all in this one")
+  app.add_option("--workers", workers, "worker processes; 0: everything in this process")
       ->capture_default_str();
   app.add_option("--chips", chips, "chips per worker")->capture_default_str();
   app.add_option("--features", features, "weights to learn")

@@ -244,10 +244,10 @@ int main(int argc, char** argv) {
   app.add_option("--text", options.text)->capture_default_str();
   app.add_option("--layers", options.layers)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--heads", options.heads)->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--size", options.size, "of the embedding")
+  app.add_option("--size", options.size, "size of the embedding")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--length", options.length, "letters that it sees")
+  app.add_option("--length", options.length, "letters that the model sees")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--batch", options.batch, "windows per step, over all chips")
@@ -258,7 +258,7 @@ int main(int argc, char** argv) {
   app.add_option("--dropout", options.dropout)->capture_default_str();
   app.add_option("--sample", options.sample, "letters to write at the end")->capture_default_str();
   app.add_flag("--tp", options.tensor_parallel, "tensor parallelism over axis model");
-  app.add_flag("--sp", options.sequence_parallel, "sequence parallelism beside it");
+  app.add_flag("--sp", options.sequence_parallel, "sequence parallelism, in addition to --tp");
   app.add_flag("--fsdp", options.fsdp, "parameters sharded over axis data");
   app.add_flag("--zero1", options.zero1, "optimizer state sharded over axis data");
   app.add_flag("--bf16", options.bf16, "matrix products in bfloat16");

@@ -5,14 +5,15 @@ namespace examples {
 void Checkpointing::add_to(CLI::App& app) {
   app.add_option(
          "--checkpoint-every", every,
-         "steps between two checkpoints; 0: one only when the job is asked to end (SIGTERM)")
+         "steps between two checkpoints; 0: save only when the job is asked to end (SIGTERM)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--checkpoint-dir", dir,
                  "folder of the checkpoints; default: in the run's folder");
   app.add_option(
          "--resume", resume,
-         "never, auto (from the newest checkpoint in --checkpoint-dir) or a checkpoint's path")
+         "where to begin: never, auto (from the newest checkpoint in --checkpoint-dir) or a "
+         "checkpoint's path")
       ->capture_default_str();
 }
 

@@ -5,13 +5,13 @@
 namespace examples {
 
 void Layout::add_to(CLI::App& app) {
-  app.add_option("--workers", workers, "worker processes; 0: all in this one")
+  app.add_option("--workers", workers, "worker processes; 0: everything in this process")
       ->envname("WEFT_LAUNCH_WORKERS")
       ->capture_default_str();
   app.add_option("--chips", chips, "chips per worker")
       ->envname("WEFT_LAUNCH_CHIPS")
       ->capture_default_str();
-  app.add_option("--topology", topology, "grid of all chips, data x model, as 4x4")
+  app.add_option("--topology", topology, "grid of all chips, data x model, such as 4x4")
       ->envname("WEFT_LAUNCH_TOPOLOGY");
 }
 

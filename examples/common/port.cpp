@@ -76,7 +76,7 @@ int run(const Port& port, int argc, char** argv) {
   for (const Setting& setting : port.settings) add_setting(app, setting, config);
   app.add_option("--seed", seed)->capture_default_str();
   app.add_option("--max-failures", max_failures,
-                 "losses of a worker that the run survives; -1: any number");
+                 "how many losses of a worker the run survives; -1: any number");
   app.add_option("--json", json, "file for the result");
   CLI11_PARSE(app, argc, argv);
   try {
@@ -121,7 +121,7 @@ weft::DeviceLoader digit_batches(const weft::Config& config) {
 
 std::vector<Setting> digit_settings() {
   return {{"batch", 64, "images per step, over all chips"},
-          {"plain", false, "the images as they are, in the order of the file"}};
+          {"plain", false, "use the images unchanged, in the order of the file"}};
 }
 
 }  // namespace examples

@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--seed", arguments.seed)->capture_default_str();
   app.add_option("--max-failures", arguments.max_failures,
-                 "losses of a worker that the run survives; -1: any number");
+                 "how many losses of a worker the run survives; -1: any number");
   app.add_option("--json", arguments.json, "file for the result");
   app.add_option("--data", arguments.data, "file of the images")->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   auto settings = examples::digit_settings();
   settings.push_back({"noise", 16, "features of the generator's noise"});
   settings.push_back({"hidden", 128, "features of the hidden layers"});
-  settings.push_back({"lr", 1e-3, "learning rate of both"});
+  settings.push_back({"lr", 1e-3, "learning rate of both networks"});
   return examples::run({.name = "gan",
                         .about = "Trains a generator of hand-written digits against a judge.",
                         .loop = train,

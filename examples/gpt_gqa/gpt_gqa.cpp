@@ -148,14 +148,15 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
 
 int main(int argc, char** argv) {
   return examples::run({.name = "gpt_gqa",
-                        .about = "Trains a small language model of today's kind, which writes.",
+                        .about = "Trains a small modern language model (with grouped-query "
+                                 "attention) and lets it write.",
                         .loop = train,
                         .settings = {{"text", TEXT_FILE, ""},
-                                     {"size", 128, "of the embedding"},
+                                     {"size", 128, "size of the embedding"},
                                      {"heads", 8, ""},
-                                     {"kv_heads", 2, "heads of keys and values"},
+                                     {"kv_heads", 2, "number of heads of keys and values"},
                                      {"layers", 4, ""},
-                                     {"length", 64, "letters of a window"},
+                                     {"length", 64, "letters in a window"},
                                      {"batch", 16, "windows per step, over all chips"},
                                      {"lr", 2e-3, "the highest learning rate"},
                                      {"sample", 200, "letters to write at the end"}}},

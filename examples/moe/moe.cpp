@@ -186,20 +186,21 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::run({.name = "moe",
-                        .about = "Trains a language model with a mixture of experts.",
-                        .loop = train,
-                        .settings = {{"text", TEXT_FILE, ""},
-                                     {"size", 64, "of the embedding"},
-                                     {"heads", 4, ""},
-                                     {"layers", 2, ""},
-                                     {"experts", 8, "of a layer; a multiple of those chips"},
-                                     {"choices", 2, "experts of each letter"},
-                                     {"capacity", 1.25, "places for letters, over even shares"},
-                                     {"balance", 0.01, "share of the balancing loss"},
-                                     {"length", 64, "letters of a window"},
-                                     {"batch", 16, "windows per step, over all chips"},
-                                     {"lr", 2e-3, "the highest learning rate"}},
-                        .axes = {"data", "expert"}},
-                       argc, argv);
+  return examples::run(
+      {.name = "moe",
+       .about = "Trains a language model with a mixture of experts.",
+       .loop = train,
+       .settings = {{"text", TEXT_FILE, ""},
+                    {"size", 64, "size of the embedding"},
+                    {"heads", 4, ""},
+                    {"layers", 2, ""},
+                    {"experts", 8, "experts in a layer; a multiple of the chips of axis expert"},
+                    {"choices", 2, "experts to which each letter goes"},
+                    {"capacity", 1.25, "places for letters, relative to equal shares"},
+                    {"balance", 0.01, "weight of the balancing loss"},
+                    {"length", 64, "letters in a window"},
+                    {"batch", 16, "windows per step, over all chips"},
+                    {"lr", 2e-3, "the highest learning rate"}},
+       .axes = {"data", "expert"}},
+      argc, argv);
 }

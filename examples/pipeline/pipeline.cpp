@@ -160,18 +160,20 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::run({.name = "pipeline",
-                        .about = "Trains a language model whose layers lie in a pipeline.",
-                        .loop = train,
-                        .settings = {{"text", TEXT_FILE, ""},
-                                     {"size", 128, "of the embedding"},
-                                     {"heads", 8, ""},
-                                     {"layers", 4, "a multiple of the stages"},
-                                     {"length", 64, "letters of a window"},
-                                     {"batch", 16, "windows per step, over all chips"},
-                                     {"micro_batches", 4, "of a batch; a multiple of the stages"},
-                                     {"checkpoint", false, "compute layers again for gradients"},
-                                     {"lr", 2e-3, "the highest learning rate"}},
-                        .axes = {"data", "stage"}},
-                       argc, argv);
+  return examples::run(
+      {.name = "pipeline",
+       .about = "Trains a language model whose layers form a pipeline.",
+       .loop = train,
+       .settings = {{"text", TEXT_FILE, ""},
+                    {"size", 128, "size of the embedding"},
+                    {"heads", 8, ""},
+                    {"layers", 4, "number of layers; a multiple of the number of stages"},
+                    {"length", 64, "letters in a window"},
+                    {"batch", 16, "windows per step, over all chips"},
+                    {"micro_batches", 4,
+                     "micro-batches in a batch; a multiple of the number of stages"},
+                    {"checkpoint", false, "compute the layers again for gradients"},
+                    {"lr", 2e-3, "the highest learning rate"}},
+       .axes = {"data", "stage"}},
+      argc, argv);
 }

@@ -152,9 +152,9 @@ int main(int argc, char** argv) {
   weft::worker_main(argc, argv);  // a worker doesn't return, so the port is opened once
   int port = 8080;
   std::string storage = "~/weft_runs";
-  CLI::App app{"Trains on request."};
-  app.add_option("--port", port, "0: any that is free");
-  app.add_option("--storage", storage, "where the runs' folders are made");
+  CLI::App app{"Trains models on request."};
+  app.add_option("--port", port, "port to listen at; 0: any free port");
+  app.add_option("--storage", storage, "folder for the runs' folders");
   CLI11_PARSE(app, argc, argv);
 
   // This program handles signals itself, in one thread that waits for them; Trainer::start()

@@ -103,10 +103,10 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
 
 int main(int argc, char** argv) {
   auto settings = examples::digit_settings();
-  settings.push_back({"size", 64, "of a token"});
+  settings.push_back({"size", 64, "size of a token"});
   settings.push_back({"heads", 4, ""});
   settings.push_back({"layers", 4, ""});
-  settings.push_back({"patch", 2, "pixels along a patch's side; a divisor of 8"});
+  settings.push_back({"patch", 2, "pixels on one side of a patch; a divisor of 8"});
   settings.push_back({"lr", 2e-3, "the highest learning rate"});
   return examples::run({.name = "vit",
                         .about = "Trains a vision transformer to read hand-written digits.",

@@ -23,11 +23,11 @@ double to_seconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 std::string remark_of(const Snapshot& job) {
   if (job.rows.empty() && job.end && !job.end->error) {
-    return "the job has ended well, and keeps no ledger: summary.json in its run folder has what "
-           "each chip waited";
+    return "the job has ended well and keeps no ledger; summary.json in its run folder shows how "
+           "long each chip waited";
   }
   if (job.waits.empty()) {
-    return "the job has no ledger: it keeps no events, or none of its chips has begun";
+    return "the job has no ledger: it keeps no events, or none of its chips has started";
   }
   if (job.waits.size() == 1) return "the job has one chip, which waits for nobody";
   const bool any =
@@ -197,13 +197,13 @@ Late find_late(const Snapshot& job) {
 std::string late_text(const Snapshot& job) {
   const Late late = find_late(job);
   if (!late.remark.empty()) return late.remark + "\n";
-  std::string text = chips_text(late) + "\n" + calls_text(late) +
-                     "\np50 and p99: upper bounds of a histogram's buckets, each twice the one "
-                     "before\n";
+  std::string text =
+      chips_text(late) + "\n" + calls_text(late) +
+      "\np50 and p99 are upper bounds of histogram buckets; each bound is twice the previous one\n";
   if (late.events_s > 0) {
-    text +=
-        fmt::format("own above median: time of its own between collectives, in the last {} alone\n",
-                    time_text(late.events_s));
+    text += fmt::format(
+        "own above median: the chip's own time between collectives, only in the last {}\n",
+        time_text(late.events_s));
   }
   return text;
 }
@@ -221,8 +221,9 @@ std::string late_mesh_text(const Snapshot& job, bool colours) {
   }
   const std::vector<std::string> lines = mesh_grid(job, cells);
   if (lines.empty()) return "no mesh\n";
-  return fmt::format("{}\n\n% of all waits in collectives that were for this chip\n",
-                     fmt::join(lines, "\n"));
+  return fmt::format(
+      "{}\n\n% of all waiting time in collectives that was spent waiting for this chip\n",
+      fmt::join(lines, "\n"));
 }
 
 std::string late_json(const Snapshot& job) {

@@ -112,7 +112,7 @@ class TraceWriter {
     if (options.steps) {
       const auto [first, last] = *options.steps;
       const std::optional<TimeWindow> steps = window_of_steps(tracks_, first, last);
-      if (!steps) fail(Errc::not_found, "no events of steps {} to {} are there", first, last);
+      if (!steps) fail(Errc::not_found, "there are no events of steps {} to {}", first, last);
       window = *steps;
     }
     if (options.last_s > 0) {

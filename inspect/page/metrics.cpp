@@ -53,7 +53,7 @@ void add_step_durations(const Snapshot& job, std::string& text) {
   const std::vector<double> durations = step_durations(job);
   if (durations.empty()) return;
   begin(text, "weft_step_duration_seconds", "summary",
-        "Time of a step, of the last steps that the black box keeps.");
+        "Duration of a step, over the last steps that the black box keeps.");
   for (const double quantile : {0.5, 0.9, 0.99}) {
     const double at = quantile * static_cast<double>(durations.size() - 1);
     text += fmt::format("weft_step_duration_seconds{{quantile=\"{}\"}} {}\n", quantile,
@@ -74,7 +74,7 @@ void add_waits(const Snapshot& job, std::string& text) {
         fmt::format("weft_last_arrivals_total{{chip=\"{}\"}} {}\n", waits.chip, sums.times_last);
   }
   begin(text, "weft_last_arrivals_total", "counter",
-        "Collectives to which a chip came last of its group.");
+        "Collectives at which a chip arrived last in its group.");
   text += last;
 }
 
@@ -82,12 +82,12 @@ void add_waits(const Snapshot& job, std::string& text) {
 /// characters.
 void add_reported(const Snapshot& job, const JobView& view, std::string& text) {
   if (view.loss) {
-    begin(text, "weft_loss", "gauge", "The loss that the loop has reported last.");
+    begin(text, "weft_loss", "gauge", "The loss that the loop reported last.");
     text += fmt::format("weft_loss {}\n", sample_value(*view.loss));
   }
   if (job.metrics.empty()) return;
   begin(text, "weft_reported_value", "gauge",
-        "What the loop has reported last, by the name that it gave.");
+        "The value that the loop reported last, by its name.");
   for (const ReportedMetric& metric : job.metrics) {
     text += fmt::format("weft_reported_value{{name={}}} {}\n", label_value(metric.name),
                         sample_value(metric.value));
@@ -103,21 +103,21 @@ std::string metrics_text(const Snapshot& job) {
   text += fmt::format("weft_job_info{{job={},name={},run_dir={},state={}}} 1\n",
                       label_value(job.job), label_value(job.header.name),
                       label_value(job.header.run_dir), label_value(view.state));
-  begin(text, "weft_job_hung", "gauge", "1 where nothing of the job moves, and it should.");
+  begin(text, "weft_job_hung", "gauge", "1 if the job makes no progress although it should.");
   const bool stuck = view.state == "hung" || view.state == "stopped";
   text += fmt::format("weft_job_hung {}\n", stuck ? 1 : 0);
-  begin(text, "weft_steps_total", "counter", "The step at which the job is.");
+  begin(text, "weft_steps_total", "counter", "The current step of the job.");
   text += fmt::format("weft_steps_total {}\n", view.step);
   if (view.steps_per_s) {
     begin(text, "weft_steps_per_second", "gauge",
-          "Steps a second, of the last 10 s, or as far as the black box reaches.");
+          "Steps per second over the last 10 s, or over the time that the black box covers.");
     text += fmt::format("weft_steps_per_second {}\n", sample_value(*view.steps_per_s));
   }
   add_reported(job, view, text);
   add_step_durations(job, text);
   add_waits(job, text);
   if (job.rows.empty()) return text;
-  begin(text, "weft_mailbox_messages", "gauge", "Messages that an actor hasn't begun.");
+  begin(text, "weft_mailbox_messages", "gauge", "Messages that an actor hasn't handled yet.");
   for (const ActorView& actor : view_actors(job)) {
     text += fmt::format("weft_mailbox_messages{{actor={}}} {}\n", label_value(actor.name),
                         actor.mailbox);

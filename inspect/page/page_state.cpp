@@ -101,7 +101,7 @@ Json mesh_of(const Snapshot& job) {
 }  // namespace
 
 std::string stack_json(const Snapshot& job, const Why& why, const std::string& actor) {
-  Json json{{"frames", Json::array()}, {"why_not", "it wasn't looked at"}};
+  Json json{{"frames", Json::array()}, {"why_not", "the stack wasn't read"}};
   for (const ActorRow& row : job.rows) {
     if (name_of_node(job, row.index) != actor) continue;
     if (const ThreadStack* stack = stack_of(job, row)) {

@@ -84,8 +84,8 @@ bool read_sleeping(HeldThread& thread) {
 
 std::string why_refused(int error) {
   if (error != EPERM) return std::strerror(error);
-  return "not permitted: it belongs to another user or is held by a debugger, or the system "
-         "forbids it (in a container: run it with --cap-add SYS_PTRACE; else see "
+  return "not permitted: the process belongs to another user or is held by a debugger, or the "
+         "system forbids it (in a container: run it with --cap-add SYS_PTRACE; otherwise see "
          "/proc/sys/kernel/yama/ptrace_scope)";
 }
 
@@ -99,7 +99,7 @@ HeldThread hold_thread(int pid, int tid) {
     if (read_sleeping(thread)) {
       copy_stack(thread, pid);
     } else {
-      thread.why_not = fmt::format("it doesn't answer within {} ms", kWaitMs);
+      thread.why_not = fmt::format("the thread doesn't answer within {} ms", kWaitMs);
     }
   } else {
     iovec registers{&thread.registers, sizeof thread.registers};

@@ -242,7 +242,8 @@ std::vector<StackFrame> name_calls(std::span<const std::uintptr_t> returns) {
 std::vector<ThreadStack> read_stacks(int pid, std::span<const int> tids) {
   std::vector<ThreadStack> stacks;
   if (!LibDw::get().loaded) {
-    for (const int tid : tids) stacks.push_back({.tid = tid, .why_not = "libdw.so.1 isn't there"});
+    for (const int tid : tids)
+      stacks.push_back({.tid = tid, .why_not = "libdw.so.1 isn't installed"});
     return stacks;
   }
   Copied copied{.pid = pid, .threads = hold_threads(pid, tids)};
@@ -252,7 +253,7 @@ std::vector<ThreadStack> read_stacks(int pid, std::span<const int> tids) {
         stacks.emplace_back(ThreadStack{.tid = thread.tid, .why_not = thread.why_not});
     if (!thread.why_not.empty()) continue;
     stack.frames = unwinder.unwind(thread.tid);
-    if (stack.frames.empty()) stack.why_not = "its program's files can't be read";
+    if (stack.frames.empty()) stack.why_not = "the files of its program can't be read";
   }
   return stacks;
 }
@@ -261,7 +262,7 @@ ThreadStack read_kept_stack(const KeptThread& kept) {
   ThreadStack stack{.tid = kept.tid};
 #ifdef __x86_64__
   if (!LibDw::get().loaded) {
-    stack.why_not = "libdw.so.1 isn't there";
+    stack.why_not = "libdw.so.1 isn't installed";
     return stack;
   }
   const auto& w = kept.registers;
@@ -274,7 +275,7 @@ ThreadStack read_kept_stack(const KeptThread& kept) {
   r.r12 = w[12], r.r13 = w[13], r.r14 = w[14], r.r15 = w[15], r.rip = w[16];
   Copied copied{.threads = {std::move(thread)}, .maps = kept.maps};
   stack.frames = Unwinder(copied).unwind(kept.tid);
-  if (stack.frames.empty()) stack.why_not = "its program's files can't be read";
+  if (stack.frames.empty()) stack.why_not = "the files of its program can't be read";
 #else
   stack.why_not = "stacks are kept on x86-64 only";
 #endif

@@ -72,7 +72,7 @@ std::string head_text(const Snapshot& job, const PlanProfile& profile) {
   const ChipLimits& limits = profile.limits;
   std::string in_the_mean;
   if (limits.core_share < 1) {
-    in_the_mean = fmt::format("in the mean of a run, since chips take turns: {}\n",
+    in_the_mean = fmt::format("limits on average during a run, because chips take turns: {}\n",
                               limits_text(limits, limits.core_share));
   }
   return fmt::format(
@@ -187,7 +187,7 @@ std::string profile_text(const Snapshot& job, const PlanProfile& profile) {
   const double all = to_seconds(profile.times.run_ns);
   table.add({"", "between steps", "", "", "", "",
              share_text(ratio(to_seconds(profile.times.other_ns), all)), "", "", "", ""});
-  table.add({"", "a run, in the mean", "", "", std::to_string(profile.times.runs),
+  table.add({"", "average run", "", "", std::to_string(profile.times.runs),
              time_text(profile.run_s), share_text(1),
              rate_text(ratio(profile.run_flops, profile.run_s)),
              rate_text(ratio(profile.run_bytes, profile.run_s)), limit_text(profile.of_limit), ""});
@@ -199,10 +199,10 @@ std::string profile_text(const Snapshot& job, const PlanProfile& profile) {
                         share_text(ratio(to_seconds(waited_ns), all)));
   }
   if (profile.of_limit > 1) {
-    text +=
-        fmt::format("\nin the mean a run takes less time than the limits allow: {}\n",
-                    profile.limits.core_share < 1 ? "they are too low, or not all chips ran at once"
-                                                  : "they are too low");
+    text += fmt::format("\nan average run takes less time than the limits allow: {}\n",
+                        profile.limits.core_share < 1
+                            ? "the limits are too low, or not all chips ran at once"
+                            : "the limits are too low");
   }
   return text;
 }

@@ -113,8 +113,8 @@ class Roofline {
          fmt::format("job {}, program {}: {}", job_.job.substr(0, 6), profile_.program.number,
                      profile_.program.site));
     text(kLeft, 38, "start",
-         fmt::format("a point is a step of the plan, its area the share of time; {} steps without "
-                     "arithmetic ({:.1f} % of the time) have none",
+         fmt::format("each point is a step of the plan, and its area is the share of time; {} "
+                     "steps without arithmetic ({:.1f} % of the time) have no point",
                      hidden_, 100 * hidden_share_));
     grid();
     const ChipLimits& limits = profile_.limits;

@@ -66,7 +66,7 @@ class RunReader {
     if (slice.begin_ns >= end_ns_) return;
     if (event.kind == EventKind::plan_step) {
       if (event.number >= numbered_.size()) {
-        fail(Errc::corrupt, "there is an event of step {} of a plan of {} steps: another plan ran",
+        fail(Errc::corrupt, "an event names step {}, but the plan has {} steps: another plan ran",
              event.number, numbered_.size());
       }
       is_whole_ = is_whole_ || event.number == 0;

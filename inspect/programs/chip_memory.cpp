@@ -49,13 +49,13 @@ std::string memory_text(const Snapshot& job, const JobProgram& program, const Pl
                                  visible(entry.site));
   Table sums({{"a chip's memory"}, columns::kSize});
   sums.add({"tensors", bytes_text(memory.inputs)});
-  sums.add({entry.keeps_state ? "second versions, to go on after a loss" : "outputs",
+  sums.add({entry.keeps_state ? "second versions, to continue after a loss" : "outputs",
             bytes_text(memory.versions)});
   sums.add({fmt::format("temporaries (at least {} live at once)",
                         bytes_text(static_cast<std::int64_t>(plan.temp_bytes_bound))),
             bytes_text(memory.temporaries)});
-  sums.add({"the plan's sum", bytes_text(memory.total())});
-  sums.add({"arena: the most that it may take (WEFT_ARENA_BYTES)",
+  sums.add({"sum of the plan", bytes_text(memory.total())});
+  sums.add({"arena: maximum size (WEFT_ARENA_BYTES)",
             bytes_text(static_cast<std::int64_t>(entry.arena_bytes))});
   text += sums.to_string();
   if (resident_bytes >= 0) {

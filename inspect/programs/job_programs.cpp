@@ -87,12 +87,13 @@ void fail_without_program(const Snapshot& job, std::span<const JobProgram> progr
                                    : fmt::format("job {} has no program", job.job);
   if (programs.empty()) {
     fail(Errc::not_found,
-         "{}: {}/programs/list.jsonl lists none. Workers write it when they compile their first "
-         "program; a copy of a run folder needs its programs folder, too",
+         "{}: {}/programs/list.jsonl lists none. Workers write this list when they compile their "
+         "first program; a copy of a run folder needs its programs folder, too",
          asked, job.header.run_dir);
   }
-  if (number) fail(Errc::not_found, "{}: weft inspect programs lists those that it has", asked);
-  fail(Errc::not_found, "{} whose plan was kept: a worker keeps those of its first {}", asked,
+  if (number) fail(Errc::not_found, "{}: weft inspect programs lists the job's programs", asked);
+  fail(Errc::not_found,
+       "{} whose plan was kept: a worker keeps only the plans of its first {} programs", asked,
        ProgramList::kFilesMax);
 }
 
@@ -100,7 +101,8 @@ Plan read_plan(const Snapshot& job, const JobProgram& program) {
   const std::string path = program_plan_path(job.header.run_dir, program.entry);
   if (!std::filesystem::exists(path)) {
     fail(Errc::not_found,
-         "{} isn't there: a worker keeps the plans of its first {} programs, this is number {}",
+         "{} doesn't exist: a worker keeps only the plans of its first {} programs, and this is "
+         "number {}",
          path, ProgramList::kFilesMax, program.entry.number);
   }
   return decode_plan(read_file_bytes(path, kPlanBytesMax));

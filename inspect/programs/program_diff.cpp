@@ -103,7 +103,8 @@ ProgramDiff diff_programs(const Snapshot& job, std::span<const ProgramEntry> ent
 std::pair<int, int> choose_workers(std::span<const ProgramEntry> entries) {
   const std::map<int, Programs> all = by_worker(entries);
   if (all.size() < 2) {
-    fail(Errc::not_found, "programs of {} workers are listed: two are needed", all.size());
+    fail(Errc::not_found, "programs of {} workers are listed: expected at least two workers",
+         all.size());
   }
   const auto& [first, programs] = *all.begin();
   for (const auto& [worker, others] : all) {

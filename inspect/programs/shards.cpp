@@ -95,15 +95,15 @@ JobShards read_shards(const Snapshot& job, const std::string& names) {
   const int workers = std::max(job.header.num_workers, 1);
   if (!job.live || !job.arenas_named || !mesh || mesh->size() % workers != 0) {
     fail(Errc::not_found,
-         "the state of job {} can't be read: only a job that keeps it for a loss or a rescue "
-         "(run.failure.max_failures or run.keep_for_rescue_s above 0), and whose memory is still "
-         "there, shows it; of a checkpoint: weft inspect FOLDER",
+         "the state of job {} can't be read: the job must keep its state for a loss or a rescue "
+         "(run.failure.max_failures or run.keep_for_rescue_s above 0), and its memory must still "
+         "exist; for a checkpoint, use weft inspect FOLDER",
          job.job);
   }
   JobMemory memory = JobMemory::open(job.job);
   if (memory.num_chips() != mesh->size()) {
-    fail(Errc::corrupt, "job {}: its board has {} chips, its memory {}", job.job, mesh->size(),
-         memory.num_chips());
+    fail(Errc::corrupt, "job {}: its board has {} chips, but its memory has {}", job.job,
+         mesh->size(), memory.num_chips());
   }
   JobShards shards;
   for (int i = 0; i < kTries; ++i) {
@@ -129,7 +129,7 @@ std::string shards_text(const Snapshot& job, const JobShards& shards) {
   std::string text =
       fmt::format("job {}, step {}\n\n{}", visible(job.job), shards.step, table.to_string());
   if (!shards.whole) {
-    text += "\nthe job went on while it was read: some values are of later steps\n";
+    text += "\nthe job continued while its state was read, so some values are from later steps\n";
   }
   return text;
 }

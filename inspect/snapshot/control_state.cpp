@@ -40,21 +40,21 @@ std::optional<RecordedCall> call_at(std::span<const std::byte> bytes, std::size_
 
 int checked_chip_count(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(ControlHeader)) {
-    fail(Errc::corrupt, "control segment of {} bytes: expected at least {}", bytes.size(),
+    fail(Errc::corrupt, "control segment has {} bytes: expected at least {}", bytes.size(),
          sizeof(ControlHeader));
   }
   const auto magic = value_at<std::uint64_t>(bytes, offsetof(ControlHeader, magic));
   if (magic != kControlMagic) {
-    fail(Errc::corrupt, "no control segment: its first word is {:#x}", magic);
+    fail(Errc::corrupt, "not a control segment: its first word is {:#x}", magic);
   }
   const auto version = value_at<std::uint32_t>(bytes, offsetof(ControlHeader, version));
   if (version != kControlVersion) {
-    fail(Errc::version, "control segment of version {}, this program reads version {}", version,
+    fail(Errc::version, "control segment has version {}; this program reads version {}", version,
          kControlVersion);
   }
   const auto num_chips = value_at<std::int32_t>(bytes, offsetof(ControlHeader, num_chips));
   if (num_chips < 1 || num_chips > kLocalChipCountMax || bytes.size() < control_bytes(num_chips)) {
-    fail(Errc::corrupt, "control segment of {} bytes for {} chips: they don't fit together",
+    fail(Errc::corrupt, "control segment has {} bytes, which are too few for its {} chips",
          bytes.size(), num_chips);
   }
   return num_chips;

@@ -120,7 +120,7 @@ std::string show_text(const Snapshot& job) {
     text += line("chips", std::to_string(header.num_chips));
     text += line("trainer pid", std::to_string(header.trainer_pid));
     text += line("started", started_text(header));
-    if (job.live) text += line("hung after", for_text(patience_s(job)) + " without a move");
+    if (job.live) text += line("hung after", for_text(patience_s(job)) + " without progress");
   }
   return text + line("run folder", header.run_dir);
 }

@@ -175,8 +175,8 @@ void drop_moments(std::vector<Root>& roots, const Patience& patience, Why& why) 
     const bool lasts = root.since_s > (is_circle ? patience.circle_s : patience.stop_s);
     if (!(stands || is_circle) || lasts) return false;
     if (stands) {
-      why.remarks.push_back(fmt::format("{} {} now, for {} at most", root.actor, root.process,
-                                        seconds_text(root.since_s)));
+      why.remarks.push_back(fmt::format("{} {} now, for at most {} so far", root.actor,
+                                        root.process, seconds_text(root.since_s)));
     }
     return true;
   });
@@ -184,14 +184,14 @@ void drop_moments(std::vector<Root>& roots, const Patience& patience, Why& why) 
 
 void add_remarks(const Snapshot& now, Why& why) {
   if (!now.hidden.empty()) {
-    why.remarks.push_back(
-        fmt::format("the job's processes can't be seen from here: {}; that the trainer lives is "
-                    "known by its lock; ask where the job runs (docker exec, nsenter -t PID -p -m)",
-                    now.hidden));
+    why.remarks.push_back(fmt::format(
+        "the job's processes can't be seen from here: {}; the trainer's lock shows that the "
+        "trainer is alive; run this command where the job runs (docker exec, nsenter -t PID -p -m)",
+        now.hidden));
   }
   for (const ProcessState& process : now.processes) {
     if (process.tracer == 0 || process.held() || process.gone()) continue;
-    why.remarks.push_back(fmt::format("{} (pid {}) watches pid {}, and lets it run",
+    why.remarks.push_back(fmt::format("{} (pid {}) traces pid {}, but lets it run",
                                       process.tracer_name, process.tracer, process.pid));
   }
 }
@@ -222,16 +222,17 @@ void explain_living(const Snapshot& before, const Snapshot& now, const WhyOption
   if (!why.roots.empty()) {
     why.verdict = verdict_of(why.roots, patience);
     if (why.verdict == Verdict::waits) {
-      why.summary = fmt::format("nothing has moved for {}, a hang would be {}",
+      why.summary = fmt::format("nothing has moved for {}; the job counts as hung after {}",
                                 seconds_text(why.idle_s), seconds_text(patience.wait_s));
     }
     return;
   }
   why.verdict = still && view.is_over ? Verdict::unknown : Verdict::well;
-  why.summary = why.verdict == Verdict::unknown
-                    ? fmt::format("nothing has moved for {}, and nobody is seen to be awaited",
-                                  seconds_text(why.idle_s))
-                    : summary_of_well(now);
+  why.summary =
+      why.verdict == Verdict::unknown
+          ? fmt::format("nothing has moved for {}, but no actor is known that others wait for",
+                        seconds_text(why.idle_s))
+          : summary_of_well(now);
 }
 
 }  // namespace
@@ -239,8 +240,9 @@ void explain_living(const Snapshot& before, const Snapshot& now, const WhyOption
 Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& options) {
   Why why{.job = now.job, .name = now.header.name, .idle_s = idle_s(now)};
   if (!now.no_control.empty() && now.live && now.held) {
-    why.remarks.push_back("epochs can't be read, waits are those that the board shows: " +
-                          now.no_control);
+    why.remarks.push_back(
+        "epochs can't be read, so only the waits that the board shows are known: " +
+        now.no_control);
   }
   if (now.control && now.arenas_named) why.kept_step = now.control->common_step();
   // A live trainer may be in a callback after all loops have ended.
@@ -269,11 +271,11 @@ Why explain_after_hang(const Snapshot& end, const Snapshot& hang) {
   for (Root& root : why.roots) {  // the processes are gone
     const bool acts_on_it = root.cause == Cause::stopped || root.cause == Cause::frozen ||
                             root.cause == Cause::held || root.cause == Cause::busy;
-    if (acts_on_it) root.fix = "while it lasts: " + root.fix;
+    if (acts_on_it) root.fix = "while the hang lasts: " + root.fix;
   }
   why.roots.insert(why.roots.end(), ended.roots.begin(), ended.roots.end());
   why.summary = ended.summary;
-  why.remarks.push_back("this was seen while it stood still, before it ended");
+  why.remarks.push_back("this was recorded while the job hung, before it ended");
   return why;
 }
 

@@ -64,7 +64,7 @@ bool explain_diverged(Root& root, const Snapshot& now) {
     root.chips.clear();
     for (const auto& [chip, caller] : least->second) root.chips.push_back(chip);
     root.actor = workers_text(root.workers);
-    root.headline = fmt::format("{} {} in another collective than the others", root.actor,
+    root.headline = fmt::format("{} {} in a different collective than the others", root.actor,
                                 root.workers.size() == 1 ? "is" : "are");
   } else {
     root.headline = root.actor + " wait for each other in different collectives";
@@ -101,7 +101,7 @@ bool explain_holder(Root& root, const RootView& view, const std::vector<int>& no
       root.step = row->step;
     }
     root.headline =
-        fmt::format("{} (pid {}) holds {}, for which {} waits, and waits for that itself",
+        fmt::format("{} (pid {}) holds {}, for which {} waits, and both are in a circle of waits",
                     root.actor, root.pid, wait.on, name_of_node(view.now, wait.from));
     add_stack(root, view.now);
     if (row != nullptr && !row->source.empty()) {

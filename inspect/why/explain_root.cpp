@@ -88,7 +88,7 @@ void add_last_call(Root& root, const RootView& view, int worker, const Wait* out
   if (outside != nullptr) {
     const std::uint64_t awaited =
         call_number(view.now, outside->from - 1 - view.now.header.num_workers);
-    if (awaited > own) text += fmt::format("; never came to #{}", awaited);
+    if (awaited > own) text += fmt::format("; never reached #{}", awaited);
   }
   root.notes.push_back({row->in_collective ? "in" : "after", std::move(text)});
 }
@@ -103,7 +103,7 @@ std::string doing_of(const RootView& view, const ActorRow& row) {
                  ? "waits for a batch of a DeviceLoader"
                  : fmt::format("waits for item {} of {}", row.inside_number, row.inside);
     case ActorState::admission: return "waits until its program is admitted";
-    case ActorState::lease: return "waits for the grant of a step";
+    case ActorState::lease: return "waits until the trainer grants a step";
     case ActorState::absent:
     case ActorState::starting:
     case ActorState::joining: return "hasn't joined yet";
@@ -117,7 +117,7 @@ std::string doing_of(const RootView& view, const ActorRow& row) {
   }
   return view.now.hidden.empty() || view.now.process(row.pid) != nullptr
              ? "in its own code"
-             : "in its own code or stopped, as far as can be seen from here,";
+             : "in its own code or stopped (its process can't be seen from here),";
 }
 
 /// Returns for example " of worker 1", from the trainer's log record of the lost process. Returns
@@ -153,7 +153,7 @@ void explain_thread(Root& root, const RootView& view, std::string doing) {
   const ThreadState* thread = process != nullptr ? process->thread(root.tid) : nullptr;
   if (process != nullptr && process->child != 0) {
     root.doing = "waits for its child";
-    root.more = fmt::format(" (pid {}), which hasn't called exec or ended", process->child);
+    root.more = fmt::format(" (pid {}), which has neither called exec nor ended", process->child);
     return;
   }
   const bool in_device = process != nullptr && process->in_device();
@@ -184,7 +184,7 @@ void explain_thread(Root& root, const RootView& view, std::string doing) {
         fmt::format(": waits for a mutex whose owner, thread {}{}, is gone and left it locked",
                     root.mutex_owner, name_of_gone(view.now, root.mutex_owner));
     root.fix =
-        "unlock it before its owner ends; between processes, make it robust "
+        "unlock the mutex before its owner ends; if processes share the mutex, make it robust "
         "(pthread_mutexattr_setrobust), and take it over at EOWNERDEAD";
     return;
   }
@@ -266,7 +266,7 @@ bool explain_frozen(Root& root, const ProcessState* process, bool lost) {
     root.cause = Cause::held;
     root.doing = fmt::format("in {} (pid {})", process->tracer_name, process->tracer);
     root.tracer = process->tracer;
-    root.fix = fmt::format("continue or detach it in {}", process->tracer_name);
+    root.fix = fmt::format("continue or detach the process in {}", process->tracer_name);
   } else if (process->in_freezer()) {
     root.cause = Cause::frozen;
     root.doing = "frozen by the cgroup " + process->frozen_by;
@@ -285,7 +285,7 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
   Root root{.actor = fmt::format("worker {}", worker), .workers = {worker}, .chips = chips};
   const ActorRow* row = view.now.worker(worker);
   if (row == nullptr) {
-    root.headline = root.actor + ", whose row of the board can't be read";
+    root.headline = root.actor + ": its row of the board can't be read";
     return root;
   }
   root.pid = row->pid;
@@ -342,7 +342,7 @@ Root explain_trainer(const RootView& view) {
     if (root.cause == Cause::busy) root.cause = Cause::blocked;
   } else {
     root.since_s = idle_s(view.now);
-    explain_thread(root, view, "makes no answer");
+    explain_thread(root, view, "doesn't answer");
   }
   add_stack(root, view.now);
   add_locks(root, view);

@@ -10,56 +10,57 @@ std::string job_of(const Snapshot& now) { return now.job.empty() ? now.header.na
 
 std::string fix_of_busy(const Root& root) {
   if (root.core_percent > 0 || root.pid == 0) {
-    return "end the loop or shorten the work at the line named; where a step may take so long, "
-           "ask with --patience S";
+    return "end the loop or shorten the work at the named line; if a step may take this long, use "
+           "--patience S";
   }
   return fmt::format(
-      "let what it waits for come, or correct the line named; kill -QUIT {} writes its stack into "
-      "its log",
+      "make sure that what the thread waits for happens, or fix the named line; kill -QUIT {} "
+      "writes the stack of the process into its log",
       root.pid);
 }
 
 std::string fix_of_ended(const Root& root) {
   switch (root.cause) {
     case Cause::killed:
-      return "find who sent the signal (for want of memory it is the kernel: dmesg); "
-             "run.failure.max_failures, or weft launch --max-failures 3, survives it";
+      return "find out who sent the signal (the kernel if memory ran out: see dmesg); to survive "
+             "such a loss, use run.failure.max_failures or weft launch --max-failures 3";
     case Cause::crashed:
-      return "correct the line named; WEFT_EAGER=1 runs the program op by op in a debugger";
+      return "fix the named line; WEFT_EAGER=1 runs the program op by op, for a debugger";
     case Cause::lost:
-      return "read the end of its log in the run folder; run.failure.max_failures, or weft launch "
-             "--max-failures 3, survives it";
-    case Cause::no_space: return "make room on the file system named, or give another path";
+      return "read the end of the process's log in the run folder; to survive such a loss, use "
+             "run.failure.max_failures or weft launch --max-failures 3";
+    case Cause::no_space: return "free space on the named file system, or give another path";
     case Cause::uneven:
-      return "let every worker's loop end after the same number of steps and of reads, and report "
-             "at the same steps";
+      return "end every worker's loop after the same number of steps and reads, and report at the "
+             "same steps";
     case Cause::diverged:
-      return "do the same tensor operations, reads and saves in the same order on every worker: "
-             "none of them under a condition that only some workers meet";
-    default: return "correct what is named, at the line named, and start the job again";
+      return "run the same tensor operations, reads and saves in the same order on every worker, "
+             "and none of them under a condition that only some workers meet";
+    default: return "fix the reported error at the named line, and start the job again";
   }
 }
 
 std::string fix_of_living(const Root& root, const Snapshot& now) {
   switch (root.cause) {
     case Cause::frozen:
-      return "thaw the cgroup named: echo 0 > GROUP/cgroup.freeze, or of version 1: echo THAWED > "
+      return "thaw the named cgroup: echo 0 > GROUP/cgroup.freeze, or for version 1: echo THAWED > "
              "GROUP/freezer.state";
-    case Cause::held: return "continue it in the debugger, or detach the debugger";
+    case Cause::held: return "continue the process in the debugger, or detach the debugger";
     case Cause::device:
-      return "look after the disk or device (dmesg): until it answers, the process takes no signal";
+      return "check the disk or device (dmesg): until it answers, the process handles no signal";
     case Cause::deadlock:
-      return "release the lock before the wait named, or take locks in one order";
-    case Cause::blocked: return "let the callback return: it runs on the trainer's own thread";
+      return "release the lock before the named wait, or always take locks in the same order";
+    case Cause::blocked:
+      return "make the callback return, because it runs on the trainer's own thread";
     case Cause::busy: return fix_of_busy(root);
     case Cause::compiling:
     case Cause::loading:
-      return "wait for it; WEFT_COMPILE_CACHE keeps plans, and fewer ops in one program take less";
+      return "wait until it is done; WEFT_COMPILE_CACHE keeps plans, and a program with fewer ops "
+             "compiles faster";
     case Cause::slow:
       return fmt::format(
-          "weft inspect late {} names the ops, weft doctor the machine's faults; weft launch "
-          "--bind "
-          "cores gives each worker cores of its own",
+          "weft inspect late {} shows the ops, and weft doctor the machine's faults; weft launch "
+          "--bind cores gives each worker its own cores",
           job_of(now));
     default: return fix_of_ended(root);
   }

@@ -56,8 +56,8 @@ Root to_root(const JobFailure& failure) {
   if (root.cause == Cause::no_space &&
       failure.message.find("/dev/shm/weft-") != std::string::npos) {
     root.fix =
-        "weft sweep (removes what dead jobs left in /dev/shm); weft doctor says how to "
-        "enlarge it";
+        "weft sweep (removes what dead jobs left in /dev/shm); weft doctor says how to enlarge "
+        "/dev/shm";
   }
   return root;
 }
@@ -110,7 +110,7 @@ void compare_places(Root& root, const Snapshot& now) {
     root.actor = workers_text(root.workers);
     root.headline = root.actor;
     if (root.pids.size() == 1) root.headline += fmt::format(" (pid {})", root.pid);
-    root.headline += fmt::format(", step {}: not where the others are", root.step);
+    root.headline += fmt::format(", step {}: is at another line than the others", root.step);
     note("line", *least);
   }
   for (auto place = places.begin(); place != places.end(); ++place) {
@@ -198,7 +198,7 @@ Root lost_trainer(const Snapshot& now) {
   Root root{.cause = Cause::lost, .actor = "trainer", .pid = now.header.trainer_pid};
   root.pids = {root.pid};
   root.step = now.step();
-  root.headline = fmt::format("trainer (pid {}), gone without an end of the job", root.pid);
+  root.headline = fmt::format("trainer (pid {}), gone before the job ended", root.pid);
   std::int64_t last = 0;
   for (const ActorRow& row : now.rows) last = std::max(last, row.updated_ns);
   if (last != 0) {
@@ -211,13 +211,12 @@ Root lost_trainer(const Snapshot& now) {
     if (!note.continued_by.empty()) {
       root.notes.push_back({"job", fmt::format("{} continued at that step", note.continued_by)});
     }
-    root.fix = note.continued_by.empty()
-                   ? fmt::format(
-                         "begin a job with run.resume = \"{}\", or "
-                         "weft launch --resume {}",
-                         note.path, note.path)
-                   : fmt::format("nothing: weft inspect why {} tells of the job that continued",
-                                 note.continued_by);
+    root.fix =
+        note.continued_by.empty()
+            ? fmt::format("start a job with run.resume = \"{}\", or weft launch --resume {}",
+                          note.path, note.path)
+            : fmt::format("nothing to do: weft inspect why {} explains the job that continued",
+                          note.continued_by);
   } else if (now.control && now.arenas_named) {
     root.notes.push_back(
         {"kept", fmt::format("step {}, complete on {} chips", now.control->common_step(),
@@ -225,8 +224,8 @@ Root lost_trainer(const Snapshot& now) {
     root.fix = fmt::format("weft rescue {}", now.job);
   } else {
     root.notes.push_back({"kept",
-                          "nothing in memory: the job wasn't to be rescued "
-                          "(run.keep_for_rescue_s); begin at its last checkpoint"});
+                          "nothing in memory: the job didn't keep its state for a rescue "
+                          "(run.keep_for_rescue_s); resume from its last checkpoint"});
     if (now.live) root.fix = fmt::format("weft sweep {}", now.job);
   }
   add_insides(root, now);
@@ -250,7 +249,8 @@ Root failed_on_board(const Snapshot& now) {
 void explain_lost(const Snapshot& now, Why& why) {
   why.verdict = Verdict::failed;
   why.roots.push_back(now.status == JobStatus::failed ? failed_on_board(now) : lost_trainer(now));
-  if (now.over()) why.remarks.push_back("there is no result.json, which the trainer writes last");
+  if (now.over())
+    why.remarks.push_back("there is no result.json, the last file that the trainer writes");
 }
 
 }  // namespace weft

@@ -113,8 +113,9 @@ std::optional<Root> slow_by_looks(std::span<const Snapshot> looks) {
     root.pid = row->pid;
     root.step = row->step;
   }
-  root.headline = fmt::format("{} (pid {}) is alone awaited in {} of {} looks", root.actor,
-                              root.pid, most->second, looks.size());
+  root.headline =
+      fmt::format("{} (pid {}) is the only worker that others wait for in {} of {} samples",
+                  root.actor, root.pid, most->second, looks.size());
   return root;
 }
 

@@ -128,15 +128,15 @@ void check_manual(const Program& program, const ManualAxes& axes, const Mesh& me
     const ManualAtoms& own = axes[operand];
     if (own.anywhere) continue;
     if (!all.anywhere && own.manual != all.manual) {
-      fail(Errc::corrupt, "an operand is manual over {}, another over {}", names(mesh, all.manual),
-           names(mesh, own.manual));
+      fail(Errc::corrupt, "one operand is manual over {}, but another operand over {}",
+           names(mesh, all.manual), names(mesh, own.manual));
     }
     all = joined(all, own);
   }
   const AtomMask own = atoms_of_manual_op(program, op);
   if (kind == OpKind::enter) {
     if ((all.manual & own) == 0) return;
-    fail(Errc::corrupt, "the operand is manual over {} already",
+    fail(Errc::corrupt, "the operand is already manual over {}",
          names(mesh, static_cast<AtomMask>(all.manual & own)));
   }
   if (without(own, all.manual) != 0) {
@@ -154,7 +154,8 @@ void check_manual(const Program& program, const ManualAxes& axes, const Mesh& me
     const auto index = static_cast<std::size_t>(program.op_attrs(op)[0]);
     const auto taken = static_cast<AtomMask>(program.constraints[index].used() & all.manual);
     if (taken != 0) {
-      fail(Errc::corrupt, "the value is manual over {}, which can't shard it in a shard_map too",
+      fail(Errc::corrupt,
+           "the value is manual over {}, so these axes can't also shard it in the shard_map",
            names(mesh, taken));
     }
   }

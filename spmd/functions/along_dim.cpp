@@ -113,7 +113,7 @@ Tensor gather(Operand x, int dim, const Tensor& index) {
     part = slice(part, d, 0, places[d]);
   }
   if (!fits) {
-    call.refuse("the index {} doesn't fit {}: its dims but {} must be at most as large",
+    call.refuse("the index {} doesn't fit {}: except for dim {}, its dims must be at most as large",
                 call.node(index)->label(), call.node(x)->label(), dim);
   }
   return take(call, part, axis, checked(call, index, shape[axis]));
@@ -130,7 +130,7 @@ Tensor scatter_add(Operand x, int dim, const Tensor& index, const Tensor& source
     fits = d == axis || from.shape[d] == to.shape[d];
   }
   if (!fits) {
-    call.refuse("{}, index {} and source {} don't fit: all dims but {} must be equal",
+    call.refuse("{}, index {} and source {} don't fit: all dims except dim {} must be equal",
                 call.node(x)->label(), call.node(index)->label(), call.node(source)->label(), dim);
   }
   const Tensor places = turned(checked(call, index, to.shape[axis]), axis);
@@ -185,8 +185,8 @@ Tensor multinomial(Operand weights, std::int64_t count, bool replacement) {
   const std::int64_t size = type.shape[last];
   if (!is_floating(type.dtype)) call.refuse("{} isn't floating", call.node(weights)->label());
   if (size == 0 || count < 0 || (!replacement && count > size)) {
-    call.refuse("count = {} of {}: expected 0 to {} without replacement, of one or more", count,
-                call.node(weights)->label(), size);
+    call.refuse("count = {} of {}: expected 0 to {} without replacement, and one element or more",
+                count, call.node(weights)->label(), size);
   }
   const Tensor chances = stop_gradient(cast(weights, DType::f32));
   if (!replacement) {

@@ -33,12 +33,13 @@ void expect_attention(Call& call, const TensorType& query, const TensorType& key
     if (heads == groups) return;
     if (enable_gqa && groups > 0 && heads % groups == 0) return;
     if (heads % std::max<std::int64_t>(groups, 1) == 0) {
-      call.refuse("q {} and k {} have {} and {} heads; set enable_gqa if they share them",
-                  query.to_string(), key.to_string(), heads, groups);
+      call.refuse(
+          "q {} and k {} have {} and {} heads; set enable_gqa if query heads share key heads",
+          query.to_string(), key.to_string(), heads, groups);
     }
   }
   call.refuse(
-      "q {}, k {} and v {} don't fit; it takes [B,H,S,K], [B,H,T,K] and [B,H,T,E] of one dtype",
+      "q {}, k {} and v {} don't fit; expected [B,H,S,K], [B,H,T,K] and [B,H,T,E] of one dtype",
       query.to_string(), key.to_string(), value.to_string());
 }
 
@@ -79,14 +80,15 @@ Tensor mask_of_segments(Call& call, const AttentionOptions& options, const Shape
   };
   const Tensor& queries = options.segment_ids;
   if (!queries.defined()) {
-    if (options.key_segment_ids.defined()) call.refuse("key_segment_ids without segment_ids");
+    if (options.key_segment_ids.defined())
+      call.refuse("key_segment_ids is given without segment_ids; give both");
     return {};
   }
   const Tensor& keys = options.key_segment_ids.defined() ? options.key_segment_ids : queries;
   expect_ids("segment_ids", queries, 2);
   expect_ids(
-      options.key_segment_ids.defined() ? "key_segment_ids" : "segment_ids, of the keys too,", keys,
-      3);
+      options.key_segment_ids.defined() ? "key_segment_ids" : "segment_ids (also for the keys)",
+      keys, 3);
   const Tensor of_query = reshape(queries, {scores[0], 1, scores[2], 1});
   const Tensor of_key = reshape(keys, {scores[0], 1, 1, scores[3]});
   return logical_and(equal(of_query, of_key), not_equal(of_query, 0));
@@ -102,7 +104,7 @@ Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& sc
   }
   if (options.mask.defined()) {
     if (call.type(options.mask).dtype != DType::pred) {
-      call.refuse("the mask {} isn't pred; what is added to the scores is the bias",
+      call.refuse("the mask {} isn't pred; pass values that are added to the scores as the bias",
                   call.node(options.mask)->label());
     }
     expect_of_scores(call, "mask", options.mask, scores);
@@ -239,7 +241,7 @@ Tensor places_of(Call& call, const TensorType& x, std::int64_t half, const Tenso
   const TensorType given = call.type(positions);
   if (given == TensorType{DType::i32, {}}) return from_0 + cast(positions, DType::f64);
   if (last < 2 || given != TensorType{DType::i32, {x.shape[0], length}}) {
-    call.refuse("positions {} of {}: expected i32[], the first one{}",
+    call.refuse("positions {} for {}: expected i32[], the first position{}",
                 call.node(positions)->label(), x.to_string(),
                 last < 2 ? "" : fmt::format(", or i32[{},{}]", x.shape[0], length));
   }
@@ -314,8 +316,9 @@ Tensor rope(Operand x, double base, const Tensor& positions) {
   const TensorType type = call.type(x);
   const int last = type.shape.size() - 1;
   if (last < 1 || type.shape[last] % 2 != 0 || !is_floating(type.dtype) || !(base > 0)) {
-    call.refuse("{} and base {}: it takes floating [...,S,K], K even, and a base above 0",
-                call.node(x)->label(), base);
+    call.refuse(
+        "{} and base {} don't fit: expected floating [...,S,K] with even K, and a base above 0",
+        call.node(x)->label(), base);
   }
   const std::int64_t half = type.shape[last] / 2;
   const Tensor rates = exp(iota({half}, 0, DType::f64) * (-std::log(base) / double(half)));

@@ -61,8 +61,8 @@ void expect_weight(const Call& call, const Tensor& x, const Tensor& weight, std:
                     kernel.shape[0] % groups == 0;
   if (fits) return;
   call.refuse(
-      "{} and the weight {} don't fit; with groups = {} it takes [N,C,spatial..] and [{},kernel..] "
-      "of one dtype, {} a multiple of {}",
+      "{} and the weight {} don't fit; with groups = {}, expected [N,C,spatial..] and "
+      "[{},kernel..] of one dtype, {} a multiple of {}",
       call.node(x)->label(), call.node(weight)->label(), groups,
       input == 0 ? fmt::format("C,O/{}", groups) : fmt::format("O,C/{}", groups),
       input == 0 ? "C" : "O", groups);
@@ -72,7 +72,7 @@ ValueId with_bias(Call& call, ValueId result, const Tensor& bias) {
   if (!bias.defined()) return result;
   const TensorType type = call->type(result);
   if (call.type(bias) != TensorType{type.dtype, {type.shape[1]}}) {
-    call.refuse("the bias {} doesn't fit: expected {}, an element for each output channel",
+    call.refuse("the bias {} doesn't fit: expected {}, one element for each output channel",
                 call.node(bias)->label(), TensorType{type.dtype, {type.shape[1]}}.to_string());
   }
   const std::array<std::int64_t, 1> features{1};
@@ -129,7 +129,7 @@ std::vector<WindowDim> transposed_windows(const Call& call, const Tensor& x, con
                     .base_dilation = options.stride[i],
                     .dilation = options.dilation[i]});
     if (window_count(dims.back(), x.shape()[i + 2]) < 1) {
-      call.refuse("padding = {} takes all of {}'s result in dim {}", options.padding[i],
+      call.refuse("padding = {} removes the whole result of {} in dim {}", options.padding[i],
                   call.node(x)->label(), i + 2);
     }
   }

@@ -19,16 +19,16 @@ void check_range(const Call& call, double start, double end, double step, DType 
     call.refuse("from {} to {} by {}: expected finite numbers", start, end, step);
   }
   if (step == 0 || (end - start) / step < 0) {
-    call.refuse("from {} to {} by {}: the steps don't lead there; expected a step {} 0", start, end,
-                step, end < start ? "below" : "above");
+    call.refuse("from {} to {} by {}: these steps don't reach the end; expected a step {} 0", start,
+                end, step, end < start ? "below" : "above");
   }
   if (!is_floating(dtype) && !(is_integer(start) && is_integer(step))) {
-    call.refuse("from {} by {} in {}: expected integers; give it a dtype that has fractions", start,
+    call.refuse("from {} by {} in {}: expected integers; use a floating dtype for fractions", start,
                 step, to_string(dtype));
   }
   if ((end - start) / step > kSizeMax) {
-    call.refuse("from {} to {} by {} are {} numbers: expected at most {}", start, end, step,
-                std::ceil((end - start) / step), kSizeMax);
+    call.refuse("from {} to {} by {}: this range has {} numbers; expected at most {}", start, end,
+                step, std::ceil((end - start) / step), kSizeMax);
   }
 }
 
@@ -71,7 +71,7 @@ Tensor linspace(double start, double end, std::int64_t steps, DType dtype,
   }
   if (steps < 0) call.refuse("steps = {}: expected 0 or more", steps);
   if (!is_floating(dtype)) {
-    call.refuse("dtype = {}: expected one that has fractions; arange() makes integers",
+    call.refuse("dtype = {}: expected a floating dtype; use arange() for integers",
                 to_string(dtype));
   }
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
@@ -89,7 +89,7 @@ Tensor eye(std::int64_t n, DType dtype, std::source_location loc) { return eye(n
 Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype, std::source_location loc) {
   const Call call("eye", loc);
   if (rows < 0 || columns < 0) {
-    call.refuse("{} rows and {} columns: expected 0 or more of both", rows, columns);
+    call.refuse("{} rows and {} columns: expected 0 or more of each", rows, columns);
   }
   const Tensor row = iota({rows, columns}, 0, DType::i32, loc);
   const Tensor column = iota({rows, columns}, 1, DType::i32, loc);

@@ -13,32 +13,33 @@ namespace {
 void expect_partners(const Call& call, std::string_view name, std::span<const Tensor> given,
                      std::string_view partner, std::span<const Tensor> partners) {
   if (given.size() != partners.size()) {
-    call.refuse("{} {} for {} {}: expected one for each", given.size(), name, partners.size(),
-                partner);
+    call.refuse("{} {} are given for {} {}: expected one for each", given.size(), name,
+                partners.size(), partner);
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (call.type(given[i]) == call.type(partners[i])) continue;
-    call.refuse("{}[{}] is {}, and {}[{}] is {}: expected one type", name, i,
+    call.refuse("{}[{}] is {}, but {}[{}] is {}: expected the same type", name, i,
                 call.type(given[i]).to_string(), partner, i, call.type(partners[i]).to_string());
   }
 }
 
 void expect_outputs(Call& call, std::span<const Tensor> outputs, std::span<const Tensor> wrt) {
-  if (outputs.empty()) call.refuse("needs one output at least");
+  if (outputs.empty()) call.refuse("needs at least one output");
   for (const Tensor& output : outputs) {
     const auto is_it = [&](const Tensor& tensor) { return call.node(tensor) == call.node(output); };
     if (call.trace().is_differentiable(*call.node(output)) || std::ranges::any_of(wrt, is_it))
       continue;
     call.refuse(
-        "the output {} isn't being recorded; differentiate it before the sync(), or the compiled "
-        "function, that computes it",
+        "the output {} isn't being recorded any more; differentiate it before the sync() or the "
+        "compiled function that computes it",
         call.node(output)->label());
   }
   for (const Tensor& output : outputs) {
     const DType dtype = call.type(output).dtype;
     if (is_floating(dtype) && dtype == call.type(outputs.front()).dtype) continue;
-    call.refuse("the output {} isn't of the dtype of the first, {}, or isn't floating; cast it",
-                call.node(output)->label(), call.node(outputs.front())->label());
+    call.refuse(
+        "the output {} must be floating, with the dtype of the first output, {}; cast this output",
+        call.node(output)->label(), call.node(outputs.front())->label());
   }
 }
 
@@ -65,7 +66,7 @@ std::vector<Tensor> jvp(std::span<const Tensor> outputs, std::span<const Tensor>
                         std::span<const Tensor> tangents, std::source_location loc) {
   Call call("jvp", loc);
   expect_outputs(call, outputs, wrt);
-  if (wrt.empty()) call.refuse("needs one tensor in wrt at least");
+  if (wrt.empty()) call.refuse("needs at least one tensor in wrt");
   expect_partners(call, "tangents", tangents, "wrt", wrt);
   // Cotangents are linear in u and apply the transposed derivative. Their gradient with respect to
   // u, at any u, is therefore the derivative itself.

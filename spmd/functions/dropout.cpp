@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 void expect_droppable(const Call& call, const Operand& x, double p) {
-  if (!(p >= 0 && p <= 1)) call.refuse("p = {}: expected a probability, from 0 to 1", p);
+  if (!(p >= 0 && p <= 1)) call.refuse("p = {}: expected a probability from 0 to 1", p);
   if (is_floating(call.type(x).dtype)) return;
   call.refuse("{} isn't floating; cast it first", call.node(x)->label());
 }
@@ -37,9 +37,10 @@ Tensor dropped_channels(const char* name, const Operand& x, double p, int num_di
   Shape shape = call.type(x).shape;
   const bool lacks_batch = may_lack_batch && shape.size() == num_dims + 1;
   if (shape.size() != num_dims + 2 && !lacks_batch) {
-    call.refuse("{} has {} dims: expected [N,C] and {} more{}", call.node(x)->label(), shape.size(),
-                num_dims,
-                may_lack_batch ? ", or the same without N" : "; unsqueeze(x, 0) makes N of 1");
+    call.refuse(
+        "{} has {} dims: expected [N,C] and {} more dims{}", call.node(x)->label(), shape.size(),
+        num_dims,
+        may_lack_batch ? ", or the same without N" : "; unsqueeze(x, 0) adds a dim N of size 1");
   }
   for (int dim = lacks_batch ? 1 : 2; dim < shape.size(); ++dim) shape[dim] = 1;
   return dropped(call, x, shape, p);

@@ -187,7 +187,7 @@ Tensor logical_not(Operand x) {
 Tensor where(Operand condition, Operand on_true, Operand on_false) {
   Call call("where", condition.loc());
   if (!condition.is_number() && call.type(condition).dtype != DType::pred) {
-    call.refuse("the condition {} isn't pred; compare it, as not_equal(condition, 0.0) does",
+    call.refuse("the condition {} isn't pred; compare it, for example by not_equal(condition, 0.0)",
                 call.type(condition).to_string());
   }
   const DType dtype = call.common_dtype({&on_true, &on_false});
@@ -236,7 +236,7 @@ Tensor clamp(Operand x, std::optional<double> min, std::optional<double> max) {
   Call call("clamp", x.loc());
   if (!min && !max) call.refuse("needs min, max or both");
   if (std::isnan(min.value_or(0)) || std::isnan(max.value_or(0))) {
-    call.refuse("min = {}, max = {}: expected numbers; leave out a bound that there isn't",
+    call.refuse("min = {}, max = {}: expected numbers; leave out a bound that doesn't apply",
                 min.value_or(0), max.value_or(0));
   }
   // As in torch, the result at a bound is the bound itself, with gradient 0.

@@ -46,11 +46,11 @@ Tensor linear(Operand x, const Tensor& weight, const Tensor& bias) {
   const int last = in.shape.size() - 1;
   if (last < 0 || matrix.shape.size() != 2 || in.dtype != matrix.dtype ||
       in.shape[last] != matrix.shape[1]) {
-    call.refuse("{} and the weight {} don't fit; it takes [...,in] and [out,in] of one dtype",
+    call.refuse("{} and the weight {} don't fit; expected [...,in] and [out,in] of one dtype",
                 call.node(x)->label(), call.node(weight)->label());
   }
   if (bias.defined() && call.type(bias).shape != Shape{matrix.shape[0]}) {
-    call.refuse("the bias {} doesn't fit the weight {}: it takes [out] and [out,in]",
+    call.refuse("the bias {} doesn't fit the weight {}: expected [out] and [out,in]",
                 call.node(bias)->label(), call.node(weight)->label());
   }
   const ValueId lhs = call.value(x);
@@ -125,7 +125,7 @@ Tensor hardswish(Operand x) {
 Tensor hardtanh(Operand x, double min_val, double max_val) {
   Call call("hardtanh", x.loc());
   if (!(min_val <= max_val)) {
-    call.refuse("min_val = {}, max_val = {}: expected one that isn't above the other", min_val,
+    call.refuse("min_val = {}, max_val = {}: expected a min_val that isn't above max_val", min_val,
                 max_val);
   }
   return clamp(x, min_val, max_val);
@@ -177,7 +177,7 @@ Tensor prelu(Operand x, const Tensor& weight) {
   const std::int64_t count = slopes.num_elements();
   const std::int64_t channels = type.shape.size() > 1 ? type.shape[1] : 1;
   if (slopes.shape.size() > 1 || (count != 1 && count != channels)) {
-    call.refuse("the weight {} doesn't fit {}: expected one number, or {} of dim 1",
+    call.refuse("the weight {} doesn't fit {}: expected one number, or {} numbers for dim 1",
                 call.node(weight)->label(), call.node(x)->label(), channels);
   }
   Dims sizes(static_cast<std::size_t>(type.shape.size()), 1);
@@ -220,7 +220,7 @@ Tensor softmax(Operand x, int dim) {
 Tensor embedding(Operand weight, const Tensor& index, std::optional<std::int64_t> padding_idx) {
   Call call("embedding", weight.loc());
   if (call.type(weight).shape.size() == 0) {
-    call.refuse("the weight {} has no rows; it takes [rows,...]", call.node(weight)->label());
+    call.refuse("the weight {} has no rows; expected [rows,...]", call.node(weight)->label());
   }
   const std::int64_t rows = call.type(weight).shape[0];
   const ValueId table = call.value(weight);

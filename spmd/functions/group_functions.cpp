@@ -19,8 +19,8 @@ AtomList group_atoms(Call& call, const AxisNames& axes) {
   const auto open = call.trace().regions().shard_maps.open();
   if (open.empty()) {
     call.refuse(
-        "works between the chips of a group, in the function of a shard_map(); outside, "
-        "tensors are whole, and sum, reshape and the like work on all of them");
+        "works only in the function of a shard_map(), between the chips of a group; outside of it, "
+        "tensors are whole, so use sum, reshape and similar functions");
   }
   const Mesh& mesh = call->mesh();
   AtomList atoms;
@@ -62,15 +62,15 @@ void expect_parts_of_sum(Call& call, const Tensor& x, AtomList atoms) {
   const auto& functions = call.trace().regions().shard_maps;
   if (const auto* made = functions.gradient_call(call->program(), value)) {
     call.refuse(
-        "{} is a gradient by what the chips along {} share, so grad() at {} has summed it over "
-        "them already, and this sum would be {} times too much: leave it out, and divide by "
-        "axis_size({}) where the mean over the chips is wanted; for each chip's own gradient, take "
-        "it by vary(parameter, {})",
+        "{} is the gradient of a value that the chips along {} share, so grad() at {} has already "
+        "summed it over these chips, and this sum would be {} times too large: remove this call, "
+        "and divide by axis_size({}) for the mean over the chips; for each chip's own gradient, "
+        "differentiate with respect to vary(parameter, {})",
         call.type(x).to_string(), axes, file_line(made->loc), chips, axes, axes);
   }
   call.refuse(
-      "{} is the same on all chips along {}, so the sum would be {} times x: leave it out, or say "
-      "that each chip's copy counts, by vary(x, {})",
+      "{} is the same on all chips along {}, so the sum would be {} times x: remove this call, or "
+      "use vary(x, {}) to count each chip's copy",
       call.type(x).to_string(), axes, chips, axes);
 }
 
@@ -89,8 +89,8 @@ void expect_parts(const Call& call, const Tensor& x, int dim, std::int64_t parts
   const std::int64_t size = call.type(x).shape[dim];
   if (size % parts == 0) return;
   call.refuse(
-      "dim {} of {} has size {}, which the {} chips of the group don't divide; fill it up to a "
-      "multiple of {}, or name another dim",
+      "dim {} of {} has size {}, which isn't divisible by the {} chips of the group; pad the dim "
+      "to a multiple of {}, or use another dim",
       dim, call.type(x).to_string(), size, parts, parts);
 }
 
@@ -109,9 +109,9 @@ Tensor pmean(const Tensor& x, const AxisNames& axes, std::source_location loc) {
   if (made != nullptr && (made->varies & alike) != 0) {
     const std::string shared = axes_argument(call, alike);
     call.refuse(
-        "{} is a gradient by what the chips along {} share, so grad() at {} has summed it over "
-        "them already, and its mean would be that sum: divide it by axis_size({}), or take the "
-        "gradient of pmean(loss, {})",
+        "{} is the gradient of a value that the chips along {} share, so grad() at {} has already "
+        "summed it over these chips, and pmean would return that sum: divide the gradient by "
+        "axis_size({}), or take the gradient of pmean(loss, {})",
         call.type(x).to_string(), shared, file_line(made->loc), shared, shared);
   }
   // The mean of equal values is the value itself, so only the other axes are reduced.
@@ -189,18 +189,19 @@ Tensor ppermute(const Tensor& x, const AxisNames& axes,
     if (std::min(from, to) < 0 || std::max(from, to) >= chips) {
       call.refuse(
           "the pair ({}, {}) names chip {}: expected 0 to {}, the chips of the group; a pair is "
-          "who "
-          "sends and who receives",
+          "(sender, receiver)",
           from, to, from < 0 || from >= chips ? from : to, chips - 1);
     }
     if (std::erase(idle, from) == 0) {
-      call.refuse("chip {} sends to two chips; each sends once: all_gather gives x to all", from);
+      call.refuse(
+          "chip {} sends to two chips; each chip may send once: all_gather gives x to all chips",
+          from);
     }
     int& source = sources[static_cast<std::size_t>(to)];
     if (source != kNone) {
       call.refuse(
-          "chip {} receives from two chips, {} and {}; each receives once: add up what several "
-          "ppermute give, or sum by psum",
+          "chip {} receives from two chips, {} and {}; each chip may receive once: add up the "
+          "results of several ppermute calls, or use psum",
           to, source, from);
     }
     source = from;

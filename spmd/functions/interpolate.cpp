@@ -87,18 +87,19 @@ std::vector<Resize> resizes(const Call& call, const Operand& x, const Interpolat
   const TensorType& type = call.type(x);
   const int spatial = type.shape.size() - 2;
   if (spatial < 1 || spatial > 3 || !is_floating(type.dtype)) {
-    call.refuse("{}: it takes a floating [N,C,spatial..] with one to three spatial dims",
+    call.refuse("{}: expected a floating [N,C,spatial..] with one to three spatial dims",
                 call.node(x)->label());
   }
   const auto& [size, factor, mode, align_corners] = options;
   const std::size_t given = size.size() + factor.size();
   if ((!size.empty() && !factor.empty()) || (given != 1 && given != std::size_t(spatial))) {
-    call.refuse("size = {{{}}}, scale_factor = {{{}}}: expected one of them, with one number or {}",
-                fmt::join(size, ", "), fmt::join(factor, ", "), spatial);
+    call.refuse(
+        "size = {{{}}}, scale_factor = {{{}}}: expected only one of the two, with one number or {} "
+        "numbers",
+        fmt::join(size, ", "), fmt::join(factor, ", "), spatial);
   }
   if (align_corners && mode != Interpolation::linear) {
-    call.refuse(
-        "align_corners without mode = Interpolation::linear: nearest elements have no use of it");
+    call.refuse("align_corners is set, but works only with mode = Interpolation::linear");
   }
   std::vector<Resize> result;
   for (int i = 0; i < spatial; ++i) {

@@ -38,8 +38,8 @@ Tensor row_weights(Call& call, const Tensor& losses, const Tensor& weight) {
   for (int dim = 0; fits && dim < rows.size(); ++dim) fits = rows[dim] == type.shape[dim];
   if (!fits) {
     call.refuse(
-        "the sample_weight {} doesn't fit the losses {}: it takes a floating tensor of "
-        "their first dims",
+        "the sample_weight {} doesn't fit the losses {}: expected a floating tensor with the first "
+        "dims of the losses",
         call.node(weight)->label(), type.to_string());
   }
   DimList sizes;
@@ -83,14 +83,14 @@ void expect_classes(Call& call, const TensorType& input, const Tensor& labels) {
   const Shape& shape = input.shape;
   const Shape& rows = call.type(labels).shape;
   if (shape.size() > 0 && rows == Shape(std::span(shape.begin(), shape.end() - 1))) return;
-  call.refuse("logits {} and labels {} don't fit; it takes [...,classes] and i32 or i64 [...]",
+  call.refuse("logits {} and labels {} don't fit; expected [...,classes] and i32 or i64 [...]",
               input.to_string(), call.type(labels).to_string());
 }
 
 void expect_class_weight(Call& call, const TensorType& input, const Tensor& weight) {
   const TensorType expected{input.dtype, {input.shape[input.shape.size() - 1]}};
   if (!weight.defined() || call.type(weight) == expected) return;
-  call.refuse("the weight {} isn't {}, one element for each class of {}",
+  call.refuse("the weight {} doesn't fit: expected {}, one element for each class of {}",
               call.node(weight)->label(), expected.to_string(), input.to_string());
 }
 
@@ -137,7 +137,8 @@ Tensor soft_cross_entropy(Call& call, const Operand& logits, const Tensor& label
     call.refuse("logits {} and probabilities {} differ; both must have one type", type.to_string(),
                 call.type(labels).to_string());
   }
-  if (options.ignore_index) call.refuse("probabilities have no ignore_index");
+  if (options.ignore_index)
+    call.refuse("ignore_index is set, but works only with labels, not with probabilities");
   const auto classes = static_cast<double>(type.shape[type.shape.size() - 1]);
   const double smoothing = options.label_smoothing;
   Tensor terms = log_softmax(logits);
@@ -311,7 +312,7 @@ Tensor cosine_embedding_loss(Operand a, const Tensor& b, const Tensor& target,
   if (last < 0 ||
       call.type(target) !=
           TensorType{type.dtype, Shape(std::span(type.shape.begin(), type.shape.end() - 1))}) {
-    call.refuse("the target {} doesn't fit {}: it takes [...] for [...,size]",
+    call.refuse("the target {} doesn't fit {}: expected [...] for [...,size]",
                 call.node(target)->label(), type.to_string());
   }
   if (is_half(type.dtype)) {

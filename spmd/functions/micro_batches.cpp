@@ -33,7 +33,9 @@ class Total {
     }
     const bool is_quotient = mean.sum != kNoId;
     if (is_quotient != (first_.sum != kNoId) || (is_quotient && mean.factor != first_.factor)) {
-      call.refuse("the losses of the parts are computed in different ways; expected one for all");
+      call.refuse(
+          "the losses of the parts are computed in different ways; compute the loss of every part "
+          "in the same way");
     }
     Tensor own = loss;
     if (mean.sum != kNoId) {
@@ -101,9 +103,9 @@ class Total {
     const OpId division = mean.sum == kNoId ? find_count(program, value) : kNoId;
     if (division == kNoId) return mean;
     call.refuse(
-        "the loss is divided by a count of its data at {}, but isn't that quotient alone, so that "
-        "the mean of the parts isn't that of the batch, as parts count unequally: let the loss be "
-        "one quotient, sum / count",
+        "the loss contains a division by a count of its data at {}, but isn't only this quotient; "
+        "the mean over the parts would differ from the mean over the batch, because parts have "
+        "unequal counts: write the loss as one quotient, sum / count",
         program.loc(division));
   }
 
@@ -128,8 +130,10 @@ LossAndGradients micro_batches(std::int64_t count, std::span<const Tensor> batch
       if (type.shape.size() > 0 && type.shape.size() < kDimCountMax && type.shape[0] % count == 0) {
         continue;
       }
-      call.refuse("{} isn't cut into {} parts: dim 0 must be a multiple, of at most {} dims",
-                  call.node(tensor)->label(), count, kDimCountMax - 1);
+      call.refuse(
+          "{} can't be cut into {} parts: dim 0 must be a multiple of their number, and the tensor "
+          "may have at most {} dims",
+          call.node(tensor)->label(), count, kDimCountMax - 1);
     }
   }
   Total total;

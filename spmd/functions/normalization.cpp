@@ -20,7 +20,7 @@ Tensor normalized(Call& call, const Operand& x, const Tensor& weight,
     fits = type.shape[first + dim] == scale.shape[dim];
   }
   if (!fits) {
-    call.refuse("the weight {} isn't of the last dims of {}", call.node(weight)->label(),
+    call.refuse("the weight {} doesn't have the last dims of {}", call.node(weight)->label(),
                 call.node(x)->label());
   }
   if (scale.shape.size() == 1) return call.result(call->normalize(call.value(x), normalization));
@@ -34,7 +34,7 @@ Tensor normalized(Call& call, const Operand& x, const Tensor& weight,
 const TensorType& batch_type(Call& call, const Operand& x) {
   const TensorType& type = call.type(x);
   if (type.shape.size() < 2) {
-    call.refuse("{} has no dim C; it takes [N,C] or [N,C,...]", call.node(x)->label());
+    call.refuse("{} has no dim C; expected [N,C] or [N,C,...]", call.node(x)->label());
   }
   return type;
 }
@@ -44,7 +44,7 @@ const TensorType& batch_type(Call& call, const Operand& x) {
 Tensor by_channel(Call& call, const Tensor& tensor, std::string_view what, const TensorType& x) {
   const TensorType channels{x.dtype, {x.shape[1]}};
   if (call.type(tensor) != channels) {
-    call.refuse("the {} {} isn't {}, one element for each channel of {}", what,
+    call.refuse("the {} {} doesn't fit: expected {}, one element for each channel of {}", what,
                 call.node(tensor)->label(), channels.to_string(), x.to_string());
   }
   DimList sizes{x.shape[1]};
@@ -61,7 +61,7 @@ Tensor layer_norm(Operand x, const Tensor& weight, const Tensor& bias, double ep
   }
   const Tensor y = normalized(call, x, weight, {.center = true, .eps = eps}) * weight;
   if (bias.defined() && call.type(bias) != call.type(weight)) {
-    call.refuse("the bias {} isn't of the type of the weight {}", call.node(bias)->label(),
+    call.refuse("the bias {} doesn't have the type of the weight {}", call.node(bias)->label(),
                 call.node(weight)->label());
   }
   return bias.defined() ? y + bias : y;
@@ -130,7 +130,8 @@ Tensor instance_norm(Operand x, const Tensor& weight, const Tensor& bias, double
   Call call("instance_norm", x.loc());
   const TensorType type = batch_type(call, x);
   if (type.shape.size() < 3) {
-    call.refuse("{} has one element for each channel; it takes [N,C,...]", call.node(x)->label());
+    call.refuse("{} has only one element for each channel; expected [N,C,...]",
+                call.node(x)->label());
   }
   return group_norm(x, type.shape[1], weight, bias, eps);
 }

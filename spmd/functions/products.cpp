@@ -99,7 +99,7 @@ struct Matrix {
 Matrix matrix(Call& call, const Operand& x, char rows, char columns, bool is_left) {
   const Shape& shape = call.type(x).shape;
   if (shape.size() == 0)
-    call.refuse("{} is a scalar; multiply by it with *", call.node(x)->label());
+    call.refuse("{} is a scalar; use * to multiply by a scalar", call.node(x)->label());
   if (shape.size() == 1) return {{x.tensor(), Letters(1, is_left ? columns : rows)}, true};
   Letters letters;
   const int batch = shape.size() - 2;
@@ -151,7 +151,7 @@ Letters letters_of(const Call& call, std::string_view text, int ellipsis_dims) {
     } else if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
       letters += c;
     } else {
-      call.refuse("'{}' in \"{}\": expected letters, and \"...\" once at most", c, text);
+      call.refuse("'{}' in \"{}\": expected letters, and \"...\" at most once", c, text);
     }
   }
   return letters;
@@ -193,7 +193,8 @@ Equation parsed(const Call& call, std::string_view text, const std::vector<Tenso
   const auto arrow = text.find("->");
   const auto parts = split_at_commas(text.substr(0, arrow));
   if (parts.size() != operands.size()) {
-    call.refuse("\"{}\" is of {} operands, and {} are given", text, parts.size(), operands.size());
+    call.refuse("\"{}\" describes {} operands, but {} are given", text, parts.size(),
+                operands.size());
   }
   Equation equation;
   int most = 0;
@@ -202,7 +203,7 @@ Equation parsed(const Call& call, std::string_view text, const std::vector<Tenso
     const int dims = ellipsis_dims(parts[i], type.shape.size());
     equation.operands.push_back(letters_of(call, parts[i], std::max(dims, 0)));
     if (static_cast<int>(equation.operands.back().size()) != type.shape.size()) {
-      call.refuse("\"{}\" has another number of letters than {} has dims", parts[i],
+      call.refuse("\"{}\" must have one letter for each dim of {}", parts[i],
                   call.node(Operand(operands[i], loc))->label());
     }
     most = std::max(most, dims);
@@ -232,7 +233,7 @@ Term without_repeats(const Call& call, Term term) {
     const int first = static_cast<int>(i);
     const int second = static_cast<int>(again);
     if (shape[first] != shape[second]) {
-      call.refuse("'{}' is of sizes {} and {} in one operand", term.letters[i], shape[first],
+      call.refuse("'{}' has sizes {} and {} in one operand", term.letters[i], shape[first],
                   shape[second]);
     }
     const Tensor on_diagonal = equal(iota(shape, first), iota(shape, second));
@@ -249,7 +250,7 @@ void expect_sizes(const Call& call, const Term& a, const Term& b) {
     const std::int64_t left = size_of(a, letter);
     const std::int64_t right = size_of(b, letter);
     if (left == right || left == 1 || right == 1) continue;
-    call.refuse("{} is of size {} in one operand and {} in another",
+    call.refuse("{} has size {} in one operand and {} in another",
                 letter < ' ' ? "a dim of \"...\"" : fmt::format("'{}'", letter), left, right);
   }
 }
@@ -263,7 +264,7 @@ Tensor matmul(Operand a, Operand b) {
   const Matrix right = matrix(call, b, 'k', 'n', false);
   if (call.type(a).dtype != call.type(b).dtype || !matmul_fits(left.term, right.term)) {
     call.refuse(
-        "{} and {} don't fit; it takes [..,m,k] and [..,k,n] of one dtype, with leading dims that "
+        "{} and {} don't fit; expected [..,m,k] and [..,k,n] of one dtype, with leading dims that "
         "broadcast",
         call.type(a).to_string(), call.type(b).to_string());
   }
@@ -276,7 +277,7 @@ Tensor matmul(Operand a, Operand b) {
 Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands,
               std::source_location loc) {
   Call call("einsum", loc);
-  if (operands.empty()) call.refuse("needs one operand at least");
+  if (operands.empty()) call.refuse("needs at least one operand");
   const Equation parts = parsed(call, equation, operands, loc);
   std::vector<Term> terms;
   for (std::size_t i = 0; i < operands.size(); ++i) {

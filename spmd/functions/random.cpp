@@ -29,8 +29,9 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, std::sou
   constexpr std::int64_t kCountMax = std::int64_t{1} << 24;  // a random float has 24 bits
   using Limits = std::numeric_limits<std::int32_t>;
   if (low >= high || high - low > kCountMax || low < Limits::min() || high > Limits::max()) {
-    call.refuse("low = {} and high = {}: expected low < high, at most {} numbers, which i32 has",
-                low, high, kCountMax);
+    call.refuse(
+        "low = {} and high = {}: expected low < high, and at most {} numbers, which fit in i32",
+        low, high, kCountMax);
   }
   const Tensor place = floor(rand(shape, loc) * static_cast<double>(high - low));
   return cast(place, DType::i32) + static_cast<double>(low);

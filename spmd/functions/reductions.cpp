@@ -121,7 +121,7 @@ Tensor prod(Operand x, std::vector<int> dims, bool keepdim) {
 Tensor mean(Operand x, std::vector<int> dims, bool keepdim) {
   Call call("mean", x.loc());
   if (call.type(x).num_elements() == 0) {
-    call.refuse("{} has no elements, and their mean would be NaN; leave an empty batch out",
+    call.refuse("{} has no elements, so the mean would be NaN; skip empty batches",
                 call.node(x)->label());
   }
   const auto count = static_cast<double>(call.type(x).num_elements());

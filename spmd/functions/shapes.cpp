@@ -57,7 +57,7 @@ Tensor reshape(Operand x, std::initializer_list<std::int64_t> sizes) {
   const auto inferred = std::find(shape.begin(), shape.end(), -1);
   if (inferred != shape.end() && known > 0 && elements % known == 0) *inferred = elements / known;
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; })) {
-    call.refuse("{} has {} elements, which don't make sizes {{{}}}", call.type(x).to_string(),
+    call.refuse("{} has {} elements, which don't fit sizes {{{}}}", call.type(x).to_string(),
                 elements, fmt::join(sizes, ","));
   }
   return call.result(call->reshape(call.value(x), call.shape_of(shape)));
@@ -109,7 +109,7 @@ Tensor slice(Operand x, int dim, std::int64_t begin, std::int64_t end, std::int6
 
 Tensor cat(const std::vector<Tensor>& tensors, int dim, std::source_location loc) {
   Call call("cat", loc);
-  if (tensors.empty()) call.refuse("needs one tensor at least");
+  if (tensors.empty()) call.refuse("needs at least one tensor");
   const int joined = call.dim_of(dim, tensors.front().shape().size());
   std::vector<ValueId> parts;
   for (const Tensor& tensor : tensors) parts.push_back(call.value(Operand(tensor, loc)));
@@ -149,7 +149,7 @@ Tensor index_add(Operand x, const Tensor& index, const Tensor& source) {
   if (to.shape.size() == 0 || call.type(source).dtype != to.dtype ||
       !std::ranges::equal(call.type(source).shape, expected)) {
     call.refuse(
-        "{}, index {} and source {} don't fit; it takes [rows,row...], i32[index...] and "
+        "{}, index {} and source {} don't fit; expected [rows,row...], i32[index...] and "
         "[index...,row...]",
         to.to_string(), call.type(index).to_string(), call.type(source).to_string());
   }
@@ -163,8 +163,9 @@ Tensor pad(Operand x, const std::vector<std::array<std::int64_t, 2>>& widths, do
   Call call("pad", x.loc());
   const TensorType type = call.type(x);
   if (static_cast<int>(widths.size()) != type.shape.size()) {
-    call.refuse("{} widths for the {} dims of {}: expected {{before, after}} for each",
-                widths.size(), type.shape.size(), type.to_string());
+    call.refuse(
+        "{} widths are given for the {} dims of {}: expected {{before, after}} for each dim",
+        widths.size(), type.shape.size(), type.to_string());
   }
   Dims low;
   Dims high;
@@ -203,7 +204,7 @@ Tensor flatten(Operand x, int first, int last) {
   if (shape.size() == 0) return reshape(x, {1});
   const int begin = call.dim_of(first, shape.size());
   const int end = call.dim_of(last, shape.size());
-  if (begin > end) call.refuse("dim {} lies behind dim {}", first, last);
+  if (begin > end) call.refuse("dim {} comes after dim {}", first, last);
   Dims sizes(shape.begin(), shape.begin() + begin);
   sizes.push_back(std::accumulate(shape.begin() + begin, shape.begin() + end + 1, std::int64_t{1},
                                   std::multiplies<>()));
@@ -222,7 +223,7 @@ Tensor stack(const std::vector<Tensor>& tensors, int dim, std::source_location l
     }
     layers.push_back(unsqueeze(Operand(tensor, loc), dim));
   }
-  if (layers.empty()) call.refuse("needs one tensor at least");
+  if (layers.empty()) call.refuse("needs at least one tensor");
   return cat(layers, call.dim_of(dim, layers.front().shape().size()), loc);
 }
 
@@ -241,7 +242,7 @@ std::vector<Tensor> split(Operand x, const std::vector<std::int64_t>& sizes, int
   const std::int64_t size = size_of_dim(call, x, dim);
   const bool is_negative = std::ranges::any_of(sizes, [](std::int64_t part) { return part < 0; });
   if (is_negative || std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != size) {
-    call.refuse("sizes {{{}}}: expected numbers of which {}, the size of dim {}, is the sum",
+    call.refuse("sizes {{{}}}: expected numbers whose sum is {}, the size of dim {}",
                 fmt::join(sizes, ","), size, dim);
   }
   return parts(x, sizes, dim);
@@ -313,7 +314,7 @@ Tensor index_select(Operand x, int dim, const Tensor& index) {
   Call call("index_select", x.loc());
   const TensorType& type = call.type(x);
   if (type.shape.size() == 0 || call.type(index).shape.size() != 1) {
-    call.refuse("{} and the index {} don't fit; it takes a tensor with dims and i32[n] or i64[n]",
+    call.refuse("{} and the index {} don't fit; expected a tensor with dims, and i32[n] or i64[n]",
                 call.node(x)->label(), call.node(index)->label());
   }
   const int axis = call.dim_of(dim, type.shape.size());

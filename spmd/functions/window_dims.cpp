@@ -29,7 +29,7 @@ Images images(Call& call, const Operand& x, int spatial_dims) {
   if (num_dims == spatial_dims + 1) return {unsqueeze(x, 0), true};
   constexpr std::array kSpatial{"L", "H,W", "D,H,W"};
   const char* const spatial = kSpatial[static_cast<std::size_t>(spatial_dims - 1)];
-  call.refuse("{} has {} dims; it takes [N,C,{}] or [C,{}]", call.node(x)->label(), num_dims,
+  call.refuse("{} has {} dims; expected [N,C,{}] or [C,{}]", call.node(x)->label(), num_dims,
               spatial, spatial);
 }
 

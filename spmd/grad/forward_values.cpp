@@ -82,7 +82,8 @@ ValueId BackwardWalk::forward_in_loop(ValueId value) {
   if (kind == OpKind::carry || (stack != frame.stacks.end() && is_kept(op))) {
     if (stack == frame.stacks.end()) {
       fail(Errc::invalid_argument,
-           "grad: the loop at {} keeps no copies of its carry {}, which needs a dim less than {}",
+           "grad: the loop at {} can't store its carry {} for each iteration; the carry must have "
+           "fewer than {} dims",
            program.loc(loops_[frame.loop].begin), program.type(value).to_string(), kDimCountMax);
     }
     return builder_.border(OpKind::item, {frame.number, forward(stack->second)});

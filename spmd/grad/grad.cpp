@@ -168,7 +168,7 @@ ValueId BackwardWalk::by_decomposition(std::size_t index, ValueId cotangent) {
 }
 
 void BackwardWalk::visit_custom(ValueId cotangent) {
-  if (!custom_) fail(Errc::invalid_argument, "grad: nobody knows the gradient of a custom_call");
+  if (!custom_) fail(Errc::invalid_argument, "grad: a custom_call has no known gradient");
   const std::vector<ValueId> cotangents = custom_(op_, cotangent);
   for (std::size_t i = operands_.size(); i-- > 0;) {
     if (!active_[operands_[i]] || cotangents[i] == kNoId) continue;

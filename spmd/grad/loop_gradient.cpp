@@ -44,8 +44,8 @@ void BackwardWalk::visit_loop(const LoopRange& range) {
   if (cotangents.empty()) return;
   if (range.test != kNoId) {
     fail(Errc::invalid_argument,
-         "grad: the loop at {} has no gradient, since its length isn't known before it ends: use "
-         "scan() with a cond() or where() in it, or stop_gradient() of what it begins with",
+         "grad: the loop at {} has no gradient, because its length isn't known before it ends: use "
+         "scan() with a cond() or where() in it, or apply stop_gradient() to the initial carry",
          program.loc(range.begin));
   }
   if (frames_.empty()) compute_again(range.end - 1);
@@ -113,7 +113,7 @@ void BackwardWalk::visit_border(OpId id) {
     const ValueId cotangent = sum(program.result(id));
     if (cotangent == kNoId) return;
     if (is_in_frame(operands[1])) {
-      fail(Errc::invalid_argument, "grad: the items at {} are made in their own loop",
+      fail(Errc::invalid_argument, "grad: the items at {} are computed in the loop that reads them",
            program.loc(id));
     }
     frame.items.emplace_back(operands[1],

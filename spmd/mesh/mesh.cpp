@@ -93,13 +93,14 @@ std::vector<std::int64_t> prime_factors(std::int64_t n) {
 void check_hosts(const std::vector<std::int64_t>& hosts, const std::vector<std::int64_t>& shape) {
   if (hosts.size() != shape.size()) {
     fail(Errc::mesh_mismatch,
-         "Mesh: hosts ({}) has {} entries and shape ({}) has {}; give one per axis",
+         "Mesh: hosts ({}) has {} entries but shape ({}) has {}; give one entry per axis",
          fmt::join(hosts, ","), hosts.size(), fmt::join(shape, ","), shape.size());
   }
   for (std::size_t axis = 0; axis < hosts.size(); ++axis) {
     if (hosts[axis] >= 1 && shape[axis] % hosts[axis] == 0) continue;
     fail(Errc::invalid_argument,
-         "Mesh: hosts[{}] is {}, and shape[{}] is {}: expected 1 or more, of equally many chips",
+         "Mesh: hosts[{}] is {}, but shape[{}] is {}: expected 1 or more hosts of equally many "
+         "chips",
          axis, hosts[axis], axis, shape[axis]);
   }
 }

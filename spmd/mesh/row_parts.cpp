@@ -33,9 +33,9 @@ RowParts row_parts(const Mesh& mesh, std::span<const int> positions, const Shard
     const bool overlap = std::ranges::any_of(theirs, [&](auto part) { return own.contains(part); });
     if (theirs.size() != own.size() || (overlap && theirs != own)) {
       fail(Errc::invalid_argument,
-           "{}: of the {} parts of dim 0, worker {} holds {{{}}} and worker {} {{{}}} on mesh {}: "
-           "expected the same parts or none in common, and equally many; shard dim 0 over axes "
-           "along which whole workers lie",
+           "{}: dim 0 has {} parts, and worker {} holds {{{}}} but worker {} holds {{{}}} on mesh "
+           "{}: workers must hold equally many parts, and either the same parts or no common part; "
+           "shard dim 0 over axes that consist of whole workers",
            what, mesh.count(sharding.dims[0]), worker, fmt::join(own, ","), other,
            fmt::join(theirs, ","), mesh.to_string());
     }

@@ -45,7 +45,7 @@ Sharding Sharding::from_spec(const Mesh& mesh, const PartitionSpec& spec,
   if (spec.dims().size() != shape.size() || shape.size() > kDimCountMax) {
     fail(Errc::invalid_argument,
          "{}: PartitionSpec {} has {} entries but the shape [{}] has {} dims; give one entry per "
-         "dim, {{}} where it isn't sharded (at most {} dims)",
+         "dim, and {{}} for a dim that isn't sharded (at most {} dims)",
          what, spec.to_string(), spec.num_dims(), fmt::join(shape, ","), shape.size(),
          kDimCountMax);
   }
@@ -61,11 +61,11 @@ Sharding Sharding::from_spec(const Mesh& mesh, const PartitionSpec& spec,
         const auto near = nearest_names(name, mesh.axis_names());
         fail(Errc::invalid_argument, "{}: PartitionSpec {} names axis \"{}\"; the mesh is {}{}",
              what, spec.to_string(), name, mesh.to_string(),
-             near.empty() ? "" : fmt::format("; is \"{}\" meant?", near.front()));
+             near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near.front()));
       }
       if (axis_used[static_cast<std::size_t>(axis)]) {
         fail(Errc::invalid_argument,
-             "{}: PartitionSpec {} uses axis \"{}\" twice; an axis may shard one dim, once", what,
+             "{}: PartitionSpec {} uses axis \"{}\" twice; an axis may shard only one dim", what,
              spec.to_string(), name);
       }
       axis_used[static_cast<std::size_t>(axis)] = true;

@@ -92,7 +92,7 @@ std::vector<std::int64_t> parallel_shape(const MeshRequest& request, std::int64_
   if (model != chips / data) {
     fail(Errc::mesh_mismatch,
          "data_parallel_size {} x model_parallel_size {} isn't the {} chips of {}; their product "
-         "must be the number of chips (leave one out and it follows)",
+         "must be the number of chips (a size that is left out is derived)",
          data, model, chips, workers_text(request.chips_per_worker));
   }
   return {data, model};
@@ -103,7 +103,7 @@ std::vector<std::int64_t> shape_of(const MeshRequest& request, std::int64_t chip
   const std::vector<int>& workers = request.chips_per_worker;
   if (std::any_of(workers.begin(), workers.end(), [&](int n) { return n != workers.front(); })) {
     fail(Errc::mesh_mismatch,
-         "chips_per_worker differs between workers ({}), so no mesh follows from it; give "
+         "chips_per_worker differs between workers ({}), so no mesh can be derived from it; give "
          "mesh_shape (its product must be {})",
          fmt::join(workers, ","), chips);
   }
@@ -159,7 +159,7 @@ std::vector<std::int64_t> parse_topology(std::string_view text) {
     at = next + 1;
   }
   fail(Errc::invalid_argument,
-       "topology \"{}\" isn't sizes joined by 'x'; write \"16\", \"4x4\" or \"2x2x4\"", text);
+       "topology \"{}\": expected sizes joined by 'x'; write \"16\", \"4x4\" or \"2x2x4\"", text);
 }
 
 std::vector<std::string> default_axis_names(int num_axes) {

@@ -20,8 +20,8 @@ const TensorNode* find_loss(Call& call, std::span<const Tensor> grads) {
     const LossMean* mean = first->gradient->mean.get();
     if (mean != own && (mean->sum != kNoId || own->sum != kNoId)) {
       call.refuse(
-          "the gradients are of two losses, which may count unequally: add those of each loss to a "
-          "GradientAccumulation of its own, or say how much they count, add(grads, weight)");
+          "the gradients belong to two losses, which may have different weights: use a separate "
+          "GradientAccumulation for each loss, or give the weight by add(grads, weight)");
     }
   }
   return first;
@@ -35,9 +35,9 @@ Tensor weight_of(Call& call, const TensorNode& grad) {
   if (mean.sum == kNoId) {
     if (mean.divided_at.empty()) return {};
     call.refuse(
-        "the loss is divided by a count of its data at {}, but isn't that quotient alone, so how "
-        "much its gradients count isn't known: let it be one quotient, sum / count, or say it, "
-        "add(grads, weight)",
+        "the loss contains a division by a count of its data at {}, but isn't only this quotient, "
+        "so the weight of its gradients isn't known: write the loss as one quotient, sum / count, "
+        "or give the weight by add(grads, weight)",
         mean.divided_at);
   }
   const bool is_here = call.trace().is_recorded(grad) && grad.trace == mean.trace;
@@ -45,7 +45,7 @@ Tensor weight_of(Call& call, const TensorNode& grad) {
     call.refuse(
         "the loss of the gradients is divided by a count of its data, which was computed before "
         "the last sync or in a compiled function: call add() where the gradients are computed, or "
-        "return the count, too, and give it: add(grads, weight)");
+        "also return the count and pass it by add(grads, weight)");
   }
   const Tensor count = cast(is_here ? call.result(mean.count) : mean.kept_count, DType::f32);
   return mean.elements > 0 ? count * (1 / mean.elements) : count;
@@ -85,7 +85,7 @@ void clip_by_value(std::span<Tensor> grads, double max_value, std::source_locati
 GradientAccumulation::GradientAccumulation(const std::vector<Parameter>& parameters)
     : parameters_(parameters) {
   if (parameters.empty()) {
-    fail(Errc::invalid_argument, "GradientAccumulation: it got an empty parameter list");
+    fail(Errc::invalid_argument, "GradientAccumulation: the parameter list is empty");
   }
   for (const Parameter& parameter : parameters) {
     sums_.push_back(make_opt_state(parameter.name() + ".grad_sum", 0, parameter.shape()));
@@ -115,8 +115,8 @@ void GradientAccumulation::add(std::span<const Tensor> grads, std::source_locati
   const double elements = grad->gradient->mean->elements;
   if (before > 0 && elements > 0 && elements != before) {
     call.refuse(
-        "the loss is the mean over {} elements, and was over {} in the add() before: say how much "
-        "each counts, add(grads, weight)",
+        "the loss is the mean over {} elements, but was the mean over {} in the previous add(): "
+        "give the weight of each by add(grads, weight)",
         elements, before);
   }
   add_all(call, in_order, weight_of(call, *grad), elements);

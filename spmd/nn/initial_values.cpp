@@ -38,7 +38,7 @@ void expect_unused(const Parameter& parameter, const std::source_location& loc) 
   const TensorNode& node = *node_of(parameter, loc);
   if (node.is_off_chips() && node.trace == 0) return;
   fail(Errc::invalid_argument,
-       "init: {} was used already; set its values before the first step, or assign() to it "
+       "init: {} has already been used; set its values before the first step, or assign() to it "
        "(at {})",
        node.label(), file_line(loc));
 }
@@ -201,7 +201,7 @@ double calculate_gain(Nonlinearity nonlinearity, double negative_slope) {
     case Nonlinearity::leaky_relu: return std::sqrt(2 / (1 + negative_slope * negative_slope));
     case Nonlinearity::selu: return 0.75;
   }
-  fail(Errc::invalid_argument, "init::calculate_gain: there is no nonlinearity {}",
+  fail(Errc::invalid_argument, "init::calculate_gain: {} isn't a known nonlinearity",
        static_cast<int>(nonlinearity));
 }
 

@@ -99,7 +99,7 @@ Muon::Muon(const std::vector<ParameterGroup<Options>>& groups, std::source_locat
     for (const Parameter& parameter : parameters) {
       if (parameter.shape().size() == 2) continue;
       fail(Errc::invalid_argument,
-           "Muon: {} isn't a matrix; give such parameters to another optimizer, as AdamW (at {})",
+           "Muon: {} isn't a matrix; pass such parameters to another optimizer, like AdamW (at {})",
            parameter.node()->label(), file_line(loc));
     }
     options_.push_back(options);

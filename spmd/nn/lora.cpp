@@ -38,14 +38,14 @@ LoRA::LoRA(Module& module, const Options& options, std::source_location loc) : o
     const auto fits = [&](const std::string& path) { return is_target(path, target); };
     if (std::ranges::any_of(paths, fits)) continue;
     fail(Errc::invalid_argument,
-         "LoRA: the target '{}' is no Linear of the module, which has '{}' (at {})", target,
-         fmt::join(paths, "', '"), file_line(loc));
+         "LoRA: the target '{}' isn't a Linear of the module; its Linear layers are '{}' (at {})",
+         target, fmt::join(paths, "', '"), file_line(loc));
   }
   for (Linear* layer : layers) {
     const auto fits = [&](const std::string& target) { return is_target(layer->path(), target); };
     if (!targets.empty() && std::ranges::none_of(targets, fits)) continue;
     if (layer->adapter_) {
-      fail(Errc::invalid_argument, "LoRA: '{}' has an adapter already (at {})", layer->path(),
+      fail(Errc::invalid_argument, "LoRA: '{}' already has an adapter (at {})", layer->path(),
            file_line(loc));
     }
     adapt(*layer);
@@ -107,7 +107,7 @@ void LoRA::add_to_weights(double factor, const std::source_location& loc) {
 
 void LoRA::merge(std::source_location loc) {
   const Call call("LoRA::merge", loc);
-  if (is_merged_) call.refuse("the adapters are merged already");
+  if (is_merged_) call.refuse("the adapters are already merged");
   add_to_weights(scale(), loc);
   detach();
   is_merged_ = true;
@@ -118,7 +118,7 @@ void LoRA::unmerge(std::source_location loc) {
   if (!is_merged_) call.refuse("the adapters aren't merged");
   for (const Adapter& adapter : adapters_) {
     if (adapter.layer->adapter_ == nullptr) continue;
-    call.refuse("'{}' has the adapter of another LoRA by now: merge or destroy that one first",
+    call.refuse("'{}' now has the adapter of another LoRA: merge or destroy that LoRA first",
                 adapter.layer->path());
   }
   add_to_weights(-scale(), loc);

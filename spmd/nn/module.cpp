@@ -101,7 +101,7 @@ void Module::tie(Parameter& own, const Parameter& other) {
       std::ranges::find_if(parameters_, [&](const Parameter& p) { return p.node() == own.node(); });
   if (!own.defined() || place == parameters_.end()) {
     fail(Errc::invalid_argument,
-         "Module '{}': {} isn't a parameter of this module itself, so it can't be tied here",
+         "Module '{}': {} isn't a direct parameter of this module, so it can't be tied here",
          path(), own.defined() ? own.node()->label() : "an empty tensor");
   }
   if (!other.defined() || own.type() != other.type()) {

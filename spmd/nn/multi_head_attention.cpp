@@ -119,7 +119,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
   if (inputs.cache != nullptr) {
     if (inputs.segment_ids.defined()) {
       call.refuse(
-          "segment_ids with a cache, which has one sequence in a row: leave out one of both");
+          "segment_ids and a cache are given, but a cache has one sequence per row: leave out one");
     }
     const KeyValueCache::All all = inputs.cache->extend(heads.k, heads.v, loc);
     heads.k = all.keys;
@@ -158,7 +158,7 @@ Tensor split_heads(Operand x, std::int64_t heads) {
   Call call("split_heads", x.loc());
   const TensorType type = call.type(x);
   if (type.shape.size() != 3 || heads < 1 || type.shape[2] % heads != 0) {
-    call.refuse("{} doesn't split into {} heads; it takes [batch, length, heads * size]",
+    call.refuse("{} doesn't split into {} heads; expected [batch, length, heads * size]",
                 type.to_string(), heads);
   }
   const Shape split{type.shape[0], type.shape[1], heads, type.shape[2] / heads};

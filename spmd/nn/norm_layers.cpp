@@ -44,7 +44,7 @@ void ChannelNorm::expect_input(const Tensor& x, const std::source_location& loc)
       shape[1] == form_.num_features) {
     return;
   }
-  call.refuse("'{}' takes {} dims, [N,C,...] with C = {}, not {}", path(),
+  call.refuse("'{}' expects {} dims, [N,C,...] with C = {}, but got {}", path(),
               form_.dims_min == form_.dims_max
                   ? std::to_string(form_.dims_min)
                   : fmt::format("{} or {}", form_.dims_min, form_.dims_max),
@@ -55,7 +55,7 @@ void ChannelNorm::expect_count(const Tensor& x, std::int64_t count,
                                const std::source_location& loc) const {
   const Call call(form_.layer, loc);
   if (!is_training() || count >= 2) return;
-  call.refuse("'{}' can't train on {}: it has {} element for each channel; expected 2 or more",
+  call.refuse("'{}' can't train on {}, which has {} element for each channel; expected 2 or more",
               path(), call.node(x)->label(), count);
 }
 

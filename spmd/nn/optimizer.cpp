@@ -62,7 +62,7 @@ void Optimizer::expect_parameters(const std::source_location& loc) const {
   const auto has_parameters = [](const Group& group) { return !group.slots.empty(); };
   if (std::ranges::any_of(groups_, has_parameters)) return;
   fail(Errc::invalid_argument,
-       "{}: it got an empty parameter list; give it what is to be trained, as module.parameters() "
+       "{}: the parameter list is empty; pass the parameters to train, such as module.parameters() "
        "of a module whose layers are made with *this (at {})",
        name_, file_line(loc));
 }

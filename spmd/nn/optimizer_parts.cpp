@@ -43,9 +43,10 @@ std::vector<std::size_t> match(Call& call, std::span<const Tensor> grads,
     }
     if (place == kNobody) {
       call.refuse(
-          "grads[{}] is the gradient of {}, of which there is none here, or another gradient: pass "
-          "one for each parameter ('{}' is the one in this place), or grads[{}] * 1.0, which "
-          "belongs to no parameter, to use it in its place",
+          "grads[{}] is the gradient of {}, which isn't a parameter here or has another gradient "
+          "in the list: pass one gradient for each parameter (the parameter at this index is "
+          "'{}'), or pass grads[{}] * 1.0, which belongs to no parameter, to use the gradient at "
+          "this index",
           i, owner->label(), parameters[i].name(), i);
     }
     matched[place] = i;
@@ -54,8 +55,9 @@ std::vector<std::size_t> match(Call& call, std::span<const Tensor> grads,
     if (!grads[i].defined() || owner_of(grads[i]) != nullptr) continue;
     if (matched[i] != kNobody) {
       call.refuse(
-          "grads[{}] was computed, so that it belongs to the parameter in its place, '{}', of "
-          "which grads[{}] is the gradient: pass the gradients in the order of the parameters",
+          "grads[{}] is a computed tensor and so belongs to the parameter at its index, '{}', but "
+          "grads[{}] is the gradient of that parameter: pass the gradients in the order of the "
+          "parameters",
           i, parameters[i].name(), matched[i]);
     }
     matched[i] = i;
@@ -76,8 +78,8 @@ std::vector<Tensor> matched_gradients(Call& call, std::span<const Tensor> grads,
     if (!parameters[i].requires_grad()) continue;
     if (matched[i] == kNobody) {
       call.refuse(
-          "{} has no gradient, but a tensor without a value, as grad() gives for a frozen "
-          "parameter",
+          "{} has no gradient: the tensor given for it has no value, like the result of grad() for "
+          "a frozen parameter",
           parameters[i].node()->label());
     }
     const Tensor& grad = grads[matched[i]];

@@ -16,7 +16,7 @@ ParameterAverage::ParameterAverage(const std::vector<Parameter>& parameters, con
     fail(Errc::invalid_argument, "ParameterAverage: decay = {}: expected 0 to 1", options.decay);
   }
   if (parameters.empty()) {
-    fail(Errc::invalid_argument, "ParameterAverage: it got an empty parameter list");
+    fail(Errc::invalid_argument, "ParameterAverage: the parameter list is empty");
   }
   for (const Parameter& parameter : parameters) {
     averages_.push_back(make_opt_state(parameter.name() + ".average", 0, parameter.shape()));
@@ -56,13 +56,13 @@ AverageScope::AverageScope(const ParameterAverage& average, std::source_location
   Call call("AverageScope", loc);
   if (const auto scope = call.trace().function()) {
     call.refuse(
-        "it is in the function compiled at {}, whose program stays with the state that it has: "
-        "call that function in the scope",
+        "this scope is in the function compiled at {}, whose program can't switch its state: call "
+        "that function inside the scope",
         file_line(scope->loc));
   }
   for (std::size_t i = 0; i < average.parameters_.size(); ++i) {
     if (average.parameters_[i].node()->is_exchanged) {
-      call.refuse("'{}' stands for an average already: end that scope first",
+      call.refuse("'{}' is already exchanged in another AverageScope: end that scope first",
                   average.averages_[i].name());
     }
     follow_sharding(average.averages_[i], average.parameters_[i]);

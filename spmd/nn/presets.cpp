@@ -23,7 +23,7 @@ Sharding asked(const Parameter& parameter) {
 
 void ask(Call& call, const Parameter& parameter, const Sharding& sharding) {
   if (!parameter.node()->is_off_chips()) {
-    call.refuse("{} already lies on the chips; call it before the first sync",
+    call.refuse("{} is already on the chips; call this function before the first sync",
                 parameter.node()->label());
   }
   call.trace().mark(*parameter.node(), sharding);
@@ -95,7 +95,8 @@ void mark_sharding(const Module& module, const Mesh& mesh, const PartitionSpec& 
     mark_sharding(parameter, mesh, spec, loc);
     any = true;
   }
-  if (!any) call.refuse("no parameter of the module has {} dims, as the spec has", num_dims);
+  if (!any)
+    call.refuse("no parameter of the module has {} dims, the number of dims in the spec", num_dims);
 }
 
 void data_parallel(std::span<const Tensor> batch, const Mesh& mesh, const std::string& axis,

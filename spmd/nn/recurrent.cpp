@@ -73,7 +73,7 @@ Recurrent::Outputs Recurrent::run(const Tensor& x, const std::vector<Tensor>& fi
   const Shape& shape = call.type(x).shape;
   const auto num_directions = static_cast<std::int64_t>(options_.bidirectional ? 2 : 1);
   if (shape.size() != 3 || shape[2] != options_.input_size || shape.num_elements() == 0) {
-    call.refuse("'{}' takes [{},{}] with elements, not {}", path(),
+    call.refuse("'{}' expects a non-empty [{},{}], but got {}", path(),
                 options_.batch_first ? "batch,time" : "time,batch", options_.input_size,
                 call.node(x)->label());
   }

@@ -20,7 +20,7 @@ double warmed_up(const char* name, std::uint64_t step, const ScheduleOptions& op
          end_lr);
   }
   if (steps <= warmup) {
-    fail(Errc::invalid_argument, "{}: steps = {} and warmup = {}: expected more steps than that",
+    fail(Errc::invalid_argument, "{}: steps = {} and warmup = {}: expected more steps than warmup",
          name, steps, warmup);
   }
   if (step < warmup) return lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);

@@ -35,7 +35,7 @@ void expect_places(const OpSignature& op, std::size_t index) {
   const int num_dims = places.shape.size();
   bool fits = other.shape.size() == num_dims;
   for (int dim = 0; fits && dim + 1 < num_dims; ++dim) fits = places.shape[dim] == other.shape[dim];
-  if (!fits) reject(op, "the dims but the last must be equal");
+  if (!fits) reject(op, "all dims except the last must be equal");
 }
 
 TensorType order_of(const OpSignature& op) {

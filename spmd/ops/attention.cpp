@@ -67,7 +67,7 @@ TensorType attention_grad_type(const OpSignature& op) {
   if (op.operands[3] != y || op.operands[4] != y) {
     reject(op, "the result and its cotangent must be {}", y.to_string());
   }
-  if (k != e) reject(op, "keys of {} and values of {} elements make no one tensor", k, e);
+  if (k != e) reject(op, "keys of {} and values of {} elements can't be in one tensor", k, e);
   return {y.dtype, {b, h, s + 2 * t, k}};
 }
 

@@ -41,7 +41,7 @@ void expect_equal_sizes(const OpSignature& op, std::string_view what, std::int64
 TensorType convolved(const OpSignature& op) {
   const std::size_t spatial = spatial_count(op.attrs.size());
   if (spatial == 0) {
-    reject(op, "{} attribute words aren't those of 1 to 3 spatial dims", op.attrs.size());
+    reject(op, "has {} attribute words, which don't fit 1 to 3 spatial dims", op.attrs.size());
   }
   const TensorType& lhs = op.operands[0];
   const TensorType& rhs = op.operands[1];

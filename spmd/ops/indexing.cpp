@@ -27,7 +27,7 @@ TensorType gathered(const OpSignature& op) {
   expect_atom_lists(op, op.attrs);
   const auto& [dtype, table] = op.operands[0];
   const Shape& index = op.operands[1].shape;
-  if (table.size() == 0) reject(op, "the table has no rows; it needs one dim at least");
+  if (table.size() == 0) reject(op, "the table has no rows; it needs at least one dim");
   std::vector<std::int64_t> shape(index.begin(), index.end());
   shape.insert(shape.end(), table.begin() + 1, table.end());
   if (shape.size() > kDimCountMax) {

@@ -27,11 +27,11 @@ void check_range(const OpSignature& op, const Attr& attr, std::int64_t word) {
   }
   const auto last_kind = static_cast<std::int64_t>(ReduceKind::min);
   if (attr.form == Form::reduce_kind && (word < 0 || word > last_kind)) {
-    reject(op, "{} is no ReduceKind", word);
+    reject(op, "{} isn't a ReduceKind", word);
   }
   const auto last_direction = static_cast<std::int64_t>(CompareDirection::ge);
   if (attr.form == Form::direction && (word < 0 || word > last_direction)) {
-    reject(op, "{} is no CompareDirection", word);
+    reject(op, "{} isn't a CompareDirection", word);
   }
 }
 
@@ -39,7 +39,7 @@ void check_range(const OpSignature& op, const Attr& attr, std::int64_t word) {
   std::size_t fixed = 0;
   for (const Attr& attr : attrs) {
     if (attr.per > 0 || attr.form == Form::pairs) {
-      reject(op, "has {} attribute words [{}], which aren't those of {}", op.attrs.size(),
+      reject(op, "has {} attribute words [{}], which don't fit the attributes {}", op.attrs.size(),
              fmt::join(op.attrs, ","), names(attrs));
     }
     fixed += attr.base;
@@ -61,7 +61,7 @@ void check_attrs(const OpSignature& op, const Attrs& attrs) {
 TensorType infer_type(const OpSignature& op) {
   const OpRow* found = find_row(op.kind);
   if (found == nullptr) {
-    fail(Errc::invalid_argument, "{} is no OpKind", static_cast<int>(op.kind));
+    fail(Errc::invalid_argument, "{} isn't an OpKind", static_cast<int>(op.kind));
   }
   check_operands(op, *found->operands);
   check_attrs(op, *found->attrs);

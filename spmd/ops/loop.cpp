@@ -19,7 +19,7 @@ constexpr Attr kStack[] = {integer("length")};
 
 TensorType loop_type(const OpSignature& op) {
   if (op.attrs[0] < 0 || op.attrs[0] > std::numeric_limits<std::int32_t>::max()) {
-    reject(op, "length is {}; expected 1 or more, as an i32 has, or 0 for a loop with a test",
+    reject(op, "length is {}; expected 1 or more within i32, or 0 for a loop with a test",
            op.attrs[0]);
   }
   if (op.attrs[0] == 0 && op.attrs[1] != 0) reject(op, "a loop without length can't be reversed");
@@ -48,7 +48,7 @@ TensorType stack_type(const OpSignature& op) {
   expect_loop(op);
   const TensorType& part = op.operands[1];
   if (part.shape.size() == kDimCountMax) {
-    reject(op, "a stack has a dim more, and at most {} dims are possible", kDimCountMax);
+    reject(op, "a stack has one more dim, and at most {} dims are possible", kDimCountMax);
   }
   std::vector<std::int64_t> dims{op.attrs[0]};
   dims.insert(dims.end(), part.shape.begin(), part.shape.end());

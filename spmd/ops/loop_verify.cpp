@@ -48,10 +48,10 @@ class LoopsCheck {
     if (loop == kNoId || program_.kind(loop) != OpKind::loop) {
       refuse(op, "operand %{} isn't a loop", program_.op_operands(op)[0]);
     }
-    if (loops_.of_op(op) != loops_.at(loop)) refuse(op, "stands in another loop than its own");
+    if (loops_.of_op(op) != loops_.at(loop)) refuse(op, "is in another loop than its own");
     const std::int64_t length = length_of_loop(program_, loop);
     if (program_.kind(op) == OpKind::item && length == 0) {
-      refuse(op, "the loop at op {} has no length, and so no items", loop);
+      refuse(op, "the loop at op {} has no length, so it can't have items", loop);
     }
     const OpId test = loops_[loops_.at(loop)].test;
     if (program_.kind(op) == OpKind::test && op != test) {
@@ -72,43 +72,45 @@ class LoopsCheck {
       refuse(op, "operand %{} isn't a cond", named);
     }
     const std::uint32_t second = loops_[loops_.at(cond)].other;
-    if (second == kNoId) refuse(cond, "has no otherwise");
-    if (loops_.of_op(op) != second) refuse(op, "isn't of the second branch of its cond");
+    if (second == kNoId) refuse(cond, "has no otherwise op");
+    if (loops_.of_op(op) != second) refuse(op, "isn't in the second branch of its cond");
   }
 
   /// Checks that both branches exist, that the second follows the first directly, and that the
   /// merges are at the end.
   void check_branch(const LoopRange& range) const {
-    if (range.other == kNoId) refuse(range.begin, "has no otherwise");
+    if (range.other == kNoId) refuse(range.begin, "has no otherwise op");
     const LoopRange& other = loops_[range.other];
     if (program_.kind(range.begin) == OpKind::cond) {
-      if (other.begin != range.end) refuse(range.begin, "isn't followed by one otherwise");
+      if (other.begin != range.end) refuse(range.begin, "isn't followed by an otherwise op");
       return check_inside(range);
     }
     if (range.nexts.empty()) refuse(range.begin, "no merge ends the branch");
     if (range.end - range.nexts.front() != range.nexts.size()) {
-      refuse(range.begin, "its merges don't stand together");
+      refuse(range.begin, "its merges aren't next to each other");
     }
     check_inside(range);
   }
 
   void check_inside(const LoopRange& range) const {
     if (range.outer != kNoId && loops_[range.outer].end < range.end) {
-      refuse(range.begin, "ends behind the range around it");
+      refuse(range.begin, "ends after the range around it");
     }
   }
 
   void check_test(const LoopRange& range) const {
     const bool has_length = length_of_loop(program_, range.begin) != 0;
-    if (has_length && range.test != kNoId) refuse(range.test, "the loop has a length");
+    if (has_length && range.test != kNoId)
+      refuse(range.test, "a loop with a length can't have a test");
     if (has_length) return;
-    if (range.test == kNoId) refuse(range.begin, "a loop without length has a test");
-    if (range.nexts.empty()) refuse(range.begin, "a loop without length has a next");
-    if (range.test > range.nexts.front()) refuse(range.test, "stands behind a next");
+    if (range.test == kNoId) refuse(range.begin, "a loop without length needs a test");
+    if (range.nexts.empty()) refuse(range.begin, "a loop without length needs a next");
+    if (range.test > range.nexts.front()) refuse(range.test, "comes after a next");
   }
 
   void check_range(const LoopRange& range) const {
-    if (range.end == range.begin + 1) refuse(range.begin, "no op stands at the loop's border");
+    if (range.end == range.begin + 1)
+      refuse(range.begin, "the loop has no border ops, such as a carry");
     check_inside(range);
     check_test(range);
     std::vector<ValueId> carried;

@@ -121,7 +121,7 @@ constexpr OpRow rows::enter =
     border("x in the function of a shard_map: the chip's part, by the manual atoms.", entered,
            entered_back);
 constexpr OpRow rows::leave =
-    border("The whole tensor, of which each chip has the part x by the manual atoms of the dims.",
+    border("The whole tensor. On each chip, x is the part of it by the manual atoms of the dims.",
            left, left_back);
 constexpr OpRow rows::vary{
     .doc =

@@ -19,7 +19,7 @@ using infer::reject;
 const TensorType& expect_rows(const OpSignature& op) {
   const TensorType& x = op.operands[0];
   if (!is_floating(x.dtype) || x.shape.size() == 0) {
-    reject(op, "needs a floating dtype and one dim at least");
+    reject(op, "needs a floating dtype and at least one dim");
   }
   return x;
 }

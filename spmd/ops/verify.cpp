@@ -41,7 +41,7 @@ void check_sizes(const Program& program) {
   }
   check_begins("operand_begin", program.operand_begin, num_ops, program.operands.size());
   check_begins("attr_begin", program.attr_begin, num_ops, program.attrs.size());
-  if (program.locs.empty()) corrupt("locs is empty; entry 0 stands for unknown");
+  if (program.locs.empty()) corrupt("locs is empty; entry 0 means unknown");
   for (const std::string& loc : program.locs) {
     if (loc.find('\n') != std::string::npos) corrupt("location '{}' has a line break", loc);
   }
@@ -90,7 +90,7 @@ void check_sharding(const Mesh& mesh, const Sharding& sharding, int num_dims,
                     std::string_view what) {
   std::uint32_t seen = 0;
   const auto use = [&](AtomMask atoms) {
-    if ((atoms & seen) != 0) corrupt("{}: an atom stands twice in the sharding", what);
+    if ((atoms & seen) != 0) corrupt("{}: an atom is twice in the sharding", what);
     seen |= atoms;
   };
   for (int dim = 0; dim < kDimCountMax; ++dim) {
@@ -118,7 +118,7 @@ void check_sharding(const Mesh& mesh, const Sharding& sharding, int num_dims,
     }
   }
   if (sharding.open_mask >> num_dims != 0) {
-    corrupt("{}: the sharding opens dims that a value of {} dims hasn't got", what, num_dims);
+    corrupt("{}: the sharding opens dims that a value of {} dims doesn't have", what, num_dims);
   }
   if (sharding.reduce_kind > ReduceKind::min) {
     corrupt("{}: the sharding has reduce kind {}", what, static_cast<int>(sharding.reduce_kind));
@@ -197,7 +197,8 @@ void check_ops(const Program& program, const Mesh& mesh) {
 }
 
 void check_reduced(const Sharding& sharding, std::string_view what) {
-  if (sharding.unreduced != 0) corrupt("{} is unreduced; only values inside may be", what);
+  if (sharding.unreduced != 0)
+    corrupt("{} is unreduced; only values inside the program may be unreduced", what);
 }
 
 void check_inputs(const Program& program, const Mesh& mesh) {

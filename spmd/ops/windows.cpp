@@ -58,11 +58,11 @@ TensorType reduced(const OpSignature& op) {
 TensorType scattered(const OpSignature& op) {
   const TensorType windows = reduced(op);
   if (static_cast<ReduceKind>(op.attrs[0]) == ReduceKind::add || windows.dtype == DType::pred) {
-    reject(op, "selects by max or min, and adds numbers; got {} of {}",
+    reject(op, "expected max or min of a numeric dtype, but got {} of {}",
            to_string(static_cast<ReduceKind>(op.attrs[0])), to_string(windows.dtype));
   }
   if (op.operands[1] != windows) {
-    reject(op, "the second operand must be {}, an element for each window", windows.to_string());
+    reject(op, "the second operand must be {}, one element for each window", windows.to_string());
   }
   return op.operands[0];
 }

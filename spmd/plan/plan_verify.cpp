@@ -22,7 +22,7 @@ void check_boundary(const char* what, const Mesh& mesh, const TensorType& global
   const int num_dims = global.shape.size();
   const bool fits = local.shape.size() == num_dims && local == chip_type(global, sharding, mesh);
   if (!fits) {
-    fail(Errc::corrupt, "plan: {} is {} on a chip, which isn't {} cut by {}", what,
+    fail(Errc::corrupt, "plan: {} is {} on a chip, but should be a shard of {} by {}", what,
          local.to_string(), global.to_string(), sharding.to_string(mesh, num_dims));
   }
 }
@@ -30,14 +30,15 @@ void check_boundary(const char* what, const Mesh& mesh, const TensorType& global
 void check_counts(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   if (plan.mesh_shape != mesh.shape() || plan.axis_names != mesh.axis_names()) {
-    fail(Errc::corrupt, "plan: made for another mesh than {}", mesh.to_string());
+    fail(Errc::corrupt, "plan: is made for another mesh than {}", mesh.to_string());
   }
   if (plan.slots.size() != program.num_values()) {
-    fail(Errc::corrupt, "plan: {} slots for {} values", plan.slots.size(), program.num_values());
+    fail(Errc::corrupt, "plan: has {} slots for {} values", plan.slots.size(),
+         program.num_values());
   }
   if (plan.input_types.size() != program.inputs.size() ||
       plan.output_types.size() != program.outputs.size()) {
-    fail(Errc::corrupt, "plan: {} global types for {} inputs, {} for {} outputs",
+    fail(Errc::corrupt, "plan: has {} global types for {} inputs, and {} for {} outputs",
          plan.input_types.size(), program.inputs.size(), plan.output_types.size(),
          program.outputs.size());
   }
@@ -46,7 +47,7 @@ void check_counts(const Plan& plan, const Mesh& mesh) {
 void check_regions(const Plan& plan) {
   for (const std::uint64_t bytes : {plan.temp_bytes, plan.shared_bytes}) {
     if (bytes % kSlotAlignment != 0 || bytes > kRegionBytesMax) {
-      fail(Errc::corrupt, "plan: a region of {} bytes; expected a multiple of {} up to {}", bytes,
+      fail(Errc::corrupt, "plan: a region has {} bytes; expected a multiple of {} up to {}", bytes,
            kSlotAlignment, kRegionBytesMax);
     }
   }
@@ -68,7 +69,8 @@ void check_part(const Plan& plan, ValueId value) {
     const OpId gather = program.defining_op(static_cast<ValueId>(whole));
     if (program.op_operands(gather)[0] == value && may_be_part(program, gather)) return;
   }
-  fail(Errc::corrupt, "plan: value %{} can't be a part of %{}, where it is written", value, whole);
+  fail(Errc::corrupt, "plan: value %{} is written as a part of %{}, but can't be a part of it",
+       value, whole);
 }
 
 void check_places(const Plan& plan, const Mesh& mesh) {
@@ -123,13 +125,14 @@ void check_behind(const Plan& plan, ValueId before, ValueId value) {
       plan.slots[before].offset + slot_bytes(plan.program.type(before))) {
     return;
   }
-  fail(Errc::corrupt, "plan: %{} isn't right behind %{}, with which it is reduced", value, before);
+  fail(Errc::corrupt, "plan: %{} isn't directly after %{}, but both are reduced together", value,
+       before);
 }
 
 /// Checks that the chips are on one host. Chips of several hosts have no common memory.
 void check_on_host(const Program& program, const Mesh& mesh, OpId op) {
   if (tier_of(meeting_atoms(program, op), mesh) == Tier::ici) return;
-  fail(Errc::corrupt, "plan: op {} ({}) crosses hosts, but %{} is in common memory", op,
+  fail(Errc::corrupt, "plan: op {} ({}) crosses hosts, but %{} is in shared memory", op,
        to_string(program.kind(op)), program.result(op));
 }
 
@@ -153,7 +156,7 @@ void check_collectives(const Plan& plan, const Mesh& mesh) {
     if (is_added || is_shared) check_on_host(program, mesh, op);
     if (is_added) {
       if (may_be_added_by_loops(program, op)) continue;
-      fail(Errc::corrupt, "plan: %{} has no place, but loops can't add it", result);
+      fail(Errc::corrupt, "plan: %{} has no place in memory, but loops can't add it", result);
     }
     if (!is_shared) check(op, result);
   }
@@ -167,7 +170,8 @@ void check_collectives(const Plan& plan, const Mesh& mesh) {
 }
 
 [[noreturn]] void fail_overlap(ValueId a, ValueId b) {
-  fail(Errc::corrupt, "plan: %{} and %{} live at once and overlap", a, b);
+  fail(Errc::corrupt, "plan: %{} and %{} are live at the same time, but their memory overlaps", a,
+       b);
 }
 
 /// Visits the ops with a map of the live temporaries by offset. A new value must overlap neither of

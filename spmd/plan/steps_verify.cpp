@@ -35,8 +35,8 @@ class StepsCheck {
       const bool meets = step.kind == StepKind::barrier || step.kind == StepKind::update_wait;
       if (meets != (step.count == 0) || step.count > program_.num_ops() ||
           step.first > program_.num_ops() - step.count) {
-        refuse("step {} ({}) is of {} ops from {} on, of {}", i, to_string(step.kind), step.count,
-               step.first, program_.num_ops());
+        refuse("step {} ({}) has {} ops from op {}, but the program has {} ops", i,
+               to_string(step.kind), step.count, step.first, program_.num_ops());
       }
       if (meets && !open_.empty()) refuse("step {} waits in a loop or a branch", i);
       if (meets) continue;
@@ -45,8 +45,8 @@ class StepsCheck {
       const bool is_loop_of_early =
           step.kind == StepKind::loop && !early_.empty() && early_.back() < step.end();
       if (!early_.empty() && !is_early_fill && !is_loop_of_early) {
-        refuse("fill {} is made before step {}, which isn't the loop that has it", early_.back(),
-               i);
+        refuse("fill {} is made before step {}, which isn't the loop that contains it",
+               early_.back(), i);
       }
       switch (step.kind) {
         case StepKind::compute: check_compute(i, step); break;
@@ -86,7 +86,8 @@ class StepsCheck {
   void require_made(std::uint32_t step, OpId op, ValueId value) const {
     const OpId maker = program_.defining_op(value);
     if (maker == kNoId || is_made_[maker]) return;
-    if (!is_tiled_fill(maker)) refuse("step {}: op {} reads %{}, not yet made", step, op, value);
+    if (!is_tiled_fill(maker))
+      refuse("step {}: op {} reads %{}, which isn't computed yet", step, op, value);
     require_scalars_made(step, maker);
   }
   /// Checks the scalar operands of a loop's fill. They mustn't be tiled fills themselves, because a
@@ -94,14 +95,14 @@ class StepsCheck {
   void require_scalars_made(std::uint32_t step, OpId fill) const {
     for (const ValueId scalar : program_.op_operands(fill)) {
       if (is_tiled(scalar)) {
-        refuse("step {}: fill {} is of %{}, which has no place", step, fill, scalar);
+        refuse("step {}: fill {} uses %{}, which has no place in memory", step, fill, scalar);
       }
       require_made(step, fill, scalar);
     }
   }
   void require_next(std::uint32_t i, const PlanStep& step) const {
     if (step.first != next_) {
-      refuse("step {} ({}) begins with op {}, where op {} comes", i, to_string(step.kind),
+      refuse("step {} ({}) begins with op {}, but op {} is next", i, to_string(step.kind),
              step.first, next_);
     }
   }
@@ -111,7 +112,7 @@ class StepsCheck {
   void check_begin(std::uint32_t i, const PlanStep& step) {
     require_next(i, step);
     if (program_.kind(step.first) != OpKind::loop) {
-      refuse("step {} begins op {}, which is no loop", i, step.first);
+      refuse("step {} begins op {}, which isn't a loop", i, step.first);
     }
     const LoopRange& range = loops_[loops_.at(step.first)];
     if (step.count != 1 + range.carries.size()) {
@@ -120,7 +121,7 @@ class StepsCheck {
     }
     for (OpId op = step.first; op < step.end(); ++op) {
       if (op > step.first && program_.kind(op) != OpKind::carry) {
-        refuse("step {} begins a loop with op {}, which is no carry of it", i, op);
+        refuse("step {} begins a loop with op {}, which isn't a carry of the loop", i, op);
       }
       make(i, op);
     }
@@ -144,7 +145,8 @@ class StepsCheck {
 
   void check_one(std::uint32_t i, const PlanStep& step) {
     require_next(i, step);
-    if (step.count != 1) refuse("step {} ({}) is of {} ops", i, to_string(step.kind), step.count);
+    if (step.count != 1)
+      refuse("step {} ({}) has {} ops; expected 1", i, to_string(step.kind), step.count);
     make(i, step.first);
     ++next_;
   }
@@ -152,7 +154,8 @@ class StepsCheck {
   void check_test(std::uint32_t i, const PlanStep& step) {
     check_one(i, step);
     const bool ends_open = !open_.empty() && loops_[open_.back()].test == step.first;
-    if (!ends_open) refuse("step {} tests with op {}, which is no test of its loop", i, step.first);
+    if (!ends_open)
+      refuse("step {} tests with op {}, which isn't the test of its loop", i, step.first);
   }
 
   /// Checks that a second branch follows the first directly, and that its merges are at its end.
@@ -204,12 +207,13 @@ class StepsCheck {
   void check_compute(std::uint32_t i, const PlanStep& step) {
     const OpId op = step.first;
     if (step.count != 1 || is_collective(program_.kind(op))) {
-      refuse("step {} (compute) is of ops {}..{}", i, op, step.end() - 1);
+      refuse("step {} (compute) has ops {}..{}; expected one op that isn't a collective", i, op,
+             step.end() - 1);
     }
     if (is_made_[op]) refuse("step {} runs op {} again", i, op);
     check_in_loop(i, op);
     if (is_tiled(program_.result(op))) {
-      refuse("%{} has no place, but step {} computes it whole", program_.result(op), i);
+      refuse("%{} has no place in memory, but step {} computes it whole", program_.result(op), i);
     }
     if (!is_made_by_loops(program_, op) || op == next_) {
       require_next(i, step);
@@ -238,7 +242,7 @@ class StepsCheck {
         loop_of_[op] = i;
         make(i, op);
       } else if (op == step.first || !is_made_by_loops(program_, op)) {
-        refuse("step {} (loop): op {} ({}) is no elementwise op of {} elements", i, op,
+        refuse("step {} (loop): op {} ({}) isn't an elementwise op of {} elements", i, op,
                to_string(program_.kind(op)), elements(step.first));
       }
     }
@@ -257,7 +261,7 @@ class StepsCheck {
           !std::ranges::equal(program_.op_attrs(op), program_.op_attrs(step.first)) ||
           program_.type(program_.result(op)).dtype !=
               program_.type(program_.result(step.first)).dtype) {
-        refuse("step {} (collective): op {} ({}) can't be one with op {}", i, op,
+        refuse("step {} (collective): op {} ({}) can't be combined with op {}", i, op,
                to_string(program_.kind(op)), step.first);
       }
       // The collective reads all operands before it writes any result.
@@ -273,7 +277,7 @@ class StepsCheck {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       const ValueId result = program_.result(op);
       if (is_tiled(result) && loop_of_[op] == kNoId && !is_made_where_read(result)) {
-        refuse("%{} has no place, and no loop makes it", result);
+        refuse("%{} has no place in memory, and no loop computes it", result);
       }
       for (const ValueId value : program_.op_operands(op)) {
         if (!is_tiled(value)) continue;
@@ -281,7 +285,7 @@ class StepsCheck {
         if (loop_of_[op] == kNoId && may_read_in_place(program_, op, maker)) continue;
         if (loop_of_[op] == kNoId ||
             (!is_made_where_read(value) && loop_of_[op] != loop_of_[maker])) {
-          refuse("%{} has no place, but op {} reads it outside of its loop", value, op);
+          refuse("%{} has no place in memory, but op {} reads it outside of its loop", value, op);
         }
       }
     }
@@ -291,7 +295,8 @@ class StepsCheck {
     const std::span<const TileBuffer> tiles = tile_buffers_of(plan_, i);
     for (const TileBuffer& tile : tiles) {
       if (!is_tiled(tile.value) || tile.buffer >= tiles.size() || buffer_of_[tile.value] != kNoId) {
-        refuse("step {}: %{} in tile buffer {} of {}", i, tile.value, tile.buffer, tiles.size());
+        refuse("step {}: %{} has a wrong tile buffer, {} of {}", i, tile.value, tile.buffer,
+               tiles.size());
       }
       buffer_of_[tile.value] = tile.buffer;
       last_read_[tile.value] = kUnused;
@@ -311,7 +316,7 @@ class StepsCheck {
     }
     for (const TileBuffer& tile : tiles) {
       if (last_read_[tile.value] == kUnused) {
-        refuse("step {}: %{} has a tile buffer, but isn't of this loop", i, tile.value);
+        refuse("step {}: %{} has a tile buffer, but isn't computed in this loop", i, tile.value);
       }
     }
     std::vector<ValueId> occupants(tiles.size(), kNoId);  // by buffer
@@ -319,7 +324,7 @@ class StepsCheck {
       if (buffer_of_[value] == kNoId) refuse("step {}: %{} has no tile buffer", i, value);
       ValueId& occupant = occupants[buffer_of_[value]];
       if (occupant != kNoId && last_read_[occupant] >= from) {
-        refuse("step {}: %{} and %{} are in one tile buffer at once", i, occupant, value);
+        refuse("step {}: %{} and %{} are in one tile buffer at the same time", i, occupant, value);
       }
       occupant = value;
     };
@@ -363,7 +368,7 @@ void verify_steps(const Plan& plan, const Mesh& mesh) {
   StepsCheck(plan).run();
   for (const TileBuffer& tile : plan.tiles) {
     if (tile.step >= plan.steps.size() || plan.steps[tile.step].kind != StepKind::loop) {
-      refuse("step {}, which has tile buffers, is no loop", tile.step);
+      refuse("step {} has tile buffers, but isn't a loop", tile.step);
     }
   }
   verify_updates(plan, mesh);

@@ -37,11 +37,11 @@ void check_updates(const Plan& plan) {
     }
   }
   if (plan.held != early) {
-    refuse_updates("outputs {} are held until the update_wait, where steps before it write {}",
+    refuse_updates("outputs {} are held until the update_wait, but the steps before it write {}",
                    fmt::join(plan.held, ", "), fmt::join(early, ", "));
   }
   if (bytes > kHeldBytesMax) {
-    refuse_updates("{} bytes of outputs are held, of at most {}", bytes, kHeldBytesMax);
+    refuse_updates("{} bytes of outputs are held; at most {} are possible", bytes, kHeldBytesMax);
   }
 }
 
@@ -51,7 +51,7 @@ void check_barriers(const Plan& plan, const Mesh& mesh) {
   const bool is_last = end != plan.steps.begin() && std::prev(end)->kind == StepKind::barrier;
   const auto count = std::ranges::count(plan.steps, StepKind::barrier, &PlanStep::kind);
   if (needs_final_barrier(plan, mesh) ? !is_last || count != 1 : count != 0) {
-    refuse_updates("{} barriers, where {} stands at the end", count,
+    refuse_updates("there are {} barriers; expected {} at the end", count,
                    needs_final_barrier(plan, mesh) ? "one" : "none");
   }
 }
@@ -59,7 +59,7 @@ void check_barriers(const Plan& plan, const Mesh& mesh) {
 void check_donated(const Plan& plan) {
   const std::vector<bool> allowed = donated_updates(plan.program, plan.steps);
   if (plan.donated.size() != allowed.size()) {
-    refuse_updates("{} donations for {} outputs", plan.donated.size(), allowed.size());
+    refuse_updates("there are {} donations for {} outputs", plan.donated.size(), allowed.size());
   }
   for (std::size_t i = 0; i < allowed.size(); ++i) {
     if (plan.donated[i] && !allowed[i]) {

@@ -26,7 +26,7 @@ std::string at(std::string_view loc) { return loc.empty() ? "" : fmt::format(" a
 
 std::size_t CustomCall::checked(std::size_t i) const {
   if (i >= num_operands()) {
-    fail(Errc::invalid_argument, "operand {} is read, but there are {}, counted from 0", i,
+    fail(Errc::invalid_argument, "operand {} is read, but there are {} operands, counted from 0", i,
          num_operands());
   }
   return i;
@@ -35,8 +35,8 @@ std::size_t CustomCall::checked(std::size_t i) const {
 void CustomCall::refuse(const TensorType& type, DType dtype, std::string_view what, std::size_t i) {
   const std::string number = what == "operand" ? fmt::format(" {}", i) : "";
   fail(Errc::invalid_argument,
-       "{}{} is {}, but the kernel takes it as {}: cast() the operand before the call, or let the "
-       "kernel look at its dtype",
+       "{}{} is {}, but the kernel reads it as {}: cast() the operand before the call, or make the "
+       "kernel check the dtype",
        what, number, type.to_string(), to_string(dtype));
 }
 
@@ -47,15 +47,14 @@ const CustomFunction& register_custom_function(const CustomFunction& function) {
     if (const CustomFunction* known = find_by_name(entry->next, function.target.name)) {
       if (known->target.rule != function.target.rule) {
         fail(Errc::invalid_argument,
-             "name: '{}' is registered with the sharding_rule \"{}\" already, and now comes with "
-             "\"{}\"; give one of the two another name",
+             "name: '{}' is already registered with the sharding_rule \"{}\", but is now given "
+             "with \"{}\"; give one of the two ops another name",
              function.target.name, known->target.rule, function.target.rule);
       }
       if (known->kernel != function.kernel || known->vjp != function.vjp) {
         fail(Errc::invalid_argument,
-             "name: '{}' is registered with another {} already; give one of the two another name, "
-             "or "
-             "declare the op inline if it is in a header",
+             "name: '{}' is already registered with another {}; give one of the two ops another "
+             "name, or declare the op inline if it is in a header",
              function.target.name, known->kernel != function.kernel ? "kernel" : "vjp");
       }
       return *known;
@@ -101,7 +100,7 @@ void BoundCustomCall::run(std::span<const std::byte* const> operands, std::byte*
   } catch (const std::exception& error) {
     fail_with(Errc::loop_failed, fmt::format("the kernel threw: {}", error.what()));
   } catch (...) {
-    fail_with(Errc::loop_failed, "the kernel threw what is no std::exception");
+    fail_with(Errc::loop_failed, "the kernel threw something that isn't a std::exception");
   }
 }
 

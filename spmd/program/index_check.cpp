@@ -30,8 +30,8 @@ void IndexCheck::refuse_tokens(std::int64_t length, const std::string& at) const
   }
   const std::int64_t capacity = limit + new_tokens - 1;
   fail(Errc::invalid_argument,
-       "{} of length {} is full: the next tokens end at position {}, and its last is {}; make it "
-       "longer, or call reset(){}",
+       "{} of length {} is full: the next tokens would end at position {}, but the last position "
+       "is {}; make the cache longer, or call reset(){}",
        cache, capacity, length + new_tokens - 1, capacity - 1, at);
 }
 
@@ -43,8 +43,8 @@ void IndexCheck::refuse(std::int64_t index) const {
   const bool is_unasked = index == kTorchIgnored && ignored == 0;
   const std::string message =
       fmt::format("a label or index is {}: expected {}{}{}", index, expected,
-                  is_unasked ? "; where it marks labels to be left out, say so: "
-                               "cross_entropy(logits, labels, {.ignore_index = -100})"
+                  is_unasked ? "; if this value marks labels to ignore, use cross_entropy(logits, "
+                               "labels, {.ignore_index = -100})"
                              : "",
                   at);
   throw IndexFault(message, index, input);

@@ -38,8 +38,8 @@ bool is_op_kind(std::uint16_t number) noexcept {
 OpKind parse_op_kind(std::string_view name) {
   const auto found = name.empty() ? kNames.end() : std::ranges::find(kNames, name);
   if (found == kNames.end()) {
-    fail(Errc::invalid_argument, "\"{}\" isn't an op; ops have StableHLO's names, as dot_general",
-         name);
+    fail(Errc::invalid_argument,
+         "\"{}\" isn't an op; ops have StableHLO's names, such as dot_general", name);
   }
   return static_cast<OpKind>(found - kNames.begin());
 }

@@ -9,7 +9,7 @@ namespace {
 
 void check_inputs(const Program& program, std::span<const Elements> inputs) {
   if (inputs.size() != program.inputs.size()) {
-    fail(Errc::invalid_argument, "interpret: {} inputs are given, the program has {}",
+    fail(Errc::invalid_argument, "interpret: {} inputs are given, but the program has {}",
          inputs.size(), program.inputs.size());
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -33,8 +33,8 @@ std::vector<Elements> interpret(const Program& program, std::span<const Elements
     if (kind == OpKind::enter || is_collective(kind) ||
         depends_on_chip(attrs, program.op_attrs(op))) {
       fail(Errc::invalid_argument,
-           "interpret: op {} is {}; use simulate for one chip's program, and give the mesh for one "
-           "with functions of shard_map",
+           "interpret: op {} is {}; use simulate for the program of one chip, and pass the mesh "
+           "for a program with functions of shard_map",
            op, to_string(kind));
     }
     std::vector<const Elements*> operands;

@@ -35,26 +35,28 @@ std::string explain(const RuleFault& fault, std::string_view text) {
   const auto expected = [&](std::string_view what) {
     return fmt::format(
         "expected {} at character {}, found {}; write a name for each dim and a comma between "
-        "operands, as in \"b s, s -> b s\"",
+        "operands, for example \"b s, s -> b s\"",
         what, fault.at + 1, found);
   };
   switch (fault.kind) {
     case Kind::character: return expected("',' or '->'");
-    case Kind::after_result: return expected("the end, as one result is all there is,");
+    case Kind::after_result: return expected("the end (a rule has only one result)");
     case Kind::repeated:
       return fmt::format(
-          "factor {} stands twice for one tensor; give each of its dims another name", fault.name);
+          "factor {} is used twice in one tensor; give each dim of the tensor a different name",
+          fault.name);
     case Kind::dims:
-      return fmt::format("a tensor has more than {} dims, which are possible", kDimCountMax);
-    case Kind::names: return fmt::format("it has more than {} factors", kFactorCountMax);
+      return fmt::format("a tensor has more than {} dims, the maximum", kDimCountMax);
+    case Kind::names: return fmt::format("the rule has more than {} factors", kFactorCountMax);
     case Kind::tensors:
-      return fmt::format("it has more than {} operands", RuleText::kTensorCountMax - 1);
-    case Kind::clause: return expected("the name of a factor, or '}',");
-    case Kind::unknown_name: return fmt::format("\"{}\" in braces is no factor", fault.name);
+      return fmt::format("the rule has more than {} operands", RuleText::kTensorCountMax - 1);
+    case Kind::clause: return expected("the name of a factor or '}'");
+    case Kind::unknown_name: return fmt::format("\"{}\" in braces isn't a factor", fault.name);
     case Kind::held_and_summed:
-      return fmt::format("\"{}\" stands in two clauses; a factor is either added up or held whole",
-                         fault.name);
-    default: return "it can't be read";
+      return fmt::format(
+          "\"{}\" is in two clauses; a factor is either a reduction factor or needs replication",
+          fault.name);
+    default: return "the rule can't be read";
   }
 }
 
@@ -64,13 +66,14 @@ void set_types(RuleText& rule, std::string_view field, std::span<const std::stri
   for (const std::string& name : names) {
     const auto found = std::ranges::find(names_of(rule), name, &RuleText::Name::name);
     if (found == names_of(rule).end()) {
-      fail(Errc::invalid_argument, "{}: \"{}\" is no factor of \"{}\"; it has {}", field, name,
-           to_text(rule), joined(rule, ", "));
+      fail(Errc::invalid_argument, "{}: \"{}\" isn't a factor of \"{}\"; its factors are {}", field,
+           name, to_text(rule), joined(rule, ", "));
     }
     RuleText::Name& factor = rule.names[static_cast<std::size_t>(found - names_of(rule).begin())];
     if (factor.type != FactorType::pass_through && factor.type != type) {
       fail(Errc::invalid_argument,
-           "{}: \"{}\" is in reduction_factors too; a factor is either added up or held whole",
+           "{}: \"{}\" is also in reduction_factors; a factor is either a reduction factor or "
+           "needs replication",
            field, name);
     }
     factor.type = type;
@@ -95,8 +98,8 @@ RuleText make_custom_rule(std::string_view text, std::span<const std::string> ne
   set_types(rule, "need_replication_factors", need_replication, FactorType::need_replication);
   if (const RuleFault fault = reader.finish()) {
     fail(Errc::invalid_argument,
-         "reduction_factors: \"{}\" is a dim of the result of \"{}\", so its parts aren't added "
-         "up; name factors that only operands have",
+         "reduction_factors: \"{}\" is a dim of the result of \"{}\", so it can't be a reduction "
+         "factor; name factors that only operands have",
          fault.name, text);
   }
   return rule;
@@ -122,8 +125,8 @@ std::vector<std::int64_t> factor_sizes(const RuleText& rule, std::span<const Ten
   };
   if (operands.size() != rule.num_operands()) {
     refuse(
-        fmt::format("is for {} operands, but {} are given; write the dims of each, with a comma "
-                    "between",
+        fmt::format("is for {} operands, but {} are given; write the dims of each operand, with a "
+                    "comma between operands",
                     rule.num_operands(), operands.size()));
   }
   std::vector<std::int64_t> sizes(rule.num_names, -1);
@@ -131,16 +134,16 @@ std::vector<std::int64_t> factor_sizes(const RuleText& rule, std::span<const Ten
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Shape& shape = operands[i].shape;
     if (shape.size() != static_cast<int>(std::size_t{rule.tensors[i].count})) {
-      refuse(
-          fmt::format("operand {} is {}, but the rule names {} dims of it; write a name for each",
-                      i, operands[i].to_string(), std::size_t{rule.tensors[i].count}));
+      refuse(fmt::format(
+          "operand {} is {}, but the rule names {} dims of it; write a name for each dim", i,
+          operands[i].to_string(), std::size_t{rule.tensors[i].count}));
     }
     for (int dim = 0; dim < shape.size(); ++dim) {
       const std::size_t factor = rule.tensors[i].names[static_cast<std::size_t>(dim)];
       if (sizes[factor] >= 0 && sizes[factor] != shape[dim]) {
         refuse(fmt::format(
-            "factor {} is {} in operand {} {} and {} in operand {} {}; where they "
-            "may differ, give them two names",
+            "factor {} is {} in operand {} {} and {} in operand {} {}; if the sizes may differ, "
+            "use two names",
             rule.names[factor].name, sizes[factor], from[factor],
             operands[from[factor]].to_string(), shape[dim], i, operands[i].to_string()));
       }
@@ -159,15 +162,15 @@ void check_custom_result(const RuleText& rule, std::span<const std::int64_t> siz
          result.to_string(), to_text(rule), what);
   };
   if (result.shape.size() != int{dims.count}) {
-    refuse(fmt::format("the rule names {} dims of it; write a name for each",
+    refuse(fmt::format("the rule names {} dims of the result; write a name for each dim",
                        std::size_t{dims.count}));
   }
   for (int dim = 0; dim < result.shape.size(); ++dim) {
     const std::size_t factor = dims.names[static_cast<std::size_t>(dim)];
     if (sizes[factor] >= 0 && sizes[factor] != result.shape[dim]) {
       refuse(
-          fmt::format("factor {} is {} in the operands; give dim {} that size, or a name of its "
-                      "own",
+          fmt::format("factor {} has size {} in the operands; give dim {} of the result this size, "
+                      "or another name",
                       rule.names[factor].name, sizes[factor], dim));
     }
   }
@@ -175,7 +178,7 @@ void check_custom_result(const RuleText& rule, std::span<const std::int64_t> siz
       std::ranges::any_of(std::span(rule.names).first(rule.num_names),
                           [](auto& name) { return name.type == FactorType::reduction; });
   if (is_sum && result.dtype == DType::pred) {
-    refuse("parts of type pred can't be added up; leave reduction_factors empty");
+    refuse("a result of type pred can't be a sum; leave reduction_factors empty");
   }
 }
 

@@ -35,8 +35,8 @@ void Call::expect_mesh(const Mesh& mesh) const {
   const Mesh* own = trace_.runtime().mesh();
   if (own != nullptr && *own == mesh) return;
   fail(Errc::mesh_mismatch,
-       "{}: the mesh given is {}, but this loop runs {}; pass "
-       "ctx.mesh(), and ask for another one by backend.spmd or scaling.topology (at {})",
+       "{}: the mesh given is {}, but this loop runs {}; pass ctx.mesh(); for another mesh, set "
+       "backend.spmd or scaling.topology (at {})",
        trace_.site()->function, mesh.to_string(),
        own == nullptr ? "without a mesh" : "on " + own->to_string(), file_line(loc()));
 }
@@ -47,8 +47,8 @@ void Call::expect_even(const TensorNode& data, const Mesh& mesh, const Sharding&
     const std::int64_t parts = mesh.count(sharding.dims[static_cast<std::size_t>(dim)]);
     if (shape[dim] % parts == 0) continue;
     refuse(
-        "{}: dim {} has size {}, which the {} parts of {} on mesh {} don't divide; leave out the "
-        "last, smaller batch, fill it up to a multiple of {}, or leave the dim unsharded",
+        "{}: dim {} has size {}, which isn't divisible by the {} parts of {} on mesh {}; drop the "
+        "last, smaller batch, pad it to a multiple of {}, or leave the dim unsharded",
         data.label(), dim, shape[dim], parts, sharding.to_string(mesh, shape.size()),
         mesh.to_string(), parts);
   }
@@ -127,8 +127,8 @@ Shape Call::common_shape(std::initializer_list<const Operand*> operands) const {
       if (size == 1) size = shorter[dim];
       if (shorter[dim] == 1 || shorter[dim] == size) continue;
       refuse(
-          "shapes [{}] and [{}] don't broadcast: sizes {} and {} in dim {}; they must be equal, or "
-          "one of them 1 (reshape, transpose or slice an operand){}",
+          "shapes [{}] and [{}] don't broadcast: sizes {} and {} in dim {}; the sizes must be "
+          "equal, or one of them must be 1 (reshape, transpose or slice an operand){}",
           fmt::join(common, ","), fmt::join(own, ","), size, shorter[dim], offset + dim,
           whole_operand(operands));
     }
@@ -161,7 +161,7 @@ std::vector<std::int64_t> Call::dims_of(const std::vector<int>& dims, int num_di
   for (int dim = 0; dims.empty() && dim < num_dims; ++dim) result.push_back(dim);
   std::sort(result.begin(), result.end());
   if (std::adjacent_find(result.begin(), result.end()) != result.end()) {
-    refuse("dims {{{}}} name one dim twice", fmt::join(dims, ","));
+    refuse("dims {{{}}} contain one dim twice", fmt::join(dims, ","));
   }
   return result;
 }
@@ -171,7 +171,7 @@ int Call::axis_of(const Mesh& mesh, const std::string& name, std::string_view wh
   if (axis >= 0) return axis;
   const auto near = nearest_names(name, mesh.axis_names());
   refuse("{} names axis \"{}\"; the mesh is {}{}", what, name, mesh.to_string(),
-         near.empty() ? "" : fmt::format("; is \"{}\" meant?", near.front()));
+         near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near.front()));
 }
 
 std::string Call::whole_operand(std::initializer_list<const Operand*> operands) const {
@@ -182,8 +182,8 @@ std::string Call::whole_operand(std::initializer_list<const Operand*> operands) 
     const ManualAtoms atoms = trace_.builder().manual(trace_.value_of(node(*x), loc()));
     if (atoms.anywhere || (functions.back().manual & ~atoms.manual) == 0) continue;
     return fmt::format(
-        "; {} is whole in the function of shard_map() at {}: to have the chip's part of it, pass "
-        "it as an argument with a spec",
+        "; {} is the whole tensor in the function of shard_map() at {}: to get the chip's part, "
+        "pass the tensor as an argument with a spec",
         node(*x)->label(), file_line(functions.back().loc));
   }
   return "";

@@ -176,7 +176,8 @@ std::optional<ChangingNumbers::Lifted> ChangingNumbers::lift(const Program& prog
     return {};
   }
   std::string changed = fmt::format("{}", fmt::join(texts, "; "));
-  if (!changed.empty()) changed += ": an input from here on, as weft::scalar(v) is from the start";
+  if (!changed.empty())
+    changed += ": passed as an input from now on; use weft::scalar(v) for an input from the start";
   Lifted result = lifted(*form, std::move(changed));
   form->key = result.key;
   known.last = form.get();

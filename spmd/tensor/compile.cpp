@@ -240,8 +240,8 @@ void add_step_closure(std::function<void()> function, std::source_location loc) 
   Call call("add_step_closure", loc);
   if (const auto& scope = call.trace().function()) {
     call.refuse(
-        "the function compiled at {} isn't called in every step; return the tensors from it, and "
-        "add the closure after the call",
+        "the function compiled at {} runs only when it is recorded, not in every step; return the "
+        "tensors from it, and add the closure after the call",
         file_line(scope->loc));
   }
   call.trace().closures().add(std::move(function));

@@ -91,7 +91,7 @@ std::optional<std::string> CompileCache::explain(const Program& program, const R
                                  ? join(nearest_causes(history.last, program))
                                  : site.numbers_changed;
   if (site.max_programs > 0 && history.count >= site.max_programs) {
-    fail(Errc::invalid_argument, "{}: max_programs = {} and another program is needed: {}", place,
+    fail(Errc::invalid_argument, "{}: max_programs = {}, but another program is needed: {}", place,
          site.max_programs, causes);
   }
   const int number = history.count++;
@@ -101,8 +101,8 @@ std::optional<std::string> CompileCache::explain(const Program& program, const R
   std::string text = fmt::format("recompile #{} for the {}: {}", number, place, causes);
   if (number >= kRecompilesSaid) {
     text += fmt::format(
-        "; the next that is said of this line is #{}: UncachedCompile in "
-        "metrics_report() counts all",
+        "; the next reported recompile of this line is #{}; UncachedCompile in metrics_report() "
+        "counts all",
         next_said(number));
   }
   return text;

@@ -8,18 +8,16 @@ namespace weft {
 
 ValueId Call::predicate(const Operand& x) {
   if (type(x) != TensorType{DType::pred, {}}) {
-    refuse(
-        "the predicate is {}; expected pred[], as a comparison of scalars gives it, any() or "
-        "all()",
-        type(x).to_string());
+    refuse("the predicate is {}; expected pred[], such as a comparison of scalars, any() or all()",
+           type(x).to_string());
   }
   const ManualAtoms around{.manual = trace_.regions().shard_maps.manual()};
   const ValueId value = trace_.builder().like(this->value(x), around);
   if (const AtomMask varies = trace_.builder().manual(value).varies; varies != 0) {
     const std::string axes = axes_text(trace_.builder().mesh(), varies);
     refuse(
-        "the predicate may differ between chips along {}, which all run the same: psum() or "
-        "pmax() what it is made of",
+        "the predicate may differ between chips along {}, but all chips must take the same branch: "
+        "apply psum() or pmax() to its operands",
         axes);
   }
   return value;
@@ -81,22 +79,23 @@ std::vector<ValueId> values_of(Call& call, const std::vector<Tensor>& tensors) {
 
 void expect_one_type(Call& call, const std::vector<ValueId>& a, const std::vector<ValueId>& b) {
   if (a.size() != b.size()) {
-    call.refuse("the first function returns {} tensors, the second {}", a.size(), b.size());
+    call.refuse("the first function returns {} tensors, but the second returns {}", a.size(),
+                b.size());
   }
   if (a.empty()) call.refuse("the functions return no tensors");
   for (std::size_t i = 0; i < a.size(); ++i) {
     const TensorType& of_a = call->type(a[i]);
     const TensorType& of_b = call->type(b[i]);
     if (of_a != of_b) {
-      call.refuse("result {} is {} of the first function, but {} of the second: cast or reshape it",
+      call.refuse("result {} is {} in the first function, but {} in the second: cast or reshape it",
                   i, of_a.to_string(), of_b.to_string());
     }
     const AtomMask differ =
         static_cast<AtomMask>(call->manual(a[i]).varies ^ call->manual(b[i]).varies);
     if (differ == 0) continue;
     call.refuse(
-        "result {} may differ between chips along {} of one function, but not of the other: vary() "
-        "the other",
+        "result {} may differ between chips along {} in one function, but not in the other: apply "
+        "vary() to the other result",
         i, axes_text(call->mesh(), differ));
   }
 }

@@ -26,7 +26,7 @@ TensorType result_type_of(const CustomOp& op, const RuleText& rule,
     if (sizes[factor] < 0) {
       fail(Errc::invalid_argument,
            "sharding_rule \"{}\": no operand has the factor {} of the result, so its size isn't "
-           "known; say it with a result_type",
+           "known; give a result_type",
            op.sharding_rule, rule.names[factor].name);
     }
     shape.push_back(sizes[factor]);
@@ -61,8 +61,8 @@ std::vector<ValueId> cotangents_of(Trace& trace, const Function& function, std::
   const std::vector<Tensor> given = call_vjp(function, vjp, where);
   if (given.size() != operands.size()) {
     fail(Errc::invalid_argument,
-         "{}: vjp gives {} tensors for {} operands; it gives one for each, an empty Tensor() where "
-         "there is no gradient",
+         "{}: vjp returns {} tensors for {} operands; return one for each operand, and an empty "
+         "Tensor() where there is no gradient",
          where, given.size(), operands.size());
   }
   std::vector<ValueId> cotangents;
@@ -73,7 +73,8 @@ std::vector<ValueId> cotangents_of(Trace& trace, const Function& function, std::
     }
     if (given[i].type() != vjp.operands[i].type()) {
       fail(Errc::invalid_argument,
-           "{}: vjp gives {} for operand {}, which is {}; a cotangent has its operand's type",
+           "{}: vjp returns {} for operand {}, which is {}; a cotangent must have the type of its "
+           "operand",
            where, given[i].type().to_string(), i, vjp.operands[i].type().to_string());
     }
     cotangents.push_back(trace.value_of(given[i].node(), std::source_location::current()));
@@ -152,8 +153,7 @@ std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueI
       fmt::format("grad: op '{}' (at {})", target.name, program.locs[trace.builder().loc()]);
   if (function->vjp == nullptr) {
     fail(Errc::invalid_argument,
-         "{} has no gradient: give the CustomOp a vjp, or leave it out of what the loss depends on",
-         where);
+         "{} has no gradient: give the CustomOp a vjp, or make the loss independent of it", where);
   }
   return cotangents_of(trace, reinterpret_cast<Vjp>(function->vjp), where, op.operands, op.result,
                        cotangent);

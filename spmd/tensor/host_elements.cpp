@@ -67,8 +67,8 @@ void Tensor::copy_to(ElementSpan destination, std::source_location loc) const {
   const DType to = destination.dtype();
   if (!has_all_values(to, from)) {
     fail(Errc::invalid_argument,
-         "{} is read as {}, which doesn't have all its values: read it as {}, or cast it first (at "
-         "{})",
+         "{} is read as {}, which can't represent all of its values: read it as {}, or cast it "
+         "first (at {})",
          node->label(), to_string(to), to_string(from), file_line(loc));
   }
   if (destination.size() != num_elements()) {

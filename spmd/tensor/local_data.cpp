@@ -75,7 +75,7 @@ Tensor to_device_local(ConstElementSpan rows, const Shape& shape, const LocalOpt
                        std::source_location loc) {
   Call call("to_device_local", loc);
   const TensorType own{rows.dtype(), shape};
-  if (shape.size() == 0) call.refuse("{} has no dim 0, that of the rows", own.to_string());
+  if (shape.size() == 0) call.refuse("{} has no dim 0 for the rows", own.to_string());
   const Tensor local = to_device(rows, shape, loc);
   TensorNode& node = *local.node();
   Runtime& runtime = call.trace().runtime();
@@ -84,8 +84,9 @@ Tensor to_device_local(ConstElementSpan rows, const Shape& shape, const LocalOpt
   const auto held = static_cast<std::int64_t>(parts.held.size());
   if (shape[0] % held != 0) {
     call.refuse(
-        "{}: this worker's chips hold {} parts of dim 0 as {} on mesh {}, which don't divide its "
-        "{} rows; leave out the last, smaller batch, or fill it up to a multiple of {}",
+        "{}: this worker's chips hold {} parts of dim 0 with sharding {} on mesh {}, and its {} "
+        "rows aren't divisible by this number; drop the last, smaller batch, or pad it to a "
+        "multiple of {}",
         own.to_string(), held, sharding.to_string(*runtime.mesh(), shape.size()),
         runtime.mesh()->to_string(), shape[0], held);
   }

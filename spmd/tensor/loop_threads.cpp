@@ -51,16 +51,14 @@ std::vector<int> LoopThreads::all() {
 void fail_off_thread(const std::source_location& loc) {
   const std::vector<int> all = LoopThreads::all();
   if (all.empty()) {
-    fail(
-        Errc::not_found,
-        "tensor ops work only in a training loop, which Trainer::fit() runs: it has the chips, and "
-        "records the ops; move this call into the loop (at {})",
-        file_line(loc));
+    fail(Errc::not_found,
+         "tensor ops work only in a training loop that Trainer::fit() runs, because the loop has "
+         "the chips and records the ops; move this call into the loop (at {})",
+         file_line(loc));
   }
   fail(Errc::invalid_argument,
-       "tensor ops, sync() and what reads a tensor belong on the loop's thread, which is {}: this "
-       "is "
-       "thread {} (at {})",
+       "tensor ops, sync() and reads of tensors must run on the loop's thread, which is {}, but "
+       "this is thread {} (at {})",
        fmt::join(all, ", "), this_thread_number(), file_line(loc));
 }
 
@@ -69,8 +67,8 @@ void fail_lost(const TensorNode& node, const std::source_location& loc) {
   const std::string made = node.recorded.line() == 0 ? "" : " at " + file_line(node.recorded);
   if (node.thread != 0 && node.thread != here) {
     fail(Errc::invalid_argument,
-         "{} was recorded{} on thread {}, this is thread {}: a thread can't use what another "
-         "records; each loop has tensors of its own (at {})",
+         "{} was recorded{} on thread {}, but this is thread {}: a thread can't use tensors that "
+         "another thread records; each loop needs its own tensors (at {})",
          node.label(), made, node.thread, here, file_line(loc));
   }
   fail(

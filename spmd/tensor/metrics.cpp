@@ -105,17 +105,17 @@ std::vector<std::string> MetricsTable::analysis() const {
   const std::uint64_t steps = value("MarkStep");
   const std::uint64_t compiles = value("UncachedCompile");
   if (steps >= kStepsForAnalysis && compiles * 2 > steps) {
-    lines.push_back(fmt::format(
-        "{} programs were compiled in {} steps: keep shapes and constants as they are from step to "
-        "step; WEFT_LOG=warn says what changed each time, and where",
-        compiles, steps));
+    lines.push_back(
+        fmt::format("{} programs were compiled in {} steps: keep shapes and constants as they are "
+                    "from step to step; WEFT_LOG=warn logs each change and its place",
+                    compiles, steps));
   }
   for (const auto& [place, reads] : forced_reads_) {
     if (steps < kStepsForAnalysis || reads * 2 <= steps) continue;
-    lines.push_back(fmt::format(
-        "a value was read {} times in {} steps at {}, before the step had ended: read it after "
-        "sync(), or in a step closure, so that the next step needn't wait",
-        reads, steps, place));
+    lines.push_back(
+        fmt::format("a value was read {} times in {} steps at {}, before the step had ended: read "
+                    "it after sync(), or in a step closure, so that the next step doesn't wait",
+                    reads, steps, place));
   }
   return lines;
 }

@@ -60,8 +60,8 @@ struct TensorNode {
   bool frozen = false;                 ///< a parameter that isn't trained
   bool is_exchanged = false;           ///< a parameter and its average, in an AverageScope
   bool has_ignored = false;            ///< labels, some of which may be kIgnoreIndex
-  bool was_assigned = false;   ///< assign(), not step(), made the value, so gradients flow
-  std::source_location loc{};  ///< call that brought it to the chips; line 0: unknown
+  bool was_assigned = false;           ///< assign(), not step(), made the value, so gradients flow
+  std::source_location loc{};          ///< call that brought it to the chips; line 0: unknown
 
   /// The recording in which a read made this value, and its number there. Null if no read has made
   /// the value, or if the value is recorded again.

@@ -10,10 +10,12 @@ void Parameter::assign(const Tensor& value, std::source_location loc) {
   Call call("assign", loc);
   const NodePtr own = call.node(*this);
   if (own->is_exchanged) {
-    call.refuse("{} is assigned in an AverageScope: do that before or after it", own->label());
+    call.refuse("{} is assigned in an AverageScope: assign it before or after the scope",
+                own->label());
   }
   if (call.type(value) != own->type) {
-    call.refuse("the value {} isn't of the type of {}", call.node(value)->label(), own->label());
+    call.refuse("the value {} doesn't have the type of {}", call.node(value)->label(),
+                own->label());
   }
   const ValueId next = call.value(value);
   call.value(*this);  // makes it an input, for the next value to replace

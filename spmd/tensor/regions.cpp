@@ -77,7 +77,7 @@ void TracedShardMaps::expect_inside(Builder& builder, ValueId value,
   const Program& program = builder.program();
   const std::string& made = program.loc(program.defining_op(value));
   fail(Errc::invalid_argument,
-       "the tensor {}{} belongs to the function of a shard_map(), and has no value after it: "
+       "the tensor {}{} belongs to the function of a shard_map(), and has no value after the call: "
        "return it from the function (at {})",
        program.type(value).to_string(), made.empty() ? "" : fmt::format(" made at {}", made),
        file_line(loc));
@@ -97,8 +97,8 @@ void Regions::expect_assignable(const Program& program, const TensorNode& node,
   }
   if (const auto open = shard_maps.open(); !open.empty() && is_outside(open.back().begin)) {
     fail(Errc::invalid_argument,
-         "{}: {} can't change in the function of shard_map() at {}, where chips have values of "
-         "their own: return the new value, and assign it after the call (at {})",
+         "{}: {} can't change in the function of shard_map() at {}, where each chip has its own "
+         "value: return the new value, and assign it after the call (at {})",
          site.function, node.label(), file_line(open.back().loc), file_line(site.loc));
   }
 }

@@ -47,8 +47,8 @@ void TracedLoops::refuse_inside(const Program& program, ValueId value,
   if (loop == nullptr) return;
   const std::string& made = program.loc(program.defining_op(value));
   fail(Errc::invalid_argument,
-       "the tensor {}{} belongs to the function of {}() at {}, and has no value after it: return "
-       "it{} (at {})",
+       "the tensor {}{} belongs to the function of {}() at {}, and has no value after the call: "
+       "return it{} (at {})",
        program.type(value).to_string(), made.empty() ? "" : fmt::format(" made at {}", made),
        to_string(loop->kind), file_line(loop->loc),
        loop->kind == TracedKind::scan ? " as carry or y" : "", file_line(loc));
@@ -112,16 +112,16 @@ std::int64_t length_of(const Call& call, const Tensors& items, const ScanOptions
   for (std::size_t i = 0; i < items.size(); ++i) {
     const TensorType& type = call.type(items[i]);
     if (type.shape.size() == 0) {
-      call.refuse("item {}, {}, has no dims; its dim 0 is the iterations", i,
+      call.refuse("item {}, {}, has no dims; expected a dim 0 for the iterations", i,
                   call.node(items[i])->label());
     }
     if (!length) length = type.shape[0];
     if (type.shape[0] == *length) continue;
-    call.refuse("item {}, {}, has {} parts in dim 0, where {} {}", i, call.node(items[i])->label(),
-                type.shape[0], options.length == 0 ? "the items before have" : "length is",
+    call.refuse("item {}, {}, has size {} in dim 0, but {} {}", i, call.node(items[i])->label(),
+                type.shape[0], options.length == 0 ? "the previous items have size" : "length is",
                 *length);
   }
-  if (!length) call.refuse("without items, say in `length` how many iterations there are");
+  if (!length) call.refuse("there are no items; set `length` to the number of iterations");
   if (*length < 1) call.refuse("there are {} iterations: expected 1 or more", *length);
   return *length;
 }
@@ -130,8 +130,8 @@ void expect_carry(const Call& call, std::size_t i, const TensorType& first, cons
   const TensorType& type = call.type(next);
   if (type == first) return;
   call.refuse(
-      "carry {} is {}, but the function returns {} for it; all iterations have one program, so "
-      "cast or reshape it",
+      "carry {} is {}, but the function returns {} for it; all iterations run the same program, so "
+      "cast or reshape the result",
       i, first.to_string(), type.to_string());
 }
 
@@ -142,8 +142,8 @@ void expect_alike(Call& call, std::size_t i, ValueId first, ValueId next) {
   if (parted == 0) return;
   const std::string axes = axes_text(call->mesh(), parted);
   call.refuse(
-      "carry {} is the same on all chips along {} at first, but the function returns one that may "
-      "differ between them: begin with vary(.., {})",
+      "carry {} is at first the same on all chips along {}, but the function returns a value that "
+      "may differ between these chips: begin with vary(.., {})",
       i, axes, axes);
 }
 

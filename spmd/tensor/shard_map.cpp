@@ -77,7 +77,7 @@ class Recorder {
     add(given_.options.axes, "the option `axes`");
     const auto taken = static_cast<AtomMask>(atoms & call.trace().regions().shard_maps.manual());
     if (taken != 0) {
-      call.refuse("the axes {} are manual already, by the shard_map around it at {}",
+      call.refuse("the axes {} are already manual in the enclosing shard_map at {}",
                   axes_text(mesh_, taken),
                   file_line(call.trace().regions().shard_maps.open().back().loc));
     }
@@ -90,8 +90,9 @@ class Recorder {
     const Shape& shape = call.type(tensor).shape;
     std::vector<AxisNames> dims = spec.dims();
     if (dims.size() > static_cast<std::size_t>(shape.size())) {
-      call.refuse("{}, {}, has {} dims, but its spec {} is for {}: give at most one entry per dim",
-                  what, call.node(tensor)->label(), shape.size(), spec.to_string(), dims.size());
+      call.refuse(
+          "{}, {}, has {} dims, but its spec {} has {} entries: give at most one entry per dim",
+          what, call.node(tensor)->label(), shape.size(), spec.to_string(), dims.size());
     }
     dims.resize(static_cast<std::size_t>(shape.size()));
     return Sharding::from_spec(mesh_, PartitionSpec(std::move(dims)), shape, what);
@@ -109,8 +110,10 @@ class Recorder {
   Tensors enter(Call& call) const {
     const Specs& specs = given_.in_specs.list();
     if (specs.size() != given_.arguments.size()) {
-      call.refuse("{} specs are given for {} arguments; each needs one (PartitionSpec{{}}: whole)",
-                  specs.size(), given_.arguments.size());
+      call.refuse(
+          "{} specs are given for {} arguments; give one for each argument (PartitionSpec{{}} for "
+          "a whole tensor)",
+          specs.size(), given_.arguments.size());
     }
     Tensors parts;
     for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -129,8 +132,8 @@ class Recorder {
       const std::int64_t count = mesh_.count(parts.dims[static_cast<std::size_t>(dim)]);
       if (shape[dim] % count == 0) continue;
       call.refuse(
-          "{}, {}: dim {} has size {}, which the {} chips of its spec {} don't divide; fill it up "
-          "to a multiple of {}, cut another dim, or take it whole (PartitionSpec{{}})",
+          "{}, {}: dim {} has size {}, which isn't divisible by the {} chips of its spec {}; pad "
+          "it to a multiple of {}, cut another dim, or pass the whole tensor (PartitionSpec{{}})",
           what, call.node(tensor)->label(), dim, shape[dim], count, spec.to_string(), count);
     }
     ValueId value = call.value(tensor);
@@ -165,8 +168,8 @@ class Recorder {
     const auto lost = static_cast<AtomMask>(call->manual(value).varies & own_ & ~parts.used());
     if (lost != 0) {
       call.refuse(
-          "{}, {}, may differ between chips along {}, which its spec {} doesn't name: sum it up "
-          "with psum (or pmean, pmax), or name the axis",
+          "{}, {}, may differ between chips along {}, which its spec {} doesn't name: reduce it by "
+          "psum (or pmean, pmax), or name the axis in the spec",
           what, call.type(tensor).to_string(), axes_text(mesh_, lost), spec.to_string());
     }
     return call.result(call->leave(value, border_attrs(parts, call.type(tensor).shape.size())));

@@ -11,8 +11,8 @@ namespace weft {
 
 void StepWatch::note_ops(std::uint32_t ops, const std::source_location& loc) {
   const std::string text = fmt::format(
-      "{} ops are recorded, the last at {}, and no sync() has come: until then nothing of them is "
-      "computed, and the step doesn't end; call sync() in the loop, or a compiled function",
+      "{} ops have been recorded without a sync(), the last at {}: without sync() the ops aren't "
+      "computed and the step doesn't end; call sync() or a compiled function in the loop",
       ops, file_line(loc));
   if (std::exchange(ops_noted_at_, kOpsMax) == kOpsMax) fail(Errc::invalid_argument, "{}", text);
   runtime_.warn(text);
@@ -20,10 +20,11 @@ void StepWatch::note_ops(std::uint32_t ops, const std::source_location& loc) {
 
 void StepWatch::note_runs(const RunSite& site) {
   if (std::exchange(warned_of_runs_, true)) return;
-  runtime_.warn(fmt::format(
-      "{} programs have run in step {}, the last for the {} at {}, and none has ended it: sync() "
-      "does, item() and to_vector() don't; without it a loop over ctx.step() never ends",
-      runs_, runtime_.step(), site.function, file_line(site.loc)));
+  runtime_.warn(
+      fmt::format("{} programs have run in step {}, the last for the {} at {}, but none has ended "
+                  "the step: sync() ends a step, item() and to_vector() don't; without sync() a "
+                  "loop over ctx.step() never ends",
+                  runs_, runtime_.step(), site.function, file_line(site.loc)));
 }
 
 void StepClosures::step_ended() {
@@ -50,9 +51,8 @@ void StepWatch::computed_again(const std::source_location& read,
                                const std::source_location& gradient) {
   if (std::exchange(warned_of_reads_, true)) return;
   runtime_.warn(fmt::format(
-      "the gradient at {} computes again what was computed for the read at {}: it costs the "
-      "forward "
-      "pass twice; read after the gradient, or in an add_step_closure(), to compute it once",
+      "the gradient at {} repeats computations of the read at {}, so the forward pass runs twice; "
+      "read after the gradient, or in an add_step_closure(), to run it once",
       file_line(gradient), file_line(read)));
 }
 
@@ -70,10 +70,9 @@ void StepWatch::output(const Program& program, ValueId value) {
     if (shape[dim] % parts == 0) continue;
     if (!uneven_.insert(program.loc(op)).second) return;
     runtime_.warn(fmt::format(
-        "{} is marked {} at {}, whose {} parts don't divide dim {}, and is alive at the end of the "
-        "step: it is gathered whole on every chip, in every step; let its handle go before, or "
-        "mark "
-        "a dim that the parts divide",
+        "{} is marked {} at {}, but its {} parts don't divide dim {}, and it is alive at the end "
+        "of the step: it is gathered whole on every chip in every step; release its handle before "
+        "the end of the step, or mark a dim that the parts divide",
         program.type(value).to_string(), marked.to_string(*mesh, shape.size()), program.loc(op),
         parts, dim));
     return;

@@ -31,7 +31,7 @@ std::int64_t Tensor::dim(int i) const {
 double Tensor::item(std::source_location loc) const {
   const NodePtr& node = node_of(*this, loc);
   if (num_elements() != 1) {
-    fail(Errc::invalid_argument, "item: {} has {} elements; it takes a tensor of one (at {})",
+    fail(Errc::invalid_argument, "item: {} has {} elements; expected one element (at {})",
          node->label(), num_elements(), file_line(loc));
   }
   const std::vector<std::byte> bytes = Trace::read(node, loc);
@@ -41,9 +41,10 @@ double Tensor::item(std::source_location loc) const {
     std::memcpy(&number, bytes.data(), sizeof(number));
     // The largest numbers round to 2^63, which can't be converted back.
     if (value >= 0x1p63 || static_cast<std::int64_t>(value) != number) {
-      fail(Errc::invalid_argument,
-           "item: {} is {}, which no double has; read it by item<std::int64_t>() (at {})",
-           node->label(), number, file_line(loc));
+      fail(
+          Errc::invalid_argument,
+          "item: {} is {}, which a double can't represent; read it by item<std::int64_t>() (at {})",
+          node->label(), number, file_line(loc));
     }
   }
   return value;
@@ -85,8 +86,8 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
   const NodePtr node = call.node(loss);
   if (!call.trace().is_differentiable(*node)) {
     call.refuse(
-        "the loss {} isn't being recorded; take its gradient before the sync(), or the compiled "
-        "function, that computes it",
+        "the loss {} isn't being recorded any more; take its gradient before the sync() or the "
+        "compiled function that computes it",
         node->label());
   }
   std::vector<NodePtr> nodes;
@@ -126,14 +127,14 @@ void mark_sharding(const Tensor& tensor, const Mesh& mesh, const PartitionSpec& 
   if (const auto* buffer = std::get_if<BufferPtr>(&node->storage)) {
     const Sharding& present = (*buffer)->sharding();
     if (tensor.num_elements() > 1 && !present.same_layout(sharding)) {
-      call.refuse("{} already lies on the chips as {}; mark it before its first sync",
+      call.refuse("{} is already on the chips with sharding {}; mark it before its first sync",
                   node->label(), present.to_string(mesh, tensor.shape().size()));
     }
   } else if (node->is_local()) {
     if (!node->marked->same_layout(sharding)) {
       call.refuse(
-          "{} was given by each worker's rows (to_device_local at {}) to lie as {}: give that call "
-          "this sharding",
+          "{} was made from each worker's rows (to_device_local at {}) with sharding {}: pass the "
+          "new sharding to that call",
           node->label(), file_line(node->loc),
           node->marked->to_string(mesh, tensor.shape().size()));
     }
@@ -152,11 +153,10 @@ MeshScope::MeshScope(const Mesh& mesh, std::source_location loc) {
 void mark_sharding(const Tensor& tensor, const PartitionSpec& spec, std::source_location loc) {
   const Mesh* mesh = Trace::current(loc).runtime().mesh();
   if (mesh == nullptr) {
-    fail(
-        Errc::unavailable,
-        "mark_sharding: the job has no mesh (backend.backend = \"none\"): use backend \"spmd\", or "
-        "leave the mark out (at {})",
-        file_line(loc));
+    fail(Errc::unavailable,
+         "mark_sharding: the job has no mesh (backend.backend = \"none\"): use backend \"spmd\", "
+         "or remove this call (at {})",
+         file_line(loc));
   }
   mark_sharding(tensor, *mesh, spec, loc);
 }

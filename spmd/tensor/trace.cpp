@@ -28,8 +28,8 @@ void require_no_recorded_use(const Tensor& state, const std::source_location& lo
   const TensorNode& node = *node_of(state, loc);
   if (!Trace::current(loc).is_recorded(node)) return;
   fail(Errc::invalid_argument,
-       "{} is used by ops that were recorded since the last sync: load it before them, or after "
-       "their sync() (at {})",
+       "{} is used by ops that were recorded since the last sync: load it before these ops, or "
+       "after their sync() (at {})",
        node.label(), file_line(loc));
 }
 
@@ -194,8 +194,8 @@ ValueId Trace::add_input(const NodePtr& node, const std::source_location& loc) {
     case InputKind::buffer:
       if (!names_.insert(node->name).second) {
         fail(Errc::invalid_argument,
-             "two parameters are named '{}'; name the root modules of two models apart, as in "
-             "Module(\"teacher\") (at {})",
+             "two parameters are named '{}'; give the root modules of the two models different "
+             "names, for example Module(\"teacher\") (at {})",
              name, file_line(loc));
       }
   }
@@ -255,7 +255,7 @@ void Trace::run(const RunSite& site, const TensorNode* whole) {
   if (function_ && function_->full_graph) {
     fail(Errc::invalid_argument,
          "{} at {} is in the middle of the function compiled at {} with full_graph: return the "
-         "tensor, and read it after the call, which ends the step",
+         "tensor, and read it after the call; the call ends the step",
          site.function, file_line(site.loc), file_line(function_->loc));
   }
   if (site.ends_step) recordings_.forget();

@@ -73,10 +73,11 @@ void Trace::take_back(std::uint64_t first) {
   std::erase_if(all, [](const auto& kept) { return kept->again_in != 0; });
   const std::string read = file_line(all.front()->read);
   if (!regions_.loops.open().empty() || !regions_.shard_maps.open().empty()) {
-    refuse(fmt::format(
-        "the gradient flows through what was computed for the read at {}, outside of the function "
-        "of a loop, a cond() or a shard_map() that is being recorded: take the gradient before it",
-        read));
+    refuse(
+        fmt::format("the gradient depends on values that were computed for the read at {}, outside "
+                    "of the function of a loop, cond() or shard_map() that is being recorded: take "
+                    "the gradient before the read",
+                    read));
   }
   if (!modes_.is_eager) watch_.computed_again(all.front()->read, site_->loc);
   // Tensors made in the function of a shard_map have no value after its end.

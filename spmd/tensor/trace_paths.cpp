@@ -143,26 +143,25 @@ std::uint64_t Trace::first_crossed(const NodePtr& loss, std::span<const NodePtr>
   crossing.follow_all();
   if (const auto& [node, recording] = crossing.outdated(); node != nullptr) {
     refuse(
-        fmt::format("the loss depends on {} as it was before it was assigned{}, and was computed "
-                    "for the read at "
-                    "{}: take the gradient before the assignment",
+        fmt::format("the loss depends on the value of {} before it was assigned{}, and was "
+                    "computed for the read at {}: take the gradient before the assignment",
                     node->label(), place_of_value(*node), file_line(recording->read)));
   }
   for (const Recording* recording : crossing.crossed()) {
     const std::string read = file_line(recording->read);
     if (recording->is_dropped) {
-      refuse(fmt::format(
-          "the gradient flows through what was computed for the read at {}, and the reads after it "
-          "in this step keep more than {} MiB: take the gradient earlier, or call sync() in "
-          "between",
-          read, Recordings::kBytesMax >> 20));
+      refuse(
+          fmt::format("the gradient depends on values that were computed for the read at {}, but "
+                      "later reads in this step keep more than {} MiB, so they were dropped: take "
+                      "the gradient earlier, or call sync() in between",
+                      read, Recordings::kBytesMax >> 20));
     }
     if (recording->again_in != 0) {
-      refuse(fmt::format(
-          "the gradient flows through what was computed for the read at {} from a parameter, or "
-          "other state, that the same run wrote over: take the gradient before the assignment, or "
-          "read after the gradient",
-          read));
+      refuse(
+          fmt::format("the gradient depends on values that were computed for the read at {} from a "
+                      "parameter or other state that the same run has overwritten: take the "
+                      "gradient before the assignment, or read after the gradient",
+                      read));
     }
   }
   return crossing.crossed().empty() ? 0 : crossing.crossed().front()->number;
@@ -177,10 +176,10 @@ void Trace::record_again(const NodePtr& loss, std::span<const NodePtr> wrt) {
     if (!is_pending(*node) || node->stored == kNoId) continue;
     if (!paths.reached[node->stored] || paths.reached[node->value]) continue;
     const OpId op = program_.defining_op(node->value);
-    refuse(fmt::format(
-        "the loss depends on {} as it was before it was assigned{}: take the gradient before the "
-        "assignment",
-        node->label(), op == kNoId ? "" : " at " + program_.loc(op)));
+    refuse(
+        fmt::format("the loss depends on the value of {} before it was assigned{}: take the "
+                    "gradient before the assignment",
+                    node->label(), op == kNoId ? "" : " at " + program_.loc(op)));
   }
 }
 

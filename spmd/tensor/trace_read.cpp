@@ -51,8 +51,8 @@ Binding Trace::synced_value(const NodePtr& of, const std::source_location& loc) 
   }
   if (from == nullptr) {
     fail(Errc::invalid_argument,
-         "{} was assigned since the last sync: save it right after the sync(), or the compiled "
-         "function, that ends the step (at {})",
+         "{} was assigned since the last sync: save it right after the sync() or the compiled "
+         "function that ends the step (at {})",
          of->label(), file_line(loc));
   }
   if (std::holds_alternative<std::monostate>(from->storage)) fail_lost(*from, loc);

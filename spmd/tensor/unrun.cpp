@@ -27,9 +27,9 @@ void Trace::warn_of_unrun() const {
   }
   if (others > 0) lost += fmt::format(" and of {} more tensors", others);
   runtime_->warn(fmt::format(
-      "the loop has returned at step {}, and what it recorded after its last sync has not run: {} "
-      "is lost, and so is a step that these ops were meant to be; end the step before the loop "
-      "returns: sync() does, a weft::StepScope, or a compiled function",
+      "the loop has returned at step {}, but the ops that it recorded after its last sync have not "
+      "run: {} is lost, and these ops don't count as a step; end the step before the loop returns, "
+      "by sync(), a weft::StepScope or a compiled function",
       runtime_->step(), lost));
 }
 

@@ -34,7 +34,7 @@ std::string visualize_tensor_sharding(const Tensor& tensor, std::source_location
   }
   const NodePtr node = call.node(tensor);
   if (call.trace().is_pending(*node)) {
-    call.refuse("{} is yet to be computed; sync() first", node->label());
+    call.refuse("{} isn't computed yet; call sync() first", node->label());
   }
   const Sharding sharding = node->input_sharding();
   const Shape& shape = node->type.shape;

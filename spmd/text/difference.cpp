@@ -52,10 +52,10 @@ std::string_view advice(const TensorType& before, const TensorType& after) {
     grows |= after.shape[dim] > before.shape[dim];
   }
   if (batch_only && !grows) {
-    return "a last batch? leave it out (drop_last) or fill it up (pad_last)";
+    return "if this is a smaller last batch, drop it (drop_last) or pad it (pad_last)";
   }
-  if (same_dims && grows) return "a size that grows? pad it to a fixed one, and mask";
-  return "give it one shape, by padding, or one program will be compiled for each";
+  if (same_dims && grows) return "if this size grows, pad it to a fixed size and use a mask";
+  return "pad it to one shape; otherwise each shape needs its own program";
 }
 
 std::span<const std::byte> constant_bytes(const Program& program, OpId op) {
@@ -110,7 +110,7 @@ class Comparison {
       const ProgramInput& now = after_.inputs[i];
       if (old.name != now.name) {
         // A new or missing input shifts all later ones.
-        add(kOpWeight, fmt::format("{} -> {}: other tensors are read, or in another order",
+        add(kOpWeight, fmt::format("{} -> {}: the program reads other tensors, or in another order",
                                    describe(before_, old), describe(after_, now)));
         return differ + 1;
       }
@@ -134,8 +134,8 @@ class Comparison {
     const OpId common = std::min(before_.num_ops(), after_.num_ops());
     for (OpId op = 0; op < common; ++op) {
       if (!same_op(op)) {
-        add(kOpWeight, fmt::format("{} -> {}: a branch that the host takes? compute both sides and "
-                                   "choose with where(), or use cond()",
+        add(kOpWeight, fmt::format("{} -> {}: if a branch on the host causes this, compute both "
+                                   "sides and choose with where(), or use cond()",
                                    describe_op(before_, op), describe_op(after_, op)));
         return;
       }
@@ -148,8 +148,8 @@ class Comparison {
     }
     const bool grew = after_.num_ops() > common;
     const Program& longer = grew ? after_ : before_;
-    add(0, fmt::format("{} {}: a branch that the host takes? compute both sides and choose with "
-                       "where()",
+    add(0, fmt::format("{} {}: if a branch on the host causes this, compute both sides and choose "
+                       "with where()",
                        describe_op(longer, common), grew ? "is new" : "isn't computed any more"));
   }
 
@@ -164,7 +164,7 @@ class Comparison {
       case Form::elements:
         if (!std::ranges::equal(constant_bytes(before_, op), constant_bytes(after_, op))) {
           add(kConstantWeight,
-              fmt::format("constant {} -> {}{}: pass a number that changes as weft::scalar(v)",
+              fmt::format("constant {} -> {}{}: pass changing numbers as weft::scalar(v)",
                           constant_text(before_, op), constant_text(after_, op),
                           at(after_, after_.op_locs[op])));
         }
@@ -181,7 +181,7 @@ class Comparison {
       const ProgramOutput& old = before_.outputs[i];
       const ProgramOutput& now = after_.outputs[i];
       if (old.name == now.name && old.value == now.value) continue;
-      add(kOutputWeight, fmt::format("output {} -> {}: other handles are alive",
+      add(kOutputWeight, fmt::format("output {} -> {}: the handles of other tensors are alive",
                                      describe(before_, old), describe(after_, now)));
       return;
     }
@@ -199,8 +199,8 @@ class Comparison {
   void compare_shardings() {
     for (std::size_t i = 0; i < after_.inputs.size(); ++i) {
       if (before_.inputs[i].sharding == after_.inputs[i].sharding) continue;
-      add(kInputWeight, fmt::format("{} lies or is marked in another way than before",
-                                    describe(after_, after_.inputs[i])));
+      add(kInputWeight,
+          fmt::format("{} has another sharding than before", describe(after_, after_.inputs[i])));
     }
     const std::size_t common = std::min(before_.constraints.size(), after_.constraints.size());
     for (std::size_t i = 0; i < common; ++i) {

@@ -250,7 +250,7 @@ class Parser {
     const std::size_t offset = pool.size();
     for (const std::string_view element : elements) {
       if (!append_element(dtype, element, pool)) {
-        reader_.fail_at(place, "'{}' is no value of dtype {}", element, to_string(dtype));
+        reader_.fail_at(place, "'{}' isn't a value of dtype {}", element, to_string(dtype));
       }
     }
     return {static_cast<std::int64_t>(offset), static_cast<std::int64_t>(pool.size() - offset)};
@@ -300,26 +300,27 @@ class Parser {
   ValueId id() {
     const std::size_t place = reader_.place();
     const std::int64_t value = reader_.integer();
-    if (value < 0 || value >= kNoId) reader_.fail_at(place, "%{} is no value", value);
+    if (value < 0 || value >= kNoId) reader_.fail_at(place, "%{} isn't a value", value);
     return static_cast<ValueId>(value);
   }
 
   const Definition& definition(std::size_t place, ValueId value) const {
     const auto found = values_.find(value);
-    if (found == values_.end()) reader_.fail_at(place, "%{} isn't defined before", value);
+    if (found == values_.end()) reader_.fail_at(place, "%{} isn't defined before its use", value);
     return found->second;
   }
 
   void define(std::size_t place, ValueId value, Definition definition) {
     if (!values_.emplace(value, definition).second) {
-      reader_.fail_at(place, "%{} is defined already", value);
+      reader_.fail_at(place, "%{} is already defined", value);
     }
   }
 
   void number_values() {
     for (const auto& [value, definition] : values_) {
       if (value != program_.num_values()) {
-        fail(Errc::invalid_argument, "program text: %{} is defined nowhere; values count from 0 up",
+        fail(Errc::invalid_argument,
+             "program text: %{} isn't defined; values are numbered from 0 without gaps",
              program_.num_values());
       }
       program_.value_types.push_back(definition.type);

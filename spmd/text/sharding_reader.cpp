@@ -31,7 +31,7 @@ AtomList read_atoms(TextReader& reader, const Mesh& mesh, bool* open) {
     if (!all.empty()) reader.expect(",");
     const std::size_t place = reader.place();
     const AtomList more = read_axis_or_atom(reader, mesh);
-    if ((all.mask() & more.mask()) != 0) reader.fail_at(place, "the axis stands here twice");
+    if ((all.mask() & more.mask()) != 0) reader.fail_at(place, "the axis is given twice");
     all.append(more);
   }
   return all;

@@ -56,7 +56,7 @@ std::int64_t TextReader::f64_bits() {
   const char* const end = text.data() + text.size();
   const auto [last, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || last != end || !std::isfinite(value)) {
-    fail_at(begin, "'{}' is no finite number", text);
+    fail_at(begin, "'{}' isn't a finite number", text);
   }
   return std::bit_cast<std::int64_t>(value);
 }

@@ -39,7 +39,7 @@ class TextReader {
     for (int i = 0; i <= static_cast<int>(last); ++i) {
       if (to_string(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
     }
-    fail_at(begin, "'{}' is no {}", name, what);
+    fail_at(begin, "'{}' isn't a known {}", name, what);
   }
   /// Reads "..." with the escapes \" \\ and \xNN.
   std::string string();

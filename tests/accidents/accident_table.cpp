@@ -9,7 +9,7 @@ const std::vector<Accident>& accidents() {
        .mode = "stop",
        .says = {"STOPPED  worker 1", "stages.cpp", "fix:   kill -CONT"},
        .never = {"worker 0 (", "worker 2 (", "LOST"},
-       .afterwards = {"STOPPED  worker 1", "stages.cpp", "while it lasts: kill -CONT"}},
+       .afterwards = {"STOPPED  worker 1", "stages.cpp", "while the hang lasts: kill -CONT"}},
       {.name = "TheTrainerAndAllWorkersStopped",
        .mode = "plain",
        .hand = Hand::stop_all,

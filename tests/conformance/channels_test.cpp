@@ -219,7 +219,7 @@ TEST(KilledWriter, IsNamedWithTheFrameThatItFilled) {
   expect_words(
       lost_text([&] { reader.receive(); }),
       {"channel 'case' of job " + pair.options.job, "the writer (process " + pid + ") died",
-       "while it filled frame #3", "2 frames were received"});
+       "while it was filling frame #3", "2 frames were received"});
 }
 
 TEST(KilledWriter, IsNamedToAReaderThatSleeps) {
@@ -236,7 +236,7 @@ TEST(KilledWriter, IsNamedToAReaderThatSleeps) {
   }
   writer.kill();
   EXPECT_EQ(writer.join(), "killed by signal 9");
-  expect_words(reader.join(), {"while it filled frame #3", "2 frames were received"});
+  expect_words(reader.join(), {"while it was filling frame #3", "2 frames were received"});
 }
 
 TEST(KilledWriter, IsNamedBetweenFramesToo) {

@@ -45,7 +45,8 @@ TEST(Plugin, ThatWasReplacedWhileItIsLoadedIsRefused) {
   AppProcess app({PLAIN_HOST, folder / "plugin.so", folder / "other.so"}, kVariables);
   EXPECT_EQ(app.wait(), 0) << app.output();
   EXPECT_NE(app.output().find("results -1 -1"), std::string::npos) << app.output();
-  EXPECT_NE(app.output().find("the file changed while the application ran; start it again"),
+  EXPECT_NE(app.output().find("the file changed while the application ran; start the "
+                              "application again"),
             std::string::npos)
       << app.output();
   fs::remove_all(folder);
@@ -69,8 +70,9 @@ TEST(Plugin, ThatWouldRunAnotherVersionOfWeftIsRefused) {
   AppProcess app({INTERPOSING_HOST, OPEN_PLUGIN}, kVariables);
   EXPECT_EQ(app.wait(), 0) << app.output();
   EXPECT_NE(app.output().find("results -1 -1"), std::string::npos) << app.output();
-  for (const char* words : {"two versions of weft in this process: ", "embed_open_plugin",
-                            "that of the executable, which is 999", "--exclude-libs,ALL"}) {
+  for (const char* words :
+       {"this process has two versions of weft: ", "embed_open_plugin",
+        "the weft of the executable, which has version 999", "--exclude-libs,ALL"}) {
     EXPECT_NE(app.output().find(words), std::string::npos) << words << ": " << app.output();
   }
 }
@@ -86,7 +88,8 @@ TEST(Worker, WithoutTheLoopIsRefusedWithWhatItHas) {
   AppProcess app({SPLIT_APP, WEFT_HOST}, kVariables);
   EXPECT_EQ(app.wait(), 0) << app.output();
   for (const char* words : {"no loop \"split.loop\" in worker", "it has: host.own;",
-                            "linkers drop it unless they get --whole-archive"}) {
+                            "linkers drop it from a static library unless --whole-archive is "
+                            "given"}) {
     EXPECT_NE(app.output().find(words), std::string::npos) << words << ": " << app.output();
   }
 }

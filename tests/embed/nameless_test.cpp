@@ -81,21 +81,21 @@ TEST(Nameless, LoopsWithCapturesRunWithoutWorkers) {
 TEST(Nameless, AnotherFunctionAtTheSameLineIsRefused) {
   const Lines lines = run("functions_by_environment");
   ASSERT_EQ(lines.refusals.size(), 1U);
-  expect_words(lines.refusals.front(), {"came to fit() #1", "its job is fit() #1"});
+  expect_words(lines.refusals.front(), {"reached fit() #1", "its job is fit() #1"});
 }
 
 TEST(Nameless, AMainThatBranchesIsRefusedWithBothCalls) {
   const Lines lines = run("branches");
   ASSERT_EQ(lines.refusals.size(), 1U);
   expect_words(lines.refusals.front(),
-               {"worker ", "came to fit() #1 at nameless_app.cpp:",
+               {"worker ", "reached fit() #1 at nameless_app.cpp:",
                 "its job is fit() #1 at nameless_app.cpp:", "weft::worker_main(argc, argv)"});
 }
 
 TEST(Nameless, AConfigThatDiffersIsRefused) {
   const Lines lines = run("other_config");
   ASSERT_EQ(lines.refusals.size(), 1U);
-  expect_words(lines.refusals.front(), {"came to fit() #1", "config "});
+  expect_words(lines.refusals.front(), {"reached fit() #1", "config "});
 }
 
 TEST(Nameless, RunOnAnotherThreadThanMains) { EXPECT_EQ(run("background").right, 1); }

@@ -91,7 +91,7 @@ TEST(InspectTrace, OfADigitsJobThatRuns) {
   const std::string job = app.id();
   wait_for_step(job, 40);
   const std::string text = output_of({WEFT, "inspect", "trace", job, "-o", file});
-  EXPECT_NE(text.find(" flows without their other end"), std::string::npos) << text;
+  EXPECT_NE(text.find(" flows whose other end is missing"), std::string::npos) << text;
   const Json trace = trace_in(file);
   EXPECT_EQ(TraceGrammar::fault_of(trace), "");
   EXPECT_GE(count(trace, "X", "step"), 16 * 40);
@@ -148,7 +148,7 @@ TEST(InspectTrace, SaysWhatItCantWrite) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   AppProcess backwards({WEFT, "inspect", "trace", job, "-o", file, "--steps", "2..1"});
   EXPECT_NE(backwards.wait(), 0);
-  EXPECT_NE(backwards.output().find("expected steps as"), std::string::npos);
+  EXPECT_NE(backwards.output().find("expected steps, such as"), std::string::npos);
   output_of({WEFT, "inspect", "trace", "no-such-job", "-o", file}, 2);
 }
 

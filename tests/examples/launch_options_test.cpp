@@ -179,7 +179,7 @@ TEST(LaunchBindings, AreReported) {
   const Ended all = run(fault_app({"--report-bindings"}, "none"));
   EXPECT_EQ(all.code, 0) << all.output;
   EXPECT_NE(all.output.find("worker 1: CPUs "), std::string::npos) << all.output;
-  EXPECT_NE(all.output.find(", as all workers\n"), std::string::npos) << all.output;
+  EXPECT_NE(all.output.find(", the same for all workers\n"), std::string::npos) << all.output;
 }
 
 TEST(LaunchBindings, GiveEachWorkerItsOwnCores) {
@@ -196,7 +196,7 @@ TEST(LaunchBindings, GiveEachWorkerItsOwnCores) {
     return ended.output.substr(begin + worker.size(), ended.output.find('\n', begin) - begin);
   };
   EXPECT_NE(cpus_of("worker 0"), cpus_of("worker 1")) << ended.output;
-  EXPECT_EQ(ended.output.find("as all workers"), std::string::npos) << ended.output;
+  EXPECT_EQ(ended.output.find("the same for all workers"), std::string::npos) << ended.output;
 }
 
 TEST(LaunchTimeout, EndsAProgramWithTheExitCodeOfTimeout) {
@@ -217,7 +217,8 @@ TEST(LaunchEnd, SaysTheFirstCauseLast) {
   EXPECT_EQ(ended.code, 128 + SIGSEGV);
   const auto cause = ended.output.find("weft launch: exit code 139: ");
   ASSERT_NE(cause, std::string::npos) << ended.output;
-  const auto command = ended.output.find("weft launch: more: weft inspect why /", cause);
+  const auto command =
+      ended.output.find("weft launch: for details, run: weft inspect why /", cause);
   ASSERT_NE(command, std::string::npos) << ended.output;
   EXPECT_EQ(ended.output.find('\n', command), ended.output.size() - 1) << ended.output;
 }
@@ -279,7 +280,9 @@ TEST(LaunchOutput, WhatTheLauncherSaysHasALineOfItsOwn) {
   const Ended ended = on_terminal({WEFT, "launch", "--timeout", "0.2", "--", "/bin/sh", "-c",
                                    "printf 'epoch 3/60 [===  ]' >&2; exec sleep 100"});
   EXPECT_EQ(ended.code, 124);
-  EXPECT_NE(ended.output.find("[===  ]\r\nweft launch: the time is over"), std::string::npos)
+  EXPECT_NE(ended.output.find("[===  ]\r\n"
+                              "weft launch: the time limit is over"),
+            std::string::npos)
       << ended.output;
 }
 

@@ -62,7 +62,7 @@ TEST_F(MnistCnn, RefusesFilesThatArentIdx) {
   };
   const std::string images = (folder_ / "train-images-idx3-ubyte").string();
   std::filesystem::resize_file(images, 1000);
-  expect_message(images + ": IDX: 984 bytes of data; of shape (320, 24, 24) it has 184320");
+  expect_message(images + ": IDX: has 984 bytes of data; shape (320, 24, 24) needs 184320");
   std::ofstream(images) << "not an IDX file at all";
   expect_message(images + ": IDX: begins with 6e 6f 74");
   std::filesystem::remove(images);

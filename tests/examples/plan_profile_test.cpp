@@ -89,7 +89,7 @@ TEST(PlanProfile, MeasuresTheMachinesLimits) {
   const std::string text = output_of({WEFT, "plan", "--profile", run_dir});
   EXPECT_NE(text.find("measured just now on"), std::string::npos) << text;
   EXPECT_NE(text.find(" threads for 4 chips\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("a run, in the mean"), std::string::npos) << text;
+  EXPECT_NE(text.find("average run"), std::string::npos) << text;
 }
 
 void expect_error_of(const std::vector<std::string>& words, const std::string& text) {
@@ -130,10 +130,10 @@ TEST(PlanProfile, OfAJobThatRunsSaysThatLimitsAreTooLow) {
   const std::string job = app.job().substr(0, app.job().find(' '));
   wait_for_step(job, 40);
   const std::string measured = output_of({WEFT, "plan", "--profile", job});
-  EXPECT_NE(measured.find("the job ran meanwhile"), std::string::npos) << measured;
+  EXPECT_NE(measured.find("the job ran during the measurement"), std::string::npos) << measured;
   const std::string given =
       output_of({WEFT, "plan", "--profile", job, "--gflops", "100", "--gbytes", "20"});
-  EXPECT_EQ(given.find("the job ran meanwhile"), std::string::npos) << given;
+  EXPECT_EQ(given.find("the job ran during the measurement"), std::string::npos) << given;
   ::kill(app.pid(), SIGKILL);
   app.wait();
   testing::sweep(job);

@@ -56,11 +56,11 @@ TEST(WeftDoctor, SaysWhichLimitOfOpenFilesIsTooLow) {
         {"/bin/sh", "-c", fmt::format("ulimit -S -n {}; exec \"$0\" doctor", limit), WEFT}, code);
   };
   const std::string none = doctor_at(16, 1);
-  for (const char* words : {"16 allowed: up to 0 workers", "no job can run", "ulimit -n "}) {
+  for (const char* words : {"16 allowed, enough for 0 workers", "no job can run", "ulimit -n "}) {
     EXPECT_NE(none.find(words), std::string::npos) << words << "\n" << none;
   }
   const std::string enough = doctor_at(1500, 0);
-  EXPECT_NE(enough.find("1500 allowed: up to 24"), std::string::npos) << enough;
+  EXPECT_NE(enough.find("1500 allowed, enough for 24"), std::string::npos) << enough;
   EXPECT_EQ(enough.find("ulimit"), std::string::npos) << enough;
 }
 
@@ -205,14 +205,14 @@ TEST(WeftLaunch, RunsAJobOnTheMeshThatTheHintNames) {
   };
   const std::string halved = train({});
   EXPECT_NE(halved.find("mesh (2,2) (\"data\",\"model\")"), halved.npos) << halved;
-  const auto hint = halved.find("is cut along \"model\"");
+  const auto hint = halved.find("is sharded along \"model\"");
   ASSERT_NE(hint, halved.npos) << halved;
-  EXPECT_EQ(halved.find("is cut along", hint + 1), halved.npos) << halved;
+  EXPECT_EQ(halved.find("is sharded along", hint + 1), halved.npos) << halved;
   EXPECT_NE(halved.find("weft launch --mesh data=4,"), halved.npos) << halved;
 
   const std::string whole = train({"--mesh", "data=4"});
   EXPECT_NE(whole.find("mesh (4) (\"data\")"), whole.npos) << whole;
-  EXPECT_EQ(whole.find("is cut along"), whole.npos) << whole;
+  EXPECT_EQ(whole.find("is sharded along"), whole.npos) << whole;
 }
 
 TEST(WeftLaunch, ReturnsTheExitCodeOfTheFirstCause) {

@@ -248,7 +248,7 @@ TEST(Checkpoint, OfOtherTensorsIsAnErrorThatNamesTheFirst) {
   const Json result = failure_of(app);
   EXPECT_EQ(result.at("code"), "program_divergence");
   expect_words(result, {"worker 1 for the save at fault_app.cpp:", "save step 4",
-                        "the tensors of the save before", "save 'bias' f32[1]"});
+                        "the same tensors as the previous save", "save 'bias' f32[1]"});
 }
 
 TEST(Loader, OfAnotherOrderIsAnErrorWithItsLine) {

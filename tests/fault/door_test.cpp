@@ -99,12 +99,12 @@ TEST(Door, StrangersChangeNoBitOfTheResult) {
 
   const std::string log = testing::trainer_log(result);
   for (const char* kind : {"no preamble of weft", "another version of weft", "a wrong token",
-                           "closed before its preamble was whole"}) {
+                           "closed before its preamble was complete"}) {
     EXPECT_EQ(times(log, fmt::format("refused a connection ({})", kind)), 1U) << kind << '\n'
                                                                               << log;
   }
   EXPECT_LE(times(log, "refused a connection"), 6U) << log;
-  EXPECT_EQ(times(log, "connections refused in all"), 1U) << log;
+  EXPECT_EQ(times(log, "total of refused connections"), 1U) << log;
 }
 
 TEST(Door, AnotherUserIsRefusedEvenWithTheRightToken) {
@@ -118,8 +118,9 @@ TEST(Door, AnotherUserIsRefusedEvenWithTheRightToken) {
   ::kill(testing::marked(mark), SIGKILL);
   EXPECT_EQ(app.wait(), 0) << app.output();
   const std::string log = testing::trainer_log(app.result());
-  EXPECT_EQ(times(log, fmt::format("refused a connection (another user) of uid {}", kNobody)), 1U);
-  EXPECT_EQ(times(log, "connections refused in all: 3 (another user)"), 1U) << log;
+  EXPECT_EQ(times(log, fmt::format("refused a connection (another user) from uid {}", kNobody)),
+            1U);
+  EXPECT_EQ(times(log, "total of refused connections: 3 (another user)"), 1U) << log;
 }
 
 }  // namespace

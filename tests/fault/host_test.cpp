@@ -38,7 +38,7 @@ TEST(Host, AFitThatThrewIsNotTheWorkersOwn) {
 TEST(Host, AFitInsideAFitIsRefused) {
   for (const char* workers : {"0", "2"}) {
     FaultApp app({"--mode", "fit_in_loop", "--victim", "0", "--workers", workers});
-    expect_words(failure_of(app), {"inside a training loop", "fault_app.cpp"});
+    expect_words(failure_of(app), {"inside the training loop", "fault_app.cpp"});
   }
 }
 

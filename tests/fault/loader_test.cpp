@@ -155,7 +155,7 @@ const Counted kCounted[] = {
      {"loader_app.cpp:", "was continued at its batch", "batch.index()"}},
     {"three_in_cycles_by_a_counter",
      18,
-     {"loader_app.cpp:", "counter of the loop's own", "ctx.step()"}},
+     {"loader_app.cpp:", "own counter has started at 0 again", "ctx.step()"}},
     // These loops change state between passes over the data.
     {"counted_epochs_that_set_a_number",
      18,

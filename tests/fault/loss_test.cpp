@@ -99,7 +99,7 @@ TEST(Loss, AStoppedWorkerIsNamedByTheTimeoutOfTheOthers) {
   const auto result = failure_of(app);
   EXPECT_EQ(result["code"], "timeout");
   EXPECT_EQ(result["worker"], 1);
-  expect_words(result, {"worker 1 (pid", "did not come, it is stopped", "all_reduce"});
+  expect_words(result, {"worker 1 (pid", "did not arrive, it is stopped", "all_reduce"});
 }
 
 TEST(Loss, AWorkerThatNeverJoinsIsNamedAfterTheTimeout) {

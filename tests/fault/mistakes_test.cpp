@@ -64,7 +64,7 @@ TEST(Mistakes, ALossThatIsNaNIsWarnedOfOnce) {
 TEST(Mistakes, TheOpThatGivesTheNaNIsFoundByTheVariable) {
   FaultApp app({"--mode", "nan"}, {"WEFT_DETECT_ANOMALY=1"});
   const auto result = failure_of(app);
-  expect_words(result, {"detect_anomaly: log gives a nan in f32[]", "(at fault_app.cpp:"});
+  expect_words(result, {"detect_anomaly: log computes a nan in f32[]", "(at fault_app.cpp:"});
   EXPECT_EQ(result["step"], 3);
 }
 
@@ -79,9 +79,8 @@ TEST(Mistakes, AReadOnOneWorkerAloneIsNamedWithBothLines) {
 TEST(Mistakes, UnevenNumbersOfStepsAreNamedWithTheLines) {
   FaultApp app({"--mode", "return"});
   expect_words(failure_of(app),
-               {"worker 1 ended its loop after 3 programs, the last for the sync at "
-                "fault_app.cpp:",
-                "runs number 4 for the sync at fault_app.cpp:"});
+               {"worker 1 ended its loop after 3 programs, the last for the sync at fault_app.cpp:",
+                "runs program number 4 for the sync at fault_app.cpp:"});
 }
 
 }  // namespace

@@ -215,7 +215,8 @@ TEST(Preemption, DuringTheBackoffEndsWithTheCheckpointThatThereIs) {
   BackoffApp app({"--mode", "saves", "--deaths", "2"});
   const Json result = failure_of(app);
   EXPECT_EQ(result.at("code"), "cancelled");
-  expect_words(result, {"got SIGTERM", "worker 1", "exited with code 3", "not waited for"});
+  expect_words(result, {"got SIGTERM", "worker 1", "exited with code 3",
+                        "the job doesn't wait for this worker"});
   for (const Saved& one : saved(result, 3)) EXPECT_EQ(one.step, 2U);
 }
 
@@ -223,7 +224,7 @@ TEST(Preemption, DuringTheBackoffEndsLoopsThatNeverAsk) {
   BackoffApp app({"--deaths", "1"});
   const Json result = failure_of(app);
   EXPECT_EQ(result.at("code"), "cancelled");
-  expect_words(result, {"got SIGTERM", "no loop asks ctx.reached_preemption()"});
+  expect_words(result, {"got SIGTERM", "no loop calls ctx.reached_preemption()"});
   for (const Saved& one : saved(result, 3)) EXPECT_EQ(one.step, 2U);
 }
 
@@ -266,7 +267,7 @@ TEST(Preemption, EndsWithItsGrace) {
   ::kill(app.pid(), SIGTERM);
   const Json result = failure_of(app);
   EXPECT_EQ(result.at("code"), "cancelled");
-  expect_words(result, {"got SIGTERM", "had not ended in time", "run.grace_s = 0.2",
+  expect_words(result, {"got SIGTERM", "had not ended within", "run.grace_s = 0.2",
                         "ctx.reached_preemption()"});
 }
 

@@ -196,7 +196,7 @@ TEST(Recovery, NamesAParameterWhoseNameAnotherHas) {
   FaultApp calm({"--mode", "twin", "--steps", "8", "--at", "99"});
   EXPECT_EQ(calm.wait(), 0) << calm.output();
   FaultApp app({"--mode", "twin", "--steps", "8", "--max-failures", "1", "--at", "4"});
-  expect_words(failure_of(app), {"'weight' is used", "another parameter of this name"});
+  expect_words(failure_of(app), {"'weight' is used", "belongs to another parameter"});
 }
 
 /// Expects that the trainer has printed the stack of the loop's thread in worker 1, with function
@@ -212,7 +212,7 @@ void expect_stack(const Json& result, const std::string& output) {
 TEST(Recovery, SurvivesAHangAndSaysWhatItWas) {
   const std::vector<std::string> timeout{"--hang-timeout", "1"};
   expect_survives("stop", {"worker 1", "hangs", "waited 1 s", "is stopped"}, timeout);
-  expect_survives("spin", {"worker 1", "hangs", "runs, and makes no step"}, timeout);
+  expect_survives("spin", {"worker 1", "hangs", "runs, but makes no step"}, timeout);
   expect_survives("deadlock", {"worker 1", "hangs", "sleeps", "worker-1.log"}, timeout);
 }
 
@@ -301,7 +301,7 @@ TEST(Recovery, NamesASurvivorThatSleepsInItsOwnCode) {
   const Json result = failure_of(app);
   EXPECT_EQ(result.at("code"), "timeout");
   EXPECT_EQ(result.at("worker"), 1);
-  expect_words(result, {"1 of 2 workers are not there within backend.timeout_s = 5: worker 1",
+  expect_words(result, {"1 of 2 workers were not ready within backend.timeout_s = 5: worker 1",
                         "has not left its loop at step 3", "sleeps", "its next sync or read"});
 }
 
@@ -367,7 +367,8 @@ TEST(Recovery, GivesUpAWorkerThatNeverJoinsAgain) {
 TEST(Recovery, GivesUpWhatFailsAgainWithoutAStep) {
   FaultApp app({"--mode", "throw_always", "--max-failures", "-1", "--backoff", "0", "--at", "5"});
   const Json result = failure_of(app);
-  expect_words(result, {"boom", "it failed so 3 times, and no step was taken after step "});
+  expect_words(result,
+               {"boom", "the worker failed like this 3 times, and no step was taken after step "});
   EXPECT_EQ(result.at("failures").size(), 2U);
 }
 

@@ -176,13 +176,13 @@ TEST_F(Rescue, WhySaysWhichJobHasContinuedByHand) {
   kill_trainer(app, job);
   ASSERT_EQ(weft({"rescue", job}).first, 0);
   const std::string before = weft({"inspect", "why", run}).second;
-  EXPECT_NE(before.find("begin a job with run.resume"), std::string::npos) << before;
+  EXPECT_NE(before.find("start a job with run.resume"), std::string::npos) << before;
   AppProcess last(digits(), here());
   const std::string next = last.job().substr(0, 32);
   EXPECT_EQ(last.wait(), 0) << last.output();
   const std::string after = weft({"inspect", "why", run}).second;
   EXPECT_NE(after.find(next + " continued at that step"), std::string::npos) << after;
-  EXPECT_EQ(after.find("begin a job with run.resume"), std::string::npos) << after;
+  EXPECT_EQ(after.find("start a job with run.resume"), std::string::npos) << after;
 }
 
 /// Runs a job that fails or is cancelled and keeps its memory for a later rescue.
@@ -236,7 +236,7 @@ TEST_F(KeptJob, IsRemovedWhenItIsNamed) {
   EXPECT_EQ(segments(job), 0U);
   const auto [code, printed] = weft({"rescue", job});
   EXPECT_EQ(code, 2);
-  EXPECT_NE(printed.find("nothing is left of job"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("nothing of job"), std::string::npos) << printed;
 }
 
 TEST_F(KeptJob, IsKeptWhereverItsLockIs) {
@@ -278,7 +278,7 @@ TEST_F(Rescue, SaysWhyThereIsNothingToRescue) {
   kill_trainer(alive, job);
   const auto [dead_code, dead] = weft({"rescue", job});
   EXPECT_EQ(dead_code, 2);
-  EXPECT_NE(dead.find("before all its chips had made one"), std::string::npos) << dead;
+  EXPECT_NE(dead.find("before all its chips had completed one step"), std::string::npos) << dead;
   AppProcess survives_nothing({FAULT_APP, "--json", "{json}", "--mode", "mark"}, here());
   const std::string other = survives_nothing.job().substr(0, 32);
   (void)survives_nothing.wait_for_line("mark loop");
@@ -317,7 +317,7 @@ TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
   for (int kills = 0; kills < 4; ++kills) {
     if (!let_run(job, step, random)) break;
     ::kill(Board::open(job, true).header().trainer_pid, SIGKILL);
-    const std::string again = app.wait_for_line("it is started again and goes on at step");
+    const std::string again = app.wait_for_line("it is started again and continues at step");
     ASSERT_NE(again, "") << app.output();
     const std::uint64_t next = std::stoull(again.substr(again.rfind(' ')));
     EXPECT_GT(next, step);
@@ -343,7 +343,7 @@ TEST_F(Rescue, LaunchLosesNoStepToAnotherJobThatBegins) {
   AppProcess other({FAULT_APP, "--json", "{json}", "--mode", "none"}, here());
   EXPECT_EQ(other.wait(), 0) << other.output();
   ::kill(app.pid(), SIGCONT);
-  const std::string again = app.wait_for_line("it is started again and goes on at step");
+  const std::string again = app.wait_for_line("it is started again and continues at step");
   ASSERT_NE(again, "") << app.output();
   EXPECT_GT(std::stoull(again.substr(again.rfind(' '))), 0U);
   EXPECT_EQ(app.wait(), 0) << app.output();
@@ -355,10 +355,11 @@ TEST_F(Rescue, LaunchBeginsAgainWhereNoStepWasKept) {
                   "--mode", "kill_trainer", "--at", "0"},
                  here());
   EXPECT_EQ(app.wait(), 128 + SIGKILL) << app.output();
-  EXPECT_NE(app.output().find("it is started again and begins again, as no step"),
+  EXPECT_NE(app.output().find("it is started again and begins again, because none of its steps"),
             std::string::npos)
       << app.output();
-  EXPECT_NE(app.output().find("3 times at step 0: it isn't started again; no step of it was kept"),
+  EXPECT_NE(app.output().find("3 times at step 0: it isn't started again; none of its steps "
+                              "was kept"),
             std::string::npos)
       << app.output();
 }

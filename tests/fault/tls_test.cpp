@@ -149,10 +149,12 @@ TEST_F(Tls, StrangersChangeNoBitOfTheResult) {
   testing::expect_nothing_left(job);
 
   const std::string log = testing::trainer_log(app.result());
-  EXPECT_EQ(times(log, "refused a connection (no TLS 1.3, or one that it broke off)"), 1U) << log;
-  EXPECT_EQ(times(log, "refused a connection (closed before its preamble was whole)"), 1U) << log;
+  EXPECT_EQ(times(log, "refused a connection (no TLS 1.3, or an aborted TLS handshake)"), 1U)
+      << log;
+  EXPECT_EQ(times(log, "refused a connection (closed before its preamble was complete)"), 1U)
+      << log;
   EXPECT_LT(times(log, "refused a connection"), 6U) << log;
-  EXPECT_EQ(times(log, "connections refused in all: "), 1U) << log;
+  EXPECT_EQ(times(log, "total of refused connections: "), 1U) << log;
 }
 
 /// The job is refused before anything starts, so it has no id yet.

@@ -48,7 +48,7 @@ TEST(Want, OfMemoryIsNamedWhereTheKernelKillsForIt) {
     const auto result = app.result();
     const auto message = survives ? result.at("failures").at(0) : result.at("message");
     expect_words({{"message", message}},
-                 {"worker 1", "signal 9 (SIGKILL) at step 3", "want of memory"});
+                 {"worker 1", "signal 9 (SIGKILL) at step 3", "because memory ran out"});
     expect_nothing_left(job);
   }
 }

@@ -88,19 +88,19 @@ void SimJob::check_end() const {
     };
     const bool too_many =
         says("run.failure.max_failures") && incidents_ == policy_.max_failures && lost < faults_;
-    const bool too_late = says("are not there within") && deadline_ != kLongDeadline;
+    const bool too_late = says("were not ready within") && deadline_ != kLongDeadline;
     if (says("all loops ended at step") || says("all loops were ended")) {
       return check_preempted_end();
     }
     const bool too_soon =
         (failure->message == "preempted" || says("was ended by SIGTERM")) && job_.generation() == 1;
-    const bool no_grace = says("in time for run.grace_s") && grace_s_ != kLongGrace;
+    const bool no_grace = says("within run.grace_s") && grace_s_ != kLongGrace;
     const bool in_vain = says("; ") && failure->code == Errc::cancelled && lost > 0 &&
-                         ((says("no loop asks") && !job_.has_asked()) ||
-                          (says("not the first loss") && policy_.backoff_ms > 0));
+                         ((says("no loop calls") && !job_.has_asked()) ||
+                          (says("isn't the first loss") && policy_.backoff_ms > 0));
     const bool by_sigterm = says("before its loop could end") && has_sigterms_;
     if (!too_many && !too_late && !too_soon && !no_grace && !in_vain && !by_sigterm &&
-        !(says("; it failed so") && has_repeated(*failure))) {
+        !(says("; the worker failed like this") && has_repeated(*failure))) {
       violated(failure->message);
     }
     return;

@@ -116,7 +116,7 @@ class ReferenceEngine final : public Engine {
 
   std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks) override {
     if (plan.mesh_shape != mesh_.shape() || plan.axis_names != mesh_.axis_names()) {
-      fail(Errc::mesh_mismatch, "the plan is for the mesh {}, this chip is in the mesh {}",
+      fail(Errc::mesh_mismatch, "the plan is for the mesh {}, but this chip is in the mesh {}",
            Mesh(plan.mesh_shape, plan.axis_names).to_string(), mesh_.to_string());
     }
     verify(plan, mesh_);

@@ -109,7 +109,8 @@ struct PageServer::Parts {
     response.set_header("Cache-Control", "no-store");
     const std::string host = request.get_header_value("Host");
     if (host != fmt::format("127.0.0.1:{}", port) && host != fmt::format("localhost:{}", port)) {
-      refuse(response, 421, "This is the page of a job on this host, by the name 127.0.0.1.\n");
+      refuse(response, 421,
+             "This page shows a job on this host: open it by the host name 127.0.0.1.\n");
       return Handled::Handled;
     }
     if (request.method != "GET") {
@@ -214,7 +215,7 @@ PageServer::PageServer(PageFeed& feed, int port) : parts_(std::make_unique<Parts
   const bool any = port == 0;
   if (any) port = server.bind_to_any_port("127.0.0.1");
   if (port <= 0 || (!any && !server.bind_to_port("127.0.0.1", port))) {
-    fail(Errc::io, "can't listen on port {} of 127.0.0.1: --port 0 takes any that is free", port);
+    fail(Errc::io, "can't listen on port {} of 127.0.0.1: --port 0 takes any free port", port);
   }
   parts_->port = port;
 }

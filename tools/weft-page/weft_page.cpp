@@ -70,7 +70,8 @@ int serve(SnapshotReader& reader, int port) {
   signals.wait();
   server->stop();
   answers.join();
-  if (ended_by_itself) fmt::print(stderr, "weft inspect serve: the port takes no more calls\n");
+  if (ended_by_itself)
+    fmt::print(stderr, "weft inspect serve: the port accepts no more connections\n");
   return ended_by_itself ? kUnreadable : 0;
 }
 
@@ -78,7 +79,7 @@ int serve(SnapshotReader& reader, int port) {
 }  // namespace weft
 
 int main(int argc, char** argv) {
-  CLI::App app{"The server of weft inspect serve, which starts it."};
+  CLI::App app{"The server that `weft inspect serve` starts."};
   std::string job;
   int port = 0;
   app.add_option("job", job);

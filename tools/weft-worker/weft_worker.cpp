@@ -39,7 +39,7 @@ Entry find_entry(const std::string& library) {
     if (copy.object.path == library) break;
   }
   if (found == nullptr) {
-    weft::fail(weft::Errc::not_found, "{} holds no weft, and has loaded none", library);
+    weft::fail(weft::Errc::not_found, "{} doesn't contain weft and hasn't loaded it", library);
   }
   return found;
 }

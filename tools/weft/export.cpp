@@ -109,7 +109,7 @@ void write_npy(const StateFile& file, const std::vector<Exported>& chosen,
     const std::string& name = exported.type.name;
     if (name.find_first_of(std::string_view("/\0", 2)) != std::string::npos ||
         name.starts_with('.')) {
-      fail(Errc::invalid_argument, "'{}' is no file's name: export it as safetensors", name);
+      fail(Errc::invalid_argument, "'{}' can't be a file name: export it as safetensors", name);
     }
   }
   if (find_storage(options.output, "--output") == nullptr) fs::create_directories(options.output);
@@ -165,9 +165,9 @@ void add_export(CLI::App& app, int& code) {
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "the file or folder")->required();
   command->add_flag("--optimizer-state", options->optimizer_state,
-                    "the state of optimizers too, not only parameters and buffers");
+                    "write the state of optimizers too, not only parameters and buffers");
   command->add_flag("--averages", options->averages,
-                    "instead of parameters the averages that a ParameterAverage has of them");
+                    "write the averages of a ParameterAverage instead of the parameters");
   options->choice.add_options(*command);
   command->footer(
       "Examples:\n"

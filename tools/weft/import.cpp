@@ -85,8 +85,8 @@ std::vector<Imported> arrays_of(const std::string& path, TensorChoice& choice) {
     const NpyHeader header = read_npy_header(bytes, bytes.size());
     if (!header.dtype) {
       fail(Errc::unavailable,
-           "'{}' has elements of type '{}', which weft hasn't: convert it, as by "
-           ".astype(np.float32), or leave it out by --filter",
+           "'{}' has elements of type '{}', which weft doesn't have: convert it, for example "
+           "by .astype(np.float32), or leave it out by --filter",
            entry.name, header.descr);
     }
     const DType dtype = choice.cast(*header.dtype);
@@ -173,7 +173,7 @@ int run(ImportOptions& options) {
 void add_import(CLI::App& app, int& code) {
   auto options = std::make_shared<ImportOptions>();
   CLI::App* command = app.add_subcommand(
-      "import", "make a checkpoint of other programs' tensors, for run.resume to begin at");
+      "import", "make a checkpoint from other programs' tensors, at which run.resume can begin");
   command
       ->add_option("source", options->source,
                    "safetensors, a file of torch.save(), a Hugging Face folder, a checkpoint, or "
@@ -185,8 +185,8 @@ void add_import(CLI::App& app, int& code) {
   command->add_option("--seed", options->seed, "the seed of the run")->capture_default_str();
   options->choice.add_options(*command);
   command->footer(
-      "A loop that goes on from it makes the state that it lacks, such as an optimizer's, anew. "
-      "f16 becomes f32.");
+      "A loop that continues from the checkpoint makes missing state itself, such as an "
+      "optimizer's. f16 becomes f32.");
   command->callback([options, &code] { code = run(*options); });
 }
 

@@ -28,8 +28,9 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  weft doctor\n"
       "  weft launch -n 4 --chips 4 -- ./train\n"
-      "  weft inspect\n\n"
-      "What a command takes: weft COMMAND --help");
+      "  weft inspect\n"
+      "\n"
+      "Options of a command: weft COMMAND --help");
   int code = 0;
   weft::add_launch(app, code);
   weft::add_inspect(app, code);

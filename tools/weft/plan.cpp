@@ -158,7 +158,7 @@ void print(const Plan& plan, const Mesh& mesh) {
   bytes.add({"inputs", std::to_string(chip_bytes(inputs)), ""});
   bytes.add({"outputs", std::to_string(chip_bytes(outputs)), ""});
   bytes.add({"temporaries", std::to_string(plan.temp_bytes),
-             fmt::format("no plan needs fewer than {}", plan.temp_bytes_bound)});
+             fmt::format("no plan can need fewer than {}", plan.temp_bytes_bound)});
   if (plan.shared_bytes > 0) {
     bytes.add({"shared", std::to_string(plan.shared_bytes), "once for a group of chips"});
   }
@@ -242,8 +242,8 @@ void take_options(PlanArguments& options) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] != "--json") {
       fail(Errc::invalid_argument,
-           "\"{}\" behind {}, which is no program: expected a plan file and --json, or a program "
-           "that can be started",
+           "\"{}\" after {}, which isn't a program: expected a plan file and --json, or a "
+           "program that can be started",
            words[i], words.front());
     }
     options.json = true;
@@ -264,18 +264,18 @@ CLI::Option* add_profile_options(CLI::App& command, ProfileOptions& options) {
   CLI::Option* profile =
       command
           .add_option("--profile", options.job,
-                      "of a job, as for weft inspect: time, arithmetic, bytes and share of the "
-                      "machine's limit of each step of its plan")
+                      "show the steps of a job's plan (JOB as for weft inspect) with their "
+                      "time, arithmetic, bytes and share of the machine's limit")
           ->type_name("JOB");
   command
       .add_option("--program", options.program,
-                  "the number of a program of the job; by default the one that took longest")
+                  "the number of a program of the job; default: the program that took longest")
       ->needs(profile);
-  command.add_option("--svg", options.svg, "write the profile as a roofline, too")
+  command.add_option("--svg", options.svg, "also write the profile as a roofline")
       ->type_name("FILE")
       ->needs(profile);
   const auto add_rate = [&](const char* name, double& rate, const char* what) {
-    command.add_option(name, rate, fmt::format("10^9 {}, 0.001 to 1e9; by default measured", what))
+    command.add_option(name, rate, fmt::format("10^9 {}, 0.001 to 1e9; default: measured", what))
         ->check(CLI::Validator(check_rate, ""))
         ->needs(profile);
   };
@@ -290,15 +290,15 @@ void add_plan(CLI::App& app, int& code) {
   auto options = std::make_shared<PlanArguments>();
   CLI::App* command = app.add_subcommand(
       "plan",
-      "show what a program's first step, or a dumped plan, runs on its mesh; or how long a "
-      "job's plan takes");
+      "show the work of a program's first step, or of a dumped plan, on its mesh; or how long "
+      "a job's plan takes");
   command->add_flag("--json", options->json, "as JSON");
   add_job_options(*command, options->launch);
   command->positionals_at_end();
   CLI::Option* program =
       command
           ->add_option("command", options->launch.command,
-                       "a program and its arguments; or a plan file, as WEFT_DUMP_TO writes it")
+                       "a program and its arguments; or a plan file that WEFT_DUMP_TO has written")
           ->type_name("PROGRAM");
   const CLI::Option* profile = add_profile_options(*command, options->profile)->excludes(program);
   command->footer(
@@ -306,11 +306,13 @@ void add_plan(CLI::App& app, int& code) {
       "  weft plan -n 4 --chips 4 -- ./train\n"
       "  weft plan --json -n 4 --mesh data=2,model=2 -- ./train | jq .chip_bytes\n"
       "  weft plan dump/plan-0.weftplan\n"
-      "  weft plan --profile train --svg roofline.svg\n\n"
-      "The program's workers start and trace the first step, which isn't run. The exit code is 0,\n"
-      "2 for a file that is no plan, or 3 where the program, its options or this machine refuse.\n"
+      "  weft plan --profile train --svg roofline.svg\n"
+      "\n"
+      "The program's workers start and trace the first step, but don't run it. The exit code "
+      "is 0,\n"
+      "2 for a file that isn't a plan, or 3 if the program, its options or this machine is unfit.\n"
       "--profile shows a job that runs, or whose run folder keeps its events: WEFT_TRACE=full.\n"
-      "It ends with 2 without such a job, and with 3 without events.");
+      "Its exit code is 2 if there is no such job, and 3 if there are no events.");
   command->callback([options, profile, &code] {
     if (profile->count() > 0) {
       options->profile.json = options->json;

@@ -62,7 +62,7 @@ DeadJob choose(const std::string& asked) {
   for (const DeadJob& dead : found) jobs.push_back(dead.job);
   fail(Errc::not_found, "{}",
        found.empty() ? std::string("there is no dead job whose state is still in memory")
-                     : fmt::format("\"{}\" fits {} jobs, give more of the id: {}", asked,
+                     : fmt::format("\"{}\" matches {} jobs; give more of the id: {}", asked,
                                    found.size(), fmt::join(jobs, ", ")));
 }
 
@@ -105,20 +105,21 @@ void add_rescue(CLI::App& app, int& code) {
   CLI::App* command = app.add_subcommand(
       "rescue", "save the last step of a job whose processes are dead as a checkpoint");
   command->add_option("job", options->job,
-                      "its id, or the beginning of it; default: the only one that there is");
+                      "the job's id, or the beginning of its id; default: the only dead job");
   command->add_option("-o,--output", options->folder,
                       "the folder of checkpoints; default: the job's own");
   command->add_flag("--list", options->list, "only list the jobs that can be saved");
   command->add_flag("--keep-memory", options->keep_memory,
-                    "leave the job's memory; default: it is removed once it is saved");
+                    "keep the job's memory; default: remove it after the state is saved");
   command->add_flag("--json", options->json, "as JSON");
   command->footer(
       "Examples:\n"
       "  weft rescue --list\n"
-      "  weft rescue -o /data/rescued 93ef\n\n"
-      "What a job leaves in memory is removed by the user's next job, unless the job had\n"
+      "  weft rescue -o /data/rescued 93ef\n"
+      "\n"
+      "The user's next job removes the memory of a dead job, unless the dead job had\n"
       "run.keep_for_rescue_s, or `weft launch --max-failures` had started it.\n"
-      "Exit code: 0, or 2 where nothing was saved.");
+      "Exit code: 0, or 2 if nothing was saved.");
   command->callback([options, &code] { code = run(*options); });
 }
 

@@ -67,7 +67,7 @@ std::string say_unknown(const CLI::App& app, const std::vector<std::string>& wor
         if (name == word && takes_value(*at, name)) ++i;
         continue;
       }
-      return fmt::format("{} has no option {}{}; what it takes: {} --help", path, name,
+      return fmt::format("{} has no option {}{}; to see its options: {} --help", path, name,
                          did_you_mean(name, options_of(*at), ""), path);
     }
     if (const CLI::App* inner = command_of(*at, word)) {

@@ -67,7 +67,7 @@ void print(const std::vector<Swept>& all, const SweepOptions& options) {
          bytes_text(static_cast<std::int64_t>(remains.bytes)), outcome(swept, options.dry_run)});
   }
   if (table.empty()) {
-    fmt::print("nothing is left of any job\n");
+    fmt::print("dead jobs have left nothing\n");
   } else {
     table.print();
   }
@@ -86,7 +86,9 @@ bool all_dead(const std::vector<JobRemains>& found, const std::vector<std::strin
   for (const std::string& job : asked) {
     const auto remains = std::ranges::find(found, job, &JobRemains::job);
     if (remains == found.end()) {
-      fmt::print(stderr, "job {}: nothing is there of it; `weft sweep --dry-run` lists what is\n",
+      fmt::print(stderr,
+                 "job {}: it has left nothing; `weft sweep --dry-run` lists the jobs "
+                 "that have left something\n",
                  visible(job));
     } else if (!is_dead(*remains)) {
       fmt::print(stderr, "job {}: it is {}: {}\n", job, to_string(remains->life),
@@ -142,25 +144,26 @@ void add_sweep(CLI::App& app, int& code) {
   auto options = std::make_shared<SweepOptions>();
   CLI::App* sweep = app.add_subcommand("sweep", "remove what dead jobs of this user have left");
   CLI::Option* jobs =
-      sweep->add_option("job", options->jobs, "ids; default: every job that is dead");
+      sweep->add_option("job", options->jobs, "ids of jobs; default: all dead jobs");
   sweep
       ->add_option("--folder", options->folders,
-                   "instead of jobs: the unfinished files (*.weft-*.tmp) that killed saves and "
-                   "exports have left in this folder; may be repeated")
+                   "remove, instead of jobs, the unfinished files (*.weft-*.tmp) that killed "
+                   "saves and exports have left in this folder; may be repeated")
       ->type_name("FOLDER")
       ->allow_extra_args(false)
       ->excludes(jobs);
-  sweep->add_flag("--dry-run", options->dry_run, "only say what would be removed");
+  sweep->add_flag("--dry-run", options->dry_run, "only show what would be removed");
   sweep->add_flag("--json", options->json, "as JSON");
   sweep->footer(
       "Examples:\n"
       "  weft sweep --dry-run\n"
       "  weft sweep 93ef4a12776321e25d410a59298c9311\n"
-      "  weft sweep --folder models\n\n"
-      "A job is dead where no process holds its lock or has its memory open. One that is kept for\n"
-      "`weft rescue` goes if it is named.\n"
-      "Exit code: 0, or 1 where something could not be removed, a lock could not be asked for, or\n"
-      "a job that was named is not there or not dead.");
+      "  weft sweep --folder models\n"
+      "\n"
+      "A job is dead if no process holds its lock or has its memory open. A job that is kept for\n"
+      "`weft rescue` is removed only if it is named.\n"
+      "Exit code: 0, or 1 if something could not be removed, a lock could not be tested, or a job\n"
+      "that was named doesn't exist or isn't dead.");
   sweep->callback([options, &code] { code = run(*options); });
 }
 

@@ -16,7 +16,7 @@ std::regex compiled(const std::string& option, const std::string& pattern) {
   try {
     return std::regex(pattern, std::regex::ECMAScript);
   } catch (const std::regex_error& error) {
-    fail(Errc::invalid_argument, "{} \"{}\": no regular expression: {}", option, pattern,
+    fail(Errc::invalid_argument, "{} \"{}\" isn't a regular expression: {}", option, pattern,
          error.what());
   }
 }
@@ -33,17 +33,18 @@ void require_short(const std::string& name) {
 void TensorChoice::add_options(CLI::App& command) {
   command
       .add_option("--filter", filter_options_,
-                  "only tensors in whose names this regular expression is found; may be repeated")
+                  "only tensors whose names contain a match of this regular expression; may be "
+                  "repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
   command
       .add_option("--rename", rename_options_,
-                  "replaces what the regular expression matches in names; may be repeated, and "
-                  "each sees what the ones before have made: '^model\\.=' takes a prefix away")
+                  "replace the text that the regular expression matches in names; may be "
+                  "repeated, and each works on the result of the one before: '^model\\.=' "
+                  "removes a prefix")
       ->type_name("PATTERN=TEXT")
       ->allow_extra_args(false);
-  command
-      .add_option("--cast", cast_option_, "floating-point tensors become elements of this dtype")
+  command.add_option("--cast", cast_option_, "convert floating-point tensors to this dtype")
       ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}))
       ->type_name("DTYPE");
 }
@@ -55,7 +56,7 @@ void TensorChoice::prepare() {
   for (const std::string& option : rename_options_) {
     const std::size_t middle = option.rfind('=');
     if (middle == std::string::npos) {
-      fail(Errc::invalid_argument, "--rename \"{}\": expected PATTERN=TEXT, as '^model\\.='",
+      fail(Errc::invalid_argument, "--rename \"{}\": expected PATTERN=TEXT, such as '^model\\.='",
            option);
     }
     renames_.emplace_back(compiled("--rename", option.substr(0, middle)),
@@ -80,7 +81,7 @@ std::string TensorChoice::rename(const std::string& name) {
     renamed = std::regex_replace(renamed, pattern, text);
   }
   if (renamed.empty()) {
-    fail(Errc::invalid_argument, "--rename leaves nothing of the name '{}'", name);
+    fail(Errc::invalid_argument, "--rename makes the name '{}' empty", name);
   }
   const auto [given, is_new] = given_.emplace(renamed, name);
   if (!is_new) {

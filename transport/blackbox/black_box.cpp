@@ -77,14 +77,14 @@ std::string_view to_string(RingKind kind) noexcept {
 BoxSizes read_box_sizes(const Segment& segment) {
   const std::string& name = segment.name();
   if (segment.capacity() < sizeof(BoxHeaderV1)) {
-    fail(Errc::corrupt, "black box {} of {} bytes: its header alone has {}", name,
+    fail(Errc::corrupt, "black box {} has {} bytes, but its header alone needs {}", name,
          segment.capacity(), sizeof(BoxHeaderV1));
   }
   const auto& header = *reinterpret_cast<const BoxHeaderV1*>(segment.data());
   const std::uint64_t magic = load_field(header.magic);
   if (magic == 0) fail(Errc::not_found, "black box {} is still being made", name);
   if (magic != box_format::kMagic) {
-    fail(Errc::corrupt, "black box {} is none: its first word is {:#x}", name, magic);
+    fail(Errc::corrupt, "{} isn't a black box: its first word is {:#x}", name, magic);
   }
   if (header.version != box_format::kVersion) {
     fail(Errc::version,

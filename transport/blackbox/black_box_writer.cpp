@@ -68,7 +68,7 @@ TraceLevel trace_level_of_environment() {
   if (level == "full") return TraceLevel::full;
   if (level == "off") return TraceLevel::off;
   fail(Errc::invalid_argument,
-       "WEFT_TRACE = \"{}\": expected full, for every step of a plan, or off, for no events",
+       "WEFT_TRACE = \"{}\": expected full (events of every step of a plan) or off (no events)",
        level);
 }
 
@@ -139,7 +139,8 @@ void BlackBoxWriter::mark_present(int number) const {
 
 BlackBoxWriter::Process& BlackBoxWriter::process(int worker) {
   if (worker < -1 || worker >= num_workers_) {
-    fail(Errc::invalid_argument, "black box: worker {} of {}", worker, num_workers_);
+    fail(Errc::invalid_argument, "black box: worker = {}, but there are {} workers", worker,
+         num_workers_);
   }
   const std::lock_guard lock(*mutex_);
   std::unique_ptr<Process>& known = processes_[worker];
@@ -187,7 +188,7 @@ EventWriter BlackBoxWriter::shared(int worker) {
 
 std::byte* BlackBoxWriter::chip_memory(int chip) {
   if (chip < 0 || chip >= num_chips_) {
-    fail(Errc::invalid_argument, "black box: chip {} of {}", chip, num_chips_);
+    fail(Errc::invalid_argument, "black box: chip = {}, but there are {} chips", chip, num_chips_);
   }
   const std::size_t offset = box_format::chip_offset(num_workers_, chip);
   segment_.reserve(offset, box_format::kChipBytes);

@@ -59,10 +59,10 @@ void require_valid(const BoardHeader& header) {
   }
   if (header.mesh_shape.size() != header.axis_names.size() ||
       header.mesh_shape.size() > kAxisCountMax) {
-    fail(
-        Errc::invalid_argument,
-        "board of job {}: {} axis sizes and {} axis names, expected as many of both and at most {}",
-        header.job, header.mesh_shape.size(), header.axis_names.size(), kAxisCountMax);
+    fail(Errc::invalid_argument,
+         "board of job {}: {} axis sizes and {} axis names, expected the same number of both "
+         "and at most {}",
+         header.job, header.mesh_shape.size(), header.axis_names.size(), kAxisCountMax);
   }
   if (header.device_ids.size() > board_format::kDeviceIdCountMax) {
     fail(Errc::invalid_argument, "board of job {}: {} device ids, expected at most {}", header.job,
@@ -114,7 +114,7 @@ BoardHeader read_header(const Segment& segment) {
   const std::uint64_t magic = load_field(format.magic);
   if (magic == 0) fail(Errc::not_found, "segment {} is still being made", segment.name());
   if (magic != board_format::kMagic) {
-    fail(Errc::corrupt, "segment {} is no board: its first word is {:#x}", segment.name(), magic);
+    fail(Errc::corrupt, "segment {} isn't a board: its first word is {:#x}", segment.name(), magic);
   }
   if (format.version != board_format::kVersion) {
     fail(Errc::version,
@@ -194,7 +194,7 @@ Board Board::open_file(const std::string& path) {
   constexpr std::size_t kBytesMax = std::size_t{128} << 20;  // twice the largest board
   const std::vector<std::byte> bytes = read_file_bytes(path, kBytesMax);
   if (bytes.size() < sizeof(BoardHeaderV1)) {
-    fail(Errc::corrupt, "board {} has {} bytes: its header alone has {}", path, bytes.size(),
+    fail(Errc::corrupt, "board {} has {} bytes, but its header alone needs {}", path, bytes.size(),
          sizeof(BoardHeaderV1));
   }
   Segment segment = Segment::anonymous(bytes.size());
@@ -244,14 +244,16 @@ void Board::set_status(JobStatus status) {
 
 BoardWriter Board::worker(int worker) const {
   if (worker < 0 || worker >= header_.num_workers) {
-    fail(Errc::invalid_argument, "board: worker {} of {}", worker, header_.num_workers);
+    fail(Errc::invalid_argument, "board: worker = {}, but there are {} workers", worker,
+         header_.num_workers);
   }
   return writer(1 + worker);
 }
 
 BoardWriter Board::device(int chip) const {
   if (chip < 0 || chip >= header_.num_chips) {
-    fail(Errc::invalid_argument, "board: chip {} of {}", chip, header_.num_chips);
+    fail(Errc::invalid_argument, "board: chip = {}, but there are {} chips", chip,
+         header_.num_chips);
   }
   return writer(1 + header_.num_workers + chip);
 }
@@ -280,14 +282,14 @@ bool Board::is_own(const ActorRow& row) const {
 
 ActorRow Board::read(int index) const {
   if (index < 0 || index >= num_rows()) {
-    fail(Errc::invalid_argument, "board: row {} of {}", index, num_rows());
+    fail(Errc::invalid_argument, "board: row = {}, but there are {} rows", index, num_rows());
   }
   ActorRow copy = read_row(*static_cast<const BoardRowV2*>(row(index)));
   copy.index = index;
   if (copy.state > kActorStateMax || !is_own(copy)) {
     fail(Errc::corrupt,
-         "board of job {}: row {} is of kind {}, worker {}, chip {}, in state {}, waits for chip "
-         "{}: no such row stands there among {} workers and {} chips",
+         "board of job {}: row {} is of kind {}, worker {}, chip {}, in state {}, waits for "
+         "chip {}: a board of {} workers and {} chips can't have such a row there",
          header_.job, index, static_cast<int>(copy.kind), copy.worker, copy.chip,
          static_cast<int>(copy.state), copy.waiting_for, header_.num_workers, header_.num_chips);
   }

@@ -55,7 +55,8 @@ ChannelHeader read_header(const Segment& segment) {
   const ChannelHeader header = format;
   if (magic == 0) fail(Errc::not_found, "segment {} is still being made", segment.name());
   if (magic != kChannelMagic) {
-    fail(Errc::corrupt, "segment {} is no channel: its first word is {:#x}", segment.name(), magic);
+    fail(Errc::corrupt, "segment {} isn't a channel: its first word is {:#x}", segment.name(),
+         magic);
   }
   if (header.version != kChannelVersion) {
     fail(Errc::version, "segment {}: channel of version {}, this program reads version {}",

@@ -52,7 +52,8 @@ LifeLock attach(const Channel& channel, ChannelRole role) {
       LifeLock::take(channel.segment(), static_cast<std::uint32_t>(role));
   if (!lock || side.attached.load(std::memory_order_acquire) != 0) {
     fail(Errc::invalid_argument,
-         "{} has had its {} (process {}): a channel has one in its life; make another channel",
+         "{} already had its {} (process {}): a channel has only one in its lifetime; make "
+         "another channel",
          channel.label(), to_string(role), side.pid.load(std::memory_order_relaxed));
   }
   side.pid.store(getpid(), std::memory_order_relaxed);
@@ -127,8 +128,8 @@ std::optional<ChannelPort::Message> ChannelPort::take() {
   if (number != in_.awaited() || message.slot >= channel_->slot_count() || owned_[message.slot] ||
       message.bytes > channel_->slot_bytes()) {
     fail(Errc::corrupt,
-         "{}: the {} sent message {} with slot {} of {} bytes; expected message {} with one of {} "
-         "slots that the {} hasn't got, of at most {} bytes",
+         "{}: the {} sent message {} with slot {} of {} bytes; expected message {} with one of "
+         "the {} slots that the {} doesn't hold, of at most {} bytes",
          channel_->label(), peer_name(), number, message.slot, message.bytes, in_.awaited(),
          channel_->slot_count(), to_string(role_), channel_->slot_bytes());
   }
@@ -189,7 +190,7 @@ bool ChannelPort::peer_died() const {
 std::string ChannelPort::peer_name() const {
   const std::string_view role = to_string(other(role_));
   if (peer_->attached.load(std::memory_order_acquire) == 0) {
-    return fmt::format("{} (which hasn't come yet)", role);
+    return fmt::format("{} (which hasn't attached yet)", role);
   }
   return fmt::format("{} (process {})", role, peer_->pid.load(std::memory_order_relaxed));
 }
@@ -209,7 +210,7 @@ void ChannelPort::fail_lost(std::string_view how) const {
   const std::uint64_t frame = taken() + 1;
   const bool filling = peer_->filling.load(std::memory_order_relaxed) == frame;
   fail(Errc::peer_lost, "{}: the {} {} {} frame #{}; {} frames were received", channel_->label(),
-       peer_name(), how, filling ? "while it filled" : "before", frame, taken());
+       peer_name(), how, filling ? "while it was filling" : "before", frame, taken());
 }
 
 }  // namespace weft

@@ -94,8 +94,8 @@ void check_members(JobMemory& memory, const Mesh& mesh, std::span<const int> pos
     } catch (const Error& e) {
       if (e.code() != Errc::program_divergence) throw;
       fail(e.code(),
-           "along axis \"{}\" chips meet that don't agree on the mesh, or on who stands "
-           "where in it: all workers must be of one job and one build: {}",
+           "the chips along axis \"{}\" don't agree on the mesh or on their positions in it: "
+           "all workers must be of one job and one build: {}",
            mesh.axis_names()[static_cast<std::size_t>(axis)], e.what());
     }
   }

@@ -142,8 +142,8 @@ void require_valid(const CollectiveCall& call, int group_size, std::size_t arena
       (call.kind == CollectiveKind::reduce_scatter && call.source == call.destination);
   if (call.shared && !may_be_shared) {
     fail_call(call,
-              "shared: only the result of an all_gather can be, and the sources of a "
-              "reduce_scatter whose destination is its source");
+              "shared = true: only the result of an all_gather can be shared, and the sources "
+              "of a reduce_scatter whose destination is its source");
   }
   const CallBytes bytes = bytes_of(call, group_size);
   if (bytes.source != 0) require_ranges(call, bytes, arena_capacity);

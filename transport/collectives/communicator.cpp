@@ -16,8 +16,9 @@ namespace {
 
 void require_chips(const JobMemory& memory, const Mesh& mesh, int position) {
   if (chips_per_host(mesh) > memory.num_chips()) {
-    fail(Errc::mesh_mismatch, "mesh {} has {} chips{}, the job's memory has {}", mesh.to_string(),
-         chips_per_host(mesh), mesh.dcn_atoms() != 0 ? " on a host" : "", memory.num_chips());
+    fail(Errc::mesh_mismatch, "mesh {} has {} chips{}, but the job's memory has {}",
+         mesh.to_string(), chips_per_host(mesh), mesh.dcn_atoms() != 0 ? " on a host" : "",
+         memory.num_chips());
   }
   if (position < 0 || position >= mesh.size()) {
     fail(Errc::invalid_argument, "position = {}: mesh {} has positions 0 to {}", position,

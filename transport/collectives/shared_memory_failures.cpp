@@ -109,7 +109,7 @@ void SharedMemoryTier::fail_calls(int member, const RecordedCall& call, int othe
   if (other && call.number == other->number && call.words == other->words) fail_history();
   fail(Errc::program_divergence, "at step {} chip {} called {}, but chip {} called {}",
        started_->step, group_->chip(member), to_string(call, *mesh_), group_->chip(other_member),
-       other ? to_string(*other, *mesh_) : "something that it has left since");
+       other ? to_string(*other, *mesh_) : "a collective that it has already left");
 }
 
 /// Throws because the chips make the same call now but made different calls before: several chips
@@ -126,8 +126,8 @@ void SharedMemoryTier::fail_history() const {
     }
   }
   fail(Errc::program_divergence,
-       "at step {} chips have called different broadcasts before {}; which, they don't know any "
-       "more",
+       "at step {} chips called different broadcasts before {}; the record no longer shows "
+       "which ones",
        started_->step, to_string(*started_, *mesh_));
 }
 
@@ -136,9 +136,9 @@ void SharedMemoryTier::fail_timeout(Clock::duration waited) const {
   for (const Peer& peer : group_->peers) {
     if (!is_missing(peer)) continue;
     const std::optional<RecordedCall> last = last_call(peer.member);
-    missing += fmt::format("{}chip {} (last called: {})", missing.empty() ? "" : ", ",
-                           group_->chip(peer.member),
-                           last ? to_string(*last, *mesh_) : "changing just now");
+    missing += fmt::format(
+        "{}chip {} (last called: {})", missing.empty() ? "" : ", ", group_->chip(peer.member),
+        last ? to_string(*last, *mesh_) : "unknown, because it is just changing");
   }
   fail(Errc::timeout, "chip {} waited {:.3f} s in {} (step {}, {}) for {}", chip_,
        std::chrono::duration<double>(waited).count(), to_string(*started_, *mesh_), started_->step,

@@ -133,7 +133,7 @@ Fault fault_of(const CheckpointManifest& manifest, bool is_whole) {
     if (const Fault fault = file_fault(name)) return fault;
   }
   if (manifest.user_json.size() > kUserJsonBytesMax) {
-    return fmt::format("{} bytes of the program's own; at most {} are possible",
+    return fmt::format("{} bytes of data of the program; at most {} are possible",
                        manifest.user_json.size(), kUserJsonBytesMax);
   }
   if (manifest.tensors.size() > kStoredTensorCountMax) {
@@ -144,7 +144,7 @@ Fault fault_of(const CheckpointManifest& manifest, bool is_whole) {
   if (const Fault fault = mesh_fault(manifest)) return fault;
   std::unordered_set<std::string_view> names;
   for (const StoredTensor& tensor : manifest.tensors) {
-    if (!names.insert(tensor.name).second) return fmt::format("'{}' is there twice", tensor.name);
+    if (!names.insert(tensor.name).second) return fmt::format("'{}' is given twice", tensor.name);
     Fault fault = cover_fault(tensor, is_whole);
     if (tensor.sharding && !has_mesh) fault = "a sharding without a mesh";
     for (const StoredShard& shard : tensor.shards) {

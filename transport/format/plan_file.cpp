@@ -53,7 +53,7 @@ void require_size(std::string_view field, std::size_t size, std::size_t expected
 
 void require_ids(std::string_view field, std::span<const std::uint32_t> ids, std::size_t limit) {
   for (const std::uint32_t id : ids) {
-    if (id >= limit) refuse("{} has {}, of {}", field, id, limit);
+    if (id >= limit) refuse("{} has the number {}, expected less than {}", field, id, limit);
   }
 }
 
@@ -62,7 +62,7 @@ void require_begins(std::string_view field, const std::vector<std::uint32_t>& be
                     std::size_t ops, std::size_t size) {
   require_size(field, begins.size(), ops + 1);
   if (begins.front() != 0 || begins.back() != size || !std::ranges::is_sorted(begins)) {
-    refuse("{} doesn't go from 0 up to {}", field, size);
+    refuse("{} doesn't rise from 0 to {}", field, size);
   }
 }
 
@@ -165,7 +165,8 @@ void read_steps(const fb::Plan& stored, Plan& plan) {
       refuse("there is no kind of step {}", static_cast<int>(step.kind()));
     }
     if (step.first() > ops || step.count() > ops - step.first()) {
-      refuse("a step is of {} ops from {} on, of {}", step.count(), step.first(), ops);
+      refuse("a step has {} ops beginning at op {}, but there are {} ops", step.count(),
+             step.first(), ops);
     }
     plan.steps.push_back({static_cast<StepKind>(step.kind()), step.first(), step.count()});
   }
@@ -196,7 +197,7 @@ void read_slots(const fb::Plan& stored, Plan& plan) {
                            slot.place() == fb::Place::part;
     // A value without bytes may be at the very end of its region.
     if (slot.offset() > limit || (slot.offset() == limit && is_number)) {
-      refuse("a slot at {} of {}", slot.offset(), limit);
+      refuse("a slot is at {}, but its region ends at {}", slot.offset(), limit);
     }
     plan.slots.push_back({static_cast<Place>(slot.place()), slot.offset()});
   }

@@ -53,7 +53,7 @@ ShardLayout layout_after(std::size_t body_bytes, const ShardHeader& header) {
 
 void require_aligned(const std::byte* start) {
   if (reinterpret_cast<std::uintptr_t>(start) % kShardAlignment != 0) {
-    fail(Errc::invalid_argument, "shard frame: begins at {}, which is no multiple of {}",
+    fail(Errc::invalid_argument, "shard frame: begins at {}, which isn't a multiple of {}",
          static_cast<const void*>(start), kShardAlignment);
   }
 }
@@ -71,10 +71,11 @@ ShardHeader read_header(const fb::TensorShard& shard) {
   const auto& coords = header.mesh_coords;
   if (coords.size() > static_cast<std::size_t>(kAtomCountMax) ||
       std::ranges::any_of(coords, [](std::int64_t coord) { return coord < 0; })) {
-    fail(Errc::corrupt, "{}: {} mesh coordinates, or one below 0", what, coords.size());
+    fail(Errc::corrupt, "{}: {} mesh coordinates are too many, or one is below 0", what,
+         coords.size());
   }
   if (shard.payload_bytes() != payload_bytes(header)) {
-    fail(Errc::corrupt, "{}: a payload of {} bytes; {} of its dtype have {}", what,
+    fail(Errc::corrupt, "{}: the payload has {} bytes, but {} of its dtype needs {}", what,
          shard.payload_bytes(), header.dims.to_string(), payload_bytes(header));
   }
   return header;
@@ -112,8 +113,8 @@ void seal_shard_frame(const ShardHeader& header, std::span<std::byte> frame) {
   const ShardLayout layout = shard_layout(header);
   require_aligned(frame.data());
   if (frame.size() != layout.frame_bytes) {
-    fail(Errc::invalid_argument, "shard frame of '{}': {} bytes of room for {}", header.name,
-         frame.size(), layout.frame_bytes);
+    fail(Errc::invalid_argument, "shard frame of '{}': the buffer has {} bytes, but {} are needed",
+         header.name, frame.size(), layout.frame_bytes);
   }
   write_head(build_header(header, xxh3(frame.subspan(layout.payload_offset))),
              frame.first(layout.payload_offset));
@@ -124,7 +125,8 @@ std::size_t write_shard_frame(const ShardHeader& header, std::span<const std::by
   const ShardLayout layout = shard_layout(header);
   if (payload.size() != layout.payload_bytes || out.size() < layout.frame_bytes) {
     fail(Errc::invalid_argument,
-         "shard frame of '{}': {} payload bytes where the header says {}, {} bytes of room for {}",
+         "shard frame of '{}': the payload has {} bytes and the header says {}; the buffer has "
+         "{} bytes and {} are needed",
          header.name, payload.size(), layout.payload_bytes, out.size(), layout.frame_bytes);
   }
   std::ranges::copy(payload, out.begin() + static_cast<std::ptrdiff_t>(layout.payload_offset));

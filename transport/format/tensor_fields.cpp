@@ -81,7 +81,7 @@ Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh, std::string
   int atom_count = 0;
   for (const AtomList& list : sharding.dims) atom_count += list.size();
   if (atom_count != std::popcount(sharding.used())) {
-    fail(Errc::corrupt, "{}: a sharding's dims have atoms twice", what);
+    fail(Errc::corrupt, "{}: a sharding's dims contain an atom twice", what);
   }
   return sharding;
 }

@@ -84,8 +84,8 @@ Sizes read_control(const Segment& segment) {
   const std::uint64_t magic = header.magic.load(std::memory_order_acquire);
   if (magic == 0) fail(Errc::not_found, "segment {} is still being made", segment.name());
   if (magic != kControlMagic) {
-    fail(Errc::corrupt, "segment {} is no control segment: its first word is {:#x}", segment.name(),
-         magic);
+    fail(Errc::corrupt, "segment {} isn't a control segment: its first word is {:#x}",
+         segment.name(), magic);
   }
   if (header.version != kControlVersion) {
     fail(Errc::version, "segment {}: version {}, this program reads version {}", segment.name(),
@@ -254,7 +254,7 @@ std::string JobMemory::abort_reason() const {
   const ControlHeader& header = control();
   if (!aborted()) return {};
   for (int i = 0; header.abort_state.load(std::memory_order_acquire) != AbortState::aborted; ++i) {
-    if (i == kTryCount) return "aborted by a process that died before it said why";
+    if (i == kTryCount) return "aborted by a process that died before it wrote the reason";
     sched_yield();
   }
   std::array<std::uint64_t, kReasonBytes / 8> words;

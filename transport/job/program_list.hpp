@@ -21,10 +21,10 @@ struct ProgramEntry {
   std::uint64_t step = 0;     ///< the first step that needed the program
   std::string fingerprint{};  ///< equal for equal programs
   std::string site{};         ///< source line of the call that the program is for
-  std::string reason{};  ///< why earlier programs of this call can't be used; "": there are
-                         ///< none
-  double seconds = 0;    ///< time to compile it, or to load its plan
-  bool stored = false;   ///< the plan was in WEFT_COMPILE_CACHE
+  std::string reason{};       ///< why earlier programs of this call can't be used; "": there are
+                              ///< none
+  double seconds = 0;         ///< time to compile it, or to load its plan
+  bool stored = false;        ///< the plan was in WEFT_COMPILE_CACHE
   std::uint64_t arena_bytes = 0;  ///< the most memory that a chip of the job can need
   bool keeps_state = false;       ///< true if state is stored in two versions
 };

@@ -133,10 +133,10 @@ void judge(JobRemains& remains, const std::map<std::string, int>& processes) {
     remains.why = fmt::format("process {} has its memory open", process->second);
   } else if (!no_lock.empty()) {
     remains.life = JobLife::unknown;
-    remains.why = fmt::format("{}: see what that is, and remove it", no_lock);
+    remains.why = fmt::format("{}: find out what it is, and remove it", no_lock);
   } else if (const auto age = age_s(remains); !has_lock_file(remains) && age < kStartingSeconds) {
     remains.life = JobLife::starting;
-    remains.why = fmt::format("nobody holds it, but it has changed {} s ago", age);
+    remains.why = fmt::format("nobody holds its lock, but it was changed {} s ago", age);
   } else if (const double seconds = still_kept_s(remains); seconds > 0) {
     remains.life = JobLife::kept;
     remains.why =

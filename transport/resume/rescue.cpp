@@ -31,7 +31,8 @@ RunCard read_card(const std::string& root, const std::string& job) {
 /// Takes the job's lock, which keeps the job from being swept, and shows that the trainer is dead.
 JobLock hold(const DeadJob& dead) {
   JobLock lock = JobLock::try_take(dead.root, dead.job);
-  if (!lock) fail(Errc::unavailable, "job {} is alive, or another process rescues it", dead.job);
+  if (!lock)
+    fail(Errc::unavailable, "job {} is alive, or another process is rescuing it", dead.job);
   return lock;
 }
 
@@ -54,7 +55,7 @@ DeadJob dead_job_of(const JobRemains& remains) {
   const auto root = std::ranges::find_if(remains.roots, has_card);
   if (root == remains.roots.end()) {
     fail(Errc::not_found,
-         "job {} has no run card, as it kept no state for later than its end: "
+         "job {} has no run card, because it was not to keep its state after its end: "
          "run.failure.max_failures = 0 and run.keep_for_rescue_s = 0",
          remains.job);
   }
@@ -125,7 +126,8 @@ DeadJob find_dead_job(std::string_view job) {
   const std::vector<JobRemains> all = find_remains();
   const auto found = std::ranges::find(all, job, &JobRemains::job);
   if (found == all.end()) {
-    fail(Errc::not_found, "nothing is left of job {}: `weft rescue --list` shows what there is",
+    fail(Errc::not_found,
+         "nothing of job {} is in memory: `weft rescue --list` shows the jobs that can be saved",
          job);
   }
   return dead_job_of(*found);
@@ -134,8 +136,9 @@ DeadJob find_dead_job(std::string_view job) {
 Rescued rescue(const DeadJob& dead, const std::string& folder) {
   const RunCard& card = dead.card;
   if (!dead.has_steps()) {
-    fail(Errc::not_found, "job {} began at step {} and ended before all its chips had made one",
-         dead.job, card.begin_step);
+    fail(Errc::not_found,
+         "job {} began at step {} and ended before all its chips had completed one step", dead.job,
+         card.begin_step);
   }
   const JobLock lock = hold(dead);
   JobMemory memory = open_memory(dead.job, card);

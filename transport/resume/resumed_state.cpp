@@ -72,10 +72,10 @@ void ResumedState::require_taken(std::span<const ProgramInput> inputs,
     std::vector<std::string> faults;
     for (const auto& [name, type] : refused_) faults.push_back(why_not(name));
     fail(Errc::invalid_argument,
-         "{}, from which the loop goes on: {}. Save all of the loop's state, state_dict(net, "
-         "optimizer); or set run.resume_partial, if the loop is to make itself what was added "
-         "since; "
-         "or begin at step 0 (run.resume = \"never\") and load() what the checkpoint has",
+         "{}, from which the loop continues: {}. Save all of the loop's state, state_dict(net, "
+         "optimizer); or set run.resume_partial, so that the loop makes the missing state "
+         "itself; or begin at step 0 (run.resume = \"never\") and load() the tensors that the "
+         "checkpoint has",
          file_->path(), joined(std::move(faults)));
   }
 }
@@ -83,7 +83,7 @@ void ResumedState::require_taken(std::span<const ProgramInput> inputs,
 std::string ResumedState::why_not(const std::string& name) const {
   const std::string type = refused_.at(name).to_string();
   if (const FileTensor* tensor = find(*file_, name)) {
-    return fmt::format("'{}' is {}, in the checkpoint {}", name, type, tensor->label());
+    return fmt::format("'{}' is {}, but in the checkpoint it is {}", name, type, tensor->label());
   }
   std::vector<std::string> rest;
   for (const FileTensor& tensor : file_->tensors()) {

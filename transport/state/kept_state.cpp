@@ -22,8 +22,9 @@ KeptState::KeptState(JobMemory& memory, const Mesh& mesh, int chips_per_worker, 
     const int first = worker * chips_per_worker;
     auto table = StateDirectory(memory, mesh, first).read(step);
     if (!table) {
-      fail(Errc::corrupt, "the state directory of chip {} doesn't know step {}, to go on at", first,
-           step);
+      fail(Errc::corrupt,
+           "the state directory of chip {} doesn't have step {}, at which the job would continue",
+           first, step);
     }
     loaders_.push_back(std::move(table->loaders));
     if (worker > 0) {

@@ -74,8 +74,8 @@ void StateDirectory::store(int index, std::span<const StateEntry> state,
   if (bytes.size() > kSlotBytes - sizeof(DirectorySlot)) {
     fail(Errc::no_space,
          "a directory of {} tensors of parameters and optimizer state and of {} DeviceLoaders "
-         "takes {} bytes, there is room for {}: keep small tensors together in one, and make a "
-         "loader once",
+         "takes {} bytes, but there is room for {}: combine small tensors into one, and make "
+         "each loader only once",
          state.size(), loaders.size(), bytes.size(), kSlotBytes - sizeof(DirectorySlot));
   }
   memory_.reserve_directory(chip_, static_cast<std::size_t>(index) * kSlotBytes,
@@ -121,7 +121,7 @@ void StateDirectory::require_in_arena(const StateEntry& entry) const {
       bytes <= end - entry.offset) {
     return;
   }
-  fail(Errc::corrupt, "the state directory of chip {} says that '{}', {} bytes, lies at {} of {}",
+  fail(Errc::corrupt, "the state directory of chip {} says that '{}' has {} bytes at {} of {}",
        chip_, entry.name, bytes, entry.offset, end);
 }
 

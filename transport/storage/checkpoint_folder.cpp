@@ -188,7 +188,7 @@ CheckpointManifest read_manifest(const std::string& checkpoint) {
         within.empty()
             ? ""
             : fmt::format("; it holds checkpoints, the last of them {}", within.back().path);
-    fail(Errc::not_found, "{} is no checkpoint: it has no {}{}", checkpoint, kManifestName, hint);
+    fail(Errc::not_found, "{} isn't a checkpoint: it has no {}{}", checkpoint, kManifestName, hint);
   }
   const std::vector<std::byte> bytes = storage != nullptr
                                            ? read_object(path, kManifestBytesMax)
@@ -214,8 +214,8 @@ void make_folders(const std::string& folder) {
 
 ReadLock::ReadLock(const std::string& checkpoint) {
   const auto fail_removed = [&] {
-    fail(Errc::not_found, "{} is being removed: the job that writes there keeps later ones",
-         checkpoint);
+    fail(Errc::not_found,
+         "{} is being removed: the job that writes there keeps only later checkpoints", checkpoint);
   };
   try {
     LockedFile file(open_plain_file(manifest_path(checkpoint)), LOCK_SH);
@@ -301,7 +301,10 @@ std::string commit_checkpoint(FileSystem& files, const std::string& folder,
     files.sync_folder(folder);
     return path;
   }
-  fail(Errc::io, "{}: others give names to checkpoints of step {} here", folder, manifest.step);
+  fail(Errc::io,
+       "{}: no free name for the checkpoint, because other processes keep saving "
+       "checkpoints of step {} in this folder",
+       folder, manifest.step);
 }
 
 bool remove_checkpoint(FileSystem& files, const std::string& path) {

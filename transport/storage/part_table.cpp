@@ -26,7 +26,7 @@ void add_shards(CheckpointManifest& manifest, CheckpointManifest table, const st
     tensor.shards.insert(tensor.shards.end(), std::make_move_iterator(more.shards.begin()),
                          std::make_move_iterator(more.shards.end()));
   }
-  if (!is_alike) fail(Errc::corrupt, "{}: other tensors than those of the first part", path);
+  if (!is_alike) fail(Errc::corrupt, "{}: it has other tensors than the first part", path);
 }
 
 }  // namespace

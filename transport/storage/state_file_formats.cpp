@@ -30,7 +30,7 @@ constexpr std::size_t kIndexBytesMax = std::size_t{64} << 20;
 constexpr std::size_t kHeadBytes = 512;
 
 constexpr std::string_view kThroughNumpy =
-    "write its arrays by numpy.savez(), and make a checkpoint of them by `weft import`";
+    "write its arrays by numpy.savez(), and make a checkpoint from them by `weft import`";
 
 /// A format of tensor files that weft doesn't read.
 struct OtherFormat {
@@ -41,8 +41,8 @@ struct OtherFormat {
 };
 constexpr std::array kOtherFormats{
     OtherFormat{"GGUF", ".gguf", "a GGUF file",
-                "take the model that it was made of, as safetensors"},
-    OtherFormat{"\x89HDF\r\n", ".h5", "an HDF5 file, as Keras writes", kThroughNumpy},
+                "use the model from which it was made, as safetensors"},
+    OtherFormat{"\x89HDF\r\n", ".h5", "an HDF5 file, such as Keras writes", kThroughNumpy},
     OtherFormat{"", ".hdf5", "an HDF5 file", kThroughNumpy},
     OtherFormat{"", ".keras", "a Keras file", kThroughNumpy},
     OtherFormat{"", ".onnx", "an ONNX graph", kThroughNumpy},
@@ -50,8 +50,8 @@ constexpr std::array kOtherFormats{
     OtherFormat{"", ".tflite", "a file of TensorFlow Lite", kThroughNumpy},
     OtherFormat{"", ".pb", "a graph of TensorFlow", kThroughNumpy},
     OtherFormat{"\x93NUMPY", ".npy", "one array of NumPy, without a name",
-                "give it one by numpy.savez(path, name=array), and use `weft import`"},
-    OtherFormat{"", ".npz", "an archive of NumPy", "make a checkpoint of it by `weft import`"},
+                "give the array a name by numpy.savez(path, name=array), and use `weft import`"},
+    OtherFormat{"", ".npz", "an archive of NumPy", "make a checkpoint from it by `weft import`"},
     OtherFormat{"\x1f\x8b", ".gz", "compressed by gzip", "unpack it first"},
     OtherFormat{"\x28\xb5\x2f\xfd", ".zst", "compressed by zstd", "unpack it first"},
     OtherFormat{"\x80", ".pkl", "a Python pickle",
@@ -222,8 +222,9 @@ void StateFile::add_index(const std::string& folder, const std::string& file) {
     for (std::size_t i = first; i < tensors_.size(); ++i) {
       const auto said = file_of.find(tensors_[i].name);
       if (said == file_of.end() || said->second != in) {
-        fail(Errc::corrupt, "{}: {} has '{}', of which the index says {}", path, in,
-             tensors_[i].name, said == file_of.end() ? "nothing" : "that it is in " + said->second);
+        fail(Errc::corrupt, "{}: {} has '{}', but the index says {}", path, in, tensors_[i].name,
+             said == file_of.end() ? "nothing about this tensor"
+                                   : "that this tensor is in " + said->second);
       }
       ++found;
     }
@@ -232,7 +233,7 @@ void StateFile::add_index(const std::string& folder, const std::string& file) {
       if (found == names.size()) break;
       if (std::none_of(tensors_.begin() + static_cast<std::ptrdiff_t>(first), tensors_.end(),
                        is_it)) {
-        fail(Errc::corrupt, "{}: '{}' isn't in {}, as the index says", path, name, in);
+        fail(Errc::corrupt, "{}: '{}' isn't in {}, although the index says so", path, name, in);
       }
     }
   }

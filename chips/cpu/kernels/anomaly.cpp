@@ -77,9 +77,10 @@ class Looker {
     const bool is_infinity = found.infinity && !before.infinity && !before.nan;
     if (!is_nan && !is_infinity) return;
     fail(Errc::invalid_argument,
-         "detect_anomaly: {} gives {} in {}, its operands {}; look at what it is given{}", name_,
-         is_nan ? "a nan" : "an infinity", result_.type.to_string(),
-         before.infinity ? "have infinities, but no nan" : "are finite", at());
+         "detect_anomaly: {} computes {} in {}, and its operands {}; check the values of its "
+         "operands{}",
+         name_, is_nan ? "a nan" : "an infinity", result_.type.to_string(),
+         before.infinity ? "have infinities but no nan" : "are finite", at());
   }
 
  private:

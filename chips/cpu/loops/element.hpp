@@ -61,7 +61,7 @@ decltype(auto) visit_dtype(DType dtype, Visitor&& visit) {
     case DType::i8: return visit(std::type_identity<std::int8_t>{});
     case DType::u8: return visit(std::type_identity<std::uint8_t>{});
   }
-  fail(Errc::corrupt, "dtype {} is none of the known ones", static_cast<int>(dtype));
+  fail(Errc::corrupt, "dtype {} is unknown", static_cast<int>(dtype));
 }
 
 /// lowest() and highest() return the smallest and largest value: infinities if the type has them.

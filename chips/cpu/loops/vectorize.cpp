@@ -49,14 +49,14 @@ KernelPath parse_kernel_path(std::string_view words) {
       path.vectors = Vectors::avx512;
     } else {
       fail(Errc::invalid_argument,
-           "WEFT_KERNELS has the word '{}': expected some of tiles, portable, avx2, avx512, with "
-           "commas between them",
+           "WEFT_KERNELS has the word '{}': expected one or more of tiles, portable, avx2, "
+           "avx512, separated by commas",
            word);
     }
     if (path.vectors > best) {
       fail(Errc::invalid_argument,
-           "WEFT_KERNELS asks for {}, which this processor hasn't: leave the variable out to use "
-           "the best that it has",
+           "WEFT_KERNELS asks for {}, which this processor doesn't have: unset the variable to "
+           "use the best instructions that it has",
            word);
     }
   }

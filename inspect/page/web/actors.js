@@ -2,14 +2,14 @@
 
 const COLUMNS = [
   {key: 'name', name: 'actor', title: 'The trainer, its workers, and their chips', order: (actor, index) => index},
-  {key: 'state', name: 'state', title: 'What it is in', order: (actor) => rankOf(actor.state)},
-  {key: 'for', name: 'for', right: true, title: 'How long it has been in this state', order: (actor) => (actor.since === null ? Infinity : actor.since)},
-  {key: 'step', name: 'step', right: true, title: 'The step that it is at', order: (actor) => actor.step},
-  {key: 'cpu', name: 'CPU', right: true, title: 'Share of a core that a chip\'s thread, or all threads of a process, had just now', order: (actor) => -(actor.cores || 0)},
-  {key: 'late', name: 'came last', right: true, title: 'Share of its collectives to which it came last, so that the others waited for it', order: (actor) => -(actor.came_last || 0)},
-  {key: 'waits', name: 'waits', right: true, title: 'Time that it has waited for others in collectives, since the job began', order: (actor) => -(actor.waited_s || 0)},
-  {key: 'unread', name: 'unread', right: true, title: 'Messages that it has got and not begun', order: (actor) => -actor.mailbox},
-  {key: 'doing', name: 'doing', title: 'What it does, or did last', order: (actor) => doingOf(actor)},
+  {key: 'state', name: 'state', title: 'The state of the actor', order: (actor) => rankOf(actor.state)},
+  {key: 'for', name: 'for', right: true, title: 'How long the actor has been in this state', order: (actor) => (actor.since === null ? Infinity : actor.since)},
+  {key: 'step', name: 'step', right: true, title: 'The current step of the actor', order: (actor) => actor.step},
+  {key: 'cpu', name: 'CPU', right: true, title: 'Share of a core that a chip\'s thread, or all threads of a process, used just now', order: (actor) => -(actor.cores || 0)},
+  {key: 'late', name: 'came last', right: true, title: 'Share of its collectives at which the chip arrived last, so that the others waited for it', order: (actor) => -(actor.came_last || 0)},
+  {key: 'waits', name: 'waits', right: true, title: 'Time that the chip has waited for others in collectives, since the job began', order: (actor) => -(actor.waited_s || 0)},
+  {key: 'unread', name: 'unread', right: true, title: 'Messages that the actor has received but not handled', order: (actor) => -actor.mailbox},
+  {key: 'doing', name: 'doing', title: 'What the actor does now, or did last', order: (actor) => doingOf(actor)},
 ];
 
 // Explains the states whose names are not self-explanatory.
@@ -18,7 +18,7 @@ const STATE_TITLES = {
   waiting: 'it waits for other chips',
   idle: 'it has nothing to do until the loop gives it a program',
   'user code': 'the loop is in the program\'s own code, outside weft',
-  admission: 'it waits until every worker has shown the same program',
+  admission: 'it waits until every worker has submitted the same program',
   lease: 'it waits for the trainer to grant the next steps',
   lost: 'its process is gone', gone: 'its process is gone',
   held: 'a debugger holds it', stopped: 'a signal has stopped its process',

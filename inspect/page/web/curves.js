@@ -148,7 +148,7 @@ function showLast() {
 
 function noRateText(state) {
   if (!state || (state.step === 0 && !state.over)) return 'no step has ended yet';
-  return state.over ? 'the job has ended, and has kept no times of its steps' : 'measuring …';
+  return state.over ? 'the job has ended and kept no times of its steps' : 'measuring …';
 }
 
 function showRate() {

@@ -5,7 +5,7 @@ const MESH_MAX = 256;
 const MESH_MEASURES = {
   late: {
     name: 'came last',
-    title: 'Share of its collectives to which a chip came last of all, so that the others waited for it',
+    title: 'Share of its collectives at which a chip arrived last, so that the others waited for it',
     value: (actor) => actor.came_last,
     high: () => 1,
     text: percent,

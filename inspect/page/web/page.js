@@ -71,9 +71,9 @@ function showHead(state) {
   setText(byId('id'), state.job.slice(0, 6));
   byId('id').title = `${state.job}\n${state.run_dir}`;
   const facts = [['step', grouped(state.step)]];
-  if (rateText(state)) facts.push(['steps/s', rateText(state), 'Of the last 10 s, or of the steps whose events are still there']);
+  if (rateText(state)) facts.push(['steps/s', rateText(state), 'Over the last 10 s, or over the steps whose events are still kept']);
   if (state.loss !== null) facts.push(['loss', numberText(state.loss), 'Reported last']);
-  if (state.committed !== null && state.committed > 0) facts.push(['kept step', grouped(state.committed), 'All chips have it: the job continues from it after a loss']);
+  if (state.committed !== null && state.committed > 0) facts.push(['kept step', grouped(state.committed), 'All chips have this step: the job continues from it after a loss']);
   if (state.workers) facts.push(['workers', state.workers]);
   if (state.num_chips) facts.push(['chips', state.num_chips]);
   if (state.generation > 1) facts.push(['recoveries', state.generation - 1, 'How often its workers were started again after a loss']);
@@ -114,13 +114,13 @@ function showWhy(why) {
   host.className = `why ${root ? whyClass(why.verdict) : classOf(why.verdict)}`;
   if (!root) {
     const [word, text] = why.verdict !== 'well' ? [why.verdict, why.summary]
-      : isOver ? ['ended', why.summary] : ['all is well', 'the job makes steps, and nobody holds it up'];
+      : isOver ? ['ended', why.summary] : ['all is well', 'the job makes progress, and no actor holds it up'];
     host.replaceChildren(element('strong', {text: word}), element('span', {class: 'text', text}));
     return;
   }
   const line = element('div', {class: 'line'}, element('strong', {text: root.class}), element('span', {class: 'text', text: root.text}));
   if (why.roots.length > 1) line.append(element('span', {class: 'more', text: `and ${why.roots.length - 1} more`}));
-  line.append(element('button', {type: 'button', text: 'details', title: 'All that is known of it (w)', onclick: openWhy}));
+  line.append(element('button', {type: 'button', text: 'details', title: 'All details (w)', onclick: openWhy}));
   const notes = element('dl', {class: 'notes'});
   for (const note of root.notes.slice(0, 5)) {
     notes.append(element('dt', {text: NOTE_WORDS[note.label] || note.label}), element('dd', {text: note.text}));
@@ -200,8 +200,8 @@ async function showStack(name) {
 }
 
 function stackText(stack) {
-  if (!stack) return page.exported ? 'this file has the stacks of those alone who held the job up' : 'it can\'t be read now';
-  if (!stack.frames.length) return stack.why_not || 'it can\'t be read';
+  if (!stack) return page.exported ? 'this file has only the stacks of actors that held the job up' : 'the stack can\'t be read now';
+  if (!stack.frames.length) return stack.why_not || 'the stack can\'t be read';
   return stack.frames.map((frame) => `${frame.function}${frame.file ? `  ${frame.file}:${frame.line}` : ''}`).join('\n');
 }
 
@@ -221,9 +221,9 @@ const KEYS = [
   ['← →', 'move in the timeline'],
   ['+ −', 'zoom in the timeline; also the wheel'],
   ['0', 'the whole timeline'],
-  ['f', 'keep up with the job'],
+  ['f', 'follow the job'],
   ['m', 'mesh: who came last, who waits'],
-  ['w', 'why the job is as it is'],
+  ['w', 'why the job is in this state'],
   ['d', 'dark or light'],
   ['Esc', 'back'],
   ['?', 'these keys'],

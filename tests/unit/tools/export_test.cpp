@@ -157,7 +157,7 @@ TEST_F(Export, TakesRenamesAndCastsWhatIsAskedFor) {
   expect_error(Errc::invalid_argument, {"--filter \"(\"", "regular expression"}, [&] {
     export_to({path, "-o", out, "--filter", "("});
   });
-  expect_error(Errc::invalid_argument, {"leaves nothing of the name 'model.steps'"}, [&] {
+  expect_error(Errc::invalid_argument, {"makes the name 'model.steps' empty"}, [&] {
     export_to({path, "-o", out, "--filter", "steps", "--rename", ".*="});
   });
 }

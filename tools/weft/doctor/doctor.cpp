@@ -36,13 +36,14 @@ void print_json(const std::vector<Finding>& findings) {
 
 void add_doctor(CLI::App& app, int& code) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("doctor", "say what this machine has for jobs");
+  CLI::App* command = app.add_subcommand("doctor", "check what this machine offers to jobs");
   command->add_flag("--json", *json, "as JSON");
   command->footer(
       "Examples:\n"
       "  weft doctor\n"
-      "  weft doctor --json | jq '.findings[] | select(.level != \"good\")'\n\n"
-      "The exit code is 0, or 1 where no job can run.");
+      "  weft doctor --json | jq '.findings[] | select(.level != \"good\")'\n"
+      "\n"
+      "The exit code is 0, or 1 if no job can run.");
   command->callback([json, &code] {
     const std::vector<Finding> findings = examine(read_machine());
     *json ? print_json(findings) : print(findings);

@@ -35,15 +35,16 @@ Finding of_shm(const Machine::Shm& shm) {
   const std::uint64_t wanted_mib = (shm.total_bytes - shm.free_bytes + kSmallBytes) / kMiB;
   finding.level = Level::advice;
   finding.advice = fmt::format(
-      "little: mount -o remount,size={}m /dev/shm, or in a container docker run --shm-size={}m",
+      "this is little; enlarge it: mount -o remount,size={}m /dev/shm, or in a container "
+      "docker run --shm-size={}m",
       wanted_mib, wanted_mib);
   return finding;
 }
 
 Finding of_dead_jobs(const Machine::Shm& shm) {
-  if (shm.dead_jobs == 0) return {"dead jobs", "none has left memory"};
+  if (shm.dead_jobs == 0) return {"dead jobs", "no dead job holds memory"};
   return {"dead jobs", fmt::format("{} in /dev/shm, {} MiB", shm.dead_jobs, shm.dead_bytes / kMiB),
-          Level::advice, "their memory is lost until: weft sweep"};
+          Level::advice, "their memory stays in use until you run: weft sweep"};
 }
 
 Finding of_huge_pages(const Machine::Shm& shm) {
@@ -51,7 +52,7 @@ Finding of_huge_pages(const Machine::Shm& shm) {
   if (shm.huge_pages == "never") {
     finding.level = Level::advice;
     finding.advice =
-        "the first touch of memory is slow: mount -o remount,huge=advise /dev/shm (as root)";
+        "the first access to memory is slow: mount -o remount,huge=advise /dev/shm (as root)";
   }
   return finding;
 }
@@ -66,8 +67,8 @@ Finding of_memory(const Machine& machine) {
   if (has_quota && machine.shm.usable && machine.memory_quota_bytes < machine.shm.free_bytes) {
     finding.level = Level::advice;
     finding.advice = fmt::format(
-        "the kernel kills a job that takes all of /dev/shm: docker run --memory={}m, or systemctl "
-        "set-property UNIT MemoryMax={}M",
+        "the kernel kills a job that uses all of /dev/shm; raise the limit: docker run "
+        "--memory={}m, or systemctl set-property UNIT MemoryMax={}M",
         machine.shm.free_bytes / kMiB + 1024, machine.shm.free_bytes / kMiB + 1024);
   }
   return finding;
@@ -76,12 +77,13 @@ Finding of_memory(const Machine& machine) {
 Finding of_cores(const Machine& machine) {
   Finding finding{"cores", fmt::format("{} usable", machine.cores)};
   if (machine.quota_cores <= 0) return finding;
-  finding.found += fmt::format(", time of {:g} for this cgroup", machine.quota_cores);
+  finding.found +=
+      fmt::format("; this cgroup may use the CPU time of {:g} cores", machine.quota_cores);
   if (machine.quota_cores < machine.cores) {
     finding.level = Level::advice;
     finding.advice = fmt::format(
-        "chips beyond {} are throttled: docker run --cpus={}, or systemctl set-property UNIT "
-        "CPUQuota={}%",
+        "chips beyond {} are throttled; raise the quota: docker run --cpus={}, or systemctl "
+        "set-property UNIT CPUQuota={}%",
         std::max(1, static_cast<int>(machine.quota_cores)), machine.cores, machine.cores * 100);
   }
   return finding;
@@ -94,13 +96,13 @@ Finding of_open_files(const Machine& machine) {
   };
   int workers = 0;
   while (workers < kWorkersMax && needed(workers + 1) <= files.limit) ++workers;
-  Finding finding{"open files",
-                  fmt::format("{} allowed: up to {} workers of a chip", files.limit, workers)};
+  Finding finding{"open files", fmt::format("{} allowed, enough for {} workers with one chip each",
+                                            files.limit, workers)};
   const int wanted = std::clamp(machine.cores, 1, kWorkersMax);
   if (workers >= wanted) return finding;
   finding.level = workers == 0 ? Level::refusal : Level::advice;
   finding.advice =
-      fmt::format("{}a worker for each core needs {}: {}", workers == 0 ? "no job can run: " : "",
+      fmt::format("{}one worker for each core needs {}: {}", workers == 0 ? "no job can run: " : "",
                   needed(wanted), how_to_allow_open_files(needed(wanted), files));
   return finding;
 }
@@ -125,7 +127,7 @@ Finding of_file_size(const Machine& machine) {
   const std::uint64_t bytes = machine.limits.file_bytes;
   if (bytes >= kArenaBytes) return {"file size", text_of(bytes)};
   return {"file size", fmt::format("at most {} MiB", bytes / kMiB), Level::refusal,
-          "no job can run, whose arenas are sparse files of 8 GiB: ulimit -f unlimited"};
+          "no job can run, because its arenas are sparse files of 8 GiB: ulimit -f unlimited"};
 }
 
 /// Reports the limit of locked memory. Chips that are threads lock no memory, but the driver of
@@ -142,8 +144,8 @@ Finding of_nodes(const Machine& machine) {
   if (machine.numa_nodes > 1) {
     finding.level = Level::advice;
     finding.advice =
-        "memory of another node is slow: weft launch --bind cores keeps each worker "
-        "on its own";
+        "memory of another node is slow: weft launch --bind cores keeps each worker on its own "
+        "node";
   }
   return finding;
 }
@@ -155,15 +157,14 @@ Finding of_clock(const Machine::Clock& clock) {
   const bool invariant = clock.constant && clock.nonstop;
   Finding finding{"clock", fmt::format("TSC {}, the kernel uses {}",
                                        invariant ? "constant and nonstop" : "not invariant",
-                                       clock.source.empty() ? "an unknown one" : clock.source)};
+                                       clock.source.empty() ? "an unknown clock" : clock.source)};
   if (invariant && clock.source == "tsc") return finding;
   finding.level = Level::advice;
   finding.advice =
-      invariant
-          ? "events cost twice the time: echo tsc > /sys/devices/system/clocksource/clocksource0/"
-            "current_clocksource (as root)"
-          : "events cost twice the time: in a virtual machine, give it the host's: qemu -cpu "
-            "host,+invtsc";
+      invariant ? "events cost twice the time; to use the TSC: echo tsc > "
+                  "/sys/devices/system/clocksource/clocksource0/current_clocksource (as root)"
+                : "events cost twice the time; in a virtual machine, give it the host's TSC: qemu "
+                  "-cpu host,+invtsc";
   return finding;
 }
 
@@ -172,8 +173,9 @@ Finding of_ptrace(const Machine& machine) {
     return {"ptrace", "own processes may be traced"};
   }
   return {"ptrace", fmt::format("yama's ptrace_scope is {}", *machine.ptrace_scope), Level::advice,
-          "no debugger and no stacks from outside: sysctl kernel.yama.ptrace_scope=0 (as root), "
-          "or in a container docker run --cap-add SYS_PTRACE"};
+          "other processes can't debug a job or read its stacks; to allow it: sysctl "
+          "kernel.yama.ptrace_scope=0 (as root), or in a container docker run --cap-add "
+          "SYS_PTRACE"};
 }
 
 Finding of_accelerators(const Machine& machine) {

@@ -45,7 +45,7 @@ std::optional<StepRange> parse_steps(std::string_view text) {
 }
 
 std::string check_steps(const std::string& text) {
-  return parse_steps(text) ? "" : fmt::format("\"{}\": expected steps as 100..120", text);
+  return parse_steps(text) ? "" : fmt::format("\"{}\": expected steps, such as 100..120", text);
 }
 
 int write(SnapshotReader& reader, const TraceCommand& command) {
@@ -58,7 +58,7 @@ int write(SnapshotReader& reader, const TraceCommand& command) {
   file.finish();
   fmt::print("{}: {} slices, {} instants, {} flows\n", visible(command.file), counts.slices,
              counts.marks, counts.flows);
-  fmt::print("left out: {} flows without their other end, {} ends without a beginning\n",
+  fmt::print("left out: {} flows whose other end is missing, {} ends whose beginning is missing\n",
              counts.dropped_flows, counts.lost_begins);
   fmt::print("unfinished: {} slices\n", counts.unfinished);
   return 0;
@@ -67,7 +67,7 @@ int write(SnapshotReader& reader, const TraceCommand& command) {
 void add_late(CLI::App& inspect, int& code) {
   auto options = std::make_shared<LateOptions>();
   CLI::App* late = inspect.add_subcommand(
-      "late", "who makes the others wait in collectives, over the whole run");
+      "late", "show which chips make the others wait in collectives, over the whole run");
   late->add_option("job", options->job, kJobHelp);
   late->add_flag("--json", options->json, "as JSON, schema weft.late/1 (docs/inspect.md)");
   late->callback([options, &code] {
@@ -82,17 +82,17 @@ void add_late(CLI::App& inspect, int& code) {
 void add_trace(CLI::App& inspect, int& code) {
   auto command = std::make_shared<TraceCommand>();
   CLI::App* trace = inspect.add_subcommand(
-      "trace", "write what the job's black box keeps as a trace for ui.perfetto.dev");
+      "trace", "write the events in the job's black box as a trace for ui.perfetto.dev");
   trace->add_option("job", command->job, kJobHelp);
   trace
       ->add_option("-o,--output", command->file,
-                   "file to write, as JSON; compressed where its name ends with .gz")
+                   "file to write, as JSON; compressed if its name ends with .gz")
       ->type_name("FILE")
       ->required();
   trace->add_option("--last", command->last_s, "only the last seconds")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
-  trace->add_option("--steps", command->steps, "only the time of these steps, or of one")
+  trace->add_option("--steps", command->steps, "only the time of these steps, or of one step")
       ->type_name("A..B")
       ->check(CLI::Validator(check_steps, ""));
   trace->callback([command, &code] {

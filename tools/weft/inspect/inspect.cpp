@@ -54,13 +54,15 @@ int run(const InspectOptions& options) {
 void add_inspect(CLI::App& app, int& code) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* inspect = app.add_subcommand(
-      "inspect", "look into jobs; alone: as ps; with a job: as show; with a PATH: its tensors");
+      "inspect",
+      "look into jobs; without arguments: like ps; with a job: like show; with a "
+      "PATH: show its tensors");
   inspect->add_option(
       "job", options->what,
       "a job's id, the beginning of it, its name, or a run folder; or the path of a checkpoint or "
       "of safetensors");
   inspect->add_flag("--verify", options->verify,
-                    "of a checkpoint: read all of it and compare the checksums");
+                    "read all bytes of a checkpoint and compare the checksums");
   inspect->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
   inspect->callback([options, inspect, &code] {
     if (inspect->get_subcommands().empty()) code = run(*options);

@@ -54,9 +54,9 @@ std::optional<std::string> find_job(const std::string& asked) {
   const std::vector<std::string> found = find_jobs(asked);
   if (found.size() == 1) return found.front();
   if (found.empty()) {
-    fmt::print(stderr, "no job \"{}\": `weft inspect` lists those there are\n", visible(asked));
+    fmt::print(stderr, "there is no job \"{}\": `weft inspect` lists the jobs\n", visible(asked));
   } else {
-    fmt::print(stderr, "\"{}\" fits {} jobs, give more of the id: {}\n", visible(asked),
+    fmt::print(stderr, "\"{}\" matches {} jobs; give more of the id: {}\n", visible(asked),
                found.size(), visible(fmt::format("{}", fmt::join(found, ", "))));
   }
   return {};
@@ -75,7 +75,8 @@ std::optional<SnapshotReader> open_asked(const std::string& asked, int& code) {
       if (const auto run = find_past_run(asked)) return SnapshotReader::of_folder(*run);
     }
     if (asked.empty()) {
-      fmt::print(stderr, "no job is there, and no run is in ~/weft_runs; give a run folder\n");
+      fmt::print(stderr,
+                 "there is no job, and there is no run in ~/weft_runs; give a run folder\n");
     } else if (const std::optional<std::string> job = find_job(asked)) {
       return SnapshotReader::of_job(*job);
     }

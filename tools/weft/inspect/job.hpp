@@ -18,9 +18,8 @@ inline constexpr int kUnreadable = 3;
 inline constexpr SnapshotParts kShownParts{.steps = true, .waits = true, .metrics = true};
 
 inline constexpr const char* kJobHelp =
-    "a job's id, the beginning of it, or its name, also of one that has ended, if its run folder "
-    "is "
-    "in ~/weft_runs; or a run folder; without it: the job that was started last";
+    "a job's id, the beginning of its id, or its name (also of a job that has ended, if its "
+    "run folder is in ~/weft_runs); or a run folder; default: the job that was started last";
 
 /// Returns the single job whose id begins with `asked`, or whose name is `asked`. If there is no
 /// such job, or several, says so on stderr and returns nothing.

@@ -51,7 +51,7 @@ class LogsCommand {
   int run() {
     JobLogs logs = open();
     if (is_empty_) {
-      fmt::print(stderr, "{}: there are no log files, and no events\n", visible(run_dir_));
+      fmt::print(stderr, "{}: there are no log files and no events\n", visible(run_dir_));
       return kUnreadable;
     }
     filter_.workers = options_.workers;
@@ -138,27 +138,29 @@ std::string check_level(const std::string& name) {
 
 void add_inspect_logs(CLI::App& inspect, int& code) {
   auto options = std::make_shared<LogsOptions>();
-  CLI::App* logs =
-      inspect.add_subcommand("logs", "the logs of a job's trainer and workers, merged by time");
+  CLI::App* logs = inspect.add_subcommand("logs",
+                                          "show the logs of a job's trainer and workers, merged by "
+                                          "time");
   logs->add_option("job", options->job, kJobHelp);
   logs->add_option("--worker", options->workers, "only of this worker; may be repeated")
       ->type_name("N")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->check(CLI::NonNegativeNumber);
-  logs->add_option("--level", options->level, "only of this level and above")
+  logs->add_option("--level", options->level, "only records of this level and above")
       ->type_name("LEVEL")
       ->check(CLI::Validator(check_level, ""))
       ->capture_default_str();
   logs->add_option("--since", options->since_s,
-                   "only the last seconds: up to now, or to the last record of a job that is over")
+                   "only the last seconds: up to now, or to the last record of a job that has "
+                   "ended")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
-  logs->add_option("--last", options->last, "only the last N records of those that are there")
+  logs->add_option("--last", options->last, "only the last N of the existing records")
       ->type_name("N");
-  logs->add_flag("--follow,-f", options->follow, "go on until the job is over");
+  logs->add_flag("--follow,-f", options->follow, "follow the logs until the job has ended");
   logs->add_flag("--json", options->json,
-                 "a JSON object a line, schema weft.logs/1 (docs/inspect.md)");
+                 "one JSON object per line, schema weft.logs/1 (docs/inspect.md)");
   logs->callback([options, &code] {
     code = with_job(options->job,
                     [&](SnapshotReader& reader) { return LogsCommand(reader, *options).run(); });

@@ -103,25 +103,25 @@ CLI::App* add_program_view(CLI::App& inspect, int& code, const char* name, const
 }  // namespace
 
 void add_inspect_programs(CLI::App& inspect, int& code) {
-  add_program_view(inspect, code, "programs", "what a job's workers have compiled, and why",
+  add_program_view(inspect, code, "programs", "show what a job's workers have compiled, and why",
                    std::make_shared<ProgramsOptions>(), show_programs);
   const auto memory = std::make_shared<ProgramsOptions>();
-  add_program_view(inspect, code, "memory", "what a chip's memory is for, tensor by tensor", memory,
-                   show_memory)
+  add_program_view(inspect, code, "memory",
+                   "show what a chip's memory is used for, tensor by tensor", memory, show_memory)
       ->add_option("--program", memory->program,
-                   "the number of a program; by default the one that takes most");
+                   "the number of a program; default: the program that takes the most memory");
   const auto diff = std::make_shared<ProgramsOptions>();
-  add_program_view(inspect, code, "diff", "where the programs of two workers differ", diff,
+  add_program_view(inspect, code, "diff", "show where the programs of two workers differ", diff,
                    show_diff)
       ->add_option("--workers", diff->workers,
-                   "two of them, as 0,3; by default the first two that differ")
+                   "two workers, such as 0,3; default: the first two that differ")
       ->expected(2)
       ->delimiter(',');
   const auto shards = std::make_shared<ProgramsOptions>();
   add_program_view(inspect, code, "shards",
-                   "the tensors that a job keeps: on which chips, checksums, min, max, NaNs",
+                   "show the tensors that a job keeps: their chips, checksums, min, max, NaNs",
                    shards, show_shards)
-      ->add_option("--name", shards->name, "only tensors whose name has this in it");
+      ->add_option("--name", shards->name, "only tensors whose name contains this text");
 }
 
 }  // namespace weft

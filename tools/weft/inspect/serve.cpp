@@ -54,9 +54,9 @@ int become_server(const ServeOptions& options) {
 void add_inspect_serve(CLI::App& inspect, int& code) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = inspect.add_subcommand(
-      "serve", "a job as a page for a browser of this host: prints its URL, ends with SIGINT");
+      "serve", "serve a job's page to browsers on this host: prints its URL, ends on SIGINT");
   command->add_option("job", options->job, kJobHelp);
-  command->add_option("--port", options->port, "of 127.0.0.1; 0: any that is free")
+  command->add_option("--port", options->port, "port of 127.0.0.1; 0: any free port")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   command->add_option("--export", options->file, "write the page to this file, and end")

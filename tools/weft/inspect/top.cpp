@@ -141,7 +141,7 @@ int run_top(SnapshotReader& reader) {
 
 void add_inspect_top(CLI::App& inspect, int& code) {
   auto job = std::make_shared<std::string>();
-  CLI::App* top = inspect.add_subcommand("top", "a job's actors and mesh, live");
+  CLI::App* top = inspect.add_subcommand("top", "show a job's actors and mesh, live");
   top->add_option("job", *job, kJobHelp);
   top->callback([job, &code] { code = with_job(*job, run_top); });
 }

@@ -44,13 +44,13 @@ void add_mesh(CLI::App& inspect, int& code) {
     std::string by = "state";
   };
   auto options = std::make_shared<MeshOptions>();
-  CLI::App* mesh = inspect.add_subcommand("mesh", "the chips of a job as they stand in its mesh");
+  CLI::App* mesh =
+      inspect.add_subcommand("mesh", "show the chips of a job at their positions in its mesh");
   mesh->add_option("job", options->job, kJobHelp);
   CLI::Option* by =
-      mesh->add_option(
-              "--by", options->by,
-              "what is shown of each: its state, its step, or how late it comes to collectives "
-              "(its share of all waits)")
+      mesh->add_option("--by", options->by,
+                       "what to show for each chip: its state, its step, or how late it enters "
+                       "collectives (its share of all waits)")
           ->check(CLI::IsMember({"state", "step", "late"}))
           ->capture_default_str();
   mesh->add_flag("--json", options->json, "as JSON (docs/inspect.md)")->excludes(by);
@@ -89,12 +89,13 @@ int show_job(const std::string& job, bool json) { return show(job, json ? show_j
 
 void add_inspect_views(CLI::App& inspect, int& code) {
   auto options = std::make_shared<ViewsOptions>();
-  CLI::App* ps = inspect.add_subcommand("ps", "the jobs of this user, with hung and stopped ones");
+  CLI::App* ps = inspect.add_subcommand("ps",
+                                        "list the jobs of this user, including hung and "
+                                        "stopped ones");
   ps->add_flag("--json", options->json, "as JSON, schema weft.ps/1 (docs/inspect.md)");
   ps->callback([options, &code] { code = list_jobs(options->json); });
-  add_view(inspect, code, "show", "one job: what it is made of, and how far it is", show_text,
-           show_json);
-  add_view(inspect, code, "actors", "what each actor of a job does", actors_text, actors_json);
+  add_view(inspect, code, "show", "show one job: its parts and its progress", show_text, show_json);
+  add_view(inspect, code, "actors", "show what each actor of a job does", actors_text, actors_json);
   add_mesh(inspect, code);
 }
 

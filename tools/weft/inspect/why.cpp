@@ -74,10 +74,12 @@ int run(SnapshotReader& reader, const WhyArguments& options) {
 void add_inspect_why(CLI::App& inspect, int& code) {
   auto options = std::make_shared<WhyArguments>();
   CLI::App* why = inspect.add_subcommand(
-      "why", "who keeps a job from going on, where, and how to fix it; or how it ended");
+      "why",
+      "show what keeps a job from continuing, where, and how to fix it; or how the job ended");
   why->add_option("job", options->job, kJobHelp);
   why->add_option("--patience", options->patience_s,
-                  "seconds without a move that are a hang; by default as the job's steps suggest");
+                  "seconds without progress that count as a hang; default: derived from the "
+                  "job's steps");
   why->add_flag("--json", options->json, "as JSON, schema weft.why/2 (docs/inspect.md)");
   why->footer(
       "exit code: 0 well, 1 usage, 2 no such job, 3 a file that can't be read, 10 hung or failed,\n"

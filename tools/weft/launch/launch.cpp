@@ -80,7 +80,8 @@ class Run {
   void stop(int signal) const {
     output_.status("");
     output_.end_line();
-    fmt::print(stderr, "weft launch: the time is over (--timeout): SIG{} to {}\n",
+    fmt::print(stderr,
+               "weft launch: the time limit is over (--timeout): sending SIG{} to process {}\n",
                ::sigabbrev_np(signal), program_.pid());
     program_.send(signal);
   }
@@ -106,7 +107,8 @@ void say_first_cause(const ReportedEnd& end) {
   if (end.message.empty()) return;
   const std::string place = end.folder.empty() ? "" : shell_word(visible(end.folder));
   fmt::print(stderr, "weft launch: exit code {}: {}\n", end.code, visible(end.message));
-  if (!place.empty()) fmt::print(stderr, "weft launch: more: weft inspect why {}\n", place);
+  if (!place.empty())
+    fmt::print(stderr, "weft launch: for details, run: weft inspect why {}\n", place);
 }
 
 int launch(const LaunchOptions& options) {
@@ -137,8 +139,9 @@ int launch(const LaunchOptions& options) {
     }
     fmt::print(stderr, "weft launch: {} (pid {}) was killed by SIG{}; it is started again and {}\n",
                options.command.front(), run.pid(), ::sigabbrev_np(ended.si_status),
-               go_on->checkpoints.empty() ? std::string("begins again, as no step of it was kept")
-                                          : fmt::format("goes on at step {}", go_on->step));
+               go_on->checkpoints.empty() ? std::string("begins again, because none of its "
+                                                        "steps was kept")
+                                          : fmt::format("continues at step {}", go_on->step));
     if (go_on->checkpoints.empty()) continue;
     const std::string from = fmt::format("{}:{}", go_on->fit_number, go_on->checkpoints);
     ::setenv("WEFT_LAUNCH_GO_ON", from.c_str(), 1);
@@ -157,11 +160,11 @@ void add_launch(CLI::App& app, int& code) {
       "  weft launch -n 4 --chips 4 -- ./digits --epochs 3\n"
       "  weft launch -n 4 --mesh data=2,model=2 --max-failures 3 -- ./train\n"
       "  weft launch -n 8 --only 0,3 --timestamps --log-dir logs -- ./train\n"
-      "  weft launch -n 2 --bind cores --report-bindings --timeout 3600 -- ./train < list\n\n"
-      "The exit code is that of the first cause: 128 + the signal that killed a worker or that "
-      "asked\n"
-      "the job to end (Ctrl-C: 130), the code that a worker exited with, 124 after --timeout, 127\n"
-      "where the program can't be started, else what the program returned.");
+      "  weft launch -n 2 --bind cores --report-bindings --timeout 3600 -- ./train < list\n"
+      "\n"
+      "The exit code shows the first cause: 128 + the signal that killed a worker or that asked\n"
+      "the job to end (Ctrl-C: 130), the code with which a worker exited, 124 after --timeout, or\n"
+      "127 if the program can't be started; otherwise it is the program's own exit code.");
   command->callback([options, &code] { code = launch(*options); });
 }
 

@@ -24,15 +24,16 @@ void add_process_options(CLI::App& launch, LaunchOptions& options) {
       ->type_name("FOLDER");
   launch
       .add_option("--bind", options.bind,
-                  "cores: each worker has its own share of the cores; none: all have all")
+                  "cores: each worker has its own share of the cores; none: all workers use "
+                  "all cores")
       ->check(CLI::IsMember({"cores", "none"}))
       ->type_name("WHAT");
   launch.add_flag("--report-bindings", options.report_bindings,
                   "say on stderr which cores each worker has");
   launch
       .add_option("--timeout", options.timeout_s,
-                  "seconds after which the job is asked to end, as by SIGTERM; the exit code is "
-                  "124 then")
+                  "seconds after which the job is asked to end, as by SIGTERM; the exit code "
+                  "is then 124")
       ->check(CLI::Range(0.001, 1e9))
       ->type_name("SECONDS");
   launch.add_flag("--dry-run", options.dry_run, "print what would be started, and start nothing");
@@ -40,9 +41,9 @@ void add_process_options(CLI::App& launch, LaunchOptions& options) {
 
 void add_output_options(CLI::App& launch, LaunchOptions& options) {
   launch.add_flag("--tag-output", options.tag_output,
-                  "begin the program's own lines with [program], as those of workers do with "
-                  "[worker 2]");
-  launch.add_option("--only", options.only, "show lines of these workers only, as 0,3")
+                  "begin the program's own lines with [program], as lines of workers begin "
+                  "with [worker 2]");
+  launch.add_option("--only", options.only, "show only lines of these workers, such as 0,3")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(0, kWorkersMax - 1))
@@ -53,10 +54,11 @@ void add_output_options(CLI::App& launch, LaunchOptions& options) {
       ->type_name("FOLDER");
   launch.add_flag("--timestamps", options.timestamps, "begin each line with the time");
   launch.add_flag("--no-progress", options.no_progress,
-                  "no line with step, rate and loss on a terminal");
+                  "don't show the line with step, rate and loss on a terminal");
   launch
       .add_option("--steps", options.steps,
-                  "steps that the job is to make: the progress line shows the time left")
+                  "number of steps that the job will make, so that the progress line can show "
+                  "the remaining time")
       ->check(CLI::Range(1.0, 1e15))
       ->type_name("N");
 }
@@ -65,7 +67,7 @@ void check_environment(const std::vector<std::string>& environment) {
   for (const std::string& entry : environment) {
     const auto equals = entry.find('=');
     if (equals != 0 && equals != entry.npos) continue;
-    fail(Errc::invalid_argument, "--env \"{}\": expected NAME=value, as --env WEFT_LOG=info",
+    fail(Errc::invalid_argument, "--env \"{}\": expected NAME=value, such as --env WEFT_LOG=info",
          entry);
   }
 }
@@ -74,11 +76,10 @@ void check_environment(const std::vector<std::string>& environment) {
 /// weft's workers all run one loop of one program.
 void refuse_several_programs(const std::vector<std::string>& command) {
   if (std::ranges::find(command, ":") == command.end()) return;
-  fail(
-      Errc::invalid_argument,
-      "\":\" between programs: expected one program, since all workers of a job run the same loop; "
-      "start each program by a `weft launch` of its own (`weft launch A & weft launch B & wait`), "
-      "and give a program an argument \":\" in a file or by sh -c");
+  fail(Errc::invalid_argument,
+       "\":\" between programs: expected one program, because all workers of a job run the same "
+       "loop; start each program by a `weft launch` of its own (`weft launch A & weft launch B "
+       "& wait`), and give a program an argument \":\" in a file or by sh -c");
 }
 
 void check_folder(const std::string& folder) {
@@ -97,13 +98,14 @@ void add_job_options(CLI::App& launch, LaunchOptions& options) {
   launch.add_option("--chips", options.chips, "chips per worker")
       ->check(CLI::Range(1, 256))
       ->type_name("N");
-  launch.add_option("--topology", options.topology, "grid of all chips, as 4x4")->type_name("GRID");
-  launch.add_option("--mesh", options.mesh, "axes of the mesh, as data=4 or data=2,model=2")
+  launch.add_option("--topology", options.topology, "grid of all chips, such as 4x4")
+      ->type_name("GRID");
+  launch.add_option("--mesh", options.mesh, "axes of the mesh, such as data=4 or data=2,model=2")
       ->type_name("AXES");
   launch
       .add_option("--max-failures", options.max_failures,
-                  "losses of a worker that the job survives, and of the program itself, which is "
-                  "started again; -1: any number")
+                  "how many losses of a worker, or of the program itself (which is then "
+                  "started again), the job survives; -1: any number")
       ->check(CLI::Range(-1, 1'000'000))
       ->type_name("N");
   launch

@@ -116,7 +116,7 @@ std::optional<GoOn> Restarts::after(pid_t pid, const siginfo_t& ended) {
   if (has_new) from_ = saved;
   const std::string kept =
       from_ ? fmt::format("step {} is saved in {}", from_->step, visible(from_->checkpoints))
-            : "no step of it was kept";
+            : "none of its steps was kept";
   if (count_ == max_) {
     fmt::print(stderr,
                "weft launch: the program was killed by SIG{}, and isn't started again after "

@@ -89,7 +89,7 @@ std::optional<FirstStep> trace_first_step(const LaunchOptions& options, int& cod
   if (head.empty()) {
     fmt::print(stderr, "{}", read(folder.file("stdout")));
     fmt::print(stderr,
-               "weft plan: {} has come to no first step and ended with {}; what it says is above. "
+               "weft plan: {} reached no first step and ended with {}; its output is above. "
                "Expected a program that calls fit(), whose loop calls sync() or a compiled "
                "function\n",
                options.command.front(), ended);
@@ -102,7 +102,8 @@ std::optional<FirstStep> trace_first_step(const LaunchOptions& options, int& cod
   try {
     return parse(Json::parse(head), std::move(plan));
   } catch (const Json::exception& e) {
-    fail(Errc::corrupt, "{}: {}; are program and command of one version?", head, e.what());
+    fail(Errc::corrupt, "{}: {}; check that the program and this command have the same version",
+         head, e.what());
   }
 }
 
@@ -114,13 +115,14 @@ std::vector<std::string> contradictions(const FirstStep& step, const HostRoom& r
   if (all > room.shm_free_bytes) {
     const std::uint64_t mib = all / (1U << 20) + 1;
     found.push_back(
-        fmt::format("/dev/shm has {} MiB free, {} chips need {} MiB: mount -o remount,size={}m "
-                    "/dev/shm, or in a container docker run --shm-size={}m; or shard more tensors",
+        fmt::format("/dev/shm has {} MiB free, but {} chips need {} MiB: mount -o "
+                    "remount,size={}m /dev/shm, or in a container docker run --shm-size={}m; "
+                    "or shard more tensors",
                     room.shm_free_bytes >> 20, chips, mib, mib + mib / 2, mib + mib / 2));
   }
   if (static_cast<std::uint64_t>(memory.total()) > step.arena_bytes) {
     found.push_back(
-        fmt::format("a chip needs {} bytes and may take {} (WEFT_ARENA_BYTES): set a larger one",
+        fmt::format("a chip needs {} bytes, but may use {} (WEFT_ARENA_BYTES): set a larger value",
                     memory.total(), step.arena_bytes));
   }
   return found;

@@ -56,8 +56,8 @@ void expect_events(const Snapshot& job) {
     const std::string path = incident_in(job.header.run_dir) + "/" + name;
     if (std::filesystem::exists(path)) continue;
     fail(Errc::not_found,
-         "{} isn't there: times are from the events in blackbox/box.bin. A job that has ended "
-         "well leaves them if it was started with WEFT_TRACE=full",
+         "{} doesn't exist: the times come from the events in blackbox/box.bin. A job that has "
+         "ended well keeps them only if it was started with WEFT_TRACE=full",
          path);
   }
   fail(Errc::not_found, "{}/box.bin can't be read", incident_in(job.header.run_dir));
@@ -90,8 +90,8 @@ ChipLimits limits_of(const Snapshot& job, const ProfileOptions& options, const P
   }
   if (!given && is_running(job)) {
     limits.from +=
-        "; the job ran meanwhile, so that they are too low: give --gflops and --gbytes, or measure "
-        "when it has ended";
+        "; the job ran during the measurement, so the limits are too low: give --gflops and "
+        "--gbytes, or measure after the job has ended";
   }
   return limits;
 }

@@ -68,7 +68,7 @@ std::string memory_table(const FirstStep& step, const HostRoom& room) {
   const ChipMemory memory = memory_of(step.plan, step.keeps_state);
   Table table({{"memory of a chip"}, columns::kSize});
   table.add({"inputs", bytes_text(memory.inputs)});
-  table.add({step.keeps_state ? "second versions, to go on after a loss" : "outputs",
+  table.add({step.keeps_state ? "second versions, to continue after a loss" : "outputs",
              bytes_text(memory.versions)});
   table.add({"temporaries", bytes_text(memory.temporaries)});
   table.add({"needed", bytes_text(memory.total())});
@@ -95,8 +95,10 @@ std::string collectives_table(const FirstStep& step, const HostRoom& room) {
                row.first.value});
   }
   return table.to_string() +
-         fmt::format("together {} of a step, if memory is as fast as now ({:.1f} GB/s)\n\n",
-                     time_text(seconds), room.speed.copy_bytes_per_second / 1e9);
+         fmt::format(
+             "together they take {} of a step, if memory is as fast as now ({:.1f} GB/s)\n"
+             "\n",
+             time_text(seconds), room.speed.copy_bytes_per_second / 1e9);
 }
 
 /// Returns, for each axis, the groups of chips that communicate over it.
@@ -132,11 +134,11 @@ std::string to_text(const FirstStep& step, const HostRoom& room) {
                bytes_text(tensor.chip.bytes())});
   }
   text += table.to_string() + '\n';
-  text += fmt::format(
-      "compiled in {} at each start{}\n", time_text(step.compile_seconds),
-      room.compile_cache.empty()
-          ? ": WEFT_COMPILE_CACHE=FOLDER keeps the plan for the next one"
-          : fmt::format(" of another build or shape: {} keeps it", visible(room.compile_cache)));
+  text += fmt::format("compiled in {} at each start{}\n", time_text(step.compile_seconds),
+                      room.compile_cache.empty()
+                          ? ": WEFT_COMPILE_CACHE=FOLDER keeps the plan for the next start"
+                          : fmt::format(" with another build or shape: {} keeps the plan",
+                                        visible(room.compile_cache)));
   for (const std::string& why : contradictions(step, room)) text += "refused: " + why + '\n';
   return text;
 }

@@ -582,7 +582,7 @@ TEST_F(Checkpoints, TellWhatIsWrong) {
     twice.push_back(twice.front());
     expect_error(Errc::invalid_argument, {"two tensors", "fc1.weight"},
                  [&] { checkpoints.save(twice); });
-    expect_error(Errc::not_found, {"step 7", "no step"},
+    expect_error(Errc::not_found, {"step 7", "it has no checkpoints"},
                  [&] { checkpoints.restore(7, training.state()); });
     const Parameter weight = training.net.fc1.weight;
     Parameter(weight).assign(weight * 2.0F);

@@ -331,7 +331,7 @@ TEST_F(Loaders, RefuseWhatDoesNotFit) {
            {"'x0'", "f32[3]", "at least 4"});
     refuse(numbered(9), {.batch_size = 4, .bucket_lengths = {1}, .bucket_fields = {"z"}},
            {"no field 'z'"});
-    refuse(numbered(3), {.batch_size = 4}, {"batch_size = 4 of 3 items"});
+    refuse(numbered(3), {.batch_size = 4}, {"batch_size = 4 with 3 items"});
     refuse(numbered(9), {.batch_size = 4, .input_sharding = PartitionSpec{{"date"}}}, {"date"});
     refuse(numbered(9), {.batch_size = 4, .input_sharding = PartitionSpec{{"data"}, {"model"}}},
            {"'x0'", "don't divide dim 1, of size 3"});

@@ -86,9 +86,10 @@ TEST_F(ForeignState, OfAllKindsIsLoaded) {
   const std::string path = golden_path("safetensors/kinds.safetensors");
   run([&](TrainContext&) {
     const std::vector<Parameter> state = state_of_all_kinds();
-    expect_error(Errc::invalid_argument,
-                 {"'f16' is f32[3,4], in the file f16[3,4]", "'i8'", "'u8'", "LoadOptions::cast"},
-                 [&] { load(state, path); });
+    expect_error(
+        Errc::invalid_argument,
+        {"'f16' is f32[3,4], but in the file it is f16[3,4]", "'i8'", "'u8'", "LoadOptions::cast"},
+        [&] { load(state, path); });
     const LoadResult result = load(state, path, {.cast = true});
     EXPECT_EQ(result.metadata,
               (std::map<std::string, std::string>{{"format", "pt"}, {"by", "make.py"}}));

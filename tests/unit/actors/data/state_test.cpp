@@ -270,8 +270,8 @@ TEST_F(Load, SaysEverythingThatDoesNotFitAtOnce) {
     expect_error(
         Errc::invalid_argument,
         {path, "state_test.cpp:", "'fc1.weight' is not in the file, which has \"fc1.wieght\"",
-         "'fc1.bias' is f32[10], in the file f32[5,2]",
-         "'fc2.weight' is f32[3,10], in the file i32[3,10]", "\"head.weight\"", "rename",
+         "'fc1.bias' is f32[10], but in the file it is f32[5,2]",
+         "'fc2.weight' is f32[3,10], but in the file it is i32[3,10]", "\"head.weight\"", "rename",
          "partial"},
         [&] { load(net, path); });
   });
@@ -388,7 +388,7 @@ TEST_F(Load, LeavesTensorsAloneThatItCannotRead) {
     load(known, path, {.partial = true});
     EXPECT_EQ(known[0].to_vector()[2], 1.1F);
     const std::vector<Parameter> unknown{make_buffer("f8", 0, {4})};
-    expect_error(Errc::invalid_argument, {"'f8' is f32[4], in the file F8_E4M3[4]"},
+    expect_error(Errc::invalid_argument, {"'f8' is f32[4], but in the file it is F8_E4M3[4]"},
                  [&] { load(unknown, path, {.partial = true, .cast = true}); });
   });
 }

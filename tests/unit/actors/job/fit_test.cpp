@@ -92,10 +92,9 @@ TEST_F(Fit, RefusesATensorOfAFitThatHasEnded) {
   });
   ASSERT_TRUE(first.ok()) << first.error->message;
   expect_refused(fit([&](TrainContext&) { (kept + 1.0).to_vector(); }), Errc::invalid_argument,
-                 "f32[4]) lies on the chips of a fit() that has ended");
+                 "f32[4]) is on the chips of a fit() that has ended");
   const Result read = fit([&](TrainContext&) { kept.to_vector(); });
-  expect_refused(read, Errc::invalid_argument,
-                 "f32[4]) lies on the chips of a fit() that has ended");
+  expect_refused(read, Errc::invalid_argument, "f32[4]) is on the chips of a fit() that has ended");
   expect_refused(read, Errc::invalid_argument, "(at fit_test.cpp:");
 }
 
@@ -118,7 +117,7 @@ TEST_F(Fit, RefusesTwoParametersOfOneNameThatAreUsedInTurn) {
     };
   };
   expect_refused(fit(two(true), {}, 1), Errc::invalid_argument,
-                 "two parameters, or states of optimizers, are named 'w' and used in turn");
+                 "two parameters or optimizer states are named 'w' and used in turn");
   EXPECT_TRUE(fit(two(false), {}, 1).ok());
   EXPECT_TRUE(fit(two(true)).ok()) << "which keeps nothing";
 }
@@ -171,7 +170,7 @@ TEST_F(Fit, RefusesCallsOffTheLoopsThreadNamingBoth) {
       if (thrown) std::rethrow_exception(thrown);
     });
     expect_refused(result, Errc::invalid_argument, "this is thread ");
-    expect_refused(result, Errc::invalid_argument, fmt::format("which is {}: ", loop));
+    expect_refused(result, Errc::invalid_argument, fmt::format("which is {}, but ", loop));
     expect_refused(result, Errc::invalid_argument, "(at fit_test.cpp:");
   }
 }
@@ -202,7 +201,7 @@ TEST_F(Fit, WarnsOfALoopThatWaitsForAStepThatNothingEnds) {
     for (int i = 0; ctx.step() < 1 && i < 10'000'100; ++i) continue;
   });
   ASSERT_TRUE(result.ok()) << result.error->message;
-  EXPECT_NE(log_of(result).find("ctx.step() has been asked 10000000 times in step 0"),
+  EXPECT_NE(log_of(result).find("ctx.step() has been called 10000000 times in step 0"),
             std::string::npos);
 }
 
@@ -236,11 +235,11 @@ TEST_F(Fit, DetectAnomalyNamesTheFirstOpThatGivesANaN) {
   };
   EXPECT_TRUE(run(false, 0).ok());
   const Result nan = run(true, 0);
-  expect_refused(nan, Errc::invalid_argument, "detect_anomaly: sqrt gives a nan in f32[2]");
+  expect_refused(nan, Errc::invalid_argument, "detect_anomaly: sqrt computes a nan in f32[2]");
   expect_refused(nan, Errc::invalid_argument, fmt::format("(at fit_test.cpp:{})", line));
   const Result infinity = run(true, 2);  // the gradient divides by sqrt(0)
   expect_refused(infinity, Errc::invalid_argument,
-                 "gives an infinity in f32[2], its operands are finite");
+                 "computes an infinity in f32[2], and its operands are finite");
   expect_refused(infinity, Errc::invalid_argument, fmt::format("(at fit_test.cpp:{})", line));
 }
 
@@ -399,7 +398,7 @@ TEST_F(Fit, FailsAtOnceWhereAChipLeavesABodyInWhichOthersWait) {
 
 TEST_F(Fit, FailsWithAnythingThatCodeOnAChipThrows) {
   expect_refused(fit([](TrainContext& ctx) { ctx.on_each_chip([](Chip&) { throw 7; }); }),
-                 Errc::loop_failed, "no std::exception");
+                 Errc::loop_failed, "isn't a std::exception");
 }
 
 TEST_F(Fit, RunsCodeOnChipsFromTheLoopAlone) {
@@ -513,7 +512,7 @@ TEST_F(Fit, RefusesReportsThatItCantCarry) {
                  }),
                  Errc::invalid_argument, "expected at most 1048576");
   expect_refused(fit([](TrainContext& ctx) { ctx.report({}, Checkpoint{ctx.run_dir()}); }),
-                 Errc::invalid_argument, "save to a folder of its own");
+                 Errc::invalid_argument, "save the checkpoint in another folder");
 }
 
 TEST_F(Fit, TellsTheLoopsOwnExceptionFromACancelledJob) {

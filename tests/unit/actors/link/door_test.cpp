@@ -237,7 +237,7 @@ TEST_F(DoorTest, SaysOfEachKindOnceAndCounts) {
   EXPECT_EQ(times("refused a connection (no preamble of weft)"), 1) << text;
   EXPECT_EQ(times("refused a connection (a wrong token)"), 1) << text;
   EXPECT_EQ(times(fmt::format("uid {}, pid {}", ::geteuid(), ::getpid())), 2) << text;
-  EXPECT_EQ(times("connections refused in all: 3 (no preamble of weft), 2 (a wrong token)"), 1)
+  EXPECT_EQ(times("total of refused connections: 3 (no preamble of weft), 2 (a wrong token)"), 1)
       << text;
   std::filesystem::remove(log);
 }

@@ -119,7 +119,7 @@ TEST_F(TlsDoorTest, ACertificateWithoutTheTokenIsNotEnough) {
   wait_for_refusals(2);
   EXPECT_EQ(count(Refusal::wrong_token), 1U);
   EXPECT_EQ(count(Refusal::other_protocol), 1U);
-  expect_error(Errc::io, {"closed the connection before a word", "WEFT_JOB_TOKEN"},
+  expect_error(Errc::io, {"closed the connection without an answer", "WEFT_JOB_TOKEN"},
                [&] { dial(ours, preamble(std::string(kTokenBytes, 'f'))); });
   const auto greeter = greet();
   EXPECT_EQ(answer(ours), "welcome");

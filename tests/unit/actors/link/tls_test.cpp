@@ -79,18 +79,18 @@ TEST_F(TlsTest, ABundleThatIsBrokenFurtherDownIsRefused) {
   tls.ca = write("bundle", "a comment\n" + good + good);
   require_sound(tls);
   tls.ca = write("bundle", good + broken);
-  expect_refused({"backend.tls.ca", "/bundle", "can't be read", "after 1"}, tls);
+  expect_refused({"backend.tls.ca", "/bundle", "unreadable certificate", "after 1"}, tls);
   tls.ca = write("bundle", broken + good);
-  expect_refused({"backend.tls.ca", "/bundle", "can't be read", "after 0"}, tls);
+  expect_refused({"backend.tls.ca", "/bundle", "unreadable certificate", "after 0"}, tls);
 }
 
 TEST_F(TlsTest, WhatIsNoFileIsNotWaitedFor) {
   TlsConfig tls = sound;
   tls.ca = folder + "/pipe";
   ASSERT_EQ(::mkfifo(tls.ca.c_str(), 0600), 0);
-  expect_refused({"backend.tls.ca", "/pipe", "isn't a file"}, tls);
+  expect_refused({"backend.tls.ca", "/pipe", "isn't a regular file"}, tls);
   tls.ca = folder;
-  expect_refused({"backend.tls.ca", "isn't a file"}, tls);
+  expect_refused({"backend.tls.ca", "isn't a regular file"}, tls);
   tls.ca = write("huge", "");
   fs::resize_file(tls.ca, std::uintmax_t{1} << 40);
   expect_refused({"backend.tls.ca", "/huge", "has 1099511627776 bytes"}, tls);

@@ -133,7 +133,7 @@ TEST_F(StateKeeperTest, NamesWhatAnotherHasTaken) {
   first.keeper.write(1);
   Process second(memory, mesh, 1);
   const BufferPtr taken = second.keeper.take("w", kWeight);
-  expect_error(Errc::invalid_argument, {"'w' is used", "another parameter of this name"},
+  expect_error(Errc::invalid_argument, {"'w' is used", "belongs to another parameter"},
                [&] { second.keeper.require_untaken("w"); });
   EXPECT_NO_THROW(second.keeper.require_untaken("other"));
   second.keeper.end_first_step();

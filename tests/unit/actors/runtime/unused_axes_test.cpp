@@ -28,14 +28,14 @@ const Mesh kDefault({2, 2}, {"data", "model"});
 
 TEST(UnusedAxes, AreNamedWithTheMeshThatUsesAllChips) {
   EXPECT_EQ(hint(kDefault, R"([{"data"}, {}])", "[{}]"),
-            "no tensor in the program of the sync at a.cpp:1 is cut along \"model\" of the mesh "
-            "(2,2) (\"data\",\"model\"): each part of the work is done by 2 chips alike. To cut it "
-            "for all of them: weft launch --mesh data=4, or backend.spmd");
+            "no tensor in the program of the sync at a.cpp:1 is sharded along \"model\" of the "
+            "mesh (2,2) (\"data\",\"model\"): 2 chips do the same part of the work. To divide "
+            "the work among all chips, use weft launch --mesh data=4, or backend.spmd");
   const Mesh three({2, 2, 2}, {"a", "b", "c"});
   const auto text = hint(three, R"([{"b"}, {}])", "[{}]");
   ASSERT_TRUE(text);
   EXPECT_NE(text->find("\"a\", \"c\""), text->npos) << *text;
-  EXPECT_NE(text->find("by 4 chips"), text->npos) << *text;
+  EXPECT_NE(text->find(": 4 chips do"), text->npos) << *text;
   EXPECT_NE(text->find("--mesh b=8,"), text->npos) << *text;
 }
 

@@ -207,9 +207,9 @@ TEST_F(JobRecoveryTest, AWorkerThatNeverJoinsAgainIsGivenUp) {
   EXPECT_EQ(words(job.process_ended({.worker = 1, .exit_code = 3}, {}, 7)), "cancel");
   EXPECT_EQ(job.failure()->code, Errc::peer_lost);
   EXPECT_EQ(job.failure()->message,
-            "worker 1 (pid 101) exited with code 3 before it joined; so did 10 of its processes in "
-            "a row, and it is not started again: what runs before fit() in main() runs in every "
-            "worker too");
+            "worker 1 (pid 101) exited with code 3 before it joined; 10 of its processes in a "
+            "row ended like this, so the worker is not started again: code before fit() in "
+            "main() runs in every worker too");
 }
 
 TEST_F(JobRecoveryTest, AWorkerThatJoinsNowAndThenIsNotGivenUp) {
@@ -253,7 +253,7 @@ TEST_F(JobRecoveryTest, TheWorkerThatATimeoutWaitedForIsTheLostOne) {
       words(job.loop_ended(failed(0, Errc::timeout), 7, Missing{.worker = 2, .how = "is stopped"})),
       "unwind, gather, kill 2");
   EXPECT_EQ(job.recovery().failures().at(0).message,
-            "worker 2 (pid 102) did not come, it is stopped: what() says");
+            "worker 2 (pid 102) did not arrive, it is stopped: what() says");
   job.unwound(0, 2, 7);
   job.unwound(1, 2, 7);
   job.process_ended(killed(2), {}, 7);
@@ -349,7 +349,7 @@ TEST_F(JobRecoveryTest, SaysWhyAFailureIsNotSurvived) {
   EXPECT_EQ(words(job.process_ended(killed(0), {.step = 8}, 7)), "cancel");
   EXPECT_EQ(job.failure()->message,
             "worker 0 (pid 100) was killed by signal 9 (SIGKILL) at step 8; "
-            "run.failure.max_failures = 1 failures came before it");
+            "run.failure.max_failures = 1 failures had happened before");
   EXPECT_EQ(job.recovery().failures().size(), 1U);
   EXPECT_TRUE(job.refuse_join(1, 900)) << "the job is over";
   EXPECT_EQ(words(job.process_ended(killed(2), {}, 7)), "");
@@ -360,8 +360,8 @@ TEST_F(JobRecoveryTest, ThoseThatDontComeAgainInTimeAreNamed) {
   job.unwound(0, 2, 7);
   EXPECT_EQ(words(job.gather_deadline(2)), "cancel");
   EXPECT_EQ(job.failure()->message,
-            "2 of 3 workers are not there within backend.timeout_s = 5: worker 1 (pid 101) has "
-            "not joined, worker 2 (pid 102) has not left its loop; what runs before fit() in "
+            "2 of 3 workers were not ready within backend.timeout_s = 5: worker 1 (pid 101) "
+            "has not joined, worker 2 (pid 102) has not left its loop; code before fit() in "
             "main() runs in every worker too");
 }
 
@@ -374,9 +374,9 @@ TEST_F(JobRecoveryTest, ASurvivorThatSleepsInItsOwnCodeIsNamedWithItsPlace) {
   EXPECT_EQ(job.unwinding(), std::vector{2});
   EXPECT_EQ(words(job.gather_deadline(2, sightings)), "cancel");
   EXPECT_EQ(job.failure()->message,
-            "1 of 3 workers are not there within backend.timeout_s = 5: worker 2 (pid 102) has "
-            "not left its loop at step 8, and sleeps in hrtimer_nanosleep; a loop leaves a "
-            "generation at its next sync or read: what it does of its own in between has to end");
+            "1 of 3 workers were not ready within backend.timeout_s = 5: worker 2 (pid 102) "
+            "has not left its loop at step 8, and sleeps in hrtimer_nanosleep; a loop leaves a "
+            "generation at its next sync or read, so its own work before that has to end");
   EXPECT_EQ(job.failure()->worker, 2);
   EXPECT_EQ(job.failure()->pid, 102);
 }

@@ -243,7 +243,7 @@ TEST(JobState, SaysThatTheKernelHadNoMemory) {
     job.process_ended(ended, {.step = 7}, 0);
     return job.failure()->message;
   };
-  const std::string word = "for want of memory";
+  const std::string word = "because memory ran out";
   EXPECT_NE(message({.worker = 2, .signal = 9, .out_of_memory = true}).find(word), word.npos);
   EXPECT_EQ(message({.worker = 2, .signal = 9}).find(word), word.npos);
   EXPECT_EQ(message({.worker = 2, .signal = 11, .out_of_memory = true}).find(word), word.npos);

@@ -271,7 +271,7 @@ TEST(Permits, ACancelledJobIsLeftAndNotItsGenerationOnly) {
   permits.start({.generation = 1});
   permits.unwind("worker 3 was killed");
   EXPECT_TRUE(permits.unwinding());
-  permits.cancel("3 of 4 workers are not there");
+  permits.cancel("3 of 4 workers were not ready");
   EXPECT_FALSE(permits.unwinding());
   EXPECT_EQ(permits.wait_verdict(), Verdict::leaves_badly);
   expect_error(Errc::cancelled, {"3 of 4 workers"}, [&] { permits.wait_started(1); });

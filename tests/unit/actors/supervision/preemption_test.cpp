@@ -134,8 +134,8 @@ TEST(Preemption, IsNotWaitedForBeyondItsGrace) {
   job.preempt(kWhy);
   EXPECT_EQ(words(job.grace_over()), "cancel");
   EXPECT_EQ(job.failure()->message,
-            "the trainer (pid 7) got SIGTERM; its loops had not ended in time for run.grace_s = "
-            "25: save a checkpoint and return where ctx.reached_preemption() is true");
+            "the trainer (pid 7) got SIGTERM; its loops had not ended within run.grace_s = 25: "
+            "save a checkpoint and return when ctx.reached_preemption() is true");
   EXPECT_TRUE(job.grace_over().empty());
 }
 
@@ -164,8 +164,8 @@ TEST(Preemption, DuringTheBackoffEndsAJobWhoseLoopsDontAsk) {
   EXPECT_EQ(words(job.preempt(kWhy)), "cancel");
   EXPECT_EQ(job.failure()->code, Errc::cancelled);
   EXPECT_EQ(job.failure()->message,
-            "the trainer (pid 7) got SIGTERM; it came while the job waited to go on after a loss, "
-            "and no loop asks ctx.reached_preemption()");
+            "the trainer (pid 7) got SIGTERM; this came while the job waited to continue after "
+            "a loss, and no loop calls ctx.reached_preemption()");
 }
 
 TEST(Preemption, WaitsForNoBackoff) {
@@ -174,9 +174,9 @@ TEST(Preemption, WaitsForNoBackoff) {
   EXPECT_EQ(words(job.process_ended({.worker = 1, .signal = 9}, {}, 4)), "cancel");
   EXPECT_EQ(job.failure()->code, Errc::cancelled);
   EXPECT_EQ(job.failure()->message,
-            "the trainer (pid 7) got SIGTERM; worker 1 (pid 101) was killed by signal 9 (SIGKILL) "
-            "before it joined; it is not the first loss since a step was taken, and not waited "
-            "for");
+            "the trainer (pid 7) got SIGTERM; worker 1 (pid 101) was killed by signal 9 "
+            "(SIGKILL) before it joined; the job doesn't wait for this worker, because it "
+            "isn't the first loss since the last step");
 }
 
 TEST(Preemption, ThatOutlastsARecoveryDoesNotBlameTheLoops) {
@@ -185,9 +185,9 @@ TEST(Preemption, ThatOutlastsARecoveryDoesNotBlameTheLoops) {
   const std::vector<Sighting> sightings{{.worker = 0, .where = {.step = 5}, .process = "is gone"}};
   EXPECT_EQ(words(job.grace_over(sightings)), "cancel");
   EXPECT_EQ(job.failure()->message,
-            "the trainer (pid 7) got SIGTERM; the job had not gone on after a loss in time for "
-            "run.grace_s = 25: worker 0 (pid 100) has not left its loop at step 5, and is gone, "
-            "worker 1 (pid 101) has not joined");
+            "the trainer (pid 7) got SIGTERM; the job had not continued after a loss within "
+            "run.grace_s = 25: worker 0 (pid 100) has not left its loop at step 5, and is "
+            "gone, worker 1 (pid 101) has not joined");
 }
 
 TEST(Preemption, AWorkerThatSIGTERMKillsIsNoFailure) {
@@ -222,8 +222,9 @@ TEST(Preemption, SaysThatLoopsWereLeftWhichDontAsk) {
   EXPECT_EQ(job.failure()->code, Errc::cancelled);
   EXPECT_EQ(job.failure()->step, 6U);
   EXPECT_EQ(job.failure()->message,
-            "the trainer (pid 7) got SIGTERM; all loops were ended, without a checkpoint, at step "
-            "6: none had asked ctx.reached_preemption(); where that is true, save one and return");
+            "the trainer (pid 7) got SIGTERM; all loops were ended, without a checkpoint, at "
+            "step 6: no loop had called ctx.reached_preemption(); when it returns true, save a "
+            "checkpoint and return");
 }
 
 TEST(Preemption, LeavesALoopThatHasNotAskedByItsNextStep) {

@@ -31,7 +31,7 @@ TEST(Recovery, SurvivesSoManyFailuresWhateverIsBetweenThem) {
   EXPECT_FALSE(recovery.refuse(killed(1), 500));
   recovery.resumed(500);
   EXPECT_EQ(recovery.refuse(killed(2), 5000),
-            "; run.failure.max_failures = 2 failures came before it");
+            "; run.failure.max_failures = 2 failures had happened before");
   ASSERT_EQ(recovery.failures().size(), 2U);
   EXPECT_EQ(recovery.failures()[0].worker, 0);
   EXPECT_EQ(recovery.failures()[1].worker, 1);
@@ -50,7 +50,7 @@ TEST(Recovery, WrongUseWouldComeAgain) {
         Errc::corrupt, Errc::version, Errc::unavailable, Errc::cancelled, Errc::uneven_loops}) {
     Recovery recovery(any_number());
     EXPECT_EQ(recovery.refuse(thrown(code), 5),
-              "; it would fail so again, and is not started again")
+              "; the worker would fail in the same way again, so it is not started again")
         << to_string(code);
   }
   for (const Errc code :
@@ -66,7 +66,8 @@ TEST(Recovery, TheSameFailureThreeTimesBeforeTheFirstStepIsTheProgramsOwn) {
   EXPECT_FALSE(recovery.refuse(crashed(1), 0));
   Failure ahead = crashed(1);
   ahead.step = 1;
-  EXPECT_EQ(recovery.refuse(ahead, 0), "; it failed so 3 times, and no step was kept");
+  EXPECT_EQ(recovery.refuse(ahead, 0),
+            "; the worker failed like this 3 times, and no step was kept");
 }
 
 /// On a machine under load, several random kills may come before the first step.
@@ -76,7 +77,8 @@ TEST(Recovery, KillsBeforeTheFirstStepAreChanceUntilTheyAreMany) {
     ASSERT_FALSE(recovery.refuse(killed(1), 0)) << i;
     recovery.resumed(0);
   }
-  EXPECT_EQ(recovery.refuse(killed(1), 0), "; it failed so 20 times, and no step was kept");
+  EXPECT_EQ(recovery.refuse(killed(1), 0),
+            "; the worker failed like this 20 times, and no step was kept");
 }
 
 TEST(Recovery, KillsForWantOfMemoryAreTheProgramsOwn) {
@@ -84,7 +86,7 @@ TEST(Recovery, KillsForWantOfMemoryAreTheProgramsOwn) {
   EXPECT_FALSE(recovery.refuse(killed(1), 0, LossKind::out_of_memory));
   EXPECT_FALSE(recovery.refuse(killed(1), 0, LossKind::out_of_memory));
   EXPECT_EQ(recovery.refuse(killed(1), 0, LossKind::out_of_memory),
-            "; it failed so 3 times, and no step was kept");
+            "; the worker failed like this 3 times, and no step was kept");
 }
 
 /// A loop that saves to a full disk fails each time it gets there.
@@ -99,7 +101,7 @@ TEST(Recovery, TheSameFailureThreeTimesWithoutAStepInBetweenIsNoChance) {
     EXPECT_FALSE(recovery.refuse(failure, 100));
     recovery.resumed(100);
     EXPECT_EQ(recovery.refuse(failure, 100),
-              "; it failed so 3 times, and no step was taken after step 100");
+              "; the worker failed like this 3 times, and no step was taken after step 100");
   }
 }
 
@@ -136,7 +138,8 @@ TEST(Recovery, WorkersThatFailInTurnFailAlike) {
   for (const int worker : {0, 1, 2, 1, 0, 2}) {
     EXPECT_FALSE(recovery.refuse(crashed(worker), 0)) << worker;
   }
-  EXPECT_EQ(recovery.refuse(crashed(2), 0), "; it failed so 3 times, and no step was kept");
+  EXPECT_EQ(recovery.refuse(crashed(2), 0),
+            "; the worker failed like this 3 times, and no step was kept");
 }
 
 /// A job that keeps one version of the state and has no checkpoint yet always resumes at step 0.

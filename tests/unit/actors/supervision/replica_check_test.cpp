@@ -52,8 +52,8 @@ TEST(ReplicaCheck, BlamesNobodyWhereItCantBeTold) {
   ReplicaCheck check(2, 2);
   check.add(hashes(0, {5, 5}));
   const auto fault = check.add(hashes(1, {6, 6}));
-  expect_words(fault,
-               {"chips 0, 1 (worker 0) against chips 2, 3 (worker 1), and no side is the most"});
+  expect_words(fault, {"chips 0, 1 (worker 0) against chips 2, 3 (worker 1), and no side has a "
+                       "majority"});
   EXPECT_EQ(fault->worker, -1);
 }
 
@@ -117,7 +117,7 @@ TEST(ReplicaCheck, BlamesNobodyWhereNoneIsTheMost) {
   check.add(hashes(0, {5, 5}));
   const auto fault = check.add(hashes(1, {6, 7}));
   expect_words(fault, {"chips 0, 1 (worker 0) against chip 2 (worker 1) against chip 3 (worker 1)",
-                       "no side is the most"});
+                       "no side has a majority"});
   EXPECT_EQ(fault->worker, -1);
 }
 

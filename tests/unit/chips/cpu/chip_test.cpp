@@ -260,7 +260,7 @@ TEST(Chip, RefusesWhatDoesntFit) {
     expect_error(Errc::invalid_argument, {"room for 4 of i32"},
                  [&] { chip.all_gather(four, ints); });
     expect_error(Errc::not_found, {"batch", "data"}, [&] { chip.barrier({"batch"}); });
-    expect_error(Errc::invalid_argument, {"\"data\" is named twice"}, [&] {
+    expect_error(Errc::invalid_argument, {"\"data\" is given twice"}, [&] {
       chip.barrier({"data", "data"});
     });
     expect_error(Errc::invalid_argument, {"chip_test.cpp:", "from = [1]"},

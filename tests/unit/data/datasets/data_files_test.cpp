@@ -86,7 +86,7 @@ TEST_F(DataFiles, NpyHasRows) {
 }
 
 TEST_F(DataFiles, NpyOfFortransOrderIsRefused) {
-  expect_error(Errc::invalid_argument, {"fortran.npy", "np.ascontiguousarray()"},
+  expect_error(Errc::invalid_argument, {"fortran.npy", "np.ascontiguousarray(array)"},
                [] { (void)npy_file(golden("fortran.npy")); });
 }
 
@@ -158,7 +158,7 @@ TEST_F(DataFiles, OtherConversionsAreRefused) {
   refused(floats, {.dtype = DType::i32}, "field 'x': dtype = i32: the file has elements 'f4'");
   refused(floats, {.scale = INFINITY}, "expected finite numbers");
   const std::string longs = npy<std::int64_t>("<i8", {1});
-  refused(longs, {.dtype = DType::i32}, "the file has elements 'i8', which may become i64");
+  refused(longs, {.dtype = DType::i32}, "the file has elements 'i8': expected i64");
   refused(longs, {.scale = 2}, "only floating fields are scaled");
   refused(longs, {.dtype = DType::pred}, "dtype = pred");
 }
@@ -193,7 +193,8 @@ TEST_F(DataFiles, NpzHasItsArrays) {
         npz_file(golden(name), {.fields = {{.name = "short", .dtype = DType::f32, .scale = 0.5}}});
     EXPECT_EQ(some->fields(), (std::vector<Field>{{"short", {DType::f32, {}}}}));
     EXPECT_EQ(read<float>(*some, 3, "short")[0], 150);
-    expect_error(Errc::invalid_argument, {name, "has no array 'z'; it has 'x', 'y', 'ok', 'short'"},
+    expect_error(Errc::invalid_argument,
+                 {name, "has no array 'z'; its arrays are 'x', 'y', 'ok', 'short'"},
                  [&] { (void)npz_file(golden(name), {.fields = {{.name = "z"}}}); });
   }
   expect_error(Errc::no_space, {"ratio.npz", "'big' has 4800128 bytes", "leaves 1000"},
@@ -263,9 +264,10 @@ TEST_F(DataFiles, CsvSaysWhichLineAndColumnIsWrong) {
   const auto refused = [&](std::int64_t item, std::initializer_list<std::string_view> words) {
     expect_error(Errc::corrupt, words, [&] { (void)read<std::int32_t>(*dataset, item, "b"); });
   };
-  refused(1, {path, "item 1", "line 3, column 1: \"x\\ny\" is no i32, as field 'b' is"});
-  refused(2, {"line 5: has 1 cells; field 'b' is of the one in column 1"});
-  refused(3, {"line 6, column 1: \"\" is no i32", ".missing"});
+  refused(
+      1, {path, "item 1", "line 3, column 1: \"x\\ny\" isn't a valid i32, the dtype of field 'b'"});
+  refused(2, {"line 5: has 1 cells; field 'b' needs the cell in column 1"});
+  refused(3, {"line 6, column 1: \"\" isn't a valid i32", ".missing"});
   for (const std::string cell : {"1.5", "2147483648", "1 2", "0x1", "", "+-1", "--1"}) {
     const DatasetPtr one = csv_file(
         file(cell + ",0\n"), {.fields = {{.name = "x", .dtype = DType::i32}}, .header = false});
@@ -282,15 +284,17 @@ TEST_F(DataFiles, CsvRefusesFieldsThatDontFit) {
   };
   refused({.columns = {"c"}}, "there is no column 'c'; the header has \"a, b\"");
   refused({.columns = {"a", "b"}, .item_shape = {3}},
-          "item_shape (3) has 3 elements, of 2 columns");
-  refused({.item_shape = {0}}, "of 0 columns");
+          "item_shape (3) has 3 elements, but the number of columns is 2");
+  refused({.item_shape = {0}}, "the number of columns is 0");
   refused({.first_column = -1}, "first_column is less than 0");
   refused({.dtype = DType::i32, .scale = 2}, "only floating fields are scaled");
-  refused({.dtype = DType::i8, .missing = 200}, "missing = 200: expected a number that i8 has");
-  refused({.dtype = DType::i32, .missing = 0.5}, "missing = 0.5: expected a number that i32 has");
+  refused({.dtype = DType::i8, .missing = 200},
+          "missing = 200: expected a number that i8 can represent");
+  refused({.dtype = DType::i32, .missing = 0.5},
+          "missing = 0.5: expected a number that i32 can represent");
   expect_error(Errc::invalid_argument, {"has only numbers in its first line", ".header = false"},
                [&] { (void)csv_file(file("1,2\n"), {.fields = {{}}}); });
-  expect_error(Errc::corrupt, {"has no header: it is empty"},
+  expect_error(Errc::corrupt, {"is empty: expected a header"},
                [&] { (void)csv_file(file(""), {.fields = {{}}}); });
   expect_error(Errc::invalid_argument, {"has no fields"},
                [&] { (void)csv_file(file("a\n1\n"), {}); });
@@ -393,11 +397,11 @@ TEST_F(DataFiles, TokensThatDontFitAreRefused) {
   refused(Errc::invalid_argument, {.stride = -1}, "stride = -1");
   refused(Errc::invalid_argument, {.stride = 3, .separator = 0}, "stride = 3");
   refused(Errc::invalid_argument, {.separator = 65536}, "separator = 65536");
-  refused(Errc::invalid_argument, {.length = 12}, "has 12 tokens, which make no window");
-  refused(Errc::corrupt, {.skip_bytes = 1}, "has 24 bytes: expected 1 of a header");
-  refused(Errc::corrupt, {.skip_bytes = 26}, "expected 26 of a header");
+  refused(Errc::invalid_argument, {.length = 12}, "has 12 tokens, which are too few for a window");
+  refused(Errc::corrupt, {.skip_bytes = 1}, "has 24 bytes: expected a header of 1 bytes");
+  refused(Errc::corrupt, {.skip_bytes = 26}, "expected a header of 26 bytes");
   const DatasetPtr large = token_file(path, {.length = 1, .token_bytes = 4});
-  expect_error(Errc::corrupt, {"token 5 is 4294901772, which i32 doesn't have"},
+  expect_error(Errc::corrupt, {"token 5 is 4294901772, which doesn't fit in i32"},
                [&] { (void)read<std::int32_t>(*large, 4, "targets"); });
 }
 

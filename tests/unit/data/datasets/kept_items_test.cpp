@@ -64,7 +64,7 @@ TEST(Cached, ReadsEachItemOnceWhileThereIsRoom) {
     for (std::int64_t i = 0; i < 8; ++i) EXPECT_EQ(read(*some, {.index = i, .epoch = epoch}), i);
   }
   EXPECT_EQ(source->reads(), 8 + 8 + 2 * 5);
-  expect_error(Errc::invalid_argument, {"bytes_max = 19: an item has 20 bytes"},
+  expect_error(Errc::invalid_argument, {"bytes_max = 19: expected at least 20"},
                [&] { (void)cached(source, 19); });
 }
 
@@ -117,9 +117,9 @@ TEST(SkipErrors, LeavesErrorsOfTheMachineAndAllBadItems) {
   expect_error(Errc::io, {"item 1 is bad"},
                [&] { (void)read(*skip_errors(absent, {.on_skip = quiet}), {.index = 1}); });
   const auto bad = std::make_shared<const Counted>(2, std::set<std::int64_t>{0, 1});
-  expect_error(
-      Errc::corrupt, {"3 items in a row can't be read, of which this is the last: counted"},
-      [&] { (void)read(*skip_errors(bad, {.tries_max = 3, .on_skip = quiet}), {.index = 1}); });
+  expect_error(Errc::corrupt, {"3 items in a row can't be read; the last error: counted"}, [&] {
+    (void)read(*skip_errors(bad, {.tries_max = 3, .on_skip = quiet}), {.index = 1});
+  });
   EXPECT_EQ(bad->reads(), 3);
   expect_error(Errc::invalid_argument, {"tries_max = 0"},
                [&] { (void)skip_errors(bad, {.tries_max = 0}); });
@@ -142,8 +142,8 @@ class InOrder : public Dataset {
 TEST(OneOrder, IsRefusedWhereItemsAreReadInAnother) {
   const auto source = std::make_shared<const InOrder>();
   const auto refused = [&](std::string_view kind, const std::function<void()>& make) {
-    expect_error(Errc::invalid_argument, {kind, "the items of 'in_order' come in one order only"},
-                 make);
+    expect_error(Errc::invalid_argument,
+                 {kind, "the items of 'in_order' can be read only in one order"}, make);
   };
   refused("skip_errors: ", [&] { (void)skip_errors(source); });
   refused("mix_up: ", [&] { (void)mix_up(source, {.num_classes = 2}); });

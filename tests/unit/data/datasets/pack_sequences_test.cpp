@@ -237,7 +237,7 @@ TEST(PackSequences, LongSequencesAreCutOrRefused) {
 
 TEST(PackSequences, ThatAreOtherThanWhenRowsWereMadeAreCorrupt) {
   const DatasetPtr wrong = packed({3, 4}, {.length = 8, .lengths = {3, 3}});
-  expect_error(Errc::corrupt, {"item 1 of sequences has 4 tokens, and had 3"},
+  expect_error(Errc::corrupt, {"item 1 of sequences has 4 tokens, but 3 were expected"},
                [&] { (void)read_item(*wrong, {.index = 0}); });
   const auto torn = [](const ItemView& in, const ItemWriter& out, ItemRandom&) {
     std::ranges::copy(in.get<bool>("mask"), out.get<bool>("mask").begin());
@@ -245,7 +245,8 @@ TEST(PackSequences, ThatAreOtherThanWhenRowsWereMadeAreCorrupt) {
   };
   const DatasetPtr gap =
       map(sequences({2, 4}), {{"mask", {DType::pred, {kMost}}}}, torn, {.keep = {"tokens"}});
-  expect_error(Errc::corrupt, {"item 1 of map(sequences)", "tokens until 1, and again at 2"},
+  expect_error(Errc::corrupt,
+               {"item 1 of map(sequences)", "is true until position 1, and again at position 2"},
                [&] { (void)pack_sequences(gap, {.length = 8}); });
   expect_error(Errc::corrupt, {"item 0 of", "its length is 13: expected 0 to 12"},
                [&] { (void)packed({13}, {.length = 16, .length_field = "count"}); });
@@ -271,16 +272,16 @@ TEST(PackSequences, OptionsThatDoNotFitAreRefused) {
   });
   expect_error(Errc::invalid_argument, {"field 'count' is i32[]"},
                [] { (void)pack_sequences(sequences({3}), {.length = 8}); });
-  expect_error(
-      Errc::invalid_argument,
-      {"the items of 'sequences' come in one order only", "stream_items(pack_sequences(stream"},
-      [] {
-        (void)pack_sequences(std::make_shared<const Sequences>(Lengths{3}, true),
-                             of_tokens({.length = 8}));
-      });
+  expect_error(Errc::invalid_argument,
+               {"the items of 'sequences' can be read only in one order",
+                "stream_items(pack_sequences(stream"},
+               [] {
+                 (void)pack_sequences(std::make_shared<const Sequences>(Lengths{3}, true),
+                                      of_tokens({.length = 8}));
+               });
   for (const PackOptions& options :
        {PackOptions{.length = 8, .lengths = {3}}, PackOptions{.length = 8, .shuffle_seed = 1}}) {
-    expect_error(Errc::invalid_argument, {"is for a dataset", "shuffle_buffer()"}, [&] {
+    expect_error(Errc::invalid_argument, {"works only for a dataset", "shuffle_buffer()"}, [&] {
       (void)pack_sequences(std::make_unique<Items>(sequences({3})), of_tokens(options));
     });
   }

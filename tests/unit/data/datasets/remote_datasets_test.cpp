@@ -164,7 +164,7 @@ TEST_F(RemoteDatasets, OfTextsAreThoseOfTheFiles) {
 }
 
 TEST_F(RemoteDatasets, OfASchemeThatNobodyHasAreRefused) {
-  expect_error(Errc::unavailable, {"gs://b/rows.csv", "no storage has gs://"},
+  expect_error(Errc::unavailable, {"gs://b/rows.csv", "no storage is registered for gs://"},
                [] { (void)csv_file("gs://b/rows.csv", {.fields = {{.name = "x"}}}); });
   expect_error(Errc::unavailable, {"http://host/x"},
                [] { (void)image_folder("http://host/x", {}); });

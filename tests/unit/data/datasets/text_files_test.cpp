@@ -72,7 +72,7 @@ TEST_F(TextFiles, LinesAreTokensOfOneLength) {
 TEST_F(TextFiles, WhatATokenFieldLacksIsSaid) {
   const std::string path = file("text\n");
   expect_error(Errc::invalid_argument, {"tokenizer is null"}, [&] { (void)text_file(path, {}); });
-  expect_error(Errc::invalid_argument, {"pad_id isn't said"},
+  expect_error(Errc::invalid_argument, {"pad_id is set neither"},
                [&] { (void)text_file(path, {.tokenizer = golden("gpt2")}); });
   expect_error(Errc::invalid_argument, {"pad_id = 70000: expected a token"},
                [&] { (void)text_file(path, {.tokenizer = golden("gpt2"), .pad_id = 70000}); });
@@ -122,17 +122,17 @@ TEST_F(TextFiles, JsonLinesNameTheLineAndTheKey) {
     expect_error(Errc::corrupt, {path + ": item", fmt::format(": line {}: ", index + 2), words},
                  [&] { (void)read_item(*dataset, {.index = index}); });
   };
-  refused(1, "key 'y': is 1.5; expected a number, i32");
-  refused(2, "key 'y': isn't there; expected a value, or say .missing");
-  refused(3, "key 'y': is an array; expected a number, i32");
+  refused(1, "key 'y': is 1.5; expected a number of dtype i32");
+  refused(2, "key 'y': isn't there; expected a value; add the key, or set .missing");
+  refused(3, "key 'y': is an array; expected a number of dtype i32");
   refused(4, "is an array: expected a JSON object");
-  refused(5, "is no JSON");
+  refused(5, "isn't valid JSON");
   refused(6, "key 'y': is 3000000000");
   refused(7, "key 'y': is null");
   refused(8, "key 'y': is \"1\"");
   const DatasetPtr shaped =
       json_lines(file("{\"v\": [1, 2, 3]}", "shaped"), {JsonNumbers{.key = "v", .shape = {2}}});
-  expect_error(Errc::corrupt, {"a list of 2 in dim 0 of (2), and not of 3"},
+  expect_error(Errc::corrupt, {"a list of 2 elements in dim 0 of (2), not of 3"},
                [&] { (void)read_item(*shaped, {}); });
   const DatasetPtr deep =
       json_lines(file(std::string(5000, '['), "deep"), {JsonNumbers{.key = "v"}});
@@ -145,10 +145,10 @@ TEST_F(TextFiles, JsonFieldsThatCannotBeAreRefused) {
     expect_error(Errc::invalid_argument, {path, words}, [&] { (void)json_lines(path, {field}); });
   };
   refused(JsonNumbers{}, "key is empty");
-  refused(JsonNumbers{.key = "/a~2"}, "is no JSON pointer");
+  refused(JsonNumbers{.key = "/a~2"}, "isn't a JSON pointer");
   refused(JsonNumbers{.key = "a", .dtype = DType::i32, .scale = 2}, "only floating fields");
   refused(JsonNumbers{.key = "a", .dtype = DType::i32, .missing = 0.5},
-          "missing = 0.5: expected a number that i32 has");
+          "missing = 0.5: expected a number that i32 can represent");
   for (const auto& [dtype, missing] : std::vector<std::pair<DType, double>>{{DType::i8, 128},
                                                                             {DType::i8, -129},
                                                                             {DType::u8, -1},
@@ -158,7 +158,8 @@ TEST_F(TextFiles, JsonFieldsThatCannotBeAreRefused) {
                                                                             {DType::f16, 1e6},
                                                                             {DType::f32, 1e300}}) {
     refused(JsonNumbers{.key = "a", .dtype = dtype, .missing = missing},
-            fmt::format("missing = {}: expected a number that {} has", missing, to_string(dtype)));
+            fmt::format("missing = {}: expected a number that {} can represent", missing,
+                        to_string(dtype)));
   }
   for (const auto& [dtype, missing] :
        std::vector<std::pair<DType, double>>{{DType::i8, -128},
@@ -195,7 +196,7 @@ TEST_F(TextFiles, TokensOfTextsBecomeWindows) {
   EXPECT_EQ(read<std::int32_t>(*windows, 0, "targets"), first);
   EXPECT_EQ(windows->size(), 2);
 
-  expect_error(Errc::invalid_argument, {"separator = 'x y': no token"},
+  expect_error(Errc::invalid_argument, {"separator = 'x y': expected a token"},
                [&] { (void)write_token_file(out, {file("text")}, *gpt2, {.separator = "x y"}); });
   expect_error(Errc::corrupt, {"file: line 2: key 't': expected a text"}, [&] {
     (void)write_token_file(out, {file("{\"t\": \"\"}\n{\"t\": 1}\n")}, *gpt2, {.json_key = "t"});

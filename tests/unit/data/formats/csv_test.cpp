@@ -76,7 +76,7 @@ TEST(Csv, RefusesQuotesThatDontEnd) {
                [] { read_table("1\n\"2,3\n"); });
   for (const std::string text :
        {"\"a\"b\n", "\"a\" ,b\n", "\"a\"\rb\n", "\"a\"\r\r\n", "\"a\"\r\"\n"}) {
-    expect_error(Errc::corrupt, {"record 1, at byte", "behind the closing quote"},
+    expect_error(Errc::corrupt, {"record 1, at byte", "after the closing quote"},
                  [&] { read_table(text); });
   }
 }

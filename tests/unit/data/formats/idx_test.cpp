@@ -55,8 +55,8 @@ TEST(Idx, RefusesAnotherHeader) {
   refused("\0\0\x08\0"s, "has 0 dims; expected 1 to 6");
   refused("\0\0\x08\x07"s, "has 7 dims; expected 1 to 6");
   refused("\0\0\x08\2\0\0\0\1"s, "ends after 8 bytes, within its header of 12");
-  refused("\0\0\x08\1\0\0\0\2x"s, "1 bytes of data; of shape (2) it has 2; was the file cut off?");
-  refused("\0\0\x08\1\0\0\0\1xx"s, "2 bytes of data; of shape (1) it has 1; was the file appended");
+  refused("\0\0\x08\1\0\0\0\2x"s, "1 bytes of data; shape (2) needs 2; was the file cut off?");
+  refused("\0\0\x08\1\0\0\0\1xx"s, "2 bytes of data; shape (1) needs 1; was the file appended");
   refused("\0\0\x08\3\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"s, "has more than 2^53");
 }
 

@@ -181,14 +181,14 @@ TEST(Npy, RefusesAHeaderThatIsTooLong) {
 TEST(Npy, RefusesAHeaderBeyondTheBytesOrTheFile) {
   expect_error(Errc::corrupt, {"has 128 bytes in a file of 127", "cut off"},
                [] { read_npy_header(bytes_of(kRowMajor).first(127), 127); });
-  expect_error(Errc::invalid_argument, {"127 bytes were given to read; it has 128"},
+  expect_error(Errc::invalid_argument, {"127 bytes were given to read; the header has 128"},
                [] { read_npy_header(bytes_of(kRowMajor).first(127), kRowMajor.size()); });
 }
 
 TEST(Npy, RefusesAFileOfAnotherSize) {
-  expect_error(Errc::corrupt, {"23 bytes of data; \"<i4\" of shape (2, 3) has 24", "cut off"},
+  expect_error(Errc::corrupt, {"23 bytes of data; \"<i4\" of shape (2, 3) needs 24", "cut off"},
                [] { read_npy_header(bytes_of(kRowMajor).first(128), kRowMajor.size() - 1); });
-  expect_error(Errc::corrupt, {"25 bytes of data; \"<i4\" of shape (2, 3) has 24", "appended"},
+  expect_error(Errc::corrupt, {"25 bytes of data; \"<i4\" of shape (2, 3) needs 24", "appended"},
                [] { read_npy_header(bytes_of(kRowMajor).first(128), kRowMajor.size() + 1); });
 }
 
@@ -255,8 +255,8 @@ TEST(Npy, RefusesAnotherHeader) {
       {of_shape("(,)"), tuple},
       {of_shape("(2,,3)"), tuple},
       {of_shape("(2, 3"), tuple},
-      {of_shape("(2 3)"), "(2) is no tuple, but (2,) is"},
-      {of_shape("(2)"), "(2) is no tuple, but (2,) is"},
+      {of_shape("(2 3)"), "(2) isn't a tuple, but (2,) is"},
+      {of_shape("(2)"), "(2) isn't a tuple, but (2,) is"},
       {of_shape("(2, 3 4)"), tuple},
       {of_shape("(2, '3')"), tuple},
       {of_shape("(2, 3.0)"), tuple},
@@ -339,7 +339,7 @@ TEST(Npy, ReordersElementByElement) {
 TEST(Npy, RefusesToReorderDataOfAnotherSize) {
   const NpyHeader header = read_file(bytes_of(kFortranBig));
   const auto data = bytes_of(kFortranBig).subspan(header.data_begin);
-  expect_error(Errc::invalid_argument, {"11 bytes of data where the header says 12"},
+  expect_error(Errc::invalid_argument, {"11 bytes of data are given, but the header says 12"},
                [&] { to_row_major(header, data.first(11)); });
   NpyHeader other = header;
   other.element_bytes = 3;

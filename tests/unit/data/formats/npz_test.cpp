@@ -121,7 +121,7 @@ TEST(Npz, RefusesToWriteWhatItCouldntRead) {
                [&] { writer.add("", type, bytes); });
   expect_error(Errc::invalid_argument, {"65532 were given"},
                [&] { writer.add(std::string(65'532, 'n'), type, bytes); });
-  expect_error(Errc::invalid_argument, {"\"y\": 8 bytes of f32[3], which has 12"},
+  expect_error(Errc::invalid_argument, {"\"y\": 8 bytes are given for f32[3], which has 12"},
                [&] { writer.add("y", type, bytes.first(8)); });
   expect_error(Errc::invalid_argument, {"npy has no bf16"}, [&] {
     writer.add("y", {DType::bf16, {6}}, bytes);
@@ -175,25 +175,26 @@ TEST(Npz, RefusesWhatTheDirectoryCantSay) {
   const auto refused = [](Errc code, const std::string& bytes, std::string_view words) {
     expect_error(code, {words}, [&] { read_file(bytes_of(bytes)); });
   };
-  refused(Errc::corrupt, "x", "has no record of its end");
-  refused(Errc::corrupt, "PK\3\4" + file.substr(4, 100), "has no record of its end");
-  refused(Errc::version, with(file, end + 4, 1, 2), "is one of several files");
-  refused(Errc::version, with(file, end + 10, 2, 2), "is one of several files");
+  refused(Errc::corrupt, "x", "has no end record");
+  refused(Errc::corrupt, "PK\3\4" + file.substr(4, 100), "has no end record");
+  refused(Errc::version, with(file, end + 4, 1, 2), "is one part of an archive in several files");
+  refused(Errc::version, with(file, end + 10, 2, 2), "is one part of an archive in several files");
   refused(Errc::corrupt, with(with(file, end + 8, 2, 2), end + 10, 2, 2),
-          "1 entries; the end says 2");
-  refused(Errc::corrupt, with(file, end + 16, 5, 4), "which ought to end at");
-  refused(Errc::corrupt, with(file, end + 12, 1, 4), "which ought to end at");
+          "1 entries; the end record says 2");
+  refused(Errc::corrupt, with(file, end + 16, 5, 4), "but must end at");
+  refused(Errc::corrupt, with(file, end + 12, 1, 4), "but must end at");
   refused(Errc::corrupt, with(file, end + 12, 0xffffffff, 4), "the zip64 locator begins with");
   refused(Errc::version, with(file, central + 8, 1, 2), "\"x.npy\" is encrypted");
-  refused(Errc::corrupt, with(file, central + 10, 0, 2), "its local header says other things");
-  refused(Errc::corrupt, with(file, central + 20, 100'000, 4), "its data go beyond the file");
-  refused(Errc::corrupt, with(file, central + 24, 1'000'000'000, 4), "are impossible");
+  refused(Errc::corrupt, with(file, central + 10, 0, 2), "its local header differs");
+  refused(Errc::corrupt, with(file, central + 20, 100'000, 4), "its data end outside the file");
+  refused(Errc::corrupt, with(file, central + 24, 1'000'000'000, 4), "can't be packed to");
   refused(Errc::corrupt, with(file, central + 24, 223, 4), "more bytes than the directory says");
   refused(Errc::corrupt, with(file, central + 24, 225, 4), "the directory says 225");
-  refused(Errc::corrupt, with(file, central + 42, 100'000, 4), "lies outside the file");
+  refused(Errc::corrupt, with(file, central + 42, 100'000, 4), "is outside the file");
   refused(Errc::corrupt, with(file, central + 16, 0, 4), "checksum");
-  refused(Errc::corrupt, with(file, 30, 'y', 1), "its local header says other things");
-  refused(Errc::version, read_golden("data/bzip2.npz"), "packed by method 12; expected 0, stored");
+  refused(Errc::corrupt, with(file, 30, 'y', 1), "its local header differs");
+  refused(Errc::version, read_golden("data/bzip2.npz"),
+          "compressed by method 12; expected 0 (stored)");
 }
 
 TEST(Npz, RefusesEntriesThatArentArrays) {

@@ -167,7 +167,7 @@ TEST(Safetensors, RefusesALengthBeyondTheFileOrTheMaximum) {
     SCOPED_TRACE(c.words);
     expect_error(Errc::corrupt, {c.words}, [&] { header_bytes(c.json_bytes, c.file_bytes); });
   }
-  expect_error(Errc::corrupt, {"has 5 bytes, and not even the 8"},
+  expect_error(Errc::corrupt, {"has 5 bytes, fewer than the 8"},
                [] { safetensors_header_bytes(bytes_of("abcde"), 5); });
 }
 
@@ -223,17 +223,17 @@ TEST(Safetensors, RefusesWhatIsNotJson) {
       {" " + sample, {"doesn't begin with '{'"}},
       {"\xef\xbb\xbf" + sample, {"doesn't begin with '{'"}},
       {"[]", {"doesn't begin with '{'"}},
-      {"{", {"no JSON at byte"}},
-      {sample + "x", {"no JSON at byte"}},
-      {sample + sample, {"no JSON at byte"}},
+      {"{", {"invalid JSON at byte"}},
+      {sample + "x", {"invalid JSON at byte"}},
+      {sample + sample, {"invalid JSON at byte"}},
       {sample + "\0"s, {"is zero, which JSON can't have"}},
       {sample + "\0 junk }"s, {"is zero, which JSON can't have"}},
-      {"{\"a\xff\":{}}", {"no JSON at byte", "UTF-8"}},
-      {R"({"\ud800":{}})", {"no JSON at byte", "surrogate"}},
-      {R"({"a":1e999})", {"no JSON at byte"}},
-      {"{/**/}", {"no JSON at byte"}},
-      {R"({"a":)" + std::string(1'000'000, 'x'), {"no JSON at byte 6 of 1000005"}},
-      {"{\"" + std::string(1'000'000, 'x'), {"no JSON at byte", "missing closing quote"}},
+      {"{\"a\xff\":{}}", {"invalid JSON at byte", "UTF-8"}},
+      {R"({"\ud800":{}})", {"invalid JSON at byte", "surrogate"}},
+      {R"({"a":1e999})", {"invalid JSON at byte"}},
+      {"{/**/}", {"invalid JSON at byte"}},
+      {R"({"a":)" + std::string(1'000'000, 'x'), {"invalid JSON at byte 6 of 1000005"}},
+      {"{\"" + std::string(1'000'000, 'x'), {"invalid JSON at byte", "missing closing quote"}},
   });
 }
 
@@ -457,9 +457,9 @@ TEST(SafetensorsIndex, RefusesAnotherForm) {
   const std::string scalar = "expected a string, a number, true, false or null";
   expect_refusals(
       {
-          {"", {"safetensors index: no JSON at byte"}},
+          {"", {"safetensors index: invalid JSON at byte"}},
           {"{\"weight_map\":{}}\0"s, {"is zero"}},
-          {"{\"weight_map\":{}}x", {"no JSON"}},
+          {"{\"weight_map\":{}}x", {"invalid JSON"}},
           {"[]", {"the whole: found an array; expected an object"}},
           {"3", {"the whole: found 3; expected an object"}},
           {"{}", {"has no weight_map"}},

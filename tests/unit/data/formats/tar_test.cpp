@@ -116,7 +116,7 @@ TEST(Tar, WhatIsNoArchiveIsRefused) {
   refused(Errc::corrupt, pax("10 size=x\n"), "has the size \"x\"");
   refused(Errc::corrupt, header("x", 1 << 20, 'x') + std::string(1 << 20, ' ') + kEnd,
           "has 1048576 bytes; at most 65536");
-  refused(Errc::version, header("a", 0, 'M') + kEnd, "one of several files");
+  refused(Errc::version, header("a", 0, 'M') + kEnd, "one part of an archive in several files");
   refused(Errc::version, golden("sparse_gnu.tar"), "sparse");
   refused(Errc::version, golden("sparse_pax.tar"), "sparse");
 }

@@ -323,11 +323,11 @@ TEST(DecodeImage, OptionsThatContradictAreRefused) {
   refused({.dtype = DType::i32, .mean = {0.5F}}, "i32 with mean or stddev");
   refused({.mean = {1, 2}}, "mean has 2 numbers: expected 1, or 3");
   refused({.stddev = {0}}, "stddev has 0: expected numbers above 0");
-  refused({.short_side = 200}, "short_side = 200: expected no less than height and width");
-  refused({.fit = ImageFit::fill, .short_side = 300}, "none, but with fit = cover");
+  refused({.short_side = 200}, "short_side = 200: expected at least height and width");
+  refused({.fit = ImageFit::fill, .short_side = 300}, "0; short_side works only with fit = cover");
   refused({.random_area = RandomArea{.area_min = 0}}, "area_min = 0");
   refused({.random_area = RandomArea{.ratio_min = 2}}, "ratio_min = 2");
-  expect_error(Errc::invalid_argument, {"memory of 5 bytes", "i32[3,2,2] needs 48"}, [] {
+  expect_error(Errc::invalid_argument, {"memory has 5 bytes", "i32[3,2,2] needs 48"}, [] {
     std::array<std::byte, 5> few;
     ItemRandom random{Item{}};
     decode_image({}, as_i32(2, 2), random, few);

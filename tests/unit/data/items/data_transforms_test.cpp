@@ -110,7 +110,7 @@ TEST(Map, NamesItselfAndTheItemOfAnException) {
       map(numbers(5), kDrawn,
           [](const ItemView& in, const ItemWriter&, ItemRandom&) { (void)in.get<float>("x"); });
   expect_error(Errc::invalid_argument,
-               {"map(numbers): item 0", "field 'x' is i64[], and was asked for as f32"},
+               {"map(numbers): item 0", "field 'x' is i64[], but was requested as f32"},
                [&] { (void)read_item(*mistaken, {}); });
 }
 
@@ -146,7 +146,7 @@ TEST(Filter, CallsOnceForEachItemInOrder) {
 }
 
 TEST(Zip, RefusesOtherSizesAndEqualNames) {
-  expect_error(Errc::invalid_argument, {"'a' has 3 items, and 'b' has 4"}, [] {
+  expect_error(Errc::invalid_argument, {"'a' has 3 items, but 'b' has 4"}, [] {
     (void)zip({numbers(3, 0, "a"), numbers(4, 0, "b", "y")});
   });
   expect_error(Errc::invalid_argument, {"two fields have the name 'x'"}, [] {
@@ -167,10 +167,10 @@ TEST(Subset, IsARangeOrAList) {
   EXPECT_EQ(all_of(*subset(numbers(10), 3, 6)), (Numbers{3, 4, 5}));
   EXPECT_EQ(all_of(*subset(numbers(10), {9, 0, 9})), (Numbers{9, 0, 9}));
   for (const auto& [begin, end] : {std::pair(-1, 2), std::pair(3, 2), std::pair(0, 11)}) {
-    expect_error(Errc::invalid_argument, {"of 'numbers', which has 10"},
+    expect_error(Errc::invalid_argument, {"of 'numbers' are out of range: it has 10"},
                  [&] { (void)subset(numbers(10), begin, end); });
   }
-  expect_error(Errc::invalid_argument, {"item 10: there are 10"},
+  expect_error(Errc::invalid_argument, {"item 10 is out of range: there are 10"},
                [] { (void)subset(numbers(10), {10}); });
 }
 
@@ -261,10 +261,10 @@ TEST(Mix, RefusesWeightsAndParts) {
       (void)mix({numbers(3), numbers(4)}, weights);
     });
   };
-  refused({1}, "1 weights of 2 parts");
+  refused({1}, "1 weights are given for 2 parts");
   refused({1, 0}, "weight 0");
   refused({1, -2}, "weight -2");
-  refused({1, 1e-9}, "weight 1e-09 of 'numbers' isn't one item of 65536");
+  refused({1, 1e-9}, "weight 1e-09 of 'numbers' gives less than one item in 65536");
   expect_error(Errc::invalid_argument, {"'numbers' has no items"},
                [] { (void)mix({numbers(0)}, {1}); });
 }

@@ -52,13 +52,13 @@ TEST(Tensors, TakesElementsOver) {
 TEST(Tensors, RefusesArraysThatDontFit) {
   const std::vector<float> x(6);
   const std::vector<float> y(4);
-  expect_error(Errc::invalid_argument, {"'x' has 3 items, and 'y' has 4"}, [&] {
+  expect_error(Errc::invalid_argument, {"'x' has 3 items, but 'y' has 4"}, [&] {
     (void)tensors({{"x", x, {2}}, {"y", y}});
   });
-  expect_error(Errc::invalid_argument, {"'x' has 6 elements, no multiple of 4"}, [&] {
+  expect_error(Errc::invalid_argument, {"'x' has 6 elements: expected a multiple of 4"}, [&] {
     (void)tensors({{"x", x, {4}}});
   });
-  expect_error(Errc::invalid_argument, {"'x' has 6 elements, no multiple of 0"}, [&] {
+  expect_error(Errc::invalid_argument, {"'x' has 6 elements: expected a multiple of 0"}, [&] {
     (void)tensors({{"x", x, {0}}});
   });
   expect_error(Errc::invalid_argument, {"two fields have the name 'x'"}, [&] {
@@ -76,13 +76,15 @@ TEST(Dataset, RefusesIndicesAndMemoryThatDontFit) {
     dataset->read({.index = index}, {&out, 1});
   };
   const auto whole = std::span(memory).first(8);
-  expect_error(Errc::invalid_argument, {"train: item 3: it has 3 items"}, [&] { read(3, whole); });
+  expect_error(Errc::invalid_argument, {"train: item 3 is out of range: there are 3 items"},
+               [&] { read(3, whole); });
   expect_error(Errc::invalid_argument, {"train: item -1"}, [&] { read(-1, whole); });
-  expect_error(Errc::invalid_argument, {"field 'x'", "memory of 7 bytes", "f32[2] needs 8"},
+  expect_error(Errc::invalid_argument, {"field 'x'", "memory has 7 bytes", "f32[2] needs 8"},
                [&] { read(0, whole.first(7)); });
   expect_error(Errc::invalid_argument, {"at a multiple of 4"},
                [&] { read(0, std::span(memory).subspan(2, 8)); });
-  expect_error(Errc::invalid_argument, {"memory for 0 fields; it has 1: x f32[2]"},
+  expect_error(Errc::invalid_argument,
+               {"memory is given for 0 fields, but the items have 1: x f32[2]"},
                [&] { dataset->read({}, {}); });
 }
 
@@ -94,7 +96,7 @@ TEST(ItemView, RefusesOtherFieldsAndTypes) {
                [&] { (void)item.view().get<float>("y"); });
   expect_error(Errc::invalid_argument, {"there is no field 1"},
                [&] { (void)item.view().get<float>(1); });
-  expect_error(Errc::invalid_argument, {"field 'x' is f32[], and was asked for as i32"},
+  expect_error(Errc::invalid_argument, {"field 'x' is f32[], but was requested as i32"},
                [&] { (void)item.view().get<std::int32_t>(0); });
 }
 

@@ -138,7 +138,7 @@ TEST(FromDlpack, WhatItCanNotHoldIsRefused) {
   expect_refused(cuda, "device_type = 2");
   Foreign null_data({1});
   null_data.managed.tensor.data = nullptr;
-  expect_refused(null_data, "expected memory");
+  expect_refused(null_data, "expected valid memory");
   Foreign many({1, 1, 1, 1, 1, 1, 1});
   expect_refused(many, "ndim = 7");
   Foreign none({1});
@@ -198,10 +198,10 @@ TEST(HostTensor, HasRowsForDatasets) {
   EXPECT_EQ(foreign.deleted, 0);
   expect_error(Errc::invalid_argument, {"'s' is a scalar"},
                [] { (void)HostTensor(std::vector<float>{1}, {}).rows("s"); });
-  expect_error(Errc::invalid_argument, {"2 elements for shape (3), which has 3"}, [] {
+  expect_error(Errc::invalid_argument, {"2 elements are given for shape (3), which has 3"}, [] {
     (void)HostTensor(std::vector<float>{1, 2}, {3});
   });
-  expect_error(Errc::invalid_argument, {"the elements are f32, and were asked for as i32"},
+  expect_error(Errc::invalid_argument, {"the elements are f32, but were requested as i32"},
                [] { (void)HostTensor(std::vector<float>{1}, {1}).get<std::int32_t>(); });
 }
 

@@ -238,7 +238,7 @@ TEST(MixImages, RefusesFieldsAndClassesThatDoNotFit) {
   refused({.num_classes = 4, .field = "y"}, "there is no field 'y'");
   refused({.num_classes = 4, .field = "id"}, "field 'id' is i32[]: expected f32");
   refused({.num_classes = 4, .label = "x"}, "field 'x' is f32[3,8,8]: expected i32[], a class");
-  refused({.num_classes = 3}, "'label' is 3: num_classes is 3");
+  refused({.num_classes = 3}, "'label' is 3: expected 0 or more, and less than num_classes = 3");
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(DistributedSampler, ReplicasDivideTheBatchOfOne) {
       EXPECT_EQ(together, whole) << step << ", " << replicas;
     }
   }
-  expect_error(Errc::invalid_argument, {"replica = 2 of num_replicas = 2"},
+  expect_error(Errc::invalid_argument, {"replica = 2, num_replicas = 2"},
                [&] { (void)sampler.batch(0, 2, 2); });
 }
 
@@ -131,7 +131,7 @@ TEST(DistributedSampler, RefusesImpossibleSizes) {
   expect_error(Errc::invalid_argument, {"size = 0"}, [] { DistributedSampler({.size = 0}); });
   expect_error(Errc::invalid_argument, {"batch_size = 0"},
                [] { DistributedSampler({.size = 3, .batch_size = 0}); });
-  expect_error(Errc::invalid_argument, {"batch_size = 4 of 3 items", "drop_last = false"},
+  expect_error(Errc::invalid_argument, {"batch_size = 4 with 3 items", "drop_last = false"},
                [] { DistributedSampler({.size = 3, .batch_size = 4}); });
 }
 
@@ -172,10 +172,10 @@ TEST(WeightedSampler, TellsDrawsOfOneItemApartAndGoesOnAtAnyStep) {
 }
 
 TEST(WeightedSampler, RefusesWeights) {
-  expect_error(Errc::invalid_argument, {"all of 2 weights are 0"}, [] {
+  expect_error(Errc::invalid_argument, {"all 2 weights are 0"}, [] {
     WeightedSampler({.weights = {0, 0}});
   });
-  expect_error(Errc::invalid_argument, {"all of 0 weights"}, [] { WeightedSampler({}); });
+  expect_error(Errc::invalid_argument, {"all 0 weights"}, [] { WeightedSampler({}); });
   expect_error(Errc::invalid_argument, {"weights[1] = -1"}, [] {
     WeightedSampler({.weights = {1, -1}});
   });

@@ -60,7 +60,7 @@ TEST(Stream, ErrorsHaveNameAndIndex) {
                [&] { (void)rest_of(stream); });
   std::int32_t small = 0;
   const std::span<std::byte> memory = std::as_writable_bytes(std::span(&small, 1));
-  expect_error(Errc::invalid_argument, {"counting: field 'x': memory of 4 bytes"}, [&] {
+  expect_error(Errc::invalid_argument, {"counting: field 'x': memory has 4 bytes"}, [&] {
     (void)stream.next({&memory, 1});
   });
 }

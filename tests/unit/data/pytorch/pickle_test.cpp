@@ -134,7 +134,7 @@ TEST(Pickle, RefusesEveryTruncationAndChange) {
   for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
     expect_error(Errc::corrupt, {"pickle"}, [&] { read(whole.substr(0, bytes)); });
   }
-  expect_error(Errc::corrupt, {"behind its end"}, [&] { read(whole + "N"); });
+  expect_error(Errc::corrupt, {"after its end"}, [&] { read(whole + "N"); });
   for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string changed = whole;
     changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));

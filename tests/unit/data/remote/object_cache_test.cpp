@@ -100,7 +100,7 @@ TEST_F(ObjectCache, RefusesWhatCanBeNoFile) {
   expect_error(Errc::not_found, {"mem://b/absent"}, [] { (void)local_copy("mem://b/absent"); });
   for (const char* url : {"mem://b/..", "mem://b/x/.", "mem://b/x/"}) {
     storage_->put_text(url, "x");
-    expect_error(Errc::invalid_argument, {url, "file's name"}, [&] { (void)local_copy(url); });
+    expect_error(Errc::invalid_argument, {url, "valid file name"}, [&] { (void)local_copy(url); });
   }
 }
 

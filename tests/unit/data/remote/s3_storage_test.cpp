@@ -108,8 +108,8 @@ TEST(S3Storage, DoesNotTryAgainWhereThatHelpsNothing) {
     Errc errc;
     const char* advice;
   };
-  for (const Case& each : {Case{403, "AccessDenied", Errc::io, "the keys are of a test"},
-                           Case{403, "ExpiredToken", Errc::io, "check them"},
+  for (const Case& each : {Case{403, "AccessDenied", Errc::io, "the keys come from a test"},
+                           Case{403, "ExpiredToken", Errc::io, "check the keys"},
                            Case{403, "RequestTimeTooSkewed", Errc::io, "clock"},
                            Case{404, "NoSuchKey", Errc::not_found, ""},
                            Case{404, "NoSuchBucket", Errc::not_found, "no such bucket"}}) {
@@ -206,12 +206,12 @@ TEST(S3Storage, RefusesListingsThatAreNone) {
   for (const auto& [answer, words] :
        {std::pair(page(key, "same"), "doesn't end"),
         std::pair(page("<Contents><Key>other</Key><Size>1</Size></Contents>", ""),
-                  "doesn't begin so"),
+                  "doesn't begin with this prefix"),
         std::pair(page("<Contents><Key>a/b</Key><Size>-1</Size></Contents>", ""), "'-1'"),
         std::pair(page("<Contents><Key>a/%zz</Key><Size>1</Size></Contents>", ""), "decoded"),
         std::pair(http_answer(200, "<!DOCTYPE x [<!ENTITY a \"b\">]><ListBucketResult/>"),
                   "expected an element"),
-        std::pair(http_answer(200, "<html/>"), "'html' where 'ListBucketResult'"),
+        std::pair(http_answer(200, "<html/>"), "'html'; expected 'ListBucketResult'"),
         std::pair(http_answer(200, ""), "expected an element"),
         std::pair(http_answer(200, deep), "too deep")}) {
     const ScriptedServer server([&](const std::string&, std::size_t) { return answer; });

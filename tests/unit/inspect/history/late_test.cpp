@@ -121,19 +121,17 @@ TEST(Late, SaysWhyItKnowsNothing) {
 }
 
 TEST(Late, ShowsItAsText) {
-  EXPECT_EQ(late_text(waited_job()),
-            "chip  worker  came last  collectives  others' waits  share   waits  own above "
-            "median\n"
-            "   1       1       72 %          200         3.00 s   75 %  1.00 s             "
-            "    -\n"
-            "   0       0       28 %          200         1.00 s   25 %  3.00 s             "
-            "    -\n"
-            "\n"
-            "collective      at  calls   waits   p50 <   p99 <  mostly last\n"
-            "all_reduce 'a'        200  4.00 s  256 ns  512 ns  chip 1 (95 times)\n"
-            "barrier               200     0 s  256 ns  512 ns  chip 0 (50 times)\n"
-            "\n"
-            "p50 and p99: upper bounds of a histogram's buckets, each twice the one before\n");
+  EXPECT_EQ(
+      late_text(waited_job()),
+      "chip  worker  came last  collectives  others' waits  share   waits  own above median\n"
+      "   1       1       72 %          200         3.00 s   75 %  1.00 s                 -\n"
+      "   0       0       28 %          200         1.00 s   25 %  3.00 s                 -\n"
+      "\n"
+      "collective      at  calls   waits   p50 <   p99 <  mostly last\n"
+      "all_reduce 'a'        200  4.00 s  256 ns  512 ns  chip 1 (95 times)\n"
+      "barrier               200     0 s  256 ns  512 ns  chip 0 (50 times)\n"
+      "\n"
+      "p50 and p99 are upper bounds of histogram buckets; each bound is twice the previous one\n");
 }
 
 TEST(Late, ShowsTheShareOfEachChipInTheMesh) {

@@ -153,7 +153,8 @@ TEST_F(PlanProfileTest, EventsOfAnotherPlanAreRefused) {
   put(0, {.kind = EventKind::run, .value = kProgram});
   put(0, {.kind = EventKind::plan_step, .number = 4});
   put(0, {.kind = EventKind::run, .flags = kEventEnds, .value = kProgram});
-  testing::expect_error(Errc::corrupt, {"step 4 of a plan of 4 steps"}, [&] { times(); });
+  testing::expect_error(Errc::corrupt, {"an event names step 4, but the plan has 4 steps"},
+                        [&] { times(); });
 }
 
 TEST_F(PlanProfileTest, AStepIsComparedWithTheLimitThatTakesLonger) {
@@ -195,19 +196,20 @@ TEST_F(PlanProfileTest, TurnsOfOthersAreInTheMeanOfARunAlone) {
   EXPECT_EQ(profile_text(job, alone).find("take turns"), std::string::npos);
   const std::string text = profile_text(job, profile);
   for (const char* line : {"\nlimits of a chip: 4.0 GFLOP/s in f32, 8.0 in bf16; 6.0 GB/s of 64 ",
-                           "\nin the mean of a run, since chips take turns: 1.0 GFLOP/s in f32, "
-                           "2.0 in bf16; 1.5 GB/s of 64 "}) {
+                           "\n"
+                           "limits on average during a run, because chips take turns: 1.0 GFLOP/s "
+                           "in f32, 2.0 in bf16; 1.5 GB/s of 64 "}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
   }
 }
 
 TEST_F(PlanProfileTest, ARunInLessTimeThanTheLimitsAllowIsTold) {
   run(0, 1, 1);
-  EXPECT_EQ(profile_text(job, profile()).find("they are too low"), std::string::npos);
+  EXPECT_EQ(profile_text(job, profile()).find("the limits are too low"), std::string::npos);
   ChipLimits low = limits;
   low.f32_flops /= 1e6;
   const std::string text = profile_text(job, profile_of({}, plan, times(), low));
-  EXPECT_NE(text.find("they are too low"), std::string::npos) << text;
+  EXPECT_NE(text.find("the limits are too low"), std::string::npos) << text;
 }
 
 TEST_F(PlanProfileTest, TheTableHasARowForEachStepAndTheSum) {
@@ -215,8 +217,8 @@ TEST_F(PlanProfileTest, TheTableHasARowForEachStepAndTheSum) {
   const std::string text = profile_text(job, profile());
   for (const char* part :
        {"program 7: the sync at train.cpp:9", "1 runs of 1 chips", "made for a test", "dot_general",
-        "all_reduce", "wait for commits", "multiply and 1 more", "between steps",
-        "a run, in the mean", "100.0 %", "chips waited for others in"}) {
+        "all_reduce", "wait for commits", "multiply and 1 more", "between steps", "average run",
+        "100.0 %", "chips waited for others in"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }

@@ -191,7 +191,8 @@ TEST_F(JobProgramsTest, AWorkerMayHaveMorePrograms) {
 
 TEST_F(JobProgramsTest, ADiffNeedsTwoWorkers) {
   compiles(0, 0, listing("add"));
-  testing::expect_error(Errc::not_found, {"two are needed"}, [&] { choose_workers(entries()); });
+  testing::expect_error(Errc::not_found, {"expected at least two workers"},
+                        [&] { choose_workers(entries()); });
   testing::expect_error(Errc::not_found, {"worker 3"},
                         [&] { diff_programs(job.snapshot, entries(), 0, 3); });
 }

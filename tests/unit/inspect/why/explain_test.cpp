@@ -28,7 +28,7 @@ TEST(Why, NamesAStoppedWorker) {
   job.process(2).state = 'T';
   expect_answer(explain(job), 10,
                 "STOPPED  worker 2 (pid 4713), 41 s\n"
-                "  after  all_reduce #1 'fc1.weight.grad' over {data}, step 5; never came to #2\n"
+                "  after  all_reduce #1 'fc1.weight.grad' over {data}, step 5; never reached #2\n"
                 "  waits  12 chips of workers 0, 1, 3 in all_reduce #2 'fc2.weight.grad' over "
                 "{data}, step 5\n"
                 "  fix:   kill -CONT 4713\n");
@@ -52,7 +52,7 @@ TEST(Why, AWorkerInADebuggerIsHeldAndNotHung) {
   job.process(1).tracer_name = "gdb";
   expect_answer(explain(job), 12,
                 "HELD     worker 1 (pid 4712), in gdb (pid 812) for 41 s\n"
-                "  fix:   continue or detach it in gdb\n");
+                "  fix:   continue or detach the process in gdb\n");
 }
 
 TEST(Why, AWorkerThatWaitsForADiskIsNamed) {
@@ -84,14 +84,13 @@ TEST(Why, NamesTheWorkerThatIsInItsOwnCodeAndTheUsersPartOfItsStack) {
                   {.function = "train", .file = "train.cpp", .line = 12, .object = "app"},
                   {.function = "weft::run_worker()", .object = "app"}});
   const Why why = weft::explain(before.snapshot, now.snapshot);
-  expect_answer(
-      why, 10,
-      "BUSY     worker 1 (pid 4712), in its own code for 41 s, 100 % of a core\n"
-      "  at     load_batch(int) train.cpp:9 < train train.cpp:12\n"
-      "  after  all_reduce #1 'a' over {data}, step 5; never came to #2\n"
-      "  waits  1 chip of worker 0 in all_reduce #2 'b' over {data}, step 5\n"
-      "  fix:   end the loop or shorten the work at the line named; where a step may take "
-      "so long, ask with --patience S\n");
+  expect_answer(why, 10,
+                "BUSY     worker 1 (pid 4712), in its own code for 41 s, 100 % of a core\n"
+                "  at     load_batch(int) train.cpp:9 < train train.cpp:12\n"
+                "  after  all_reduce #1 'a' over {data}, step 5; never reached #2\n"
+                "  waits  1 chip of worker 0 in all_reduce #2 'b' over {data}, step 5\n"
+                "  fix:   end the loop or shorten the work at the named line; if a step may take "
+                "this long, use --patience S\n");
 }
 
 TEST(Why, ABusyWorkerIsNoHangBeforeThePatienceIsOver) {
@@ -100,7 +99,7 @@ TEST(Why, ABusyWorkerIsNoHangBeforeThePatienceIsOver) {
   const Why why = weft::explain(job.snapshot, job.snapshot, {.patience_s = 60});
   EXPECT_EQ(why.verdict, Verdict::waits);
   EXPECT_EQ(exit_code(why.verdict), 0);
-  EXPECT_EQ(why.summary, "nothing has moved for 41 s, a hang would be 60 s");
+  EXPECT_EQ(why.summary, "nothing has moved for 41 s; the job counts as hung after 60 s");
 }
 
 TEST(Why, SaysWhatABusyWorkerDoesForWeft) {
@@ -121,10 +120,10 @@ TEST(Why, WorkersThatAllWaitForTheirOwnMutexesAreOneDeadlock) {
   }
   expect_answer(
       explain(job), 10,
-      "DEADLOCK workers 0-3, each in its own code for 41 s: waits for a mutex that its own "
-      "thread holds\n"
+      "DEADLOCK workers 0-3, each in its own code for 41 s: waits for a mutex that its own thread "
+      "holds\n"
       "  at     take_lock() train.cpp:13\n"
-      "  fix:   release the lock before the wait named, or take locks in one order\n");
+      "  fix:   release the lock before the named wait, or always take locks in the same order\n");
 }
 
 TEST(Why, ALoopThatWaitsForAThreadThatWaitsForItsMutexIsADeadlock) {
@@ -180,7 +179,7 @@ TEST(Why, ATrainerThatIsGoneIsLostAndSaysWhatIsKept) {
   job.snapshot.arenas_named = true;
   for (ChipControl& chip : job.snapshot.control->chips) chip.committed = 7;
   expect_answer(explain(job), 10,
-                "LOST     trainer (pid 4700), gone without an end of the job, last seen 41 s ago\n"
+                "LOST     trainer (pid 4700), gone before the job ended, last seen 41 s ago\n"
                 "  kept   step 7, complete on 2 chips\n"
                 "  fix:   weft rescue 0123456789abcdef0123456789abcdef\n");
   EXPECT_EQ(explain(job).kept_step, 7U);
@@ -195,22 +194,24 @@ Why ended_with(const JobFailure& failure) {
 }
 
 TEST(Why, OfAJobThatHasEndedItIsTheFirstCause) {
-  expect_answer(ended_with({.code = "peer_lost",
-                            .message = "worker 3 was killed",
-                            .worker = 3,
-                            .pid = 4714,
-                            .signal = SIGKILL,
-                            .step = 2852,
-                            .collective = "all_reduce #9 'x'"}),
-                10,
-                "KILLED   worker 3 (pid 4714) by SIGKILL, step 2852\n"
-                "  says   worker 3 was killed\n"
-                "  in     all_reduce #9 'x'\n"
-                "  fix:   find who sent the signal (for want of memory it is the kernel: dmesg); "
-                "run.failure.max_failures, or weft launch --max-failures 3, survives it\n");
+  expect_answer(
+      ended_with({.code = "peer_lost",
+                  .message = "worker 3 was killed",
+                  .worker = 3,
+                  .pid = 4714,
+                  .signal = SIGKILL,
+                  .step = 2852,
+                  .collective = "all_reduce #9 'x'"}),
+      10,
+      "KILLED   worker 3 (pid 4714) by SIGKILL, step 2852\n"
+      "  says   worker 3 was killed\n"
+      "  in     all_reduce #9 'x'\n"
+      "  fix:   find out who sent the signal (the kernel if memory ran out: see dmesg); to survive "
+      "such a loss, use run.failure.max_failures or weft launch --max-failures 3\n");
   expect_answer(ended_with({.code = "loop_failed", .message = "boom", .worker = 1, .step = 3}), 10,
-                "FAILED   worker 1, step 3\n  says   boom\n"
-                "  fix:   correct what is named, at the line named, and start the job again\n");
+                "FAILED   worker 1, step 3\n"
+                "  says   boom\n"
+                "  fix:   fix the reported error at the named line, and start the job again\n");
 }
 
 TEST(Why, TellsCausesOfEndedJobsApart) {
@@ -259,7 +260,8 @@ TEST(Why, AWorkerForWhichTheOthersWaitInMostLooksIsSlow) {
   Why why{.verdict = Verdict::well};
   find_slow(why, looks);
   EXPECT_EQ(why.verdict, Verdict::slow);
-  EXPECT_EQ(why.roots.at(0).headline, "worker 1 (pid 4712) is alone awaited in 20 of 20 looks");
+  EXPECT_EQ(why.roots.at(0).headline,
+            "worker 1 (pid 4712) is the only worker that others wait for in 20 of 20 samples");
 
   looks.assign(20, MadeJob(3, 1).snapshot);
   Why well{.verdict = Verdict::well};
@@ -307,7 +309,7 @@ TEST(Why, ATracerThatLetsItRunIsARemark) {
   const Why why = weft::explain(before.snapshot, now.snapshot);
   EXPECT_EQ(why.verdict, Verdict::well);
   ASSERT_EQ(why.remarks.size(), 1U);
-  EXPECT_EQ(why.remarks[0], "strace (pid 812) watches pid 4712, and lets it run");
+  EXPECT_EQ(why.remarks[0], "strace (pid 812) traces pid 4712, but lets it run");
 }
 
 /// A process under strace, or one whose CPU time is limited by signals, is stopped for moments.
@@ -337,8 +339,8 @@ TEST(Why, AWorkerThatWaitsForItsChildWaitsForNoDisk) {
   const Why why = explain(job);
   ASSERT_EQ(why.roots.size(), 1U);
   EXPECT_EQ(why.roots[0].headline,
-            "worker 1 (pid 4712), waits for its child for 41 s (pid 99), which hasn't called exec "
-            "or ended");
+            "worker 1 (pid 4712), waits for its child for 41 s (pid 99), which has neither called "
+            "exec nor ended");
 }
 
 TEST(Why, TheTrainerIsContinuedBeforeItsWorkers) {
@@ -399,12 +401,11 @@ MadeJob loading_job() {
 }
 
 TEST(Why, APlanThatIsLoadedIsNamedWithItsProgram) {
-  expect_answer(
-      explain(loading_job()), 10,
-      "LOADING  chips 0, 1 of workers 0, 1, each loads the plan of a program for 41 s\n"
-      "  for    the sync at train.cpp:41\n"
-      "  fix:   wait for it; WEFT_COMPILE_CACHE keeps plans, and fewer ops in one program "
-      "take less\n");
+  expect_answer(explain(loading_job()), 10,
+                "LOADING  chips 0, 1 of workers 0, 1, each loads the plan of a program for 41 s\n"
+                "  for    the sync at train.cpp:41\n"
+                "  fix:   wait until it is done; WEFT_COMPILE_CACHE keeps plans, and a program "
+                "with fewer ops compiles faster\n");
 }
 
 TEST(Why, APlanWhoseLoadGetsOnIsNoHang) {
@@ -431,7 +432,7 @@ TEST(Why, ATrainerThatIsInACallbackAfterTheLoopsIsBlocked) {
   job.snapshot.status = JobStatus::succeeded;
   expect_answer(explain(job), 10,
                 "BLOCKED  trainer (pid 4700), in Plotter::on_report for 10 s\n"
-                "  fix:   let the callback return: it runs on the trainer's own thread\n");
+                "  fix:   make the callback return, because it runs on the trainer's own thread\n");
 }
 
 TEST(Why, WorkersThatWaitForTheTrainersFirstCallbackAreNotAccused) {
@@ -502,8 +503,8 @@ TEST(Why, WhoHoldsALockIsToBlameAndNotWhoWaitsForIt) {
   EXPECT_EQ(why.roots[0].cause, Cause::deadlock);
   EXPECT_EQ(why.roots[0].workers, std::vector{1});
   EXPECT_EQ(why.roots[0].headline,
-            "worker 1 (pid 4712) holds the lock of /data/lock, for which worker 0 waits, and waits "
-            "for that itself");
+            "worker 1 (pid 4712) holds the lock of /data/lock, for which worker 0 waits, and both "
+            "are in a circle of waits");
 }
 
 /// The states of actors are read one after another, so waits that followed each other may look like

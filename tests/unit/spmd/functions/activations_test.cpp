@@ -29,7 +29,7 @@ TEST_F(Activations, RefuseArgumentsThatHaveNoValue) {
                [&] { softshrink(x, -1); });
   expect_error(Errc::invalid_argument, {"glu", "dim -1 has 3 elements", "even number"},
                [&] { glu(x); });
-  expect_error(Errc::invalid_argument, {"prelu", "f32[2]", "f32[1,3]", "3 of dim 1"}, [&] {
+  expect_error(Errc::invalid_argument, {"prelu", "f32[2]", "f32[1,3]", "3 numbers for dim 1"}, [&] {
     prelu(x, f32({1, 2}, {2}));
   });
 }

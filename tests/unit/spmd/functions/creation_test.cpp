@@ -56,7 +56,7 @@ TEST_F(Creation, RefusesWhatLeadsNowhere) {
   };
   refused({"arange", "from 0 to 5 by 0", "creation_test.cpp:"}, [] { (void)arange(0, 5, 0); });
   refused({"from 0 to 5 by -1", "a step above 0"}, [] { (void)arange(0, 5, -1); });
-  refused({"from 0 by 0.5 in i32", "that has fractions"}, [] { (void)arange(0, 5, 0.5); });
+  refused({"from 0 by 0.5 in i32", "floating dtype"}, [] { (void)arange(0, 5, 0.5); });
   refused({"finite"}, [] { (void)arange(0, 1 / 0.0); });
   refused({"at most"}, [] { (void)arange(1e12); });
   refused({"linspace", "steps = -1"}, [] { (void)linspace(0, 1, -1); });

@@ -416,11 +416,12 @@ TEST_F(Ops, BatchNormAndRopeSayWhatTheyTake) {
   const Tensor three = f32({1, 1, 1}, {3});
   expect_refusal({"batch_statistics: ", "[N,C,...]"},
                  [&](int& line) { line = __LINE__, batch_statistics(three); });
-  expect_refusal({"batch_norm: the weight ", "isn't f32[3], one element for each channel of "},
-                 [&](int& line) {
-                   line = __LINE__, batch_norm(x, {three, three}, f32({1, 1}, {2}), {});
-                 });
-  expect_refusal({"rope: ", "K even"}, [&](int& line) { line = __LINE__, rope(x); });
+  expect_refusal(
+      {"batch_norm: the weight ", "doesn't fit: expected f32[3], one element for each channel of "},
+      [&](int& line) {
+        line = __LINE__, batch_norm(x, {three, three}, f32({1, 1}, {2}), {});
+      });
+  expect_refusal({"rope: ", "even K"}, [&](int& line) { line = __LINE__, rope(x); });
   expect_refusal({"rope: ", "base 0"}, [&](int& line) {
     line = __LINE__, rope(f32({1, 2}, {1, 2}), 0);
   });
@@ -430,7 +431,7 @@ TEST_F(Ops, RefuseDimsThatDoNotExist) {
   const Tensor x = f32({1, 2, 3, 4, 5, 6}, {2, 3});
   expect_refusal({"sum: dim 2 is outside of a tensor of 2 dims"},
                  [&](int& line) { line = __LINE__, sum(x, {2}); });
-  expect_refusal({"amax: dims {0,-2} name one dim twice"}, [&](int& line) {
+  expect_refusal({"amax: dims {0,-2} contain one dim twice"}, [&](int& line) {
     line = __LINE__, amax(x, {0, -2});
   });
   expect_refusal({"layer_norm: the weight", "last dims"}, [&](int& line) {
@@ -444,11 +445,11 @@ TEST_F(Ops, RefuseDimsThatDoNotExist) {
   expect_refusal({"slice: dim 2 is outside"},
                  [&](int& line) { line = __LINE__, slice(x, 2, 0, 1); });
   expect_refusal({"slice: step = 0"}, [&](int& line) { line = __LINE__, slice(x, 0, 0, 1, 0); });
-  expect_refusal({"cat: needs one tensor"}, [&](int& line) { line = __LINE__, cat({}); });
+  expect_refusal({"cat: needs at least one tensor"}, [&](int& line) { line = __LINE__, cat({}); });
   expect_refusal({"cat(", "f32[2,3] and f32[3,2]"}, [&](int& line) {
     line = __LINE__, cat({x, transpose(x, 0, 1)});
   });
-  expect_refusal({"pad: 1 widths for the 2 dims"}, [&](int& line) {
+  expect_refusal({"pad: 1 widths are given for the 2 dims"}, [&](int& line) {
     line = __LINE__, pad(x, {{0, 1}});
   });
   expect_error(Errc::invalid_argument, {"dim(2) of f32[2,3]"}, [&] { x.dim(2); });
@@ -496,7 +497,7 @@ TEST_F(Ops, WhatDoesNotFitIsRefusedWithTheValueAndTheLine) {
   refuses({"split", "sizes {1,3}", "2, the size of dim 0"}, [&] { split(x, {1, 3}); });
   refuses({"chunk", "count = -1"}, [&] { chunk(x, -1); });
   refuses({"repeat", "counts {2}"}, [&] { repeat(x, {2}); });
-  refuses({"flatten", "dim 1 lies behind dim 0"}, [&] { flatten(x, 1, 0); });
+  refuses({"flatten", "dim 1 comes after dim 0"}, [&] { flatten(x, 1, 0); });
   refuses({"stack", "one tensor"}, [&] { stack(std::vector<Tensor>{}); });
   refuses({"tril", "rows and columns"}, [&] { tril(f32({1}, {1})); });
   refuses({"argmax", "has no elements"}, [&] { argmax(slice(x, 0, 0, 0), 0); });

@@ -41,16 +41,16 @@ TEST_F(Products, RefuseOperandsThatDoNotFit) {
                  [&](int& line) { line = __LINE__, matmul(a, a); });
   expect_refusal({"matmul: f32[] ", "is a scalar"},
                  [&](int& line) { line = __LINE__, matmul(full({}, 1), a); });
-  expect_refusal({"einsum: ", "2 operands, and 1 are given"},
+  expect_refusal({"einsum: ", "2 operands, but 1 are given"},
                  [&](int& line) { line = __LINE__, einsum("ij,jk", {a}); });
   expect_refusal({"einsum: \"ijk\"", "f32[2,3]"},
                  [&](int& line) { line = __LINE__, einsum("ijk->i", {a}); });
   expect_refusal({"einsum: the result \"ik\" of \"ij->ik\""},
                  [&](int& line) { line = __LINE__, einsum("ij->ik", {a}); });
-  expect_refusal({"einsum: 'j' is of size 3 in one operand and 2 in another"}, [&](int& line) {
+  expect_refusal({"einsum: 'j' has size 3 in one operand and 2 in another"}, [&](int& line) {
     line = __LINE__, einsum("ij,jk->ik", {a, a});
   });
-  expect_refusal({"einsum: 'i' is of sizes 2 and 3 in one operand"},
+  expect_refusal({"einsum: 'i' has sizes 2 and 3 in one operand"},
                  [&](int& line) { line = __LINE__, einsum("ii", {a}); });
   expect_refusal({"einsum: '1' in \"i1\""},
                  [&](int& line) { line = __LINE__, einsum("i1->i", {a}); });
@@ -91,7 +91,7 @@ TEST_F(Products, RefuseWindowsAndSizesThatDoNotFit) {
   expect_refusal(
       {"conv_transpose1d: output_padding = 1", "stride 1 or dilation 1"},
       [&](int& line) { line = __LINE__, conv_transpose1d(x, weight, {}, {.output_padding = 1}); });
-  expect_refusal({"conv_transpose1d: padding = 3 takes all of"}, [&](int& line) {
+  expect_refusal({"conv_transpose1d: padding = 3 removes the whole result of"}, [&](int& line) {
     line = __LINE__, conv_transpose1d(x, weight, {}, {.padding = 3});
   });
   expect_refusal({"conv_transpose1d: ", "[C,O/2,kernel..]", "C a multiple of 2"}, [&](int& line) {
@@ -99,10 +99,10 @@ TEST_F(Products, RefuseWindowsAndSizesThatDoNotFit) {
   });
   expect_refusal({"adaptive_avg_pool1d: output_size = {0}", "1 to 2^20"},
                  [&](int& line) { line = __LINE__, adaptive_avg_pool1d(x, 0); });
-  expect_refusal({"interpolate: size = {2}, scale_factor = {2}", "one of them"}, [&](int& line) {
-    line = __LINE__, interpolate(x, {.size = {2}, .scale_factor = {2}});
-  });
-  expect_refusal({"interpolate: align_corners without"}, [&](int& line) {
+  expect_refusal(
+      {"interpolate: size = {2}, scale_factor = {2}", "only one of the two"},
+      [&](int& line) { line = __LINE__, interpolate(x, {.size = {2}, .scale_factor = {2}}); });
+  expect_refusal({"interpolate: align_corners is set"}, [&](int& line) {
     line = __LINE__, interpolate(x, {.size = {2}, .align_corners = true});
   });
   expect_refusal({"interpolate: size = {}, scale_factor = {0.1}", "dim 2"},

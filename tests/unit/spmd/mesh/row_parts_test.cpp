@@ -62,7 +62,7 @@ TEST(RowParts, OfWorkersThatShareSomeAreRefused) {
   const Mesh mesh({3, 2}, {"data", "model"});
   testing::expect_error(
       Errc::invalid_argument,
-      {"to_device_local: of the 3 parts of dim 0, worker 0 holds {0,1} and worker 1 {1,2}"},
+      {"to_device_local: dim 0 has 3 parts, and worker 0 holds {0,1} but worker 1 holds {1,2}"},
       [&] { parts_of(mesh, 0, 3, {{"data"}}); });
 }
 

@@ -103,7 +103,7 @@ TEST_F(GradientOwners, AreRefusedByNameWhereTheyAreOfNoParameterHere) {
   expect_error(Errc::invalid_argument, {"grads[1] is the gradient of 'a' f32[2]"}, [&] {
     both.step(std::vector{given[0], given[0]});
   });
-  expect_error(Errc::invalid_argument, {"grads[0] was computed", "'a', of which grads[1]"}, [&] {
+  expect_error(Errc::invalid_argument, {"grads[0] is a computed tensor", "'a', but grads[1]"}, [&] {
     both.step(std::vector{given[0] * 1.0, given[0]});
   });
   expect_error(Errc::invalid_argument, {"'b' f32[2] has no gradient"}, [&] {
@@ -205,18 +205,20 @@ TEST_F(GradientOwners, OfALossThatContainsAMeanOverWhatCountsAreRefused) {
   const Tensor x = f32({1, 2, 3, 4}, {4});
   const Tensor weight = f32({1, 0, 1, 1}, {4});
   const std::vector<Parameter> all{loss.w};
-  expect_error(Errc::invalid_argument,
-               {"micro_batches: the loss is divided by a count of its data at gradient_owners_test",
-                "sum / count"},
-               [&] {
-                 micro_batches(2, std::vector{x, weight}, all, [&](std::span<const Tensor> part) {
-                   return loss(part[0], part[1]) + mean(loss.w * loss.w);
-                 });
-               });
+  expect_error(
+      Errc::invalid_argument,
+      {"micro_batches: the loss contains a division by a count of its data at gradient_owners_test",
+       "sum / count"},
+      [&] {
+        micro_batches(2, std::vector{x, weight}, all, [&](std::span<const Tensor> part) {
+          return loss(part[0], part[1]) + mean(loss.w * loss.w);
+        });
+      });
   GradientAccumulation accumulation(all);
-  expect_error(Errc::invalid_argument,
-               {"add: the loss is divided by a count of its data at", "add(grads, weight)"},
-               [&] { accumulation.add(grad(loss(x, weight) + sum(loss.w), all)); });
+  expect_error(
+      Errc::invalid_argument,
+      {"add: the loss contains a division by a count of its data at", "add(grads, weight)"},
+      [&] { accumulation.add(grad(loss(x, weight) + sum(loss.w), all)); });
 }
 
 TEST_F(GradientOwners, AccumulateAsTheirLossesCount) {
@@ -243,7 +245,7 @@ TEST_F(GradientOwners, AccumulateAsTheGivenWeightsSay) {
   const Tensor more = f32({2, 3, 4}, {3});
   const auto plain = [&](const Tensor& x) { return mean(x * loss.w); };
   accumulation.add(grad(plain(one), all));
-  expect_error(Errc::invalid_argument, {"is the mean over 3 elements, and was over 1"},
+  expect_error(Errc::invalid_argument, {"is the mean over 3 elements, but was the mean over 1"},
                [&] { accumulation.add(grad(plain(more), all)); });
   accumulation.add(grad(plain(more), all), scalar(3));
   EXPECT_NEAR(accumulation.take()[0].item(), 10.0 / 4, 1e-6);
@@ -283,7 +285,7 @@ TEST_F(GradientOwners, OfACountedLossAreRefusedAfterItsSyncThatAreOfNoQuotientTo
   const auto grads = grad(loss(f32({1, 2}, {2}), f32({1, 0}, {2})) + sum(loss.w), all);
   sync();
   expect_error(Errc::invalid_argument,
-               {"the loss is divided by a count of its data at gradient_owners_test"},
+               {"the loss contains a division by a count of its data at gradient_owners_test"},
                [&] { accumulation.add(grads); });
 }
 

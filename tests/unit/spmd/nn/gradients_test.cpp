@@ -70,7 +70,7 @@ TEST_F(Gradients, HaveTheirSumsAsState) {
   EXPECT_EQ(accumulation.state()[0].name(), "a.grad_sum");
   EXPECT_EQ(accumulation.state()[1].name(), "a.grad_count");
   EXPECT_EQ(accumulation.state()[2].name(), "a.grad_losses");
-  expect_error(Errc::invalid_argument, {"empty parameter list"},
+  expect_error(Errc::invalid_argument, {"the parameter list is empty"},
                [] { GradientAccumulation(std::vector<Parameter>{}); });
 }
 

@@ -155,7 +155,8 @@ TEST_F(Init, IsWhatTheFirstStepUses) {
   init::constant(fc.weight, 3);
   init::constant(fc.bias, 1);
   EXPECT_EQ(fc(testing::f32({1, 2}, {1, 2})).item(), 10);
-  expect_error(Errc::invalid_argument, {"'fc.weight' f32[1,2] was used already", "init_test.cpp:"},
+  expect_error(Errc::invalid_argument,
+               {"'fc.weight' f32[1,2] has already been used", "init_test.cpp:"},
                [&] { init::constant(fc.weight, 4); });
 }
 

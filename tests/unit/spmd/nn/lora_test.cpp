@@ -103,7 +103,7 @@ TEST_F(LoRATest, MergesIntoTheWeightsAndBack) {
   sync();
   expect_near(net.block.q_proj.weight, {3, 4, 0, 1, -1, -3});
   expect_near(net.block.q_proj(x), {5.5, -1, 0});
-  expect_error(Errc::invalid_argument, {"LoRA::merge: the adapters are merged already"},
+  expect_error(Errc::invalid_argument, {"LoRA::merge: the adapters are already merged"},
                [&] { lora.merge(); });
   lora.unmerge();
   sync();
@@ -115,12 +115,12 @@ TEST_F(LoRATest, MergesIntoTheWeightsAndBack) {
 
 TEST_F(LoRATest, RefusesWhatItCannotAdapt) {
   expect_error(Errc::invalid_argument,
-               {"the target 'k_proj' is no Linear of the module, which has 'block.q_proj', "
-                "'block.v_proj'"},
+               {"the target 'k_proj' isn't a Linear of the module; its Linear layers are "
+                "'block.q_proj', 'block.v_proj'"},
                [&] { LoRA(net, {.target_modules = {"k_proj"}}); });
   expect_error(Errc::invalid_argument, {"rank = 0"}, [&] { LoRA(net, {.rank = 0}); });
   const LoRA lora(net, options);
-  expect_error(Errc::invalid_argument, {"'block.q_proj' has an adapter already"},
+  expect_error(Errc::invalid_argument, {"'block.q_proj' already has an adapter"},
                [&] { LoRA(net, options); });
 }
 

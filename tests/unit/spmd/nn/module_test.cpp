@@ -315,7 +315,8 @@ TEST_F(Tying, ATiedParameterIsThereOnceAndHasTheSumOfItsGradients) {
 
 TEST_F(Tying, RefusesWhatIsNotItsOwnOrNotOfOneType) {
   Two net;
-  expect_error(Errc::invalid_argument, {"Module 'head'", "'body.bias' f32[2] isn't a parameter of"},
+  expect_error(Errc::invalid_argument,
+               {"Module 'head'", "'body.bias' f32[2] isn't a direct parameter of"},
                [&] { net.head.tie(net.body.bias, net.body.weight); });
   expect_error(Errc::invalid_argument,
                {"'head.weight' f32[1,2] can't be tied to 'body.weight' f32[2,2]"},

@@ -150,11 +150,11 @@ TEST_F(AdamWTest, RefusesGradientsThatDoNotBelong) {
 
 TEST(Optimizer, RefusesAnEmptyParameterList) {
   const std::vector<Parameter> none;
-  testing::expect_refusal({"AdamW: it got an empty parameter list"}, [&](int& line) {
+  testing::expect_refusal({"AdamW: the parameter list is empty"}, [&](int& line) {
     line = __LINE__ + 1;
     AdamW(none, {});
   });
-  testing::expect_refusal({"SGD: it got an empty parameter list"}, [&](int& line) {
+  testing::expect_refusal({"SGD: the parameter list is empty"}, [&](int& line) {
     line = __LINE__ + 1;
     const SGD optimizer(std::vector<ParameterGroup<SGD::Options>>{{none, {.lr = 1}}});
   });

@@ -172,12 +172,12 @@ TEST_F(RecurrentLayers, CarryF32UnderAutocast) {
 TEST_F(RecurrentLayers, RefuseWhatDoesNotFit) {
   Module root;
   const LSTM lstm(root, "lstm", kOne);
-  expect_error(
-      Errc::invalid_argument,
-      {"LSTM: 'lstm' takes [time,batch,3] with elements, not f32[5,3]", "torch_layers_test.cpp:"},
-      [&] {
-        lstm(full({5, 3}, 1));
-      });
+  expect_error(Errc::invalid_argument,
+               {"LSTM: 'lstm' expects a non-empty [time,batch,3], but got f32[5,3]",
+                "torch_layers_test.cpp:"},
+               [&] {
+                 lstm(full({5, 3}, 1));
+               });
   expect_error(Errc::invalid_argument, {"the first state f32[1,4]", "expected [1x2x4]"}, [&] {
     lstm(full({5, 2, 3}, 1), {.h_0 = full({1, 4}, 0)});
   });

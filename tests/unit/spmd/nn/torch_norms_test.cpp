@@ -178,12 +178,12 @@ TEST_F(NormLayers, RefuseWhatDoesNotFit) {
   Module root;
   const BatchNorm2d bn(root, "bn", {.num_features = 3});
   expect_error(Errc::invalid_argument,
-               {"BatchNorm2d: 'bn' takes 4 dims, [N,C,...] with C = 3, not f32[2,3,4]",
+               {"BatchNorm2d: 'bn' expects 4 dims, [N,C,...] with C = 3, but got f32[2,3,4]",
                 "torch_norms_test.cpp:"},
                [&] {
                  bn(full({2, 3, 4}, 1));
                });
-  expect_error(Errc::invalid_argument, {"with C = 3, not f32[2,4,1,1]"}, [&] {
+  expect_error(Errc::invalid_argument, {"with C = 3, but got f32[2,4,1,1]"}, [&] {
     bn(full({2, 4, 1, 1}, 1));
   });
   expect_error(Errc::invalid_argument, {"'bn' can't train on f32[1,3,1,1]", "1 element"}, [&] {

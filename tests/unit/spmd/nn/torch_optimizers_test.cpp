@@ -219,7 +219,7 @@ TEST(OptimizersOptions, RefuseWhatTorchRefuses) {
                [&] { Adafactor({b}, {.beta2_decay = 0.5}); });
   expect_error(Errc::invalid_argument, {"Lion: beta2 = 1"}, [&] { Lion({b}, {.beta2 = 1}); });
   expect_error(Errc::invalid_argument, {"LAMB: lr = -1"}, [&] { LAMB({b}, {.lr = -1}); });
-  expect_error(Errc::invalid_argument, {"Lion: it got an empty parameter list"},
+  expect_error(Errc::invalid_argument, {"Lion: the parameter list is empty"},
                [&] { Lion(Parameters{}, {}); });
 }
 

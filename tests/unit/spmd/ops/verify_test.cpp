@@ -92,7 +92,7 @@ TEST_F(VerifyTest, RefusesUseBeforeDefinition) {
 
 TEST_F(VerifyTest, RefusesKindsAndCountsThatDoNotFit) {
   const OpId op = find(OpKind::tanh);
-  refuses({"no OpKind"}, [&](Program& p) { p.op_kinds[op] = static_cast<OpKind>(999); });
+  refuses({"isn't an OpKind"}, [&](Program& p) { p.op_kinds[op] = static_cast<OpKind>(999); });
   refuses({"has 1 operands; it takes 2"}, [&](Program& p) { p.op_kinds[op] = OpKind::add; });
   refuses({"has 0 attribute words; it takes 2"},
           [&](Program& p) { p.op_kinds[op] = OpKind::all_gather; });

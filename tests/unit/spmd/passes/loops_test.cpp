@@ -71,7 +71,7 @@ TEST(Loops, AreVerified) {
     testing::expect_error(Errc::invalid_argument, {word}, [&] { parsed(ops, result); });
   };
   refuses("%2 = loop {length = 3} : i32[]\n%3 = negate %0 : f32[4,8]", "%3",
-          "no op stands at the loop's border");
+          "the loop has no border ops");
   refuses(
       "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
       "%4 = stack %2, %0 {length = 3} : f32[3,4,8]\n%5 = negate %0 : f32[4,8]",
@@ -112,9 +112,8 @@ TEST(Loops, AreVerified) {
       "%2 = loop {length = 4} : i32[]\n%3 = loop {length = 4} : i32[]\n"
       "%4 = stack %2, %0 {length = 4} : f32[4,4,8]\n"
       "%5 = stack %3, %0 {length = 4} : f32[4,4,8]\n%6 = negate %0 : f32[4,8]",
-      "%6", "stands in another loop than its own");
-  refuses("%2 = loop : i32[]\n%3 = negate %0 : f32[4,8]", "%3",
-          "no op stands at the loop's border");
+      "%6", "is in another loop than its own");
+  refuses("%2 = loop : i32[]\n%3 = negate %0 : f32[4,8]", "%3", "the loop has no border ops");
 }
 
 /// These programs are a while loop of three iterations, and a cond with two branches.
@@ -161,19 +160,19 @@ TEST(Branches, AndTestsAreVerified) {
   refuses(second +
               "%7 = merge %3, %4, %6 : f32[4,8]\n%8 = negate %7 : f32[4,8]\n"
               "%9 = merge %3, %4, %6 : f32[4,8]",
-          "%8", "its merges don't stand together");
+          "%8", "its merges aren't next to each other");
   refuses(second + "%7 = merge %2, %4, %6 : f32[4,8]", "%7", "operand %2 isn't a cond");
   refuses(second + "%7 = merge %3, %4, %6 : f32[4,8]\n%8 = negate %4 : f32[4,8]", "%8",
           "reads %4, which only ops");
   refuses("%2 = loop : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = next %2, %3, %3 : f32[4,8]", "%4",
-          "a loop without length has a test");
+          "a loop without length needs a test");
   refuses("%2 = loop : i32[]\n%3 = item %2, %0 : f32[8]\n%4 = negate %0 : f32[4,8]", "%4",
-          "has no length, and so no items");
+          "has no length, so it can't have items");
   const std::string test =
       "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n"
       "%4 = constant {value = 1} : pred[]\n%5 = test %2, %4 : pred[]\n"
       "%6 = next %2, %3, %3 : f32[4,8]";
-  refuses(test, "%6", "the loop has a length");
+  refuses(test, "%6", "a loop with a length can't have a test");
 }
 
 TEST(Branches, KeepTheirOps) {
@@ -330,7 +329,7 @@ TEST(Loops, RefuseAPlanThatRunsThemOtherwise) {
           [](Plan& p) { std::swap(p.steps[3], p.steps[4]); });
   refuses("step 4 repeats the loop at op 1", [](Plan& p) { p.steps[4].first = 1; });
   refuses("begins a loop of 1 carries with 1 ops", [](Plan& p) { p.steps[0].count = 1; });
-  refuses("step 1 begins op 2, which is no loop",
+  refuses("step 1 begins op 2, which isn't a loop",
           [](Plan& p) { p.steps[1].kind = StepKind::begin; });
   refuses("isn't where its carry", [](Plan& p) { p.slots[p.program.result(4)].offset += 64; });
   refuses("step 0: op 0 runs outside of its loop", [](Plan& p) {

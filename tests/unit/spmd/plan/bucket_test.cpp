@@ -151,7 +151,7 @@ TEST(Bucket, IsRefusedIfItIsScattered) {
   const OpId second = buckets(plan.program)[0].first + 1;
   plan.slots[plan.program.result(second)].offset = plan.temp_bytes;
   plan.temp_bytes += 64;
-  testing::expect_error(Errc::corrupt, {"right behind", "reduced"}, [&] { verify(plan, kMesh); });
+  testing::expect_error(Errc::corrupt, {"directly after", "reduced"}, [&] { verify(plan, kMesh); });
 }
 
 }  // namespace

@@ -119,7 +119,8 @@ TEST_F(Schedule, ATileBufferIsOfAValueThatItsLoopHas) {
   Plan plan = this->plan();
   EXPECT_EQ(plan.tiles, (std::vector<TileBuffer>{{0, one, 0}, {1, two, 0}}));
   plan.tiles.insert(plan.tiles.begin() + 1, {0, two, 1});
-  testing::expect_error(Errc::corrupt, {"isn't of this loop"}, [&] { verify(plan, kMesh); });
+  testing::expect_error(Errc::corrupt, {"isn't computed in this loop"},
+                        [&] { verify(plan, kMesh); });
 }
 
 TEST_F(Schedule, AFillThatALoopMakesIsOfAStoredScalar) {
@@ -131,13 +132,13 @@ TEST_F(Schedule, AFillThatALoopMakesIsOfAStoredScalar) {
   plan.steps.erase(plan.steps.begin());
   for (TileBuffer& tile : plan.tiles) --tile.step;
   plan.slots[plan.program.result(0)] = {Place::tile, 0};
-  testing::expect_error(Errc::corrupt, {"fill 1 is of", "no place"}, [&] { verify(plan, kMesh); });
+  testing::expect_error(Errc::corrupt, {"fill 1 uses", "no place"}, [&] { verify(plan, kMesh); });
 }
 
 TEST_F(Schedule, RegionsAreAligned) {
   Plan plan = sample_plan();
   plan.shared_bytes = 1;
-  testing::expect_error(Errc::corrupt, {"a region of 1 bytes"}, [&] { verify(plan, kMesh); });
+  testing::expect_error(Errc::corrupt, {"a region has 1 bytes"}, [&] { verify(plan, kMesh); });
 }
 
 TEST_F(Schedule, TheTextNamesOpsAndTileBuffers) {
@@ -162,7 +163,7 @@ class WrongSteps : public ::testing::Test {
 
 TEST_F(WrongSteps, AnOpIsLeftOutOrRunTwiceOrTooEarly) {
   refuses("no step runs op 3", [](Plan& p) { p.steps.pop_back(), p.tiles.clear(); });
-  refuses("where op 2 comes", [](Plan& p) { p.steps.erase(p.steps.begin() + 2); });
+  refuses("but op 2 is next", [](Plan& p) { p.steps.erase(p.steps.begin() + 2); });
   refuses("runs op 0 again", [](Plan& p) { p.steps.insert(p.steps.begin(), p.steps[0]); });
   refuses("begins with op 1", [](Plan& p) { std::swap(p.steps[0], p.steps[1]); });
 }
@@ -177,10 +178,10 @@ TEST_F(WrongSteps, AStepIsOfAnotherKind) {
 
 TEST_F(WrongSteps, AValueHasNoTileBufferOrAStrangersOne) {
   refuses("%5 has no tile buffer", [](Plan& p) { p.tiles.clear(); });
-  refuses("tile buffer 1 of 1", [](Plan& p) { p.tiles[0].buffer = 1; });
-  refuses("is no loop", [](Plan& p) { p.tiles.push_back({5, 5, 0}); });
+  refuses("wrong tile buffer, 1 of 1", [](Plan& p) { p.tiles[0].buffer = 1; });
+  refuses("isn't a loop", [](Plan& p) { p.tiles.push_back({5, 5, 0}); });
   refuses("order of their steps", [](Plan& p) { p.tiles.push_back({0, 5, 0}); });
-  refuses("%4 in tile buffer", [](Plan& p) { p.tiles.push_back({4, 4, 1}); });
+  refuses("%4 has a wrong tile buffer", [](Plan& p) { p.tiles.push_back({4, 4, 1}); });
 }
 
 TEST_F(WrongSteps, AnUpdateDoesNotWait) {

@@ -55,12 +55,13 @@ TEST(CustomRule, RefusesWhatIsNone) {
   refuses({"expected ',' or '->' at character 3, found '2'"}, "b 2 -> b");
   refuses({"expected the end", "at character 7, found ','"}, "b -> b, s");
   refuses({"found '=>'"}, "b => b");
-  refuses({"factor i stands twice for one tensor"}, "i i -> i");
+  refuses({"factor i is used twice in one tensor"}, "i i -> i");
   refuses({"a tensor has more than 6 dims"}, "a b c d e f g -> a");
-  refuses({"need_replication_factors: \"t\" is no factor", "it has b, s"}, "b s -> b", {"t"});
-  refuses({"reduction_factors: \"t\" is no factor"}, "b s -> b", {}, {"t"});
+  refuses({"need_replication_factors: \"t\" isn't a factor", "its factors are b, s"}, "b s -> b",
+          {"t"});
+  refuses({"reduction_factors: \"t\" isn't a factor"}, "b s -> b", {}, {"t"});
   refuses({"reduction_factors: \"b\" is a dim of the result"}, "b s -> b", {}, {"b"});
-  refuses({"need_replication_factors: \"s\" is in reduction_factors too"}, "b s -> b", {"s"},
+  refuses({"need_replication_factors: \"s\" is also in reduction_factors"}, "b s -> b", {"s"},
           {"s"});
 }
 
@@ -78,14 +79,15 @@ TEST(CustomRule, RefusesOperandsThatDoNotFit) {
   const auto sizes = factor_sizes(rule, std::vector<TensorType>{x, {DType::f32, {6}}});
   EXPECT_EQ(sizes, (std::vector<std::int64_t>{4, 6}));
   check_custom_result(rule, sizes, {DType::f32, {4}});
-  expect_error(Errc::invalid_argument, {"the result f32[6]", "factor b is 4 in the operands"}, [&] {
-    check_custom_result(rule, sizes, {DType::f32, {6}});
-  });
-  expect_error(Errc::invalid_argument, {"the result f32[]", "names 1 dims of it"}, [&] {
+  expect_error(Errc::invalid_argument, {"the result f32[6]", "factor b has size 4 in the operands"},
+               [&] {
+                 check_custom_result(rule, sizes, {DType::f32, {6}});
+               });
+  expect_error(Errc::invalid_argument, {"the result f32[]", "names 1 dims of the result"}, [&] {
     check_custom_result(rule, sizes, {DType::f32, {}});
   });
   const RuleText sum = rule_of("b -> ", {}, {"b"});
-  expect_error(Errc::invalid_argument, {"pred can't be added up"}, [&] {
+  expect_error(Errc::invalid_argument, {"pred can't be a sum"}, [&] {
     check_custom_result(sum, std::array<std::int64_t, 1>{4}, {DType::pred, {}});
   });
 }
@@ -99,12 +101,12 @@ TEST(CustomFunction, NameHasOneMeaning) {
   other.target.rule = "s -> s";
   EXPECT_EQ(find_custom_function(other.target), nullptr);
   expect_error(Errc::invalid_argument,
-               {"name: 'prefix_sum1' is registered with the sharding_rule", target.rule,
-                "now comes with \"s -> s\"", "another name"},
+               {"name: 'prefix_sum1' is already registered with the sharding_rule", target.rule,
+                "is now given with \"s -> s\"", "another name"},
                [&] { register_custom_function(other); });
   other = *known;
   other.kernel = testing::affine_kernel;
-  expect_error(Errc::invalid_argument, {"'prefix_sum1' is registered with another kernel"},
+  expect_error(Errc::invalid_argument, {"'prefix_sum1' is already registered with another kernel"},
                [&] { register_custom_function(other); });
 }
 
@@ -202,9 +204,9 @@ TEST(CustomCall, SaysWhatTheKernelReadsWrongly) {
   EXPECT_EQ(call.operand<std::int32_t>(0).size(), 2U);
   call.result<Bf16>()[1] = Bf16(1.0F);
   EXPECT_EQ(result, (std::array{std::byte{0}, std::byte{0}, std::byte{0x80}, std::byte{0x3f}}));
-  expect_error(Errc::invalid_argument, {"operand 0 is i32[2], but the kernel takes it as f32"},
+  expect_error(Errc::invalid_argument, {"operand 0 is i32[2], but the kernel reads it as f32"},
                [&] { call.operand<float>(0); });
-  expect_error(Errc::invalid_argument, {"result is bf16[2], but the kernel takes it as f64"},
+  expect_error(Errc::invalid_argument, {"result is bf16[2], but the kernel reads it as f64"},
                [&] { call.result<double>(); });
   expect_error(Errc::invalid_argument, {"operand 1 is read, but there are 1"},
                [&] { call.operand<float>(1); });

@@ -311,18 +311,19 @@ TEST_F(Cond, UpdatesParametersOrKeepsThem) {
 
 TEST_F(Cond, RefusesResultsOfOtherTypes) {
   const Tensor predicate = greater(full({}, 1), 0.5);
-  expect_refusal({"cond: result 0 is f32[2] of the first function, but f32[3] of the second"},
+  expect_refusal({"cond: result 0 is f32[2] in the first function, but f32[3] in the second"},
                  [&](int& line) {
                    line = __LINE__ + 1;
                    cond(
                        predicate, [] { return full({2}, 1); }, [] { return full({3}, 1); });
                  });
-  expect_refusal({"cond: the first function returns 1 tensors, the second 2"}, [&](int& line) {
-    line = __LINE__ + 1;
-    cond(
-        predicate, [] { return std::vector{full({2}, 1)}; },
-        [] { return std::vector(2, full({2}, 1)); });
-  });
+  expect_refusal({"cond: the first function returns 1 tensors, but the second returns 2"},
+                 [&](int& line) {
+                   line = __LINE__ + 1;
+                   cond(
+                       predicate, [] { return std::vector{full({2}, 1)}; },
+                       [] { return std::vector(2, full({2}, 1)); });
+                 });
   expect_refusal({"cond: the predicate is f32[]; expected pred[]"}, [&](int& line) {
     const auto one = [] { return full({2}, 1); };
     const Tensor number = full({}, 1);

@@ -163,7 +163,7 @@ TEST_F(CustomOpTest, RefusesAnOpThatSaysTooLittle) {
   op.need_replication_factors = {};
   refuses({"operand 0 is f32[2,2], but the rule names 1 dims"}, op);
   op.need_replication_factors = {"s"};
-  refuses({"need_replication_factors: \"s\" is no factor"}, op);
+  refuses({"need_replication_factors: \"s\" isn't a factor"}, op);
   op = kRowNorm;
   op.reduction_factors = {"b"};
   refuses({"reduction_factors: \"b\" is a dim of the result"}, op);
@@ -172,14 +172,16 @@ TEST_F(CustomOpTest, RefusesAnOpThatSaysTooLittle) {
   refuses({"no operand has the factor t of the result", "result_type"}, op);
   op = kCumsum;
   op.result_type = [](std::span<const TensorType>) { return TensorType{DType::f32, {2, 3}}; };
-  refuses({"op 'cumsum': result_type: the result f32[2,3]", "factor s is 2 in the operands"}, op);
+  refuses({"op 'cumsum': result_type: the result f32[2,3]", "factor s has size 2 in the operands"},
+          op);
   op = kCumsum;
   custom_call(op, {x});
   op.sharding_rule = "x s -> x s";
-  refuses({"op 'cumsum': name: 'cumsum' is registered with the sharding_rule \"b s -> b s"}, op);
+  refuses({"op 'cumsum': name: 'cumsum' is already registered with the sharding_rule \"b s -> b s"},
+          op);
   op = kCumsum;
   op.kernel = kRowNorm.kernel;
-  refuses({"name: 'cumsum' is registered with another kernel"}, op);
+  refuses({"name: 'cumsum' is already registered with another kernel"}, op);
 }
 
 TEST_F(CustomOpTest, RefusesOperandsThatDoNotFit) {
@@ -196,7 +198,7 @@ TEST_F(CustomOpTest, RefusesOperandsThatDoNotFit) {
   });
   const CustomOp many{
       .name = "many", .sharding_rule = "b, b, b, b, b, b, b, b, b -> b", .kernel = kRowNorm.kernel};
-  expect_refusal({"it has more than 8 operands"}, [&](int& line) {
+  expect_refusal({"the rule has more than 8 operands"}, [&](int& line) {
     line = __LINE__ + 1;
     custom_call(many, std::vector<Tensor>(9, f32({1}, {1})));
   });
@@ -215,10 +217,10 @@ TEST_F(CustomOpTest, RefusesAGradientThatThereIsNot) {
   refuses("has no gradient: give the CustomOp a vjp", op);
   op.name = "two_cotangents";
   op.vjp = [](const CustomVjp& v) -> std::vector<Tensor> { return {v.cotangent, v.cotangent}; };
-  refuses("vjp gives 2 tensors for 1 operands", op);
+  refuses("vjp returns 2 tensors for 1 operands", op);
   op.name = "wide_cotangent";
   op.vjp = [](const CustomVjp& v) -> std::vector<Tensor> { return {cat({v.cotangent, v.result})}; };
-  refuses("vjp gives f32[4,2] for operand 0, which is f32[2,2]", op);
+  refuses("vjp returns f32[4,2] for operand 0, which is f32[2,2]", op);
   op.name = "wrong_vjp";
   op.vjp = [](const CustomVjp& v) -> std::vector<Tensor> {
     return {matmul(v.cotangent, full({3, 3}, 1.0))};
@@ -254,8 +256,7 @@ TEST_F(CustomOpTest, OfTensorCodeHasSeveralOperandsAndFurtherGradients) {
                                 return {v.cotangent * v.operands[0] * v.operands[0] * v.result, {}};
                               },
                               {a, b});
-  const Tensor first =
-      grad(sum(y), std::vector{a, b})[0];  // a^2 (a b), from the given vjp
+  const Tensor first = grad(sum(y), std::vector{a, b})[0];  // a^2 (a b), from the given vjp
   const Tensor second = grad(sum(first), std::vector{a})[0];
   const Tensor none = grad(sum(y), std::vector{b})[0];
   EXPECT_EQ(first.item(), 40);
@@ -392,7 +393,7 @@ TEST_F(CustomOpTest, NamesTheOperandThatItsKernelReadsWrongly) {
   const Tensor y = custom_call(op, {f32({1, 2}, {2})});
   testing::expect_error(Errc::invalid_argument,
                         {"custom_call 'reads_f64' at custom_op_test.cpp:",
-                         "operand 0 is f32[2], but the kernel takes it as f64"},
+                         "operand 0 is f32[2], but the kernel reads it as f64"},
                         [&] { y.to_vector(); });
 }
 

@@ -92,13 +92,13 @@ TEST_F(HostElements, OneIsReadAsItsType) {
     EXPECT_EQ(tensor_of(number).item<std::int64_t>(), number);
   }
   const Tensor x = to_device(std::vector<std::int64_t>{large}, {1});
-  expect_refusal(
-      {"item: ", "i64[1] is 9007199254740993, which no double has", "item<std::int64_t>"},
-      [&](int& line) { line = __LINE__, (void)x.item(); });
+  expect_refusal({"item: ", "i64[1] is 9007199254740993, which a double can't represent",
+                  "item<std::int64_t>"},
+                 [&](int& line) { line = __LINE__, (void)x.item(); });
   expect_refusal({"i64[1] is read as f64"},
                  [&](int& line) { line = __LINE__, (void)x.item<double>(); });
   const Tensor most = tensor_of(std::numeric_limits<std::int64_t>::max());
-  expect_refusal({"is 9223372036854775807, which no double has"},
+  expect_refusal({"is 9223372036854775807, which a double can't represent"},
                  [&](int& line) { line = __LINE__, (void)most.item(); });
   EXPECT_EQ(tensor_of(std::int64_t{1} << 60).item(), 0x1p60);
   EXPECT_EQ(tensor_of(true).item<bool>(), true);

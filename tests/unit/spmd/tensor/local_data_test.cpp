@@ -130,19 +130,21 @@ TEST(LocalData, MayBeMarkedAsItLies) {
 TEST(LocalData, RefusesAnotherMarkWithBothLines) {
   Worker worker(0);
   int made = 0;
-  expect_refusal({"mark_sharding: f32[4,2]", "[{\"data\"}, {}]", "give that call"}, [&](int& line) {
-    made = __LINE__ + 1;
-    const Tensor x = to_device_local(counted(4), {2, 2});
-    line = __LINE__ + 1;
-    mark_sharding(x, {{}, {"model"}});
-  });
+  expect_refusal(
+      {"mark_sharding: f32[4,2]", "[{\"data\"}, {}]", "pass the new sharding to that call"},
+      [&](int& line) {
+        made = __LINE__ + 1;
+        const Tensor x = to_device_local(counted(4), {2, 2});
+        line = __LINE__ + 1;
+        mark_sharding(x, {{}, {"model"}});
+      });
   EXPECT_GT(made, 0);
 }
 
 TEST(LocalData, RefusesRowsThatTheChipsCannotDivide) {
   Worker worker(0, Mesh({4}, {"data"}));
   expect_refusal({"to_device_local: f32[3,2]: this worker's chips hold 2 parts of dim 0",
-                  "don't divide its 3 rows", "multiple of 2"},
+                  "its 3 rows aren't divisible by this number", "multiple of 2"},
                  [](int& line) {
                    line = __LINE__ + 1;
                    to_device_local(counted(6), {3, 2});
@@ -151,7 +153,7 @@ TEST(LocalData, RefusesRowsThatTheChipsCannotDivide) {
 
 TEST(LocalData, RefusesADimThatTheMeshCannotDivide) {
   Worker worker(0);
-  expect_refusal({"dim 1 has size 3, which the 2 parts"}, [](int& line) {
+  expect_refusal({"dim 1 has size 3, which isn't divisible by the 2 parts"}, [](int& line) {
     line = __LINE__ + 1;
     to_device_local(counted(6), {2, 3}, {.sharding = PartitionSpec{{"data"}, {"model"}}});
   });

@@ -94,7 +94,7 @@ TEST_F(MarkSharding, OfWhatLiesOnTheChipsIsRefusedUnlessItLiesSo) {
   sync();
   mark_sharding(x, mesh_, {{"data"}});
   expect_error(Errc::invalid_argument,
-               {"mark_sharding: f32[2] already lies on the chips as [{\"data\"}]",
+               {"mark_sharding: f32[2] is already on the chips with sharding [{\"data\"}]",
                 "before its first sync", "mark_sharding_test.cpp:"},
                [&] { mark_sharding(x, mesh_, {{"model"}}); });
 }
@@ -175,7 +175,7 @@ TEST_F(MarkSharding, IsShownAsAGridOfChips) {
             "| 0 | 1 |\n"
             "| 2 | 3 |\n");
   EXPECT_EQ(visualize_tensor_sharding(scalar(1)), "f32[] []\n| 0 1 2 3 |\n");
-  expect_error(Errc::invalid_argument, {"f32[4,8] is yet to be computed", "mark_sharding_test.cpp"},
+  expect_error(Errc::invalid_argument, {"f32[4,8] isn't computed yet", "mark_sharding_test.cpp"},
                [&] { visualize_tensor_sharding(w + 1); });
 }
 

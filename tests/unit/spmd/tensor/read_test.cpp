@@ -50,7 +50,7 @@ TEST_F(Read, AGradientIsTakenOfALossThatWasRead) {
   const Tensor next = sum(w_ * v_);
   EXPECT_EQ(gradient(next, w_), (Floats{3, 4}));
   ASSERT_EQ(runtime_.warnings.size(), 1U);
-  EXPECT_NE(runtime_.warnings[0].find("computes again what was computed for the read at read_test"),
+  EXPECT_NE(runtime_.warnings[0].find("repeats computations of the read at read_test"),
             std::string::npos);
 }
 
@@ -147,14 +147,15 @@ TEST_F(Read, ALossOfAnAssignedParameterIsRefusedWithBothLines) {
   loss.item();
   w_.assign(w_ + 1);
   const int line = __LINE__ - 1;
-  testing::expect_refusal({"grad: the loss depends on 'w' f32[2] as it was before it was assigned",
-                           fmt::format("at read_test.cpp:{}: take", line)},
-                          [&](int& at) {
-                            at = __LINE__ + 1;
-                            grad(loss, std::vector{w_});
-                          });
+  testing::expect_refusal(
+      {"grad: the loss depends on the value of 'w' f32[2] before it was assigned",
+       fmt::format("at read_test.cpp:{}: take", line)},
+      [&](int& at) {
+        at = __LINE__ + 1;
+        grad(loss, std::vector{w_});
+      });
   w_.to_vector();
-  testing::expect_refusal({"'w' f32[2] as it was before it was assigned",
+  testing::expect_refusal({"the value of 'w' f32[2] before it was assigned",
                            fmt::format("at read_test.cpp:{}, and", line)},
                           [&](int& at) {
                             at = __LINE__ + 1;
@@ -168,12 +169,12 @@ TEST_F(Read, AGradientThroughOverwrittenStateIsRefusedWithBothLines) {
   w_.assign(w_ + v_);
   loss.item();
   const int line = __LINE__ - 1;
-  testing::expect_refusal(
-      {fmt::format("computed for the read at read_test.cpp:{}", line), "the same run wrote over"},
-      [&](int& at) {
-        at = __LINE__ + 1;
-        grad(loss, std::vector{v_});
-      });
+  testing::expect_refusal({fmt::format("computed for the read at read_test.cpp:{}", line),
+                           "the same run has overwritten"},
+                          [&](int& at) {
+                            at = __LINE__ + 1;
+                            grad(loss, std::vector{v_});
+                          });
   // The next value of w_ has a gradient.
   EXPECT_EQ(gradient(sum(w_ * w_), w_), (Floats{8, 12}));
 }
@@ -316,7 +317,7 @@ TEST_F(Read, InAFunctionOfAScanItIsRefused) {
   const Tensor hidden = w_ * 2;
   hidden.to_vector();
   expect_error(Errc::invalid_argument,
-               {"outside of the function of a loop", "take the gradient before it"}, [&] {
+               {"outside of the function of a loop", "take the gradient before the read"}, [&] {
                  scan(
                      [&](const Tensor& h, const Tensor&) {
                        const Tensor loss = sum(h * hidden);

@@ -56,8 +56,8 @@ TEST_F(Recompile, LastBatch) {
   }
   EXPECT_EQ(
       message(),
-      fmt::format("recompile #1 for the sync at L{}: input 'data.0' f32[32,2] -> f32[14,2] at "
-                  "L{}: a last batch? leave it out (drop_last) or fill it up (pad_last)",
+      fmt::format("recompile #1 for the sync at L{}: input 'data.0' f32[32,2] -> f32[14,2] at L{}: "
+                  "if this is a smaller last batch, drop it (drop_last) or pad it (pad_last)",
                   synced, made));
 }
 
@@ -74,8 +74,8 @@ TEST_F(Recompile, ALearningRateThatChangesIsAnInputFromTheSecondProgramOn) {
   }
   EXPECT_EQ(runtime_.plans.size(), 2U);
   EXPECT_EQ(message(),
-            fmt::format("recompile #1 for the sync at L{}: constant 0.5 -> 0.25 at L{}: an input "
-                        "from here on, as weft::scalar(v) is from the start",
+            fmt::format("recompile #1 for the sync at L{}: constant 0.5 -> 0.25 at L{}: passed as "
+                        "an input from now on; use weft::scalar(v) for an input from the start",
                         synced, updated));
 }
 
@@ -150,10 +150,9 @@ TEST_F(Recompile, ANumberOfAProductIsAConstant) {
     synced = line() + 1;
     sync();
   }
-  EXPECT_EQ(message(),
-            fmt::format("recompile #1 for the sync at L{}: constant 0.5 -> 0.25 at L{}: pass a "
-                        "number that changes as weft::scalar(v)",
-                        synced, made));
+  EXPECT_EQ(message(), fmt::format("recompile #1 for the sync at L{}: constant 0.5 -> 0.25 at L{}: "
+                                   "pass changing numbers as weft::scalar(v)",
+                                   synced, made));
 }
 
 TEST_F(Recompile, KeptHandle) {
@@ -193,11 +192,10 @@ TEST_F(Recompile, HostBranch) {
     synced = line() + 1;
     sync();
   }
-  EXPECT_EQ(message(),
-            fmt::format("recompile #1 for the sync at L{}: exponential f32[4,2] at L{} -> tanh "
-                        "f32[4,2] at L{}: a branch that the host takes? compute both sides and "
-                        "choose with where(), or use cond()",
-                        synced, first, second));
+  EXPECT_EQ(message(), fmt::format("recompile #1 for the sync at L{}: exponential f32[4,2] at L{} "
+                                   "-> tanh f32[4,2] at L{}: if a branch on the host causes this, "
+                                   "compute both sides and choose with where(), or use cond()",
+                                   synced, first, second));
 }
 
 TEST_F(Recompile, GrowingSequence) {
@@ -214,7 +212,7 @@ TEST_F(Recompile, GrowingSequence) {
   runtime_.recompiles.erase(runtime_.recompiles.begin());
   EXPECT_EQ(message(),
             fmt::format("recompile #2 for the sync at L{}: input 'data.0' f32[2,6] -> f32[2,8] at "
-                        "L{}: a size that grows? pad it to a fixed one, and mask",
+                        "L{}: if this size grows, pad it to a fixed size and use a mask",
                         synced, made));
 }
 
@@ -224,7 +222,7 @@ TEST_F(Recompile, AreSaidAFewTimesHoweverManyThereAre) {
     sync();
   }
   ASSERT_EQ(runtime_.recompiles.size(), 5U);
-  EXPECT_NE(runtime_.recompiles[2].find("the next that is said of this line is #10"),
+  EXPECT_NE(runtime_.recompiles[2].find("the next reported recompile of this line is #10"),
             std::string::npos)
       << runtime_.recompiles[2];
   EXPECT_TRUE(runtime_.recompiles[4].starts_with("recompile #100 for the sync at "))

@@ -72,7 +72,7 @@ TEST_F(Scan, RefusesItemsWithoutRows) {
   const auto two = [](const Tensor& h, const std::vector<Tensor>&) { return std::pair(h, h); };
   const std::vector<Tensor> items{full({0, 4}, 1), full({3, 4}, 1)};
   testing::expect_error(Errc::invalid_argument,
-                        {"scan: item 1", "3 parts", "the items before have 0"},
+                        {"scan: item 1", "3 parts", "the previous items have size 0"},
                         [&] { (void)scan(two, carry, items); });
 }
 
@@ -464,7 +464,7 @@ TEST_F(Scan, RefusesAnotherTypeOfCarry) {
 
 TEST_F(Scan, RefusesItemsOfSeveralLengths) {
   const auto body = [](const Tensor& c, const std::vector<Tensor>&) { return std::pair(c, c); };
-  expect_refusal({"item 1, f32[3], has 3 parts in dim 0", "the items before have 2"},
+  expect_refusal({"item 1, f32[3], has size 3 in dim 0", "the previous items have size 2"},
                  [&](int& line) {
                    const std::vector<Tensor> items{ones(2), ones(3)};
                    line = __LINE__ + 1;
@@ -475,7 +475,7 @@ TEST_F(Scan, RefusesItemsOfSeveralLengths) {
     line = __LINE__ + 1;
     scan(body, full({}, 0), items, {.length = 5});
   });
-  expect_refusal({"scan: without items, say in `length`"}, [&](int& line) {
+  expect_refusal({"scan: there are no items; set `length`"}, [&](int& line) {
     line = __LINE__ + 1;
     scan(body, full({}, 0), std::vector<Tensor>());
   });

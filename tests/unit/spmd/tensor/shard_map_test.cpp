@@ -433,11 +433,11 @@ TEST_F(ShardMapRefusal, SecondSumOfAGradient) {
     });
   };
   const std::string_view summed =
-      "f32[] is a gradient by what the chips along \"stage\" share, so grad() at "
+      "f32[] is the gradient of a value that the chips along \"stage\" share, so grad() at "
       "shard_map_test.cpp:";
-  refused({"psum:", summed, "4 times too much", "axis_size(\"stage\")"},
+  refused({"psum:", summed, "4 times too large", "axis_size(\"stage\")"},
           [](const Tensor& g) { return psum(g, "stage"); });
-  refused({"psum: bf16[] is a gradient", "4 times too much"},
+  refused({"psum: bf16[] is the gradient", "4 times too large"},
           [](const Tensor& g) { return psum(cast(g * 0.5, DType::bf16), "stage"); });
   refused({"pmean:", summed, "pmean(loss, \"stage\")"},
           [](const Tensor& g) { return pmean(g + g, "stage"); });
@@ -540,7 +540,7 @@ TEST_F(ShardMapRefusal, WhatIsNotOfTheFunction) {
       },
       x, P{"stage"}, P{"stage"});
   expect_refused(
-      {"scan: carry 0 is the same on all chips along \"stage\" at first", "vary"},
+      {"scan: carry 0 is at first the same on all chips along \"stage\"", "vary"},
       [](const Tensor& part) {
         return scan([&](const Tensor& h,
                         const Tensor& item) { return std::pair(h + part * item, h); },

@@ -190,7 +190,7 @@ TEST_F(Trace, AnAssignedParameterCanBeReadBeforeTheSync) {
 TEST_F(Trace, RefusesAnAssignmentOfAnotherType) {
   Parameter w = make_parameter("w", Floats{1}, {1});
   expect_error(Errc::invalid_argument,
-               {"assign: the value f32[2] isn't of the type of 'w' f32[1]", "trace_test.cpp:"},
+               {"assign: the value f32[2] doesn't have the type of 'w' f32[1]", "trace_test.cpp:"},
                [&] {
                  w.assign(f32({1, 2}, {2}));
                });
@@ -298,7 +298,7 @@ TEST(TraceScope, ASyncOnAThreadWithoutALoopNamesBothThreads) {
   set_thread_number([] { return int{::gettid()}; });
   InterpretRuntime here;
   const RuntimeScope scope(here);
-  const auto loop = fmt::format("the loop's thread, which is {}:", ::gettid());
+  const auto loop = fmt::format("the loop's thread, which is {},", ::gettid());
   std::jthread([&] {
     testing::expect_refusal({fmt::format("this is thread {}", ::gettid()), loop}, [](int& line) {
       line = __LINE__ + 1;
@@ -311,7 +311,8 @@ TEST_F(Trace, WarnsOnceOfALoopThatNeverSyncs) {
   Tensor x = f32({1}, {1});
   for (int i = 0; i < 20'100; ++i) x = x + 1;
   ASSERT_EQ(runtime_.warnings.size(), 1U);
-  EXPECT_NE(runtime_.warnings[0].find("20000 ops are recorded, the last at trace_test.cpp:"),
+  EXPECT_NE(runtime_.warnings[0].find(
+                "20000 ops have been recorded without a sync(), the last at trace_test.cpp:"),
             std::string::npos)
       << runtime_.warnings[0];
   EXPECT_TRUE(runtime_.programs.empty());

@@ -201,7 +201,7 @@ TEST(Fsdp, RefusesAModuleThatLiesOnTheChipsAndAnAxisThatThereIsNot) {
   const Tensor y = net(make_batch(0).x);
   sync();
   expect_error(Errc::invalid_argument,
-               {"fsdp: 'fc1.weight' f32[16,4] already lies on the chips", "train_test.cpp:"},
+               {"fsdp: 'fc1.weight' f32[16,4] is already on the chips", "train_test.cpp:"},
                [&] { fsdp(net, mesh); });
 }
 

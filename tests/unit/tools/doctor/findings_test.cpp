@@ -66,7 +66,8 @@ TEST(Doctor, LooksAtSharedMemory) {
 
 TEST(Doctor, ComparesCoresWithTheCgroupsQuota) {
   expect_words(only([](Machine& machine) { machine.quota_cores = 1.5; }),
-               {"4 usable, time of 1.5", "beyond 1 are throttled", "--cpus=4", "CPUQuota=400%"});
+               {"this cgroup may use the CPU time of 1.5 cores", "beyond 1 are throttled",
+                "--cpus=4", "CPUQuota=400%"});
   Machine enough = good();
   enough.quota_cores = 4;
   EXPECT_TRUE(std::ranges::all_of(examine(enough), &std::string::empty, &Finding::advice));
@@ -80,10 +81,10 @@ TEST(Doctor, ComparesSharedMemoryWithTheCgroupsMemory) {
 TEST(Doctor, LooksAtLimits) {
   const Finding none = only([](Machine& machine) { machine.limits.files.limit = 16; });
   EXPECT_EQ(none.level, Level::refusal);
-  expect_words(none, {"16 allowed: up to 0 workers", "no job can run", "ulimit -n "});
+  expect_words(none, {"16 allowed, enough for 0 workers", "no job can run", "ulimit -n "});
   const Finding few = only([](Machine& machine) { machine.limits.files.limit = 50; });
   EXPECT_EQ(few.level, Level::advice);
-  expect_words(few, {"50 allowed", "a worker for each core needs", "ulimit -n "});
+  expect_words(few, {"50 allowed", "one worker for each core needs", "ulimit -n "});
   expect_words(only([](Machine& machine) { machine.limits.processes = 60; }),
                {"50 threads of this user, limit 60", "ulimit -u 98"});
   expect_words(

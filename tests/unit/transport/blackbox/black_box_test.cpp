@@ -92,8 +92,10 @@ TEST_F(BlackBoxTest, HasTheRingsOfThoseWhoHaveCome) {
   EXPECT_TRUE(box.events({RingKind::chip, 3}).empty());
   expect_error(Errc::not_found, {"loop", "0"}, [&] { box.events(kLoop); });
   expect_error(Errc::not_found, {"chip", "-1"}, [&] { box.events({RingKind::chip, -1}); });
-  expect_error(Errc::invalid_argument, {"chip 4 of 4"}, [&] { writer.chip(4, 1); });
-  expect_error(Errc::invalid_argument, {"worker 2 of 2"}, [&] { writer.loop(2); });
+  expect_error(Errc::invalid_argument, {"chip = 4, but there are 4 chips"},
+               [&] { writer.chip(4, 1); });
+  expect_error(Errc::invalid_argument, {"worker = 2, but there are 2 workers"},
+               [&] { writer.loop(2); });
 }
 
 /// Compares a ring with a queue that drops its oldest events.

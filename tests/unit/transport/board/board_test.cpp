@@ -310,9 +310,11 @@ TEST_F(BoardTest, RefusesTextThatItWouldHaveToCut) {
 
 TEST_F(BoardTest, RefusesRowsThatItHasnt) {
   const Board board = Board::anonymous(header_of(job));
-  expect_error(Errc::invalid_argument, {"chip 2 of 2"}, [&] { board.device(2); });
-  expect_error(Errc::invalid_argument, {"worker -1 of 2"}, [&] { board.worker(-1); });
-  expect_error(Errc::invalid_argument, {"row 5 of 5"}, [&] { board.read(5); });
+  expect_error(Errc::invalid_argument, {"chip = 2, but there are 2 chips"},
+               [&] { board.device(2); });
+  expect_error(Errc::invalid_argument, {"worker = -1, but there are 2 workers"},
+               [&] { board.worker(-1); });
+  expect_error(Errc::invalid_argument, {"row = 5, but there are 5 rows"}, [&] { board.read(5); });
 }
 
 TEST_F(BoardTest, ListsTheJobsThatHaveOne) {

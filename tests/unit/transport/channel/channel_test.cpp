@@ -185,7 +185,7 @@ TEST_F(ChannelTest, AWriterThatDidntCloseIsLostAfterItsLastFrame) {
   for (int i = 0; i < 2; ++i) {
     expect_error(Errc::peer_lost,
                  {"channel 'rescue' of job " + job, fmt::format("writer (process {})", getpid()),
-                  "while it filled frame #2", "1 frames were received"},
+                  "while it was filling frame #2", "1 frames were received"},
                  [&] { reader.receive(); });
   }
 }
@@ -214,8 +214,7 @@ TEST_F(ChannelTest, NamesWhoWaitsForWhomAndForWhichFrame) {
   ChannelReader reader(channel, kShort);
   expect_error(Errc::timeout,
                {"the reader " + pid, "channel 'rescue' of job " + job,
-                " s for the writer (which "
-                "hasn't come yet) to publish frame #1"},
+                " s for the writer (which hasn't attached yet) to publish frame #1"},
                [&] { reader.receive(); });
   ChannelWriter writer(channel, kShort);
   expect_error(Errc::timeout, {"for the writer " + pid}, [&] { reader.receive(); });
@@ -241,7 +240,7 @@ TEST_F(ChannelTest, AnAbortOfTheJobEndsAWait) {
 TEST_F(ChannelTest, HasOneWriterInItsLife) {
   Channel channel = make();
   const auto expect_refused = [&] {
-    expect_error(Errc::invalid_argument, {"has had its writer", std::to_string(getpid())},
+    expect_error(Errc::invalid_argument, {"already had its writer", std::to_string(getpid())},
                  [&] { ChannelWriter(channel, kSleepy); });
   };
   {

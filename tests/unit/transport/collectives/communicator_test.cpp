@@ -353,7 +353,7 @@ TEST_F(TiersOfCalls, ShareNothingBetweenHosts) {
 
 TEST_F(TiersOfCalls, CountTheChipsOfAHostInItsMemory) {
   JobMemory small = JobMemory::anonymous({.job = "s", .num_chips = 1, .arena_capacity = kCapacity});
-  expect_error(Errc::mesh_mismatch, {"has 2 chips on a host, the job's memory has 1"},
+  expect_error(Errc::mesh_mismatch, {"has 2 chips on a host, but the job's memory has 1"},
                [&] { PreparingCommunicator(small, hosts, 0, BoardWriter(), WaitPolicy{}); });
 }
 

@@ -122,12 +122,13 @@ TEST(PlanFile, DamageBehindTheSealIsRefusedOrInRange) {
 }
 
 TEST(PlanFile, RefusesWhatIsOutOfRange) {
-  expect_refused_for("operands has 7, of 7", [](Plan& p) { p.program.operands.back() = 7; });
-  expect_refused_for("results has 9", [](Plan& p) { p.program.results[0] = 9; });
-  expect_refused_for("value_ops has 5", [](Plan& p) { p.program.value_ops.back() = 5; });
+  expect_refused_for("operands has the number 7, expected less than 7",
+                     [](Plan& p) { p.program.operands.back() = 7; });
+  expect_refused_for("results has the number 9", [](Plan& p) { p.program.results[0] = 9; });
+  expect_refused_for("value_ops has the number 5", [](Plan& p) { p.program.value_ops.back() = 5; });
   expect_refused_for("operand_begin", [](Plan& p) { p.program.operand_begin[1] = 9; });
   expect_refused_for("attr_begin", [](Plan& p) { p.program.attr_begin.pop_back(); });
-  expect_refused_for("op_locs has 3", [](Plan& p) { p.program.op_locs[0] = 3; });
+  expect_refused_for("op_locs has the number 3", [](Plan& p) { p.program.op_locs[0] = 3; });
   expect_refused_for("op kind 999", [](Plan& p) { p.program.op_kinds[0] = OpKind(999); });
   expect_refused_for("inputs has", [](Plan& p) { p.program.inputs[0].value = 7; });
   expect_refused_for("kind of input", [](Plan& p) { p.program.inputs[0].kind = InputKind(5); });
@@ -138,16 +139,24 @@ TEST(PlanFile, RefusesWhatIsOutOfRange) {
                      [](Plan& p) { p.program.value_types[0].shape[0] = std::int64_t{1} << 52; });
   expect_refused_for("slots has 6", [](Plan& p) { p.slots.pop_back(); });
   expect_refused_for("place 6", [](Plan& p) { p.slots[0].place = Place(6); });
-  expect_refused_for("a slot at 7 of 7", [](Plan& p) { p.slots[2] = {Place::part, 7}; });
-  expect_refused_for("a slot at 64 of 0", [](Plan& p) { p.slots[4] = {Place::shared, 64}; });
-  expect_refused_for("a slot at 2 of 2", [](Plan& p) { p.slots[0].offset = 2; });
-  expect_refused_for("a slot at 256 of 128", [](Plan& p) { p.slots[2].offset = 256; });
+  expect_refused_for("a slot is at 7, but its region ends at 7", [](Plan& p) {
+    p.slots[2] = {Place::part, 7};
+  });
+  expect_refused_for("a slot is at 64, but its region ends at 0", [](Plan& p) {
+    p.slots[4] = {Place::shared, 64};
+  });
+  expect_refused_for("a slot is at 2, but its region ends at 2",
+                     [](Plan& p) { p.slots[0].offset = 2; });
+  expect_refused_for("a slot is at 256, but its region ends at 128",
+                     [](Plan& p) { p.slots[2].offset = 256; });
   expect_refused_for("kind of step 10", [](Plan& p) { p.steps[0].kind = StepKind(10); });
-  expect_refused_for("3 ops from 3 on, of 5", [](Plan& p) { p.steps[4].count = 3; });
-  expect_refused_for("1 ops from 6 on, of 5", [](Plan& p) { p.steps[0].first = 6; });
+  expect_refused_for("3 ops beginning at op 3, but there are 5 ops",
+                     [](Plan& p) { p.steps[4].count = 3; });
+  expect_refused_for("1 ops beginning at op 6, but there are 5 ops",
+                     [](Plan& p) { p.steps[0].first = 6; });
   expect_refused_for("in step 5", [](Plan& p) { p.tiles[0].step = 5; });
   expect_refused_for("of value 7", [](Plan& p) { p.tiles[0].value = 7; });
-  expect_refused_for("held has 1, of 1", [](Plan& p) { p.held = {1}; });
+  expect_refused_for("held has the number 1, expected less than 1", [](Plan& p) { p.held = {1}; });
 }
 
 TEST(PlanFile, RefusesAShardingThatIsNotOfItsMesh) {
@@ -156,7 +165,7 @@ TEST(PlanFile, RefusesAShardingThatIsNotOfItsMesh) {
   expect_refused_for("atom 0 of 1", [](Plan& p) {
     p.program.inputs[0].sharding.dims[1] = AtomList::from_bits(0x10);
   });
-  expect_refused_for("atoms twice",
+  expect_refused_for("an atom twice",
                      [](Plan& p) { p.program.inputs[0].sharding.dims[1] = AtomList{1}; });
   expect_refused_for("masks", [](Plan& p) { p.program.inputs[0].sharding.unreduced = 1; });
   expect_refused_for("masks", [](Plan& p) { p.program.inputs[0].sharding.replicated = 4; });

@@ -165,9 +165,9 @@ TEST(ShardFrame, RefusesToWriteAPayloadOfAnotherSize) {
   const AlignedCopy frame(room);
   auto payload = sample_payload();
   payload.pop_back();
-  testing::expect_error(Errc::invalid_argument, {"23 payload bytes", "says 24"},
+  testing::expect_error(Errc::invalid_argument, {"the payload has 23 bytes", "says 24"},
                         [&] { write_shard_frame(sample_header(), payload, frame.bytes()); });
-  testing::expect_error(Errc::invalid_argument, {"64 bytes of room"}, [&] {
+  testing::expect_error(Errc::invalid_argument, {"the buffer has 64 bytes"}, [&] {
     write_shard_frame(sample_header(), sample_payload(), frame.bytes().first(64));
   });
 }

@@ -79,8 +79,8 @@ TEST(StateTable, RefusesWhatIsOutOfRange) {
   expect_refused_for("atom 3 of 2", [](StateEntry& e) { e.sharding.dims[0] = AtomList{3}; });
   expect_refused_for("atom 0 of 2",
                      [](StateEntry& e) { e.sharding.dims[0] = AtomList::from_bits(0x10); });
-  expect_refused_for("atoms twice", [](StateEntry& e) { e.sharding.dims[1] = AtomList{2, 2}; });
-  expect_refused_for("atoms twice", [](StateEntry& e) { e.sharding.dims[0] = AtomList{1, 2}; });
+  expect_refused_for("an atom twice", [](StateEntry& e) { e.sharding.dims[1] = AtomList{2, 2}; });
+  expect_refused_for("an atom twice", [](StateEntry& e) { e.sharding.dims[0] = AtomList{1, 2}; });
   expect_refused_for("masks", [](StateEntry& e) { e.sharding.replicated = 8; });
   expect_refused_for("reduction 3", [](StateEntry& e) { e.sharding.reduce_kind = ReduceKind(3); });
 }

@@ -228,7 +228,7 @@ TEST(StateDirectory, RefusesAShardingThatDividesByMoreThanThereAre) {
   state[0].sharding.dims[0] = AtomList::from_bits(0x1111'1111'1111'1111);
   StateDirectory directory(memory, mesh, 0);
   directory.write(1, state, kRevision);
-  expect_error(Errc::corrupt, {"atoms twice"}, [&] { directory.read(1); });
+  expect_error(Errc::corrupt, {"an atom twice"}, [&] { directory.read(1); });
 }
 
 TEST_F(StateDirectoryTest, RefusesEveryFlippedBitOfATable) {

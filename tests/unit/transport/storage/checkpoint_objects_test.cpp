@@ -168,7 +168,7 @@ TEST_F(CheckpointObjects, WithoutAPartAreNotReadable) {
   storage_->remove(path + "/" + manifest.files[0]);
   expect_error(Errc::not_found, {path, "doesn't exist"}, [&] { require_files(path, manifest); });
   expect_error(Errc::not_found, {path, "doesn't exist"}, [&] { (void)StateFile::open(path); });
-  expect_error(Errc::not_found, {kFolder, "no checkpoint", path},
+  expect_error(Errc::not_found, {kFolder, "isn't a checkpoint", path},
                [&] { (void)read_manifest(kFolder); });
 }
 
