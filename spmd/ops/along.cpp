@@ -239,10 +239,14 @@ constexpr OpRow rows::argsort = [] {
   return row;
 }();
 
-constexpr OpRow rows::take_along =
-    along("(x, index i32): x[.., index[.., k]] along the last dim. An index outside gives 0.", 2,
-          {}, taken, Rule("r* n, r* k -> r* k need_replication={n}"), Cost::How::nothing,
-          taken_cotangent, taken_elements);
+constexpr OpRow rows::take_along = [] {
+  OpRow row =
+      along("(x, index i32): x[.., index[.., k]] along the last dim. An index outside gives 0.", 2,
+            {}, taken, Rule("r* n, r* k -> r* k need_replication={n}"), Cost::How::nothing,
+            taken_cotangent, taken_elements);
+  row.traits = Traits{.reads_part_of = 0};
+  return row;
+}();
 
 constexpr OpRow rows::scatter_along = along(
     "(index i32, updates): zeros, with updates[.., k] added at index[.., k] along the last dim. "

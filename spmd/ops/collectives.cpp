@@ -288,7 +288,6 @@ constexpr OpRow manual_collective(std::string_view doc, Attrs attrs, Infer infer
   return row;
 }
 
-constexpr Traits kMeets{.moves_only = true, .meets = true};
 constexpr Traits kExchanges{.moves_only = true, .meets = true, .picks = Picks::some};
 
 }  // namespace
@@ -296,7 +295,8 @@ constexpr Traits kExchanges{.moves_only = true, .meets = true, .picks = Picks::s
 constexpr OpRow rows::all_reduce = manual_collective(
     "The operands of all chips of a group, combined. Each of these chips has the result.",
     kAllReduce, all_reduced, Rule("d* -> d*"), Linearity{Linearity::In::first, is_sum},
-    all_reduced_back, all_reduced_elements, all_reduce_flops, kMeets);
+    all_reduced_back, all_reduced_elements, all_reduce_flops,
+    Traits{.moves_only = true, .meets = true, .reorder = Reorder::nothing});
 constexpr OpRow rows::all_gather = manual_collective(
     "The operands of all chips of a group, joined along dim. Each of these chips has the result.",
     kAllGather, all_gathered, rule_by_words<1>, Linearity{Linearity::In::first}, all_gathered_back,
@@ -320,8 +320,9 @@ constexpr OpRow rows::ppermute = manual_collective(
 constexpr OpRow rows::collective_permute =
     collective("x, whose sharding changes from `from` to `to`.", kPermute, permuted, {},
                Cost::How::nothing, kExchanges);
-constexpr OpRow rows::all_slice = collective(
-    "This chip's part of x along dim, without traffic.", kAllSlice, sliced, sliced_elements,
-    Cost::How::nothing, Traits{.moves_only = true, .near = true, .picks = Picks::some});
+constexpr OpRow rows::all_slice =
+    collective("This chip's part of x along dim, without traffic.", kAllSlice, sliced,
+               sliced_elements, Cost::How::nothing,
+               Traits{.moves_only = true, .near = true, .picks = Picks::some, .reads_part_of = 0});
 
 }  // namespace weft

@@ -384,7 +384,7 @@ constexpr OpRow rows::reduce{
     .evaluate = reduced_elements,
     .decompose = none,
     .cost = reduce_flops,
-    .traits = Traits{.rounds_once = true},
+    .traits = Traits{.rounds_once = true, .reorder = Reorder::summed_dims},
 };
 
 }  // namespace weft

@@ -256,7 +256,7 @@ constexpr OpRow rows::convolution{
     .evaluate = convolved_elements,
     .decompose = none,
     .cost = convolution_flops,
-    .traits = Traits{.product = true},
+    .traits = Traits{.product = true, .reorder = Reorder::convolution},
 };
 
 }  // namespace weft

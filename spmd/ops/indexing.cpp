@@ -282,7 +282,7 @@ constexpr OpRow rows::gather{
     .evaluate = gathered_elements,
     .decompose = none,
     .cost = Cost::How::nothing,
-    .traits = Traits{.picks = Picks::some},
+    .traits = Traits{.picks = Picks::some, .reads_part_of = 0},
 };
 
 /// StableHLO's scatter adds the updates to an operand, but this one to zeros. If the chips have
@@ -322,7 +322,7 @@ constexpr OpRow rows::dynamic_slice{
     .evaluate = dynamic_slice_elements,
     .decompose = none,
     .cost = Cost::How::nothing,
-    .traits = Traits{.picks = Picks::some},
+    .traits = Traits{.picks = Picks::some, .reads_part_of = 0},
 };
 
 constexpr OpRow rows::dynamic_update_slice{

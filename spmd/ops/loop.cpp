@@ -136,7 +136,7 @@ constexpr OpRow rows::carry = border(
 constexpr OpRow rows::item = [] {
   OpRow row = border("The part of operand 1 at the iteration's number in dim 0.", operands(2),
                      item_type, Rule(", n d* -> d*"), item_elements, false);
-  row.traits = Traits{.border = true, .picks = Picks::some};
+  row.traits = Traits{.border = true, .picks = Picks::some, .reads_part_of = 1};
   return row;
 }();
 constexpr OpRow rows::test = test_row();

@@ -129,6 +129,18 @@ enum class Picks : std::uint8_t {
   all,  ///< the result also has every element of the operand
 };
 
+/// Says what changes in an op if the dims of its tensors are put in another order.
+enum class Reorder : std::uint8_t {
+  refused,      ///< the dims must keep their order
+  nothing,      ///< the op doesn't depend on the order
+  window,       ///< the attributes are lists with an entry for each dim
+  lists,        ///< the attributes are three lists with an entry for each dim
+  joined_dim,   ///< the attribute is the number of a dim
+  broadcast,    ///< the attribute has the place of each operand dim
+  summed_dims,  ///< the attribute lists the dims that the result lacks
+  convolution,  ///< each of its tensors has a feature dim of its own
+};
+
 struct Traits {
   bool elementwise = false;  ///< runs in one loop with adjacent elementwise ops
   bool moves_only = false;   ///< not reported as a value's origin: copies, barriers, collectives
@@ -143,6 +155,10 @@ struct Traits {
   /// primitives and partial sums are then f32, and it returns partial sums in f32 on request.
   bool rounds_once = false;
   Picks picks = Picks::nothing;
+  /// The operand of which the op reads only a part, as large as its result. -1: it reads all
+  /// operands fully.
+  std::int8_t reads_part_of = -1;
+  Reorder reorder = Reorder::refused;  ///< elementwise ops need no entry
 };
 
 }  // namespace weft

@@ -259,8 +259,8 @@ constexpr OpRow moved(std::string_view doc, Attrs attrs, Infer infer, Rule rule,
           .traits = Traits{.picks = Picks::all}};
 }
 
-constexpr OpRow near(OpRow row) {
-  row.traits = Traits{.near = true, .picks = Picks::all};
+constexpr OpRow near(OpRow row, Reorder reorder) {
+  row.traits = Traits{.near = true, .picks = Picks::all, .reorder = reorder};
   return row;
 }
 
@@ -268,13 +268,16 @@ constexpr OpRow near(OpRow row) {
 
 constexpr OpRow rows::reshape =
     near(moved("The elements in another shape.", {}, reshaped, reshape_rule, Spreads::first,
-               reshaped_back, reshaped_elements));
+               reshaped_back, reshaped_elements),
+         Reorder::refused);
 constexpr OpRow rows::transpose =
     moved("Result dim i is operand dim perm[i].", kPerm, transposed, transpose_rule, Spreads::first,
           transposed_back, transposed_elements);
-constexpr OpRow rows::broadcast_in_dim = near(moved(
-    "Operand dim i becomes result dim dims[i]; dims is ascending. A dim of size 1 expands.", kDims,
-    broadcasted, broadcast_rule, Spreads::broadcast, summed_back, broadcasted_elements));
+constexpr OpRow rows::broadcast_in_dim = near(
+    moved("Operand dim i becomes result dim dims[i]; dims is ascending. A dim of size 1 expands.",
+          kDims, broadcasted, broadcast_rule, Spreads::broadcast, summed_back,
+          broadcasted_elements),
+    Reorder::broadcast);
 constexpr OpRow rows::reverse =
     moved("x with the order of its elements reversed along dims, which is ascending.", kDims,
           reversed, reverse_rule, Spreads::later, reversed_back, reversed_elements);

@@ -252,7 +252,7 @@ constexpr OpRow rows::slice{
     .evaluate = sliced_elements,
     .decompose = none,
     .cost = Cost::How::nothing,
-    .traits = Traits{.picks = Picks::some},
+    .traits = Traits{.picks = Picks::some, .reads_part_of = 0, .reorder = Reorder::lists},
 };
 
 constexpr OpRow rows::pad{
@@ -271,7 +271,7 @@ constexpr OpRow rows::pad{
     .evaluate = padded_elements,
     .decompose = none,
     .cost = Cost::How::nothing,
-    .traits = Traits{},
+    .traits = Traits{.reorder = Reorder::lists},
 };
 
 constexpr OpRow rows::concatenate{
@@ -288,7 +288,7 @@ constexpr OpRow rows::concatenate{
     .evaluate = joined_elements,
     .decompose = none,
     .cost = Cost::How::nothing,
-    .traits = Traits{},
+    .traits = Traits{.reorder = Reorder::joined_dim},
 };
 
 }  // namespace weft

@@ -100,9 +100,9 @@ constexpr OpRow identity(std::string_view doc, Attrs attrs, Gradient gradient, T
 constexpr OpRow rows::sharding_constraint =
     identity("x with the layout of the constraint.", kConstraint, constrained_back,
              Traits{.picks = Picks::all});
-constexpr OpRow rows::copy =
-    identity("x in a buffer of its own.", {}, passed_back,
-             Traits{.moves_only = true, .near = true, .picks = Picks::all});
+constexpr OpRow rows::copy = identity(
+    "x in a buffer of its own.", {}, passed_back,
+    Traits{.moves_only = true, .near = true, .picks = Picks::all, .reorder = Reorder::nothing});
 constexpr OpRow rows::optimization_barrier = identity(
     "x. The op is never merged with an equal op, so ops that read its result aren't merged either.",
     {}, passed_back, Traits{.moves_only = true, .unique = true, .picks = Picks::all});

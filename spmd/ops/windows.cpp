@@ -285,7 +285,7 @@ constexpr OpRow rows::reduce_window{
     .evaluate = reduced_elements,
     .decompose = none,
     .cost = reduce_window_flops,
-    .traits = Traits{},
+    .traits = Traits{.reorder = Reorder::window},
 };
 
 constexpr OpRow rows::select_and_scatter{
@@ -304,7 +304,7 @@ constexpr OpRow rows::select_and_scatter{
     .evaluate = scattered_elements,
     .decompose = none,
     .cost = select_and_scatter_flops,
-    .traits = Traits{},
+    .traits = Traits{.reorder = Reorder::window},
 };
 
 }  // namespace weft

@@ -81,8 +81,9 @@ class Mover {
   int made_feature(ValueId value) const {
     const OpId op = program_.defining_op(value);
     if (op == kNoId) return kStays;
-    const Way way = way_of(program_.kind(op));
-    return way == Way::fixed || way == Way::sum ? kStays : features_.of(value);
+    const Reorder reorder = reorder_of(program_.kind(op));
+    return reorder == Reorder::refused || reorder == Reorder::summed_dims ? kStays
+                                                                          : features_.of(value);
   }
 
   /// Returns the new value for `old`, with dim `feature` moved to the end. kStays moves no dim.
@@ -115,13 +116,13 @@ class Mover {
 
   ValueId make(OpId op) {
     const OpKind kind = program_.kind(op);
-    const Way way = way_of(kind);
+    const Reorder reorder = reorder_of(kind);
     const auto operands = program_.op_operands(op);
     const ValueId result = program_.result(op);
-    if (way == Way::convolution) return convolution(op);
-    if (way == Way::sum) return sum(op);
+    if (reorder == Reorder::convolution) return convolution(op);
+    if (reorder == Reorder::summed_dims) return sum(op);
     const int feature = made_feature(result);
-    if (way == Way::spread && feature >= 0) return spread(op, feature);
+    if (reorder == Reorder::broadcast && feature >= 0) return spread(op, feature);
     std::vector<ValueId> values;
     for (const ValueId operand : operands) {
       const bool is_alike = program_.shape(operand).size() == program_.shape(result).size();
@@ -131,11 +132,12 @@ class Mover {
     if (feature < 0) return result_.add_op(kind, values, program_.op_attrs(op), type, loc_);
     const int num_dims = type.shape.size();
     type.shape = moved(type.shape, feature);
-    const auto attrs = moved_attrs(way, program_.op_attrs(op), feature, num_dims);
+    const auto attrs = moved_attrs(reorder, program_.op_attrs(op), feature, num_dims);
     return result_.add_op(kind, values, attrs, type, loc_);
   }
 
-  static std::vector<std::int64_t> moved_attrs(Way way, Words attrs, int feature, int num_dims) {
+  static std::vector<std::int64_t> moved_attrs(Reorder reorder, Words attrs, int feature,
+                                               int num_dims) {
     std::vector<std::int64_t> words(attrs.begin(), attrs.end());
     // Moves word `feature` to the end of each list.
     const auto rotate_lists = [&](auto first, std::ptrdiff_t length) {
@@ -143,9 +145,9 @@ class Mover {
         std::rotate(first + feature, first + feature + 1, first + length);
       }
     };
-    if (way == Way::lists) rotate_lists(words.begin(), num_dims);
-    if (way == Way::join) words[0] = moved_dim(words[0], feature, num_dims);
-    if (way == Way::window) {
+    if (reorder == Reorder::lists) rotate_lists(words.begin(), num_dims);
+    if (reorder == Reorder::joined_dim) words[0] = moved_dim(words[0], feature, num_dims);
+    if (reorder == Reorder::window) {
       WindowReduction reduction = window_reduction_of(attrs);
       const auto dim = reduction.dims.begin() + feature;
       std::rotate(dim, dim + 1, reduction.dims.end());

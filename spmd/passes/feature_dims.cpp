@@ -9,20 +9,8 @@
 
 namespace weft {
 
-Way way_of(OpKind kind) {
-  switch (kind) {
-    case OpKind::copy:
-    case OpKind::all_reduce: return Way::elements;
-    case OpKind::reduce_window:
-    case OpKind::select_and_scatter: return Way::window;
-    case OpKind::slice:
-    case OpKind::pad: return Way::lists;
-    case OpKind::concatenate: return Way::join;
-    case OpKind::broadcast_in_dim: return Way::spread;
-    case OpKind::reduce: return Way::sum;
-    case OpKind::convolution: return Way::convolution;
-    default: return is_elementwise(kind) ? Way::elements : Way::fixed;
-  }
+Reorder reorder_of(OpKind kind) {
+  return is_elementwise(kind) ? Reorder::nothing : row(kind).traits->reorder;
 }
 
 FeatureDims::FeatureDims(const Program& program, std::int64_t transpose_cost)
@@ -34,10 +22,10 @@ FeatureDims::FeatureDims(const Program& program, std::int64_t transpose_cost)
   }
   groups_.resize(program.num_values());
   for (OpId op = 0; op < program.num_ops(); ++op) {
-    if (way_of(program.kind(op)) == Way::convolution) add_convolution(op);
+    if (reorder_of(program.kind(op)) == Reorder::convolution) add_convolution(op);
   }
   for (OpId op = 0; op < program.num_ops(); ++op) {
-    if (way_of(program.kind(op)) == Way::window) add_pool(op);
+    if (reorder_of(program.kind(op)) == Reorder::window) add_pool(op);
   }
   add_transposes();
 }
@@ -71,11 +59,11 @@ std::vector<ValueId> FeatureDims::alike_in(OpId op) const {
       alike.push_back(value);
     }
   };
-  switch (way_of(program_.kind(op))) {
-    case Way::fixed:
-    case Way::convolution: return {};
-    case Way::sum: return {operands[0]};
-    case Way::lists: add(operands[0]); break;
+  switch (reorder_of(program_.kind(op))) {
+    case Reorder::refused:
+    case Reorder::convolution: return {};
+    case Reorder::summed_dims: return {operands[0]};
+    case Reorder::lists: add(operands[0]); break;
     default: std::ranges::for_each(operands, add);
   }
   add(result);
@@ -139,9 +127,10 @@ void FeatureDims::add_pool(OpId op) {
 void FeatureDims::add_transposes() {
   std::vector<bool> is_fixed(program_.num_values(), false);
   for (OpId op = 0; op < program_.num_ops(); ++op) {
-    const Way way = way_of(program_.kind(op));
-    if (way == Way::fixed || way == Way::sum) is_fixed[program_.result(op)] = true;
-    if (way != Way::fixed) continue;
+    const Reorder reorder = reorder_of(program_.kind(op));
+    if (reorder == Reorder::refused || reorder == Reorder::summed_dims)
+      is_fixed[program_.result(op)] = true;
+    if (reorder != Reorder::refused) continue;
     for (const ValueId value : program_.op_operands(op)) is_fixed[value] = true;
   }
   for (const ProgramInput& input : program_.inputs) is_fixed[input.value] = true;

@@ -5,22 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "spmd/ops/row_fields.hpp"
 #include "spmd/program/program.hpp"
 
 namespace weft {
 
-/// Says how an op is computed if the feature dim of its operands or result has moved.
-enum class Way : std::uint8_t {
-  fixed,        ///< its dims can't move
-  elements,     ///< its dims don't matter
-  window,       ///< its attributes are lists with an entry for each dim
-  lists,        ///< its attributes are three lists with an entry for each dim
-  join,         ///< its attribute is the number of a dim
-  spread,       ///< broadcast_in_dim
-  sum,          ///< reduce
-  convolution,  ///< each of its tensors has its own feature dim
-};
-Way way_of(OpKind kind);
+/// Returns what changes in an op if the feature dim of its tensors moves.
+Reorder reorder_of(OpKind kind);
 
 /// Stands for the feature dim of a value whose dims aren't moved.
 inline constexpr int kStays = -2;

@@ -23,20 +23,6 @@ class Values {
   std::vector<ValueId> values_;
 };
 
-/// Returns the index of the operand of which the op reads only a part, as large as its result.
-/// Returns -1 if the op reads all operands fully.
-int operand_read_in_part(OpKind kind) {
-  switch (kind) {
-    case OpKind::slice:
-    case OpKind::dynamic_slice:
-    case OpKind::all_slice:
-    case OpKind::gather:
-    case OpKind::take_along: return 0;
-    case OpKind::item: return 1;
-    default: return -1;
-  }
-}
-
 std::int64_t read_bytes_of(const Program& program, OpId op) {
   const OpKind kind = program.kind(op);
   const auto operands = program.op_operands(op);
@@ -44,7 +30,7 @@ std::int64_t read_bytes_of(const Program& program, OpId op) {
   // A merge reads the value of only one branch. A `next` doesn't read the old value of its carry.
   if (kind == OpKind::merge) return result;
   if (kind == OpKind::next) return operands[1] == operands[2] ? 0 : result;
-  const int in_part = operand_read_in_part(kind);
+  const int in_part = row(kind).traits->reads_part_of;
   Values read;
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < operands.size(); ++i) {
