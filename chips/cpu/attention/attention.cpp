@@ -296,7 +296,9 @@ struct AttentionKernel {
       }
     }
 #endif
-    Kernel kernel = vectorized_by_size(*this);
+    // Attention of f64 is rare, so it isn't compiled for the largest vectors.
+    constexpr Vectors most = std::is_same_v<C, double> ? Vectors::avx2 : Vectors::avx512;
+    Kernel kernel = vectorized_by_size<most>(*this);
     // The largest vectors need the most scratch memory.
     kernel.scratch_bytes = scratch_bytes<PlainProducts<Lanes<C, 64>, C>>();
     return kernel;
