@@ -155,8 +155,7 @@ struct Traits {
   /// primitives and partial sums are then f32, and it returns partial sums in f32 on request.
   bool rounds_once = false;
   Picks picks = Picks::nothing;
-  /// The operand of which the op reads only a part, as large as its result. -1: it reads all
-  /// operands fully.
+  /// The operand of which the op reads only a part, as large as its result. -1: there is none.
   std::int8_t reads_part_of = -1;
   Reorder reorder = Reorder::refused;  ///< elementwise ops need no entry
 };
