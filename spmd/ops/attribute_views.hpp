@@ -55,4 +55,16 @@ struct AttentionForm {
 std::vector<std::int64_t> to_attrs(const AttentionForm& form);
 AttentionForm attention_form_of(Words words);
 
+/// Says what changes in an op if the dims of its tensors are put in another order.
+enum class Reorder : std::uint8_t {
+  refused,      ///< the dims must keep their order
+  nothing,      ///< the op doesn't depend on the order
+  window,       ///< the attributes are lists with an entry for each dim
+  lists,        ///< the attributes are three lists with an entry for each dim
+  joined_dim,   ///< the attribute is the number of a dim
+  broadcast,    ///< the attribute has the place of each operand dim
+  summed_dims,  ///< the attribute lists the dims that the result lacks
+  convolution,  ///< each of its tensors has a feature dim of its own
+};
+
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "spmd/ops/attribute_views.hpp"
 #include "spmd/ops/attributes.hpp"
 #include "spmd/ops/evaluation.hpp"
 #include "spmd/program/program.hpp"
@@ -87,8 +88,7 @@ struct Linearity {
   Scaling scaling = Scaling::nothing;
 };
 
-/// An op of the forward computation. It is a copy, because the program's arrays may move while the
-/// gradient is appended.
+/// A copy of an op, because the program's arrays may move while the op's gradient is appended.
 struct ForwardOp {
   OpKind kind;
   std::vector<ValueId> operands;
@@ -129,18 +129,6 @@ enum class Picks : std::uint8_t {
   all,  ///< the result also has every element of the operand
 };
 
-/// Says what changes in an op if the dims of its tensors are put in another order.
-enum class Reorder : std::uint8_t {
-  refused,      ///< the dims must keep their order
-  nothing,      ///< the op doesn't depend on the order
-  window,       ///< the attributes are lists with an entry for each dim
-  lists,        ///< the attributes are three lists with an entry for each dim
-  joined_dim,   ///< the attribute is the number of a dim
-  broadcast,    ///< the attribute has the place of each operand dim
-  summed_dims,  ///< the attribute lists the dims that the result lacks
-  convolution,  ///< each of its tensors has a feature dim of its own
-};
-
 struct Traits {
   bool elementwise = false;  ///< runs in one loop with adjacent elementwise ops
   bool moves_only = false;   ///< not reported as a value's origin: copies, barriers, collectives
@@ -155,8 +143,7 @@ struct Traits {
   /// primitives and partial sums are then f32, and it returns partial sums in f32 on request.
   bool rounds_once = false;
   Picks picks = Picks::nothing;
-  /// The operand of which the op reads only a part, as large as its result. -1: there is none.
-  std::int8_t reads_part_of = -1;
+  std::int8_t reads_part_of = -1;      ///< operand of which a part as large as the result is read
   Reorder reorder = Reorder::refused;  ///< elementwise ops need no entry
 };
 
