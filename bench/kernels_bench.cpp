@@ -1,6 +1,6 @@
 /// Measures single ops, and an AdamW update as a plan, on one thread. The shapes are those of the
-/// digits example and 1 MiB per operand. `bytes_per_second` counts bytes read and written; `FLOP`
-/// of a dot_general is 2 m n k.
+/// digits example, or have 1 MiB per operand. `bytes_per_second` counts bytes read and written;
+/// `FLOP` of a dot_general is 2 m n k.
 
 #include <array>
 #include <functional>

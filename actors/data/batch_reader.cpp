@@ -194,7 +194,7 @@ void BatchReader::hash_first(const Filling& filling, const SampleOrder& order, I
   try {
     read_item(first, scratch.memory(), reading);
     counts.first_hashes = hashes_of(scratch.memory());
-  } catch (...) {  // the loop of the worker that needs the item throws this error
+  } catch (...) {  // the worker whose chips hold the row throws this error
     reading.index.store(-1, std::memory_order_relaxed);
   }
 }

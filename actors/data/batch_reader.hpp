@@ -35,14 +35,14 @@ struct BatchRows {
   std::int64_t rows = 0;  ///< number of rows in the global batch
 };
 
-/// An item that a thread was reading at two successive checks of the waiting thread.
+/// An item that a thread was reading at two successive checks by finish().
 struct SlowItem {
   std::int64_t index = 0;
   int tid = 0;
   std::int64_t since_ns = 0;  ///< time of the first of these checks, by CLOCK_BOOTTIME
 };
 
-/// Returns batches in the order of the begin() calls. Only one thread may use it.
+/// Reads batches, and returns them in the order of the begin() calls. Only one thread may use it.
 class BatchReader {
  public:
   BatchReader(DatasetPtr dataset, SamplerPtr sampler, std::vector<BatchRows> shapes,
@@ -65,8 +65,8 @@ class BatchReader {
     std::int64_t padding = 0;
     std::vector<std::uint64_t> first_hashes{};  ///< by field; empty if the batch isn't compared
   };
-  /// Waits for the oldest batch. While it waits, it calls `on_slow` each second with the item whose
-  /// read takes longest. If the dataset threw exceptions, rethrows that of the first such row.
+  /// Waits for the oldest batch. Meanwhile calls `on_slow` each second with the item whose read
+  /// takes longest. If rows threw exceptions, rethrows that of the first such row.
   Finished finish(const std::function<void(const SlowItem&)>& on_slow = {});
   /// Drops all batches. Returns when no thread writes to their memory any more.
   void drop();

@@ -135,9 +135,9 @@ BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
   return ready;
 }
 
-/// Begins to read the batches before number `end`, up to the limits of prefetching. The pool reuses
-/// a block only after the runs that read it have ended. Therefore only batches that are read ahead
-/// or used by a run occupy blocks.
+/// Begins to read the batches before number `end`, as many as prefetching allows. make_input()
+/// returns only memory that no run uses any more, so that the reads don't write over a batch that a
+/// run still needs.
 void BatchSource::read_ahead(std::uint64_t end) {
   const auto ahead =
       static_cast<std::size_t>(options_.loader_prefetch_size + options_.device_prefetch_size);

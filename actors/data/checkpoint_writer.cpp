@@ -75,8 +75,8 @@ void CheckpointWriter::run(PartJob& job, const std::atomic<bool>& is_dropped) {
     written.error = static_cast<std::uint8_t>(failure.code);
     written.message = failure.message;
   }
-  // The loop's thread must free the buffers, so this thread drops its references before it ends the
-  // hold.
+  // Only the loop's thread may free the buffers, and it does so after held->end(). Therefore this
+  // thread drops its own references first.
   job.shards.clear();
   job.memory.clear();
   job.reads.clear();

@@ -288,7 +288,7 @@ std::vector<StoredLoader> JobLoaders::made() const {
 }
 
 /// Records the loaders' positions after the step. Throws invalid_argument if the loop still repeats
-/// finished passes, because such a step would be an extra one.
+/// finished passes, because it isn't known whether the interrupted loop had made this step already.
 void JobLoaders::step_ended() {
   updates_.clear();
   turns_ = 0;
@@ -314,8 +314,8 @@ void JobLoaders::step_ended() {
   if (has_changed) keep_lines();
 }
 
-/// Stores that passes have ended. State that the host sets between two steps is stored with the
-/// first of these steps (decision 0061), so the end of a pass must be stored with that step too.
+/// Stores with the current step that passes have ended. State that the host sets after a pass is
+/// stored with the same step (decision 0061), so a later loop continues with both or with neither.
 void JobLoaders::pass_ended() {
   const std::uint64_t step = runtime_.step();
   bool has_changed = false;
@@ -340,8 +340,8 @@ void JobLoaders::keep_lines() {
 
 /// Throws invalid_argument if a loop that repeats finished passes changes state between them,
 /// because the stored state already has that change. After the last of these passes, only a change
-/// by the host (`is_immediate`) is an error: it was stored with the previous step. A change by a
-/// program was lost with the interrupted step, and must be made again.
+/// by the host (`is_immediate`) is an error, because it was stored before the interruption. A
+/// change by a program was lost with the interrupted step, and must be made again.
 void JobLoaders::state_changes(const StateChange& change) {
   if (num_open > 0) return;
   if (is_repeating() && (change.is_immediate || has_later_pass())) {

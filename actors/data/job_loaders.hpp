@@ -18,11 +18,11 @@ namespace weft {
 
 /// Only the loop's thread may use it.
 ///
-/// A loop that continues an interrupted one is executed from its beginning, with the state of a
-/// step. Passes (`for` loops over a DeviceLoader) that had ended before the interruption then get
-/// no batches, until the loop reaches the interrupted pass. This doesn't apply to a loop that has
-/// asked for the epoch, either by epoch() or by the step and the length of an epoch: it decides
-/// itself which passes it makes.
+/// A loop that continues an interrupted one runs from its first line again, but with the state of
+/// the step from which it continues. Passes (`for` loops over a DeviceLoader) that had ended before
+/// the interruption then get no batches, until the loop reaches the interrupted pass. But a loop
+/// that has asked for the epoch, by epoch() or by the step and the length of an epoch, decides
+/// itself which passes it makes, so all its passes get batches.
 class JobLoaders : private LoopObserver {
  public:
   /// `seed` is the job's seed. `stored` are the loaders in the checkpoint from which the loop
@@ -49,24 +49,24 @@ class JobLoaders : private LoopObserver {
   /// Called when the loop has left a pass early, although it has neither asked a question (see
   /// questions()) nor read a value.
   void left_uncounted(const std::source_location& where);
-  /// Throws invalid_argument if the loop continues an interrupted one, but has counted the batches
-  /// of several passes itself.
+  /// Throws invalid_argument if the loop continues an interrupted one, but has ended a pass by a
+  /// counter of its own, which has started at 0 again (see left_uncounted()).
   void require_counted() const;
   /// Called when a pass has ended. Stores this with the current step, so that a loop that continues
   /// from this step doesn't continue the pass.
   void pass_ended();
   /// Called when the loop has asked for the step.
   void asked_step();
-  /// Counts how often the loop has asked for something, such as the step, by which it may decide to
-  /// leave a pass.
+  /// Returns the count of the loop's questions. A question is a call by whose result, such as the
+  /// step, the loop may decide to leave a pass.
   const std::shared_ptr<std::uint64_t>& questions() const { return questions_; }
   /// Returns whether the loop still repeats passes that had ended before it was interrupted.
   /// Reports of these passes have already been made.
   bool is_repeating() const;
 
   /// Called when a pass has given back the batch that it took, because its body recorded nothing.
-  /// If that happens repeatedly, logs a warning. Every worker does so, because a single worker may
-  /// be the only one whose loop behaves like this.
+  /// If that happens repeatedly, logs a warning. Every worker logs it, because the loops of the
+  /// other workers may behave differently.
   void gave_back(const std::source_location& where);
   /// Throws invalid_argument if batches were given back so often that the loop will never end.
   void require_turns_end() const;
@@ -105,8 +105,8 @@ class JobLoaders : private LoopObserver {
   bool is_caught_up_ = false;
   std::source_location repeated_at_{};
   bool has_warned_ = false;
-  std::set<std::string> whole_at_;  // the source lines of passes that took all batches, over
-                                    // loaders whose passes were interrupted
+  std::set<std::string> whole_at_;  // the source lines of passes that took all batches of a
+                                    // loader that the interrupted loop had used
   std::string uncounted_at_;
   /// The loop's progress when it leaves a pass. If it is the same when the loop leaves the pass
   /// again, the iteration in between has done nothing.
@@ -121,7 +121,7 @@ class JobLoaders : private LoopObserver {
   std::string left_at_;  // the place of the last pass that gave back its batch
   Doings done_;          // the loop's state when that pass was left
   std::uint64_t turns_ = 0;
-  std::set<std::string> updates_;  // updates of parameters, by runs of this step that don't end it
+  std::set<std::string> updates_;  // parameter updates by runs of this step that don't end it
   bool has_named_pass_ = false;
   bool has_named_update_ = false;
   std::string changed_;  // the first state that was changed between two passes, and its place

@@ -64,8 +64,8 @@ void LoaderPass::require_last() const {
 
 const Batch& LoaderPass::batch() {
   if (has_batch_) return batch_;
-  // The loop takes a batch without checking that there is one. It therefore doesn't repeat a
-  // finished pass, and this pass begins as a new one.
+  // A repeated pass has no batches, but this loop takes one without a check that there is one. So
+  // the pass isn't a repetition, and begins as a new one.
   if (std::exchange(is_repeated_, false)) open();
   require_last();
   if (next_ == end_) {
@@ -176,8 +176,8 @@ void LoaderPass::leave() {
 
 /// Throws invalid_argument if the loop has continued an interrupted pass and leaves it by a counter
 /// of its own. That counter has begun at 0 again, so the loop leaves the pass too late. Only warns
-/// if the loop has read a value by which it may have decided. A counter that spans several passes
-/// has the same fault; JobLoaders::require_counted() throws that error later.
+/// if the loop has read a value, because it may have left the pass for that value. For a counter
+/// that spans several passes, JobLoaders::require_counted() throws the error later.
 void LoaderPass::require_asked() const {
   JobLoaders& loaders = source().loaders();
   if (is_limited_ || *loaders.questions() != questions_) return;

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// Only the loop's thread may use it. Copies of a DeviceLoader share one object.
+/// Only the loop's thread may use it. Copies of a DeviceLoader share one LoaderProgress.
 class LoaderProgress {
  public:
   explicit LoaderProgress(std::uint64_t batches_per_epoch)
@@ -29,7 +29,7 @@ class LoaderProgress {
   /// Returns whether the last pass was open when the loop was interrupted, and hasn't been
   /// continued.
   bool is_pending() const { return is_pending_; }
-  /// Returns whether the loop hasn't yet begun again all passes that had ended before the
+  /// Returns true if the loop has yet to repeat a pass that had ended before the
   /// interruption.
   bool has_finished_pass() const { return repeated_ < finished_; }
   bool is_repeating() const { return repeated_ > 0; }

@@ -34,7 +34,7 @@ class RunFolder {
   /// Returns the last row of progress.csv; "" if it has none.
   std::string last_row() const;
   /// Removes the checkpoint folders of steps before `needed_step`, except those that are among the
-  /// last `max_to_keep` of all folders. 0 removes none.
+  /// last `max_to_keep` of all folders. If `max_to_keep` is 0, removes none.
   void keep_checkpoints(int max_to_keep, std::uint64_t needed_step) const;
   /// Writes result.json, which Result::load() reads: the job, its mesh, metrics, metrics_history,
   /// error, and the number of steps that had ended. The file is replaced atomically. If the disk is

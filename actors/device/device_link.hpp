@@ -51,8 +51,8 @@ struct DeviceCall {
 /// Receives the failure that ended a device's work, and its step.
 using DeviceFailed = std::function<void(std::exception_ptr, std::uint64_t step)>;
 
-/// Counts the runs that a device has completed. The device's thread updates it, and the loop's
-/// thread waits for it.
+/// Counts the runs that a device has completed. The device's thread updates the count, and the
+/// loop's thread waits for runs.
 class DeviceProgress {
  public:
   /// `on_failure` is called once, on the device's thread.

@@ -17,7 +17,7 @@ namespace {
 /// the patience has ended.
 constexpr double kFirstLookBeforeS = 1.5;
 constexpr std::size_t kLinesMax = 16;
-/// If a job made progress in this many seconds before its end, nothing is recorded.
+/// If a job made progress within this many seconds before its end, keep_last_sight() saves nothing.
 constexpr double kStillS = 2;
 
 std::string first_lines(const std::string& text) {

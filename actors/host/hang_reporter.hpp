@@ -13,9 +13,9 @@ namespace weft {
 /// Only the trainer's thread uses it.
 class HangReporter {
  public:
-  /// `patience_s` is the number of seconds without progress after which a hang is reported. If it
-  /// is absent, it is derived from the durations of the job's steps. After a hang that ended by
-  /// itself, it is then at least twice the duration of that hang. 0 turns reports off.
+  /// `patience_s` is the number of seconds without progress after which a hang is reported; 0 turns
+  /// reports off. If it is absent, the patience follows from the durations of the job's steps, and
+  /// is at least twice the duration of any hang that ended by itself.
   HangReporter(const Board& board, std::optional<double> patience_s);
 
   /// Must be called each second while the loops run. A call takes about 10 us of CPU time, or more

@@ -101,7 +101,7 @@ const WorkerFits& fits_of(const WorkerEnvironment& environment) {
   return fits;
 }
 
-/// Returns the result of a fit() call, or throws the error that the call threw.
+/// Returns the result of the fit() call that ended with `outcome`, or throws the call's error.
 Result outcome_of(const std::string& outcome) {
   if (!outcome.starts_with('!')) return Result::load(outcome);
   const auto space = outcome.find(' ');

@@ -41,8 +41,8 @@ std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& 
   return count;
 }
 
-/// Returns the cores per worker. In Ray's {"CPU": 8, "TPU": 4}, "CPU" is the number of cores;
-/// without "TPU" it is the number of chips.
+/// Returns the cores per worker; 0 if unspecified. "CPU" is the number of cores only next to "TPU",
+/// as in Ray's {"CPU": 8, "TPU": 4}. Without "TPU" it is the number of chips.
 int cpus_given(const std::map<std::string, double>& resources) {
   const auto cpus = resources.find("CPU");
   return cpus == resources.end() || resources.size() == 1 ? 0 : static_cast<int>(cpus->second);

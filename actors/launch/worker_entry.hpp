@@ -15,7 +15,7 @@ const std::optional<WorkerEnvironment>& this_worker();
 
 /// Returns whether the program has called worker_main().
 bool called_worker_main() noexcept;
-/// Returns whether the object that holds `address` was loaded before the program called
+/// Returns whether the object file that holds `address` was loaded before the program called
 /// worker_main(). If so, a loop that is made there now is a local variable. (Each Loop calls this
 /// function. The linker therefore keeps this file, with the entry for weft-worker, wherever there
 /// is a Loop.)

@@ -57,8 +57,8 @@ struct DoorLimits {
   /// number is never more than a quarter of the process's descriptor limit.
   std::size_t unproven_count_max = 64;
   std::chrono::milliseconds patience{5000};
-  /// The deadline while the maximum is reached. It is short because a worker writes its preamble at
-  /// once.
+  /// The time for a preamble while unproven_count_max connections are open or no descriptors are
+  /// free. It is short because a worker writes its preamble at once.
   std::chrono::milliseconds patience_when_full{100};
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 /// WatchedActor: an actor whose messages can be observed from outside, even while it is stuck in
-/// one of them. Its row of the board counts the messages that have arrived, that it has begun to
-/// handle and that it has handled, and names the last one. Its ring records when each was begun.
+/// one of them. Its row of the board counts the messages that arrived, were begun and were
+/// finished, and names the last one begun. Its ring records when each was begun.
 
 #include <cstdint>
 #include <functional>

@@ -111,7 +111,7 @@ std::exception_ptr inner_of(const std::exception_ptr& thrown) {
 }  // namespace
 
 ThrowsKept::ThrowsKept() noexcept {
-  // While there was no keeper, entries of exceptions that have ended were not removed.
+  // While no ThrowsKept existed, the entries of exceptions that had ended were not removed.
   if (keepers.load(std::memory_order_relaxed) == 0) {
     for (Throw& place : last_throws) place.exception.store(nullptr, std::memory_order_relaxed);
   }

@@ -13,7 +13,7 @@ std::string plan_folder();
 
 struct FirstPlan {
   const Plan& plan;
-  std::string site;  ///< place of the call that would have run it
+  std::string site;  ///< place of the call that would have run the plan
   int num_workers = 1;
   int chips_per_worker = 1;
   bool keeps_state = false;       ///< state is kept in two versions

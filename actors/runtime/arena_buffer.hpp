@@ -38,8 +38,8 @@ class ArenaBlock {
   std::uint64_t offset() const { return offset_; }
   std::uint64_t last_run() const { return last_run_; }
   void used_by(std::uint64_t run) { last_run_ = run; }
-  /// Records that the job can't return to the version in this block since step `step`, but that the
-  /// block still has a reader.
+  /// Records that since step `step` the job can't return to the version in this block, which still
+  /// has a reader.
   void unneeded_since(std::uint64_t step) { unneeded_since_ = step; }
 
  private:
@@ -59,10 +59,10 @@ inline bool are_all(const ChipSet& chips) {
   return !chips.empty() && std::ranges::find(chips, false) == chips.end();
 }
 
-/// A tensor's buffer, in a block of its own. The buffer of a version of state also owns the buffer
-/// of the previous version. The next version is written over that one, so two buffers alternate.
-/// Chips that needn't keep the previous version are called overwriters. They write each version
-/// over the previous one, in the same block.
+/// A tensor's buffer, in a block of its own. A buffer with a version of state also owns the buffer
+/// of the previous version. The next version is written to that older buffer, so two buffers
+/// alternate. Chips that needn't keep the previous version are called overwriters. They write each
+/// version over the previous one, in the same block.
 class ArenaBuffer : public Buffer {
  public:
   ArenaBuffer(const TensorType& type, const Sharding& sharding, std::shared_ptr<BufferPool> pool,
@@ -86,8 +86,8 @@ class ArenaBuffer : public Buffer {
   const std::shared_ptr<const RowOrigin>& origin() const { return origin_; }
   void came_from(std::shared_ptr<const RowOrigin> origin) { origin_ = std::move(origin); }
 
-  /// Returns whether `chips` may write the next version over this one. If the overwriters have this
-  /// version in a block of their own, `chips` must be those overwriters.
+  /// Returns whether `chips` may write the next version over this one. If this version's
+  /// overwriters have it in another block than the other chips, only the same set of chips may.
   bool may_overwrite(const ChipSet& chips) const {
     return overwritten_ == nullptr || overwriters_ == chips;
   }
@@ -101,15 +101,15 @@ class ArenaBuffer : public Buffer {
     before->replaced_in_ = step;
     before_ = std::move(before);
   }
-  /// Drops the previous version, and returns it if a run of `step` may overwrite it: it has no
-  /// other owner, and was replaced before `step`, which the chips commit before they write. The
-  /// chips in `overwriters` don't write to it, because they write over this version. May be called
-  /// once.
+  /// Drops the previous version. Returns it if a run of `step` may overwrite it, else null. A run
+  /// may, if the version has no other owner and was replaced before `step`, because the chips
+  /// commit `step` before they write. The chips in `overwriters` don't write to it, because they
+  /// write over this version. May be called once.
   std::shared_ptr<ArenaBuffer> take_before(std::uint64_t step, const ChipSet& overwriters) {
     auto before = std::move(before_);
     if (before == nullptr || before->replaced_in_ >= step) return nullptr;
-    // The block of `before` may also be the block of overwriters of this version or of an earlier
-    // one.
+    // Other versions may share the block of `before`: the overwriters of this version, or of an
+    // earlier one, may have that version there.
     const bool is_whole = before->block_.use_count() == 1;
     if (before.use_count() > 1) {
       if (is_whole) before->block_->unneeded_since(before->replaced_in_);

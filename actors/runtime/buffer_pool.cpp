@@ -10,9 +10,9 @@
 namespace weft {
 namespace {
 
-/// Returns the size of the pieces in which the first `bytes` are reserved. It is the size of a huge
-/// page, so that most steps make no system call. A small pool takes half of that, because a larger
-/// piece would be most of its memory.
+/// Returns the size of the pieces in which a pool reserves its first `bytes` bytes. It is a huge
+/// page, so that most steps make no system call. A small pool reserves half a huge page at a time,
+/// because a whole one would be most of its memory.
 std::uint64_t piece_bytes(std::uint64_t bytes) {
   return bytes <= kHugePageBytes / 2 ? kHugePageBytes / 2 : kHugePageBytes;
 }

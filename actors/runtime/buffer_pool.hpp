@@ -53,7 +53,7 @@ class BufferPool {
   /// Frees a block. `last_run` is the last run that reads or writes it.
   void free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
 
-  /// Sets the step in which later blocks are allocated and freed.
+  /// Says that blocks are allocated and freed in this step from now on.
   void begin_step(std::uint64_t step) { step_ = step; }
   /// Allocates a block for state that a device writes only after every chip has committed this
   /// step. Throws no_space.
@@ -63,15 +63,15 @@ class BufferPool {
   std::uint64_t allocate_state_for_host(std::int64_t bytes, std::uint64_t committed,
                                         std::uint64_t host_writes_after);
   void free_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
-  /// Frees the block of a version to which the job can't return since the earlier step `step`, and
-  /// which had a reader until now. On a thread other than the loop's, does the same as
-  /// free_state().
+  /// Frees the block of a version that only a reader has kept until now: since the earlier step
+  /// `step`, the job can't return to that version. On a thread other than the loop's, does the same
+  /// as free_state().
   void free_old_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run,
                       std::uint64_t step);
 
-  /// Allocates an array. When the last array is freed, its memory is free for all uses. When
-  /// another array is freed, its memory is kept for arrays of the same size. No run in progress may
-  /// use a freed array. Throws no_space.
+  /// Allocates an array. If the array at the lowest offset is freed, its memory is free for all
+  /// uses; the memory of any other array is kept for arrays of the same size. No run in progress
+  /// may use a freed array. Throws no_space.
   std::uint64_t allocate_array(std::int64_t bytes);
   void free_array(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run = 0);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Hashes the data and state that a worker's loop uploads to its chips. All workers must upload the
-/// same. Of a tensor of local rows, only workers that have the same part must upload the same rows.
+/// Hashes the data and state that a worker's loop uploads to its chips. These must be the same in
+/// all workers, but local rows only in those workers that have the same part of the rows.
 
 #include <cstdint>
 #include <span>
@@ -35,8 +35,8 @@ std::uint64_t sampled_hash(std::span<const std::byte> bytes);
 /// Returns whether this run uploads state from the host or a file.
 bool sets_state(const Program& program, std::span<const Binding> inputs);
 
-/// Hashes those inputs, from number `first` on, that come from the host or a file. Each has its
-/// name, type and source line. State comes first.
+/// Hashes the inputs, from number `first` on, that come from the host or a file. Labels each hash
+/// with the input's name, type and source line. Hashes of state come first.
 DataHashes hash_data(const Program& program, std::span<const Binding> inputs,
                      std::size_t first = 0);
 

@@ -73,7 +73,7 @@ class Holds {
     if (holds_.empty()) return false;
     holds_.front()->urgency.raise();
     holds_.front()->is_over.wait(false, std::memory_order_acquire);
-    holds_.front()->buffers.clear();  // the reading thread may still have the hold itself
+    holds_.front()->buffers.clear();  // the reading thread may still own the HeldBuffers
     holds_.erase(holds_.begin());
     return true;
   }

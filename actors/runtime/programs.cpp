@@ -46,7 +46,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
       recorder_, ActorState::compiling, EventKind::compile,
       {.number = programs_, .text = recorder_.events.intern(to_string(site))});
   const auto reason = cache_.explain(program, site);
-  // Only one worker logs the reason.
+  // All workers have the same reason, so only one of them logs it.
   if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
   const std::uint32_t number = programs_;
   listing_.debug(1, [&] {
@@ -71,7 +71,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   std::string text = to_text(program, mesh_);
   program_list_.add(entry, text, *plan);
   if (options_.has_mesh) admit(number, std::move(text), key, site);
-  // By now, all workers have shown the same program.
+  // All workers have shown the same program by now, so worker 0 may write the plan.
   if (site.ends_step && !options_.plan_folder.empty()) {
     end_planned(options_, link_.permits(),
                 {.plan = *plan,
@@ -103,7 +103,7 @@ void WorkerRuntime::say_unused_axes(const Plan& plan, const RunSite& site) {
   logger("weft.worker")->warn("{}", *hint);
 }
 
-/// Loads the same plan with checks, under another number, and returns that number.
+/// Loads the program's plan again with checks for anomalies, and returns the copy's number.
 std::uint32_t WorkerRuntime::find_checked(std::uint32_t program, const RunSite& site) {
   const auto [found, is_new] = checked_.try_emplace(program, programs_);
   if (!is_new) return found->second;

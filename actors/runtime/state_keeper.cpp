@@ -45,8 +45,8 @@ ChipSet StateKeeper::overwriters(const std::string& name, const Sharding& shardi
 }
 
 /// Finds the kept state, and copies the versions that only other chips keep to this worker's chips.
-/// Their sources are not overwritten until every chip, including this worker's, has committed the
-/// next step.
+/// The other chips don't overwrite these versions until every chip, including this worker's, has
+/// committed the next step.
 void StateKeeper::take_kept(const Copy& copy) {
   const KeptState kept(memory_, mesh_, static_cast<int>(positions_.size()), resume_step_);
   const auto worker = static_cast<std::size_t>(first_chip(positions_.front())) / positions_.size();

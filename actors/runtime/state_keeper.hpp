@@ -29,9 +29,9 @@ class StateKeeper {
   /// Copies bytes of another chip to offset `to` in the memory of the worker's chip number `chip`.
   using Copy = std::function<void(std::size_t chip, const KeptShard& from, std::uint64_t to,
                                   std::size_t bytes)>;
-  /// `positions` are those of the worker's chips. All workers have the same number of chips,
-  /// assigned in order of their ids. If the state `is_kept` and steps were taken, finds the state
-  /// after `resume_step` steps, and calls `copy` for the parts that only other chips have. Throws
+  /// `positions` are the mesh positions of the worker's chips. All workers have the same number of
+  /// chips, assigned in order of the chips' ids. If `is_kept` and `resume_step` > 0, finds the
+  /// state after that many steps, and calls `copy` for the parts that only other chips have. Throws
   /// corrupt or version if a directory isn't valid or doesn't have that step.
   StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions, const Copy& copy,
               std::uint64_t resume_step, bool is_kept = true);
@@ -51,9 +51,9 @@ class StateKeeper {
   /// Throws invalid_argument if another tensor has taken the state of this name, but hasn't been
   /// used yet.
   void require_untaken(const std::string& name) const;
-  /// The following functions are called when a run uses these inputs, and when the first step has
-  /// ended or been committed. From then on, state that a tensor has taken is the tensor's for good.
-  /// If a tensor is dropped before that, the next tensor of its name may take the state.
+  /// Call used() when a run uses these inputs, and end_first_step() when the first step has ended
+  /// or been committed. From then on, a tensor owns the state that it has taken. If a tensor is
+  /// dropped before that, the next tensor of its name may take the state.
   void used(std::span<const ProgramInput> inputs);
   void end_first_step();
 
@@ -80,11 +80,11 @@ class StateKeeper {
   /// Records that a run that was started writes the tensor's next version to `buffer`, or reads the
   /// current version there.
   void lies_in(std::size_t place, const BufferPtr& buffer);
-  /// Returns the versions that runs have made so far, of tensors that the loop still has.
+  /// Returns the tensors that the loop still has, in the versions that runs have made so far.
   std::vector<HashedTensor> live() const;
   /// Writes the places of the state of `step` to the directory, for all tensors that are still
-  /// alive. Returns true if the table differs from that of the previous step. The next run must
-  /// then wait for the commits of the other chips, because the directory has few slots.
+  /// alive. Returns true if they differ from those of the previous step. The next run must then
+  /// wait for the commits of the other chips, because the directory has few slots.
   bool write(std::uint64_t step);
 
  private:

@@ -43,8 +43,8 @@ void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& b
                    static_cast<double>(shard_bytes) * static_cast<double>(positions_.size()));
 }
 
-/// Uploads the data of `source`. Opens the memory of all chips first, so that the source reads its
-/// data only once.
+/// Uploads the data of `source`. Opens the memory of all chips first, so that one read of the
+/// source fills all chips.
 void WorkerRuntime::read_source(const TensorSource& source, const Buffer& buffer) {
   const auto begin = Clock::now();
   const TensorType& type = buffer.type();

@@ -18,8 +18,8 @@ bool is_step(const Program& program) {
 }
 
 /// Returns the axes along which an input or an output is sharded, or along which a collective acts.
-/// Other values needn't be examined: if one is sharded along another axis, a collective has made
-/// it.
+/// Other values needn't be examined, because only a collective along another axis can make a value
+/// that is sharded along it.
 std::set<int> used_axes(const Plan& plan, const Mesh& mesh) {
   std::set<int> axes;
   const auto add = [&](const Sharding& sharding) {

@@ -18,8 +18,8 @@ bool may_be_overwritten(const Binding& binding) {
 
 }  // namespace
 
-/// Returns, by output, the chips that may write it over the input that it updates. A chip that
-/// keeps a version never overwrites it.
+/// Returns for each output the chips that may write the output over the input that the output
+/// updates. A chip that keeps the input's version never does so.
 std::vector<ChipSet> WorkerRuntime::overwriters(const Plan& plan) const {
   const Program& program = plan.program;
   std::vector<ChipSet> overwriters(program.outputs.size());
@@ -42,8 +42,8 @@ BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
     try {
       return make_output(plan, i);
     } catch (const Error& e) {
-      // The allocation has waited for a save that held the value, so the value can be overwritten
-      // now.
+      // The allocation failed only after the saves that held buffers had ended, so it may be
+      // allowed now to overwrite the value.
       const bool is_freed = may_be_overwritten(binding) && are_all(executed.overwriters[i]);
       if (e.code() != Errc::no_space || !is_freed) throw;
       return now;

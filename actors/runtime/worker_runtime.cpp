@@ -116,8 +116,8 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
       (is_compared && (!put_.tensors.empty() || sets_state(program, inputs)))) {
     tell_data(hash_data(program, inputs));
   } else if (is_compared && site.num_numbers > 0) {
-    // The last inputs are numbers that were once part of the program. They are compared in every
-    // run, as programs are.
+    // The last inputs are numbers that became inputs because they change from run to run
+    // (ChangingNumbers). They are compared in every run, as a program's constants are.
     tell_data(hash_data(program, inputs, inputs.size() - site.num_numbers));
   } else if (!noted_.tensors.empty()) {
     tell_data({});

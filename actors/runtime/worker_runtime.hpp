@@ -125,7 +125,7 @@ class WorkerRuntime : public Runtime {
   WorkerLink& link_;
   LoopRecorder recorder_;
   std::shared_ptr<ResumedState> resume_from_;  // needed until the first step has ended
-  std::map<std::string, BufferPtr> unused_;    // the checkpoint's unused state, from then on
+  std::map<std::string, BufferPtr> unused_;    // the checkpoint's unused state, after that step
   const WorkerRuntimeOptions options_;
   std::optional<StateKeeper> state_;  // absent if there is no mesh or no state is kept
   std::shared_ptr<BufferPool> pool_;
@@ -140,7 +140,7 @@ class WorkerRuntime : public Runtime {
   bool axes_said_ = false;
   std::uint32_t programs_ = 0;                      // numbered so far, including bodies
   std::map<std::uint32_t, Executed> executed_;      // by program
-  std::map<std::uint32_t, std::uint32_t> checked_;  // by program: the one that detects anomalies
+  std::map<std::uint32_t, std::uint32_t> checked_;  // by program: its copy that detects anomalies
   std::uint64_t step_ = 0, runs_ = 0, reads_ = 0, commits_ = 0;  // commits_: last step committed
   DataHashes put_, noted_;  // since the last run. put_: state that the host has set; noted_: items
   LoopObserver* observer_ = nullptr;

@@ -25,8 +25,8 @@ namespace action {
 
 /// The next generation begins. No worker uses the job's memory before this is carried out.
 using weft::Start;
-/// Sent to the other workers: this worker wants its new program number `sequence` for run number
-/// `run`.
+/// Sent to all workers except `worker`, which wants its new program number `sequence` for run
+/// number `run`.
 struct Asked {
   int worker = -1;
   std::uint32_t sequence = 0;
@@ -46,7 +46,7 @@ struct Pause {};
 struct EndAt {
   std::uint64_t step = 0;
 };
-/// Sent to the other workers: this worker's loop has ended after `runs` programs.
+/// Sent to all workers except `worker`, whose loop has ended after `runs` programs.
 struct PeerEnded {
   int worker = -1;
   std::uint64_t runs = 0;

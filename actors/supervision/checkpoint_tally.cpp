@@ -61,7 +61,7 @@ std::optional<int> CheckpointTally::culprit(std::string_view message) const {
 Actions CheckpointTally::save_ended(const SaveEnded& ended) {
   const bool is_current =
       ended.generation == generation_ && save_ && ended.save == save_->number && !save_->is_over;
-  // A checkpoint that worker 0 joined before it was lost is also whole.
+  // A checkpoint is whole even if worker 0 was lost after it had joined the parts.
   const bool is_whole = ended.error == 0;
   if (is_whole && (!last_ || ended.step >= last_->step)) {
     last_ = WholeCheckpoint{.step = ended.step, .path = ended.path, .is_saved = true};

@@ -87,9 +87,9 @@ std::optional<ReplicaFault> DataCheck::came_to(int worker, std::uint64_t run) {
   return {};
 }
 
-/// Returns the first difference in the uploads for one run. Data that some workers have on their
-/// chips already is uploaded only by the others, and compared only among these. State is different:
-/// a worker that doesn't upload it counts as a side of its own.
+/// Returns the first difference in the uploads for one run. A worker that has data on its chips
+/// already doesn't upload it, so data is compared only among the workers that upload it. State is
+/// different: a worker that doesn't upload it counts as a side of its own.
 std::optional<ReplicaFault> DataCheck::compare(const Told& told) const {
   std::map<std::string, Sides> tensors;
   std::vector<std::pair<std::string, std::string>> order;  // keys and labels

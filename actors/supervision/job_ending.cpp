@@ -149,9 +149,9 @@ Actions JobState::end_preempted(const std::string& how, const Failure& lost) {
   return fail_with(std::move(failure));
 }
 
-/// Returns the reason if this loss ends a preempted job. There are two cases: the job doesn't wait
-/// until the worker is started again, or the SIGTERM that preempted the job has also ended the
-/// worker.
+/// Returns the reason if this loss ends a preempted job, else nothing. It ends the job if the job
+/// doesn't survive the loss and SIGTERM ended the worker, if no loop asks whether to end, or if the
+/// worker could be started again only after a delay.
 std::optional<std::string> JobState::end_of_preempted(const Failure& lost, bool is_survived) const {
   if (!preempted_) return {};
   if (!is_survived) {

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// How many processes in a row are started for a worker without one of them joining.
+/// The limit on processes in a row that are started for a worker and end before they join.
 constexpr int kStartsInVainMax = 10;
 
 /// The largest number of workers that a message names.
@@ -80,7 +80,7 @@ Actions JobState::hung(std::span<const Sighting> hanging, const std::string& why
                             .collective = seen.where.collective},
                            true, committed);
     if (over()) {
-      // The message of a job that fails also says where its other workers hang.
+      // The job fails: all hanging workers are killed, and the message names them all.
       for (const Sighting& other : hanging) {
         if (terms_.has_processes) all.push_back(action::Kill{.worker = other.worker});
       }

@@ -175,9 +175,9 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
   return actions;
 }
 
-/// Returns a failure that names the worker whose loop ended after the fewest programs. The sender
-/// of `told` may only have noticed the difference: the program that it was about to run isn't among
-/// its counted programs.
+/// Returns a failure that names the worker whose loop ended after the fewest programs. In a tie
+/// that isn't the sender of `told`: the sender may only have noticed that another loop had ended,
+/// when it was about to run a program that `told` doesn't count.
 Failure JobState::uneven(const LoopEnded& told, std::string message) const {
   const LoopEnded* first = &told;
   for (const Worker& worker : workers_) {
@@ -195,7 +195,7 @@ Actions JobState::unfit(const LoopEnded& ended, std::uint64_t committed) {
   const bool known = ended.worker >= 0 && ended.worker < static_cast<int>(workers_.size());
   if (over() || !known) return {};
   const Worker& worker = at(ended.worker);
-  // The join of the last worker has begun the generation, so that worker is already looping.
+  // If this worker was the last to join, its join has begun the generation, so it is `looping`.
   const bool has_joined = worker.place == Place::ready || worker.place == Place::looping;
   if (!has_joined || worker.ended) return {};
   return lose({.code = static_cast<Errc>(ended.error),

@@ -80,7 +80,7 @@ class JobState {
   CheckpointTally& checkpoints() { return checkpoints_; }
 
   std::vector<int> unwinding() const;
-  /// Returns the workers that others wait for, to show a program or to leave or end their loops.
+  /// Returns the workers that others wait for: to show a program, or to leave or end their loops.
   std::vector<int> awaited() const;
   ProcessId process(int worker) const { return {worker, at(worker).pid}; }
   /// Returns whether the worker's process has ended before its loop.

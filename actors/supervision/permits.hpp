@@ -56,7 +56,7 @@ class Permits {
   /// Called before the loop begins a step. Throws Preempted after the step at which the loop was to
   /// end, if no loop asks whether to end.
   void begin_step(std::uint64_t step);
-  /// Returns whether the loop is to end. Afterwards the loop counts as informed of it.
+  /// Returns whether the loop is to end. If so, the loop counts as informed of it from now on.
   bool reached_preemption();
   bool knows_preemption() const;
   bool is_ending() const;
@@ -71,7 +71,7 @@ class Permits {
   WorkerState::Verdict wait_verdict();
   /// Called before run number `run`, of program number `program`, begins at `step`. Throws
   /// uneven_loops if another worker's loop has ended and takes no part in the run, cancelled if the
-  /// job has failed. If another worker wants another program for this run, returns the known
+  /// job has failed. If another worker wants a new program for this run, returns this worker's
   /// program, which must be shown to the trainer.
   std::optional<ProgramSeen> begin_run(std::uint64_t run, std::uint32_t program, std::uint64_t step,
                                        const RunSite& site = {});

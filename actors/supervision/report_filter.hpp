@@ -53,8 +53,8 @@ class ReportFilter {
   std::deque<Known> greetings_;  ///< the first reports that loops made before their first steps
   std::deque<Known> recent_;     ///< the last ones of all other reports
   std::deque<Saved> saved_;
-  /// By generation. All of them are kept, because a report from the log arrives in a later
-  /// generation than the one that made it.
+  /// By generation; the last kBeginsMax are kept. Earlier generations than the current one are
+  /// needed, because reports that they made may still arrive from the log.
   std::map<std::uint64_t, Begin> begins_;
   std::uint64_t count_ = 0;
 };

@@ -16,8 +16,8 @@ namespace {
 /// another, or any number if its runs have no collectives.
 constexpr std::size_t kRecentRuns = 4096;
 
-/// The number of recent saves whose ends are remembered. A loop fails at the second failed save in
-/// a row, so another worker is at most two saves ahead.
+/// The number of recent saves whose ends are remembered for a slow loop. Without its part, later
+/// saves fail, and the other loops fail at the second failed save in a row.
 constexpr std::size_t kSavesMax = 8;
 
 }  // namespace

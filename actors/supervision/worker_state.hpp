@@ -48,12 +48,12 @@ class WorkerState {
   void join_parts(std::uint64_t generation, std::uint64_t save);
   void drop_parts(std::uint64_t generation, std::uint64_t save);
   void saved(SaveEnded ended);
-  /// Another worker wants its new program number `sequence` for run number `run`. If this worker
-  /// has made that run with a program that it knew, returns the program, which must be shown to the
-  /// trainer. If the run is still to come, begin_run() will return it.
+  /// Called when another worker wants its new program number `sequence` for run number `run`. If
+  /// this worker has made that run with a program that it knew, returns the program, which must be
+  /// shown to the trainer. If the run is still to come, begin_run() will return the program.
   std::optional<ProgramSeen> asked(std::uint32_t sequence, std::uint64_t run);
-  /// Another worker's loop has ended after `runs` runs. If this worker's loop has begun a run in
-  /// which the other takes no part, returns the end to report to the trainer.
+  /// Called when another worker's loop has ended after `runs` runs. If this worker's loop has begun
+  /// a later run, returns the end of this loop, to report to the trainer.
   std::optional<LoopEnded> peer_ended(int worker, std::uint64_t runs, std::string last);
 
   // The following functions describe the job and the current generation.
@@ -75,7 +75,7 @@ class WorkerState {
   /// Returns the step for which the loop needs a lease after `step` steps; nothing if it needs
   /// none.
   std::optional<std::uint64_t> lease_to_ask(std::uint64_t step) const;
-  /// Called by a loop that asks whether it is to end. The loop counts as informed afterwards.
+  /// Returns whether the loop is to end. If true, its end without an error counts as preempted.
   bool reached_preemption();
   /// Returns whether the loop asks for the first time in this generation.
   bool asks() { return !std::exchange(now_.has_asked, true); }
@@ -89,7 +89,7 @@ class WorkerState {
   /// Keeps a program that the worker shows the trainer, in order of sequence.
   void shown(ProgramSeen program) { now_.shown.push_back(std::move(program)); }
   enum class Admission : std::uint8_t { waits, admitted, overtaken };
-  /// Returns the admission of the worker's new program `sequence`, for run number `run`.
+  /// Returns whether the worker may use its new program number `sequence` for run number `run`.
   Admission admission(std::uint64_t sequence, std::uint64_t run) const;
   /// Returns the error text for a run in which another worker's ended loop takes no part.
   std::string overtaken(std::uint64_t run, const std::string& site) const;
@@ -98,12 +98,12 @@ class WorkerState {
     bool is_overtaken = false;
     std::optional<ProgramSeen> contradicts;  ///< to show, as another worker wants another program
   };
-  /// Run number `run`, of program number `program`, begins at `step`.
+  /// Called when run number `run`, of program number `program`, begins at `step`.
   RunBegin begin_run(std::uint64_t run, std::uint32_t program, std::uint64_t step,
                      const RunSite& site);
 
-  /// The loop of a generation has ended, or can't be run (generation 0). Returns the message for
-  /// the trainer, with the fields that the loop doesn't know. Returns nothing if the loop unwinds.
+  /// Called when a generation's loop has ended or can't be run (generation 0). Returns the message
+  /// for the trainer, with all fields set; nothing if the loop is unwinding.
   std::optional<LoopEnded> loop_ended(LoopEnded ended);
   /// The worker's action after its loop's end. `waits`: it waits for the trainer's verdict.
   enum class Verdict : std::uint8_t { waits, unwinds, leaves_well, leaves_badly };

@@ -36,7 +36,7 @@ void begin_generation(Self self, const Start& start) {
   } else if (start.step > 0) {
     logger("weft.trainer")->info("the job continues at step {} from {}", start.step, load);
   }
-  // No other process needs to open the arenas.
+  // No other process will open the arenas: no worker is started again, and no state is rescued.
   if (!spec.recovery.recovers() && !spec.is_rescuable()) state.host->remove_arena_names();
   state.recorder.state(ActorState::running);
   state.host->set_status(JobStatus::running);

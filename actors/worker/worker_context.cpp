@@ -53,7 +53,7 @@ std::uint64_t WorkerContext::step() const {
 }
 
 void WorkerContext::look_for_nan(const Metrics& metrics, const std::source_location& where) {
-  // The run's reports are those of worker 0.
+  // Only worker 0's reports are the run's reports, so the other workers don't warn.
   if (worker_ != 0 || warned_of_nan_) return;
   const auto number = find_not_finite(metrics);
   if (!number) return;

@@ -1,7 +1,7 @@
 /// Measures causal attention and its gradient on one thread. A matrix product is measured in the
-/// same rounds, for comparison. GF/s counts the products of visible scores: T (T + 1) / 2 of T x T
-/// scores, two products in the forward pass and five in the backward pass. With --masks, it instead
-/// compares forms of attention with a mask or a bias.
+/// same rounds, for comparison. GF/s counts two products in the forward pass and five in the
+/// backward pass, over the visible T (T + 1) / 2 of T x T scores. With --masks, it instead compares
+/// forms of attention with a mask or a bias.
 
 #include <array>
 #include <chrono>

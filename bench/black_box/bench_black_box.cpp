@@ -56,8 +56,8 @@ DatasetPtr images() {
   return tensors({{"x", std::move(pixels), {kPixels}}, {"y", std::move(labels), {}}});
 }
 
-/// Trains. Worker 0 changes the level, which all writers of the job read. It reports the median
-/// microseconds of the steps of each block, by round and level.
+/// Trains. Worker 0 changes the level, which all writers of the job read. The last report has the
+/// median microseconds of the steps of each block, by round and level.
 void train(TrainContext& context, const Config& config) {
   const int rounds = config.at("rounds").get<int>();
   const int steps = kWarmup + config.at("steps").get<int>();

@@ -56,8 +56,8 @@ class State {
 
   const std::vector<float>& elements() const { return elements_; }
 
-  /// Writes the parts of all chips one after the other. `threads` threads write each part, as many
-  /// as one host uses in total.
+  /// Writes the parts of all chips one after the other, each with `threads` threads. One host uses
+  /// as many threads in total.
   std::string save(const std::string& folder, std::uint64_t step, int threads) const {
     FileSystem& files = posix_file_system();
     CheckpointManifest manifest{.step = step, .mesh_shape = {kParts}, .axis_names = {"data"}};
@@ -109,7 +109,7 @@ class State {
   std::vector<float> elements_;
 };
 
-/// Reads all bytes of the files into memory.
+/// Reads all bytes of the checkpoint's files into memory, without a check.
 void read_files(const std::string& checkpoint, std::vector<float>& to, int threads) {
   std::vector<std::pair<int, off_t>> pieces;
   for (int part = 0; part < kParts; ++part) {

@@ -20,7 +20,7 @@ struct StepsOptions {
 /// Trains on `chips` chips of this process. Blocks in which a save is always in progress alternate
 /// with blocks without saves, and with blocks during which a thread at idle priority writes as many
 /// bytes as a save. The samples of each block are the median and the 99th percentile of its steps,
-/// in microseconds. The ratio is the median of the ratios of paired blocks.
+/// in microseconds. The ratio is the median of each block's ratio to its block without saves.
 std::vector<TableRow> measure_steps(const StepsOptions& options, int chips);
 
 }  // namespace weft::bench

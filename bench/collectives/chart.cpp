@@ -56,8 +56,8 @@ std::string_view headline_of(Op op, std::size_t bytes, std::span<const Row> rows
   return has("loop") && (small || !has("cycle")) ? "loop" : "cycle";
 }
 
-/// Returns, for each size, the rows of the machine state that has more batches. An implementation
-/// with several settings has only the row of its fastest setting.
+/// Returns, for each size, the rows of the state, near or far, in which more batches were measured.
+/// An implementation with several settings has only the row of its fastest setting.
 Curves curves_of(Op op, std::span<const Row> rows) {
   std::map<std::size_t, std::map<std::string, int>> batches;
   for (const Row& row : rows) {

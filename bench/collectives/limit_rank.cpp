@@ -3,9 +3,9 @@
 ///
 /// A barrier, or a loop's op of less than kExchangeBytes, is one exchange: every rank stores to its
 /// own cache line and waits for the stores of all others. With more ranks than cores, an exchange
-/// is one sched_yield() per rank instead. Any other op consists of its loads and stores alone. In a
-/// cycle, an exchange comes before and after them, because other ranks must have written the data;
-/// the baseline has the same two exchanges.
+/// is one sched_yield() per rank instead. Any other op consists of its loads and stores alone. A
+/// cycle has an exchange before the op and one after it, because other ranks must have written the
+/// data; the baseline has the same two exchanges.
 ///
 /// A channel consists of slots in the sender's arena and a word in each direction. If all slots are
 /// free, the sender takes the first slot, which is in the cache; otherwise it takes the next slot.

@@ -20,8 +20,8 @@ struct Row {
   std::string implementation = {};
   std::string setting = {};  ///< set if an implementation runs in several settings
   /// "loop", "cycle" or "marginal". A marginal is the time of a cycle minus the time of the same
-  /// cycle with only a barrier. It exists if every rank has a core and a barrier costs less than
-  /// the difference.
+  /// cycle with only a barrier. There is a marginal if every rank has a core of its own and the
+  /// marginal is longer than the time of a barrier.
   std::string metric = {};
   /// "near" if a cache line goes from core to core and back within kNearSeconds, otherwise "far".
   /// Only times of the same state may be compared.

@@ -1,5 +1,5 @@
 #pragma once
-/// Makes the values that ranks write before an op, and checks those that they expect after it. The
+/// Makes the values that ranks write before an op, and checks those that they read after it. The
 /// values are small integers, so that a sum of floats is exact in any order.
 
 #include <cstddef>

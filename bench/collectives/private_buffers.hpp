@@ -11,7 +11,7 @@
 
 namespace weft::bench {
 
-/// Buffers for all ops. They grow, and are touched, when a larger op comes.
+/// Buffers for all ops. They grow for a larger op, and all of their memory is then touched.
 class PrivateBuffers {
  public:
   Buffers of(Op op, std::size_t bytes, int ranks) {

@@ -48,7 +48,7 @@ class Collectives {
 };
 
 /// The rank of a process and the number of ranks, from environment variables, for processes that
-/// aren't numbered otherwise.
+/// MPI doesn't number.
 struct Place {
   int rank = 0;
   int ranks = 1;

@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-/// The rows with which a row is compared, in the same metric and state: that of weft, and that of
-/// the fastest peer with correct results. Null if there is no such row.
+/// The two rows with which a row of the same metric and state is compared: weft's, and that of the
+/// fastest peer with correct results. A pointer is null if there is no such row.
 struct Rivals {
   const Row* weft = nullptr;
   const Row* best_peer = nullptr;

@@ -58,8 +58,8 @@ class SlowImages : public Dataset {
   const std::vector<Field> fields_{{"x", {DType::f32, {kParts, kWidth}}}};
 };
 
-/// A network of `depth` layers, which takes the mean of an item's parts. The loop computes only its
-/// outputs, because the loader is what is measured.
+/// A network of `depth` layers, which takes the mean of an item's parts. The loop computes no
+/// gradients, only the network's outputs, because the loader is what is measured.
 struct Net : Module {
   explicit Net(int depth) {
     for (int i = 0; i < depth; ++i) {

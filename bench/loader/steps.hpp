@@ -19,8 +19,8 @@ struct StepsOptions {
 
 /// Measures data in memory. Returns the milliseconds of a step, and the share of the step in which
 /// the chips wait for data (LoaderWait; the host reads the result of each step, so that no later
-/// step is computed meanwhile). It measures as many chips as leave a core to the loader, and one
-/// chip on every core.
+/// step is computed meanwhile). It measures with a chip on each core but one, which is left to the
+/// loader, and then with a chip on every core.
 std::vector<TableRow> measure_waits(const StepsOptions& options);
 
 /// Measures data that take data_ms for a batch. Returns the milliseconds of a step with each of

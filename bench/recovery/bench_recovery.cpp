@@ -38,8 +38,8 @@ struct Setting {
   FailureConfig failure;
 };
 
-/// Returns all settings of weft that are measured. A worker waits for backoff_s only if it is lost
-/// twice without a step in between.
+/// Returns all settings of weft that are measured. A restart waits for backoff_s only if the same
+/// worker was lost twice without a step in between.
 std::vector<Setting> settings() {
   return {{"backoff_s = 0.1 (default)", {.max_failures = -1}},
           {"backoff_s = 0", {.max_failures = -1, .backoff_s = 0}},

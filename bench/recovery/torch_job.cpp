@@ -32,8 +32,8 @@ std::vector<std::string> command(const TorchJob& job) {
   words.insert(words.end(), {"--nnodes=1", "--standalone", "--log_dir=" + job.folder});
   words.push_back(fmt::format("--nproc_per_node={}", job.ranks));
   words.push_back(fmt::format("--max_restarts={}", job.kills + 1));
-  // These words replace torchrun's default of 0, for which Python 3.11 finds no name. A mapping for
-  // a rank that doesn't exist has the same effect as 0.
+  // These words replace torchrun's default of 0, with which Debian's torchrun fails under Python
+  // 3.11. A mapping for a rank that doesn't exist has the same effect as 0.
   words.insert(words.end(), {"--redirects=9:1", "--tee=9:1"});
   if (!job.interval.empty()) words.push_back("--monitor_interval=" + job.interval);
   const int steps = (job.kills + 1) * (kStepsMax + job.save_every + 10);

@@ -60,7 +60,7 @@ class ArrayRows : public Dataset {
       array.file->read(begin, out);
       if (array.cast.to == DType::pred) check_bools(out);
     } else {
-      // The size of a piece is a multiple of the size of any element.
+      // The size is a multiple of the size of any element, so that no element is split.
       constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
       std::array<std::byte, kPieceBytes> piece;
       for (std::size_t done = 0; done < row_bytes; done += kPieceBytes) {

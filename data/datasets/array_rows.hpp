@@ -26,7 +26,7 @@ struct StoredArray {
 };
 
 /// Makes a dataset with one field for each array. Throws invalid_argument for an array without
-/// dims, with empty items, or with another number of items than the first array.
+/// dims, with empty items, or with a different number of items than the first array.
 DatasetPtr array_rows(std::string name, std::vector<StoredArray> arrays);
 
 }  // namespace weft

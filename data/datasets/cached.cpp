@@ -62,7 +62,7 @@ class Cached : public Dataset {
     std::byte* to = kept.get();
     for (const std::span<std::byte> field : item) to = std::ranges::copy(field, to).out;
     std::byte* none = nullptr;
-    // The exchange publishes the item's bytes.
+    // The release order makes the item's bytes visible to threads that find it in the slot.
     if (!slot.compare_exchange_strong(none, kept.get(), std::memory_order_release,
                                       std::memory_order_relaxed)) {
       return false;

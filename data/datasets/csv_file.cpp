@@ -156,7 +156,7 @@ class Csv : public Dataset {
   const InputFile file_;
   const std::vector<CsvField> fields_options_;
   const char separator_;
-  std::vector<std::uint64_t> begins_;              // offsets of the records, and the end
+  std::vector<std::uint64_t> begins_;              // offsets of the records, then the end
   std::vector<std::vector<std::size_t>> columns_;  // columns of each field
   std::vector<Field> fields_;
 };

@@ -27,8 +27,8 @@ struct ElementCast {
   bool is_copy() const;
 };
 
-/// Returns the conversion from `from` that `field` asks for. Throws invalid_argument for a
-/// conversion that FileField doesn't offer.
+/// Returns the conversion that `field` asks for, from stored elements of the form `from`. Throws
+/// invalid_argument for a conversion that FileField doesn't offer.
 ElementCast make_cast(const ForeignElement& from, const FileField& field);
 
 /// Throws invalid_argument unless scale and offset are finite; for integers they must be 1 and 0.

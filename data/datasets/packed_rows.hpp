@@ -80,7 +80,7 @@ class PackedFields {
   std::int64_t length_;
   bool cut_long_;
   std::size_t length_field_ = 0;
-  std::int64_t source_length_ = 0;  // T of the shape [T, ...]
+  std::int64_t source_length_ = 0;  // T of the source's fields, whose shapes are [T, ...]
   bool has_mask_ = false;
   std::vector<Packed> packed_;
   std::vector<Field> fields_;

@@ -42,7 +42,7 @@ class SkipErrors : public Dataset {
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {
-    // The random numbers that choose other items must differ from those that the source draws.
+    // The random numbers that choose a replacement must differ from those that the source draws.
     constexpr std::uint64_t kSeedNumber = 0x736b6970;
     ItemRandom random({item.index, item.epoch, inner_seed(item.seed, kSeedNumber)});
     Item tried = item;

@@ -22,7 +22,7 @@ namespace {
 
 /// The position of a file's data in its archive.
 struct Place {
-  std::uint64_t begin = 0;  ///< 0: there is no file, since a header precedes any data
+  std::uint64_t begin = 0;  ///< 0: there is no file; data never begin at 0, because of the header
   std::uint64_t bytes = 0;
 };
 
@@ -153,7 +153,7 @@ class TarFiles : public Dataset {
       scan_tar(file_bytes_[file], read, [&](const TarEntry& entry) {
         if (entry.data_begin == place.begin) name = entry.name;
       });
-    } catch (const Error&) {  // the first error, which needs the name, matters more
+    } catch (const Error&) {  // the caller reports an error that matters more than this one
     }
     return name;
   }
@@ -166,7 +166,7 @@ class TarFiles : public Dataset {
   std::vector<Place> places_;                // positions of the files of each sample's fields
 };
 
-/// Returns the words for which a pair of braces stands, such as {a,b} or {0000..0146}. `inner` is
+/// Returns the words that a pair of braces stands for, such as {a,b} or {0000..0146}. `inner` is
 /// the text between the braces.
 std::vector<std::string> alternatives(std::string_view inner, const std::string& pattern) {
   const auto refuse = [&] {

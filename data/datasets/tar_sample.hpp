@@ -41,7 +41,7 @@ class TarSample {
   std::size_t num_fields() const { return fields_.size(); }
   /// Returns the number of the field that files of this extension become; nothing if there is none.
   std::optional<std::size_t> field_of_extension(std::string_view extension) const;
-  /// Returns for example "jpg;jpeg;png".
+  /// Returns the extensions of a field as the user gave them, for example "jpg;jpeg;png".
   const std::string& extension(std::size_t field) const;
   /// Throws corrupt for a file that can't become the field.
   void decode(std::size_t field, std::span<const std::byte> file, ItemRandom& random,

@@ -42,7 +42,7 @@ class Archive {
       if (archive_entry_filetype(entry_) != AE_IFREG || archive_entry_hardlink(entry_) != nullptr) {
         continue;
       }
-      // The pax format has UTF-8 names, which can't be converted in the locale "C".
+      // In the locale "C", the first function returns null for the UTF-8 names of the pax format.
       if (const char* const name = archive_entry_pathname(entry_)) return name;
       if (const char* const name = archive_entry_pathname_utf8(entry_)) return name;
       fail(Errc::corrupt, "has a file whose name isn't valid UTF-8");

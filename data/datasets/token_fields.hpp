@@ -17,8 +17,8 @@ class TokenFields {
   /// Returns the field of the tokens, then the fields of the mask and the type ids if they have
   /// names.
   const std::vector<Field>& fields() const { return fields_; }
-  /// Writes a text, or a pair of texts if `second` isn't null. Throws corrupt for a text that isn't
-  /// UTF-8.
+  /// Writes the tokens of a text, or of a pair of texts if `second` isn't null, to `out`. Throws
+  /// corrupt for a text that isn't UTF-8.
   void write(std::string_view text, const std::string_view* second, ItemMemory out) const;
 
  private:

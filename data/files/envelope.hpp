@@ -23,7 +23,7 @@ inline constexpr std::size_t kEnvelopePrefixBytes = 24;
 
 /// Returns the 64-bit XXH3 hash with seed 0.
 std::uint64_t xxh3(std::span<const std::byte> bytes) noexcept;
-/// Computes the same hash of bytes that arrive in pieces.
+/// Computes the same hash as xxh3() does, for bytes that arrive in pieces.
 class Xxh3 {
  public:
   Xxh3();

@@ -107,7 +107,7 @@ class PosixFile : public NewFile {
       if (count < 0) fail_call("write", path_, errno, bytes.size() - done);
       if (count == 0) fail_call("write", path_, EIO);
       done += static_cast<std::size_t>(count);
-      // After a short write the remaining bytes aren't aligned.
+      // After a short write the remaining bytes aren't aligned, so the cache must take them.
       if (&file == &direct_ && done % kStorageAlignment != 0) return done;
     }
     return done;

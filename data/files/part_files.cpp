@@ -61,7 +61,7 @@ void PartFiles::open() const {
     try {
       with(file, [](int) {});
     } catch (const Error&) {
-      // The first use of the file reports the error.
+      // This error is ignored, because the first use of the file reports it.
     }
   }
 }

@@ -25,8 +25,8 @@ class Urgency {
 
 class WorkCrew {
  public:
-  /// The calling thread is one of `threads`. While `urgency` isn't urgent, a single thread works
-  /// instead of them, at idle priority.
+  /// The calling thread is one of the `threads` that work. While `urgency` isn't urgent, only a
+  /// single thread works, at idle priority.
   explicit WorkCrew(int threads, Urgency* urgency = nullptr)
       : threads_(threads), urgency_(urgency) {}
 

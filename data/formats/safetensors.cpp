@@ -199,7 +199,7 @@ class HeaderReader final : public StrictJson {
     }
     const FileDType* known = find_dtype(dtype_);
     const auto bytes = bytes_of(sizes_, known != nullptr ? known->element_bytes : 1);
-    // An element of an unknown dtype may have fewer bits than a byte.
+    // For an unknown dtype the size can't be checked: an element may have fewer bits than a byte.
     if (known != nullptr && end - begin != bytes) {
       fail(Errc::corrupt, "{}: data_offsets [{}, {}) have {} bytes; {} of shape [{}] has {}", what,
            begin, end, end - begin, known->name, fmt::join(sizes_, ","),

@@ -25,7 +25,7 @@ namespace weft {
 inline constexpr std::uint64_t kSafetensorsJsonBytesMax = 100'000'000;
 /// The maximum number of dims that are read.
 inline constexpr std::size_t kSafetensorsDimsMax = 64;
-/// The data of a file that weft writes begins at a multiple of this.
+/// The data of a file that weft writes begins at a multiple of this number of bytes.
 inline constexpr std::uint64_t kSafetensorsAlignment = 4096;
 
 struct SafetensorsEntry {
@@ -56,8 +56,8 @@ std::uint64_t safetensors_header_bytes(std::span<const std::byte> first8, std::u
 
 /// Reads the header of a file whose size is `file_bytes`. `header` has the first
 /// safetensors_header_bytes() bytes of the file. The result includes tensors that weft can't read,
-/// because their dtype is unknown or they have more dims than a Shape. Throws invalid_argument for
-/// another number of bytes; corrupt unless
+/// because their dtype is unknown or they have more dims than a Shape. Throws invalid_argument if
+/// `header` has a different number of bytes; corrupt unless
 ///   - the header is an object of the form above, without keys that are unknown or repeated;
 ///   - names and dtypes aren't empty, and a tensor has at most kSafetensorsDimsMax dims;
 ///   - each tensor of a known dtype has as many bytes as its sizes require;

@@ -1,5 +1,5 @@
 #pragma once
-/// Reads JSON from outside, as a value or through the parser's events.
+/// Reads JSON that weft hasn't written, as a value or through the parser's events.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@ class StrictJson : public nlohmann::json::json_sax_t {
 
   /// Describes the place of the next value in the text, such as "tensor 'x'".
   virtual std::string place() const = 0;
-  /// Returns the kind of value that is expected there.
+  /// Returns the kind of value that is expected next.
   virtual std::string_view expected() const = 0;
 
   std::string_view what() const { return what_; }

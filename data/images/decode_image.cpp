@@ -31,7 +31,7 @@ PixelRect whole(PixelSize picture) {
   return {0, 0, static_cast<double>(picture.width), static_cast<double>(picture.height)};
 }
 
-/// Returns half of `size`. A half is rounded to the nearest even number, as in Python.
+/// Returns size / 2. A result such as 1.5 is rounded to the nearest even number, as in Python.
 std::int64_t half(std::int64_t size) { return size / 2 + (size % 4 == 3 ? 1 : 0); }
 
 /// Returns the placement that scales the whole picture to cover the field, and takes its middle.
@@ -85,8 +85,8 @@ Placement place(const ImageField& image, PixelSize picture, ItemRandom& random) 
   return {.how = {.rect = whole(picture), .scaled = size}, .size = size};
 }
 
-/// Returns the largest factor by which the decoder can shrink the picture while `rect` still has as
-/// many pixels as needed.
+/// Returns the largest factor by which the decoder can shrink the picture without making `rect`
+/// smaller than `scaled`, the size to which it is resized.
 int shrink_for(const Resampling& how) {
   int shrink = 1;
   while (shrink < 8 && how.rect.width >= 2.0 * shrink * static_cast<double>(how.scaled.width) &&
@@ -125,7 +125,7 @@ void resample_picture(const Picture& picture, const Placement& placement,
   }
 }
 
-/// Writes f32[channels, height, width].
+/// Writes the picture to `out`, which has the shape f32[channels, height, width].
 void write_field(const ImageField& image, const Picture& picture, const Placement& placement,
                  float* out) {
   const std::int64_t plane = image.height * image.width;
@@ -141,7 +141,7 @@ void write_field(const ImageField& image, const Picture& picture, const Placemen
   }
   resample_picture(picture, placement, channels);
   if (image.channels == 3 && picture.channels == 1) {
-    // Gray is written to all three channels, because each may have its own scale.
+    // A gray picture is written to each of the three channels, which may have different scales.
     for (int c = 1; c < 3; ++c) {
       resample_picture(picture, placement,
                        std::span(channels).subspan(static_cast<std::size_t>(c)));

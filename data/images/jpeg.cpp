@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// A complete picture has at least one bit, of the first coefficient, for each block of 64 pixels.
+/// The maximum number of pixels per byte: each block of 64 pixels needs at least one bit.
 constexpr std::int64_t kPixelsPerByteMax = 8 * 64;
 /// The maximum number of scans in a progressive picture. Each scan covers the whole picture;
 /// encoders make about ten.
@@ -37,8 +37,8 @@ struct Diagnosis {
   std::longjmp(diagnosis->jump, 1);
 }
 
-/// A warning after which pixels are wrong becomes an error. Other warnings, such as bytes between
-/// two markers, occur in files that display well.
+/// Turns a warning after which pixels are wrong into an error. Ignores other warnings, such as
+/// bytes between two markers, because they occur in files that display well.
 void warn(j_common_ptr cinfo, int level) {
   if (level >= 0) return;
   switch (cinfo->err->msg_code) {

@@ -67,7 +67,7 @@ void check_picture_size(std::int64_t width, std::int64_t height, std::size_t fil
   if (width < 1 || height < 1) {
     fail(Errc::corrupt, "the picture has {} by {} pixels", width, height);
   }
-  // The product can't overflow, because sides have at most 32 bits.
+  // The sides have at most 32 bits, so their product can't overflow in 64 bits.
   if (width > kImagePixelsMax / height) {
     fail(Errc::corrupt, "the picture has {} by {} pixels; at most {} are possible", width, height,
          kImagePixelsMax);

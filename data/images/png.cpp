@@ -16,8 +16,8 @@
 namespace weft {
 namespace {
 
-/// The maximum number of bits of pixels for each byte of a file, because zlib packs at most 1032
-/// bytes into one byte.
+/// The maximum number of bits to which one byte of a file unpacks: zlib packs at most 1032 bytes
+/// into one byte.
 constexpr std::int64_t kUnpackedBitsPerByteMax = 8 * 1032;
 
 struct Source {
@@ -107,8 +107,8 @@ std::span<const std::byte> png_exif(std::span<const std::byte> file) {
   png_uint_32 count = 0;
   reader.run([&] { (void)png_get_eXIf_1(reader.png(), reader.info(), &count, &data); });
   if (data == nullptr) return {};
-  // The result is the place of the EXIF data in `file`, because libpng's copy is freed with the
-  // reader.
+  // The result refers to the copy of the EXIF data in `file`, because libpng's copy is freed with
+  // the reader.
   const auto exif = std::as_bytes(std::span(data, count));
   const auto found = std::ranges::search(file, exif);
   return {found.data(), found.size()};

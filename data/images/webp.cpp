@@ -36,7 +36,7 @@ PixelSize webp_size(std::span<const std::byte> file) {
   if (features.has_animation != 0) {
     fail(Errc::version, "WebP: is animated, which weft doesn't read; save a frame of it");
   }
-  // Even for a picture of one color, libwebp's encoder needs one byte for each 26,000 pixels.
+  // libwebp's encoder packs at most 26,000 pixels into a byte, if all have one color.
   constexpr std::int64_t kPixelsPerWebpByteMax = 1 << 16;
   check_picture_size(features.width, features.height, file.size(), kPixelsPerWebpByteMax);
   return {features.width, features.height};

@@ -38,8 +38,8 @@ AliasTable::AliasTable(const std::vector<double>& weights) {
     above.pop_back();
     below.push_back(from);
   }
-  // The shares of the remaining columns are 1 except for rounding. A number of weight 0 must not
-  // get a share.
+  // Except for rounding errors, the shares of the remaining columns are 1. A number of weight 0
+  // gets the share 0 instead, so that it is never drawn.
   for (const std::vector<std::size_t>& left : {below, above}) {
     for (const std::size_t i : left) columns_[i].share = weights[i] == 0 ? 0 : 1;
   }

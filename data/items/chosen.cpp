@@ -46,8 +46,8 @@ class Range : public Dataset {
   const std::int64_t end_;
 };
 
-/// Returns a name that includes a digest of the indices. A resumed loader compares names, so that
-/// it can't continue over other items unnoticed.
+/// Returns a name that includes a digest of the indices. When a training resumes, the loader
+/// compares names, and so detects that the items have changed.
 std::string name_of(std::string_view kind, const std::string& source,
                     std::span<const std::int64_t> indices) {
   const std::uint64_t digest = std::accumulate(

@@ -191,7 +191,7 @@ Tensor to_device(const HostTensor& tensor, std::source_location loc) {
 HostTensor to_host(const Tensor& tensor, std::source_location loc) {
   const TensorNode& node = *node_of(tensor, loc);
   const auto* on_host = std::get_if<HostData>(&node.storage);
-  // The bytes of a parameter in host memory may be older than its value on the chips.
+  // A parameter's bytes in host memory aren't used: its value on the chips may be newer.
   HostData bytes = on_host != nullptr && !node.is_state()
                        ? *on_host
                        : std::make_shared<const std::vector<std::byte>>(tensor.to_bytes(loc));

@@ -55,8 +55,8 @@ Shape shape_after(const RandomCrop& step, const TensorType& type) {
   return {type.shape[0], step.height, step.width};
 }
 
-/// Copies the part of `in` that begins at (top, left) to `out`. The part may extend beyond the
-/// picture; `fill` stands for pixels there.
+/// Copies the part of `in` that begins at (top, left) to `out`. If the part extends beyond the
+/// picture, the pixels outside of the picture become `fill`.
 template <typename T>
 void copy_part(const Image<const T>& in, const Image<T>& out, std::int64_t top, std::int64_t left,
                T fill = 0) {
@@ -92,7 +92,7 @@ Shape shape_after(const CenterCrop& step, const TensorType& type) {
 
 template <typename T>
 void apply(const CenterCrop&, const Image<const T>& in, const Image<T>& out, ItemRandom&) {
-  // Halves are rounded to even, as Python does.
+  // half() rounds a result such as 1.5 to the nearest even number, as in Python.
   const auto half = [](std::int64_t size) { return size / 2 + (size % 4 == 3 ? 1 : 0); };
   copy_part(in, out, half(in.height - out.height), half(in.width - out.width));
 }

@@ -43,8 +43,8 @@ class Map : public Dataset {
   std::string item_path(std::int64_t index) const override { return source_->item_path(index); }
 
  private:
-  /// The entry of place_of_ for a field that the map's items don't have. Such a field is read into
-  /// a buffer.
+  /// The entry of place_of_ for a field of the source that the map's items don't have. Such a field
+  /// is read into a buffer.
   static constexpr std::size_t kRead = static_cast<std::size_t>(-1);
 
   void read_item(const Item& item, ItemMemory out) const override {

@@ -49,8 +49,8 @@ std::vector<std::uint64_t> block_counts(std::span<const double> weights,
   return counts;
 }
 
-/// Returns a name that includes the options. A resumed loader compares names, so that it can't
-/// continue over another mix unnoticed.
+/// Returns a name that includes the options. When a training resumes, the loader compares names,
+/// and so detects that the mix has changed.
 std::string name_of(std::span<const DatasetPtr> parts, std::span<const double> weights,
                     const MixOptions& options) {
   return fmt::format("{} by {:g}{}", name_of_parts("mix", parts), fmt::join(weights, ":"),

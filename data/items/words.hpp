@@ -65,7 +65,7 @@ std::uint64_t number_below(Words& words, std::uint64_t count) {
 }
 
 /// Returns word number `drawn` of a key and increments `drawn`. `place` distinguishes the sequences
-/// of one key. `block` keeps words between calls.
+/// of one key. `block` keeps generated words from one call to the next.
 constexpr std::uint32_t draw_word(PhiloxKey key, std::uint64_t place, std::uint64_t& drawn,
                                   PhiloxBlock& block) {
   const std::uint64_t number = drawn / 4;

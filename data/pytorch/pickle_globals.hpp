@@ -35,7 +35,7 @@ struct KnownGlobal {
   const TorchElement* element = nullptr;  ///< element of a dtype or a typed storage
 };
 
-/// Returns nothing for an unknown global.
+/// Returns the function, class or dtype of this name; nothing if weft doesn't know it.
 std::optional<KnownGlobal> find_pickle_global(std::string_view module, std::string_view name);
 
 }  // namespace weft

@@ -220,7 +220,7 @@ bool Unpickler::remember(std::uint64_t number) {
   if (above_mark() == 0) {
     refuse_pickle("stores a value from an empty stack at byte {}", bytes_.at());
   }
-  // Python numbers memo entries in order.
+  // Python numbers the entries of the memo in order, so no number may be left out.
   if (number > memo_.size()) {
     refuse_pickle("stores value number {} after {} values", number, memo_.size());
   }

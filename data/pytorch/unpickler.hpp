@@ -1,7 +1,7 @@
 #pragma once
 /// Unpickler: runs pickle's opcodes (Python's module pickletools lists them). It stores all values
-/// in one table, in which they refer to each other by number, so that cycles and deep nesting cost
-/// no stack.
+/// in one table. Values refer to each other by their numbers in the table, so cycles and deep
+/// nesting cost no stack.
 
 #include <cstddef>
 #include <cstdint>

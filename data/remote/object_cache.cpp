@@ -146,7 +146,7 @@ std::string local_copy(const StoredObject& object) {
   if (version.note() == wanted && has_bytes(copy, object.bytes)) return copy;
   const std::string unfinished = folder + "/new/" + name;
   copy_object(*find_storage(object.url), object, unfinished);
-  // If the process is killed between these calls, the copy has no known version.
+  // If the process is killed between these calls, the copy has no version, and is made again.
   version.set_note("");
   if (::rename(unfinished.c_str(), copy.c_str()) != 0) fail_call("rename", unfinished, errno);
   version.set_note(wanted);

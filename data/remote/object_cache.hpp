@@ -17,8 +17,8 @@
 namespace weft {
 
 /// Returns a local path unchanged. For a URL it returns the path of a copy of the object's present
-/// version, and makes the copy if needed. Throws not_found if there is no such object; no_space,
-/// io.
+/// version, and makes the copy if needed. Throws not_found if there is no such object; no_space or
+/// io if the copy can't be made.
 std::string local_copy(const std::string& path);
 /// Returns the path of a copy of an object whose version is known.
 std::string local_copy(const StoredObject& object);

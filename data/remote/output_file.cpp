@@ -96,7 +96,7 @@ OutputFile::OutputFile(std::string path)
   try {
     (void)sweep_unfinished(folder_);
   } catch (const Error&) {
-    // The folder may be writable but not readable.
+    // If the folder is writable but not readable, the files of killed writers remain.
   }
 }
 

@@ -40,7 +40,7 @@ void read_error(const S3Request& request, S3Answer& answer) {
     answer.message = said(root.text_of("Message"));
     if (answer.code.empty()) answer.code = "Error";
   } catch (const Error&) {
-    // Another server, such as a proxy, sent the answer. Its status must suffice.
+    // Another server, such as a proxy, sent this text. So only the answer's status is known.
   }
 }
 
@@ -143,7 +143,7 @@ S3Answer S3Requests::send(const S3Request& request) {
                    .body = request.body,
                    .into = request.into,
                    .text_bytes_max = request.text_bytes_max};
-  // S3 compares a CRC of the body. So a hash, which would need a second pass, isn't sent.
+  // S3 checks the body by its CRC. So the body isn't hashed, which would need a second pass.
   http.headers.emplace_back("x-amz-content-sha256: UNSIGNED-PAYLOAD");
   if (!settings_.session_token.empty()) {
     http.headers.push_back("x-amz-security-token: " + settings_.session_token);

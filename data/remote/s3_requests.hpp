@@ -46,7 +46,7 @@ struct S3Answer {
   bool is_ok() const { return http.is_ok() && code.empty(); }
 };
 
-/// Any thread may use it.
+/// Sends requests with the same settings. Any thread may use an object of this class.
 class S3Requests {
  public:
   explicit S3Requests(S3Settings settings);
@@ -55,7 +55,7 @@ class S3Requests {
   /// Returns the answer to the last attempt, even if it is an error. Throws unavailable if there
   /// are no access keys.
   S3Answer send(const S3Request& request);
-  /// Throws an error if `answer` is one.
+  /// Throws an error unless `answer` says that the request succeeded.
   void require_ok(const S3Request& request, const S3Answer& answer) const;
   /// Returns the answer of a successful request. Throws as require_ok().
   S3Answer send_well(const S3Request& request);

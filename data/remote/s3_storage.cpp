@@ -60,7 +60,7 @@ class S3Storage : public Storage {
                           .bytes = parse_size(answer.http.header("content-length"), head.name),
                           .version = answer.http.header("etag")};
     }
-    // An answer to HEAD has no text that describes the error.
+    // An answer to HEAD has no text. The answer to this GET describes the error.
     S3Request get = head;
     get.method = "GET";
     get.headers = {"range: bytes=0-0"};

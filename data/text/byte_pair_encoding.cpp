@@ -105,8 +105,8 @@ class BytePairEncoding : public TokenModel {
       left = both.substr(0, space);
       right = both.substr(space + 1);
     }
-    // The right token begins with the prefix of tokens within a word. The joined token doesn't
-    // repeat this prefix.
+    // The right token begins with the prefix of tokens that aren't at the beginning of a word. The
+    // joined token doesn't repeat this prefix in its middle.
     const auto joined =
         vocabulary().find(left + right.substr(std::min(prefix_.size(), right.size())));
     const auto left_id = vocabulary().find(left);
@@ -128,8 +128,8 @@ class BytePairEncoding : public TokenModel {
     return true;
   }
 
-  /// Returns the tokens of the characters. The token for an unknown character is added only before
-  /// the next known character, and so after tokens of bytes between the two.
+  /// Returns the tokens of the word's characters. The token for an unknown character is added late:
+  /// before the next character that isn't split into bytes, and so behind the tokens of bytes.
   std::vector<Symbol> split(std::string_view word) const {
     std::vector<Symbol> symbols;
     symbols.reserve(word.size());

@@ -1,6 +1,6 @@
 #pragma once
-/// JsonView: a value in a JSON file from outside. It knows its place in the file, for error
-/// messages.
+/// JsonView: a value in a JSON file that weft hasn't written. It knows its place in the file, for
+/// error messages.
 
 #include <cstdint>
 #include <functional>

@@ -35,8 +35,8 @@ bool joins(CutBehavior behavior, const CutPart& before, const CutPart& part) {
   return false;
 }
 
-/// Replaces each word by the words that `cut(text, take)` makes of it. The CutParts passed to
-/// `take` together are the word.
+/// Cuts each word: `cut(text, take)` calls `take` for each part of the word, in order. `behavior`
+/// says which parts are joined or removed. The resulting parts replace the word.
 template <typename Cut>
 void cut_words(std::vector<Word>& words, CutBehavior behavior, Cut cut) {
   std::vector<Word> made;

@@ -14,8 +14,8 @@ struct PointRange {
   char32_t last;
 };
 
-/// BERT puts spaces around these characters. The seventh range begins where the library
-/// `tokenizers` begins it.
+/// BERT puts spaces around these characters. The seventh range begins at 0x2b920, as in the library
+/// `tokenizers`, and not at 0x2b820.
 constexpr std::array<PointRange, 8> kIdeographs{{{0x3400, 0x4dbf},
                                                  {0x4e00, 0x9fff},
                                                  {0xf900, 0xfaff},

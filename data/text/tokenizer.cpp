@@ -148,7 +148,7 @@ void truncate(const Truncation& truncation, std::int64_t num_special,
   if (total <= most) return;
   if (truncation.strategy == Strategy::longest_first) {
     if (texts.size() == 1) return shorten(texts[0], most, truncation.side);
-    // The shorter text stays whole if it has at most half of the tokens.
+    // The shorter text stays whole if it has at most half of the allowed tokens.
     const bool is_first_shorter = texts[0].size() <= texts[1].size();
     auto& shorter = texts[is_first_shorter ? 0 : 1];
     auto& longer = texts[is_first_shorter ? 1 : 0];

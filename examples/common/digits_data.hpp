@@ -14,8 +14,8 @@ inline constexpr std::int64_t kClasses = 10;
 
 /// Datasets with the fields "x", f32[64] from 0 to 1, and "y", the digit.
 struct Data {
-  /// Each image is sheared (to 0.3), rotated (0.2 rad), scaled (15 %) and moved (0.7 pixels) a
-  /// little, differently in each epoch, as if another person had written it.
+  /// Each image is sheared (by up to 0.3), rotated (0.2 rad), scaled (15 %) and moved (0.7 pixels)
+  /// at random in each epoch, as if another person had written it.
   weft::DatasetPtr train;
   weft::DatasetPtr test;  ///< the last 20 % of the file
 };

@@ -7,7 +7,7 @@
 
 #include <weft/weft.hpp>
 
-/// Computes the norm of a vector whose parts are on all chips.
+/// Computes the norm of a vector that is sharded over all chips.
 void norm(weft::TrainContext& ctx, const weft::Config& config) {
   std::vector<float> elements(config.at("size").get<std::size_t>());
   std::iota(elements.begin(), elements.end(), 1.0F);

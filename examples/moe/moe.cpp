@@ -24,8 +24,8 @@ struct Routes {
 };
 
 /// Assigns each letter to its `choices` likeliest experts. Each expert has `places` places for the
-/// letters of a window. They go to the first choices of all letters before the second choices, and
-/// to earlier letters before later ones. A choice for which no place is left is dropped.
+/// letters of a window. Places go to the first choices of all letters before the second choices,
+/// and to earlier letters before later ones. A choice for which no place is left is dropped.
 Routes route(const Tensor& probability, std::int64_t choices, std::int64_t places) {
   const std::int64_t windows = probability.dim(0);
   const std::int64_t letters = probability.dim(1);

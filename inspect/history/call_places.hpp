@@ -18,7 +18,7 @@ struct StepText {
 StepText split_step_text(std::string_view text);
 
 /// Returns the place of each collective, by the text of its `enter` event. A collective has a place
-/// if its event follows a step of a plan in the events of some chip.
+/// if, in some chip's ring, the event of a plan's step comes right before its `enter` event.
 std::map<std::string_view, std::string_view> places_of_calls(const Snapshot& job);
 
 }  // namespace weft

@@ -47,7 +47,7 @@ class FlowFinder {
   }
 
   /// Finds the sender of a received message. Several sent messages may have the same number,
-  /// because a worker that replaces another one starts its count again.
+  /// because a worker that replaces a dead one counts its messages from the beginning.
   void receive(std::size_t track, std::size_t i) {
     const Slice& in = slice(track, i);
     if (in.begin->number == 0) return;  // the sender doesn't count its messages
@@ -97,7 +97,7 @@ class FlowFinder {
 
 Flows find_flows(std::vector<Track>& tracks, const TimeWindow& window) {
   Flows flows = FlowFinder(tracks, window).find();
-  // The search may have moved the beginning of a slice after it had found a flow from there.
+  // The search may have moved the beginning of the slice after it had found this flow.
   for (Flow& flow : flows.found) {
     FlowEnd& from = flow.from;
     if (!flow.is_message) from.at_ns = tracks[from.track].slices[from.slice].begin_ns;

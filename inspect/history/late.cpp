@@ -84,8 +84,8 @@ void add_entry(CallSum& sum, const LedgerEntry& entry, int chip) {
   }
 }
 
-/// Returns the upper bound of the bucket that contains the quantile, which is the beginning of the
-/// next bucket. The last bucket has no upper bound.
+/// Returns the upper bound of the bucket that contains the quantile. The bound is the beginning of
+/// the next bucket; the last bucket has none.
 std::optional<double> upper_bound_of(const std::vector<LedgerEntry::Bucket>& waits,
                                      double quantile) {
   double all = 0;

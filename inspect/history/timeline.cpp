@@ -104,8 +104,8 @@ class TrackBuilder {
     open_.pop_back();
     ended_now_ = true;
   }
-  /// Closes the innermost slice without an event that ends it. Steps, and steps of a plan, always
-  /// end in this way. Any other slice is then unfinished.
+  /// Closes the innermost slice although no event ends it. Steps, and steps of a plan, always end
+  /// in this way. Any other slice counts as unfinished.
   void close_top() {
     const EventKind kind = top().begin->kind;
     close_top(kind != EventKind::step && kind != EventKind::plan_step);

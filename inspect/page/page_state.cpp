@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 Json or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
 
-/// Rounds to a hundredth, so that equal displays have equal texts.
+/// Rounds to a hundredth, so that the JSON changes only if the page would show another number.
 Json rounded(const std::optional<double>& number) {
   return number ? Json(std::round(*number * 100) / 100) : Json();
 }

@@ -91,7 +91,7 @@ class RowMaker {
     slices.push_back(shown);
   }
 
-  /// Adds two slices: the wait, whose duration is in the end event, and then the exchange.
+  /// Adds two slices: the wait (its duration is in the end event), and then the exchange.
   void add_collective(const Slice& slice, TimelineSlice shown) {
     const std::int64_t took = slice.end_ns - slice.begin_ns;
     const auto waited =
@@ -105,7 +105,7 @@ class RowMaker {
   }
 
   TimelineRow row_;
-  std::int64_t last_ns_ = 0;  ///< end of the track; a slice up to it hasn't ended
+  std::int64_t last_ns_ = 0;  ///< end of the track; an unfinished slice that reaches it is open
 };
 
 /// Numbers the texts of a document. Equal texts get the same number.

@@ -29,8 +29,8 @@ std::size_t copy_from(int pid, std::uint64_t address, void* to, std::size_t byte
   return count < 0 ? 0 : static_cast<std::size_t>(count);
 }
 
-/// Waits for the thread to stop. Never reaps a process that has ended, because its parent waits for
-/// that.
+/// Waits for the thread to stop. Never reaps a process that has ended, because that is up to the
+/// parent of the process.
 bool wait_until_held(int tid) {
   for (int i = 0; i < kWaitMs * 10; ++i) {
     siginfo_t seen{};
@@ -45,7 +45,7 @@ bool wait_until_held(int tid) {
 }
 
 #ifdef __x86_64__
-/// Copies the stack from the red zone on, which is below the stack pointer.
+/// Copies the stack, beginning with the red zone below the stack pointer.
 void copy_stack(HeldThread& thread, int pid) {
   constexpr std::uint64_t kRedZone = 128;
   thread.stack_begin = thread.registers.rsp - kRedZone;
@@ -73,7 +73,7 @@ bool read_sleeping(HeldThread& thread) {
   long call = 0;
   user_regs_struct& r = thread.registers;
   if (!(file >> call >> std::hex)) return false;  // "running"
-  // An instruction that waits for a page is no system call, and has no arguments.
+  // If `call` is -1, the thread waits for a page in no system call, and there are no arguments.
   if (call != -1) file >> r.rdi >> r.rsi >> r.rdx >> r.r10 >> r.r8 >> r.r9;
   return static_cast<bool>(file >> r.rsp >> r.rip);
 #else

@@ -37,8 +37,8 @@ std::string read_word(const std::string& path) {
   return as_utf8(text);
 }
 
-/// Reads the wait channel. "0" means that the thread isn't in the kernel, or that the system hides
-/// it.
+/// Returns the wait channel; "" if the thread isn't in the kernel, or if the system hides the
+/// channel. In both cases the file has "0".
 std::string read_wchan(const std::string& folder) {
   const std::string name = read_word(folder + "/wchan");
   return name == "0" ? "" : name;

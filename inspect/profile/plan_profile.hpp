@@ -36,8 +36,8 @@ struct ChipLimits {
   double bytes(std::int64_t step_bytes) const;
 };
 
-/// The resource that limits a step: the one for which the step needs longer at the machine's
-/// maximum rates.
+/// The resource that limits a step. At the machine's maximum rates, the step would need more time
+/// for this resource than for the other one.
 enum class Bound : std::uint8_t { nothing, compute, memory };
 /// Returns "", "compute" or "memory".
 std::string_view to_string(Bound bound) noexcept;

@@ -89,8 +89,8 @@ class RunReader {
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  /// Begins an execution of a step. Where a loop begins, the events of all values that it carries
-  /// form one execution.
+  /// Begins an execution of a step. At the beginning of a loop, the events of all values that the
+  /// loop carries form one execution.
   void begin_step(std::size_t step, std::int64_t ns) {
     const bool goes_on = plan_.steps[step].kind == StepKind::begin && last_ != kNone &&
                          run_.executions[last_].step == step;
@@ -109,7 +109,7 @@ class RunReader {
     run_.executions.push_back({update_wait_, ns, ns});
   }
 
-  /// Ends a run. A run without events of its steps doesn't count.
+  /// Ends a run. The run doesn't count if the event of its first step wasn't seen.
   void close() {
     if (is_whole_) runs_.push_back(std::move(run_));
     run_ = {};

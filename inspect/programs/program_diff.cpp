@@ -53,8 +53,8 @@ std::string listing_of(const Snapshot& job, const ProgramEntry& entry) {
       .value_or("");
 }
 
-/// Returns the causes of the difference between two listings. The listings come from outside; if
-/// one can't be parsed, no cause is returned.
+/// Returns the causes of the difference between two listings. The listings are files, which may be
+/// damaged: if one can't be parsed, no cause is returned.
 std::vector<std::string> causes_of(const Snapshot& job, const std::string& first,
                                    const std::string& second) {
   const std::optional<Mesh> mesh = job.mesh();

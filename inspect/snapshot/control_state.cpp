@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// Returns a value at an offset of foreign bytes, which needn't be aligned.
+/// Returns the value that begins at `offset`. The bytes needn't be aligned.
 template <typename T>
 T value_at(std::span<const std::byte> bytes, std::size_t offset) {
   T value;
@@ -83,7 +83,7 @@ std::uint32_t ControlState::epoch(int chip, AtomMask atoms) const {
   return epoch_of(announced.at(atoms >> 1U));
 }
 
-/// The difference is computed with a sign because epochs may wrap around.
+/// Compares the epochs by their signed difference, because epochs may wrap around.
 bool ControlState::is_behind(int a, int b, AtomMask atoms) const {
   return static_cast<std::int32_t>(epoch(a, atoms) - epoch(b, atoms)) < 0;
 }

@@ -82,7 +82,7 @@ struct Snapshot {
   const ActorRow* trainer() const;
   const ActorRow* worker(int worker) const;
   const ActorRow* chip(int chip) const;
-  /// These functions return null if the process wasn't looked at.
+  /// These functions return null if the snapshot has no data of the process.
   const ProcessState* process(int pid) const;
   const ProcessSight* sight(int pid) const;
   const EventRing* loop_ring(int worker) const;

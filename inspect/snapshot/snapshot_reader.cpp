@@ -189,8 +189,8 @@ void SnapshotReader::add_processes(Snapshot& snapshot) const {
       snapshot.hidden = own == 0 ? "there is no /proc" : "they are in another pid namespace";
       continue;
     }
-    // If a process holds the board, it must be the trainer that made the board, so the trainer is
-    // alive now.
+    // Only the trainer that made the board can hold it. So while the board is held, the trainer is
+    // alive.
     if (pid == snapshot.header.trainer_pid && snapshot.held) alive_at = snapshot.at_ns;
     snapshot.processes.push_back(read_process(pid, alive_at - time_offset(snapshot.header)));
   }
@@ -282,7 +282,7 @@ void add_sights(Snapshot& snapshot, std::span<const int> pids) {
     for (std::size_t i = 0; i < tids.size(); ++i) {
       ThreadSight& thread = sight.threads[i];
       thread.stack = std::move(stacks[i]);
-      // Two arbitrary words may look like a mutex whose owner is gone.
+      // Two arbitrary words may look like a mutex without an owner; the stack must confirm it.
       if (thread.futex.owner_is_gone && !is_in_lock(thread.stack)) thread.futex = {};
     }
     snapshot.sights.push_back(std::move(sight));

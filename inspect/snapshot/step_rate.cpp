@@ -12,8 +12,8 @@ double per_second(std::uint64_t steps, std::int64_t ns) {
   return static_cast<double>(steps) * 1e9 / static_cast<double>(std::max<std::int64_t>(ns, 1));
 }
 
-/// Returns the rate of a ring. `at_ns` is the time at which the ring was read; 0 means long after
-/// its last event.
+/// Returns the rate of a ring. `at_ns` is the time at which the ring was read; if it is 0, the rate
+/// is computed for the time of the last step.
 std::optional<double> rate_of(const EventRing& ring, std::int64_t at_ns) {
   const Event* last = nullptr;
   const Event* first = nullptr;

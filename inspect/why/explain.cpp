@@ -160,7 +160,7 @@ void sort_out(std::vector<Root>& roots) {
     return std::tuple(a.cause, !a.workers.empty(), b.waiters.size()) <
            std::tuple(b.cause, !b.workers.empty(), a.waiters.size());
   });
-  // If something is broken, a loop that only its own chips await isn't to blame.
+  // If something is broken, a loop at work that blocks only its own chips isn't to blame.
   if (roots.empty() || is_at_work(roots.front())) return;
   std::erase_if(roots, [](const Root& root) { return is_at_work(root) && root.waiters.empty(); });
 }

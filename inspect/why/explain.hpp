@@ -19,8 +19,8 @@ struct WhyOptions {
 /// show the positions of their threads.
 Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& options = {});
 
-/// Explains a job that has ended (`end`) and had hung before (`hang`). The hang comes first,
-/// because it explains the end.
+/// Explains a job that has ended (`end`) and had hung before (`hang`). The hang comes first in the
+/// answer, because it explains the end.
 Why explain_after_hang(const Snapshot& end, const Snapshot& hang);
 /// Explains a job that has ended, with the hang that its run folder may have recorded.
 Why explain_ended(const Snapshot& end);
@@ -28,9 +28,9 @@ Why explain_ended(const Snapshot& end);
 /// Returns the processes whose sights explain() would use.
 std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now);
 
-/// `looks` are snapshots, about 10 ms apart, of a running job whose verdict is `well`. If one chip
-/// came last in most collectives, the verdict becomes `slow`. Without events, it becomes `slow` if
-/// all waits lead to one worker in most snapshots. With too few of them, nothing changes.
+/// `looks` are snapshots, about 10 ms apart, of a running job whose verdict is `well`. The verdict
+/// becomes `slow` if one chip came last in most collectives or, without events, if all waits lead
+/// to one worker in most snapshots. It stays if there are too few collectives or snapshots.
 void find_slow(Why& why, std::span<const Snapshot> looks);
 
 }  // namespace weft

@@ -109,7 +109,7 @@ std::string doing_of(const RootView& view, const ActorRow& row) {
     case ActorState::joining: return "hasn't joined yet";
     default: break;
   }
-  // A loop that only reports continues to change its state long after its last other activity.
+  // A loop that does nothing but report renews since_ns at each report, but not moved_ns.
   constexpr std::int64_t kTurnNs = 1'000'000'000;
   const bool turns = row.moved_ns != 0 && row.since_ns - row.moved_ns > kTurnNs;
   if (turns || row.state == ActorState::reporting) {
@@ -199,7 +199,7 @@ void explain_thread(Root& root, const RootView& view, std::string doing) {
   }
 }
 
-/// Returns the first thread of the process's chips that runs; 0 if none does.
+/// Returns the first running thread among those of the process's chips; 0 if none runs.
 int running_chip_thread(const Snapshot& snapshot, int pid) {
   const ProcessState* process = snapshot.process(pid);
   if (process == nullptr) return 0;

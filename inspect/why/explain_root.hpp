@@ -22,8 +22,8 @@ struct RootView {
 Root explain_worker(const RootView& view, int worker, const std::vector<int>& chips);
 Root explain_trainer(const RootView& view);
 /// Explains actors that wait for each other in a circle. Blames the holder of a lock for which
-/// another one waits; else the smallest group that is in another collective than the rest; else all
-/// of them.
+/// another of the actors waits; else the smallest group that is in another collective than the
+/// rest; else all of them.
 Root explain_circle(const RootView& view, const std::vector<int>& nodes);
 
 /// Sets the root's cause and texts if the process can't continue by itself. Returns false if it

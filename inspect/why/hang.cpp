@@ -42,8 +42,8 @@ double seconds_after(const Snapshot& snapshot, std::int64_t last) {
   return last == 0 ? 0 : std::max(0.0, snapshot.seconds_since(last));
 }
 
-/// Returns whether chips wait and none has got work for a long time. The activity of loops then
-/// doesn't count as movement.
+/// Returns whether chips wait and none has got work for a long time. In that case the activity of
+/// loops doesn't count as movement.
 bool turns_in_vain(const Snapshot& snapshot) {
   if (!some_chip_waits(snapshot)) return false;
   std::int64_t last = 0;

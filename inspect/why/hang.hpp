@@ -19,7 +19,7 @@ double stop_patience_s(const Snapshot& snapshot, double patience);
 /// others, a loop that only reports, or is in its own code, doesn't count as moving. A loop that
 /// does other things, but gives no chip work, counts as moving for 6 x the patience.
 double idle_s(const Snapshot& snapshot);
-/// Returns the seconds since the worker or one of its chips has moved, by the same rules.
+/// Returns the seconds since the worker or one of its chips has moved, by the rules above.
 double idle_s(const Snapshot& snapshot, int worker);
 
 /// Returns whether the job is hung: its loops run, no debugger holds a process, and nothing has

@@ -13,7 +13,7 @@ void explain_end(const Snapshot& now, Why& why);
 
 /// Returns the worker whose loop was at another line than all others when its job diverged; nothing
 /// if there is no such worker. The failure itself names the worker that was noticed first, which
-/// may be any of them.
+/// may be any worker.
 std::optional<int> find_worker_apart(std::span<const ActorRow> rows);
 
 /// Explains the end of a job whose trainer is gone without a result.json, from the board.

@@ -11,14 +11,14 @@
 namespace weft {
 namespace {
 
-/// The smallest number of looks, and of collectives, for a verdict. Among fewer, any of several
+/// A verdict needs at least this many looks (snapshots) or collectives. Among fewer, one of several
 /// chips may come last often by chance.
 constexpr std::size_t kLooksMin = 10;
 constexpr std::uint64_t kCollectivesMin = 64;
-/// The smallest share of the looks, or of the collectives, in which a slow worker or chip comes
-/// last.
+/// A worker is slow if it is the only one that others wait for in at least this share of the looks.
+/// A chip is slow if it comes last in at least this share of the collectives.
 constexpr double kShareOfOne = 0.6;
-/// Waits below this share of the time are normal for chips that take turns on a core.
+/// Waits below this share of the time don't count: they are normal for chips that share a core.
 constexpr double kShareOfTime = 0.1;
 
 struct Arrivals {

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Returns whether these are distinct atoms of the mesh. Data of other processes may be arbitrary.
+/// Returns whether `atoms` are distinct atoms of the mesh. Another process's data may be arbitrary.
 bool are_atoms(AtomList atoms, const Mesh& mesh) {
   AtomMask seen = 0;
   for (int i = 0; i < atoms.size(); ++i) {
@@ -23,8 +23,8 @@ bool are_atoms(AtomList atoms, const Mesh& mesh) {
   return !atoms.empty();
 }
 
-/// Returns whether the call is a message. Data of other processes may be arbitrary, for example an
-/// invalid dtype or a negative size.
+/// Returns whether the collective is sent as a message. The call comes from another process and may
+/// be arbitrary, for example have an invalid dtype or a negative size.
 bool is_message(const DecodedCall& call, int group_size) {
   if (call.count < 1 || call.count > 16 || call.dtype > DType::u8) return false;
   return is_in_slots(call.kind, static_cast<std::uint64_t>(call.count * byte_size(call.dtype)),
@@ -97,8 +97,8 @@ class Maker {
         is_known = true;
       }
     }
-    // A root of a message that waits for room may not have written to its line yet that it is the
-    // root.
+    // A chip that posts a message is its root. While the chip waits for room, its line may not yet
+    // say that it is the root.
     if (in_slots && !is_known && row.waiting_for >= 0) {
       add(row, node_to(row.waiting_for), last_call(snapshot_, row.chip));
     }
@@ -115,8 +115,8 @@ class Maker {
     }
   }
 
-  /// Adds the waits of a loop. It may wait for work that its chips have begun, but not while all of
-  /// them are idle.
+  /// Adds the waits of a loop. The loop may wait for work that its chips have begun, but not while
+  /// all of its chips are idle.
   void add_loop(const ActorRow& row) {
     if (row.state == ActorState::idle || row.state == ActorState::joining) {
       return add(row, 0, "the trainer");

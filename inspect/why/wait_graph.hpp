@@ -2,8 +2,8 @@
 /// WaitGraph: the waits between a job's actors.
 ///
 /// The waits of a chip are derived from the epochs that the chips of its group have announced. The
-/// chip that its row names isn't used, because the row of a stopped chip shows the state at the
-/// time when the chip stopped.
+/// chip's row also says for which chip it waits, but the row of a stopped chip is outdated: it
+/// shows the state at the time when the chip stopped.
 
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ class WaitGraph {
   const std::vector<Wait>& waits() const { return waits_; }
 
   /// Returns the roots: the circles of waits, and the single nodes that are awaited but wait for no
-  /// other. Each root is sorted.
+  /// other node. Each root is sorted.
   std::vector<std::vector<int>> roots() const;
   /// Returns the nodes that wait for one of `nodes`, directly or not; sorted, without `nodes`.
   std::vector<int> waiters_of(const std::vector<int>& nodes) const;

@@ -26,7 +26,7 @@ std::string_view to_string(Verdict verdict) noexcept;
 int exit_code(Verdict verdict) noexcept;
 
 /// Causes, in the order in which roots are listed: dead processes first, then causes that are
-/// certain at once.
+/// certain at the first look.
 enum class Cause : std::uint8_t {
   killed,    ///< a process that a signal ended
   crashed,   ///< a process that got a signal by its own action, such as SIGSEGV

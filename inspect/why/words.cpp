@@ -11,7 +11,7 @@ namespace weft {
 
 namespace {
 
-/// Returns the number with three digits, or more before the point. The number must not be negative.
+/// Returns the number with three significant digits, or with its whole integer part if longer.
 std::string three_digits(double number) {
   if (number >= 99.95) return fmt::format("{:.0f}", number);
   return number >= 9.995 ? fmt::format("{:.1f}", number) : fmt::format("{:.2f}", number);

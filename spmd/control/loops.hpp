@@ -61,15 +61,15 @@ class Loops {
   /// Returns the number of the innermost range that contains the op; a range contains its first op
   /// and its border. Returns kNoId if no range contains the op.
   std::uint32_t of_op(OpId op) const { return ranges_.empty() ? kNoId : of_op_[op]; }
-  /// Returns the number of the innermost range whose ops may read the value. Outside of that range
-  /// only its border ops may read it.
+  /// Returns the number of the innermost range that contains the value. Only ops in this range may
+  /// read the value, and after a branch the merges of its cond.
   std::uint32_t of_value(ValueId value) const;
   /// Returns the number of ranges that contain the op.
   std::uint32_t depth(OpId op) const { return depth_of(of_op(op)); }
   std::uint32_t depth_of(std::uint32_t loop) const {
     return loop == kNoId ? 0 : ranges_[loop].depth;
   }
-  /// Returns whether the range `inner` is `outer` or lies in it. Every range lies in kNoId.
+  /// Returns whether the range `inner` is `outer` or lies in it. kNoId is the whole program.
   bool contains(std::uint32_t outer, std::uint32_t inner) const;
   /// Returns the number of the range that begins with `op`.
   std::uint32_t at(OpId op) const;

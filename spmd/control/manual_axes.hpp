@@ -35,7 +35,7 @@ class ManualAxes {
   /// atoms of its first value only.
   void follow(const Program& program);
   const ManualAtoms& operator[](ValueId value) const { return values_[value]; }
-  /// Returns the atoms over which the value can't be sharded outside of functions of shard_map.
+  /// Returns the atoms over which propagation can't shard the value, because they are manual.
   AtomMask held(ValueId value) const { return held_[value]; }
 
  private:
@@ -50,7 +50,7 @@ class ManualAxes {
 /// Returns the atoms in the `manual` or `atoms` attribute of an op of shard_map; empty for other
 /// ops.
 AtomMask atoms_of_manual_op(const Program& program, OpId op);
-/// Returns the atoms in the dims of an `enter` or `leave`.
+/// Returns the atoms that shard the dims of an `enter` or a `leave`.
 AtomMask atoms_of_dims(std::span<const std::int64_t> attrs);
 /// Throws corrupt, naming the atoms, unless all operands of the op are manual along the same atoms.
 /// The value of a `leave` must not vary over a manual atom that none of its dims has.

@@ -12,8 +12,8 @@ std::int64_t num_elements(const Program& program, OpId op) {
   return program.type(program.result(op)).num_elements();
 }
 
-/// Returns whether an op of the loop makes an operand of the op `fill`, a fill, spread or view.
-/// Such a `fill` can't be in the loop, because the loop would read the operand before it is
+/// Returns whether an op of the loop makes an operand of `fill`, which is a fill, a spread or a
+/// view. Such a `fill` can't be in the loop, because the loop would read the operand before it is
 /// complete.
 bool reads_from(const Program& program, OpId fill, const FusedLoop& loop) {
   return std::ranges::any_of(program.op_operands(fill), [&](ValueId scalar) {

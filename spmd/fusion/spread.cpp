@@ -9,8 +9,8 @@ namespace weft {
 
 namespace {
 
-/// Returns whether the operand of the op is a loop's carry. The next value may overwrite the carry
-/// before the last reader of the op's result has read it.
+/// Returns whether the operand of the op is a loop's carry. The op's result must then be stored,
+/// because the next value may overwrite the carry before the result's last reader has read it.
 bool reads_carry(const Program& program, OpId op) {
   const OpId maker = program.defining_op(program.op_operands(op)[0]);
   return maker != kNoId && program.kind(maker) == OpKind::carry;

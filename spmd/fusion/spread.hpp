@@ -1,7 +1,7 @@
 #pragma once
 /// Finds spreads and views. A spread repeats the elements of a smaller value, and a view is a range
-/// of the elements of a larger one. A loop of elementwise ops reads the other value instead of
-/// them.
+/// of the elements of a larger one. A loop of elementwise ops reads that smaller or larger value
+/// instead of the spread or the view.
 
 #include <cstdint>
 #include <optional>
@@ -36,8 +36,8 @@ bool is_view(const Program& program, OpId op);
 /// operands must be aligned. Collectives and the borders of loops and branches can't read in place.
 bool may_read_in_place(const Program& program, OpId reader, OpId view);
 
-/// Returns whether the op is a fill, a spread or a view. A loop that reads the result of such an op
-/// makes it itself.
+/// Returns whether the op is a fill, a spread or a view. A loop that needs the result of such an op
+/// makes the result itself.
 bool is_made_by_loops(const Program& program, OpId op);
 
 /// Returns whether any part of a tensor of this shape along `dim` is one range of its elements.

@@ -31,14 +31,14 @@ class BackwardWalk {
   /// A loop or a branch whose backward counterpart is being made. A backward loop runs through the
   /// iterations in the opposite order, with the same iteration numbers.
   struct Frame {
-    std::uint32_t loop = kNoId;  ///< in the forward program
+    std::uint32_t loop = kNoId;  ///< number of the loop or branch in the forward program
     ValueId number = kNoId;      ///< the op that begins the backward loop or branch
     std::unordered_map<ValueId, ValueId> stacks{};   ///< by value: its forward stack
     std::unordered_map<ValueId, ValueId> forward{};  ///< by value: its copy in the backward loop
     std::map<OpId, ValueId> carries{};  ///< by forward `next`: the cotangent of its operand
     /// By forward `stack`: the cotangent of the whole stack.
     std::map<OpId, ValueId> stack_cotangents{};
-    std::map<ValueId, ValueId> accumulators{};  ///< by outer value that the loop reads
+    std::map<ValueId, ValueId> accumulators{};  ///< by outer value: the sum of its cotangents
     /// By outer value: the head of its addends in an iteration.
     std::map<ValueId, std::uint32_t> outer{};
     std::vector<std::pair<ValueId, ValueId>> items{};  ///< pairs of an item and its cotangent

@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// Clones the ops of the region that contains op `id`, unless that has been done. Regions behind
-/// `id` are dropped, because the walk, which goes backward, needs nothing from them any more.
+/// Clones the ops of the region that contains op `id`, unless they have been cloned. Drops regions
+/// that begin after `id`, because the walk goes backward and has passed them.
 void BackwardWalk::compute_again(OpId id) {
   while (!regions_.empty() && regions_.back().begin > id) regions_.pop_back();
   if (regions_.empty() || id >= regions_.back().end) return;
@@ -16,7 +16,7 @@ void BackwardWalk::compute_again(OpId id) {
   regions_.pop_back();
   behind_barrier_.clear();
   const Program& program = builder_.program();
-  // Operands from outside come first, because a value cloned in a loop can't be read outside it.
+  // Barriers for outer operands come first: after a cloned loop, a barrier in it couldn't be read.
   for (OpId op = region.begin; op < region.end; ++op) {
     if (is_saved(region, op)) continue;
     builder_.set_loc(program.op_locs[op]);
@@ -65,7 +65,7 @@ ValueId BackwardWalk::forward(ValueId value) {
   if (const auto made = frame->forward.find(value); made != frame->forward.end()) {
     return made->second;
   }
-  WEFT_CHECK(loop == frames_.back().loop, value);  // begin_backward() made it
+  WEFT_CHECK(loop == frames_.back().loop, value);  // begin_backward() made outer values
   const ValueId made = forward_in_loop(value);
   frames_.back().forward[value] = made;
   return made;
@@ -119,8 +119,8 @@ void BackwardWalk::clone_ops(OpId begin, OpId end) {
   }
 }
 
-/// Returns whether the stack of an op's result is used. It isn't used if a region in the loop says
-/// that the result is computed again.
+/// Returns whether the op's result is read from its stack. If a region in the loop says that the
+/// result is computed again, the stack isn't used.
 bool BackwardWalk::is_kept(OpId op) const {
   const auto behind = std::ranges::upper_bound(all_regions_, op, {}, &RematRegion::begin);
   if (behind == all_regions_.begin()) return true;

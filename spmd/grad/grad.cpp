@@ -157,7 +157,7 @@ ValueId BackwardWalk::operand_cotangent(std::size_t index, ValueId cotangent) {
 
 /// Uses the gradient of the decomposition, for ops without a gradient of their own.
 ValueId BackwardWalk::by_decomposition(std::size_t index, ValueId cotangent) {
-  // The operands are copied so that grad() finds the cotangent of this operand alone.
+  // Through copies, grad() finds the cotangent of this operand alone, even if operands are equal.
   std::vector<ValueId> copies;
   for (const ValueId operand : op_.operands) copies.push_back(builder_.copy(operand));
   const ValueId result = decompose(builder_, op_.kind, copies, op_.attrs);
@@ -172,7 +172,7 @@ void BackwardWalk::visit_custom(ValueId cotangent) {
   const std::vector<ValueId> cotangents = custom_(op_, cotangent);
   for (std::size_t i = operands_.size(); i-- > 0;) {
     if (!active_[operands_[i]] || cotangents[i] == kNoId) continue;
-    // sum() takes the location from the op that makes the addend, so an input is copied.
+    // sum() uses the location of the op that makes the addend. An input has no op, so it is copied.
     const bool is_input = builder_.program().defining_op(cotangents[i]) == kNoId;
     add(operands_[i], is_input ? builder_.copy(cotangents[i]) : cotangents[i]);
   }

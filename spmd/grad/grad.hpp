@@ -11,7 +11,7 @@
 namespace weft {
 
 /// Ops [begin, end) that the backward pass computes again from the values that enter the region
-/// (JAX's checkpoint). The results in `saved`, ascending, are kept instead.
+/// (JAX's checkpoint). The results in `saved`, which are sorted by id, are stored instead.
 struct RematRegion {
   OpId begin = 0;
   OpId end = 0;

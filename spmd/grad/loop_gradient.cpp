@@ -58,7 +58,7 @@ BackwardWalk::Frame BackwardWalk::begin_backward(const LoopRange& range,
                                                  const std::map<OpId, ValueId>& cotangents) {
   const Program& program = builder_.program();
   Frame frame{.loop = loops_.at(range.begin)};
-  // These forward values are made here, because only the surrounding loops can read their stacks.
+  // Outer values are made before the loop, because only surrounding loops can read their stacks.
   const std::vector<ValueId> read = values_read_by(range.begin, range.end);
   for (const ValueId value : read) forward(value);
   for (OpId op = range.begin; op < range.end; ++op) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Tiers: the atoms of a mesh that stay within a host, and those that cross the network.
+/// Finds out which atoms of a mesh stay within a host, and which cross the network between hosts.
 
 #include <cstdint>
 #include <string_view>
@@ -17,8 +17,8 @@ std::string_view to_string(Tier tier) noexcept;
 /// Returns dcn if a collective over these atoms crosses the network, else ici.
 Tier tier_of(AtomMask atoms, const Mesh& mesh);
 
-/// Host h has chips_per_host() devices, beginning with h * chips_per_host(). chip_on_host() numbers
-/// the chips of each host from 0.
+/// Each host has chips_per_host() devices. The device ids of host h begin with h *
+/// chips_per_host(). chip_on_host() numbers the chips of each host from 0.
 int chips_per_host(const Mesh& mesh);
 int host_of(const Mesh& mesh, int position);
 int chip_on_host(const Mesh& mesh, int position);

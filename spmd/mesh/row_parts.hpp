@@ -31,8 +31,8 @@ struct RowParts {
 RowParts row_parts(const Mesh& mesh, std::span<const int> positions, const Sharding& sharding,
                    std::string_view what);
 
-/// Returns the axes along which workers differ in their coordinates, in the order of the mesh. If
-/// the mesh has an axis "data", it is always among them.
+/// Returns the axes along which workers differ in their coordinates, in the order of the mesh. The
+/// axis "data" is always included if the mesh has it.
 std::vector<std::string> batch_axes(const Mesh& mesh, int chips_per_worker);
 
 }  // namespace weft

@@ -24,7 +24,7 @@ class BoxCopy {
           std::clamp(type.shape[dim] - box.offsets[d], std::int64_t{0}, box.sizes[d]));
     }
     shard_bytes_ = to;
-    // The trailing dims that the box covers wholly, and the dim before them, are contiguous.
+    // Dim run_dim_ and the dims after it, which are covered whole, are contiguous in both tensors.
     run_dim_ = dims - 1;
     while (run_dim_ > 0 && from_strides_[index(run_dim_ - 1)] == to_strides_[index(run_dim_ - 1)] &&
            covers(run_dim_)) {

@@ -20,7 +20,7 @@ namespace weft {
 /// An atom occurs at most once in the dims, `unreduced` and `replicated` together.
 struct Sharding {
   std::array<AtomList, kDimCountMax> dims{};  ///< atoms that shard each dim, major to minor
-  std::uint64_t provenance = 0;  ///< nibble per atom: user priority that added the atom
+  std::uint64_t provenance = 0;  ///< 4 bits per atom: the user priority that added the atom
   AtomMask unreduced = 0;        ///< atoms over which the value is still a partial result
   AtomMask replicated = 0;       ///< atoms that must not shard this value
   std::uint8_t open_mask = 0;    ///< bit d: propagation may add atoms to dim d

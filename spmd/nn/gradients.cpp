@@ -7,9 +7,9 @@
 namespace weft {
 namespace {
 
-/// Returns the first gradient that knows its loss; null if none does. Refuses gradients of
-/// different losses if one of these is a quotient, because then the losses may have different
-/// weights.
+/// Returns the node of the first gradient whose loss is known; null if there is none. Refuses
+/// gradients of different losses if one of the losses is a quotient, because then the losses may
+/// have different weights.
 const TensorNode* find_loss(Call& call, std::span<const Tensor> grads) {
   const TensorNode* first = nullptr;
   for (const Tensor& grad : grads) {
@@ -27,9 +27,9 @@ const TensorNode* find_loss(Call& call, std::span<const Tensor> grads) {
   return first;
 }
 
-/// Returns the weight of this loss's gradients when gradients of the same loss for other data are
-/// added: the share of elements that count. An undefined tensor stands for 1. Refuses a loss whose
-/// weight can't be determined.
+/// Returns the weight of this loss's gradients when they are added to gradients of the same loss
+/// for other data: the number or share of elements that count. An undefined tensor stands for 1.
+/// Refuses a loss whose weight can't be determined.
 Tensor weight_of(Call& call, const TensorNode& grad) {
   const LossMean& mean = *grad.gradient->mean;
   if (mean.sum == kNoId) {

@@ -12,7 +12,7 @@ HostNumber::HostNumber(std::string name, double first, std::source_location loc)
 }
 
 double HostNumber::value(std::source_location loc) const {
-  put_in_place(state_, loc);  // load() may have given it another source
+  put_in_place(state_, loc);  // load() may have given the state another source
   return state_.item(loc);
 }
 

@@ -49,7 +49,7 @@ bool PlateauSchedule::is_better(double metric, double best) const {
 }
 
 double PlateauSchedule::step(double metric, std::source_location loc) {
-  put_in_place(state_, loc);  // load() may have given it another source
+  put_in_place(state_, loc);  // load() may have given the state another source
   std::vector<float> now = state_.to_vector(loc);
   if (is_better(metric, now[kBest])) {
     now[kBest] = static_cast<float>(metric);

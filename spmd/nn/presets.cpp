@@ -36,9 +36,9 @@ Sharding with_atoms(Sharding sharding, int dim, AtomList atoms, int priority) {
   return sharding;
 }
 
-/// Returns `sharding` with `atoms` added to the largest dim that has no atoms yet and that they
-/// divide evenly. Returns it unchanged if there is no such dim, or if it already has one of the
-/// atoms.
+/// Returns `sharding` with `atoms` added to the largest dim that has no atoms yet and that `atoms`
+/// divide evenly. Returns `sharding` unchanged if there is no such dim, or if one of the atoms is
+/// already used.
 Sharding with_largest_dim(const Sharding& sharding, const Shape& shape, const Mesh& mesh,
                           AtomList atoms) {
   if ((sharding.used() & atoms.mask()) != 0) return sharding;

@@ -108,7 +108,7 @@ FactorRule attention_grad_rule(const Program& program, OpId op) {
 
 // The following functions express ops by primitives.
 
-/// Returns the product of a and b for each batch and head. It contracts these dims of both.
+/// Returns the product of a and b for each batch and head, summed over a_dim of a and b_dim of b.
 ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std::int64_t b_dim,
                 SkipZeros skip_zeros) {
   return builder.dot_general(a, b,
@@ -325,7 +325,7 @@ Elements attention_grad_elements(const Evaluation& e) {
   return result;
 }
 
-/// Returns the number of pairs of a query and a key that it sees: the mean of `chips` chips.
+/// Returns the number of pairs of a query and a key that the query sees, as a mean over `chips`.
 std::int64_t pairs_of(const Program& program, OpId op, std::int64_t chips) {
   const Shape& q = program.shape(program.op_operands(op)[0]);
   const std::int64_t keys = program.shape(program.op_operands(op)[1])[2];

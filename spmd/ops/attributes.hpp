@@ -58,7 +58,7 @@ struct Attr {
   std::uint8_t per = 0;
   std::uint8_t base = 1;
   bool is_list = false;
-  /// The text omits the attribute if it is 0 or empty. If it is an empty list, so do the words.
+  /// Lets the text omit the attribute if it is 0 or empty. The words omit an empty list too.
   bool optional = false;
   OnChip on_chip = OnChip::same;
   AttrDim of{};

@@ -50,7 +50,7 @@ class Builder : public Emitter {
   ValueId reverse(ValueId x, std::span<const std::int64_t> dims);
   /// Returns the rows table[index], [index.., row..]. A row is 0 if its index is out of range.
   ValueId gather(ValueId table, ValueId index);
-  /// Returns zeros [rows, ..] with updates[i] added to row index[i], if there is such a row.
+  /// Returns zeros [rows, ..] plus updates[i] at row index[i]. Skips indices out of range.
   ValueId scatter(ValueId index, ValueId updates, std::int64_t rows);
   /// Returns x[start : start + size] in each dim. The i32 scalars `starts` are clamped to fit x.
   ValueId dynamic_slice(ValueId x, std::span<const ValueId> starts,
@@ -64,7 +64,7 @@ class Builder : public Emitter {
   ValueId argsort(ValueId x, bool descending, ValueId places = kNoId);
   /// Returns x[.., index[.., k]], or 0 where the index is out of range.
   ValueId take_along(ValueId x, ValueId index);
-  /// Returns zeros [.., size] with updates[.., k] added at index[.., k], if it is in range.
+  /// Returns zeros [.., size] plus updates[.., k] at index[.., k]. Skips indices out of range.
   ValueId scatter_along(ValueId index, ValueId updates, std::int64_t size);
   /// Computes y[i] = a[i] y[i - 1] + b[i] with y[-1] = 0. If `reversed`, runs from the last element
   /// to the first.
@@ -90,7 +90,7 @@ class Builder : public Emitter {
   /// Appends softmax_grad or log_softmax_grad. Returns the operand's cotangent, given the result y
   /// and the cotangent g of y.
   ValueId softmax_grad(OpKind kind, ValueId y, ValueId g);
-  /// These also work along the last dim.
+  /// The following two also work along the last dim.
   ValueId normalize(ValueId x, const Normalization& normalization);
   ValueId normalize_grad(ValueId x, ValueId g, const Normalization& normalization);
   /// Takes q[B,H,S,K], k[B,H,T,K], v[B,H,T,E] and returns [B,H,S,E]. `bias` is absent or
@@ -109,7 +109,7 @@ class Builder : public Emitter {
   ValueId custom_call(const CustomTarget& target, std::span<const ValueId> operands,
                       const TensorType& result);
 
-  /// Returns operand 0. The function of custom_vjp() with this number computes the other gradients.
+  /// Returns operand 0. custom_vjp() function `number` makes the other operands' gradients.
   ValueId custom_gradient(std::span<const ValueId> operands, std::int64_t number);
 
   ValueId sharding_constraint(ValueId x, const Sharding& sharding);

@@ -190,9 +190,9 @@ ValueId product_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
   const DimList g_other =
       consecutive_dims(index == 0 ? batches + lhs_free : batches, ssize(other.free));
 
-  // Find the order in which the product has the dims of `mine`: batch dims, then the left factor's
-  // dims, then the right factor's. g has `mine.free`; the other side has the contracting dims, but
-  // in its own order.
+  // Find the order of the product's dims in terms of `mine`: batch dims, then the left factor's
+  // dims, then the right factor's. g contributes the dims `mine.free`. The other side contributes
+  // the contracting dims, but in its own order.
   DimList by_other_dim = consecutive_dims(0, ssize(mine.contracting));
   std::stable_sort(by_other_dim.begin(), by_other_dim.end(), [&](std::int64_t a, std::int64_t b) {
     return other.contracting[static_cast<std::size_t>(a)] <

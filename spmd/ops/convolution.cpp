@@ -112,7 +112,7 @@ FactorRule convolution_rule(const Program& program, OpId op) {
 
 // The following functions append the gradients of ops.
 
-/// Slides windows over g. The lhs and the result change roles, and rhs is read in reverse order.
+/// Returns lhs's cotangent. Slides windows over g, and reads rhs in the order opposite to the op's.
 ValueId lhs_cotangent(Builder& builder, const ForwardOp& op, Convolution c, ValueId g) {
   const Shape& lhs = builder.type(op.operands[0]).shape;
   const Shape& windows = builder.type(g).shape;
@@ -127,8 +127,8 @@ ValueId lhs_cotangent(Builder& builder, const ForwardOp& op, Convolution c, Valu
   return builder.convolution(g, op.operands[1], c);
 }
 
-/// Slides windows of g's size over lhs, with the batch and feature dims exchanged. If `c.reversed`,
-/// slides windows of lhs's size over g instead.
+/// Returns rhs's cotangent. Slides windows of g's size over lhs, with the batch and feature dims
+/// exchanged. If `c.reversed`, slides windows of lhs's size over g instead.
 ValueId rhs_cotangent(Builder& builder, const ForwardOp& op, const Convolution& c, ValueId g) {
   const ValueId x = op.operands[0];
   const Shape& lhs = builder.type(x).shape;

@@ -59,7 +59,7 @@ ValueId Emitter::like(ValueId x, const ManualAtoms& model) {
     x = emit(OpKind::enter, {x}, attrs, {}, mesh_);
   }
   const auto alike = static_cast<AtomMask>(model.varies & ~manual(x).varies);
-  // `vary` is left out for a value without a gradient, to which it makes no difference.
+  // `vary` is left out for a value that isn't floating, because it matters only for gradients.
   return alike != 0 && is_floating(type(x).dtype) ? vary(x, alike) : x;
 }
 

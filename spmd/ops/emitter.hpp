@@ -50,7 +50,7 @@ class Emitter {
   Program* program_;
 
  private:
-  /// Returns the operands after they have been given the atoms that the op needs.
+  /// Returns the operands after they have been made manual along the atoms that the op needs.
   std::vector<ValueId> agree(OpKind kind, std::span<const ValueId> operands,
                              std::span<const std::int64_t> attrs);
   /// Returns the manual axes of all ops so far.

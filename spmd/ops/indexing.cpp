@@ -266,8 +266,8 @@ constexpr Attr kCheck[] = {list("limit_ignored", 0, 2), list("new_tokens", 0, 1)
 
 }  // namespace
 
-/// If each chip has a part of the table's rows, it returns zeros for other rows. The sum over the
-/// chips is then the result for the whole table.
+/// A chip that has only a part of the table's rows returns zeros for indices of other rows. The sum
+/// over the chips is then the result for the whole table.
 constexpr OpRow rows::gather{
     .doc = "(table, index i32): table[index] along dim 0. An index outside the table gives zeros.",
     .operands = operands(2),

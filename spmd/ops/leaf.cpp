@@ -1,4 +1,4 @@
-/// Defines the ops without operands, and random bits.
+/// Defines the ops without operands, and the op that makes random bits.
 
 #include <algorithm>
 

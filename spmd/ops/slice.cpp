@@ -150,7 +150,7 @@ ValueId placed_back(Builder& builder, const ForwardOp& op, std::size_t, ValueId 
   return builder.pad(g, zero, start, high, interior);
 }
 
-/// Returns the cotangent of the padded operand: the elements of g at the positions of its elements.
+/// Returns the cotangent of the padded operand: the elements of g at the operand's positions.
 ValueId unpadded(Builder& builder, const ForwardOp& op, ValueId g) {
   const TensorType from = builder.type(op.operands[0]);
   const auto [low, high, interior] = triples(op.attrs);

@@ -53,7 +53,7 @@ Elements custom_elements(const Evaluation& e) {
   return result;
 }
 
-/// The op vanishes before shardings are chosen, and its other operands matter only for gradients.
+/// The op is removed before shardings are chosen, so dims of its other operands need no factors.
 FactorRule gradient_rule(const Program& program, OpId op) {
   RuleMaker rule;
   const auto operands = program.op_operands(op);
@@ -120,7 +120,7 @@ constexpr OpRow rows::custom_gradient = [] {
   return row;
 }();
 
-/// The target's rule says how the operands and the result correspond.
+/// The target's rule says which dims of the operands and the result correspond.
 constexpr OpRow rows::custom_call{
     .doc = "A function that the program defines.",
     .operands = operands(1, kCustomOperandCountMax),

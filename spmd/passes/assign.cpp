@@ -58,8 +58,8 @@ class Assignment {
     }
   }
 
-  /// Returns the atoms before the first one that the result can't have. In a shard_map function,
-  /// the result may differ between chips along such an atom, although an operand from outside is
+  /// Returns the atoms before the first one over which the result can't be sharded. Such an atom
+  /// may be manual in a function of shard_map, while an operand from outside of the function is
   /// sharded over it.
   AtomList free_prefix(AtomList atoms) const {
     const AtomMask held = tensors_.back().sharding.replicated;
@@ -133,7 +133,7 @@ class Assignment {
     return true;
   }
 
-  /// Returns the cost of resharding the op's tensors if this candidate is the last one taken.
+  /// Returns the cost of resharding the op's tensors if this candidate is also taken.
   std::int64_t cost_with(const Candidate& candidate) {
     std::vector<AtomList> atoms = atoms_;
     atoms[static_cast<std::size_t>(candidate.factor)] = candidate.atoms;

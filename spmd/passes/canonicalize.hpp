@@ -10,8 +10,8 @@ namespace weft {
 /// instead, so that the sharding of one use doesn't affect another. Inputs and outputs keep their
 /// order, and unused inputs stay.
 ///
-/// A loop begins with its `loop` op and its carries, and ends with its nexts. Ops that compute the
-/// same in each iteration are moved before the loop, unless they are in a branch.
+/// In the result, a loop begins with its `loop` op and its carries, and ends with its nexts. Ops
+/// that compute the same in each iteration are moved before the loop, unless they are in a branch.
 Program canonicalize(const Program& program, bool split_constants);
 
 }  // namespace weft

@@ -76,8 +76,8 @@ class Mover {
   }
 
  private:
-  /// Returns the dim that the op of the value already moves to the end; kStays if none. Inputs, and
-  /// the results of fixed ops and sums, keep the order of their dims.
+  /// Returns the dim that the value's new op has already moved to the end; kStays if it has moved
+  /// none. Inputs, and results of ops that refuse reordering and of sums, keep the old order.
   int made_feature(ValueId value) const {
     const OpId op = program_.defining_op(value);
     if (op == kNoId) return kStays;

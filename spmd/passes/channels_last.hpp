@@ -8,13 +8,13 @@
 
 namespace weft {
 
-/// Returns the program with the feature dim of convolutions' operands and results moved to the end.
-/// That dim is also moved in all values between convolutions: elementwise ops, pools, sums,
-/// padding. A convolution then reads and writes its operands without reordering, and loops over
-/// windows are loops over features. Transposes are added where another op, an input or an output
-/// needs the original order. Connected values are moved together. They aren't moved if the
-/// transposes, whose elements count `transpose_cost` times, have as many elements as the
-/// convolutions and pools. Returns nothing if no value is moved.
+/// Returns the program with the feature dim of convolutions' operands and results moved to the
+/// end. That dim is also moved in values between convolutions, such as those of elementwise ops,
+/// pools, sums and padding. A convolution then reads and writes contiguous features. Transposes
+/// are added where another op, an input or an output needs the original order. Connected values
+/// are moved together, if the convolutions and pools have more elements than the transposes that
+/// are needed. Each element of a transpose counts `transpose_cost` times. Returns nothing if no
+/// value is moved.
 ///
 /// Weights aren't moved, and neither are convolutions in groups, in f64 or of integers. Call
 /// canonicalize() afterwards, because each use of a value gets a transpose of its own.

@@ -48,7 +48,7 @@ bool FeatureDims::is_made_anywhere(ValueId value) const {
   return op != kNoId && program_.is_fill(op);
 }
 
-/// Returns the op's tensors that have corresponding dims, so that they are moved together.
+/// Returns those of the op's tensors whose dims correspond, so that they must move together.
 std::vector<ValueId> FeatureDims::alike_in(OpId op) const {
   const auto operands = program_.op_operands(op);
   const ValueId result = program_.result(op);

@@ -10,10 +10,10 @@
 
 namespace weft {
 
-/// Returns what changes in an op if the feature dim of its tensors moves.
+/// Returns how an op changes if the feature dim of its tensors moves.
 Reorder reorder_of(OpKind kind);
 
-/// Stands for the feature dim of a value whose dims aren't moved.
+/// The result of FeatureDims::of() for a value whose dims keep their order.
 inline constexpr int kStays = -2;
 
 class FeatureDims {

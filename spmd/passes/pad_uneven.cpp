@@ -218,9 +218,9 @@ class Padder {
     }
   }
 
-  /// Adds a loop or a branch. Returns operand `operand` of each merge, for a branch. Afterwards
-  /// forgets versions of outer values that were made in the range, because later ops can't read
-  /// them.
+  /// Adds a loop or a branch. For a branch, returns operand `operand` of each of the merges. In the
+  /// end, forgets the versions of outer values that were made in the range, because ops after the
+  /// range can't read them.
   std::vector<ValueId> add_range(const LoopRange& range, OpId end, std::span<const OpId> merges,
                                  std::size_t operand) {
     const ValueId first = result_.num_values();
@@ -287,7 +287,7 @@ class Padder {
     return attrs_of_part(program_, op, {.operands = shapes, .result = shape});
   }
 
-  /// Returns the operand with the neutral element in the padding of dims that the op reduces. If
+  /// Returns `padded` with the neutral element in the padding of each dim that the op reduces. If
   /// the op needs Pads::with_zeros, all its padding becomes zeros.
   ValueId neutral_outside(OpId op, std::size_t operand, ValueId padded) {
     const FactorRule& rule = multiples_.rule(op);
@@ -354,8 +354,8 @@ class Padder {
   std::map<std::tuple<ValueId, int, ReduceKind>, ValueId> masked_;
 };
 
-/// Returns whether the op is a composite that needs a padded dim whole, and so couldn't find the
-/// end of the data.
+/// Returns whether the op is a composite that needs a padded dim whole. Such an op couldn't tell
+/// the data from the padding.
 bool is_padded_where_whole(const Program& program, OpId op, const Multiples& multiples) {
   if (!is_composite(program.kind(op))) return false;
   const FactorRule& rule = multiples.rule(op);

@@ -236,7 +236,7 @@ class Partitioner {
     return tensors;
   }
 
-  /// Appends the op. `wanted` has the layouts of its operands, which only gather reads.
+  /// Appends the op. `wanted` has the layouts of its operands and is used only for a gather.
   ValueId emit(OpId op, std::span<const ValueId> operands, std::span<const Sharding> wanted,
                const Sharding& layout) {
     TensorType type = even_type(program_.type(program_.result(op)), layout);
@@ -379,7 +379,7 @@ class Partitioner {
   FactorAssignments assignments_{mesh_};
   Program chip_;
   Builder builder_;
-  // By global value; the first version isn't resharded.
+  // By global value: its layouts. The first version is the one that the value's op made.
   std::vector<std::vector<Version>> versions_;
   std::vector<std::uint32_t> use_count_;
 };

@@ -102,8 +102,8 @@ class Propagation {
     for (const ProgramOutput& output : program_.outputs) ++use_count_[output.value];
   }
 
-  /// Excludes the manual atoms from values of a shard_map function. A value that leaves the
-  /// function is sharded over the manual atoms of its dims.
+  /// Forbids sharding values in a function of shard_map over its manual atoms. Shards a value that
+  /// leaves the function over the manual atoms of its dims.
   void seed_manual() {
     const ManualAxes axes(program_);
     for (ValueId value = 0; value < program_.num_values(); ++value) {
@@ -273,7 +273,7 @@ class Propagation {
     std::ranges::sort(candidates_, {}, &Candidate::rank);
   }
 
-  /// Sets the source to the largest tensor that has all the atoms.
+  /// Sets the candidate's source to the largest tensor that has all atoms of the candidate.
   void set_source(const Node& node, Candidate& candidate) const {
     const auto factor = static_cast<std::size_t>(candidate.factor);
     for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
@@ -313,7 +313,7 @@ class Propagation {
     const bool is_result = tensor + 1 == node.tensors.size();
     if (node.is_broadcast && is_result && round_ < Round::broadcasts_forward) return;
     const auto factor = static_cast<std::size_t>(candidate.factor);
-    if (projection(node, tensor, factor) == candidate.atoms) return;  // it has all atoms
+    if (projection(node, tensor, factor) == candidate.atoms) return;  // the tensor has all atoms
     const auto& dims = node.rule->dims[tensor];
     const auto at = std::ranges::find_if(dims, [&](const DimFactors& factors) {
       return std::ranges::find(factors, factor) != factors.end();

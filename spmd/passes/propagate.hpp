@@ -23,9 +23,9 @@ std::vector<Sharding> propagate(const Program& program, const Mesh& mesh);
 /// Rajbhandari et al., 2020). Returns nothing if there is no such state. The state has at least
 /// `bytes_min` bytes on a chip, no annotation, and no layout yet. The update of exactly one
 /// parameter reads it. That update works element by element, and reads only the parameter, such
-/// state, scalars and a gradient that chips add up. The leading dim of the state gets the axes of
-/// that sum, if they divide it; other state is unchanged. `shardings` is the result of propagate().
-/// In shard_state.cpp.
+/// state, scalars and a gradient that chips add up. The leading dim of the state gets the axes over
+/// which the gradient is added up, if they divide it; other state is unchanged. `shardings` is the
+/// result of propagate(). In shard_state.cpp.
 std::optional<Program> shard_optimizer_state(const Program& program, const Mesh& mesh,
                                              std::span<const Sharding> shardings,
                                              std::int64_t bytes_min);

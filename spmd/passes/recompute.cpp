@@ -75,7 +75,7 @@ class Recomputing {
     return static_cast<double>(byte_size(program_.type(value).dtype));
   }
 
-  /// Returns whether the value is large and only ops in loops read it, some of them in other loops.
+  /// Returns whether the value is large and only loops read it, at least one other than its own.
   bool is_candidate(OpId op) const {
     const ValueId value = program_.result(op);
     const auto is_elsewhere = [&](OpId reader) { return loop_of_[reader] != loop_of_[op]; };
@@ -141,8 +141,8 @@ class Recomputing {
                                [&](OpId reader) { return loop_of_[reader] == loop; });
   }
 
-  /// Adds the ops that compute the value in the loop, from values that are in memory or that loops
-  /// make as they read them.
+  /// Adds the ops with which the loop computes the value from values that are in memory, and from
+  /// fills, spreads and views.
   void collect(ValueId value, std::uint32_t loop, Again& again) const {
     const OpId op = program_.defining_op(value);
     if (!again.ops.insert(op).second) return;
@@ -177,8 +177,8 @@ class Recomputing {
     }
   }
 
-  /// Returns whether the value is in memory: some op outside of the loop that makes it reads it,
-  /// and doesn't compute it again.
+  /// Returns whether the value is in memory. This is so if no loop makes it, if it is an output, or
+  /// if an op outside of its loop reads it without computing it again.
   bool is_in_memory(ValueId value) const {
     if (is_kept_[value] || loop_of(value) == kNoId) return true;
     if (is_again_[value]) return false;
@@ -222,7 +222,7 @@ class Recomputing {
     return is_dead;
   }
 
-  /// Returns the value that the op reads, computed again if necessary.
+  /// Returns the new value that op `reader` reads for `value`. Computes it again if necessary.
   ValueId read(Program& result, OpId reader, ValueId value) {
     const bool is_far = loop_of_[reader] != kNoId && loop_of(value) != kNoId &&
                         loop_of(value) != in_loop_ && !is_in_memory(value);
@@ -248,7 +248,7 @@ class Recomputing {
   const std::vector<FusedLoop> fused_;
   std::vector<std::uint32_t> loop_of_;      // by op; only for elementwise ops
   std::vector<std::vector<OpId>> readers_;  // by value
-  std::vector<bool> is_kept_;               // by value: an output, or read by another op
+  std::vector<bool> is_kept_;               // by value: an output, or read outside of loops
   std::map<ValueId, OpId> written_;   // by input that is updated: the first op that may write it
   std::vector<bool> is_again_;        // by value: whether other loops compute it again
   std::vector<ValueId> value_of_;     // by old value

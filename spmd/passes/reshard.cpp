@@ -139,7 +139,7 @@ class Route {
     return false;
   }
 
-  /// Gathers atoms at the end of a dim that no dim of the target has.
+  /// Gathers those atoms at the end of some dim that no dim of the target has.
   bool gather_unwanted() {
     const AtomMask wanted = to_.used();
     for (std::size_t dim = 0; dim < at_.dims.size(); ++dim) {
@@ -151,7 +151,7 @@ class Route {
     return false;
   }
 
-  /// Gathers the last atom of some dim, if the target doesn't have it in this place.
+  /// Gathers the last atom of the first dim whose atoms aren't a prefix of the target's, if any.
   bool gather_any() {
     for (std::size_t dim = 0; dim < at_.dims.size(); ++dim) {
       if (excess(dim) > 0) return gather(dim, 1);
@@ -171,7 +171,7 @@ class Route {
     return true;
   }
 
-  /// Returns a layout with the same number of parts in each dim. Its dims begin like those of the
+  /// Returns a layout with as many parts in each dim as now. Its dims begin like those of the
   /// target as far as possible. Atoms that other dims need come last, ready for an all_to_all.
   std::array<AtomList, kDimCountMax> permuted_dims() const {
     std::array<AtomList, kDimCountMax> kept{};

@@ -82,7 +82,7 @@ class StateSharding {
       sharded = static_cast<AtomMask>(sharded | update.summed);
     }
     if (sharded == 0) return {};
-    // The atoms are excluded from all other inputs with updates, because propagation would
+    // These atoms are forbidden in all other inputs that are updated, because propagation would
     // otherwise shard parameters and their averages over them too.
     for (const auto& [state, update] : updates_) {
       Sharding& sharding = result.inputs[state].sharding;
@@ -109,7 +109,7 @@ class StateSharding {
     }
   }
 
-  /// Returns whether the input is large optimizer state without a layout.
+  /// Returns whether the input is large optimizer state whose leading dim is open.
   bool is_open(const ProgramInput& input) const {
     const Shape& shape = program_.shape(input.value);
     return input.kind == InputKind::opt_state && shape.size() > 0 &&

@@ -100,8 +100,8 @@ class Filling {
   }
   bool is_emitted(OpId op) const { return value_of_[program_.result(op)] != kNoId; }
 
-  /// Emits buckets before ops at borders, so that neither a delayed op nor one that is moved
-  /// forward moves into or out of a loop or a branch.
+  /// Emits buckets before an op at a border of a loop or a branch, so that no all_reduce is
+  /// delayed, and no other op moved forward, across the border.
   void keep_border(OpId op) {
     const OpKind kind = program_.kind(op);
     if (!begins_range(kind) && !leaves_loop(kind)) return;
@@ -115,8 +115,8 @@ class Filling {
     }
   }
 
-  /// Allows the results of each loop that ends before this op to be operands of buckets. This waits
-  /// for the end, because the border of a loop may contain an inner loop.
+  /// Lets all_reduces of the results of each loop that ends before this op join buckets. They can't
+  /// join earlier, because an inner loop may follow such a result in the border of its loop.
   void leave_loops(OpId op) {
     std::erase_if(left_, [&](ValueId value) {
       if (loops_[loops_.of_op(program_.defining_op(value))].end > op) return false;

@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// Returns, by input number, the ops that read an input that an output updates. Ops that read a
-/// fill or spread of the input count too, because each loop makes the fill or spread itself.
+/// Returns, for each input that an output updates, the ops that read the input. Ops that read a
+/// fill or spread of the input count too, because a loop makes the fill or spread itself.
 std::vector<std::vector<OpId>> readers_of_updated(const Program& program) {
   constexpr std::int32_t kNone = -1;
   std::vector<std::int32_t> input_of(program.num_values(), kNone);
@@ -56,7 +56,7 @@ std::vector<bool> donated_updates(const Program& program, std::span<const PlanSt
       continue;
     }
     const PlanStep& loop = loops[writer];
-    // A stored fill is written before the loop among whose ops it stands.
+    // A stored fill isn't written by the loop that contains it, but by a step before that loop.
     const bool in_loop = is_elementwise(program.kind(writer));
     const auto& reading = readers[static_cast<std::size_t>(output.updates)];
     donated.back() = std::ranges::all_of(reading, [&](OpId reader) {

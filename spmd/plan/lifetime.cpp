@@ -28,8 +28,8 @@ void join_in_bucket(const Program& program, const PlanStep& bucket,
 }
 
 /// Makes all values of a loop live through it, because its last op writes the first tile before its
-/// first op reads the last tile. The operand of a fill or spread is read where the fill or spread
-/// is read.
+/// first op reads the last tile. If the loop reads a fill or a spread, the operand of the fill or
+/// spread lives through the loop too.
 void join_in_loop(const Program& program, const PlanStep& loop, std::vector<Lifetime>& lifetimes) {
   const OpId last = loop.end() - 1;
   const auto read = [&](ValueId value) {
@@ -46,8 +46,8 @@ void join_in_loop(const Program& program, const PlanStep& loop, std::vector<Life
   }
 }
 
-/// Makes outer values that a loop reads live to its end, and results of the loop live from its
-/// first op. A carry and its `next` share one place.
+/// Makes outer values that a loop reads live to the loop's end, and results of the loop live from
+/// the loop's first op. A carry and its `next` share one place.
 void join_in_range(const Program& program, const LoopRange& range,
                    std::vector<Lifetime>& lifetimes) {
   const OpId last = range.end - 1;

@@ -22,11 +22,11 @@ struct Lifetime {
   bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
 };
 
-/// Returns one lifetime per value of a program that runs in these steps. The chips that share a
-/// value may read it until they have met in a collective after the value's last reader. Its
-/// lifetime ends with that collective, or with the program; it begins with the op that writes a
-/// part of it in place. The operand of a reduce_scatter also lives that long if loops add it
-/// themselves (shared.hpp).
+/// Returns one lifetime per value of a program that runs in these steps. The lifetime of a shared
+/// value begins with the op that writes a part of it in place. It ends with a collective in which
+/// all chips that share the value meet after its last reader, or with the program, because other
+/// chips may read the value until then. The operand of a reduce_scatter also lives that long if
+/// loops add it themselves (shared.hpp).
 std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanStep> steps,
                                    const std::vector<Slot>& slots);
 

@@ -25,9 +25,9 @@
 namespace weft {
 namespace {
 
-/// Rebuilds a chip's program with copies, so that collectives use neither inputs nor outputs, and
-/// each output is the result of its own op. Drops optimization_barriers, which only earlier passes
-/// need.
+/// Rebuilds a chip's program with copies, so that no operand or result of a collective is an input
+/// or an output of the program, and each output is the result of its own op. Drops
+/// optimization_barriers, which only earlier passes need.
 class CopyInsertion {
  public:
   explicit CopyInsertion(const Program& program)
@@ -98,8 +98,8 @@ class CopyInsertion {
                                        program_.type(result), program_.op_locs[op]);
   }
 
-  /// A `next` overwrites its carry. A carry that is the value of another `next` is therefore
-  /// copied.
+  /// A `next` overwrites its carry. If another `next` takes its value from that carry, the value is
+  /// copied first.
   void copy_swapped(OpId first_next) {
     const LoopRange& range = loops_[loops_.of_op(first_next)];
     if (first_next != range.nexts.front()) return;
@@ -115,9 +115,9 @@ class CopyInsertion {
     }
   }
 
-  /// Adds the outputs of a loop or a branch that has ended. A stack may be written in place, part
-  /// by part, except to an output that updates an input, because the loop may still read that
-  /// input.
+  /// Adds the outputs of a loop or a branch that has ended. The loop writes a stack part by part,
+  /// straight to its output. If the output updates an input, the stack is copied to it after the
+  /// loop instead, because the loop may still read that input.
   void add_results(const LoopRange& range) {
     for (OpId op = range.begin; op < range.end; ++op) {
       const ValueId value = program_.result(op);
@@ -132,7 +132,7 @@ class CopyInsertion {
     }
   }
 
-  /// Returns the value for use as an operand of a collective. An input is copied, at most once.
+  /// Returns the value for a collective to read. Copies an input, outside of loops at most once.
   ValueId temp(ValueId value, OpId reader) {
     if (program_.defining_op(value) != kNoId) return value_of_[value];
     if (loops_.of_op(reader) != kNoId) return copy(value);  // ops outside the loop can't read it

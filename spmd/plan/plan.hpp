@@ -37,7 +37,7 @@ enum class StepKind : std::uint8_t {
   loop = 1,        ///< runs the elementwise ops in `first` .. `first + count - 1`, tile by tile
   collective = 2,  ///< runs op `first`; if `count` > 1, a bucket: that many all_reduces as one
   barrier = 3,     ///< waits for all chips of the mesh; afterwards no chip reads a shared value
-  /// Waits until all chips committed this step, then copies held outputs in place.
+  /// Waits until all chips have committed this step, then copies `held` outputs to their buffers.
   update_wait = 4,
   begin = 5,   ///< runs the loop op `first` and the carries after it, once
   repeat = 6,  ///< at the end of the loop op `first`: jumps to the step after its `begin`
@@ -89,9 +89,9 @@ struct Plan {
 
   std::vector<PlanStep> steps;    ///< the work of the chip, in order (schedule.hpp)
   std::vector<TileBuffer> tiles;  ///< the tiles of all loops, in the order of their steps
-  /// Numbers of the outputs with `updates` that steps before the update_wait write. Until then they
-  /// are in the chip's own memory, because other chips may still need the versions that they
-  /// replace.
+  /// Numbers of the outputs that update an input and are written before the update_wait. They stay
+  /// in the chip's own memory until the update_wait, because other chips may still need the
+  /// previous values of the inputs.
   std::vector<std::uint32_t> held;
   /// By output: whether it may overwrite the input that it updates (donate.hpp).
   std::vector<bool> donated;

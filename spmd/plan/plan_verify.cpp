@@ -58,7 +58,7 @@ bool is_gathered(const Program& program, ValueId value) {
   return op != kNoId && program.kind(op) == OpKind::all_gather;
 }
 
-/// Checks a chip's part of a shared value, which the value's maker writes in place.
+/// Checks a value that is a chip's part of a shared value, and that its op writes in place there.
 void check_part(const Plan& plan, ValueId value) {
   const Program& program = plan.program;
   const std::uint64_t whole = plan.slots[value].offset;
@@ -129,7 +129,7 @@ void check_behind(const Plan& plan, ValueId before, ValueId value) {
        before);
 }
 
-/// Checks that the chips are on one host. Chips of several hosts have no common memory.
+/// Checks that chips of one host alone meet in the op. Chips of several hosts share no memory.
 void check_on_host(const Program& program, const Mesh& mesh, OpId op) {
   if (tier_of(meeting_atoms(program, op), mesh) == Tier::ici) return;
   fail(Errc::corrupt, "plan: op {} ({}) crosses hosts, but %{} is in shared memory", op,

@@ -18,8 +18,8 @@ namespace weft {
 /// (bucket.hpp). The plan ends with a barrier if some chip may still read a shared value. The
 /// update_wait step precedes the first step that overwrites a value which other chips may still
 /// need. Updates before the last collective, such as an optimizer's step count, are held until the
-/// update_wait, up to kHeldBytesMax. After the last collective the wait is short, because the chips
-/// met there in this run.
+/// update_wait, up to kHeldBytesMax. After the last collective the wait is short, because all chips
+/// have run the program up to there.
 void schedule(Plan& plan, const Mesh& mesh, const Target& target);
 
 /// Returns the numbers of the outputs that a step writes, in the order of writing.

@@ -18,11 +18,11 @@ void share_values(Plan& plan, const Mesh& mesh, const Target& target);
 /// of the shared result. The part must be a range of whole cache lines, and nothing else may read
 /// the operand.
 bool may_be_part(const Program& program, OpId gather);
-/// Returns whether loops may add the operands of all chips themselves as they read the result of a
-/// reduce_scatter. It must be a sum of f32 or bf16 from one range of each operand. It mustn't be in
-/// a loop of the program, whose next iteration would overwrite data that a slower chip still reads.
+/// Returns whether loops that read the result of a reduce_scatter may add up the operands of all
+/// chips. The op must sum f32 or bf16 from one range of each operand. It mustn't be in a loop of
+/// the program, whose next iteration would overwrite data that a slower chip still reads.
 bool may_be_added_by_loops(const Program& program, OpId scatter);
-/// Returns whether the value is a tile that loops add themselves: the result of a reduce_scatter.
+/// Returns whether the value is the result of a reduce_scatter that loops add up themselves.
 bool is_added_by_loops(const Program& program, const std::vector<Slot>& slots, ValueId value);
 
 /// Returns the atoms such that all chips that differ only in these atoms meet in the op. Returns 0

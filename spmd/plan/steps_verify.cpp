@@ -271,8 +271,8 @@ class StepsCheck {
     next_ = step.end();
   }
 
-  /// Checks that one loop makes and reads a tiled value, unless the value is one that every loop
-  /// makes where it reads it.
+  /// Checks that only the loop that makes a tiled value reads it. A value that every loop makes
+  /// where it reads the value is exempt.
   void check_tiles() const {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       const ValueId result = program_.result(op);
@@ -329,7 +329,7 @@ class StepsCheck {
       occupant = value;
     };
     for (const TileBuffer& tile : tiles) {
-      if (last_read_[tile.value] == kAlways) take(tile.value, 0);  // each tile reads it again
+      if (last_read_[tile.value] == kAlways) take(tile.value, 0);  // every tile reads the value
     }
     for (OpId op = loop.first; op < loop.end(); ++op) {
       if (loop_of_[op] != i) continue;

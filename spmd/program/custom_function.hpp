@@ -19,10 +19,10 @@ struct CustomFunction {
   void (*vjp)() = nullptr;  ///< CustomOp::vjp; only the tensor layer knows its type
 };
 
-/// Registers a function; a registered function stays. Thread-safe. Throws invalid_argument if the
-/// name already stands for another op.
+/// Registers a function until the process ends. Thread-safe. Throws invalid_argument if the name
+/// already stands for another op.
 const CustomFunction& register_custom_function(const CustomFunction& function);
-/// Returns the target's function. Null if it isn't registered or has another rule. Thread-safe.
+/// Returns the target's function; null if none with this name and rule is registered. Thread-safe.
 const CustomFunction* find_custom_function(const CustomTarget& target);
 
 /// A custom_call of a program with its function.

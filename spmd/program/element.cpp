@@ -25,7 +25,7 @@ T load(const std::byte* bytes) {
 
 template <typename Int>
 Int saturate(double value) {
-  // The largest i64 can't be stored in a double. The comparison is with 2^63, which can.
+  // A double can't hold the largest i64, so `value` is compared with 2^63, which it can hold.
   constexpr double kAboveMax = 2.0 * static_cast<double>(std::numeric_limits<Int>::max() / 2 + 1);
   if (std::isnan(value)) return 0;
   if (value >= kAboveMax) return std::numeric_limits<Int>::max();
@@ -86,7 +86,7 @@ bool is_representable(DType dtype, double value) noexcept {
   store_element(dtype, value, bytes.data());
   const double stored = load_element(dtype, bytes.data());
   if (is_floating(dtype)) return std::isfinite(value) == std::isfinite(stored);
-  // The largest i64 is rounded to 2^63 as a double, which doesn't fit in an i64.
+  // The largest i64 becomes 2^63 as a double, and 2^63 doesn't fit in an i64.
   constexpr double kAboveI64 = 0x1p63;
   return stored == value && value < kAboveI64;
 }

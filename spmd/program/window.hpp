@@ -50,8 +50,8 @@ struct Convolution {
   /// Says whether windows read rhs in reverse order along all spatial dims. With this, the
   /// gradients of a convolution are convolutions too.
   bool reversed = false;
-  /// The dim of lhs, rhs and result along which this is a group of independent convolutions. The
-  /// list is empty for a single convolution.
+  /// The group dim of lhs, rhs and result. Each index along it is a convolution of its own. The
+  /// list is empty if there is only one convolution.
   std::vector<std::int64_t> group{};
 };
 std::vector<std::int64_t> to_attrs(const Convolution& convolution);

@@ -69,8 +69,8 @@ class Run {
       const auto number = static_cast<double>(reversed ? length - 1 - i : i);
       values_[program_.result(range.begin)] = ChipElements(chips_, {number});
       if (!ops(range.begin + 1, range.end)) break;
-      // The next values have all been computed before, because one carry's next value may be
-      // another carry. All carries can therefore be replaced here, one by one.
+      // This replaces the carries only after all next values have been computed, because the next
+      // value of a carry may be another carry.
       for (const OpId next : range.nexts) {
         values_[program_.op_operands(next)[1]] = values_[program_.result(next)];
       }

@@ -81,8 +81,8 @@ class Simulation {
     return parts;
   }
 
-  /// Joins the parts of the group's chips, as `leave` does. Chips with the same part of every dim
-  /// have equal values.
+  /// Joins the parts of the group's chips, as `leave` does. Chips that have the same part of the
+  /// whole have equal values.
   ChipElements left(OpId op, const ChipElements& x) const {
     const Shape& part = program_.shape(program_.op_operands(op)[0]);
     const Shape& whole = program_.shape(program_.result(op));

@@ -1,6 +1,6 @@
 #pragma once
-/// Cost: the computation that an op needs on any chip. A Target says how much time it costs on its
-/// chip.
+/// Cost: the computation that an op needs on any chip. A Target says how much time this computation
+/// takes on its chip.
 
 #include <cstdint>
 

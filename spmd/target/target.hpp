@@ -27,8 +27,8 @@ class DTypeSet {
   std::uint32_t bits_ = 0;
 };
 
-/// The time for one element in a fused loop, given in bytes: the chip moves this many bytes between
-/// memory and the loop in the same time. If it is negative, no loop computes such an element again.
+/// The time to compute one element in a fused loop, expressed as the bytes that the chip can move
+/// to or from memory in that time. If it is negative, no loop computes such an element again.
 struct ElementCosts {
   double simple;
   double division;
@@ -62,8 +62,8 @@ struct Target {
   /// dtypes aren't computed again.
   DTypeSet compiled_dtypes;
   ElementCosts element_costs;
-  /// A loop computes a value of another loop again if the value has at least this many bytes and if
-  /// that costs less than reading it (recompute.hpp).
+  /// A loop computes a value of another loop again instead of reading it, if the value has at least
+  /// this many bytes and if the computation costs less than the reading (recompute.hpp).
   std::int64_t recomputed_bytes_min;
   /// Says whether convolutions and pools are faster with their features in the last dim
   /// (channels_last.hpp).

@@ -109,7 +109,7 @@ class Call {
   int axis_of(const Mesh& mesh, const std::string& name, std::string_view what) const;
   /// Returns the sizes as a shape; refuses more than kDimCountMax sizes.
   Shape shape_of(const Dims& sizes) const;
-  /// Returns the distinct dims, ascending; an empty list means all of them.
+  /// Returns the distinct dims, ascending; an empty list means all dims.
   std::vector<std::int64_t> dims_of(const std::vector<int>& dims, int num_dims) const;
 
  private:
@@ -126,8 +126,8 @@ class Call {
   bool outermost_;
 };
 
-/// Returns the cotangents of the operands of a custom op or custom_vjp(), as a CustomVjpRule
-/// (grad/grad.hpp). Calls the function that was given with the op or to custom_vjp().
+/// Returns the cotangents of the operands of a custom op or of a custom_vjp() call, by calling the
+/// gradient function that the user gave for it.
 std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent);
 
 }  // namespace weft

@@ -21,9 +21,9 @@ bool reads_any_number(OpKind kind) {
   return is_elementwise(kind) || kind == OpKind::broadcast_in_dim;
 }
 
-/// Returns the constants of one value that may become inputs. Only ops of reads_any_number() may
-/// read them. No function of shard_map may read them or a value that is computed from constants
-/// alone, because an input would have to enter the function.
+/// Returns the constants of one value that may become inputs: those that only ops of
+/// reads_any_number() read. No function of shard_map may read them or a value that is computed from
+/// constants alone, because an input would have to enter the function.
 std::vector<OpId> numbers_of(const Program& program) {
   std::vector<bool> fixed(program.num_values(), false);
   std::optional<ManualAxes> manual;
@@ -90,10 +90,10 @@ std::vector<HostData> values_of(const Program& program, std::span<const OpId> nu
 
 }  // namespace
 
-/// The numbers of the programs of one site that differ in nothing but numbers.
+/// The numbers of those programs of one site that are equal except for their numbers.
 struct ChangingNumbers::Form {
-  std::vector<HostData> first;       ///< the values in the first of these programs
-  std::vector<bool> changes;         ///< by number: whether it has changed
+  std::vector<HostData> first;       ///< the numbers' values in the first of these programs
+  std::vector<bool> changes;         ///< by number: whether it differed in a later program
   std::optional<Fingerprint> key{};  ///< key of the program whose changing numbers are inputs
 
   std::vector<OpId> changing(const std::vector<OpId>& numbers) const {
@@ -129,7 +129,7 @@ Runtime::RunResult ChangingNumbers::run(Runtime& runtime, const Program& program
   return result;
 }
 
-/// Returns the program with inputs in place of changing numbers; nothing if there are none.
+/// Returns the program with inputs in place of its changing numbers; nothing if it has none.
 std::optional<ChangingNumbers::Lifted> ChangingNumbers::lift(const Program& program,
                                                              const Fingerprint& key,
                                                              const RunSite& site) {

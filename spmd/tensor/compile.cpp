@@ -31,8 +31,8 @@ struct Traced {
   std::vector<ResultSource> results;
   bool complete = false;  // one program did the whole call
 
-  /// Returns whether the function has the same state as in the traced call. An AverageScope
-  /// exchanges state.
+  /// Returns whether the tensors of the program's state have the same names as in the traced call.
+  /// An AverageScope exchanges the names of parameters and their averages.
   bool has_its_state() const {
     const auto& nodes = program.inputs;
     for (std::size_t i = 0; i < nodes.size(); ++i) {

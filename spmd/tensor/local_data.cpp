@@ -96,7 +96,7 @@ Tensor to_device_local(ConstElementSpan rows, const Shape& shape, const LocalOpt
   if (parts.num_sets == 1) return local;
   node.storage = std::make_shared<const LocalRows>(own, std::get<HostData>(node.storage), parts);
   // This worker can't know whether another worker has ignored labels. All workers must make the
-  // same program, so each assumes that there are some.
+  // same program, so each of them assumes that some labels are ignored.
   node.has_ignored = is_signed_integer(own.dtype);
   return local;
 }

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// The least number of steps for an analysis. In fewer steps every program may run for the first
-/// time.
+/// Jobs with fewer steps aren't analyzed: in the first steps many programs run for the first time,
+/// so many compilations don't point to a mistake.
 constexpr std::uint64_t kStepsForAnalysis = 10;
 
 std::string text_of(MetricUnit unit, double value) {

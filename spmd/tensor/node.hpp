@@ -63,8 +63,8 @@ struct TensorNode {
   bool was_assigned = false;           ///< assign(), not step(), made the value, so gradients flow
   std::source_location loc{};          ///< call that brought it to the chips; line 0: unknown
 
-  /// The recording in which a read made this value, and its number there. Null if no read has made
-  /// the value, or if the value is recorded again.
+  /// The recording of the run by which a read made this value, and the value's number in it. Null
+  /// if no read has made the value, or if the value is recorded again.
   std::shared_ptr<Recording> origin{};
   ValueId origin_value = kNoId;
 

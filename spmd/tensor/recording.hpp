@@ -107,12 +107,12 @@ struct GradientPaths {
   GradientPaths(const Program& program, std::span<const ValueId> values);
 };
 
-/// Returns true for each value that isn't in `given` and can't be computed from those in it. If one
-/// value of a loop or a cond is missing, all its values are.
+/// Returns true for each value that is missing: it isn't in `given`, and can't be computed from the
+/// values in `given`. If one value of a loop or a cond is missing, all its values are.
 std::vector<bool> missing_values(const Program& program, const std::vector<ValueId>& given);
-/// Appends the ops of `from`, except those whose values are missing or already in `values`. Stores
-/// the new values in `values`. Returns, for each op of `from` and for the end, the number of ops in
-/// `to` that precede its place.
+/// Appends the ops of `from` to `to`, except ops whose results are already in `values` or can't be
+/// computed from them. Stores the results in `values`. Returns for each op of `from` the number of
+/// ops in `to` before the op was appended or skipped; the last entry is the final number.
 std::vector<OpId> append_ops(const Program& from, Program& to, std::vector<ValueId>& values);
 
 }  // namespace weft

@@ -103,8 +103,8 @@ class TracedLoops {
 
 /// Facts about parts of the trace that its ops don't contain.
 struct Regions {
-  /// The functions of custom_vjp(), by the number in their ops. The numbers are unique in a step,
-  /// because ops that are recorded again are in one program with newer ops.
+  /// The functions of custom_vjp(), by the number that their ops have as an attribute. Numbers are
+  /// unique in a step, because ops that are recorded again are in one program with newer ops.
   std::map<std::int64_t, CustomGradient> custom_gradients;
   std::int64_t custom_gradient_count = 0;  ///< in this step
   RematRegions remat;

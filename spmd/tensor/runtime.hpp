@@ -27,7 +27,7 @@ class Buffer {
   virtual ~Buffer() = default;
   const TensorType& type() const { return type_; }
   const Sharding& sharding() const { return sharding_; }
-  /// No run overwrites the buffer while there is a hold. Only the loop's thread may call these.
+  /// No run overwrites a buffer that has holds. Only the loop's thread may call these functions.
   int num_holds() const { return num_holds_; }
   void add_holds(int count) { num_holds_ += count; }
 
@@ -58,7 +58,7 @@ using Binding = std::variant<BoundBuffer, HostData, SourcePtr>;
 /// none.
 struct Restored {
   std::variant<std::monostate, BufferPtr, SourcePtr> value{};
-  std::optional<Sharding> laid_out{};  ///< a source's layout on the chips unless it is marked
+  std::optional<Sharding> laid_out{};  ///< layout of a source's elements if the tensor isn't marked
   bool has_value() const { return value.index() != 0; }
 };
 
@@ -69,7 +69,7 @@ struct RunSite {
   int max_programs = 0;  ///< maximum number of programs compiled for it; 0: no limit
   bool ends_step = false;
   bool detects_anomaly = false;      ///< see detect_anomaly
-  std::size_t num_numbers = 0;       ///< inputs after the others, see ChangingNumbers
+  std::size_t num_numbers = 0;       ///< number of last inputs added by ChangingNumbers
   std::string numbers_changed = {};  ///< numbers that became inputs with this program
 };
 std::string to_string(const RunSite& site);  ///< "the sync at train.cpp:41"; "" without a place

@@ -44,7 +44,7 @@ class TensorSource {
 using SourcePtr = std::shared_ptr<const TensorSource>;
 
 /// The rows of a global tensor that belong to this worker's chips, in memory. The tensor's layout
-/// on the chips must be the one for which `parts` were found.
+/// on the chips must be the one for which row_parts() returned `parts`.
 class LocalRows : public TensorSource {
  public:
   /// `rows` are this worker's own, and `type` is their type; each part has equally many of them.
@@ -52,7 +52,7 @@ class LocalRows : public TensorSource {
             RowParts parts);
 
   void read(std::span<const Target> targets) const override;
-  std::uint64_t digest() const override { return 0; }  // each part has another digest, see bytes()
+  std::uint64_t digest() const override { return 0; }  // workers have different rows; see bytes()
   const LocalRows* local() const override { return this; }
 
   std::span<const std::byte> bytes() const { return *rows_; }

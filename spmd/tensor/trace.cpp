@@ -164,9 +164,9 @@ ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
 }
 
 /// A training loop that continues an interrupted one creates its parameters again. They get their
-/// kept values by name; only the first tensor of a name gets one. The tensor claims the value when
-/// the parameter is made, because the next tensor of that name may be another one. The value is put
-/// in place at the first use, because the loop may mark the parameter before that.
+/// old values by name, and only one tensor of a name gets a value. A parameter claims its value
+/// when it is made, because a tensor that is made later may have the same name. The value is put in
+/// place at the first use, because the loop may mark the parameter before that.
 void Trace::claim_kept(TensorNode& node) {
   if (current_trace == nullptr) return;
   node.kept = current_trace->runtime_->take_restored(node.name, node.type);

@@ -74,15 +74,15 @@ class Trace {
   /// Returns whether the node has a gradient: ops recorded in this step compute it.
   bool is_differentiable(const TensorNode& node) const;
   /// Records again the ops that ran for reads in this step, if a gradient of the loss flows through
-  /// them to one of `wrt`. Tensors keep their values. Throws invalid_argument if none can flow.
+  /// them to one of `wrt`. Tensors keep their values. Throws invalid_argument if that fails.
   void record_again(const NodePtr& loss, std::span<const NodePtr> wrt);
   /// Returns u32 words that no other call returns. They depend on the thread's seed, the runtime's
   /// step and the number of earlier calls in the step.
   ValueId random_bits(const Shape& shape, const std::source_location& loc);
 
   /// Runs the recorded ops if any tensor needs them. Outputs are the assigned parameters and the
-  /// tensors that are alive. The next op begins a new program. `whole` (may be null) comes out
-  /// replicated, as tensors of one element do.
+  /// tensors that are alive. The next op begins a new program. The value of `whole` (may be null)
+  /// becomes replicated, like all values of one element.
   void run(const RunSite& site, const TensorNode* whole = nullptr);
   /// Does what run() does, but only `results` are outputs; returns the program, for run_again().
   TracedProgram run_function(const RunSite& site, std::span<const Tensor> results);

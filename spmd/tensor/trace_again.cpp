@@ -12,7 +12,7 @@ namespace {
 
 /// If a run updates a state of kind `buffer` of at most this size, such as running statistics, the
 /// old value is kept beside the new one, so that ops that read it can be recorded again. Larger
-/// ones, such as caches of keys, and parameters with their optimizer state are overwritten.
+/// buffers, such as caches of keys, and parameters with their optimizer state are overwritten.
 constexpr std::int64_t kKeptBufferBytes = 64 << 10;
 
 /// The approximate number of bytes on the host that a program takes per value.
@@ -48,7 +48,7 @@ std::shared_ptr<Recording> Trace::keep(const std::source_location& read) {
 void Trace::keep_made(const std::shared_ptr<Recording>& kept) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i]->kind == InputKind::runtime_scalar || is_pending(*inputs_[i])) continue;
-    kept->inputs[i].then->storage = inputs_[i]->storage;  // it is on the chips by now
+    kept->inputs[i].then->storage = inputs_[i]->storage;  // the input is on the chips now
   }
   const auto add = [&](const NodePtr& node) {
     node->origin = kept;
@@ -113,7 +113,7 @@ void Trace::append(Recording& kept) {
       made.push_back(std::move(node));
     }
   }
-  // Among the values that depend on overwritten state, the first ones become inputs.
+  // Values that depend on overwritten state become inputs, unless earlier ones determine them.
   std::ranges::sort(made, {}, &TensorNode::origin_value);
   std::vector<bool> missing = missing_values(kept.program, appended.values);
   std::erase_if(made, [&](const NodePtr& node) {
@@ -136,8 +136,8 @@ void Trace::append(Recording& kept) {
   kept.again = std::move(appended.values);
 }
 
-/// Appends the ops recorded since the last run. `before` is the number of the program that had
-/// them.
+/// Appends the ops recorded since the last run. `before` is the number of the program in which they
+/// were recorded.
 void Trace::append_present(const Recording& present, std::uint64_t before) {
   const Program& program = present.program;
   Appended appended{.values = std::vector<ValueId>(program.num_values(), kNoId), .places = {}};
@@ -167,7 +167,7 @@ void Trace::append_present(const Recording& present, std::uint64_t before) {
   }
 }
 
-/// Returns the value of a former input; kNoId if it was overwritten.
+/// Returns the new value for an input of a recording; kNoId if the input was overwritten.
 ValueId Trace::input_again(const Recording::Input& input) {
   const TensorNode& then = *input.then;
   const NodePtr node = input.node.lock();

@@ -90,7 +90,7 @@ class Crossing {
       const NodePtr node = asked_for(weak);
       if (node == nullptr || node->origin.get() != &recording) continue;
       if (paths.reached[node->origin_value]) reach(node);
-      // If the gradient isn't followed beyond the tensor itself, the recording isn't needed.
+      // The recording is needed only if a gradient flows through an op of it that reads the tensor.
       if (paths.below[node->origin_value]) visit.is_crossed = true;
     }
   }

@@ -41,8 +41,8 @@ Binding Trace::synced_value(const NodePtr& of, const std::source_location& loc) 
   Trace& trace = current(loc);
   NodePtr from = of;
   if (trace.is_pending(*of)) {
-    // The pending value may be that of another tensor and already an input, as after swaps of
-    // averages.
+    // The pending value may be the value of another tensor that already is an input of the program,
+    // for example if the two tensors were swapped.
     const auto& inputs = trace.program_.inputs;
     const auto input = std::ranges::find(inputs, of->value, &ProgramInput::value);
     from = input == inputs.end() || of->input == kNoId

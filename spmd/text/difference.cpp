@@ -83,8 +83,8 @@ class Comparison {
     if (compare_inputs() == 0) {  // a changed input would make the ops after it differ too
       compare_ops();
       compare_outputs();
-      // The first step settles a parameter's sharding and so changes it. A sharding is therefore a
-      // cause only if there is no other.
+      // The first step fixes the shardings of parameters, so a different sharding is expected. It
+      // is therefore a cause only if there is no other.
       if (causes_.empty()) compare_shardings();
     }
     if (causes_.size() > kCauseCountMax) {
@@ -140,8 +140,8 @@ class Comparison {
         return;
       }
     }
-    // If the numbers of outputs differ, surplus ops are due to a tensor handle, otherwise to a
-    // branch.
+    // Surplus ops come from a branch on the host if both programs have equally many outputs.
+    // Otherwise they come from a tensor handle that only one program has.
     distance_ += kOpWeight * (std::max(before_.num_ops(), after_.num_ops()) - common);
     if (before_.num_ops() == after_.num_ops() || before_.outputs.size() != after_.outputs.size()) {
       return;

@@ -141,7 +141,7 @@ class Parser {
     return std::move(values.words);
   }
 
-  /// Returns the attribute words of an op whose attributes are all omitted.
+  /// Returns the attribute words of an op for which the text omits all attributes.
   static std::vector<std::int64_t> left_out(OpKind kind) {
     const auto words = std::ranges::count(*row(kind).attrs, false, &Attr::is_list);
     return std::vector<std::int64_t>(static_cast<std::size_t>(words), 0);

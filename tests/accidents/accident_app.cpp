@@ -1,6 +1,6 @@
-/// Runs a job in which the accident that --mode names happens, or one that behaves oddly but is
-/// healthy. Its workers begin the accident at step 3; a line "staged" on stdout says that they have
-/// reached it.
+/// Runs a job in which the accident named by --mode happens, or a healthy job that behaves oddly.
+/// The workers begin the accident at step 3; the line "staged" on stdout says that this step has
+/// been reached.
 
 #include <csignal>
 #include <cstdio>

@@ -124,7 +124,7 @@ class Job {
   bool has_ended_ = false;
 };
 
-/// Returns whether a program can be run in this way on this machine.
+/// Returns whether this command exists on this machine and succeeds.
 bool can(const std::vector<std::string>& words) {
   AppProcess program(words);
   return program.wait() == 0;
@@ -137,7 +137,7 @@ std::vector<std::string> prefix_of(Hand hand) {
 }
 
 /// Asks `weft inspect why` until its answer is the right one, and then twice more. No answer may
-/// contain a wrong word, nor "LOST" while the job lives.
+/// contain a word of `accident.never`, nor "LOST", because the job lives.
 void ask_living(const Accident& accident, const std::string& job,
                 const std::vector<std::string>& says) {
   const auto deadline = Clock::now() + kPatience;
@@ -166,7 +166,7 @@ void wait_for_kept_hang(const std::string& run) {
   }
 }
 
-/// Replaces "{line}" by the line that the answer names as the place of the throw.
+/// Replaces "{line}" in `words` by the line number that the answer gives for the throw.
 std::vector<std::string> with_line(std::vector<std::string> words, const std::string& answer) {
   std::smatch line;
   if (!std::regex_search(answer, line, std::regex("in line ([0-9]+)"))) return words;

@@ -100,8 +100,8 @@ void make_mutex(pthread_mutex_t* mutex, int robustness) {
 
 void wait_for_disk() { stay_here(); }
 
-/// A dataset of 24 items. Reading item 3, which worker 1 needs for the first batch, can run an
-/// accident.
+/// A dataset of 24 items. Worker 1 needs item 3 for its first batch; whoever reads this item calls
+/// on_item_3(), which can stage an accident.
 class Items : public weft::Dataset {
  public:
   explicit Items(std::function<void()> on_item_3) : on_item_3_(std::move(on_item_3)) {}
@@ -218,7 +218,7 @@ const std::map<std::string, Act>& accidents() {
 /// Makes worker 1 hold the lock from step 3 on, and worker 0 try to lock it at step 4.
 void hold_lock(Stage& stage, const std::function<void()>& lock) {
   const std::uint64_t step = stage.ctx.step();
-  // Without this read of a value of all workers, a loop might be steps ahead of other loops.
+  // Reads a value of all workers, because loops could otherwise be several steps apart.
   if (step == kStep + 1) stage.steps.sum().to_vector();
   if (stage.rank == 1 && step == kStep) lock();
   if (stage.rank == 1 && step == kStep + 1 &&
@@ -231,7 +231,7 @@ void hold_lock(Stage& stage, const std::function<void()>& lock) {
   }
 }
 
-/// Accidents of all workers at step 3, or of the victim while the others run the same code.
+/// Returns accidents of all workers at step 3, or of the victim while the others run the same code.
 const std::map<std::string, Act>& common_accidents() {
   static const std::map<std::string, Act> all{
       {"loader", [](Stage& stage) { read_items(stage, wait_for_disk); }},

@@ -4,7 +4,7 @@
 /// Throws an exception whose message contains its line.
 [[noreturn]] void throw_here();
 [[noreturn]] void throw_other();  ///< throws something that is no std::exception
-/// Throws again the exception of throw_here(); other exceptions are thrown and caught meanwhile.
+/// Catches the exception of throw_here(), throws and catches others, and rethrows the first one.
 void throw_again();
 void throw_in_thread();   ///< throws in a thread and rethrows here
 void add_other_shapes();  ///< makes a mistake at which weft throws

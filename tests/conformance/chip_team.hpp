@@ -42,7 +42,7 @@ struct TeamChip {
   std::byte* arena() const { return memory.arena(id % memory.num_chips()); }
 };
 
-/// The work of one chip. An exception is the chip's failure and ends the waits of the other chips.
+/// The work of one chip. If it throws, the chip has failed, and the waits of the other chips end.
 using ChipBody = std::function<void(const TeamChip& chip)>;
 
 inline void run_chip(const TeamChip& chip, const ChipBody& body) {
@@ -81,9 +81,9 @@ std::vector<std::string> run_threads(int num_chips, const MakeChip& make_chip,
   return failures;
 }
 
-/// A team whose chips are threads that share one memory. Every team has two functions. mesh_of()
-/// sets the mesh's tiers to those of the team. run() returns a failure per chip, which is empty if
-/// the chip succeeded; set_crowded() explains its parameter `crowded`.
+/// A team whose chips are threads that share one memory. Every team has the same two functions:
+/// mesh_of() returns the mesh with those axes between hosts that the team needs; run() returns a
+/// failure per chip, "" if the chip succeeded. For the parameter `crowded` see set_crowded().
 struct ThreadTeam {
   static Mesh mesh_of(const Mesh& mesh) { return mesh; }
 

@@ -35,8 +35,8 @@ void place_destination(CollectiveCall& call, int n, std::uint64_t seed) {
                          : (call.source + source_bytes + 127) / 64 * 64;
 }
 
-/// Returns the greatest count for which `holds` is true. It is true for 0 and never true again
-/// after its first false.
+/// Returns the greatest count for which `holds` is true. `holds` has to be true for 0; where it is
+/// false, it has to be false for all greater counts, too.
 std::int64_t last_count(const std::function<bool(std::int64_t count)>& holds) {
   constexpr std::int64_t kCountMax = 1 << 25;
   const auto counts = std::views::iota(std::int64_t{0}, kCountMax);

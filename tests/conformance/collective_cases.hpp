@@ -34,23 +34,23 @@ Mesh reversed_mesh(std::vector<std::int64_t> shape);
 /// The seed chooses all other properties.
 CollectiveCase make_case(CollectiveKind kind, DType dtype, AtomList atoms, int n,
                          std::int64_t count, std::uint64_t seed);
-/// Makes a case whose bytes are in proportion to `count`; below it is called a row case.
+/// Makes a "row case", in which the number of bytes is in proportion to `count`.
 CollectiveCase make_row_case(CollectiveKind kind, DType dtype, AtomList atoms, int n,
                              std::int64_t count, std::uint64_t seed);
-/// These three functions return the greatest count of a row case that uses the lines' mailboxes,
-/// that uses mailboxes at all, and that doesn't write past the caches.
+/// Return the greatest count at which a row case still uses mailboxes in the control lines, still
+/// uses mailboxes of any kind, and still writes through the caches.
 std::int64_t last_count_in_lines(CollectiveKind kind, DType dtype, AtomList atoms, int n);
 std::int64_t last_count_in_mailboxes(CollectiveKind kind, DType dtype, AtomList atoms, int n,
                                      bool crowded);
 std::int64_t last_count_in_caches(CollectiveKind kind, DType dtype, AtomList atoms, int n);
 
-/// Limits of a random number of elements: it is below `usual_max`, or in one case of 16 below
-/// `rare_max`.
+/// Limits of a random number of elements: usually the number is below `usual_max`, and in one of 16
+/// cases it is below `rare_max`.
 struct RandomSizes {
   std::uint64_t usual_max = 200;
   std::uint64_t rare_max = 6000;
 };
-/// Returns solved cases over random groups, which may be parts of axes.
+/// Returns cases over random groups, which may be parts of axes, with their right results.
 std::vector<CollectiveCase> random_cases(const Mesh& mesh, std::size_t count, std::uint64_t seed,
                                          const RandomSizes& sizes = {});
 

@@ -62,7 +62,7 @@ class CollectiveFaults : public ::testing::Test {
 
 TYPED_TEST_SUITE(CollectiveFaults, Teams);
 
-/// The counts make the collective run in the lines, through mailboxes, and from arena to arena.
+/// With these counts the collective uses the control lines, the mailboxes, and only the arenas.
 TYPED_TEST(CollectiveFaults, EveryChipLearnsWhoCalledSomethingElse) {
   for (const std::int64_t count : {2, 100, 50'000}) {
     SCOPED_TRACE(count);
@@ -112,8 +112,8 @@ TYPED_TEST(CollectiveFaults, AnAbortEndsEveryWait) {
   });
 }
 
-/// Expects that the root of a broadcast, which doesn't wait for readers, learns that a reader
-/// called something else when that reader aborts the job.
+/// Expects that the root of a broadcast, which doesn't wait for readers, learns from a reader's
+/// abort that this reader has called something else.
 template <typename Team>
 void expect_odd_reader_is_told(std::int64_t odd_count) {
   const Mesh mesh({4}, {"data"});

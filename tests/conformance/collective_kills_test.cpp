@@ -97,7 +97,7 @@ bool exists(const Kill& kill) {
   switch (kill.mark) {
     case Mark::filling: return kill.algorithm == Algorithm::mailbox && whole_pages;
     case Mark::transferring: return whole_pages;
-    // Chip 0 also writes its line in the step that wakes the other chips, so there is no such mark.
+    // Chip 0 announces its exit in the step that wakes the other chips, so it can't die in between.
     case Mark::transferred: return has_exit_sync(kill.algorithm) && kill.victim != 0;
     default: return true;
   }

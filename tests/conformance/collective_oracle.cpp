@@ -114,8 +114,8 @@ std::int64_t index_of(const std::array<std::int64_t, kDimCountMax>& coords, cons
   return index;
 }
 
-/// The member and the index in its operand from which element `index` of chip `self`'s result
-/// comes.
+/// Says which element of which member's operand becomes element `index` of the result of member
+/// `self`.
 struct Origin {
   std::int64_t member;
   std::int64_t index;
@@ -165,7 +165,7 @@ Bytes random_operand(const CollectiveCall& call, std::int64_t n, std::uint64_t s
   return bytes;
 }
 
-/// Returns the result of member `self`; `operands` has the operands of the group in its order.
+/// Returns the result of member `self`. `operands` has one operand for each member of the group.
 Bytes result_of(const CollectiveCall& call, std::span<const Bytes* const> operands,
                 std::int64_t self) {
   const auto size = static_cast<std::size_t>(byte_size(call.dtype));

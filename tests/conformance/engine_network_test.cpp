@@ -39,8 +39,8 @@ class EnginesOfHosts : public ::testing::TestWithParam<MakeEngine> {
   const SocketGrid sockets{hosts.size()};
 };
 
-/// Returns a program of the sum of x, which is sharded over both axes, and 2 * x, which is
-/// gathered.
+/// Returns a program with two outputs: the sum of x, which is sharded over both axes, and 2 * x,
+/// which is gathered.
 Program of_both_tiers(const Mesh& mesh) {
   Program program;
   Builder b(program);

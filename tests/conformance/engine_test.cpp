@@ -45,8 +45,8 @@ class EngineConformance : public ::testing::TestWithParam<EngineKind> {
     return EngineMesh(mesh, options);
   }
   static const Target& target() { return *GetParam().target; }
-  /// Returns a target that shares values of any size or of the usual sizes, and recomputes values
-  /// likewise. The values of random programs are too small for the usual sizes.
+  /// Returns the target with random thresholds for sharing and for recomputing values: 0 or the
+  /// target's own, which are larger than all values of random programs.
   static Target target_with_thresholds(Random& random) {
     Target chosen = target();
     for (std::int64_t* least : {&chosen.shared_bytes_min, &chosen.recomputed_bytes_min}) {
@@ -320,12 +320,12 @@ TEST_P(EngineConformance, FindsTheFirstOpThatGivesANan) {
   const auto checked = chips.engine(0).load(plan, true);
   expect_error(Errc::invalid_argument, {"detect_anomaly", "log", "train.cpp:7"},
                [&] { chips.engine(0).run(checked, 2, loaded.buffers); });
-  // The failed run has ended.
+  // The failed run has ended, so this chip can run again.
   chips.engine(0).run(loaded.chips[0], 3, loaded.buffers);
 }
 
-/// A loop computes a fill piece by piece; the check for NaN doesn't read the memory behind the
-/// piece.
+/// A loop computes the elements of `fill` in pieces. The check for NaN must read only the piece
+/// that has been computed, not the memory behind it.
 TEST_P(EngineConformance, FindsNoNanInAHealthyFill) {
   const Mesh one({1}, {"data"});
   Program program;

@@ -62,7 +62,7 @@ bool was_set_up = false;
 /// Reports the properties of its process.
 Loop looks{"test.looks",
            [](TrainContext& ctx) {
-             // This starts the chip, whose thread gets its name then.
+             // The chip starts here, and its thread gets a name.
              full({1}, 1).to_vector();
              cpu_set_t cpus;
              ::sched_getaffinity(0, sizeof cpus, &cpus);

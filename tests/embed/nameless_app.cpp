@@ -33,8 +33,8 @@ weft::TrainerOptions options(int workers = 2) {
           .run = {.name = "nameless", .storage_path = std::getenv("WEFT_TEST_STORAGE")}};
 }
 
-/// Runs `fit`, which runs a loop that adds `amount` five times and returns its Result, and prints
-/// the line that says how `fit` ended.
+/// Calls `fit` and prints the line that says how it ended. `fit` must run a loop that adds `amount`
+/// five times, and return the Result.
 template <typename Fit>
 void tell(int amount, Fit fit) {
   std::string line;
@@ -91,16 +91,16 @@ void captures_on_threads() {
   other.join();
 }
 
-/// Takes another branch in the workers, which inherit the variable, so that the loop there captures
-/// another value.
+/// The workers inherit WEFT_TEST_LATER and so take another branch than the trainer. There the loop
+/// captures another value.
 void captures_by_environment() {
   const int first = std::getenv("WEFT_TEST_LATER") != nullptr ? 100 : 1;
   ::setenv("WEFT_TEST_LATER", "1", 1);
   fit_with_captures(first);
 }
 
-/// Does the same with loops without captures: different functions of the same type at the same
-/// line.
+/// Is like captures_by_environment(), but the loops have no captures. They are different functions
+/// of one type at one line.
 void functions_by_environment() {
   const bool is_later = std::getenv("WEFT_TEST_LATER") != nullptr;
   ::setenv("WEFT_TEST_LATER", "1", 1);

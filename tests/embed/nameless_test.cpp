@@ -54,7 +54,7 @@ TEST(Nameless, TwoThreadsNeverGetEachOthersLoop) {
   }
 }
 
-/// `loops` is the number of loops that the program tries; it must refuse all of them.
+/// Expects that the program, which tries to run `loops` loops in this mode, refuses all of them.
 void expect_refused_captures(const char* mode, std::size_t loops) {
   const Lines lines = run(mode);
   EXPECT_EQ(lines.right, 0);

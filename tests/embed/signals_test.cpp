@@ -151,7 +151,7 @@ TEST(Children, AProgramThatIgnoresSigchldHasJobsToo) {
   EXPECT_EQ(now.sa_handler, SIG_IGN);
 }
 
-/// In its first try, worker 1 forks a process that outlives it, and is killed.
+/// Worker 1 forks a child that outlives it and is then killed; its next process does neither.
 Loop leaves_a_child{"test.leaves_a_child", [](TrainContext& ctx, const Config& config) {
                       Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
                       while (ctx.step() < 10) {

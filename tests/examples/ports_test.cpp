@@ -1,6 +1,6 @@
-/// Examples that are ports of well-known programs: what they learn doesn't depend on the layout and
-/// equals what torch learns from the same parameters and batches (tests/golden/torch/ports.py,
-/// parallel_ports.py and noise_ports.py).
+/// Tests examples that are ports of well-known programs: what they learn doesn't depend on the
+/// layout and equals what torch learns from the same parameters and batches (ports.py,
+/// parallel_ports.py and noise_ports.py in tests/golden/torch/).
 
 #include <gtest/gtest.h>
 

@@ -131,8 +131,8 @@ std::vector<std::string> launched(const char* script) {
   return {WEFT, "launch", "--", "/bin/sh", "-c", script};
 }
 
-/// Makes a board without a job, on which this process is the trainer. The test decides its
-/// contents.
+/// Makes a board that belongs to no job and names this process as the trainer. A test can write
+/// anything to the board.
 class ForgedBoard {
  public:
   explicit ForgedBoard(
@@ -402,7 +402,7 @@ TEST(WeftInspect, ShowsControlCharactersOfABoardAsText) {
   EXPECT_EQ(json.at("mesh").at("axes")[0], "c\uFFFD");
 }
 
-/// The system clock may have been set by years since the board's times were written.
+/// The system clock may have been set back or ahead by years since the board's times were written.
 TEST(WeftInspect, TakesAJobForAliveWhateverTheClockSays) {
   using std::chrono::system_clock;
   for (const auto years : {-20, 20}) {
@@ -411,7 +411,7 @@ TEST(WeftInspect, TakesAJobForAliveWhateverTheClockSays) {
   }
 }
 
-/// A process with the trainer's process id exists: it is this process.
+/// The board has this process's id as the trainer's, so a process with the trainer's id exists.
 TEST(WeftInspect, TakesAJobWhoseBoardNobodyHoldsForDead) {
   ForgedBoard board;
   board.let_go();

@@ -78,13 +78,13 @@ class SavingRun {
   const std::string& job() const { return job_; }
   ActorRow worker(int rank) const { return board_.read(1 + rank); }
   bool over() const { return board_.status() > JobStatus::running; }
-  /// Waits for a random number of steps, and then for some yields.
+  /// Waits until a random number of steps have run, and then yields a random number of times.
   void let_run(std::mt19937_64& random) const {
     const std::uint64_t until = worker(0).step + random() % 20;
     wait_until([&] { return over() || worker(0).step >= until; });
     for (auto i = random() % 300; i > 0; --i) ::sched_yield();
   }
-  /// Returns the trainer first, so that it is killed before it can restart a worker.
+  /// Returns the job's process ids, the trainer's first so that it dies before it restarts workers.
   std::vector<pid_t> processes() const {
     std::vector<pid_t> pids{app_.pid()};
     std::ranges::copy(processes_of(job_), std::back_inserter(pids));
@@ -234,7 +234,7 @@ TEST(Checkpoint, OneFolderIsOfOneJobAtATime) {
   finished(first);
 }
 
-/// The other workers continue with a step that isn't the save. That must be an error, not a hang.
+/// The other workers don't save but go on with the step. That must be an error, not a hang.
 TEST(Checkpoint, OfOneWorkerAloneIsAnErrorWithItsLine) {
   FaultApp app({"--mode", "save_alone"});
   const Json result = failure_of(app);
@@ -271,7 +271,7 @@ TEST(Checkpoint, WhatALoadReplacesInTheMiddleOfARunSurvivesALoss) {
   }
 }
 
-/// The worker dies in the middle of the only save that is due, when all chips have passed its step.
+/// The worker dies in the only save that is due, after all chips have passed the saved step.
 TEST(Checkpoint, ThatALossDropsIsMadeUpAfterIt) {
   FaultApp app({"--mode", "die_saving", "--managed", "--save-every", "1000", "--steps", "1500",
                 "--max-failures", "1"});

@@ -65,7 +65,7 @@ void add_up(weft::TrainContext& ctx, std::size_t size) {
   });
 }
 
-/// The job's memory. It is opened before the loops run, because its names are removed then.
+/// The job's memory, opened before the loops run, because its segments have no names after that.
 std::optional<weft::JobMemory> memory_to_flip;
 
 /// Flips a bit of `sum` in the memory of the victim's last chip. All chips have a replica of `sum`.
@@ -78,7 +78,7 @@ void flip(weft::TrainContext& ctx, const weft::Parameter& sum, bool victim) {
   weft::JobMemory& memory = memory_to_flip.value();
   ctx.on_each_chip([&](weft::Chip& chip) {
     if (!victim || chip.local_index() != chips - 1) return;
-    // No table says yet where this version is, but it is where one of the last versions was.
+    // No table has this version yet, but its memory is that of one of the last few versions.
     const weft::StateDirectory directory(memory, mesh, first);
     for (std::uint64_t earlier = step - 1; earlier > step - 4; --earlier) {
       const auto table = directory.read(earlier);
@@ -134,7 +134,7 @@ float saved_sum(const weft::TrainContext& ctx) {
 }
 
 std::atomic<bool> square_throws{false};
-std::atomic<int> squares_left{0};  ///< if not 0, the last call of so many kills the process
+std::atomic<int> squares_left{0};  ///< if n > 0, the n-th call from now on kills the process
 
 /// Returns x * x, computed by a CustomOp.
 weft::Tensor square(const weft::Tensor& x, const char* name) {
@@ -255,8 +255,8 @@ void save_other(weft::CheckpointManager& checkpoints, const weft::Parameter& sum
 /// The step that the loop has reached.
 std::atomic<std::uint64_t> loop_step{0};
 
-/// A source of zeros. The process that reads it first waits until its loop has reached `step` and
-/// kills itself, so it dies while it writes a save.
+/// A source of zeros. Whoever reads it first waits until this process's loop has reached `step`,
+/// and then kills the process. A save reads it, so the process dies while it writes the save.
 class Deadly : public weft::TensorSource {
  public:
   Deadly(std::string once, std::uint64_t step) : once_(std::move(once)), step_(step) {}
@@ -298,7 +298,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
   const auto save_every = config["save_every"].get<std::uint64_t>();
   weft::CheckpointManager checkpoints;
   std::vector<weft::Parameter> saved{sum};
-  // All chips have committed the saved step when a loop is two steps further.
+  // The process dies in the save, but 2 steps later, when all chips have committed the saved step.
   if (mode == "die_saving") saved.push_back(deadly(once + ".deaths", save_every + 2));
   const auto ask_every = config["ask_every"].get<std::uint64_t>();
   std::vector<float> elements(static_cast<std::size_t>(ctx.num_devices()) * 4);
@@ -397,7 +397,7 @@ class Announce : public weft::Callback {
   std::string job_;
 };
 
-/// Calls a fit() that throws before the real one. The workers of the real fit() must skip this one.
+/// Calls a fit() that throws. The workers, which the next fit() starts, must skip this call.
 void fit_in_vain() {
   try {
     weft::Trainer([](weft::TrainContext&) { std::abort(); }, {.scaling = {.topology = "7y"}}).fit();

@@ -36,7 +36,7 @@ class LoaderLoops : public ::testing::TestWithParam<Case> {
     testing::expect_nothing_left(job);
     return app.result();
   }
-  /// Returns the numbers of some runs of the body, evenly spread, without the first.
+  /// Returns the runs of the body in which to kill: evenly spread, and never the first run.
   std::vector<int> places() const {
     const char* given = std::getenv("WEFT_LOADER_KILLS");
     const int count = std::min(given != nullptr ? std::atoi(given) : 5, GetParam().bodies - 1);

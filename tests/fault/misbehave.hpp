@@ -9,7 +9,7 @@
 /// Kills the job's trainer; this worker ends with it.
 [[noreturn]] void kill_trainer();
 
-/// Prints a line that it reads from stdin in the worker.
+/// Reads a line from the worker's stdin and prints it.
 void say_stdin();
 
 /// Misbehaves as the mode says. Does nothing if the mode belongs to another function.

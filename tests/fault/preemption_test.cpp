@@ -141,8 +141,8 @@ TEST(Preemption, MayComeAsOftenAsItLikes) {
   expect_saved_at_one_step(app, {"got SIGTERM", "all loops ended at step"});
 }
 
-/// Digits asks, saves its parameters, reports the checkpoint and ends, as the guide for users
-/// shows.
+/// Digits asks whether to end, saves its parameters, reports the checkpoint and ends, as the guide
+/// for users shows.
 TEST(Preemption, EndsDigitsWithItsStateSaved) {
   AppProcess app(
       {DIGITS, "--epochs", "1000000", "--workers", "2", "--chips", "2", "--json", "{json}"});

@@ -56,8 +56,8 @@ class DigitsRun : public testing::WatchedRun {
   }
 };
 
-/// Kills workers at all kinds of instants, which it chooses without a clock: when the job reaches a
-/// step or a worker a state, and then after a random number of yields.
+/// Kills workers at random instants without a clock: waits until the job has reached a step or a
+/// worker a state, then yields a random number of times, and kills.
 class Killer {
  public:
   explicit Killer(std::uint64_t seed) : random_(seed) {}

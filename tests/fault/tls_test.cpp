@@ -133,8 +133,8 @@ void expect_takes_handshakes(std::uint16_t port, int count, std::deque<TcpStrang
   testing::expect_takes_handshakes(port, count, wholes, record(512, hello), silent);
 }
 
-/// A worker waits at its mark while strangers connect. It is killed while some of them still hold
-/// their connections, and its successor has to join in spite of them.
+/// A worker waits in stop_at_mark() while strangers connect. It is killed while some of them are
+/// still connected, and the process that replaces it has to join in spite of them.
 TEST_F(Tls, StrangersChangeNoBitOfTheResult) {
   FaultApp app(arguments("mark"));
   const std::string job = app.job();

@@ -30,7 +30,7 @@ class WatchedRun {
     for (int w = 0; w < workers_; ++w) step = std::max(step, worker(w).step);
     return step;
   }
-  /// Returns the process id of a worker whose process is known to live; otherwise 0.
+  /// Returns a worker's process id, or 0 if no process of this worker is known to live.
   pid_t pid(int rank) const {
     const ActorRow row = worker(rank);
     return row.state == ActorState::lost || row.state == ActorState::absent ? 0 : row.pid;

@@ -86,7 +86,7 @@ void wait_until_others_wait(const std::string& job, std::uint64_t step = 3) {
   });
 }
 
-/// Returns the answer to a job whose worker 1 doesn't reach step 3.
+/// Returns the answer of `weft inspect why` about a job whose worker 1 doesn't reach step 3.
 Answer answer_for(const std::string& mode, const std::vector<std::string>& more = {}) {
   HungApp app({"--mode", mode});
   const std::string job = app.job();
@@ -180,7 +180,7 @@ std::string run_in(const testing::TemporaryFolder& runs) {
   return run_dir;
 }
 
-/// Runs a job that fails, and returns the answer to its run folder.
+/// Runs a job that fails, and returns the answer of `weft inspect why` about its run folder.
 std::string answer_of_folder(std::vector<std::string> arguments) {
   const testing::TemporaryFolder runs;
   arguments.insert(arguments.end(), {"--storage", runs.path()});
@@ -195,7 +195,7 @@ std::string answer_of_folder(std::vector<std::string> arguments) {
   return masked(answer.text);
 }
 
-/// Expects this golden answer to the run folder of a job that hung until SIGTERM ended it.
+/// Expects this answer about the run folder of a job that hung until SIGTERM ended the job.
 void expect_hang_in_folder(const std::string& mode, const std::string& golden) {
   const testing::TemporaryFolder runs;
   FaultApp app({"--mode", mode, "--hang-warning", "0.5", "--grace", "0", "--storage", runs.path()});

@@ -12,8 +12,8 @@ void fuzz_as(const weft::Format& format, const std::uint8_t* data, std::size_t s
 
 }  // namespace
 
-/// Reads the fuzz input as a manifest, and as the tensor table of a part of a checkpoint, which
-/// needn't cover its tensors.
+/// Reads the fuzz input as a manifest, and as the table of one part of a checkpoint. The shards in
+/// such a table needn't cover the whole tensors.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz_as(weft::kManifestFormat, data, size);
   fuzz_as(weft::kPartTableFormat, data, size);

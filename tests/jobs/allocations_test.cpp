@@ -93,7 +93,7 @@ TEST(Allocations, OfACompiledStepDoNotGrowWithTheModel) {
   const Metrics deep = allocations_of(8);
   EXPECT_EQ(shallow.at("loop"), deep.at("loop"));
   EXPECT_LE(deep.at("loop"), 16);
-  // A lease allows several steps, and for each lease the trainer gets a message.
+  // The trainer gets a message for each lease, but a lease allows several steps.
   EXPECT_LT(shallow.at("others"), 1);
   EXPECT_LT(deep.at("others"), 1);
 }

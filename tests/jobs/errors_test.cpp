@@ -1,6 +1,6 @@
-/// Compares the messages about mistakes of a ported program with tests/golden/errors/. These files
-/// quote the source line of mistakes.cpp instead of its number, and it must be the line of the
-/// mistake.
+/// Compares the messages about mistakes of a ported program with tests/golden/errors/. In place of
+/// the number of a line, these files have the line's text in mistakes.cpp. So each message must
+/// name the line of its mistake.
 
 #include <gtest/gtest.h>
 

@@ -150,8 +150,8 @@ TEST(HostState, DrivesTheRate) {
 }
 
 TEST(HostState, IsKeptThroughALossAtAnyPlaceAroundAnEvaluation) {
-  // A kill may also come at the "begin" of the step after an evaluation, and of the next step, from
-  // which on the evaluation's version counts.
+  // The evaluation is between steps 5 and 6. A kill at the "begin" of step 6 comes before a version
+  // with the evaluation's results exists; at step 7 or 8 it comes after that.
   for (const Disturbance& kill :
        {Disturbance{6, "before"}, Disturbance{6, "in_scope"}, Disturbance{6, "after"},
         Disturbance{6, "saved"}, Disturbance{6, "begin"}, Disturbance{7, "begin"},
@@ -178,8 +178,8 @@ TEST(HostState, IsResumedAndKeptThroughALossAfterThat) {
   }
 }
 
-/// At the save the second swap hasn't run: each tensor's next value is the present value of another
-/// one. The save needs no sync for that.
+/// When save() is called, the second swap is recorded but hasn't run: w and its average still have
+/// each other's values. save() must work without a sync() before it.
 Loop swaps{
     "test.save_after_swaps", [](TrainContext& ctx) {
       Parameter w = make_parameter("w", Floats{1, 2}, {2});

@@ -114,8 +114,8 @@ TEST(LocalBatches, AreReadWholeByEveryWorker) {
   }
 }
 
-/// All workers of one `data` position have the same part of the batch, but don't pass the same
-/// elements.
+/// All workers at one position of `data` should pass the same part of the batch, but these pass
+/// different elements.
 Loop differs{"test.differing_parts", [](TrainContext& ctx) {
                const Tensor x = to_device_local(Floats(4, static_cast<float>(ctx.world_rank() / 3)),
                                                 {2, 2}, {.sharding = PartitionSpec{{"data"}}});

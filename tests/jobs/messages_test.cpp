@@ -1,4 +1,4 @@
-/// Counts the messages between the trainer and its workers, which have to follow from the loop
+/// Counts the messages between the trainer and its workers. The counts must depend on the loop
 /// alone.
 
 #include <gtest/gtest.h>
@@ -50,8 +50,8 @@ class CountMessages : public Callback {
   std::string id_;
 };
 
-/// The trainer calls the functions of its own host directly, so a job on one host sends no messages
-/// for that.
+/// The trainer of a job on one host calls the functions of this host directly, so these calls need
+/// no messages.
 TEST(Messages, OfAJobOnOneHostAreThoseOfItsLoops) {
   for (const int workers : {1, 2}) {
     const auto messages = std::make_shared<CountMessages>();

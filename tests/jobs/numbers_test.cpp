@@ -14,7 +14,7 @@ using testing::run_loop;
 
 constexpr int kSteps = 12;
 
-/// Multiplies w by a number in each step; `number` returns it for a rank and a step.
+/// Multiplies w by number(rank, step) in each step.
 template <typename Number>
 void train(TrainContext& ctx, Number number) {
   Parameter w = make_parameter("w", std::vector<float>{1, 2}, {2});

@@ -34,8 +34,8 @@ Result run(const Loop& loop, int workers, const Config& config, const SpmdConfig
   return result;
 }
 
-/// Trains the queries, keys and values of an attention, by ring attention or over the whole
-/// sequence.
+/// Trains the weights of the queries, keys and values of an attention. If config["ring"] is true,
+/// this is ring_attention() over the chips of axis "ring"; otherwise it is attention() on the whole
 /// sequence.
 Loop attends{"test.attends", [](TrainContext& ctx, const Config& config) {
                const Shape shape{2, 2, 16, 4};

@@ -55,7 +55,7 @@ Loop evaluations_end_no_step{"test.turns_all", [](TrainContext&) {
                                }
                              }};
 
-/// At step 2 leaves the pass over the data `turns` times, in every worker or only in worker `odd`.
+/// At step 2 leaves `turns` passes over the data early, in all workers or only in worker `odd`.
 void leave_passes(TrainContext& ctx, int turns, int odd = -1) {
   Parameter w = weight();
   DeviceLoader loader = loader_of(3);

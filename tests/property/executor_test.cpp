@@ -121,8 +121,8 @@ double magnitude(const Program& program) {
   return *std::ranges::max_element(magnitudes);
 }
 
-/// Returns a dtype in which this program is exact; otherwise, and for programs with loops, whose
-/// carries grow, a wide dtype.
+/// Returns a dtype in which this program is exact. If there is none, or if the program has loops,
+/// whose carries grow, returns a wide dtype.
 DType any_exact_dtype(const Program& program, Random& random) {
   const bool loops = std::ranges::count(program.op_kinds, OpKind::loop) > 0;
   const bool calls = std::ranges::count(program.op_kinds, OpKind::custom_call) > 0;
@@ -136,7 +136,7 @@ DType any_exact_dtype(const Program& program, Random& random) {
 
 using Equal = bool (*)(const Elements& found, const Elements& expected);
 
-/// Compares within the rounding of f64, because other orders of summation round differently.
+/// Returns whether elements agree within rounding of f64, which depends on the order of sums.
 bool are_near(const Elements& found, const Elements& expected) {
   double most = 1;
   for (const double element : expected) most = std::max(most, std::abs(element));
@@ -144,8 +144,8 @@ bool are_near(const Elements& found, const Elements& expected) {
                             [&](double a, double b) { return std::abs(a - b) <= 1e-8 * most; });
 }
 
-/// Succeeds if the executor gives the program's results, and gives them twice. A failure says where
-/// the results differ.
+/// Succeeds if two runs by the executor give the program's results. A failure says where the
+/// results differ.
 ::testing::AssertionResult agrees(
     const Program& program, const Mesh& mesh, std::uint64_t seed,
     Equal equal = [](const Elements& found, const Elements& expected) {
@@ -154,8 +154,8 @@ bool are_near(const Elements& found, const Elements& expected) {
   Random random(seed);
   const auto schedule =
       random.one_in(4) ? EngineMesh::Schedule::thread_per_chip : EngineMesh::Schedule::one_thread;
-  // No value of a random program is large. With these thresholds a plan shares all values or none,
-  // and recomputes all or none.
+  // Every value of a random program has fewer than 65536 bytes. So a plan shares all values or
+  // none, and recomputes all or none.
   const Target target =
       testing::cpu_target_with({.shared_bytes_min = random.one_in(2) ? 0 : 65536,
                                 .recomputed_bytes_min = random.one_in(2) ? 0 : 65536});

@@ -1,5 +1,5 @@
 // Tests gradients of random programs with loops, branches and functions of shard_map, and gradients
-// of these gradients. On N simulated chips they equal those of the reference interpreter, and those
+// of these gradients. The gradients on N simulated chips must equal the interpreter's, which must
 // equal finite differences. WEFT_TEST_SEED=<seed> runs one random case again.
 
 #include <gtest/gtest.h>
@@ -36,8 +36,8 @@ double largest(const Elements& elements) {
   return most;
 }
 
-/// Compares within rounding: the gradient of a maximum that occurs several times is divided, and
-/// some functions aren't polynomials.
+/// Returns whether elements agree within rounding. They may not be exact, because a maximum that
+/// occurs several times divides its gradient, and some functions aren't polynomials.
 bool is_near(const Elements& found, const Elements& expected) {
   const double tolerance = 1e-8 * (1 + largest(expected));
   return std::ranges::equal(found, expected,
@@ -91,7 +91,7 @@ TEST(Gradients, OfRandomTrainingAgreeOnAllMeshes) {
   check_random_programs(testing::random_training, 600);
 }
 
-/// A line in the space of a program's inputs, in a random direction through random real numbers.
+/// A line in the space of a program's inputs, through a random point in a random direction.
 class Line {
  public:
   Line(const Program& program, const Mesh& mesh, Random& random) : program_(program), mesh_(mesh) {
@@ -118,7 +118,7 @@ class Line {
   double slope(double distance) const {
     return (values(distance)[0][0] - values(-distance)[0][0]) / (2 * distance);
   }
-  /// Returns the slope of the loss along the line, by the gradients in the program's outputs.
+  /// Returns the slope of the loss along the line, computed from the gradients among the outputs.
   double slope_of(const Inputs& values) const {
     double slope = 0;
     std::size_t output = 1;

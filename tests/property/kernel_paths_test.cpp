@@ -60,7 +60,7 @@ class Chains {
   Program program;
 
  private:
-  /// Returns the dtypes of the inputs, without f64 if ops are to be compiled, which f64 ops aren't.
+  /// Returns the dtypes of inputs. If ops are to be compiled, f64 isn't among them.
   std::span<const DType> dtypes() const {
     static constexpr std::array kAll{DType::f32, DType::f32,  DType::bf16, DType::i32,
                                      DType::u32, DType::pred, DType::f64};

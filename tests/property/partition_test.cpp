@@ -217,8 +217,8 @@ TEST(Partition, AgreesForRandomPrograms) {
   }
 }
 
-/// The parameters of a later step have the shardings that the first step's plan has left them with,
-/// as when a loop calls another function.
+/// In a later step the parameters begin with the shardings that the plan of the first step chose.
+/// The plan of such a step must be the same as the first one.
 TEST(Partition, ALaterStepComesToTheSamePlan) {
   const std::vector<Mesh> meshes{mesh_of({4}), mesh_of({2, 2}), mesh_of({6}), mesh_of({4, 2})};
   for (const std::uint64_t seed : testing::seeds(2000)) {

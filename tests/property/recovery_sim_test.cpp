@@ -47,8 +47,8 @@ TEST(RecoverySim, NoLossIsSeenInWhatAJobLeaves) {
   EXPECT_GT(succeeded, jobs * 11 / 25);
 }
 
-/// Returns how many jobs are simulated until one of them violates a rule because of the broken
-/// rule; 0 if none does.
+/// Simulates jobs that break `rule` until the checks notice it. Returns the number of these jobs,
+/// or 0 if no check notices it.
 std::uint64_t jobs_to_find(BrokenRule rule) {
   constexpr std::uint64_t kMost = 3000;
   for (std::uint64_t seed = 0; seed < kMost; ++seed) {

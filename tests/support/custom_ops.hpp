@@ -53,8 +53,8 @@ inline void square_sum_kernel(const CustomCall& call) {
   });
 }
 
-/// Returns the custom op for operands with `num_dims` dims, at least 1. With 3 dims the rule of
-/// affine is "a b s, s -> a b s".
+/// The custom ops of custom_target(), whose operands have `num_dims` dims, at least 1. With 3 dims
+/// the rule of affine is "a b s, s -> a b s".
 enum class CustomKind : std::uint8_t { affine, prefix_sum, square_sum };
 inline CustomTarget custom_target(CustomKind kind, int num_dims) {
   constexpr std::string_view kRows[] = {"", "a ", "a b ", "a b c ", "a b c d ", "a b c d e "};

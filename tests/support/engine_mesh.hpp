@@ -19,7 +19,7 @@
 
 namespace weft::testing {
 
-/// Returns meshes of 1 to 8 chips with 1 to 3 axes; some have the devices in another order.
+/// Returns meshes of 1 to 8 chips with 1 to 3 axes; in some the device ids aren't ascending.
 std::vector<Mesh> small_meshes();
 
 /// A plan that is loaded on all chips of a mesh.

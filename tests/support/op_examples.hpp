@@ -15,8 +15,8 @@ struct OpExample {
   OpKind kind;
   std::vector<std::string_view> inputs;
   std::string_view body;
-  /// These are set for an op that only programs of single chips contain: the shardings of its only
-  /// input and its result on the mesh (2, 2) of data and model.
+  /// The shardings of the only input and of the result on the mesh (2, 2) of data and model. They
+  /// are set only for ops that occur in programs of single chips alone.
   std::string_view cut_input = "";
   std::string_view cut_result = "";
   std::string_view variant = "";  ///< distinguishes examples of one op

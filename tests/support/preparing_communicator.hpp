@@ -1,5 +1,5 @@
 #pragma once
-/// A Communicator that prepares each call when it starts it, for calls that are made once.
+/// A Communicator whose start() also prepares the call, for tests that make each call only once.
 
 #include <array>
 #include <optional>

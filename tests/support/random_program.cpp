@@ -23,7 +23,7 @@ constexpr double kExactMax = 0x1p24;  // limit for custom ops, whose kernels com
 struct Extras {
   bool narrow = false;  // inputs of narrow dtypes
   bool shards = false;  // functions of shard_map
-  int gradients = 0;    // how many times a loss is differentiated by all inputs
+  int gradients = 0;    // how often a loss is differentiated with respect to all inputs
 };
 
 class ProgramMaker {
@@ -200,8 +200,8 @@ class ProgramMaker {
     return made(b_.reshape(x, Shape(dims)), magnitude(x));
   }
 
-  /// Sorts x or a similar value by x's elements along the last dim, or instead adds up that value's
-  /// elements at the places that this order gives (scatter_along).
+  /// Sorts a value, x or a similar one, along the last dim in the order of x's elements. Or instead
+  /// adds up the value's elements at the indices of that order (scatter_along).
   std::optional<ValueId> sorted(ValueId x) {
     const Shape shape = program_.shape(x);
     if (shape.size() == 0) return std::nullopt;

@@ -38,11 +38,11 @@ Program random_program(const Mesh& mesh, Random& random);
 Program random_program_of_narrow(const Mesh& mesh, Random& random);
 /// Like random_program(), with functions of shard_map.
 Program random_program_of_shards(const Mesh& mesh, Random& random);
-/// Like random_program(), but every op has a gradient, and sums are smaller. Its outputs are a loss
-/// and the loss's gradients by all floating inputs.
+/// Like random_program(), but every op has a gradient, and the limit on the size of sums is lower.
+/// The outputs are a loss and the gradient of the loss with respect to each floating input.
 Program random_program_of_gradients(const Mesh& mesh, Random& random);
-/// Like random_program_of_gradients(), with the gradients of a weighted sum of these gradients, and
-/// even smaller sums.
+/// Like random_program_of_gradients(), with the gradients of a weighted sum of these gradients. The
+/// limit on the size of sums is even lower.
 Program random_program_of_second_gradients(const Mesh& mesh, Random& random);
 
 /// Returns inputs of a program: integers from -2 to 2, for u8 from 0 to 2, and for pred 0 and 1.

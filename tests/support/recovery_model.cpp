@@ -76,7 +76,7 @@ SimValues SimScript::apply(std::size_t step, std::size_t run, const SimValues& i
   }
   SimValues out = in;
   for (std::size_t k = 0; k < kSimTensors; ++k) {
-    // A value of 0 means that it is being written.
+    // A value of 0 marks a tensor that is being written, so results are odd and never 0.
     if (steps[step][run].updates[k]) out[k] = mix(all, in[k] + k) | 1;
   }
   return out;

@@ -69,8 +69,8 @@ SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
   }
 }
 
-/// Draws terms of the job from random numbers of their own, so that the rest of the job is the same
-/// without them.
+/// Draws terms of the job from separate random numbers, so that the terms don't change the rest of
+/// the job.
 JobTerms SimJob::draw_terms() {
   Random saves(seed_ + 2);
   if (saves.one_in(3)) save_every_ = 1 + saves.below(6);

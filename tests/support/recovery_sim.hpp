@@ -8,8 +8,8 @@
 /// 1. A chip reads only the version that belongs to its run, and at the end each chip has the
 ///    values of an undisturbed job. So no step is skipped or run twice, and nothing is overwritten
 ///    too soon.
-/// 2. A generation starts when nothing of another one runs, and its version is complete on every
-///    chip.
+/// 2. A generation starts when nothing of an earlier generation runs, and the version with which it
+///    starts is complete on every chip.
 /// 3. No worker is ahead of the trainer's lease.
 /// 4. Each of worker 0's reports is delivered once, and they are in order.
 /// 5. A preempted job ends all its loops at one step, which every chip has completed.
@@ -23,7 +23,7 @@
 
 namespace weft::testing {
 
-/// The rule of the protocol that a simulated job breaks, which shows that the checks notice it.
+/// The rule of the protocol that a simulated job breaks on purpose, to test that the checks notice.
 enum class BrokenRule : std::uint8_t {
   none,
   update_waits,         ///< a chip overwrites state only after all have committed

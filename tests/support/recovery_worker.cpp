@@ -45,8 +45,8 @@ bool SimJob::advance(int index) {
     const auto first = chips_.begin() + index * chips_each_;
     return std::all_of(first, first + chips_each_, is);
   };
-  /// Ends a wait for the trainer if the session is over or if `ready`, and says whether it has
-  /// ended.
+  /// Ends the loop's wait for the trainer if the session is over or if `ready` is true. Returns
+  /// true if the wait has ended.
   const auto permitted = [&](bool ready, At next) {
     if (state.is_over()) {
       leave(worker, state.cancelled() ? Errc::cancelled : Errc::peer_lost);
@@ -276,7 +276,7 @@ void SimJob::take_step(SimWorker& worker) {
   worker.at = worker.index == script_.steps[worker.step].size() ? At::end_step : At::program;
 }
 
-/// Waits until fewer than two runs are under way, and then commits the step.
+/// Returns false while two runs are under way. Otherwise commits the step and returns true.
 bool SimJob::has_room(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   const std::uint64_t needed = worker.runs < 2 ? 0 : worker.runs - 1;

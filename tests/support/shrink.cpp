@@ -95,8 +95,8 @@ Program without_loop(const Program& program, const LoopRange& range) {
   }
   for (ValueId& operand : result.operands) operand = instead[operand];
   for (ProgramOutput& output : result.outputs) output.value = instead[output.value];
-  // Nothing outside the loop reads the loop's own ops any more, so they become copies, which
-  // rebuilt() removes.
+  // The loop's own ops become copies, which rebuilt() removes, because nothing outside of the loop
+  // reads them any more.
   for (OpId op = range.begin; op < range.end; ++op) {
     if (op != range.begin && program.op_operands(op).empty()) continue;
     const bool is_own =
@@ -115,8 +115,8 @@ Program without_cond(const Program& program, const LoopRange& first, const LoopR
   for (const OpId merge : second.nexts) {
     instead[program.result(merge)] = instead[program.op_operands(merge)[takes_first ? 1 : 2]];
   }
-  // Only ops of the cond read the cond's own ops any more. They become copies, which rebuilt()
-  // removes.
+  // The cond's own ops become copies, which rebuilt() removes, because only ops of the cond still
+  // read them.
   for (ValueId& operand : result.operands) operand = instead[operand];
   for (ProgramOutput& output : result.outputs) output.value = instead[output.value];
   result.op_kinds[first.begin] = OpKind::copy;
@@ -147,7 +147,7 @@ class Shrinker {
     return true;
   }
 
-  /// Finds the earliest value that still fails as the program's only output, and makes it that.
+  /// Finds the earliest value that fails as the program's only output, and makes it the output.
   bool end_sooner() {
     for (ValueId value = 0; value < program_.num_values(); ++value) {
       const int num_dims = program_.shape(value).size();

@@ -176,8 +176,8 @@ class SocketTier final : public CollectiveTier {
 
   bool pass_sync() {
     bool complete = true;
-    // Sends to all peers first: a peer that has called something else ends this call when its
-    // message is read.
+    // Sends to all peers before it reads, because the message of a peer that has called something
+    // else ends this call.
     for (Peer& peer : peers_) send(peer);
     for (Peer& peer : peers_) {
       receive(peer);

@@ -9,7 +9,7 @@ namespace weft::testing {
 
 void sweep(const std::string& job) {
   wait_until([&] { return processes_of(job).empty(); });
-  // The environment of a process that ends disappears before its locks are released.
+  // A dying process loses its environment before its locks are released, so one try may fail.
   wait_until([&] {
     const auto remains = wait_until_dead(job, std::chrono::seconds(60));
     return !remains || remove_remains(*remains, true).empty();

@@ -238,7 +238,7 @@ TEST_F(ServeTest, EventsShowAStoppedWorker) {
   wait_until([&] { return stopped.load(); });
 }
 
-/// A state is sent once while it doesn't change; the other messages only show that the server
+/// A state that doesn't change is sent once. All other messages only show that the server
 /// lives.
 TEST_F(ServeTest, AStateIsSentOnceWhileItStays) {
   const Server server(job);

@@ -199,12 +199,12 @@ PageServer::PageServer(PageFeed& feed, int port) : parts_(std::make_unique<Parts
   httplib::Server& server = parts_->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   server.set_tcp_nodelay(true);
-  // By default, another server could listen on the same port.
+  // By default, the library would let another server listen on the same port.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  // A connection that waits for another request would occupy a thread.
+  // Each connection serves one request, because a waiting connection would occupy a thread.
   server.set_keep_alive_max_count(1);
   server.set_read_timeout(kReadTimeout_s);
   server.set_pre_routing_handler(

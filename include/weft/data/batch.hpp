@@ -20,13 +20,13 @@ class Batch {
   const Tensor& operator[](std::size_t field) const;
   const std::vector<Tensor>& tensors() const { return tensors_; }
   /// With pad_last, returns f32[batch_size]: 1 for a row of data, 0 for a row of padding. Otherwise
-  /// returns an empty tensor. Losses take either one as sample_weight.
+  /// returns an empty tensor. Losses take both as sample_weight.
   const Tensor& weight() const { return weight_; }
   /// Returns the number of rows of data in the global batch: batch_size, or fewer in a padded
   /// batch.
   std::int64_t num_items() const { return num_items_; }
-  /// Returns the number of the batch in its epoch, from 0. Unlike a counter in the loop, it is also
-  /// correct in a loop that continues an interrupted one.
+  /// Returns the number of the batch in its epoch, from 0. Unlike a counter of your own, this
+  /// number is also correct in a loop that continues an interrupted one.
   std::uint64_t index() const;
 
  private:

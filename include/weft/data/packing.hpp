@@ -47,8 +47,8 @@ struct PackOptions {
 /// the position of each token in its sequence, from 0. A sequence without tokens is left out.
 ///
 /// The rows are made once, in this call, so that all epochs have the same number of rows. For this
-/// the items are read for epoch 0 and seed 0, and 16 bytes are kept for each. An item with another
-/// length in another epoch throws corrupt. DeviceLoader's `shuffle` gives rows another order in
+/// the items are read for epoch 0 and seed 0, and 16 bytes are kept for each. An item whose length
+/// differs in another epoch throws corrupt. DeviceLoader's `shuffle` gives rows another order in
 /// each epoch; the metric LoaderPadding is the share of padding. Throws invalid_argument for
 /// options that don't fit the source, for a sequence that is too long, and for a sequential source,
 /// which must be packed as a stream; corrupt for a mask whose tokens aren't adjacent.

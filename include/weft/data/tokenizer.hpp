@@ -72,7 +72,7 @@ class Tokenizer {
   Tokenizer& operator=(const Tokenizer&) = delete;
   ~Tokenizer();
 
-  /// Throws invalid_argument for options that a text can't have.
+  /// Throws invalid_argument for options that don't fit, such as a max_length that is too small.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
   /// Encodes a pair, such as a question and a passage.
   Encoding encode(std::string_view text, std::string_view second,

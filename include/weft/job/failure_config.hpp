@@ -46,9 +46,9 @@ struct FailureConfig {
   std::optional<double> hang_warning_s{};
   /// The number of versions of the state. 2: on one of the chips that hold the same shard, an
   /// update is written beside the old value, so that no step is lost. 1: an update overwrites the
-  /// old value, which takes less memory. After a loss, the loops then begin at the last checkpoint
-  /// that a CheckpointManager saved or all workers reported (ctx.checkpoint()), or at step 0. A job
-  /// that survives no loss has one version, unless its replicas are checked.
+  /// old value. After a loss, the loops then begin at the last checkpoint that a CheckpointManager
+  /// saved or all workers reported (ctx.checkpoint()), or at step 0. One version takes less memory.
+  /// A job that survives no loss has one, unless check_replicas_every or keep_for_rescue_s is set.
   int state_versions = 2;
   /// If true, a NaN or an infinity in a report of worker 0 ends the job with a failure
   /// (loop_failed) that names the metric, and no worker is restarted. If false, the log warns of

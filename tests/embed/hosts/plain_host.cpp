@@ -1,6 +1,6 @@
 /// A program without weft that loads a plug-in: plain_host LIBRARY [REPLACEMENT]. After it has
-/// loaded LIBRARY, it renames the file REPLACEMENT to LIBRARY. Built as interposing_host, it
-/// exports the anchor of another version of weft.
+/// loaded LIBRARY, it renames the file REPLACEMENT to LIBRARY. When it is built as
+/// interposing_host, it defines weft_anchor as another version of weft would.
 
 #include <dlfcn.h>
 

@@ -54,8 +54,8 @@ class MadeJob {
   }
   Mesh mesh() const { return *snapshot.mesh(); }
 
-  /// Makes a chip announce its next sync with the chips along the axes, which the chip doesn't
-  /// leave.
+  /// Makes a chip announce its next sync with the chips along the axes. The chip stays in this
+  /// sync.
   void enter(int chip_number, const std::vector<std::string>& axes, const std::string& name) {
     const Mesh grid = mesh();
     CollectiveCall call{.kind = CollectiveKind::all_reduce, .atoms = {}, .count = 1};

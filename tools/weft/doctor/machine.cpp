@@ -104,8 +104,8 @@ Machine::Limits read_limits() {
   return limits;
 }
 
-/// Reads the smallest quota of this process's cgroup (version 2) and its ancestors, and the quotas
-/// of version 1.
+/// Reads the smallest quota among those of this process's cgroup (version 2) and its ancestors, and
+/// the quotas of version 1.
 void read_cgroup(Machine& machine) {
   std::istringstream lines(read("/proc/self/cgroup"));
   std::string own;

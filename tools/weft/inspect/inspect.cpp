@@ -29,8 +29,8 @@ struct InspectOptions {
   bool verify = false;
 };
 
-/// Returns whether the word is a path of tensors. A job's name isn't one, and neither is a run
-/// folder, which stands for its job.
+/// Returns whether the word is the path of a checkpoint or a file of tensors. A job's name isn't
+/// such a path, and neither is a run folder, which stands for its job.
 bool is_tensors(const std::string& what) {
   std::error_code error;
   const bool is_path =

@@ -102,8 +102,8 @@ void PageFeed::look(bool events) {
   changed_.notify_all();
 }
 
-/// Continues with the job's run folder. Returns false if the folder has no copies of the job's
-/// memory. A job that has ended well leaves no copies, but its board is still mapped.
+/// Switches to the copies of the job's memory in its run folder. Returns false if there are none: a
+/// job that has ended well leaves none, but its board is still mapped here.
 bool PageFeed::go_on_with_folder(const Snapshot& job) {
   const std::string& run_dir = job.header.run_dir;
   std::error_code ignored;
@@ -186,7 +186,7 @@ std::string PageFeed::stack(const std::string& actor) {
   return stack_json(asked_, why_, actor);
 }
 
-/// Returns the stacks of the actors that were looked at, by their names.
+/// Returns the known stacks of actors as JSON: an object whose keys are the actors' names.
 std::string PageFeed::known_stacks() const {
   std::string text;
   for (const ActorRow& row : last_.rows) {

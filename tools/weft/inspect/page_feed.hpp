@@ -52,8 +52,8 @@ class PageFeed {
   std::string timeline(std::int64_t after_ns);
   std::string curves();
   std::string metrics();
-  /// Returns the stack of an actor's thread; see stack_json(). Looks at the threads of the actor's
-  /// process.
+  /// Returns the stack of an actor's thread; see stack_json(). Reads the stacks of all threads of
+  /// the actor's process if needed.
   std::string stack(const std::string& actor);
   PageData all();
 

@@ -15,8 +15,8 @@ enum class Match { none, id, name };
 
 constexpr std::size_t kIdLength = 6;
 
-/// Matches "NAME-TIME-ID", where TIME is "20261121-085432" and ID is the first six digits of the
-/// job's id.
+/// Compares the name of a folder, "NAME-TIME-ID", with `asked`. TIME is "20261121-085432", for
+/// example, and ID is the first six digits of the job's id.
 Match match(const std::string& folder, const std::string& asked) {
   const auto id = folder.rfind('-');
   if (id == std::string::npos || folder.size() - id - 1 != kIdLength) return Match::none;

@@ -30,8 +30,8 @@ class LaunchedProgram {
   /// Becomes readable when the program has ended.
   int pidfd() const { return pidfd_; }
   void send(int signal) const;
-  /// Waits for the program's end, and leaves it unreaped, because its pid may become that of
-  /// another process afterwards.
+  /// Waits for the program's end, but doesn't reap the program: the system may give the pid of a
+  /// reaped process to another process.
   siginfo_t wait() const;
 
  private:

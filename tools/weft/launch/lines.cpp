@@ -33,7 +33,7 @@ Tagged split(std::string_view line) {
 
 }  // namespace
 
-/// `line` has no newline.
+/// Returns the text to show for `line`, which has no newline; "" if its worker isn't selected.
 std::string Lines::show(std::string_view line) const {
   const Tagged tagged = split(line);
   const auto& only = options_.only;

@@ -28,7 +28,7 @@ std::optional<std::string> job_of(pid_t trainer) {
     try {
       if (Board::open(job, true).header().trainer_pid == trainer) return job;
     } catch (const Error&) {
-      // This board belongs to another job that is just beginning or ending.
+      // The board can't be read, because it belongs to another job that is beginning or ending.
     }
   }
   return {};
@@ -50,7 +50,7 @@ void bury_job_of(pid_t trainer) {
   if (remains && remains->life == JobLife::dead) (void)remove_remains(*remains);
 }
 
-/// Writes the reports that the trainer had not yet written. If that fails, the run is still saved.
+/// Writes the reports that the trainer had not yet written. If that fails, prints the reason.
 void keep_reports(const JobRemains& remains, std::uint64_t step) {
   try {
     const std::string run_dir = Board::open(remains.job, true).header().run_dir;

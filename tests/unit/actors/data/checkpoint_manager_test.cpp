@@ -184,12 +184,12 @@ TEST_F(Checkpoints, HoldTheStateOfTheirStepThoughTheTrainingGoesOn) {
   }
 }
 
-/// A module whose weight of 1 MiB each step replaces.
+/// A module with a weight of 1 MiB, which every step replaces.
 struct Large : Module {
   Parameter weight = add_parameter("weight", std::vector<float>(std::size_t{1} << 18), {1 << 18});
 };
 
-/// A source of zeros that can be read only once the job's loop waits for a checkpoint.
+/// A source of zeros. A read of it waits until the job's loop waits for a checkpoint.
 class ReadWhenSaving : public TensorSource {
  public:
   ReadWhenSaving(const std::string& job, std::shared_ptr<const std::atomic<bool>> is_over)
@@ -292,7 +292,7 @@ TEST_F(Checkpoints, AreOfTheirStepBeforeTheFirstStepToo) {
   EXPECT_EQ(stored(checkpoint(4)).size(), 4U + 2 * 4 + 2);
 }
 
-/// The save comes before any step uses a parameter, so all of them are on the host.
+/// The save comes before any step uses a parameter, so all parameters are still on the host.
 TEST_F(Checkpoints, HaveWhatIsOnTheHost) {
   Values initial;
   run(every(1), [&](TrainContext&) {

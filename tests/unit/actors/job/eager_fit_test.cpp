@@ -80,8 +80,8 @@ Floats train(TrainContext& ctx, Reads reads) {
   return values;
 }
 
-/// Compares results of programs that lay out an operand differently. With oneDNN 2 they have the
-/// same bits; oneDNN 3 sums products in another order then.
+/// Compares the results of programs that lay out an operand differently. With oneDNN 2 they are
+/// equal to the bit; with oneDNN 3 the layout changes the order in which products are summed.
 void expect_same(const Floats& found, const Floats& expected) {
   if constexpr (DNNL_VERSION_MAJOR < 3) {
     EXPECT_EQ(found, expected);

@@ -165,8 +165,8 @@ TEST_F(TlsBridgeTest, ThePlainEndsCloseWithTheConnection) {
   EXPECT_EQ(victim.hear_all(), "");
 }
 
-/// Returns a size that is larger than the buffers of a bridge and an unencrypted end together, but
-/// smaller than these and the socket pair between the sessions.
+/// Returns a number of bytes that don't fit into the buffers of one bridge and one unencrypted end,
+/// but fit if the socket pair between the sessions takes some of them too.
 std::size_t more_than_room(int fd) {
   int buffer = 0;
   socklen_t size = sizeof buffer;

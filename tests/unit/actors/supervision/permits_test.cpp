@@ -265,7 +265,7 @@ TEST(WorkerState, NamesItselfWhereARunIsOvertaken) {
   EXPECT_EQ(wrong->generation, 2U);
 }
 
-/// If only the generation were left, a worker of a cancelled job would wait for the next one.
+/// A worker that left only the generation of a cancelled job would wait for the next generation.
 TEST(Permits, ACancelledJobIsLeftAndNotItsGenerationOnly) {
   Permits permits(0, kLong);
   permits.start({.generation = 1});

@@ -142,7 +142,7 @@ TEST(ReportFilter, PassesEveryReportOfALongRunAndRemembersItsEnd) {
   EXPECT_TRUE(filter.is_new(report(2, kSteps + 1, 0, "on")));
 }
 
-/// A loop that resumes within a step's reports numbers them from 0 again.
+/// A loop that resumes in the middle of a step numbers the step's further reports from 0 again.
 TEST(ReportFilter, PassesWhatAnEarlierGenerationReportedAtItsFirstStep) {
   ReportFilter filter;
   filter.begin_generation(1, 0);

@@ -328,8 +328,8 @@ TEST(Executor, KeepsWhatOthersAddUntilTheyHaveReadIt) {
   });
 }
 
-/// The sum of a reduce_scatter has the same bits if loops add its terms as if the collective adds
-/// them. The loops are compiled together, or have ops that can't be compiled.
+/// Loops that add the terms of a reduce_scatter give the same bits as the collective. The loops are
+/// compiled together, or have ops that can't be compiled.
 TEST(Executor, AddsInLoopsWhatAReduceScatterAdds) {
   const Mesh mesh({4}, {"data"});
   for (const DType dtype : {DType::f32, DType::bf16}) {

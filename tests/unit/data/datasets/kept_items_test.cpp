@@ -1,5 +1,5 @@
-/// Tests cached() and skip_errors(), also on datasets whose items can be read in one order only,
-/// and other datasets on such datasets.
+/// Tests cached() and skip_errors(). Also tests them, and other datasets, on top of datasets whose
+/// items can be read in one order only.
 
 #include <atomic>
 #include <set>

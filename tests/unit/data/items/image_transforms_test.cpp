@@ -156,7 +156,7 @@ TEST(RandomRect, LiesInThePictureWithinItsBounds) {
     widths.insert(rect.width);
   }
   EXPECT_GT(widths.size(), 25U);
-  // No area of the image has such a ratio, so the middle is taken.
+  // No area of the image has an allowed ratio, so the middle is taken.
   ItemRandom random({});
   const PixelRect middle = random_rect({.area_min = 1}, {100, 10}, random);
   EXPECT_EQ(middle.width, 13);

@@ -65,8 +65,8 @@ TEST_F(ObjectCache, CopiesAgainWhatSomebodyCutOrRemoved) {
   EXPECT_EQ(text_of(local_copy("mem://b/file")), "first");
 }
 
-/// The cache keeps these apart: an object and one whose name continues the other's after a slash,
-/// equal names in two folders, and names that the cache uses for its own folders.
+/// The cache keeps objects apart if one's name continues the other's after a slash, if names are
+/// equal in two folders, and if a name is also that of one of the cache's own folders.
 TEST_F(ObjectCache, KeepsObjectsApart) {
   for (const char* url : {"mem://b/a", "mem://b/a/a", "mem://b/c/a", "mem://b/files/a",
                           "mem://b/a%2Fa", "mem://b//a", "mem://b/versions", "mem://b/kept"}) {

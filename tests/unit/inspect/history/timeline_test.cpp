@@ -8,8 +8,8 @@
 namespace weft::timeline_test {
 namespace {
 
-/// Returns a line for each slice: its kind and number, its begin and end, and which of these is
-/// missing.
+/// Returns a line for each slice: its kind and number, its begin and end, and "unfinished" if its
+/// end isn't known.
 std::string lines_of(const Track& track) {
   std::string lines;
   for (const Slice& slice : track.slices) {

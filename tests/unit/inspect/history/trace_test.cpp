@@ -75,7 +75,7 @@ TEST(Trace, DropsFlowsWithoutTheirOtherEnd) {
   EXPECT_EQ(written.json().at("otherData").at("dropped_flows"), 2);
 }
 
-/// A chip announces a collective before it records it, so another chip's record may come first.
+/// A chip announces a collective before it records the call, so another chip's record may be first.
 TEST(Trace, BeginsACollectiveBeforeAnotherHasSeenIt) {
   MadeJob made(2, 1);
   Snapshot job = std::move(made.snapshot);

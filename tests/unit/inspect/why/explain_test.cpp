@@ -363,7 +363,7 @@ TEST(Why, EqualBlocksAreOne) {
   EXPECT_EQ(why.roots[0].pids.size(), 256U);
 }
 
-/// The worker's state has just changed, as it does all the time, but it makes no progress.
+/// The worker's state changes all the time, also just now, but the worker makes no progress.
 TEST(Why, AWorkerThatOnlyReportsWhileOthersWaitIsAccused) {
   MadeJob before(2, 1);
   before.pass("a");

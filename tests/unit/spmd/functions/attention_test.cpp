@@ -118,7 +118,7 @@ TEST_F(MaskedAttention, OfAQueryWhoseKeysAreAllHiddenIsZeroAndHasAFiniteGradient
   }
 }
 
-// Some models add the lowest number to every score; the causal form then hides more keys.
+// Some models add the lowest number to every score; keys that `causal` hides must stay hidden.
 TEST_F(MaskedAttention, ABiasOfAllScoresAlikeChangesNothingHoweverLow) {
   const Tensor q = q_ * 0.0;
   for (const double dropout : {0.0, 1e-12}) {

@@ -63,7 +63,7 @@ TEST_F(SpreadTest, HasNoPlaceIfOnlyElementwiseOpsReadIt) {
   EXPECT_FALSE(tiled[also_reduced]);
 }
 
-/// The update's loop reads the spread's operand itself, so the update can't overwrite that.
+/// The update's loop reads the spread's operand itself, so the update can't overwrite the operand.
 TEST_F(SpreadTest, KeepsAnUpdateFromItsOperandsPlace) {
   const ValueId bias = input({64});
   const ValueId rows = b_.broadcast_in_dim(bias, {8, 64}, Dims{1});

@@ -118,8 +118,8 @@ TEST(ShardState, MayBeClippedByANorm) {
             kSharded);
 }
 
-/// Such a state may be an average of parameters or accumulated gradients, which a single worker may
-/// read.
+/// State that updates no parameter may be an average of parameters or accumulated gradients, which
+/// a single worker may read.
 TEST(ShardState, StaysWholeIfNoParameterIsUpdatedByIt) {
   const std::string scaled = R"(  %6 = negate %5 : f32[4,4]
   %7 = negate %6 : f32[4,4]

@@ -30,7 +30,7 @@ std::size_t count(const Plan& plan, OpKind kind) {
   return static_cast<std::size_t>(std::ranges::count(plan.program.op_kinds, kind));
 }
 
-// Only the next value needs each of the four values, so at most two of them are alive at once.
+// Each of the four values is read only by the next one, so at most two of them are alive at once.
 Plan chain() {
   return plan_of(R"(program(%0: f32[32] data "x" [{}]) {
   %1 = reverse %0 {dims = [0]} : f32[32]
@@ -233,7 +233,7 @@ TEST(Plan, OfATargetWithoutLoopsHasAllValuesInTheChipsMemory) {
   }
 }
 
-/// The CPU computes convolutions and pools with the features last; the other target doesn't.
+/// kCpuTarget computes convolutions and pools with the features last, and kContraryTarget doesn't.
 TEST(Plan, OfATargetWithFeaturesFirstHasNoTransposes) {
   Program program;
   Builder b(program);

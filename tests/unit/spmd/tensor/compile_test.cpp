@@ -294,8 +294,8 @@ TEST_F(Compile, IndicesInPaddingAreNotChecked) {
   EXPECT_EQ(sum.item(), 16);
 }
 
-/// True if add_step_closure() takes such a value. A number is known before the step, so it needs no
-/// closure.
+/// True if add_step_closure() takes a `Value`. It needn't take a number, which is known before the
+/// step.
 template <typename Value>
 concept CanWait = requires(void (*function)(double), Value value) {
   add_step_closure(function, value);

@@ -138,8 +138,8 @@ TEST_F(Recompile, TrainingEvaluationAndALastBatchHaveInputsForNumbersEach) {
   EXPECT_EQ(runtime_.plans.size(), 6U);
 }
 
-/// A number that a product reads can't become an input, so each value still compiles another
-/// program.
+/// A number that a product reads can't become an input, so each new value of the number compiles a
+/// new program.
 TEST_F(Recompile, ANumberOfAProductIsAConstant) {
   int made = 0;
   int synced = 0;

@@ -84,8 +84,8 @@ TEST(RingAttention, OnOneChipIsAttention) {
   expect_as_attention(one, {.causal = true}, {1, 2, 8, 4}, {1, 2, 8, 4});
 }
 
-/// Keys and values are sent around the ring, and then their gradients. The all_gather is for the
-/// read.
+/// Keys and values are sent around the ring, and then their gradients. The all_gather is there only
+/// because the result is read.
 TEST(RingAttention, MovesKeysAndValuesAlone) {
   testing::SimulateRuntime runtime(kRing);
   (void)testing::values_of(runtime, [&] {

@@ -169,8 +169,8 @@ TEST(ShardMap, LeavesOtherAxesToPropagation) {
         return step([](const Tensor& x, const Tensor& w) { return softmax(matmul(tanh(x), w)); },
                     false);
       });
-  // Chips sum their terms of the product over "stage". Then one all_reduce over "data" has their
-  // part of the gradient and the loss.
+  // The chips along "stage" sum the terms of the product. Then one all_reduce over "data" sums the
+  // gradient and the loss.
   testing::SimulateRuntime runtime(kGrid);
   (void)values_of(runtime, [&] { return step(model, true); });
   std::vector<std::string> all;
@@ -241,8 +241,8 @@ TEST(ShardMap, TakesWhatTheFunctionSees) {
   });
 }
 
-/// The table is made outside of the function, so its sharding leaves the function's own values as
-/// they are.
+/// The function reads the table, which isn't its operand. The table is sharded over the function's
+/// axis, but each chip must use all of it.
 TEST(ShardMap, TakesATableThatIsShardedOverItsAxis) {
   const auto rows = [] { return iota({4, 8}, 0, DType::f32); };
   const auto program = [rows] {

@@ -23,7 +23,7 @@ Machine good() {
           .clock = {.has_tsc = true, .constant = true, .nonstop = true, .source = "tsc"}};
 }
 
-/// Returns the only bad finding about such a machine after `change`.
+/// Returns the only bad finding about the machine good() after `change`.
 Finding only(const std::function<void(Machine&)>& change) {
   Machine machine = good();
   change(machine);

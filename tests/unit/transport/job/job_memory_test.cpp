@@ -126,8 +126,8 @@ TEST_F(JobMemoryTest, RemovesWhatItMadeWhenItFails) {
   EXPECT_EQ(Segment::list("weft-" + job), std::vector<std::string>{taken});
 }
 
-/// Each of these writes to its segment when it is made, which must not come before its memory is
-/// reserved.
+/// JobMemory, Board and Channel write to their new segments. So create() must reserve the memory of
+/// a segment first, and throw if there isn't enough.
 TEST_F(JobMemoryTest, WhatDoesNotFitIsNotMade) {
   in_own_shm("size=8k", [this] {
     const auto expect_refused = [&](const std::function<void()>& make) {

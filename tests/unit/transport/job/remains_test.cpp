@@ -94,7 +94,7 @@ TEST_F(RemainsTest, AJobWhoseLockIsHeldLives) {
   EXPECT_EQ(find()->segments, remains->segments);
 }
 
-/// Only the lock of its board shows that such a job lives: its control root may be in another
+/// Only the lock of the board shows that this job lives, because its control root may be in another
 /// container.
 TEST_F(RemainsTest, AJobWhoseBoardIsLockedLives) {
   std::optional<Board> board = Board::create({.job = job, .num_chips = 1});

@@ -82,8 +82,8 @@ TEST_F(CommitsTest, AWaitThatSleepsEndsWithTheCommit) {
   EXPECT_EQ(memory.commit_line(1).sleepers, 0U);
 }
 
-/// Waits wake up by themselves after a short time, so this test sleeps longer, to see which store
-/// wakes it.
+/// A real wait ends by itself after a short time. This test sleeps for an hour instead, so only a
+/// commit can wake it.
 TEST_F(CommitsTest, WakesThoseThatSleepOnItAndNobodyElse) {
   CommitLine& line = memory.commit_line(2);
   chips[0]->commit(1);

@@ -75,7 +75,7 @@ TEST(StateFile, OfTorchSaveHasElementsOfAllKinds) {
   EXPECT_TRUE(floats_of(*file, "none").empty());
 }
 
-/// Such tensors are listed, and cause an error only if a program asks for them.
+/// Tensors that weft can't read are listed, and cause an error only if a program asks for them.
 TEST(StateFile, ListsTensorsThatItCannotRead) {
   const auto file = StateFile::open(golden_path("pytorch/kinds.pt"));
   for (const auto& [name, label] : {std::pair("complex", "C64[2]"), std::pair("f8", "F8_E4M3[4]"),

@@ -99,8 +99,8 @@ TEST(Attention, OfBf16AgreesForOddAndEvenSizes) {
   }
 }
 
-/// Expects the interpreter's results, forward and backward, for a query that has these scores: its
-/// only element is 1, so the keys are the scores.
+/// Expects the interpreter's results, forward and backward, for a query that has these scores. The
+/// query's only element is 1, so the keys equal the scores.
 void expect_scores_are_taken(DType dtype, const Elements& scores) {
   KernelCase test;
   const auto count = static_cast<std::int64_t>(scores.size());
@@ -118,8 +118,8 @@ void expect_scores_are_taken(DType dtype, const Elements& scores) {
   const auto [least, most] = std::ranges::minmax(scores);
   const double largest = std::max({1.0, -least, most});
   for (std::size_t i = 0; i < expected[1].size(); ++i) {
-    // The query's cotangent, element 0, is a sum of keys of both signs, so its error is relative to
-    // them.
+    // Element 0, the query's cotangent, is a sum of keys of both signs, so its tolerance is in
+    // proportion to the largest key.
     EXPECT_NEAR(actual[1][i], expected[1][i], 1e-5 * (i == 0 ? largest : 1)) << i;
   }
 }

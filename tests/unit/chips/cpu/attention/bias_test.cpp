@@ -113,7 +113,7 @@ TEST(AttentionBias, HidesAllKeysOfAQuery) {
   }
 }
 
-/// Returns the first output of attention with this bias, and the second output of its gradient.
+/// Returns the two outputs of add_both(): attention with this bias, and its gradient.
 std::vector<Elements> attended(const AttentionForm& form, DType dtype, const Elements& bias) {
   std::mt19937 random(4);
   KernelCase test;

@@ -44,8 +44,8 @@ inline void expect_bits(const std::vector<Elements>& actual,
   }
 }
 
-/// Expects that each element's error is at most `relative` times the larger of its magnitude and 4,
-/// or times the largest expected element if that is smaller.
+/// Expects that each element's error is at most `relative` times a scale: its magnitude or 4,
+/// whichever is larger, but at most the largest expected element.
 inline void expect_close(const std::vector<Elements>& actual, const std::vector<Elements>& expected,
                          double relative) {
   for (std::size_t output = 0; output < expected.size(); ++output) {

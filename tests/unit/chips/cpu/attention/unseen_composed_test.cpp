@@ -109,7 +109,7 @@ std::vector<Numbers> run(const Case& test, const OddNumbers& odd) {
   }
   const Tensor y = test.attend(mesh, cast(all[0], test.dtype), cast(all[1], test.dtype),
                                cast(all[2], test.dtype));
-  // The loss leaves out the terms of queries that see an odd number, because they are NaN.
+  // The loss leaves out queries that see an infinity or a NaN, because their terms are NaN.
   std::vector<std::int32_t> counts;
   for (std::int64_t i = 0; i < kLength; ++i)
     counts.push_back(sees_an_odd_one(test.way, kOdd, i) ? 0 : 1);
@@ -149,7 +149,7 @@ void expect_unseen(const Case& test) {
     ASSERT_NO_FATAL_FAILURE(expect_rows(odd[0], plain[0], row, test.dtype)) << "result";
     ASSERT_NO_FATAL_FAILURE(expect_rows(odd[1], plain[1], row, test.dtype)) << "q";
   }
-  // Keys that such a query sees are compared only if all queries hide the odd keys.
+  // Cotangents of keys are compared only if the odd keys are hidden from all queries.
   if (test.way != Hiding::row_mask && test.way != Hiding::row_added) return;
   for (std::int64_t key = 0; key < kLength; ++key) {
     ASSERT_NO_FATAL_FAILURE(expect_rows(odd[2], plain[2], key, test.dtype)) << "k";

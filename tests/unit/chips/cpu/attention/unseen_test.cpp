@@ -85,8 +85,8 @@ void expect_unseen(Hiding way, DType dtype) {
     ASSERT_NO_FATAL_FAILURE(expect_rows(odd[1], plain[1], query));
   }
   if (way != Hiding::row_mask && way != Hiding::row_added) return;
-  // These rows' keys are seen by no query, so they change no other cotangent and have none
-  // themselves.
+  // No query sees the keys in these rows. So the numbers in the rows change no other cotangent, and
+  // not the rows' own cotangents.
   for (std::int64_t key = 0; key < kKeys; ++key) {
     for (const std::int64_t row : {kQueries + key, kQueries + kKeys + key}) {
       ASSERT_NO_FATAL_FAILURE(expect_rows(odd[1], plain[1], row));

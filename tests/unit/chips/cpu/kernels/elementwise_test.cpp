@@ -171,7 +171,7 @@ TEST(Elementwise, F16RoundsToNearestEvenAtEveryMagnitude) {
   EXPECT_TRUE(std::isnan(apply(DType::f32, {kNaN}, to_f16)[0]));
 }
 
-/// The conversion uses the processor's instructions, if it has them, but F16 for the last elements.
+/// Instructions of the processor convert vectors, if it has them; F16 converts the last elements.
 TEST(Elementwise, F16ConvertsEveryNumberAsF16Does) {
   std::mt19937 random(1);
   std::vector<float> floats(4099);

@@ -38,8 +38,8 @@ TEST(Row, AgreesWithTheReference) {
     const ValueId x = test.input({dtype, shape}, random, -3, 3);
     const ValueId g = test.input({dtype, shape}, random, -1, 1);
     test.output(kOps[seed % kOps.size()](test.build, x, g));
-    // The sums along a row have the order of magnitude of 1 up to the row's length. Terms cancel,
-    // and the result is rounded once.
+    // The sums along a row have magnitudes between 1 and the row's length. Terms cancel, and the
+    // result is rounded once.
     const double rounding = is_half(dtype) ? epsilon(dtype) : 0;
     const double sums = seed % kOps.size() == 0 ? 1e-6 : seed % kOps.size() < 4 ? 100 : 1;
     // Below 2^-14, f16 numbers have the same distance from each other.
