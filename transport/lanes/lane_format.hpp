@@ -1,0 +1,120 @@
+#pragma once
+/// Format of the shared memory in which the processes of an actor system exchange messages and
+/// blocks, version 1 (native byte order, little-endian hosts). A process of a system is a peer: a
+/// slot of the table, and an incarnation, which counts the processes that have had the slot.
+///
+///   table = TableHeader PeerRow{kPeerCountMax}         "weft-<system>-peers"
+///   mail  = MailHeader LedgerRow{kBlockCountMax} port{port_count}
+///                                                      "weft-<system>-mail-<slot>.<incarnation>"
+///   port  = PortHead Lane{kPeerCountMax}               a lane for each slot that sends
+///   heap  = the bytes of the blocks                    "weft-<system>-heap-<slot>.<incarnation>"
+///
+/// Entry n of a lane, counted from 1, is entries[(n - 1) % kLaneEntryCount]. The ledger, the lanes
+/// and the heap are sparse: a page has memory once it is reserved. Invariants: lane_node.hpp. A
+/// change of any of this needs a new version.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/lanes/lane_ids.hpp"
+
+namespace weft {
+
+inline constexpr std::uint64_t kPeerTableMagic = 0x3172'6565'7066'6577;  // "wefpeer1"
+inline constexpr std::uint64_t kMailMagic = 0x316c'6961'6d66'6577;       // "wefmail1"
+inline constexpr std::uint32_t kLaneVersion = 1;
+inline constexpr std::uint32_t kPeerCountMax = 256;
+inline constexpr std::uint32_t kPortCountMax = 64;
+inline constexpr std::uint32_t kLaneEntryCount = 64;
+inline constexpr std::uint32_t kBlockCountMax = 1U << 16U;
+inline constexpr std::size_t kBlockBytesMin = 4096;
+inline constexpr std::size_t kInlineBodyBytes = 88;
+inline constexpr std::size_t kInlineBlockCount = 2;
+inline constexpr std::size_t kBodyBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kMessageBlocksMax = 64;
+
+struct TableHeader {
+  std::uint64_t magic;  ///< written last
+  std::uint32_t version;
+  std::uint32_t peer_count_max;
+  std::atomic<std::uint32_t> deaths;  ///< how often the keeper has marked a peer dead
+  std::byte reserved[108];
+};
+static_assert(sizeof(TableHeader) == 128);
+
+struct alignas(64) PeerRow {
+  std::atomic<std::uint32_t> life;  ///< a PeerLife; only the system's keeper writes it
+  std::atomic<std::int32_t> pid;
+  std::byte reserved[56];
+  /// [d]: the last incarnation of slot d whose death this peer has settled.
+  std::atomic<std::uint32_t> settled[kPeerCountMax];
+};
+static_assert(sizeof(PeerRow) == 64 + 4 * kPeerCountMax);
+
+struct MailHeader {
+  std::uint64_t magic;  ///< written last
+  std::uint32_t version;
+  std::uint32_t port_count;
+  std::uint64_t heap_bytes;
+  std::atomic<std::uint32_t> row_count;  ///< rows of the ledger that have been used
+  std::byte reserved[100];
+};
+static_assert(sizeof(MailHeader) == 128);
+
+struct alignas(64) LedgerRow {
+  std::atomic<std::uint64_t> holders[kPeerCountMax / 64];  ///< a bit for each slot
+  std::atomic<std::uint64_t> sets;
+  std::atomic<std::uint64_t> offset;  ///< in the heap; only the owner writes it
+  std::atomic<std::uint64_t> bytes;
+  std::byte reserved[8];
+};
+static_assert(sizeof(LedgerRow) == 64);
+
+struct Entry {
+  std::atomic<std::uint64_t> number;  ///< its store publishes the other fields
+  std::uint64_t call;
+  std::uint32_t target;
+  std::uint32_t kind;
+  std::uint32_t body_bytes;
+  std::uint16_t block_count;
+  std::uint16_t is_in_block;  ///< 1: body and list of blocks are in blocks[0], as a LongBody
+  std::uint32_t blocks[kInlineBlockCount];
+  std::byte body[kInlineBodyBytes];
+};
+static_assert(sizeof(Entry) == 128);
+
+/// The head of a block that has the rest of a message that doesn't fit an entry. The words of its
+/// `block_count` BlockIds follow, and then the body.
+struct LongBody {
+  std::uint32_t body_bytes;
+  std::uint32_t block_count;
+};
+
+struct Lane {
+  alignas(128) std::atomic<std::uint64_t> head;  ///< the number of the last entry that was taken
+  alignas(128) Entry entries[kLaneEntryCount];
+};
+static_assert(sizeof(Lane) == 128 + 128 * kLaneEntryCount);
+
+struct PortHead {
+  alignas(128) std::atomic<std::uint64_t> news[kPeerCountMax / 64];  ///< lanes with new entries
+  /// Lanes whose memory is reserved. Set before the first entry, and never cleared.
+  std::atomic<std::uint64_t> opened[kPeerCountMax / 64];
+  alignas(128) std::atomic<std::uint32_t> asleep;  ///< 1: a sender must ring
+  std::atomic<std::uint32_t> rung;                 ///< the taker sleeps on this word
+};
+static_assert(sizeof(PortHead) == 256);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+constexpr std::size_t ledger_offset() { return sizeof(MailHeader); }
+constexpr std::size_t port_offset(std::uint32_t port) {
+  return ledger_offset() + kBlockCountMax * sizeof(LedgerRow) +
+         port * (sizeof(PortHead) + kPeerCountMax * sizeof(Lane));
+}
+constexpr std::size_t lane_offset(std::uint32_t port, std::uint32_t sender) {
+  return port_offset(port) + sizeof(PortHead) + sender * sizeof(Lane);
+}
+constexpr std::size_t mail_bytes(std::uint32_t port_count) { return port_offset(port_count); }
+
+}  // namespace weft

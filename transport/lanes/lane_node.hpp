@@ -1,0 +1,88 @@
+#pragma once
+/// LaneNode: the part of a process in the exchange of messages between the processes of an actor
+/// system. A message goes through a lane: 64 entries in the taker's memory, with one sender and one
+/// taker. Tensors and long bodies lie in blocks of the sender's heap, and aren't copied.
+///
+/// Invariants (tests/unit/transport/lanes/ledger_model_test.cpp explores all schedules of small
+/// cases, tests/fault/lanes kills processes at random instants):
+/// 1. Only its owner allocates a block. The block is free if no process holds it.
+/// 2. A process holds a block by one bit in the owner's ledger. How often it holds the block, it
+///    counts in memory of its own. Setting and clearing a bit can be repeated, so the keeper can
+///    clear the bits of a dead process without knowing at which instruction it died.
+/// 3. A bit is set only while another process's bit is set, or by the owner for a free block. A
+///    sender holds the blocks of a message until it was taken: the taker sets its bits first, and
+///    then counts `head` up.
+/// 4. `sets` is counted up after a bit was set, and before the taker counts `head` up. Whoever
+///    reads that all words of bits are zero, between two equal values of `sets`, has missed no hold
+///    that moved from a word not read yet to a word already read. So the block is free.
+/// 5. The bits of a dead process are cleared at once, except those of blocks in entries that nobody
+///    has taken. These are cleared when all living processes have taken what the dead one sent.
+///    A slot is given to another process only after that, and when nobody holds a block of the
+///    dead process's heap.
+/// 6. The taker clears a dead sender's lane before it reports that it has settled the death, so the
+///    numbers of the next sender begin at 1 in an empty lane.
+/// 7. No wake is lost: the sender stores `number`, sets its bit in `news` and then loads `asleep`;
+///    the taker stores `asleep` and then loads `news`. All are seq_cst.
+/// 8. A sender that finds its bit in `news` set needn't set it: the taker clears it before it reads
+///    the lane, in the total order of seq_cst operations, so it finds the entry.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "transport/lanes/blocks.hpp"
+#include "transport/lanes/lane_port.hpp"
+#include "transport/lanes/lane_sender.hpp"
+#include "transport/lanes/peer_table.hpp"
+#include "transport/lanes/peers.hpp"
+
+namespace weft {
+
+/// Thread-safe, except that a port is used by one thread at a time.
+class LaneNode {
+ public:
+  using OnMessage = std::function<void(InMessage)>;
+
+  /// Makes this process's memory. The keeper may mark the peer alive afterwards. `table` must
+  /// outlive this object.
+  LaneNode(PeerTable& table, PeerId self, const PeerMemoryOptions& options);
+
+  PeerId self() const { return peers_.own().peer(); }
+  Peers& peers() { return peers_; }
+  Blocks& blocks() { return blocks_; }
+  LanePort& port(std::uint32_t port) { return *ports_.at(port); }
+  std::uint32_t port_count() const { return static_cast<std::uint32_t>(ports_.size()); }
+
+  /// Returns the sender to a port of a peer, and opens it at the first call. See LaneSender.
+  std::shared_ptr<LaneSender> sender(PeerId to, std::uint32_t port);
+
+  /// Passes on the last messages of processes that have died since the last call for this port,
+  /// and then settles their deaths. The thread that uses the port calls it. Cheap if no process has
+  /// died.
+  void settle(std::uint32_t port, const OnMessage& on_message);
+  /// Releases the blocks of all messages that were taken by others.
+  void release_taken();
+
+ private:
+  void pass_on_last_messages(std::uint32_t port, std::uint32_t slot, const OnMessage& on_message);
+  void finish_settling(PeerId dead);
+
+  PeerTable* table_;
+  Peers peers_;
+  Blocks blocks_;
+  std::vector<std::unique_ptr<LanePort>> ports_;
+  struct Seen {
+    std::uint32_t deaths = 0;
+    std::vector<std::uint32_t> settled;  ///< by slot: an incarnation
+  };
+  std::vector<Seen> seen_;  ///< by port; only the port's thread reads it
+  std::mutex mutex_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<LaneSender>> senders_;
+  std::map<std::uint32_t, std::uint32_t> unsettled_ports_;  ///< by slot of a dead peer
+};
+
+}  // namespace weft

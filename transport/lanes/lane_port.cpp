@@ -1,0 +1,173 @@
+#include "transport/lanes/lane_port.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include <weft/tensor/error.hpp>
+
+#include "transport/memory/wait.hpp"
+
+namespace weft {
+
+LanePort::LanePort(Peers& peers, Blocks& blocks, std::uint32_t port)
+    : peers_(&peers), blocks_(&blocks), port_(port), head_(&peers.own().port(port)) {}
+
+bool LanePort::has_news() const noexcept {
+  for (std::size_t word = 0; word < open_.size(); ++word) {
+    if (open_[word] != 0 || head_->news[word].load(std::memory_order_seq_cst) != 0) return true;
+  }
+  return false;
+}
+
+/// Returns a lane that may have an entry: the first one behind the last in cyclic order.
+std::optional<std::uint32_t> LanePort::next_lane() {
+  for (std::size_t word = 0; word < open_.size(); ++word) {
+    std::atomic<std::uint64_t>& news = head_->news[word];
+    if (news.load(std::memory_order_relaxed) != 0) {
+      open_[word] |= news.exchange(0, std::memory_order_seq_cst);
+    }
+  }
+  constexpr std::uint32_t kWords = kPeerCountMax / 64;
+  const std::uint32_t first = (last_ + 1) % kPeerCountMax;
+  for (std::uint32_t step = 0; step <= kWords; ++step) {
+    const std::uint32_t word = (first / 64 + step) % kWords;
+    std::uint64_t lanes = open_[word];
+    if (step == 0) lanes &= ~std::uint64_t{0} << (first % 64);
+    if (lanes != 0) return word * 64 + static_cast<std::uint32_t>(std::countr_zero(lanes));
+  }
+  return std::nullopt;
+}
+
+std::optional<InMessage> LanePort::take() {
+  while (const std::optional<std::uint32_t> lane = next_lane()) {
+    last_ = *lane;
+    if (std::optional<InMessage> message = take_from(*lane)) return message;
+    open_[*lane / 64] &= ~(std::uint64_t{1} << (*lane % 64));
+  }
+  return std::nullopt;
+}
+
+std::optional<InMessage> LanePort::take_from(std::uint32_t sender) {
+  Lane& lane = peers_->own().lane(port_, sender);
+  const std::uint64_t awaited = taken_[sender] + 1;
+  const Entry& entry = lane.entries[taken_[sender] % kLaneEntryCount];
+  const std::uint64_t number = entry.number.load(std::memory_order_seq_cst);
+  if (number != awaited) {
+    const std::uint64_t before = awaited > kLaneEntryCount ? awaited - kLaneEntryCount : 0;
+    if (number == before) return std::nullopt;
+    fail(Errc::corrupt, "port {}: process {} wrote number {} where message {} is expected", port_,
+         sender, number, awaited);
+  }
+  std::optional<InMessage> message(std::in_place);
+  message->from = {.slot = sender, .incarnation = peers_->table().life(sender).incarnation};
+  try {
+    read(entry, *message);
+  } catch (...) {
+    for (const BlockId block : message->blocks()) blocks_->release(block);
+    skip(sender);
+    throw;
+  }
+  skip(sender);
+  return message;
+}
+
+/// Tells the sender that the entry was taken.
+void LanePort::skip(std::uint32_t sender) {
+  ++taken_[sender];
+  peers_->own().lane(port_, sender).head.store(taken_[sender], std::memory_order_seq_cst);
+}
+
+/// Other processes may write to the entry and to long bodies at any time, so each word is loaded
+/// once, and the copy is checked.
+void LanePort::read(const Entry& entry, InMessage& message) {
+  message.heading = {.call = entry.call, .target = entry.target, .kind = entry.kind};
+  const std::atomic_ref<const std::uint16_t> is_in_block(entry.is_in_block);
+  const std::atomic_ref<const std::uint32_t> first_block(entry.blocks[0]);
+  if (is_in_block.load(std::memory_order_relaxed) != 0) {
+    const BlockId block{first_block.load(std::memory_order_relaxed)};
+    blocks_->take(block);
+    try {
+      read_long(block, message);
+    } catch (...) {
+      blocks_->release(block);
+      throw;
+    }
+    blocks_->release(block);
+    return;
+  }
+  const std::uint32_t bytes =
+      std::atomic_ref<const std::uint32_t>(entry.body_bytes).load(std::memory_order_relaxed);
+  const std::uint16_t count =
+      std::atomic_ref<const std::uint16_t>(entry.block_count).load(std::memory_order_relaxed);
+  if (bytes > kInlineBodyBytes || count > kInlineBlockCount) {
+    fail(Errc::corrupt, "port {}: an entry says {} bytes and {} blocks; it has room for {} and {}",
+         port_, bytes, count, kInlineBodyBytes, kInlineBlockCount);
+  }
+  std::memcpy(message.short_body_.data(), entry.body, bytes);
+  message.short_bytes_ = static_cast<std::uint8_t>(bytes);
+  for (std::uint16_t i = 0; i < count; ++i) {
+    const BlockId block{
+        std::atomic_ref<const std::uint32_t>(entry.blocks[i]).load(std::memory_order_relaxed)};
+    blocks_->take(block);
+    message.short_blocks_[message.short_count_++] = block;
+  }
+}
+
+void LanePort::read_long(BlockId block, InMessage& message) {
+  const std::span<const std::byte> bytes = blocks_->bytes(block);
+  LongBody head{};
+  std::memcpy(&head, bytes.data(), sizeof(head));
+  const std::size_t list_bytes = head.block_count * sizeof(std::uint32_t);
+  if (head.body_bytes > kBodyBytesMax || head.block_count > kMessageBlocksMax ||
+      sizeof(head) + list_bytes + head.body_bytes > bytes.size()) {
+    fail(Errc::corrupt, "port {}: a message says {} bytes and {} blocks, in a block of {} bytes",
+         port_, head.body_bytes, head.block_count, bytes.size());
+  }
+  std::vector<BlockId> blocks(head.block_count);
+  if (list_bytes > 0) std::memcpy(blocks.data(), bytes.data() + sizeof(head), list_bytes);
+  const auto body = bytes.subspan(sizeof(head) + list_bytes, head.body_bytes);
+  message.long_body_.assign(body.begin(), body.end());
+  message.long_blocks_.reserve(blocks.size());
+  for (const BlockId each : blocks) {
+    blocks_->take(each);
+    message.long_blocks_.push_back(each);
+  }
+}
+
+void LanePort::wait(int spins, std::chrono::nanoseconds at_most) {
+  const auto must_return = [&] {
+    return has_news() || woken_.exchange(false, std::memory_order_seq_cst);
+  };
+  for (int i = 0; i < spins; ++i) {
+    if (has_news() || woken_.load(std::memory_order_relaxed)) break;
+    pause_cpu();
+  }
+  const std::uint32_t seen = head_->rung.load(std::memory_order_seq_cst);
+  if (must_return()) return;
+  head_->asleep.store(1, std::memory_order_seq_cst);
+  if (!must_return()) sleep_on(head_->rung, seen, at_most);
+  head_->asleep.store(0, std::memory_order_relaxed);
+}
+
+void LanePort::wake() noexcept {
+  woken_.store(true, std::memory_order_seq_cst);
+  head_->rung.fetch_add(1, std::memory_order_seq_cst);
+  wake_all(head_->rung);
+}
+
+std::optional<InMessage> LanePort::take_from_dead(std::uint32_t dead) {
+  const std::uint64_t opened = head_->opened[dead / 64].load(std::memory_order_seq_cst);
+  if ((opened >> (dead % 64) & 1) == 0) return std::nullopt;
+  return take_from(dead);
+}
+
+void LanePort::clear(std::uint32_t dead) {
+  const std::uint64_t opened = head_->opened[dead / 64].load(std::memory_order_seq_cst);
+  if ((opened >> (dead % 64) & 1) == 0) return;
+  Lane& lane = peers_->own().lane(port_, dead);
+  for (Entry& entry : lane.entries) entry.number.store(0, std::memory_order_relaxed);
+  lane.head.store(0, std::memory_order_release);
+  taken_[dead] = 0;
+}
+
+}  // namespace weft

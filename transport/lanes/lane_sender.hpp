@@ -1,0 +1,57 @@
+#pragma once
+/// LaneSender: sends messages from this process to one port of one peer.
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+#include "transport/lanes/blocks.hpp"
+#include "transport/lanes/lane_message.hpp"
+#include "transport/lanes/peers.hpp"
+
+namespace weft {
+
+/// Thread-safe. Invariants: lane_node.hpp.
+class LaneSender {
+ public:
+  /// Opens the lane. Throws peer_lost if the peer isn't alive, no_space, or invalid_argument if the
+  /// peer has no such port.
+  LaneSender(Peers& peers, Blocks& blocks, PeerId to, std::uint32_t port);
+
+  PeerId to() const { return to_; }
+
+  /// Returns false if the lane is full; then nothing has changed. Doesn't wait. Throws
+  /// invalid_argument for a body or a list of blocks that is too long, no_space if there is no
+  /// memory for a long body.
+  bool send(const OutMessage& message);
+  /// Releases the blocks of the messages that were taken since the last call of send() or of this.
+  void release_taken();
+  /// Releases the blocks of all messages. Nothing may be sent afterwards. Call it once the peer is
+  /// dead.
+  void forget();
+  /// Returns the number of messages that were sent but not taken yet.
+  std::uint64_t waiting() const;
+
+ private:
+  struct Away {
+    std::uint64_t number;
+    BlockId block;
+  };
+
+  std::uint64_t head() const { return lane_->head.load(std::memory_order_acquire); }
+  void release_up_to(std::uint64_t head);
+  void write(Entry& entry, const OutMessage& message);
+  BlockId put_in_block(const OutMessage& message);
+  void ring();
+
+  Blocks* blocks_;
+  PeerId to_;
+  std::uint32_t self_;
+  PortHead* port_;
+  Lane* lane_;
+  mutable std::mutex mutex_;
+  std::uint64_t sent_ = 0;  // guarded by mutex_
+  std::deque<Away> away_;   // guarded by mutex_; ascending
+};
+
+}  // namespace weft

@@ -1,0 +1,122 @@
+#include "transport/lanes/peer_table.hpp"
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kTableBytes = sizeof(TableHeader) + kPeerCountMax * sizeof(PeerRow);
+
+std::string prefix_of(std::string_view system) { return fmt::format("weft-{}-", system); }
+std::string name_of(std::string_view system) { return prefix_of(system) + "peers"; }
+
+}  // namespace
+
+PeerTable::PeerTable(Segment segment, std::string system)
+    : segment_(std::move(segment)), system_(std::move(system)) {}
+
+PeerTable PeerTable::create(std::string_view system) {
+  Segment segment = Segment::create(name_of(system), kTableBytes);
+  try {
+    segment.reserve(0, kTableBytes);
+  } catch (...) {
+    Segment::remove(segment.name());
+    throw;
+  }
+  auto* header = new (segment.data()) TableHeader{};
+  header->version = kLaneVersion;
+  header->peer_count_max = kPeerCountMax;
+  std::atomic_ref(header->magic).store(kPeerTableMagic, std::memory_order_release);
+  return PeerTable(std::move(segment), std::string(system));
+}
+
+PeerTable PeerTable::open(std::string_view system) {
+  Segment segment = Segment::open(name_of(system), false, kTableBytes);
+  auto& header = *reinterpret_cast<TableHeader*>(segment.data());
+  const std::uint64_t magic = std::atomic_ref(header.magic).load(std::memory_order_acquire);
+  if (magic != kPeerTableMagic) {
+    fail(magic == 0 ? Errc::not_found : Errc::corrupt, "segment {} {}", segment.name(),
+         magic == 0 ? "is still being made" : "is no table of an actor system's processes");
+  }
+  if (header.version != kLaneVersion) {
+    fail(Errc::version,
+         "segment {}: a table of version {}, but this program reads version {}; build both "
+         "programs with the same weft",
+         segment.name(), header.version, kLaneVersion);
+  }
+  return PeerTable(std::move(segment), std::string(system));
+}
+
+int PeerTable::remove(std::string_view system) noexcept {
+  int count = 0;
+  try {
+    for (const std::string& name : Segment::list(prefix_of(system))) {
+      count += Segment::remove(name) ? 1 : 0;
+    }
+  } catch (const Error&) {
+    // /dev/shm can't be listed, so it has no names to remove.
+  }
+  return count;
+}
+
+PeerRow& PeerTable::row(std::uint32_t slot) const {
+  WEFT_CHECK(slot < kPeerCountMax, slot);
+  return reinterpret_cast<PeerRow*>(segment_.data() + sizeof(TableHeader))[slot];
+}
+
+PeerLife PeerTable::life(std::uint32_t slot) const noexcept {
+  return PeerLife::of(row(slot).life.load(std::memory_order_seq_cst));
+}
+
+bool PeerTable::is_alive(PeerId peer) const noexcept {
+  return life(peer.slot) == PeerLife{.state = PeerState::alive, .incarnation = peer.incarnation};
+}
+
+std::int32_t PeerTable::pid(std::uint32_t slot) const noexcept {
+  return row(slot).pid.load(std::memory_order_relaxed);
+}
+
+PeerId PeerTable::add() {
+  for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
+    const PeerLife before = life(slot);
+    if (before.state != PeerState::free) continue;
+    const PeerId peer{.slot = slot, .incarnation = before.incarnation + 1};
+    row(slot).pid.store(0, std::memory_order_relaxed);
+    row(slot).life.store(
+        PeerLife{.state = PeerState::joining, .incarnation = peer.incarnation}.word(),
+        std::memory_order_seq_cst);
+    return peer;
+  }
+  fail(Errc::no_space,
+       "the actor system has {} processes, the most that one can have; place more actors in each "
+       "process",
+       kPeerCountMax);
+}
+
+void PeerTable::mark(std::uint32_t slot, PeerState state) noexcept {
+  row(slot).life.store(PeerLife{.state = state, .incarnation = life(slot).incarnation}.word(),
+                       std::memory_order_seq_cst);
+  if (state == PeerState::dead) header().deaths.fetch_add(1, std::memory_order_seq_cst);
+}
+
+std::uint32_t PeerTable::deaths() const noexcept {
+  return header().deaths.load(std::memory_order_acquire);
+}
+
+void PeerTable::set_pid(std::uint32_t slot, std::int32_t pid) noexcept {
+  row(slot).pid.store(pid, std::memory_order_relaxed);
+}
+
+void PeerTable::set_settled(std::uint32_t by, PeerId dead) noexcept {
+  row(by).settled[dead.slot].store(dead.incarnation, std::memory_order_release);
+}
+
+bool PeerTable::has_settled(std::uint32_t by, PeerId dead) const noexcept {
+  return row(by).settled[dead.slot].load(std::memory_order_acquire) == dead.incarnation;
+}
+
+}  // namespace weft

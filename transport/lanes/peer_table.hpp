@@ -1,0 +1,52 @@
+#pragma once
+/// PeerTable: the processes of an actor system, and which of them are alive.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "transport/lanes/lane_format.hpp"
+#include "transport/memory/segment.hpp"
+
+namespace weft {
+
+/// The system's keeper, a single thread of one process, makes the table, adds peers and marks them.
+/// Every peer maps the table. All functions but the keeper's are thread-safe.
+class PeerTable {
+ public:
+  /// `system` is 32 hex digits. Throws io if the system has a table, no_space.
+  static PeerTable create(std::string_view system);
+  /// Throws not_found, version or corrupt.
+  static PeerTable open(std::string_view system);
+  /// Removes the names of the table and of the memory of all peers. Returns their number.
+  static int remove(std::string_view system) noexcept;
+
+  const std::string& system() const { return system_; }
+
+  PeerLife life(std::uint32_t slot) const noexcept;
+  bool is_alive(PeerId peer) const noexcept;
+  std::int32_t pid(std::uint32_t slot) const noexcept;
+  /// Returns how many peers have died so far.
+  std::uint32_t deaths() const noexcept;
+
+  /// The following two are the keeper's. add() gives a free slot to a new process, which is then
+  /// `joining`. Throws no_space if all kPeerCountMax slots are in use.
+  PeerId add();
+  void mark(std::uint32_t slot, PeerState state) noexcept;
+
+  /// Called by the process that has joined.
+  void set_pid(std::uint32_t slot, std::int32_t pid) noexcept;
+  /// `by` has taken all that `dead` sent it, and has forgotten what it sent to `dead`.
+  void set_settled(std::uint32_t by, PeerId dead) noexcept;
+  bool has_settled(std::uint32_t by, PeerId dead) const noexcept;
+
+ private:
+  PeerTable(Segment segment, std::string system);
+  TableHeader& header() const { return *reinterpret_cast<TableHeader*>(segment_.data()); }
+  PeerRow& row(std::uint32_t slot) const;
+
+  Segment segment_;
+  std::string system_;
+};
+
+}  // namespace weft
