@@ -1,0 +1,122 @@
+#pragma once
+/// The endpoints of an actor: its member functions that other actors and programs may call.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include <weft/message.hpp>
+
+namespace weft {
+
+/// The list of an actor's endpoints, which its class has under the name `endpoints`:
+///
+///   struct Counter {
+///     void add(int n);
+///     int total() const;                     // const: is asked again if a process is lost
+///     using endpoints = weft::Endpoints<&Counter::add, &Counter::total>;
+///   };
+template <auto... Functions>
+struct Endpoints {
+  static constexpr std::size_t kCount = sizeof...(Functions);
+};
+
+namespace detail {
+
+template <typename F>
+struct Signature;
+template <typename C, typename R, typename... A>
+struct Signature<R (C::*)(A...)> {
+  using Class = C;
+  using Result = R;
+  using Arguments = std::tuple<std::remove_cvref_t<A>...>;
+  static constexpr bool kIsConst = false;
+};
+template <typename C, typename R, typename... A>
+struct Signature<R (C::*)(A...) const> : Signature<R (C::*)(A...)> {
+  static constexpr bool kIsConst = true;
+};
+template <typename C, typename R, typename... A>
+struct Signature<R (C::*)(A...) noexcept> : Signature<R (C::*)(A...)> {};
+template <typename C, typename R, typename... A>
+struct Signature<R (C::*)(A...) const noexcept> : Signature<R (C::*)(A...) const> {};
+
+template <auto F>
+using SignatureOf = Signature<decltype(F)>;
+
+template <auto F, auto G>
+constexpr bool is_same_function() {
+  if constexpr (std::is_same_v<decltype(F), decltype(G)>) {
+    return F == G;
+  } else {
+    return false;
+  }
+}
+
+inline constexpr std::size_t kNoEndpoint = ~std::size_t{0};
+
+/// The place of a function in a list of endpoints; kNoEndpoint if the list lacks it.
+template <auto F, typename List>
+inline constexpr std::size_t endpoint_index = kNoEndpoint;
+template <auto F, auto... G>
+inline constexpr std::size_t endpoint_index<F, Endpoints<G...>> = [] {
+  std::size_t index = 0;
+  std::size_t found = kNoEndpoint;
+  ((found = is_same_function<F, G>() ? index : found, ++index), ...);
+  return found;
+}();
+
+/// Returns the function's name without its class: "add".
+template <auto F>
+constexpr std::string_view function_name() {
+  // "... [with auto F = &Counter::add]" of g++, "... [F = &Counter::add]" of clang.
+  std::string_view text = __PRETTY_FUNCTION__;
+  text = text.substr(0, text.rfind(']'));
+  if (const std::size_t end = text.find(';', text.find("F = ")); end != text.npos) {
+    text = text.substr(0, end);
+  }
+  const std::size_t colons = text.rfind("::");
+  return colons == text.npos ? text.substr(text.rfind('&') + 1) : text.substr(colons + 2);
+}
+
+/// Returns the text of an endpoint that both sides of a call must agree on:
+/// "act({f32[4],u64})->{action:i32} const".
+template <auto F>
+std::string endpoint_schema() {
+  using S = SignatureOf<F>;
+  std::string text(function_name<F>());
+  text += "(";
+  [&]<typename... A>(std::tuple<A...>*) {
+    ((text += MessageCodec<A>::schema() + ","), ...);
+  }(static_cast<typename S::Arguments*>(nullptr));
+  if (text.back() == ',') text.pop_back();
+  text += ")";
+  if constexpr (!std::is_void_v<typename S::Result>) {
+    text += "->" + MessageCodec<std::remove_cvref_t<typename S::Result>>::schema();
+  }
+  return text + (S::kIsConst ? " const" : "");
+}
+
+}  // namespace detail
+
+/// What a call of endpoint F returns.
+template <auto F>
+using ResultOf = std::remove_cvref_t<typename detail::SignatureOf<F>::Result>;
+template <auto F>
+using ArgumentsOf = typename detail::SignatureOf<F>::Arguments;
+
+/// Whether F is an endpoint of actor class T.
+template <auto F, typename T>
+concept EndpointOf = detail::endpoint_index<F, typename T::endpoints>
+!= detail::kNoEndpoint;
+
+/// Whether F may be called with arguments of these types.
+template <auto F, typename... A>
+concept Accepts = std::is_constructible_v<ArgumentsOf<F>, A...> &&
+                  sizeof...(A) == std::tuple_size_v<ArgumentsOf<F>>;
+
+}  // namespace weft

@@ -1,0 +1,111 @@
+#pragma once
+/// MessageCodec for aggregates, and WEFT_MESSAGE.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <weft/message/codec.hpp>
+#include <weft/message/fields.hpp>
+
+namespace weft {
+
+/// A field of an aggregate that WEFT_MESSAGE lists.
+template <typename T, typename Member>
+struct MessageField {
+  const char* name;
+  Member T::*member;
+};
+
+/// Specialized by WEFT_MESSAGE.
+template <typename T>
+inline constexpr std::tuple<> message_fields{};
+
+namespace detail {
+
+template <typename T>
+concept NamedFields = std::tuple_size_v<std::remove_const_t<decltype(message_fields<T>)>> >
+0;
+
+/// Calls f(name, member reference) for each field of a value; names are "" without WEFT_MESSAGE.
+template <typename T, typename F>
+void for_each_field(T& value, F f) {
+  if constexpr (NamedFields<std::remove_const_t<T>>) {
+    std::apply([&](const auto&... field) { (f(field.name, value.*field.member), ...); },
+               message_fields<std::remove_const_t<T>>);
+  } else {
+    with_fields(value, [&](auto fields) {
+      std::apply([&](auto&... field) { (f("", field), ...); }, fields);
+    });
+  }
+}
+
+}  // namespace detail
+
+/// An aggregate, field by field: "{i64,i64}", or "{begin:i64,end:i64}" with WEFT_MESSAGE.
+template <typename T>
+requires std::is_aggregate_v<T> && std::is_class_v<T>
+struct MessageCodec<T> {
+  static std::string schema() {
+    std::string text = "{";
+    T value{};
+    detail::for_each_field(value, [&]<typename Field>(std::string_view name, Field&) {
+      if (text.size() > 1) text += ",";
+      if (!name.empty()) text.append(name).append(":");
+      text += MessageCodec<Field>::schema();
+    });
+    return text + "}";
+  }
+  static void put(MessageWriter& out, const T& value) {
+    detail::for_each_field(value, [&]<typename Field>(std::string_view, const Field& field) {
+      MessageCodec<Field>::put(out, field);
+    });
+  }
+  static T get(MessageReader& in) {
+    T value{};
+    detail::for_each_field(value, [&]<typename Field>(std::string_view, Field& field) {
+      field = MessageCodec<Field>::get(in);
+    });
+    return value;
+  }
+};
+
+}  // namespace weft
+
+/// Lists the fields of an aggregate, at namespace scope outside any namespace. Other programs then
+/// find them by name, so that fields can be added and removed.
+#define WEFT_MESSAGE(T, ...)                                   \
+  template <>                                                  \
+  inline constexpr auto weft::message_fields<T> = std::tuple { \
+    WEFT_MESSAGE_EACH(T, __VA_ARGS__)                          \
+  }
+
+#define WEFT_MESSAGE_FIELD(T, name) \
+  weft::MessageField<T, decltype(T::name)> { #name, &T::name }
+#define WEFT_MESSAGE_EACH(T, ...)                                                       \
+  WEFT_MESSAGE_PICK(__VA_ARGS__, WEFT_MESSAGE_16, WEFT_MESSAGE_15, WEFT_MESSAGE_14,     \
+                    WEFT_MESSAGE_13, WEFT_MESSAGE_12, WEFT_MESSAGE_11, WEFT_MESSAGE_10, \
+                    WEFT_MESSAGE_9, WEFT_MESSAGE_8, WEFT_MESSAGE_7, WEFT_MESSAGE_6,     \
+                    WEFT_MESSAGE_5, WEFT_MESSAGE_4, WEFT_MESSAGE_3, WEFT_MESSAGE_2,     \
+                    WEFT_MESSAGE_1)                                                     \
+  (T, __VA_ARGS__)
+#define WEFT_MESSAGE_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, pick, ...) pick
+#define WEFT_MESSAGE_1(T, a) WEFT_MESSAGE_FIELD(T, a)
+#define WEFT_MESSAGE_2(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_1(T, __VA_ARGS__)
+#define WEFT_MESSAGE_3(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_2(T, __VA_ARGS__)
+#define WEFT_MESSAGE_4(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_3(T, __VA_ARGS__)
+#define WEFT_MESSAGE_5(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_4(T, __VA_ARGS__)
+#define WEFT_MESSAGE_6(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_5(T, __VA_ARGS__)
+#define WEFT_MESSAGE_7(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_6(T, __VA_ARGS__)
+#define WEFT_MESSAGE_8(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_7(T, __VA_ARGS__)
+#define WEFT_MESSAGE_9(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_8(T, __VA_ARGS__)
+#define WEFT_MESSAGE_10(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_9(T, __VA_ARGS__)
+#define WEFT_MESSAGE_11(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_10(T, __VA_ARGS__)
+#define WEFT_MESSAGE_12(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_11(T, __VA_ARGS__)
+#define WEFT_MESSAGE_13(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_12(T, __VA_ARGS__)
+#define WEFT_MESSAGE_14(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_13(T, __VA_ARGS__)
+#define WEFT_MESSAGE_15(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_14(T, __VA_ARGS__)
+#define WEFT_MESSAGE_16(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_15(T, __VA_ARGS__)

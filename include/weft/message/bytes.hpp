@@ -1,0 +1,85 @@
+#pragma once
+/// The bytes and tensors of one message.
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <weft/tensor/dlpack.hpp>
+
+namespace weft {
+
+/// The most bytes of a message, and the most tensors, whose elements don't count.
+inline constexpr std::size_t kMessageBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kMessageTensorsMax = 64;
+
+/// Collects the bytes of a message that is being written, and its tensors.
+class MessageWriter {
+ public:
+  void put(const void* bytes, std::size_t size) {
+    if (size == 0) return;
+    if (size_ + size <= small_.size()) {
+      std::memcpy(small_.data() + size_, bytes, size);
+      size_ += size;
+    } else {
+      put_large(bytes, size);
+    }
+  }
+  /// Appends a number of elements. Throws invalid_argument if it is 2^32 or more.
+  void count(std::size_t value);
+  /// Appends dtype and shape, and keeps the tensor.
+  void tensor(const HostTensor& tensor);
+
+  /// Throws invalid_argument if the message has more than kMessageBytesMax bytes or
+  /// kMessageTensorsMax tensors.
+  std::span<const std::byte> bytes() const;
+  std::span<const HostTensor> tensors() const { return tensors_; }
+
+ private:
+  void put_large(const void* bytes, std::size_t size);
+
+  std::array<std::byte, 128> small_;
+  std::vector<std::byte> large_;  ///< all bytes, once they don't fit `small_`
+  std::size_t size_ = 0;
+  std::vector<HostTensor> tensors_;
+};
+
+/// The elements of a tensor that came with a message.
+struct MessagePayload {
+  std::span<const std::byte> bytes{};
+  std::shared_ptr<const void> owner{};
+};
+
+/// Reads a message from its beginning. Every function throws corrupt if the message has fewer bytes
+/// or tensors than it must have, or a value that can't be.
+class MessageReader {
+ public:
+  explicit MessageReader(std::span<const std::byte> bytes,
+                         std::span<const MessagePayload> payloads = {})
+      : left_(bytes), payloads_(payloads) {}
+
+  void get(void* bytes, std::size_t size) {
+    if (size > left_.size()) fail_short(size);
+    if (size == 0) return;
+    std::memcpy(bytes, left_.data(), size);
+    left_ = left_.subspan(size);
+  }
+  bool boolean();
+  /// Reads a number of elements of `element_bytes` bytes or more. There are as many bytes left. If
+  /// elements may have no bytes, at most 2^16 are accepted.
+  std::size_t count(std::size_t element_bytes);
+  HostTensor tensor();
+  /// Throws corrupt if bytes or tensors are left.
+  void finish() const;
+
+ private:
+  [[noreturn]] void fail_short(std::size_t size) const;
+
+  std::span<const std::byte> left_;
+  std::span<const MessagePayload> payloads_;
+};
+
+}  // namespace weft
