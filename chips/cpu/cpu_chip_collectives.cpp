@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// The number of call sites at which all prepared calls are dropped. More call sites mean sizes
-/// that never repeat, so the prepared calls wouldn't be used again.
+/// When this many call sites have prepared calls, all of these calls are dropped. So many call
+/// sites exist only if sizes never repeat, and then prepared calls aren't used again.
 constexpr std::size_t kPreparedCountMax = 4096;
 
 std::size_t rounded(std::size_t bytes) {
@@ -109,8 +109,8 @@ void CpuChipCollectives::run(CollectiveCall& call, const ChipCall& of, std::int6
     found = prepared_.emplace(site, communicator_.prepare(named)).first;
   }
   communicator_.run(found->second);
-  // Calls are dropped only after run(), because the communicator still refers to a call that
-  // failed.
+  // Calls are dropped here and not before run(): if run() throws, the communicator still refers to
+  // the failed call.
   if (prepared_.size() >= kPreparedCountMax) prepared_.clear();
 }
 

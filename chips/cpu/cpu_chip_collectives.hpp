@@ -12,7 +12,7 @@
 namespace weft {
 
 /// The size of the arena memory into which operands and results outside the arena are copied.
-/// Larger ones are copied in pieces of this size, which stay in the caches until they are read.
+/// Larger operands and results are copied in pieces of this size, which stay in the caches.
 inline constexpr std::size_t kStagingBytes = std::size_t{512} << 10;
 
 class CpuChipCollectives final : public ChipCollectives {
@@ -21,8 +21,8 @@ class CpuChipCollectives final : public ChipCollectives {
   CpuChipCollectives(JobMemory& memory, const Mesh& mesh, int position, int local_index,
                      Communicator& communicator);
 
-  /// Begins a body. `body` is its number among the loop's programs, so that calls of chips that run
-  /// different bodies don't match.
+  /// Begins a body of on_each_chip(). `body` is the body's number among the loop's programs. It is
+  /// a part of every call, so calls of chips that run different bodies don't match.
   Chip& chip_for(std::uint32_t body) {
     body_ = body;
     return chip();

@@ -69,8 +69,8 @@ class LoopLoader {
   /// Adds the op to the chain. Returns false for an op that isn't compiled.
   bool add(Chain& chain, OpId op) const;
   jit::Lane lane(Chain& chain, ValueId value) const;
-  /// Returns whether a value of a chain must be in memory, or in a tile for another step of the
-  /// loop. `own` has counted the reads by the chain's own ops.
+  /// Returns true if the value must be stored: in memory, or in a tile that another step of the
+  /// loop reads. `own` has counted the reads of the value by the chain's own ops.
   bool is_read_elsewhere(const Reads& own, ValueId value) const;
   void finish(Chain chain);
   void load_op(OpId op);
@@ -199,8 +199,8 @@ void LoopLoader::finish(Chain chain) {
   loop_.chains.push_back({std::move(code), std::move(whole.streams)});
 }
 
-/// Returns the number of the operand that the op's kernel reads as a single element, if any. It is
-/// a fill; each loop writes only one tile of it.
+/// Returns the number of the operand of which the op's kernel reads only one element; std::nullopt
+/// if there is none. The operand is a fill, and each loop writes only one tile of it.
 std::optional<std::size_t> LoopLoader::fill_operand(OpId op) const {
   const auto operands = program_.op_operands(op);
   const std::size_t first = program_.kind(op) == OpKind::select ? 1 : 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// Prepares the fused loops of a plan over elementwise ops, for a chip that is a CPU thread.
+/// Prepares a plan's fused loops of elementwise ops, for a chip that is a CPU thread.
 
 #include <functional>
 
@@ -11,7 +11,7 @@ namespace weft {
 struct LoopSource {
   const Plan& plan;
   std::function<CpuPlan::Operand(ValueId)> operand{};  ///< returns the place of a value on the chip
-  /// Returns the operands whose elements loops add for a reduce_scatter's result, in their order.
+  /// Returns the operands that a loop adds up, in this order, for the result of a reduce_scatter.
   std::function<std::vector<CpuPlan::Operand>(ValueId)> addends{};
   std::function<CpuPlan::Step(OpId)> step{};  ///< returns an op with its kernel
   bool checks = false;                        ///< kernels check for NaN and infinity

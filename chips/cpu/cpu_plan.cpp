@@ -32,7 +32,7 @@ class PlanLoader {
   CpuPlan::Loop loop(std::size_t step) const;
   /// Returns the place of a value on the chip.
   CpuPlan::Operand operand(ValueId value) const;
-  /// Returns the operands whose elements loops add for a reduce_scatter's result.
+  /// Returns the operands that a loop adds up for the result of a reduce_scatter.
   std::vector<CpuPlan::Operand> addends(ValueId value) const;
 
  private:
@@ -89,8 +89,8 @@ std::vector<CpuPlan::Operand> PlanLoader::addends(ValueId value) const {
   return operands;
 }
 
-/// Returns a text such as "tanh at digits.cpp:36". For a fused loop or a bucket, it has the first
-/// op and the number of further ops.
+/// Returns a text such as "tanh at digits.cpp:36". For a fused loop or a bucket, it names the first
+/// op and says how many ops follow.
 std::string text_of(const Program& program, const PlanStep& step, std::string_view name) {
   std::string text(to_string(program.kind(step.first)));
   if (step.count > 1) text += fmt::format(" and {} more", step.count - 1);
@@ -126,8 +126,8 @@ class RangeLoader {
   RangeLoader(const PlanLoader& loader, const Program& program, CpuPlan& loaded)
       : loader_(loader), program_(program), loaded_(loaded) {}
 
-  /// begin(), repeat(), test() and branch() call `note` with the text for the step that they added
-  /// last.
+  /// begin(), repeat(), test() and branch() call `note(text)` for the step that they added last.
+  /// The text describes that step.
   template <typename Note>
   void begin(const PlanStep& step, const Note& note) {
     for (OpId op = step.first + 1; op < step.end(); ++op) add(op, note);

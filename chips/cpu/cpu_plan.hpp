@@ -19,7 +19,7 @@ namespace weft {
 struct CpuPlan final : LoadedPlan {
   static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
   /// The location of a value. A tile is in the executor's scratch memory; all other values are in
-  /// the arena of `chip`, a number in the job's memory.
+  /// the arena of chip number `chip` of the job's memory.
   struct Operand {
     Place place = Place::temp;
     int chip = 0;
@@ -36,8 +36,8 @@ struct CpuPlan final : LoadedPlan {
     std::int32_t chain = -1;  ///< in a fused loop: index in its `chains`; -1: runs the kernel
     std::int32_t call = -1;   ///< index in `calls`
     std::int32_t loop = -1;   ///< index in `loops`
-    /// Index in `ranges` of a loop of the program. The loop begins with this step, or ends with it
-    /// if `repeats`. If `call`, `loop` and `range` are all -1, the step runs its kernel.
+    /// Index of a program's loop in `ranges`, or -1. The loop begins with this step, or ends with
+    /// it if `repeats`. If `call`, `loop` and `range` are all -1, the step runs its kernel.
     std::int32_t range = -1;
     bool repeats = false;
     /// The step with which to continue if the kernel's result, of type pred[], is false. kNever:
@@ -50,7 +50,7 @@ struct CpuPlan final : LoadedPlan {
     std::shared_ptr<const jit::ChainCode> code{};
     std::vector<Operand> streams{};
   };
-  /// A spread. The fused loop writes each tile of it before the steps that read it.
+  /// A spread (spread.hpp). The fused loop writes each tile of it before the steps that read it.
   struct SpreadTile {
     Spread spread{};
     std::size_t element_bytes = 0;
@@ -98,8 +98,8 @@ struct CpuPlan final : LoadedPlan {
   std::vector<Range> ranges;
   std::size_t scratch_bytes = 0;
   std::vector<int> shared_in;  ///< chips whose arenas hold the shared values that this chip stores
-  /// The number of the step after the plan's update_wait, which is the number of all steps if the
-  /// update_wait is last. kNever if the plan has no update_wait.
+  /// The index of the step after the plan's update_wait. It is the number of steps if the
+  /// update_wait is the last step, and kNever if the plan has no update_wait.
   std::size_t first_update = kNever;
   std::vector<Held> held;
   std::size_t num_inputs = 0;

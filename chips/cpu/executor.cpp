@@ -105,7 +105,7 @@ struct Executor::State {
     reduce(ReduceKind::add, tile.dtype, {addends, offset}, {std::span(&to, 1)}, count);
   }
 
-  /// Runs the steps of a fused loop on a tile, and moves its operands to the next tile.
+  /// Runs the steps of a fused loop on a tile of `count` elements, and moves on by one tile.
   void compute_tile(const CpuPlan::Loop& loop, std::int64_t count) {
     std::byte** streams = loop_streams.data();
     for (std::size_t i = 0; i < loop.steps.size(); ++i) {
@@ -175,8 +175,8 @@ struct Executor::State {
     holds = false;
   }
 
-  /// Returns true when no chip needs the versions any more that the plan is about to overwrite.
-  /// Returns false if some chip does and `wait` is false.
+  /// Returns true when no chip needs the versions of the state any more that the plan overwrites
+  /// next. Returns false if a chip still needs them and `wait` is false.
   bool may_update(bool wait) {
     if (wait) {
       commits.wait(commit.step);
@@ -193,8 +193,8 @@ struct Executor::State {
     if (samples) recorder.events.put(EventKind::plan_step, {.number = index, .text = step.text});
   }
 
-  /// Returns whether the steps of this run are recorded. The result is the same for all chips of a
-  /// step. A plan's first runs are always recorded, because they may be its only ones.
+  /// Returns whether the steps of this run are recorded. All chips of a step get the same answer.
+  /// At level `sampled`, a plan's first runs are recorded, because they may be its only ones.
   bool is_sampled(std::uint64_t step) const {
     const TraceLevel level = recorder.events.level();
     return level == TraceLevel::full ||
@@ -297,9 +297,9 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) 
          "smaller batches",
          plan.temp_bytes, plan.shared_bytes, memory.arena_capacity(), room);
   }
-  // Below the buffers, temporaries begin at the lower end and shared values at the upper end. Other
-  // chips may store shared values here while this chip is still in an earlier plan or call, which
-  // has its own layout of temporaries.
+  // Below the buffers, temporaries begin at the lower end and shared values at the upper end. The
+  // two ends must not overlap in any plan or call: another chip may already store shared values of
+  // this plan here while this chip still has the temporaries of an earlier plan or call.
   const std::uint64_t shared_begin = memory.buffers_offset() - plan.shared_bytes;
   auto loaded = std::make_shared<const CpuPlan>(load_plan(
       plan, state_->chip, state_->communicator, shared_begin, state_->recorder.events, checks));

@@ -58,8 +58,8 @@ class Engine {
 
   /// The chip's index among its worker's chips.
   virtual int local_index() const = 0;
-  /// Must be called first, by the chip's own thread, and prepares the engine for use by this
-  /// thread.
+  /// Prepares the engine for use by the chip's own thread. That thread must call this before any
+  /// other function.
   virtual void settle() noexcept = 0;
 
   /// Makes this range of the memory usable. Throws no_space, with the number of bytes, if it can't.
@@ -103,8 +103,8 @@ class Engine {
     wait();
   }
 
-  /// Calls `body` for this chip. `program` is the body's number among the loop's programs. It keeps
-  /// collectives of different bodies from matching. Rethrows the exceptions of the body.
+  /// Calls `body` for this chip. `program` is the body's number among the loop's programs.
+  /// Collectives of bodies with different numbers don't match. Rethrows the body's exceptions.
   virtual void call(std::uint64_t step, std::uint32_t program,
                     const std::function<void(Chip&)>& body) = 0;
   /// Adds the hashes of this chip's shards of the state to `hash`.

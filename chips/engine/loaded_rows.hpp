@@ -31,8 +31,8 @@ struct LoadedRows {
 };
 
 /// Returns text such as "; it is in field 'y' of item 17 .." for the first row with the faulty
-/// index in the chip's part of the input. Returns "" if the index was computed, or if no loader has
-/// read the input.
+/// index in the chip's part of the input. Returns "" if an op computed the index, or if no loader
+/// has read the input.
 std::string faulty_item(std::span<const LoadedRows> loaded, const Mesh& mesh, int position,
                         Engine& engine, const RunBuffers& buffers, const IndexFault& fault);
 

@@ -15,7 +15,7 @@ namespace weft {
 CollectiveCall collective_call(const Plan& plan, const PlanStep& step, const Mesh& mesh,
                                int position, std::uint64_t shared_begin);
 
-/// A place in the arena of a chip. `chip` is its number in the job's memory.
+/// A place in the arena of a chip. `chip` is the chip's number in the job's memory.
 struct ChipPlace {
   int chip = 0;
   std::uint64_t offset = 0;

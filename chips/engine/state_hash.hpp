@@ -38,8 +38,8 @@ class StateHash {
   std::uint64_t step() const { return step_; }
   const std::vector<HashedTensor>& tensors() const { return tensors_; }
   int num_chips() const { return static_cast<int>(positions_.size()); }
-  /// The hash of the position of a chip's piece in a tensor, and the hash of its bits. Both are
-  /// valid when all chips have called add(). Chips whose piece() is equal should have equal hash().
+  /// Return hashes of the position and of the bits of the chip's piece of a tensor, valid when all
+  /// chips have called add(). Chips with equal piece() should have equal hash().
   std::uint64_t piece(std::size_t tensor, int chip) const { return pieces_[at(tensor, chip)]; }
   std::uint64_t hash(std::size_t tensor, int chip) const { return hashes_[at(tensor, chip)]; }
 

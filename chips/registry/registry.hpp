@@ -1,6 +1,6 @@
 #pragma once
-/// The registry of kinds of chips: everything that the rest of weft needs to know about a kind. Its
-/// source is the only one outside chips/ that names the kinds.
+/// The registry of kinds of chips: everything that the rest of weft needs to know about a kind.
+/// Outside the folders of the kinds, only registry.cpp, tests and benchmarks include their headers.
 ///
 /// docs/adding_a_chip.md says how to add a kind of chip.
 
@@ -36,8 +36,8 @@ struct ChipKind {
   std::string (*limitation)();
 };
 
-/// Returns the entry of `kind`, which this version must support. choose_device() returns only kinds
-/// that it supports.
+/// Returns the entry of `kind`, which this version of weft must support. choose_device() returns
+/// only kinds that this version supports.
 const ChipKind& chip_kind(DeviceKind kind);
 
 }  // namespace weft

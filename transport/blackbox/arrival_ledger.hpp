@@ -21,7 +21,7 @@ struct ChipArrival {
   std::uint64_t waited = 0;  ///< in ticks
 };
 
-/// Writes one chip's ledger. It can be copied. Only the chip's thread may use it.
+/// Writes one chip's ledger. Copyable. Only the chip's thread may use it.
 class ArrivalLedger {
  public:
   ArrivalLedger() = default;  ///< makes a ledger that writes nothing

@@ -43,8 +43,8 @@ bool copy(const RecordV1& record, Copy& out) {
   return out.tick > box_format::kBusy && load_field(record.words[0]) == out.tick;
 }
 
-/// Copies the clock pairs between two writes. If that fails a bounded number of times, returns the
-/// last copy as it is.
+/// Copies the clock pairs while no writer changes them. If a bounded number of tries fails, returns
+/// the last copy as it is.
 std::vector<ClockPairV1> copy_pairs(const BoxHeaderV1& header) {
   constexpr int kTryCount = 100;
   std::vector<ClockPairV1> pairs;
@@ -279,7 +279,7 @@ TraceLevel BlackBox::level() const { return static_cast<TraceLevel>(load_field(h
 TickScale BlackBox::scale() const {
   std::vector<ClockPairV1> pairs = copy_pairs(header());
   const std::string here = read_boot_id();
-  // A job of this host that has just begun has only one pair, which gives no rate.
+  // One pair gives no rate. A job of this host that has just begun gets a second pair here.
   if (pairs.size() == 1 && !here.empty() && here == boot_id()) {
     pairs.push_back(read_clock_pair(sizes_.ticks));
   }

@@ -33,8 +33,8 @@ class BlackBoxWriter {
   /// Returns "weft-<job>-box".
   static std::string segment_name(std::string_view job);
 
-  /// Creates the job's box. Throws invalid_argument for numbers of workers or chips that no box can
-  /// have, and the errors of Segment.
+  /// Creates the job's box. Throws invalid_argument if a box can't have that many workers or chips,
+  /// and the errors of Segment.
   static BlackBoxWriter create(const BlackBoxOptions& options);
   static BlackBoxWriter anonymous(const BlackBoxOptions& options);
   /// Opens the job's box. Throws not_found, version or corrupt.
@@ -44,15 +44,15 @@ class BlackBoxWriter {
   ~BlackBoxWriter();
 
   /// loop(), link() and shared() return the writer of a ring of this worker (-1: the trainer).
-  /// chip() returns that of a chip which the worker drives and whose texts it has. The first call
-  /// for a worker or chip reserves its memory; it throws no_space if that fails.
+  /// chip() returns the writer of a chip that `worker` drives. The first call for a worker or chip
+  /// reserves memory for its rings, and throws no_space if that fails.
   EventWriter loop(int worker);
   EventWriter link(int worker);
   EventWriter shared(int worker);  ///< for any thread of the process
   EventWriter chip(int chip, int worker);
   ArrivalLedger ledger(int chip);
 
-  /// Adds a pair of times by which readers convert ticks. The trainer calls this each second.
+  /// Records this moment as a tick and as clock times, to convert ticks by. Called each second.
   void add_clock_pair();
   void set_level(TraceLevel level);
 

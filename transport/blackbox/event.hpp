@@ -31,7 +31,7 @@ enum class EventKind : std::uint8_t {
   clock_jump = 19,   ///< the host has slept. value: ns
 };
 
-/// A flag of an event that marks the end of what the last event of the same kind in the ring began.
+/// A flag of an event: the event ends what the previous event of the same kind in the ring began.
 /// Events of run, commit, compile, admission, lease, load and checkpoint come in such pairs.
 inline constexpr std::uint8_t kEventEnds = 1;
 

@@ -36,7 +36,7 @@ struct Recorder {
 };
 
 /// Sets the actor's state during its lifetime, and the previous state again afterwards. The
-/// beginning and the end are recorded as events of a kind.
+/// beginning and the end are recorded as events of the given kind.
 class StateScope {
  public:
   StateScope(const Recorder& recorder, ActorState state, EventKind kind, const EventFields& fields)

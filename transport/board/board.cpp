@@ -151,8 +151,8 @@ BoardHeader read_header(const Segment& segment) {
   for (int i = 0; i < std::min(num_chips, board_format::kDeviceIdCountMax); ++i) {
     header.device_ids.push_back(format.device_ids[i]);
   }
-  // Boards of jobs without a mesh have no ids. Neither have boards that were written before this
-  // field existed.
+  // If not exactly one id is 0, the ids are missing: the job has no mesh, or the board was written
+  // before this field existed.
   if (std::ranges::count(header.device_ids, 0) != 1) header.device_ids.clear();
   return header;
 }

@@ -65,7 +65,7 @@ class BoardWriter {
   void message_begun() const;  ///< the message has the same name as the last one
   void message_done() const;
   void error(std::string_view text) const;
-  /// Sets no time stamp, because every collective calls this function on its fast path.
+  /// Records that the chip enters a collective. Sets no time stamp, because it must be fast.
   void enter_collective(std::uint64_t number, std::string_view name) const;
   /// Enters another collective of the name that the row shows.
   void enter_collective_again(std::uint64_t number) const;
@@ -73,8 +73,8 @@ class BoardWriter {
   void waiting_for(int chip) const;
   void leave_collective() const;
   /// Records that the trainer or a loop has called foreign code that may not return. `number` is
-  /// that of an item, or -1. Only one thread may call these functions; it needn't be the row's
-  /// writer.
+  /// the number of an item, or -1. Only one thread may call these functions; it needn't be the
+  /// row's writer.
   void enter_inside(std::string_view name, std::int64_t number, int tid,
                     std::int64_t since_ns) const;
   void leave_inside() const;

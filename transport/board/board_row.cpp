@@ -40,7 +40,7 @@ std::string get_text(const std::uint64_t (&words)[N]) {
 }
 
 /// Makes the row's sequence number odd during its lifetime. If a writer died and left the number
-/// odd, the next edit begins with that number.
+/// odd, the next edit starts from that odd number.
 class RowEdit {
  public:
   explicit RowEdit(void* row) : row_(*static_cast<BoardRowV2*>(row)) {
@@ -90,8 +90,8 @@ class MessageEdit {
   BoardRowV2& row_;
 };
 
-/// Copies the counts of messages. `came` is read last, because a message arrives before it is
-/// begun.
+/// Copies the counts of messages. `came` is read last, so that it includes every message that had
+/// begun before.
 void copy_messages(const BoardRowV2& row, ActorRow& copy) {
   copy.messages_begun = load_field(row.begun);
   copy.messages_done = load_field(row.done);
@@ -128,8 +128,8 @@ ActorRow copy_row(const BoardRowV2& row) {
   return copy;
 }
 
-/// Calls `read` until no write was in progress meanwhile. Returns false after a bounded number of
-/// tries.
+/// Calls `read` again and again until no write was in progress during the call. Returns false after
+/// a bounded number of failed tries.
 template <typename Read>
 bool read_between_writes(const std::uint64_t& sequence, const Read& read) {
   constexpr int kTryCount = 100;

@@ -43,7 +43,7 @@ class Channel {
   static Channel create(const ChannelOptions& options);
   /// Opens a channel and checks its sizes against the mapping. Throws not_found, version, corrupt.
   static Channel open(std::string_view job, std::string_view name);
-  /// Makes a channel between threads. Messages show its job and name.
+  /// Makes a channel between threads of this process. Error messages show the job and the name.
   static Channel anonymous(const ChannelOptions& options);
 
   std::uint32_t slot_count() const { return slot_count_; }
@@ -99,7 +99,7 @@ class ChannelWriter {
 
 class ChannelReader;
 
-/// Owns a received frame, and releases the slot at the end. Movable. Must not outlive its reader.
+/// Owns a received frame. The destructor releases its slot. Movable. Must not outlive its reader.
 class ChannelFrame {
  public:
   ChannelFrame(ChannelFrame&& other) noexcept;

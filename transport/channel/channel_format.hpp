@@ -35,8 +35,8 @@ struct ChannelHeader {
 static_assert(sizeof(ChannelHeader) == 128);
 static_assert(std::is_trivially_copyable_v<ChannelHeader>);
 
-/// A side of a channel. The number is also that of the byte of the file that the side locks while
-/// it lives.
+/// A side of a channel. While the side lives, it locks the byte of the file that has the number of
+/// the role.
 enum class ChannelRole : std::uint32_t { writer = 0, reader = 1 };
 
 /// The fields of one side. Only that side writes them.

@@ -138,8 +138,8 @@ std::optional<ChannelPort::Message> ChannelPort::take() {
   return message;
 }
 
-/// A reader gets nothing after a regular end. A writer needs its slots back, so any end of the
-/// reader is a failure for it.
+/// Returns std::nullopt if the reader meets a regular end. For a writer, any end of the reader is a
+/// failure, because the writer needs its slots back.
 std::nullopt_t ChannelPort::end_of_peer() const {
   if (role_ == ChannelRole::writer || peer_end_ == ChannelEnd::abandoned) {
     fail_lost("left without closing the channel");

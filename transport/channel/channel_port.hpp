@@ -68,7 +68,7 @@ class ChannelPort {
 
     ChannelWord& word() const { return words[index]; }
     std::uint32_t awaited() const { return static_cast<std::uint32_t>(number); }
-    /// Returns the number that the word has until the next message is stored there.
+    /// Returns the number that the word at `index` has until message `number` is stored there.
     std::uint32_t previous() const {
       return number > word_count ? static_cast<std::uint32_t>(number - word_count) : 0;
     }

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// The most bytes of all mailboxes of a group together with which `mailbox` is chosen. Each chip
-/// loads all mailboxes; loading more takes longer than the second sync of the other algorithms.
+/// `mailbox` is chosen only if all mailboxes of a group together have at most this many bytes. Each
+/// chip loads all of them; loading more takes longer than the second sync of the other algorithms.
 constexpr std::uint64_t kAllMailboxesBytes = 4096;
 constexpr std::uint64_t kAllMailboxesBytesCrowded = 65536;
 
@@ -81,7 +81,7 @@ class ChipTransfers {
     WEFT_CHECK(false, static_cast<int>(call_.kind));
   }
 
-  /// Adds a read into the chip's own destination. Offsets are within source and destination.
+  /// Adds a read from member `from`. Offsets are in its source and in the chip's own destination.
   void fetch(int from, std::size_t source, std::size_t destination, std::int64_t count,
              const TransferLoop& outer = {}, const TransferLoop& inner = {}) {
     TransferEnd place{TransferEnd::Region::mailbox, from, source};
@@ -105,7 +105,7 @@ class ChipTransfers {
         {TransferEnd::Region::arena, kAllMembers, call_.destination + offset}, end - begin);
   }
 
-  /// Adds a write of the chip's own part, which is still in its caches, to the destination of `to`.
+  /// Adds a write of the chip's own part, still in its caches, to the destination of member `to`.
   void push_part(int to) {
     add(own(TransferEnd::Region::arena, call_.source),
         {TransferEnd::Region::arena, to, call_.destination + index_ * row()}, call_.count,
@@ -160,8 +160,8 @@ class ChipTransfers {
   Stage stage_;
 };
 
-/// Returns whether the result is too large for the caches. A shared result is read at once, and a
-/// result that passes through mailboxes is small.
+/// Returns whether the result is too large to stay in the caches until it is read. (Shared results
+/// are read at once, and results that pass through mailboxes are small.)
 bool leaves_caches(Algorithm algorithm, const CollectiveCall& call, int group_size) {
   return has_exit_sync(algorithm) && call.kind != CollectiveKind::all_reduce &&
          bytes_of(call, group_size).destination >= kPastCachesBytes;

@@ -67,8 +67,8 @@ class Member {
   }
   void wait() { communicator_->wait(); }
 
-  /// Resets the chip's record to that of the beginning of a generation, when no collective was
-  /// called.
+  /// Resets the chip's record to its state at the beginning of a generation: the chip has called no
+  /// collective yet.
   void forget() const { record_->number.store(0, std::memory_order_relaxed); }
 
  private:

@@ -30,8 +30,8 @@ inline constexpr std::uint64_t kOffsetAlignment = 64;
 
 /// One collective, as every chip of the group calls it. All fields except `name` must be equal on
 /// all chips. The order of the chips in the group is index_in(., atoms). Offsets are in bytes from
-/// the begin of the arena, and aligned. Source and destination must not overlap, but may be equal
-/// for all_reduce, broadcast and shared calls.
+/// the beginning of the arena, and aligned. Source and destination must not overlap, but may be
+/// equal for all_reduce, broadcast and shared calls.
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::barrier;
   AtomList atoms;                       ///< the group is the chips that differ only in these

@@ -24,14 +24,14 @@ struct Peer {
   std::uint64_t announced = 0;
 };
 
-/// A copy of a mailbox in a line.
+/// A copy of a mailbox that is in a GroupLine.
 struct alignas(kLineMailboxBytes) LineMail {
   std::byte bytes[kLineMailboxBytes];
 };
 
-/// What the chip has announced in its line of a mask and put into its ring. Groups that have the
-/// same atoms in another order share this. The chip doesn't load its own line for it: once a peer
-/// has read the line, loading or storing it means a transfer of the cache line.
+/// A copy of what the chip has announced in its GroupLine and put into its ring. Groups with the
+/// same atoms in another order share it. The chip reads this copy and not its own line, because
+/// once a peer has read the line, any access to it means a transfer of the cache line.
 struct GroupProgress {
   std::uint32_t epoch = 0;
   std::uint64_t messages = 0;
@@ -47,8 +47,8 @@ inline void publish_messages(const GroupProgress& progress, GroupLine& line) {
   line.messages.store(progress.messages, std::memory_order_release);
 }
 
-/// The chips that differ from the chip at `position` only in `atoms`, in group order. Lists with
-/// one entry per chip are in the same order.
+/// The chips that differ from the chip at `position` only in `group_atoms`, in group order. Lists
+/// with one entry per chip are in the same order.
 struct Group {
   Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList group_atoms);
 

@@ -41,7 +41,7 @@ void perform(const Transfer& transfer, const Schedule& schedule, const GroupMemo
     for (std::size_t at = 0; at < bytes; at += block) {
       const std::byte* source = from[0] + transfer.from.offset + from_offset + at;
       for (std::size_t i = 0; i < to.size(); ++i) {
-        // Each chip begins with a different destination.
+        // Each chip begins with a different destination, so that they don't all write to one.
         std::byte* base = to[(static_cast<std::size_t>(group.index) + i) % to.size()];
         copy(schedule.past_caches, base + transfer.to.offset + to_offset + at, source,
              std::min(block, bytes - at));

@@ -22,8 +22,8 @@ std::optional<RecordedCall> SharedMemoryTier::last_call(int member) const {
   return read_record(memory_->call_record(group_->chip(member)));
 }
 
-/// Returns the call by which `member` posted a message, if it was collective `number` and `reader`
-/// has passed the message.
+/// Returns the call by which `member` posted a message, if that call was collective `number` and
+/// `reader` has passed the message.
 std::optional<RecordedCall> SharedMemoryTier::posted_by(int member, std::uint64_t number,
                                                         int reader) const {
   if (group_->line(member).has_ring.load(std::memory_order_relaxed) == 0) return std::nullopt;

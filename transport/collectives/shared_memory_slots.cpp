@@ -45,7 +45,7 @@ inline bool SharedMemoryTier::is_message_ready() const {
   return posted_ || (call.is_root() ? call.has_room(message_) : call.has_arrived(message_));
 }
 
-/// Throws if a reader, for which this root waits, has called something else.
+/// Throws if a reader for which this root waits has called something else.
 void SharedMemoryTier::require_readers() const {
   const SlotCall& call = *call_->message;
   if (!call.is_root()) return;
@@ -68,7 +68,7 @@ bool SharedMemoryTier::poll_message() {
   return true;
 }
 
-/// Notes that the message isn't there, or that there is no room for it. Returns false.
+/// Notes that the message hasn't arrived, or at a root that it has no room. Returns false.
 bool SharedMemoryTier::wait_on() {
   require_readers();
   note_missing();

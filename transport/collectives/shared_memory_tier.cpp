@@ -49,9 +49,9 @@
 namespace weft {
 namespace {
 
-/// A yield that took longer than this gave the core to another program. The scheduler may do that
-/// for any time, but gives a thread that wakes from sleep the core at once. So the next waits sleep
-/// instead of yielding.
+/// A yield that took longer than this counts as having given the core to another program. Such a
+/// program may keep the core for long, but a thread that wakes from sleep gets the core at once. So
+/// the next kYieldsToSkip waits sleep instead of yielding.
 constexpr std::chrono::nanoseconds kLongYield = std::chrono::milliseconds(2);
 constexpr int kYieldsToSkip = 100;
 
@@ -254,8 +254,8 @@ bool SharedMemoryTier::spin() {
   return true;
 }
 
-/// Waits until all peers have arrived or the job is aborted. `since` is the time of the first call
-/// for this collective.
+/// Waits until all peers have arrived or the job is aborted. The first call for a collective sets
+/// `since`, the time from which the deadline counts.
 void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
   if (!since) since = Clock::now();
   recorder_.board.waiting_for(group_->chip(awaited()));

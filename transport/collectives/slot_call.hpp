@@ -47,7 +47,7 @@ std::optional<RecordedCall> read_slot_record(
     const SlotRing& ring, std::uint64_t number,
     std::uint64_t last = std::numeric_limits<std::uint64_t>::max());
 
-/// The call of one chip of the group.
+/// A broadcast through slots, prepared for one chip of the group.
 class SlotCall {
  public:
   /// Reserves the rings of the chip and of the root. Throws no_space.
@@ -66,10 +66,10 @@ class SlotCall {
     own_->root.store(root_chip_, std::memory_order_relaxed);
     publish_messages(*progress_, *own_);
   }
-  /// Returns whether a reader must publish this message even if it needn't wait for it.
+  /// Returns whether a reader must publish its arrival at this message even if it doesn't wait.
   static bool is_published(std::uint64_t message) { return message % kPublishedEach == 0; }
 
-  /// For a root. Returns whether the other chips have left room for the message.
+  /// For a root. Returns whether the other chips have passed enough messages to make room.
   bool has_room(std::uint64_t message) const {
     return message <= progress_->room || find_room(message);
   }
@@ -106,7 +106,7 @@ class SlotCall {
   }
   /// For a root that hasn't posted. Returns whether the peer has another root for the message.
   bool has_diverged(const Peer& peer, std::uint64_t message) const;
-  /// Returns whether the chip waits for this peer.
+  /// Returns whether this chip waits for `peer` at the message.
   bool is_awaited(const Peer& peer, std::uint64_t message) const;
   /// For a root. Returns the number of the collective with the first message that the peer must
   /// still publish; 0 if this chip wasn't that message's root.

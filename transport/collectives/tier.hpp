@@ -74,8 +74,8 @@ class CollectiveTier {
   /// Waits until the collective has ended. Throws the errors of poll(), and timeout as
   /// Communicator::wait() does.
   virtual void wait() = 0;
-  /// Returns how this chip waited for other chips in the last collective. A tier that doesn't know
-  /// it reports that this chip came last.
+  /// Returns how this chip waited for other chips in the last collective. A tier that can't tell
+  /// reports that this chip came last.
   virtual ChipArrival arrival() const { return {}; }
 };
 

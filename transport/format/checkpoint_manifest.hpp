@@ -23,7 +23,7 @@
 namespace weft {
 
 inline constexpr Format kManifestFormat{"checkpoint manifest", "weftmnft", 1};
-/// The format of the table of one part, which exists until the checkpoint is finished.
+/// The format of a part's table, which is a file that exists until the checkpoint is finished.
 inline constexpr Format kPartTableFormat{"checkpoint part table", "weftpart", 1};
 /// The maximum number of shards of a tensor.
 inline constexpr std::size_t kStoredShardCountMax = 4096;
@@ -70,7 +70,7 @@ struct CheckpointManifest {
   std::string user_json{};
   std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made them
   /// True if the checkpoint may lack some state of the loop that continues from it. The loop then
-  /// initializes that state itself.
+  /// initializes the missing state itself.
   bool partial = false;
   /// The run folder of the dead job from whose memory the checkpoint was saved; "" for other
   /// checkpoints.

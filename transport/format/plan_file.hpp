@@ -3,7 +3,7 @@
 ///
 ///   plan file = envelope(Plan)           (schema/plan.fbs)
 ///
-/// Version 1 had no steps and is refused. Running its program again writes plans of this version.
+/// Version 1 had no steps and is refused. A new run of the program writes a plan of this version.
 
 #include <cstddef>
 #include <span>

@@ -45,15 +45,15 @@ fb::TensorType write_type(const TensorType& type);
 TensorType read_type(const fb::TensorType& type, std::string_view what);
 
 fb::Sharding write_sharding(const Sharding& sharding);
-/// Reads a sharding. Its atoms must be those of the mesh, each in the dims at most once.
+/// Reads a sharding. It may have only atoms of the mesh, and each atom at most once in all dims.
 Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh, std::string_view what);
 
 /// Reads offsets or sizes: one per dim of `type`, none of them negative.
 Shape read_dims(const flatbuffers::Vector<std::int64_t>& dims, const TensorType& type,
                 std::string_view what);
 
-/// Returns why there can be no shard of `dims` at `offsets` of the tensor; std::nullopt if there
-/// can.
+/// Returns why a tensor of this type can't have a shard of the sizes `dims` at `offsets`;
+/// std::nullopt if it can.
 std::optional<std::string> shard_fault(const TensorType& type, const Shape& offsets,
                                        const Shape& dims);
 

@@ -95,7 +95,7 @@ inline bool has_reached(const GroupLine& line, std::uint32_t epoch) {
 }
 
 /// A message, written by the chip that owns the ring. Two slots share a cache line, so a reader
-/// that is behind gets two messages by one transfer.
+/// that is behind gets two messages by one transfer of the line.
 struct alignas(32) MessageSlot {
   std::atomic<std::uint64_t> message;  ///< number in the group, from 1; publishes the others
   std::atomic<std::uint64_t> history;  ///< digest of the calls with this message and all before it

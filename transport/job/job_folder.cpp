@@ -125,7 +125,7 @@ JobLock JobLock::lock(const std::string& path, int command) {
     struct flock whole = whole_file();
     if (::fcntl(held.descriptor_, command, &whole) != 0) return {};
     struct stat found {};
-    // A process that sweeps may have removed the file between the open and the lock.
+    // If a sweep has removed the file between the open and the lock, this tries again.
     if (::fstat(held.descriptor_, &found) == 0 && found.st_nlink > 0) return held;
   }
 }
@@ -167,7 +167,7 @@ double kept_for_s(const std::string& root, const std::string& job) {
     return 0;  // no card, or it can't be read
   }
   if (keep_s == 0) return 0;
-  // The file's modification time is the time of the first call.
+  // The modification time of the file `dead` is the time of the first call.
   const std::string mark = folder_in(root, job) + "/dead";
   const int made = ::open(mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (made >= 0) ::close(made);
@@ -192,8 +192,8 @@ void sweep_dead_jobs(const std::string& root) {
     // If there is no lock file, no process can have the lock.
     if (::access(lock_in(root, job).c_str(), F_OK) != 0) continue;
     try {
-      // A rescue may need the lock of a kept job at any time, so this takes only the locks of other
-      // jobs.
+      // Only locks of jobs that aren't kept are taken, because a rescue may need the lock of a kept
+      // job at any time.
       if (JobLock::is_held(root, job) || kept_for_s(root, job) > 0) continue;
       const JobLock lock = JobLock::try_take(root, job);
       if (lock && kept_for_s(root, job) == 0) remove_job(root, job);

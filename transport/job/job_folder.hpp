@@ -78,8 +78,8 @@ inline std::string run_card_in(const std::string& root, const std::string& job) 
 }
 
 /// Returns for how many more seconds the memory of a dead job must be kept; 0 if it may be removed.
-/// The time is keep_for_rescue_s of the run card. It begins with the first call of this function
-/// for the job.
+/// The whole time is keep_for_rescue_s of the run card, counted from the first call of this
+/// function for the job.
 double kept_for_s(const std::string& root, const std::string& job);
 
 /// Removes the segments, the folder and finally the lock file of a job whose lock the caller has.

@@ -37,7 +37,7 @@ struct JobMemoryOptions {
 /// Maps every arena of the job. Thread-safe.
 class JobMemory {
  public:
-  /// Creates all segments. Only the control segment is reserved. If it fails, no segment remains.
+  /// Creates all segments. Only the control segment is reserved. If this fails, no segment remains.
   static JobMemory create(const JobMemoryOptions& options);
   /// Maps the segments. Throws not_found, version or corrupt.
   static JobMemory open(std::string_view job);

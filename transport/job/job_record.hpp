@@ -22,9 +22,9 @@ std::string incident_in(const std::string& run_dir);
 /// Returns the folder with the copies from a job that hung; see inspect/snapshot/kept_hang.hpp.
 std::string hang_in(const std::string& run_dir);
 
-/// reserve_room() reserves disk space in the run folder, if there is any. free_room() frees it when
-/// the job ends, for the files that are then written. So the cause of the job's end can be written
-/// even if the disk has become full meanwhile.
+/// reserve_room() reserves disk space in the run folder, if the disk has any left. free_room()
+/// frees that space when the job ends, for the files that are written then. So the cause of the
+/// job's end can be written even if the disk has become full in the meantime.
 void reserve_room(const std::string& run_dir) noexcept;
 void free_room(const std::string& run_dir) noexcept;
 

@@ -70,8 +70,8 @@ void write_once(const std::string& path, const MakeBytes& make_bytes) {
   fs::rename(unfinished, path);
 }
 
-/// Returns whether the fields that are counts are unsigned integers. Other numbers would be
-/// converted to wrong ones.
+/// Returns whether the fields that are counts are unsigned integers. A conversion would turn other
+/// numbers into wrong counts.
 bool has_counts(const nlohmann::json& line) {
   for (const char* name : {"generation", "number", "step", "arena_bytes"}) {
     if (!line.at(name).is_number_unsigned()) return false;

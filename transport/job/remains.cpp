@@ -77,7 +77,7 @@ std::optional<std::string> locked_in(const JobRemains& remains) {
   return {};
 }
 
-/// Returns whether the board is locked. Returns false if it can't be read, which proves nothing.
+/// Returns whether the board is locked. If it can't be read, returns false, which proves nothing.
 bool board_is_held(const std::string& job) {
   try {
     return Board::is_held(job);

@@ -39,8 +39,8 @@ struct JobRemains {
 /// alive, not a process id in a file. Throws io if the folders can't be read.
 std::vector<JobRemains> find_remains();
 
-/// Waits until no process of the job lives, but at most for `timeout`. Returns the job as it is
-/// then; std::nullopt if it has no files.
+/// Waits until no process of the job lives, but at most for `timeout`. Returns the state of the job
+/// after the wait; std::nullopt if it has no files.
 std::optional<JobRemains> wait_until_dead(std::string_view job, std::chrono::milliseconds timeout);
 
 /// Removes the files of the job if it is still dead (or kept, if `even_kept`). Returns the paths

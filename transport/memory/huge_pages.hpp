@@ -20,8 +20,8 @@ std::string huge_pages_of_anonymous();
 /// kHugePageBytes. The system may ignore the request.
 void ask_for_huge_pages(std::byte* begin, std::size_t bytes) noexcept;
 /// Allocates the huge pages that are wholly in a range of a mapping for which they were requested.
-/// If none are available, allocates ordinary pages or nothing. With the policy `advise` it must be
-/// called, because posix_fallocate() ignores the request.
+/// If none are available, allocates ordinary pages or nothing. With the policy `advise` this must
+/// be called, because posix_fallocate() ignores the request.
 void populate_huge_pages(std::byte* begin, std::size_t bytes) noexcept;
 
 }  // namespace weft

@@ -6,9 +6,9 @@
 
 namespace weft {
 
-/// Returns how many files a job needs to have open in the process that starts it, which needs the
-/// most: each worker's two streams, pidfd and link (twice), and each chip's arena. The result was
-/// measured, and has a margin.
+/// Returns how many open files the process that starts a job needs; all other processes need fewer.
+/// They are each worker's two streams, pidfd and link (twice), and each chip's arena. The number
+/// was measured, and has a margin.
 std::size_t open_files_of_job(int num_workers, int num_chips, bool tls) noexcept;
 
 /// The open files of this process, and their limits.

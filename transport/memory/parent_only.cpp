@@ -29,8 +29,8 @@ void hide(const std::set<int>& descriptors) {
   if (null >= 0) ::close(null);
 }
 
-/// Returns the hidden descriptors. They are never destroyed, because children may be forked while
-/// static objects are destroyed.
+/// Returns the hidden descriptors. The object is never destroyed, because children may be forked
+/// while static objects are destroyed.
 Hidden& hidden() {
   static Hidden* const all = [] {
     ::pthread_atfork([] { hidden().mutex.lock(); }, [] { hidden().mutex.unlock(); },

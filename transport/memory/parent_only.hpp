@@ -7,7 +7,7 @@
 namespace weft {
 
 /// During its lifetime, children that this process forks have /dev/null in place of the descriptor.
-/// (A child that calls exec gets no descriptors of weft anyway.) Movable. It doesn't own the
+/// (A child that calls exec gets no descriptors of weft anyway.) Movable. Doesn't own the
 /// descriptor, and must be destroyed before the descriptor is closed. Thread-safe.
 class ParentOnly {
  public:

@@ -182,8 +182,8 @@ class RangeSet {
   }
   const std::size_t free_bytes = folder.f_bavail * folder.f_frsize;
   const std::size_t total_bytes = folder.f_blocks * folder.f_frsize;
-  // The message suggests more than this call lacks, because with only that the next call would
-  // fail.
+  // The message suggests more than the bytes that this call lacks. With only those, the next call
+  // would fail.
   const std::size_t wanted_bytes = std::max(total_bytes + bytes, 2 * total_bytes);
   const std::size_t wanted_mib = round_up(wanted_bytes, kMiB) / kMiB;
   fail(Errc::no_space,

@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// How long a wait yields if chips share cores: the awaited chips can run meanwhile. A sleep and a
-/// wake-up cost more than several rounds of yielding.
+/// The time for which a wait yields if chips share cores. The awaited chips can run meanwhile, and
+/// a sleep and a wake-up cost more than several rounds of yielding.
 constexpr std::chrono::microseconds kCrowdedYield{1000};
 
 }  // namespace

@@ -46,7 +46,7 @@ struct WaitPolicy {
   std::chrono::microseconds yield_for{100};
   std::chrono::milliseconds deadline{1800 * 1000};
 
-  /// Returns a policy. It doesn't spin if `threads`, the number of all threads of the job on this
+  /// Returns a policy that doesn't spin if `threads`, the number of all threads of the job on this
   /// host, exceeds the number of cores. Must be called before a thread is bound to a core.
   static WaitPolicy for_threads(int threads, std::chrono::milliseconds deadline);
 };

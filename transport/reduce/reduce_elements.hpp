@@ -134,7 +134,7 @@ struct Add {
     return reinterpret_cast<Values>(reinterpret_cast<Sums>(a) + reinterpret_cast<Sums>(b));
   }
 };
-/// Returns a NaN if there is one: comparisons with a NaN are false, and it differs from itself.
+/// Returns NaN if a or b is NaN: comparisons with a NaN are false, and a NaN differs from itself.
 template <typename Element>
 struct Max {
   using Values = Vector<typename Element::Combined, Element::kLanes>;

@@ -24,8 +24,8 @@ using ReduceLoop = void (*)(const ReduceArgs&);
 
 /// A vector of 16 bytes, which every processor supports.
 using Bytes16 [[gnu::vector_size(16)]] = std::uint64_t;
-/// Combines 16 bytes of each source and returns them in a register. The sources are loaded into
-/// registers, too, because a source may have just been stored to a line that other chips read.
+/// Combines 16 bytes of each source, and returns the result in a register. Each source is loaded as
+/// a whole, because it may have just been stored to a line that other chips read.
 using ReduceLoop16 = Bytes16 (*)(const std::byte* const* sources, std::size_t num_sources);
 
 /// One loop per ReduceKind, for one dtype.

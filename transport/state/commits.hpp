@@ -34,7 +34,7 @@ class Commits {
   /// Commits `step`. Does nothing if the chip has committed a later step.
   void commit(std::uint64_t step);
   /// Returns whether every chip has committed `step`. Throws peer_lost, with the reason of the
-  /// abort, if the job was aborted and a chip hasn't.
+  /// abort, if the job was aborted and some chip hasn't committed `step`.
   bool reached(std::uint64_t step);
   /// Waits according to the policy until every chip has committed `step`. Throws the errors of
   /// reached(), and timeout; the message names the missing chip.

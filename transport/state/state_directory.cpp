@@ -91,8 +91,8 @@ void StateDirectory::store(int index, std::span<const StateEntry> state,
 std::optional<int> StateDirectory::find(std::uint64_t step) const {
   for (int i = 0; i < kDirectorySlotCount; ++i) {
     const std::uint64_t first = slot(i).first.load(std::memory_order_acquire);
-    // A slot that was never written contains zeros, which look like version 0. No slot ever has
-    // that version.
+    // In a slot that was never written, `first` and `last` are 0, as if it had version 0. But its
+    // table has no bytes.
     const bool has_table = slot(i).bytes.load(std::memory_order_relaxed) != 0;
     if (has_table && first <= step && step <= slot(i).last.load(std::memory_order_relaxed)) {
       return i;

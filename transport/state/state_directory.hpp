@@ -37,11 +37,11 @@ class StateDirectory {
   /// no_space if a slot or the memory can't hold so many tensors.
   bool write(std::uint64_t step, std::span<const StateEntry> state, std::uint64_t revision,
              const std::vector<StoredLoader>& loaders = {});
-  /// Returns the table of version `step`; std::nullopt if it isn't there. Throws corrupt or version
-  /// if the table isn't valid or a shard isn't in the arena's region for buffers.
+  /// Returns the table of version `step`; std::nullopt if the directory doesn't have it. Throws
+  /// corrupt or version if the table isn't valid or a shard isn't among the arena's buffers.
   std::optional<StateTable> read(std::uint64_t step) const;
-  /// Removes all versions except that of `step`, from which the job continues. Later steps run
-  /// again.
+  /// Removes all versions except that of `step`, from which the job continues. The job then runs
+  /// the later steps again.
   void keep_only(std::uint64_t step);
 
  private:

@@ -32,7 +32,7 @@ constexpr std::string_view kUnfinished = ".tmp-";
 constexpr std::string_view kTrash = ".trash-";
 constexpr const char* kLockName = ".lock";
 /// The largest number of attempts to find a free name. A few are enough, because only processes
-/// without the lock can take names meanwhile.
+/// without the lock can take a name in the meantime.
 constexpr int kRenamesMax = 100;
 
 /// Returns "checkpoint_000640" for the first save of the step, "checkpoint_000640-2" for the third.
@@ -76,8 +76,8 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-/// Returns whether the path exists. Returns false if that can't be found out, as for a link to
-/// itself.
+/// Returns whether the path exists. Returns false if the system can't tell, for instance because
+/// the path is a link to itself.
 bool is_there(const std::string& path) {
   std::error_code error;
   return fs::exists(path, error);
@@ -98,7 +98,7 @@ std::map<std::uint64_t, std::map<int, std::string>> saves_in(const std::string& 
   for (const std::string& name : names_in(folder)) {
     const auto parsed = parse_name(name);
     std::string path = folder + "/" + name;
-    // A checkpoint that a user is copying into the folder usually gets its manifest last.
+    // A checkpoint without a manifest isn't whole. For instance, a user may still be copying it.
     if (!parsed || (!is_remote(folder) && !is_there(manifest_path(path)))) continue;
     found[parsed->step].emplace(parsed->save, std::move(path));
   }
@@ -219,7 +219,7 @@ ReadLock::ReadLock(const std::string& checkpoint) {
   };
   try {
     LockedFile file(open_plain_file(manifest_path(checkpoint)), LOCK_SH);
-    // A process that removes a checkpoint keeps the lock until everything is removed.
+    // The lock is refused while another process removes the checkpoint.
     if (file.is_refused() || !file.is_linked()) fail_removed();
     descriptor_ = file.take();
   } catch (const Error& error) {
@@ -243,7 +243,7 @@ CheckpointLock::CheckpointLock(const std::string& folder, std::string_view owner
          "{} is in use: {} writes its checkpoints there; give each job a folder of its own", folder,
          size > 0 ? std::string_view(other.data(), static_cast<std::size_t>(size)) : "another job");
   }
-  // The owner is written only for the error message above.
+  // The owner is written only so that the error message above can name it.
   if (::ftruncate(descriptor_, 0) == 0) {
     [[maybe_unused]] const auto said = ::pwrite(descriptor_, owner.data(), owner.size(), 0);
   }

@@ -26,7 +26,7 @@ std::string manifest_url(const std::string& checkpoint) {
 }
 
 /// Returns the name of a part with a suffix that distinguishes this save from others. The suffix is
-/// taken from the name of the unfinished folder, ".tmp-000640-JOB-1-7".
+/// taken from the name of the unfinished folder, such as ".tmp-000640-JOB-1-7".
 std::string name_in_store(const std::string& part, const std::string& unfinished) {
   constexpr std::string_view kMark = ".tmp-";
   constexpr std::string_view kExtension = ".weft";

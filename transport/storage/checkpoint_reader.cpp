@@ -57,8 +57,8 @@ void sort_by_place(std::vector<Chunk>& chunks) {
                     [](const Chunk& chunk) { return std::pair(chunk.file, chunk.file_offset); });
 }
 
-/// Reads the chunk and returns its bytes, verified if `verify`. They are valid until this thread
-/// reads another chunk.
+/// Reads the chunk and returns its bytes, verified if `verify`. The bytes are valid until this
+/// thread reads another chunk.
 std::span<const std::byte> read_chunk(const PartFiles& files, const CheckpointManifest& manifest,
                                       const Chunk& chunk, bool verify) {
   thread_local std::vector<std::byte> buffer;

@@ -26,11 +26,11 @@ struct RatedCheckpoint {
 };
 
 /// Returns the checkpoints to be removed. `checkpoints` must be in ascending order of steps. The
-/// last one always remains, and among equally good ones the newer ones remain.
+/// last one always remains. Among equally good ones, the newer ones remain.
 std::vector<RatedCheckpoint> superseded(std::vector<RatedCheckpoint> checkpoints,
                                         const RetentionPolicy& policy);
 
-/// Returns the best of the checkpoints that have a rating, and the newest of equally good ones.
+/// Returns the best of the checkpoints that have a rating; among equally good ones, the newest.
 /// Returns nothing if no checkpoint has a rating.
 std::optional<RatedCheckpoint> best_of(const std::vector<RatedCheckpoint>& checkpoints,
                                        RetentionPolicy::Best best);

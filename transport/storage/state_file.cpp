@@ -122,8 +122,8 @@ class FileSource : public TensorSource {
     require_preds(targets);
   }
 
-  /// Returns a hash of the tensor's contents: of a checkpoint's checksums, or for other files of
-  /// some blocks of elements.
+  /// Returns a hash that stands for the tensor's contents. It covers the checksums of a checkpoint,
+  /// but only some blocks of elements of other files.
   std::uint64_t digest() const override {
     std::vector<std::uint64_t> words{static_cast<std::uint64_t>(dtype_)};
     for (const StoredShard& shard : file_->manifest_.tensors[tensor_].shards) {
@@ -263,7 +263,7 @@ void StateFile::open_files() {
 }
 
 void StateFile::add_checkpoint(const std::string& folder) {
-  // The local copy of the manifest is locked before any part is copied, so that it isn't removed.
+  // The local copy of the manifest is locked before parts are copied, so that the copy remains.
   folder_ = local_folder(folder, {std::string(kManifestName)});
   lock_.emplace(folder_);
   manifest_ = read_manifest(folder_);

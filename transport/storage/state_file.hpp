@@ -55,7 +55,7 @@ struct FileTensor {
 };
 
 /// The files stay open as long as any source of a tensor lives, so a checkpoint isn't removed
-/// meanwhile. Any thread may use this.
+/// during that time. Any thread may use a StateFile.
 class StateFile : public std::enable_shared_from_this<StateFile> {
  public:
   /// Opens a file or folder. Throws not_found, corrupt, version or io, naming the path.

@@ -17,8 +17,8 @@
 namespace weft::kernels {
 namespace {
 
-/// The forward pass. When the largest score of a query changes, QueryTile::keep() scales the sums
-/// of results so far.
+/// Computes the forward pass, one tile of keys after another. When the largest score of a query
+/// changes, QueryTile::keep() scales the sums of the results so far.
 template <typename Products>
 class Forward {
  public:
@@ -100,8 +100,8 @@ class Forward {
   bool only_seen_ = false;
 };
 
-/// The backward pass. For a tile of queries it stores the weights of all keys, so that each product
-/// is computed once. The rows of keys and values have the same size.
+/// Computes the backward pass. For a tile of queries it stores the weights of all keys, so that no
+/// product is computed twice. The rows of keys and of values have the same size.
 template <typename Products>
 class Backward {
  public:
@@ -233,8 +233,8 @@ class Backward {
     });
   }
 
-  /// Scales the weights to those of the whole softmax, and replaces their cotangents in slopes_ by
-  /// those of the scores. The tile's weights were computed with the largest scores `tops`. The
+  /// Scales the tile's weights, which were computed with the largest scores `tops`, to those of the
+  /// whole softmax. Replaces the cotangents of the weights, in slopes_, by those of the scores. The
   /// score of a key with weight 0 gets cotangent 0, even if the value of the key is NaN.
   void find_slopes(const Tile& tile, const C* tops, C* weights) const {
     for (std::int64_t i = 0; i < tile.vectors() * Tile::kLanes; i += Tile::kLanes) {
@@ -299,7 +299,7 @@ struct AttentionKernel {
     // Attention of f64 is rare, so it isn't compiled for the largest vectors.
     constexpr Vectors most = std::is_same_v<C, double> ? Vectors::avx2 : Vectors::avx512;
     Kernel kernel = vectorized_by_size<most>(*this);
-    // The largest vectors need the most scratch memory.
+    // This is enough scratch memory for all sizes of vectors, because the largest need the most.
     kernel.scratch_bytes = scratch_bytes<PlainProducts<Lanes<C, 64>, C>>();
     return kernel;
   }

@@ -25,7 +25,7 @@ class TileBias {
     rows_ = parts.take<C>((is_of_all_queries() ? 1 : Tile::kQueries) * kKeys);
   }
 
-  /// Begins a head, which is counted over all batches. The tiles that are read next belong to it.
+  /// Begins head number `head`, counted over all batches. Later calls of read() are for this head.
   void begin(std::int64_t head) {
     first_ = head / form_.heads * form_.strides[0] + head % form_.heads * form_.strides[1];
   }
@@ -94,8 +94,8 @@ class TileBias {
     return some != 0;
   }
 
-  /// Reads rows of kKeys numbers. Rows of missing queries, and places after the last key, get
-  /// zeros. Returns whether any number isn't -inf.
+  /// Reads rows of kKeys numbers. Rows after the last query, and places after the last key, get
+  /// zeros. Returns true if any number of a key isn't -inf.
   template <typename T, typename Number>
   bool read_rows_of(const Tile& tile, const T* from, Number number) {
     bool weighs = false;

@@ -72,7 +72,7 @@ Lanes<C, kBytes> fused(const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b, Lan
   return c;
 }
 
-/// Returns the larger one in each lane; b if a or b is NaN.
+/// Returns the larger of a and b in each lane; b if a or b is NaN.
 template <typename C, int kBytes>
 Lanes<C, kBytes> larger(Lanes<C, kBytes> a, const Lanes<C, kBytes>& b) {
   a.v = a.v > b.v ? a.v : b.v;
@@ -85,8 +85,8 @@ Lanes<C, kBytes> where_less(const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b
   return then;
 }
 
-/// e^x for x <= 0 or NaN; 0 for x < -87, where exponential() becomes subnormal. For other x in f32,
-/// it has the same bits as exponential(), although it computes 2^n as a single factor.
+/// Returns e^x for x <= 0 or NaN, but 0 for x < -87, where exponential() is subnormal. For other x
+/// of type f32, the bits are those of exponential(x), although 2^n is computed as a single factor.
 template <int kBytes>
 Lanes<float, kBytes> weight_of(const Lanes<float, kBytes>& x) {
   using V = Lanes<float, kBytes>;
@@ -106,7 +106,7 @@ Lanes<double, kBytes> weight_of(Lanes<double, kBytes> x) {
 
 template <typename V, int... kLanes>
 void transpose_lanes(V (&rows)[V::kCount], std::integer_sequence<int, kLanes...>) {
-  // A step exchanges the lanes that have the bit kBit set with rows that don't have it set.
+  // A step swaps the lanes with bit kBit in row i with the lanes without it in row i + kBit.
   const auto step = [&]<int kBit>(std::integral_constant<int, kBit>) {
     for (int i = 0; i < V::kCount; ++i) {
       if ((i & kBit) != 0) continue;

@@ -29,7 +29,7 @@ inline void interleave_rows(const std::byte* rows, std::int64_t count, std::int6
   }
 }
 
-/// HeadRows for pairs of bf16. left() requires rows of an even size.
+/// Like HeadRows, but for pairs of bf16. left() requires rows of an even size.
 class PairedHeadRows {
  public:
   PairedHeadRows(DType, const std::byte* operand, std::int64_t count, std::int64_t size, bool right,
@@ -57,7 +57,7 @@ class PairedHeadRows {
   const Bf16Pair* rows_ = nullptr;
 };
 
-/// TileRows for pairs of bf16, with rows of an even size.
+/// Like TileRows, but for pairs of bf16. Rows must have an even size.
 class PairedTileRows {
  public:
   PairedTileRows(std::int64_t size, bool with_rows, ScratchParts& parts)
@@ -93,7 +93,7 @@ class PairedTileRows {
   Bf16Pair* pairs_ = nullptr;
 };
 
-/// TileWeights for pairs of bf16, to which the weights are rounded.
+/// Like TileWeights, but rounds the weights to bf16 and pairs them.
 class PairedTileWeights {
  public:
   using Tile = PairedTile;
@@ -125,8 +125,8 @@ class PairedTileWeights {
       pair_lanes(SumLanes::load(from), SumLanes::load(from + Tile::kLanes), pairs);
       Bf16Pair* const to = along_queries_ + j * Tile::kQueries / 2;
       pairs.store(to);
-      // With an odd number of queries, the query after the last one may have weights of NaN, if a
-      // key is NaN. No mask hides them, so they are cleared here.
+      // If the number of queries is odd, the last pair also has a weight of the place after the
+      // last query. That weight may be NaN if a key is NaN, so it is cleared.
       if (tile.queries % 2 != 0) to[tile.queries / 2] &= 0xffffU;
     }
     return along_queries_;

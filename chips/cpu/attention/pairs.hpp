@@ -30,8 +30,8 @@ bool is_zero(E element) {
   if constexpr (std::is_same_v<E, Bf16Pair>) return (element & 0x7fff7fffU) == 0;
   return element == 0;
 }
-/// Clears each half of `rows` whose factor, the same half of the weight, is 0. (If both halves of
-/// the weight are 0, the caller skips the product instead.)
+/// If the lower or upper half of the weight is 0, clears the same half of each element of `rows`.
+/// (If both halves are 0, the caller skips the product instead.)
 template <typename C, int kBytes>
 void hide_unweighed(C, Lanes<C, kBytes>&) {}
 inline void hide_unweighed(Bf16Pair weight, PairLanes& rows) {

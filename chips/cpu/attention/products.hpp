@@ -1,7 +1,7 @@
 #pragma once
-/// The ways in which attention multiplies: each names the types to which operands are converted.
-/// HeadRows are the keys and values of a head, TileRows are a tile of queries, results or
-/// cotangents, and TileWeights are computed between two products (rows.hpp).
+/// PlainProducts and PairedProducts: two ways to multiply. Each names the types to which attention
+/// converts operands: HeadRows for keys and values of a head, TileRows for a tile of queries,
+/// results or cotangents, and TileWeights for weights computed between two products (rows.hpp).
 
 #include "chips/cpu/attention/paired_rows.hpp"
 #include "chips/cpu/attention/rows.hpp"

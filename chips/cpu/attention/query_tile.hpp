@@ -39,8 +39,8 @@ class QueryTile {
   void begin(std::int64_t first) {
     first_ = first;
     count_ = std::min(kQueries, sizes_.queries - first);
-    // The first tops are finite, because tops of -inf would give a difference of NaN for a tile of
-    // keys whose scores are all -inf.
+    // The first tops are finite. If they were -inf, a tile of keys whose scores are all -inf would
+    // give the difference -inf - -inf, which is NaN.
     std::fill_n(tops_, kQueries, std::numeric_limits<C>::lowest());
     std::fill_n(sums_, kQueries, C{0});
   }
@@ -49,7 +49,7 @@ class QueryTile {
   std::int64_t count() const { return count_; }
   const C* tops() const { return tops_; }
   /// Returns the factor by which the weights of query i are multiplied at the end. It is 0 if the
-  /// bias leaves the query no weights.
+  /// bias hides all keys from the query.
   C share(std::int64_t i) const {
     return sums_[i] == 0 && sizes_.bias.kind != BiasKind::none ? C{0} : 1 / sums_[i];
   }
@@ -102,7 +102,7 @@ class QueryTile {
   }
 
  private:
-  /// Returns the tops of vector v. Sets the scores of keys that a query doesn't see to -inf.
+  /// Returns the tops of vector v, raised from `top`. Scores of keys that aren't seen become -inf.
   V find_top(const Tile& tile, std::int64_t v, C* column, V top) const {
     const std::int64_t rows = tile.scored(v);
     const std::int64_t all_see = std::min(rows, tile.seen(v * kLanes));

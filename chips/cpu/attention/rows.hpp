@@ -89,8 +89,8 @@ class HeadRows {
     if (copy_ != nullptr) read_rows(dtype_, next_, count_, size_, VectorRows<C>{copy_, row_});
     next_ += count_ * size_ * static_cast<std::int64_t>(byte_size(dtype_));
   }
-  /// left() and right() return the rows from j on, where a tile begins, as the left operand of a
-  /// product along rows, or as the right operand of a product across rows.
+  /// Both return the rows from j on, where a tile begins: left() as left operand of a product that
+  /// sums along rows, right() as right operand of a product that sums across rows.
   LeftMatrix<C> left(std::int64_t j) const { return {rows_ + j * row_, row_, 1}; }
   VectorRows<const C> right(std::int64_t j) const { return {rows_ + j * row_, row_}; }
 
@@ -117,7 +117,7 @@ class TileRows {
         rows_(parts.take<C>(Tile::kQueries * row_)),
         columns_(parts.take<C>(Tile::kQueries * row_)) {}
 
-  /// Reads `count` rows from `operand`. The columns of missing queries get zeros.
+  /// Reads `count` rows from `operand`, and fills the other rows of the tile with zeros.
   void read(DType dtype, const std::byte* operand, std::int64_t count) {
     read_rows(dtype, operand, count, size_, VectorRows<C>{rows_, row_});
     std::fill(rows_ + count * row_, rows_ + Tile::kQueries * row_, C{0});

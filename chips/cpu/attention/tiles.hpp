@@ -45,7 +45,7 @@ struct AttentionSizes {
   BiasForm bias{};
 };
 
-/// Tiles for vectors V: two vectors of queries by 64 keys.
+/// A tile of scores for vectors of type V: two vectors of queries by 64 keys.
 template <typename V, typename C>
 struct AttentionTile {
   static constexpr std::int64_t kLanes = V::kCount;
@@ -62,7 +62,7 @@ struct AttentionTile {
   std::int64_t place;  ///< query i sees keys 0 to place + i; all keys if place >= kKeys
 
   std::int64_t vectors() const { return whole_vectors(queries); }
-  /// Returns how many keys query i sees.
+  /// Returns how many keys of the tile query i sees.
   std::int64_t seen(std::int64_t i) const {
     return std::clamp<std::int64_t>(place + i + 1, 0, keys);
   }
@@ -70,7 +70,7 @@ struct AttentionTile {
   std::int64_t first_vector(std::int64_t j) const {
     return std::max<std::int64_t>(j - place, 0) / kLanes;
   }
-  /// Returns how many keys have scores in vector v: whole blocks in which any key is seen.
+  /// Returns how many keys the queries of vector v see, rounded up to a whole block of keys.
   std::int64_t scored(std::int64_t v) const {
     const std::int64_t end = seen(v * kLanes + kLanes - 1) + kBlock - 1;
     return std::min(keys, end / kBlock * kBlock);
@@ -96,7 +96,7 @@ struct AttentionTile {
   template <typename E>
   void add_to_queries(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
                       VectorRows<C> sums) const {
-    // A block has the queries of one vector, whose weights all end after the same key.
+    // The queries of a block are in one vector, so their weights are computed up to the same key.
     constexpr std::int64_t kRows = std::min(kBlock, kLanes);
     for (std::int64_t i = 0; i < queries; i += kRows) {
       const std::int64_t count = std::min(kRows, queries - i);

@@ -18,9 +18,9 @@ Xbyak::Xmm Assembler::vec(int reg) const {
   return Xbyak::Xmm(reg);
 }
 
-/// Emits the entry of the function. rdi has the array of streams, rdx the number of columns, and
-/// rbx the index of the element in dense streams. rsi has the number of rows, which is moved to the
-/// beginning of the frame, and then the row. rax and r15 are free.
+/// Emits the entry of the function. Its arguments are the array of streams in rdi, the number of
+/// rows in rsi and the number of columns in rdx. The number of rows is moved to the beginning of
+/// the frame. Then rsi has the row, and rbx the element in dense streams. rax and r15 are free.
 void Assembler::enter() {
   push(rbp);
   mov(rbp, rsp);

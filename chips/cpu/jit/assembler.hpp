@@ -26,16 +26,16 @@ class Assembler : protected Xbyak::CodeGenerator {
   int lanes() const { return has_masks() ? 16 : 8; }
   int vector_bytes() const { return 4 * lanes(); }
   int frame_bytes() const { return frame_bytes_; }
-  /// Returns a vector register. Where AVX2 computes the rest, only its first lane is used.
+  /// Returns vector register `reg`. When AVX2 computes the rest, this is an xmm register.
   Xbyak::Xmm vec(int reg) const;
   Xbyak::Opmask mask(int reg) const { return Xbyak::Opmask(reg); }
 
-  /// Emits the setup of pointers and indices, and copies of `single` elements to their slots.
+  /// Emits code that sets up pointers and indices, and copies `single` elements to their slots.
   void enter();
   void leave();
-  /// Emits copies of the row's element of each `column` stream to its slot.
+  /// Emits code that copies the row's element of each `column` stream to a slot.
   void begin_row();
-  /// Emits the advance of the indices after a pass over vectors.
+  /// Emits code that advances the indices after a pass over vectors.
   void advance();
   void write_constants();
 

@@ -11,7 +11,7 @@
 namespace weft::jit {
 namespace {
 
-/// std::nullopt for an op that isn't compiled.
+/// The lanes of an op's result; std::nullopt if the op isn't compiled.
 using Result = std::optional<Lane>;
 
 constexpr std::uint32_t kSignBit = 0x80000000U;
@@ -77,7 +77,7 @@ Result real_binary(OpKind kind, Lane a, Lane b) {
   }
 }
 
-/// Returns the minimum or maximum. Operands of u32 are mapped to signed numbers in the same order.
+/// Returns the minimum or maximum of integers. u32 is mapped to signed numbers in the same order.
 Lane extreme(Step step, Lane a, Lane b, DType dtype) {
   if (dtype == DType::i32) return Lane::make(step, a, b);
   return with_other_sign(Lane::make(step, with_other_sign(a), with_other_sign(b)));
@@ -199,7 +199,7 @@ Result computed(const Program& program, OpId op, std::span<const Lane> x) {
   return x.size() == 1 ? real_unary(kind, x[0]) : real_binary(kind, x[0], second);
 }
 
-/// Returns whether the result of bf16 operands is always a bf16 number, so that it isn't rounded.
+/// Returns whether the op's result for bf16 operands is always a bf16 number and needs no rounding.
 bool is_exact(OpKind kind) {
   switch (kind) {
     case OpKind::negate:

@@ -9,8 +9,8 @@
 
 namespace weft::jit {
 
-/// Returns whether lanes can hold elements of the dtype: f32, bf16 as f32, i32, u32, pred as a
-/// mask.
+/// Returns whether lanes can hold elements of the dtype. They can if it is f32, bf16 (held as f32),
+/// i32, u32 or pred (held as a mask).
 bool has_lanes(DType dtype);
 
 /// Appends a stream of this kind to the graph, and returns the elements loaded from it.

@@ -6,7 +6,7 @@
 namespace weft::jit {
 namespace {
 
-/// The code of all chains in this process. A plan that uses some code keeps it alive.
+/// The code of all chains in this process. Only the plans that use a chain's code keep it alive.
 struct Cache {
   struct Entry {
     Graph graph;

@@ -26,8 +26,8 @@ class Emitter final : Assembler, Registers::Moves {
   void run();
   std::size_t size() const { return getSize(); }
   bool fits_the_stack() const { return frame_bytes() <= kFrameBytesMax; }
-  /// Returns the uniform nodes for which registers are free. Those that were needed in a register
-  /// most often come first.
+  /// Returns uniform nodes, one for each register that is still free. Those that were needed in a
+  /// register most often come first.
   std::vector<int> to_hoist() const;
 
  private:
@@ -323,7 +323,7 @@ bool Emitter::make_unary(int number, const Node& node) {
   switch (node.step) {
     case Step::square_root: vsqrtps(to, x); break;
     case Step::round:
-      // Bit 3 suppresses the exception for inexact results.
+      // Bit 3 of the mode suppresses the exception for inexact results.
       has_masks() ? vrndscaleps(to, x, bits | 8U) : vroundps(to, x, bits | 8U);
       break;
     case Step::exponent: vgetexpps(to, x); break;
@@ -372,8 +372,8 @@ void Emitter::make_binary(int number, const Node& node) {
 }  // namespace
 
 std::vector<std::byte> emit(const Graph& graph) {
-  // The emitter makes two passes over the nodes. A pass emits up to three instructions of ten bytes
-  // per node.
+  // The buffer is large enough: the emitter makes two passes over the nodes, and a pass emits up to
+  // three instructions of ten bytes per node.
   std::vector<std::uint8_t> buffer(16384 + graph.nodes.size() * 128);
   Emitter first(graph, buffer, {});
   first.run();

@@ -88,14 +88,14 @@ struct Graph {
   };
   explicit Graph(Vectors of_processor) : vectors(of_processor) {}
 
-  /// Returns the number of the node. Adds the node if the graph doesn't have it yet. Its operands
-  /// must have been added before.
+  /// Returns the number of the node, after adding the node if the graph doesn't have it yet. The
+  /// node's operands must have been added before.
   int put(const Node& node) {
     const auto [found, is_new] = numbers.try_emplace(node, static_cast<int>(nodes.size()));
     if (is_new) nodes.push_back(node);
     return found->second;
   }
-  /// Writes the node's lanes to the stream, after the reads of all nodes so far.
+  /// Adds a store of the node's lanes to the stream. It comes after the loads of all nodes so far.
   void store(int node, int stream) {
     stores.push_back({node, stream, static_cast<int>(nodes.size())});
   }
@@ -112,8 +112,8 @@ struct Graph {
 };
 
 inline bool is_mask(Step step) { return step >= Step::compare && step <= Step::mask_not; }
-/// Returns whether all lanes have the same value, which is a constant beside the code or in a slot
-/// of the stack frame.
+/// Returns whether a node of this kind has the same value in all lanes. The value is a constant
+/// after the code, or it is in a slot of the stack frame.
 inline bool is_uniform(Step step) { return step == Step::uniform || step == Step::constant; }
 
 }  // namespace weft::jit

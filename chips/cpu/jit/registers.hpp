@@ -38,7 +38,7 @@ class Registers {
   int take_over(int operand, int node);
   /// Returns whether the operand isn't used after the current position and may be overwritten.
   bool ends(int node) const;
-  /// Counts the use of a node by the current position, and frees its register after the last use.
+  /// Counts the use of a node at the current position, and frees its register after its last use.
   void used(int node);
   /// Moves to the next position. Registers from borrow() are free again.
   void next();

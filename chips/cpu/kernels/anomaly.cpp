@@ -41,7 +41,7 @@ Anomaly find_anomaly(DType dtype, const std::byte* bytes, std::int64_t count) {
   });
 }
 
-/// Looks for NaN and infinity in an op's operands and result, and names these in messages.
+/// Looks for NaN and infinity in an op's operands and result. Throws if the op reads or makes one.
 class Looker {
  public:
   Looker(const Program& program, OpId op)

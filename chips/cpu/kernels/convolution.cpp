@@ -118,8 +118,8 @@ ConvolutionMethod method_of(const Problem& problem) {
   }
   const bool ordinary = is_dense && (is_point || !problem.attrs.reversed);
   const bool back = strides_by_one && (is_point || problem.attrs.reversed);
-  // An ordinary convolution can also be computed as a gradient of weights. This is done if its
-  // window is larger than its result.
+  // An ordinary convolution can also be computed as a gradient of weights. That is tried first if
+  // the window is larger than the result.
   using enum ConvolutionMethod;
   const std::array order = window > result ? std::array{backward_weights, forward, backward_data}
                                            : std::array{forward, backward_weights, backward_data};
@@ -173,8 +173,8 @@ struct Pairing {
   std::int64_t lhs, rhs, result;
 };
 
-/// Makes a kernel of plain loops, which are exact for integers, and the reference in f64. The order
-/// of summation is fixed.
+/// Makes a kernel of plain loops. It is exact for integers, and its results in f64 serve as the
+/// reference. The order of summation is fixed.
 template <typename T>
 Kernel by_loops(const Problem& problem) {
   const Pairing group{problem.group_size(), problem.group_stride(0), problem.group_stride(1),

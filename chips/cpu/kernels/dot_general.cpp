@@ -129,8 +129,8 @@ Kernel zeros(const TensorType& type) {
   }};
 }
 
-/// Computes the elements of a product that aren't finite again, without the terms whose left or
-/// right factor (DotDimsView::skip_zeros) is 0. Elements that are finite stay unchanged.
+/// Computes again the elements of a product that aren't finite, without the terms whose left or
+/// right factor (DotDimsView::skip_zeros) is 0. Finite elements stay unchanged.
 template <typename T>
 class SkippedZeros {
  public:

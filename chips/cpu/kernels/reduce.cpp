@@ -51,8 +51,8 @@ template <typename Body>
 void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) {
   if (loops.empty()) return body(offset);
   if (std::ranges::any_of(loops, [](const Loop& loop) { return loop.size == 0; })) return;
-  // The loops are counted in `turns`, because the compiler wouldn't inline a recursion into
-  // vectorized().
+  // `turns` counts the iterations of all loops. A recursion would be simpler, but the compiler
+  // wouldn't inline it into vectorized().
   Strides turns{};
   for (bool goes_on = true; goes_on;) {
     body(offset);

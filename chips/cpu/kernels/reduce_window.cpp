@@ -1,5 +1,5 @@
-/// Kernels of reduce_window and select_and_scatter. They loop over runs of elements, each in
-/// another window, or over whole rows, all elements of which are in the same window. bf16 and f16
+/// Kernels of reduce_window and select_and_scatter. They loop over runs of elements that are all in
+/// different windows, or over whole rows whose elements are all in the same window. bf16 and f16
 /// are summed in f32.
 
 #include <algorithm>
@@ -62,7 +62,7 @@ struct RowWindows {
   std::vector<std::int64_t> operands;
 };
 
-/// Returns nothing if the innermost dim is cut into windows, or if the dtype isn't floating.
+/// Returns the windows as rows; nothing if the innermost dim has windows or `dtype` isn't floating.
 std::optional<RowWindows> row_windows(const Planes& planes, DType dtype) {
   const WindowLoops& loops = planes.loops;
   if (!is_floating(dtype)) return {};
@@ -173,8 +173,8 @@ struct ReductionOfRows {
   }
 };
 
-/// Each window adds its element of g to its row with the extremum, and 0 to its other rows. If the
-/// windows cover all elements and don't overlap, each sum has one term and is stored at once.
+/// Adds, for each window, its element of g to its row with the extremum and 0 to its other rows. If
+/// the windows cover all elements and don't overlap, each sum has one term and is stored at once.
 template <typename T, typename Beats>
 struct SelectionOfRows {
   using C = Compute<T>;
@@ -257,7 +257,7 @@ Kernel reduction(const Planes& planes, Compute<T> identity, F f) {
   });
 }
 
-/// Adds each element of g to that element of y which its window chose.
+/// Adds each element of g to the element of y that its window has chosen.
 template <typename T, typename Place>
 void scatter(const Planes& planes, const Place* places, const T* g, T* y) {
   if (planes.are_apart && planes.loops.window_step == 1 && planes.loops.operand_step == 1) {
@@ -280,8 +280,8 @@ void scatter(const Planes& planes, const Place* places, const T* g, T* y) {
   }
 }
 
-/// The scratch memory has the place of each window's extremum in the plane, followed by all
-/// extrema. A Place is at least as wide as an element.
+/// Makes the kernel. Its scratch memory has the place of each window's extremum in the plane, then
+/// all extrema. A Place is at least as wide as an element.
 template <typename T, typename Place, typename Beats>
 Kernel selection(const Planes& planes, T identity, Beats beats) {
   const auto windows = static_cast<std::size_t>(planes.window_size);
@@ -361,7 +361,7 @@ Kernel reduce_window(const Program& program, OpId op) {
     }
     return {};
   };
-  // ReductionOfRows sums half-precision rows in f32 itself.
+  // Half-precision rows need no conversion, because ReductionOfRows itself sums them in f32.
   if (rows || !is_half(x.dtype)) return visit_dtype(x.dtype, make);
   return through_f32(program, op, visit_dtype(computed(x.dtype), make));
 }
@@ -387,7 +387,7 @@ Kernel select_and_scatter(const Program& program, OpId op) {
     return attrs.kind == ReduceKind::max ? selected(lowest<C>(), greater)
                                          : selected(highest<C>(), less);
   };
-  // f32 is needed only where several elements are summed, because sums are rounded only once.
+  // Half precision needs f32 only where several elements are summed, to round each sum only once.
   if ((rows && planes.are_apart) || !is_half(x.dtype)) return visit_dtype(x.dtype, make);
   return through_f32(program, op, visit_dtype(computed(x.dtype), make));
 }

@@ -171,7 +171,7 @@ Kernel losses(std::int64_t count, std::int64_t classes) {
   });
 }
 
-/// Makes a kernel that computes (softmax(x) - 1 at the label) * g.
+/// Makes a kernel that computes softmax(x), subtracts 1 at the label, and multiplies by g.
 template <typename T>
 Kernel losses_grad(std::int64_t count, std::int64_t classes) {
   return vectorized([=](const KernelArgs& args) {

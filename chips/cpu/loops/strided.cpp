@@ -76,7 +76,7 @@ template <typename T>
   }
 }
 
-/// How the innermost loop is copied. `transpose` also copies the loop that has stride 1 in the
+/// The ways to copy the innermost loop. `transpose` also copies the loop that has stride 1 in the
 /// operand.
 enum class Inner { run, repeat, transpose, gather };
 

@@ -12,9 +12,9 @@ namespace weft::kernels {
 /// The vector instructions that kernels may use. avx2 and avx512 include fused multiply-add.
 enum class Vectors : std::uint8_t { portable, avx2, avx512 };
 
-/// The choice of how kernels run. The results are bitwise the same for all paths, and each path is
-/// tested against a simpler one. The only exception is attention of bf16, whose bits differ where
-/// AVX-512 multiplies bf16 directly (decision 0050).
+/// Says how kernels run. The results are bitwise the same for all paths, and each path is tested
+/// against a simpler one. The only exception is attention of bf16, whose bits differ where AVX-512
+/// multiplies bf16 directly (decision 0050).
 struct KernelPath {
   Vectors vectors = Vectors::portable;
   bool compiles = false;  ///< loops over elementwise ops are compiled when a plan is loaded
@@ -43,7 +43,7 @@ template <typename Body>
 run_avx512(const Body& body, const KernelArgs& args) {
   body(args);
 }
-/// Calls `body`, compiled for AVX-512 BF16, whose products round differently from those of f32.
+/// Calls `body`, compiled for AVX-512 BF16. Its products of bf16 have other bits than those of f32.
 template <typename Body>
 [[gnu::target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512"),
   gnu::flatten]] void

@@ -32,8 +32,8 @@ dnnl::memory::desc describe(const Shape& batch, const Strides& batch_strides, st
   return {sizes, data_type_of(dtype), strides};
 }
 
-/// Multiplies by plain loops with ascending k. They are exact for integers, and the reference in
-/// f64.
+/// Multiplies by plain loops with ascending k. They are exact for integers, and their results in
+/// f64 serve as the reference.
 template <typename T>
 void multiply(const Matmul& matmul, int dim, const T* lhs, const T* rhs, T*& result) {
   if (dim < matmul.batch.size()) {
@@ -102,8 +102,8 @@ bool descends(const Shape& batch, const Strides& strides) {
   return true;
 }
 
-/// oneDNN 3.7.2 reads elements outside the operand if a dim of the batch has a smaller stride than
-/// a later one. If so, the first dim of the batch becomes a loop over several calls.
+/// Multiplies by oneDNN. Version 3.7.2 reads outside an operand if a dim of the batch has a smaller
+/// stride than a later one. In that case the first dim becomes a loop over several calls.
 MatmulFunction by_onednn(const Matmul& matmul, DType dtype,
                          const std::shared_ptr<MatmulStream>& stream) {
   if (descends(matmul.batch, matmul.lhs.batch) && descends(matmul.batch, matmul.rhs.batch)) {
