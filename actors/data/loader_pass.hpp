@@ -53,7 +53,7 @@ class LoaderPass {
   int exceptions_;           // exceptions in flight when the pass began
   std::uint64_t begun_ = 0;  // the pass's number in LoaderProgress
   bool is_open_ = false;
-  /// True if the pass had ended before the loop was interrupted and is now repeated.
+  /// True if this pass repeats one that had ended before the loop was interrupted.
   bool is_repeated_ = false;
   std::uint64_t count_;
   std::uint64_t base_ = 0;  // number of the epoch's first batch

@@ -175,7 +175,7 @@ Result run_to_end(const JobRequest& request, std::stop_token stop, const std::st
 
 /// Runs the job to its end and records its outcome for the workers of later jobs.
 Result fit_or_note(const What& what, std::stop_token stop) {
-  // The request lives until the outcome is noted, so no other nameless fit() begins before.
+  // Lives until the outcome is noted, because other nameless fit() calls can begin once it is gone.
   std::optional<JobRequest> request;
   try {
     request = request_of(what);

@@ -217,7 +217,7 @@ std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 double dot(Row a, Row b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
 
-/// The rows of the operands, by head (counted over all batches) and position.
+/// The sizes of the operands, and access to their rows by head (over all batches) and position.
 struct Heads {
   std::int64_t heads, queries, keys, key_size, value_size;
   AttentionForm form;

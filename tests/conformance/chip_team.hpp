@@ -55,7 +55,7 @@ inline void run_chip(const TeamChip& chip, const ChipBody& body) {
   }
 }
 
-/// Tells the job whether it has more chips than cores, before any chip uses it.
+/// Sets whether the job has more chips than cores. Must be called before any chip uses `memory`.
 inline void set_crowded(JobMemory& memory, bool crowded) {
   auto* lines = reinterpret_cast<std::byte*>(&memory.group_line(0, 0));
   reinterpret_cast<ControlHeader*>(lines - sizeof(ControlHeader))->crowded = crowded ? 1 : 0;

@@ -225,8 +225,8 @@ class Keeper {
       advance();
       sched_yield();
     }
-    // Once all workers have begun a round, no message is sent. Two rounds later, all are taken and
-    // their senders have released the blocks.
+    // Workers in a round send nothing, so no message comes once all are in one. Two rounds later,
+    // all messages are taken and their senders have released the blocks.
     for (int round = 0; round < 3; ++round) await_rounds();
     shared().stop = 2;
     for (const auto& [slot, pid] : pids_) {

@@ -29,7 +29,7 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t kSteps = 44;
 
-/// Returns the words that run digits, which saves every 4 steps.
+/// Returns the command line that runs examples/digits with a checkpoint every 4 steps.
 std::vector<std::string> digits(const std::string& folder, const std::string& workers = "2",
                                 const std::string& chips = "2") {
   return {DIGITS, "--epochs",       "1",      "--workers",          workers, "--chips",

@@ -16,9 +16,9 @@ namespace weft::testing {
 /// Thrown by the call during which the power fails, and by all later calls.
 struct PowerCut {};
 
-/// A file system as harsh as POSIX allows. When the power fails, a random subset survives of the
-/// changes to folders that no sync_folder() has made durable, and of the blocks of 4096 bytes that
-/// no sync() has made durable.
+/// A file system as harsh as POSIX allows. When the power fails, each change of a folder that no
+/// sync_folder() has made durable, and each block of 4096 bytes that no sync() has made durable,
+/// survives or is lost at random.
 class PowerCutFiles : public FileSystem {
  public:
   /// `root` is an existing folder, in which all paths are.

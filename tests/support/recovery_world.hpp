@@ -162,7 +162,7 @@ struct SimWorker {
   WorkerState state{-1};
   std::uint64_t begun = 0;   ///< the last step that WorkerState allowed to begin
   bool told_to_end = false;  ///< in this generation the worker was told to end
-  // Members of the loop.
+  // Members that belong to the process and its loop.
   bool was_ended = false;
   std::uint64_t pace = 1;
   At at = At::gone;

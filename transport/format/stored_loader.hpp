@@ -29,7 +29,7 @@ struct StoredLoader {
   /// True if a pass of another loader was open during a step of the last pass.
   bool is_beside = false;
 
-  /// Returns the number of batches of the last pass that were taken after `at` steps.
+  /// Returns how many batches of the last pass had been taken when `at` steps had ended.
   std::uint64_t taken_at(std::uint64_t at) const {
     return at > step ? taken + per_step * (at - step) : taken;
   }

@@ -20,7 +20,7 @@ using Bf16Pair = std::uint32_t;
 using PairLanes = Lanes<Bf16Pair, 64>;
 using SumLanes = Lanes<float, 64>;
 
-/// The number of factors along a product's depth that one element of an operand contains.
+/// How many values along the depth of a product are packed into one element of an operand.
 template <typename E>
 inline constexpr std::int64_t kDepthOf = std::is_same_v<E, Bf16Pair> ? 2 : 1;
 

@@ -186,7 +186,7 @@ void check_sources(const Mesh& mesh, std::span<const AtomList> from, std::span<c
   }
 }
 
-/// Tests every pair of shardings of two dims with equally many parts, on every small mesh.
+/// Tests all pairs of shardings that cut each of two dims into equally many parts, on small meshes.
 TEST(Permute, EverySourceHoldsWhatTheChipShallHold) {
   for (const Mesh& mesh : testing::small_meshes()) {
     const std::vector<AtomList> lists = testing::atom_lists(mesh);

@@ -32,8 +32,8 @@ class StateDirectoryTest : public ::testing::Test {
   /// Returns the sample state at an offset that differs for each `n` from 0 to 63.
   State state(std::uint64_t n) const { return sample_state(memory.buffers_offset() + 8192 * n); }
 
-  /// Returns a word before a slot's table. The words are the first version, the last version and
-  /// the bytes of the table.
+  /// Returns one of the three words at a slot's start: the numbers of the first and the last
+  /// version that the slot is for, and the table's size in bytes.
   std::uint64_t& word(int slot, std::size_t index) const {
     return reinterpret_cast<std::uint64_t*>(bytes(slot))[index];
   }
