@@ -37,16 +37,17 @@ std::string page(const LeftOut& left_out, std::size_t agreed, std::size_t count)
   std::string text = fmt::format(
       R"(# Where weft differs from torch
 
-`unit_tensor` runs {} small samples of ops of torch 2.15 (scalars, shapes with 0 and 1, transposed
-and strided views, every dtype that both have, NaN, infinities, kinks, ties, the ends of integers),
-forward and backward, and prints this page: {} agree.
+`unit_tensor` runs {} small samples of ops of torch 2.15, forward and backward, and prints this
+page: {} agree. The samples have scalars, shapes with 0 and 1, transposed and strided views, every
+dtype that weft and torch both have, NaN, infinities, kinks, ties, and the largest and smallest
+integers.
 
-Not in the samples, because weft has no such dtype: complex numbers, and integers of 16 bits.
-Counts, indices, and sums and products of i8, u8 and i32 are i32 in weft, and i64 in torch; i64
-indices and labels are taken, too. Operands of two dtypes are refused, where torch promotes one of
-them. A cast to an integer dtype that can't hold the number gives the nearest that it can hold (300
-as u8 is 255), where torch gives what is left of the bits or leaves it undefined; arithmetic wraps
-around in both.
+The samples have no complex numbers and no integers of 16 bits, because weft has no such dtypes.
+Counts, indices, and sums and products of i8, u8 and i32 are i32 in weft, and i64 in torch; weft
+also accepts i64 indices and labels. weft refuses operands of two dtypes, while torch promotes one
+of them. If a cast to an integer dtype can't represent the number, weft gives the nearest number
+that the dtype has (300 as u8 is 255). torch gives the remaining bits, or its result is undefined.
+Arithmetic wraps around in both.
 
 | op | samples | what weft says |
 | --- | --- | --- |
@@ -58,27 +59,28 @@ around in both.
   return text + R"(
 - A mean over no elements is NaN in torch. A batch without rows is a mistake in the input, so weft
   refuses it.
-- pred has no arithmetic: say with a cast whether `+` means "or" or a count.
-- any and all of u8 are pred; in torch u8, as they were before it had bool.
-- NaN: weft's sign of NaN is NaN (torch: 0), and so are the gradients of abs and l1_loss there. The
-  gradient of a function that jumps over kinks depends in torch on how its kernel's comparison
-  treats a NaN: at one it is 1 for hardswish, and 0 for clamp, hardtanh, relu6, hardsigmoid,
-  hardshrink and softshrink. In weft it is what the formula gives: NaN for hardswish, and what was
-  passed in, or a part of it, for the others; that of celu and selu is torch's, but for f64, where
-  torch has NaN. The elements that are NaN share the gradient of amax and amin, as of torch.max
-  without dim; torch.amax makes all of it NaN.
-- A gradient of hardsigmoid in f64 has 1/6 in the precision of f32 in torch.
+- pred has no arithmetic: use a cast to choose whether `+` means "or" or a count.
+- any and all of u8 are pred in weft. In torch they are u8, as they were before torch had bool.
+- NaN: the sign of NaN is NaN in weft (torch: 0), and so are the gradients of abs and l1_loss there.
+  In torch the gradient of a function with kinks depends on how the comparison in its kernel treats
+  a NaN: at NaN it is 1 for hardswish, and 0 for clamp, hardtanh, relu6, hardsigmoid, hardshrink
+  and softshrink. In weft it is the value of the formula: NaN for hardswish, and the incoming
+  gradient, or a part of it, for the others. The gradients of celu and selu are those of torch,
+  except in f64, where torch has NaN. The elements that are NaN share the gradient of amax and amin,
+  as in torch.max without dim; torch.amax makes all of it NaN.
+- In torch, a gradient of hardsigmoid in f64 has 1/6 in the precision of f32.
 - gelu of infinity is infinity (torch: NaN). pow(-infinity, 0.5) is infinity, as in C (torch: NaN).
 - The gradients of cumprod and prod are products of the other elements. torch divides by the
-  element, which gives NaN where that is infinite: of cumprod([inf, 1]) weft's gradient is [2, inf].
-- The gradient of fmod and remainder by the divisor is NaN where their value is. A clamp to a NaN is
-  refused.
+  element, which gives NaN if the element is infinite: for cumprod([inf, 1]) weft's gradient is
+  [2, inf].
+- The gradient of fmod and remainder by the divisor is NaN where their value is NaN. A clamp to a
+  NaN is refused.
 - binary_cross_entropy of 0 or 1 has no gradient where the logarithm is cut off at -100; torch has
   (x - y) / 1e-12. binary_cross_entropy_with_logits is exact in both.
-- An integer divided by 0 is -1 (floor_divide: -1 or -2), and its remainder the dividend; torch
+- An integer divided by 0 is -1 (floor_divide: -1 or -2), and the remainder is the dividend; torch
   throws.
 - A mean, a loss, a norm, a variance and an average pool of bf16 and f16 are computed in f32 and
-  rounded once. So is a sum, on however many chips.
+  rounded once. So is a sum, on any number of chips.
 )";
 }
 
