@@ -285,8 +285,8 @@ constexpr OpRow rows::gather{
     .traits = Traits{.picks = Picks::some, .reads_part_of = 0},
 };
 
-/// Unlike StableHLO's scatter, this adds the updates to zeros, not to an operand: if each chip had a
-/// part of the index, the sum over the chips would have that operand once for each chip.
+/// Unlike StableHLO's scatter, this adds the updates to zeros, not to an operand: if each chip had
+/// a part of the index, the sum over the chips would have that operand once for each chip.
 constexpr OpRow rows::scatter{
     .doc =
         "(index i32, updates): rows of zeros, to which the updates are added in index order. "
