@@ -1,7 +1,7 @@
 /// Measures lanes between two nodes, each driven by a thread on its own core. `call` sends a
-/// message with a body and waits for one in return. `call_asleep` does the same with takers that sleep
-/// instead of spinning. `tensor` also fills a block, which the other side reads, and `stream` keeps
-/// as many messages on their way as the lane takes.
+/// message with a body and waits for one in return. `call_asleep` does the same with takers that
+/// sleep instead of spinning. `tensor` also fills a block, which the other side reads. `stream`
+/// keeps as many messages on their way as the lane takes.
 
 #include <benchmark/benchmark.h>
 
