@@ -104,7 +104,7 @@ TEST(PlanProfile, SaysWhichFileIsMissing) {
   const std::vector<std::string> one{WEFT, "plan", "--profile", run_dir, "--program", "4711"};
   expect_error_of(one, "has no program 4711: weft inspect programs");
   std::filesystem::rename(run_dir + "/blackbox/box.bin", home.path() + "/box.bin");
-  expect_error_of(words, run_dir + "/blackbox/box.bin isn't there");
+  expect_error_of(words, run_dir + "/blackbox/box.bin doesn't exist");
   std::filesystem::rename(home.path() + "/box.bin", run_dir + "/blackbox/box.bin");
   std::ofstream(run_dir + "/programs/list.jsonl", std::ios::trunc);
   expect_error_of(words, "has no program: " + run_dir + "/programs/list.jsonl lists none");

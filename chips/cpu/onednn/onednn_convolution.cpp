@@ -65,18 +65,30 @@ bool is_channels_last(const OneDnnConvolution::Tensor& tensor) {
   return true;
 }
 
-/// Returns whether bf16 must not be computed with channels last. With this layout, oneDNN computes
-/// the gradients of a 1x1 kernel correctly only without strides and with even numbers of features.
-/// Otherwise it reads pairs of features beyond the last one, and copies pixels that strides skip
-/// beyond its buffer. In oneDNN's own blocked layout it does neither.
+bool has_avx512() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bw");
+#else
+  return false;
+#endif
+}
+
+/// Returns whether the convolution must not be computed with channels last, because oneDNN is wrong
+/// with a 1x1 kernel in this layout. It packs pixels that strides skip into a buffer. On processors
+/// without AVX-512 it writes beyond this buffer if the features aren't whole blocks of eight
+/// (uxlfoundation/oneDNN#6035), and in gradients of bf16 always. In gradients of bf16 it also reads
+/// pairs of features beyond the last one. In oneDNN's own blocked layout it does none of this.
 bool spoils_channels_last(const OneDnnConvolution& c) {
   using Spatial = OneDnnConvolution::Spatial;
-  if (c.dtype != DType::bf16 || c.method == ConvolutionMethod::forward) return false;
   if (!std::ranges::all_of(c.spatial, [](const Spatial& dim) { return dim.kernel == 1; })) {
     return false;
   }
-  return std::ranges::any_of(c.spatial, [](const Spatial& dim) { return dim.stride > 1; }) ||
-         c.source.sizes[1] % 2 != 0 || c.destination.sizes[1] % 2 != 0;
+  const bool skips =
+      std::ranges::any_of(c.spatial, [](const Spatial& dim) { return dim.stride > 1; });
+  constexpr std::int64_t kBlock = 8;
+  if (skips && c.source.sizes[1] % kBlock != 0 && !has_avx512()) return true;
+  if (c.dtype != DType::bf16 || c.method == ConvolutionMethod::forward) return false;
+  return skips || c.source.sizes[1] % 2 != 0 || c.destination.sizes[1] % 2 != 0;
 }
 
 /// Returns whether each element of the kernel lies on an element of the input in some window, along

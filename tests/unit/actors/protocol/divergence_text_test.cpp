@@ -28,9 +28,10 @@ TEST(DivergenceText, NamesTheLastLinesOfLoopsOfDifferentLength) {
   const LoopEnded more{.worker = 0, .runs = 8, .last = "the read at train.cpp:9"};
   const LoopEnded less{.worker = 1, .runs = 7, .last = "the sync at train.cpp:7"};
   const std::string text = describe_uneven(more, "worker 0", less, "worker 1");
-  EXPECT_TRUE(text.starts_with(
-      "worker 0 ended its loop after 8 programs, the last for the read at train.cpp:9, worker 1 "
-      "after 7, the last for the sync at train.cpp:7: "))
+  EXPECT_TRUE(
+      text.starts_with("worker 0 ended its loop after 8 programs, the last for the read at "
+                       "train.cpp:9, but worker 1 "
+                       "ended after 7, the last for the sync at train.cpp:7: "))
       << text;
   EXPECT_NE(text.find("reads are collective"), std::string::npos);
 }

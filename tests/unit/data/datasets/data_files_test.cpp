@@ -197,7 +197,7 @@ TEST_F(DataFiles, NpzHasItsArrays) {
                  {name, "has no array 'z'; its arrays are 'x', 'y', 'ok', 'short'"},
                  [&] { (void)npz_file(golden(name), {.fields = {{.name = "z"}}}); });
   }
-  expect_error(Errc::no_space, {"ratio.npz", "'big' has 4800128 bytes", "leaves 1000"},
+  expect_error(Errc::no_space, {"ratio.npz", "'big' has 4800128 bytes", "leaves only 1000"},
                [] { (void)npz_file(golden("ratio.npz"), {.memory_bytes_max = 1000}); });
 }
 

@@ -158,7 +158,7 @@ TEST(Zip, RefusesOtherSizesAndEqualNames) {
 TEST(Concat, HasThePartsInOrder) {
   const DatasetPtr parts = concat({numbers(2), numbers(0), numbers(3, 10), numbers(1, 20)});
   EXPECT_EQ(all_of(*parts), (Numbers{0, 1, 10, 11, 12, 20}));
-  expect_error(Errc::invalid_argument, {"'a' has x i64[], and 'b' has y i64[]"}, [] {
+  expect_error(Errc::invalid_argument, {"'a' has x i64[], but 'b' has y i64[]"}, [] {
     (void)concat({numbers(3, 0, "a"), numbers(4, 0, "b", "y")});
   });
 }

@@ -146,7 +146,7 @@ TEST(FromDlpack, WhatItCanNotHoldIsRefused) {
   expect_refused(none, "ndim = -1");
   Foreign shapeless({1});
   shapeless.managed.tensor.shape = nullptr;
-  expect_refused(shapeless, "shape null");
+  expect_refused(shapeless, "shape is null");
   Foreign negative({2, -1});
   expect_refused(negative, "-1");
   Foreign huge({std::int64_t{1} << 40, std::int64_t{1} << 40});

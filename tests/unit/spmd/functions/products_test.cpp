@@ -60,11 +60,11 @@ TEST_F(Products, RefuseCotangentsThatDoNotFit) {
   const std::array<Tensor, 1> x{f32({1, 2}, {2})};
   const std::array<Tensor, 1> y{x[0] * x[0]};
   const std::array<Tensor, 1> scalar{full({}, 1)};
-  expect_refusal({"vjp: cotangents[0] is f32[], and outputs[0] is f32[2]"},
+  expect_refusal({"vjp: cotangents[0] is f32[], but outputs[0] is f32[2]"},
                  [&](int& line) { line = __LINE__, vjp(y, scalar, x); });
-  expect_refusal({"jvp: tangents[0] is f32[], and wrt[0] is f32[2]"},
+  expect_refusal({"jvp: tangents[0] is f32[], but wrt[0] is f32[2]"},
                  [&](int& line) { line = __LINE__, jvp(y, x, scalar); });
-  expect_refusal({"vjp: 0 cotangents for 1 outputs"},
+  expect_refusal({"vjp: 0 cotangents are given for 1 outputs"},
                  [&](int& line) { line = __LINE__, vjp(y, {}, x); });
 }
 

@@ -275,14 +275,15 @@ TEST_F(Attention, RefusesWhatDoesNotFit) {
   expect_error(Errc::invalid_argument, {"2 and 1 heads; set enable_gqa"}, [&] {
     attention(x, full({1, 1, 3, 4}, 1), full({1, 1, 3, 4}, 1));
   });
-  expect_error(Errc::invalid_argument, {"positions f32[] of", "expected i32[], the first position"},
+  expect_error(Errc::invalid_argument,
+               {"positions f32[] for", "expected i32[], the first position"},
                [&] { rope(x, 10000, full({}, 1)); });
   const Tensor ids = full({1, 2}, 1, DType::i32);
   expect_error(Errc::invalid_argument, {"the segment_ids i32[1,2]", "expected i32[1,3]"},
                [&] { attention(x, x, x, {.segment_ids = ids}); });
   expect_error(Errc::invalid_argument, {"key_segment_ids is given without segment_ids"},
                [&] { attention(x, x, x, {.key_segment_ids = ids}); });
-  expect_error(Errc::invalid_argument, {"positions i32[1,2] of", "or i32[1,3]"},
+  expect_error(Errc::invalid_argument, {"positions i32[1,2] for", "or i32[1,3]"},
                [&] { rope(x, 10000, ids); });
   Module root;
   const MultiHeadAttention layer(root, "layer", {.embed_dim = 4, .num_heads = 2});

@@ -50,7 +50,7 @@ TEST(CustomRule, RefusesWhatIsNone) {
     expect_error(Errc::invalid_argument, words, [&] { rule_of(text, whole, added); });
   };
   refuses({"sharding_rule \"b s\"", "expected ',' or '->' at character 4, found the end",
-           "as in \"b s, s -> b s\""},
+           "for example \"b s, s -> b s\""},
           "b s");
   refuses({"expected ',' or '->' at character 3, found '2'"}, "b 2 -> b");
   refuses({"expected the end", "at character 7, found ','"}, "b -> b, s");

@@ -72,7 +72,7 @@ TEST_F(Scan, RefusesItemsWithoutRows) {
   const auto two = [](const Tensor& h, const std::vector<Tensor>&) { return std::pair(h, h); };
   const std::vector<Tensor> items{full({0, 4}, 1), full({3, 4}, 1)};
   testing::expect_error(Errc::invalid_argument,
-                        {"scan: item 1", "3 parts", "the previous items have size 0"},
+                        {"scan: item 1", "has size 3 in dim 0", "the previous items have size 0"},
                         [&] { (void)scan(two, carry, items); });
 }
 
@@ -470,7 +470,7 @@ TEST_F(Scan, RefusesItemsOfSeveralLengths) {
                    line = __LINE__ + 1;
                    scan(body, full({}, 0), items);
                  });
-  expect_refusal({"item 0, f32[2], has 2 parts", "length is 5"}, [&](int& line) {
+  expect_refusal({"item 0, f32[2], has size 2 in dim 0", "length is 5"}, [&](int& line) {
     const std::vector<Tensor> items{ones(2)};
     line = __LINE__ + 1;
     scan(body, full({}, 0), items, {.length = 5});

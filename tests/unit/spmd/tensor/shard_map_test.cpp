@@ -389,7 +389,7 @@ TEST_F(ShardMapRefusal, Specs) {
   const Tensor x = full({6, 4}, 1);
   expect_refused({"shard_map: argument 0", "dim 0 has size 6", "4 chips", "stage"}, same, x,
                  P{"stage"}, P{"stage"});
-  expect_refused({"shard_map: argument 0, f32[6,4], has 2 dims", "for 3"}, same, x,
+  expect_refused({"shard_map: argument 0, f32[6,4], has 2 dims", "has 3 entries"}, same, x,
                  P{"stage", {}, {}}, P{});
   expect_refused({"in spec 0, {{\"model\"}}, names axis \"model\"; the mesh is (2,4)"}, same, x,
                  P{"model"}, P{});

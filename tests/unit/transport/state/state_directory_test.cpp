@@ -214,7 +214,7 @@ TEST_F(StateDirectoryTest, RefusesShardsThatLieNowhere) {
   for (const std::uint64_t offset :
        {kCapacity - bytes + 64, kCapacity, kCapacity + 64, memory.buffers_offset() - 64,
         memory.buffers_offset() + 32, std::uint64_t{0}, ~std::uint64_t{63}}) {
-    expect_corrupt({"chip 1", "'fc1.weight.v', 2048 bytes", std::to_string(offset)},
+    expect_corrupt({"chip 1", "'fc1.weight.v' has 2048 bytes", std::to_string(offset)},
                    lying_at(offset));
   }
 }

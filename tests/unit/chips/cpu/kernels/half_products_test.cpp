@@ -199,10 +199,12 @@ TEST(HalfProducts, PointKernelsWithStridesAndFewFeaturesAreExact) {
                {3, 3}, {1, 2}, {2, 2}, {4, 1}, {16, 3}, {1, 7}, {12, 96}, {16, 32}}) {
         for (const auto& [height, width] :
              std::vector<std::pair<int, int>>{{2, 4}, {4, 3}, {6, 10}, {8, 4}, {12, 12}, {3, 14}}) {
-          expect_exact_layer(layer_of({2, input, height, width}, {output, input, 1, 1},
-                                      {.stride = rows}, {.stride = columns}, last),
-                             1, DType::bf16);
-          if (HasFatalFailure()) return;
+          for (const DType dtype : {DType::f32, DType::bf16}) {
+            expect_exact_layer(layer_of({2, input, height, width}, {output, input, 1, 1},
+                                        {.stride = rows}, {.stride = columns}, last),
+                               1, dtype);
+            if (HasFatalFailure()) return;
+          }
         }
       }
     }
