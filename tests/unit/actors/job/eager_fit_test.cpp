@@ -82,8 +82,8 @@ Floats train(TrainContext& ctx, Reads reads) {
 }
 
 /// Compares the results of programs that lay out an operand differently. With oneDNN 2 on AVX-512
-/// they are equal to the bit. With oneDNN 3, or on other processors, the layout changes the order in
-/// which products are summed.
+/// they are equal to the bit. With oneDNN 3, or on other processors, the layout changes the order
+/// in which products are summed.
 void expect_same(const Floats& found, const Floats& expected) {
   if (DNNL_VERSION_MAJOR < 3 && kernels::kernel_path().vectors == kernels::Vectors::avx512) {
     EXPECT_EQ(found, expected);
