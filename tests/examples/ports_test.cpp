@@ -44,9 +44,12 @@ bool has_avx512() {
 #endif
 }
 
-/// The tolerances were measured with oneDNN 2 on AVX-512. oneDNN 3 sums in another order, and oneDNN
-/// 2 does so on other processors.
-const double kLossTolerance = DNNL_VERSION_MAJOR < 3 && has_avx512() ? 1e-3 : 5e-3;
+/// The tolerances were measured with oneDNN 2 on AVX-512. oneDNN 3 sums in another order.
+constexpr double kLossTolerance = DNNL_VERSION_MAJOR < 3 ? 1e-3 : 5e-3;
+/// The steps of ResNet that are compared. On other processors oneDNN rounds differently. The losses
+/// then differ by 1e-6 after 50 steps and by percents after 80, as between two instruction sets of
+/// one processor.
+const std::size_t kResNetSteps = has_avx512() ? 100 : 50;
 
 void expect_alike(const Losses& found, const Losses& expected, double tolerance = kLossTolerance) {
   ASSERT_EQ(found.size(), expected.size());
@@ -56,17 +59,22 @@ void expect_alike(const Losses& found, const Losses& expected, double tolerance 
 }
 
 void expect_as_torch(const std::string& program, const std::string& name, Words options,
-                     const std::string& golden = "torch/ports.json") {
-  const Losses expected = nlohmann::json::parse(testing::read_golden(golden)).at(name);
+                     const std::string& golden = "torch/ports.json", std::size_t steps = 100) {
+  Losses expected = nlohmann::json::parse(testing::read_golden(golden)).at(name);
+  expected.resize(steps);
   for (const char* word : {"--batch", "12", "--steps", "100"}) options.push_back(word);
   for (const Words& layout : kLayouts) {
     SCOPED_TRACE(::testing::PrintToString(layout));
-    expect_alike(losses(program, options, layout), expected);
+    Losses found = losses(program, options, layout);
+    ASSERT_EQ(found.size(), 100U);
+    found.resize(steps);
+    expect_alike(found, expected);
   }
 }
 
 TEST(Ports, ResNetLearnsAsTorchDoes) {
-  expect_as_torch(RESNET, "resnet", {"--plain", "--width", "4", "--lr", "0.0001"});
+  expect_as_torch(RESNET, "resnet", {"--plain", "--width", "4", "--lr", "0.0001"},
+                  "torch/ports.json", kResNetSteps);
 }
 
 TEST(Ports, VisionTransformerLearnsAsTorchDoes) {
