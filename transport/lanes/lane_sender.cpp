@@ -53,7 +53,7 @@ void LaneSender::write(Entry& entry, const OutMessage& message) {
   if (fits) {
     entry.body_bytes = static_cast<std::uint32_t>(message.body.size());
     entry.block_count = static_cast<std::uint16_t>(message.blocks.size());
-    std::memcpy(entry.body, message.body.data(), message.body.size());
+    if (!message.body.empty()) std::memcpy(entry.body, message.body.data(), message.body.size());
     for (std::size_t i = 0; i < message.blocks.size(); ++i) {
       entry.blocks[i] = message.blocks[i].word;
     }
