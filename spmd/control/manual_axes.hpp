@@ -53,7 +53,7 @@ AtomMask atoms_of_manual_op(const Program& program, OpId op);
 /// Returns the atoms that shard the dims of an `enter` or a `leave`.
 AtomMask atoms_of_dims(std::span<const std::int64_t> attrs);
 /// Throws corrupt, naming the atoms, unless all operands of the op are manual along the same atoms.
-/// Of the atoms that a `leave` removes, its operand may vary only over those that shard a dim.
+/// The operand of a `leave` may vary only over those of its atoms that shard one of the dims.
 void check_manual(const Program& program, const ManualAxes& axes, const Mesh& mesh, OpId op);
 /// Checks all ops like the function above, and that no output of the program is manual.
 void check_manual(const Program& program, const Mesh& mesh);

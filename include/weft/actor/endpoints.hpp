@@ -103,7 +103,7 @@ std::string endpoint_schema() {
 
 }  // namespace detail
 
-/// What a call of endpoint F returns.
+/// The type that a call of endpoint F returns.
 template <auto F>
 using ResultOf = std::remove_cvref_t<typename detail::SignatureOf<F>::Result>;
 template <auto F>

@@ -52,7 +52,7 @@ struct State {
   std::uint8_t taker = 0;
   std::uint8_t owner = 0;
   std::uint8_t keeper = 0;
-  // What the owner and the keeper have read.
+  // Values that the owner and the keeper have read.
   std::uint8_t sets_before = 0;
   bool saw_bit = false;
   bool is_on_its_way = false;
