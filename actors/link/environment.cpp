@@ -23,8 +23,8 @@ std::string required(const char* name) {
   std::string value = variable(name);
   if (value.empty()) {
     fail(Errc::invalid_argument,
-         "{} is not set, but WEFT_JOB_TOKEN is: a worker needs both; unset WEFT_JOB_TOKEN to start a "
-         "trainer",
+         "{} is not set, but WEFT_JOB_TOKEN is: a worker needs both; to start a trainer, unset "
+         "WEFT_JOB_TOKEN",
          name);
   }
   return value;
