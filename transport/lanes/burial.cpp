@@ -18,13 +18,13 @@ bool has_memory(PeerState state) { return state == PeerState::alive || state == 
 /// Appends the blocks of a message that lies in a block. The dead process wrote it, so nothing
 /// changes it any more.
 void append_long(const PeerMemory& owner, BlockId block, std::vector<BlockId>& blocks) {
-  if (block.index() >= owner.block_count()) return;
+  if (block.owner() != owner.peer().slot || block.index() >= owner.block_count()) return;
   const LedgerRow& row = owner.ledger_row(block.index());
   const std::uint64_t offset = row.offset.load(std::memory_order_relaxed);
   LongBody head{};
   if (offset > owner.heap_bytes() || owner.heap_bytes() - offset < kBlockBytesMin) return;
   std::memcpy(&head, owner.heap() + offset, sizeof(head));
-  if (head.block_count > kMessageBlocksMax) return;
+  if (head.block_count == 0 || head.block_count > kMessageBlocksMax) return;
   std::vector<BlockId> listed(head.block_count);
   std::memcpy(listed.data(), owner.heap() + offset + sizeof(head), listed.size() * sizeof(BlockId));
   blocks.insert(blocks.end(), listed.begin(), listed.end());

@@ -19,11 +19,11 @@ LaneNode::LaneNode(PeerTable& table, PeerId self, const PeerMemoryOptions& optio
 
 std::shared_ptr<LaneSender> LaneNode::sender(PeerId to, std::uint32_t port) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<LaneSender>& sender = senders_[{to.slot, port}];
-  if (!sender || sender->to() != to) {
-    sender = std::make_shared<LaneSender>(peers_, blocks_, to, port);
-  }
-  return sender;
+  const auto known = senders_.find({to.slot, port});
+  if (known != senders_.end() && known->second->to() == to) return known->second;
+  auto opened = std::make_shared<LaneSender>(peers_, blocks_, to, port);
+  senders_.insert_or_assign({to.slot, port}, opened);
+  return opened;
 }
 
 void LaneNode::settle(std::uint32_t port, const OnMessage& on_message) {
@@ -62,14 +62,11 @@ void LaneNode::finish_settling(PeerId dead) {
   std::uint32_t& unsettled = unsettled_ports_.try_emplace(dead.slot, port_count()).first->second;
   if (--unsettled > 0) return;
   unsettled_ports_.erase(dead.slot);
-  for (auto it = senders_.begin(); it != senders_.end();) {
-    if (it->second && it->second->to() == dead) {
-      it->second->forget();
-      it = senders_.erase(it);
-    } else {
-      ++it;
-    }
-  }
+  std::erase_if(senders_, [&](const auto& entry) {
+    if (entry.second->to() != dead) return false;
+    entry.second->forget();
+    return true;
+  });
   table_->set_settled(self().slot, dead);
 }
 

@@ -76,10 +76,6 @@ bool PeerTable::is_alive(PeerId peer) const noexcept {
   return life(peer.slot) == PeerLife{.state = PeerState::alive, .incarnation = peer.incarnation};
 }
 
-std::int32_t PeerTable::pid(std::uint32_t slot) const noexcept {
-  return row(slot).pid.load(std::memory_order_relaxed);
-}
-
 PeerId PeerTable::add() {
   for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
     const PeerLife before = life(slot);

@@ -25,7 +25,6 @@ class PeerTable {
 
   PeerLife life(std::uint32_t slot) const noexcept;
   bool is_alive(PeerId peer) const noexcept;
-  std::int32_t pid(std::uint32_t slot) const noexcept;
   /// Returns how many peers have died so far.
   std::uint32_t deaths() const noexcept;
 

@@ -285,6 +285,18 @@ TEST_F(Lanes, WhatADeadProcessSentStillArrives) {
   EXPECT_EQ(take_text(*keeper), "the next one");
 }
 
+TEST_F(Lanes, ALongMessageOfADeadProcessNeedsNoBlocks) {
+  const auto keeper = join();
+  auto victim = join();
+  const PeerId dead = victim->self();
+  send(*victim, *keeper, std::string(200, 'l'));
+  victim.reset();
+  bury(*keeper, dead, {keeper.get()});
+  ASSERT_EQ(last_.size(), 1U);
+  EXPECT_EQ(text_of(last_[0].body()), std::string(200, 'l'));
+  EXPECT_TRUE(is_free_);
+}
+
 TEST_F(Lanes, ADeadProcessHoldsNothing) {
   const auto keeper = join();
   auto victim = join();
@@ -303,6 +315,7 @@ TEST_F(Lanes, ADeadProcessHoldsNothing) {
   EXPECT_TRUE(is_free(row(*keeper, sent)));
   expect_error(Errc::peer_lost, {"process 1 of the actor system has died"},
                [&] { keeper->sender(dead, 1); });
+  keeper->release_taken();
 }
 
 TEST_F(Lanes, ASlotIsNotGivenAwayBeforeAllHaveSettled) {
