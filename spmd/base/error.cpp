@@ -27,12 +27,15 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::unavailable: return "unavailable";
     case Errc::loop_failed: return "loop_failed";
     case Errc::uneven_loops: return "uneven_loops";
+    case Errc::overloaded: return "overloaded";
+    case Errc::endpoint_failed: return "endpoint_failed";
+    case Errc::actor_failed: return "actor_failed";
   }
   return "unknown";
 }
 
 Errc parse_errc(std::string_view name) {
-  for (auto code = Errc::invalid_argument; code <= Errc::uneven_loops;
+  for (auto code = Errc::invalid_argument; code <= Errc::actor_failed;
        code = static_cast<Errc>(static_cast<int>(code) + 1)) {
     if (to_string(code) == name) return code;
   }
