@@ -157,18 +157,9 @@ JobMemory JobMemory::anonymous(const JobMemoryOptions& options) {
 
 int JobMemory::remove(std::string_view job) noexcept {
   try {
-    int count = Segment::remove(control_name(job)) ? 1 : 0;
-    if (Segment::remove(Board::segment_name(job))) ++count;
-    if (Segment::remove(BlackBoxWriter::segment_name(job))) ++count;
-    for (const std::string& name : Segment::list(fmt::format("weft-{}-channel-", job))) {
+    int count = 0;
+    for (const std::string& name : Segment::list(fmt::format("weft-{}-", job))) {
       if (Segment::remove(name)) ++count;
-    }
-    const std::string arenas = fmt::format("weft-{}-chip-", job);
-    for (const std::string& name : Segment::list(arenas)) {
-      if (name.find_first_not_of("0123456789", arenas.size()) == std::string::npos &&
-          Segment::remove(name)) {
-        ++count;
-      }
     }
     return count;
   } catch (...) {

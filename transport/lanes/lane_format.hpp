@@ -4,8 +4,9 @@
 /// slot of the table, and an incarnation, which counts the processes that have had the slot.
 ///
 ///   table = TableHeader PeerRow{kPeerCountMax}         "weft-<system>-peers"
-///   mail  = MailHeader LedgerRow{kBlockCountMax} port{port_count}
+///   mail  = MailHeader call{kCallCountMax} LedgerRow{kBlockCountMax} port{port_count}
 ///                                                      "weft-<system>-mail-<slot>.<incarnation>"
+///   call  = u64: the number of a call of this process that waits for its answer; 0: none
 ///   port  = PortHead Lane{kPeerCountMax}               a lane for each slot that sends
 ///   heap  = the bytes of the blocks                    "weft-<system>-heap-<slot>.<incarnation>"
 ///
@@ -28,6 +29,7 @@ inline constexpr std::uint32_t kPeerCountMax = 256;
 inline constexpr std::uint32_t kPortCountMax = 64;
 inline constexpr std::uint32_t kLaneEntryCount = 64;
 inline constexpr std::uint32_t kBlockCountMax = 1U << 16U;
+inline constexpr std::uint32_t kCallCountMax = 1U << 14U;
 inline constexpr std::size_t kBlockBytesMin = 4096;
 inline constexpr std::size_t kInlineBodyBytes = 88;
 inline constexpr std::size_t kInlineBlockCount = 2;
@@ -93,6 +95,8 @@ struct LongBody {
 
 struct Lane {
   alignas(128) std::atomic<std::uint64_t> head;  ///< the number of the last entry that was taken
+  std::atomic<std::uint32_t> sender_waits;       ///< 1: the taker must count `room` up
+  std::atomic<std::uint32_t> room;               ///< the sender sleeps on this word
   alignas(128) Entry entries[kLaneEntryCount];
 };
 static_assert(sizeof(Lane) == 128 + 128 * kLaneEntryCount);
@@ -107,7 +111,10 @@ struct PortHead {
 static_assert(sizeof(PortHead) == 256);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-constexpr std::size_t ledger_offset() { return sizeof(MailHeader); }
+constexpr std::size_t calls_offset() { return sizeof(MailHeader); }
+constexpr std::size_t ledger_offset() {
+  return calls_offset() + kCallCountMax * sizeof(std::atomic<std::uint64_t>);
+}
 constexpr std::size_t port_offset(std::uint32_t port) {
   return ledger_offset() + kBlockCountMax * sizeof(LedgerRow) +
          port * (sizeof(PortHead) + kPeerCountMax * sizeof(Lane));

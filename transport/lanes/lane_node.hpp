@@ -23,7 +23,9 @@
 ///    numbers of the next sender begin at 1 in an empty lane.
 /// 7. No wake is lost: the sender stores `number`, sets its bit in `news` and then loads `asleep`;
 ///    the taker stores `asleep` and then loads `news`. All are seq_cst.
-/// 8. A sender that finds its bit in `news` set needn't set it: the taker clears it before it reads
+/// 8. The same holds for a sender that waits for room: it stores `sender_waits` and then loads
+///    `head`; the taker stores `head` and then loads `sender_waits`.
+/// 9. A sender that finds its bit in `news` set needn't set it: the taker clears it before it reads
 ///    the lane, in the total order of seq_cst operations, so it finds the entry.
 
 #include <cstdint>

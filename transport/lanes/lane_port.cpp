@@ -55,6 +55,7 @@ std::optional<InMessage> LanePort::take_from(std::uint32_t sender) {
   if (number != awaited) {
     const std::uint64_t before = awaited > kLaneEntryCount ? awaited - kLaneEntryCount : 0;
     if (number == before) return std::nullopt;
+    open_[sender / 64] &= ~(std::uint64_t{1} << (sender % 64));  // until the sender sends again
     fail(Errc::corrupt, "port {}: process {} wrote number {} where message {} is expected", port_,
          sender, number, awaited);
   }
@@ -74,7 +75,20 @@ std::optional<InMessage> LanePort::take_from(std::uint32_t sender) {
 /// Tells the sender that the entry was taken.
 void LanePort::skip(std::uint32_t sender) {
   ++taken_[sender];
-  peers_->own().lane(port_, sender).head.store(taken_[sender], std::memory_order_seq_cst);
+  Lane& lane = peers_->own().lane(port_, sender);
+  lane.head.store(taken_[sender], std::memory_order_seq_cst);
+  if (lane.sender_waits.load(std::memory_order_seq_cst) != 0) give_room(lane, taken_[sender]);
+}
+
+/// Wakes a sender that waits for room, once half of the lane is free. So the sender isn't woken for
+/// each message.
+void LanePort::give_room(Lane& lane, std::uint64_t taken) {
+  constexpr std::uint64_t kHalf = kLaneEntryCount / 2;
+  const Entry& ahead = lane.entries[(taken + kHalf - 1) % kLaneEntryCount];
+  if (ahead.number.load(std::memory_order_seq_cst) == taken + kHalf) return;
+  lane.sender_waits.store(0, std::memory_order_seq_cst);
+  lane.room.fetch_add(1, std::memory_order_seq_cst);
+  wake_all(lane.room);
 }
 
 /// Other processes may write to the entry and to long bodies at any time, so each word is loaded
@@ -155,6 +169,18 @@ void LanePort::wake() noexcept {
   wake_all(head_->rung);
 }
 
+void LanePort::attend() noexcept { head_->asleep.store(0, std::memory_order_relaxed); }
+
+void LanePort::listen() noexcept { head_->asleep.store(1, std::memory_order_seq_cst); }
+
+std::uint32_t LanePort::rings() const noexcept {
+  return head_->rung.load(std::memory_order_seq_cst);
+}
+
+void LanePort::sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept {
+  sleep_on(head_->rung, seen, at_most);
+}
+
 std::optional<InMessage> LanePort::take_from_dead(std::uint32_t dead) {
   const std::uint64_t opened = head_->opened[dead / 64].load(std::memory_order_seq_cst);
   if ((opened >> (dead % 64) & 1) == 0) return std::nullopt;
@@ -166,6 +192,7 @@ void LanePort::clear(std::uint32_t dead) {
   if ((opened >> (dead % 64) & 1) == 0) return;
   Lane& lane = peers_->own().lane(port_, dead);
   for (Entry& entry : lane.entries) entry.number.store(0, std::memory_order_relaxed);
+  lane.sender_waits.store(0, std::memory_order_relaxed);
   lane.head.store(0, std::memory_order_release);
   taken_[dead] = 0;
 }

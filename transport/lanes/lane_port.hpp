@@ -28,6 +28,16 @@ class LanePort {
   /// Ends a wait(). Any thread may call it.
   void wake() noexcept;
 
+  /// The next four are for threads that take turns at the port. Who begins to take calls attend().
+  /// Who leaves the port to nobody calls listen(), so that senders ring, and then has_news().
+  void attend() noexcept;
+  void listen() noexcept;
+  /// Counts the rings. Any thread may call it.
+  std::uint32_t rings() const noexcept;
+  /// Sleeps while rings() is `seen`, for at most `at_most`. May return early. Any thread may call
+  /// it.
+  void sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept;
+
   /// Takes the next of the messages that `dead` sent before it died. Absent if none is left.
   std::optional<InMessage> take_from_dead(std::uint32_t dead);
   /// Prepares the lane for the next process with the slot. Call it when take_from_dead() has
@@ -40,6 +50,7 @@ class LanePort {
   void read_long(BlockId block, InMessage& message);
   std::optional<std::uint32_t> next_lane();
   void skip(std::uint32_t sender);
+  void give_room(Lane& lane, std::uint64_t taken);
 
   Peers* peers_;
   Blocks* blocks_;

@@ -94,6 +94,20 @@ void LaneSender::ring() {
   wake_all(port_->rung);
 }
 
+bool LaneSender::has_room() const { return waiting() < kLaneEntryCount; }
+
+bool LaneSender::wait_for_room(int spins, std::chrono::nanoseconds at_most) {
+  for (int i = 0; i < spins; ++i) {
+    if (has_room()) return true;
+    pause_cpu();
+  }
+  const std::uint32_t seen = lane_->room.load(std::memory_order_seq_cst);
+  lane_->sender_waits.store(1, std::memory_order_seq_cst);
+  if (has_room()) return true;
+  sleep_on(lane_->room, seen, at_most);
+  return has_room();
+}
+
 void LaneSender::release_up_to(std::uint64_t head) {
   while (!away_.empty() && away_.front().number <= head) {
     blocks_->release(away_.front().block);

@@ -1,6 +1,7 @@
 #pragma once
 /// LaneSender: sends messages from this process to one port of one peer.
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -24,6 +25,9 @@ class LaneSender {
   /// invalid_argument for a body or a list of blocks that is too long, no_space if there is no
   /// memory for a long body.
   bool send(const OutMessage& message);
+  /// Spins, and then sleeps until half of a full lane is free or `at_most` has passed. Returns
+  /// whether there is room. Several threads may wait.
+  bool wait_for_room(int spins, std::chrono::nanoseconds at_most);
   /// Releases the blocks of the messages that were taken since the last call of send() or of this.
   void release_taken();
   /// Releases the blocks of all messages. Nothing may be sent afterwards. Call it once the peer is
@@ -39,6 +43,7 @@ class LaneSender {
   };
 
   std::uint64_t head() const { return lane_->head.load(std::memory_order_acquire); }
+  bool has_room() const;
   void release_up_to(std::uint64_t head);
   void write(Entry& entry, const OutMessage& message);
   BlockId put_in_block(const OutMessage& message);

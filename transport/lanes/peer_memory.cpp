@@ -29,7 +29,7 @@ void require_valid(const PeerMemoryOptions& options) {
 }
 
 void write_mail(Segment& mail, const PeerMemoryOptions& options) {
-  mail.reserve(0, sizeof(MailHeader));
+  mail.reserve(0, ledger_offset());
   for (std::uint32_t port = 0; port < options.port_count; ++port) {
     mail.reserve(port_offset(port), sizeof(PortHead));
   }
@@ -118,6 +118,11 @@ Lane& PeerMemory::open_lane(std::uint32_t port, std::uint32_t sender) {
 LedgerRow& PeerMemory::ledger_row(std::uint32_t index) const {
   WEFT_CHECK(index < kBlockCountMax, index);
   return reinterpret_cast<LedgerRow*>(mail_.data() + ledger_offset())[index];
+}
+
+std::atomic<std::uint64_t>& PeerMemory::call(std::uint32_t index) const {
+  WEFT_CHECK(index < kCallCountMax, index);
+  return reinterpret_cast<std::atomic<std::uint64_t>*>(mail_.data() + calls_offset())[index];
 }
 
 void PeerMemory::add_block(std::uint32_t index, std::size_t offset, std::size_t bytes) {

@@ -2,6 +2,7 @@
 /// PeerMemory: what a process of an actor system shares with the others: its ports, its ledger of
 /// blocks, and its heap.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -38,6 +39,8 @@ class PeerMemory {
   /// the port. Throws no_space.
   Lane& open_lane(std::uint32_t port, std::uint32_t sender);
   LedgerRow& ledger_row(std::uint32_t index) const;
+  /// The number of a call of this process, by which a taker sees whether the caller still waits.
+  std::atomic<std::uint64_t>& call(std::uint32_t index) const;
   std::byte* heap() const { return heap_.data(); }
 
   /// The owner's: reserves memory for another block, and makes its row known. Blocks are made in
