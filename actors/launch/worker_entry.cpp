@@ -18,6 +18,7 @@
 #include "actors/process/elf_object.hpp"
 #include "actors/process/job_thread.hpp"
 #include "actors/protocol/abi.hpp"
+#include "actors/user/child_process.hpp"
 #include "actors/worker/worker.hpp"
 
 /// The function that weft-worker calls in a library that it has loaded.
@@ -159,6 +160,11 @@ void begin_worker_output() {
 
 void worker_main(int, char**) {
   try {
+    if (const auto child = take_child_variables()) {
+      begin_worker_output();
+      run_child_process(*child);
+      end_worker_process(0);
+    }
     const auto& worker = this_worker();
     if (worker && !worker->loop.empty()) run_named_worker(*worker);
   } catch (const std::exception& e) {

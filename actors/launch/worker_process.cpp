@@ -269,7 +269,7 @@ void WorkerProcess::give(Stream& stream, std::string_view line) {
   if (output_.lines) {
     output_.lines(worker_, &stream == &err_, stream.line);
   } else {
-    stream.tagged += fmt::format("[worker {}] {}\n", worker_, stream.line);
+    stream.tagged += fmt::format("[{} {}] {}\n", output_.who, worker_, stream.line);
   }
   stream.line.clear();
 }

@@ -20,6 +20,7 @@ struct WorkerOutput {
   Outlet* err = nullptr;
   /// If set, this function replaces both streams. It receives each line without the newline.
   std::function<void(int worker, bool err, std::string_view line)> lines{};
+  std::string who = "worker";  ///< precedes the number in the prefix of a line
 };
 
 /// Owns the child process. The destructor kills the process together with its process group, and

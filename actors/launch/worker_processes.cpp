@@ -17,7 +17,8 @@ pid_t WorkerProcesses::start(int worker, const WorkerCommand& command,
   const auto index = static_cast<std::size_t>(worker);
   if (processes_.size() <= index) processes_.resize(index + 1);
   processes_[index] = std::make_unique<WorkerProcess>(
-      worker, command, variables, WorkerOutput{.out = &stdout_, .err = &stderr_, .lines = lines_});
+      worker, command, variables,
+      WorkerOutput{.out = &stdout_, .err = &stderr_, .lines = lines_, .who = who_});
   return processes_[index]->pid();
 }
 

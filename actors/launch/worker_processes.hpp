@@ -23,10 +23,11 @@ class WorkerProcesses {
   using Clock = std::chrono::steady_clock;
 
   /// If `lines` isn't empty, it receives the workers' output in place of this program's streams.
-  /// `on_stack` is called before a worker that was asked for its stack is killed.
+  /// `on_stack` is called before a worker that was asked for its stack is killed. `who` is the word
+  /// before the number in the prefix of a line.
   WorkerProcesses(std::function<void(int worker, bool err, std::string_view line)> lines,
-                  std::function<void(int worker)> on_stack)
-      : lines_(std::move(lines)), on_stack_(std::move(on_stack)) {}
+                  std::function<void(int worker)> on_stack, std::string who = "worker")
+      : lines_(std::move(lines)), on_stack_(std::move(on_stack)), who_(std::move(who)) {}
 
   /// Starts worker `worker` in place of an earlier process. Returns its pid. Throws io.
   pid_t start(int worker, const WorkerCommand& command, const std::vector<std::string>& variables);
@@ -58,6 +59,7 @@ class WorkerProcesses {
 
   const std::function<void(int worker, bool err, std::string_view line)> lines_;
   const std::function<void(int worker)> on_stack_;
+  const std::string who_;
   Outlet stdout_{STDOUT_FILENO};
   Outlet stderr_{STDERR_FILENO};
   std::vector<std::unique_ptr<WorkerProcess>> processes_;  // by worker

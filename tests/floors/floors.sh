@@ -54,7 +54,7 @@ readonly rooms=(
   transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,lanes,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/registry
   inspect/{process,snapshot,why,views,programs,history,profile,page}
-  actors/{message,process,protocol,supervision,link,device,runtime,data,worker,trainer,launch,host,job}
+  actors/{message,process,user,protocol,supervision,link,device,runtime,data,worker,trainer,launch,host,job,keeper}
   tools/weft/{doctor,inspect,launch,manual,plan} tools/weft tools/weft-{page,worker}
 )
 # A public header belongs to the room that has a source of its name, or else to the last room that
@@ -63,8 +63,8 @@ readonly rooms=(
 readonly homes='image_files data/images device chips/engine checkpoint_config actors/process state actors/process
   tls actors/process validation_config actors/process'
 # These rooms need no user: kernels are linked by name, the interpreter is the tests' oracle,
-# channels, lanes and messages wait for the runtime of actors, and tools are programs.
-readonly unused='^(chips/cpu/attention|spmd/reference|transport/(channel|lanes)|actors/message|tools/.*)$'
+# channels wait for Pipe, and tools are programs.
+readonly unused='^(chips/cpu/attention|spmd/reference|transport/channel|tools/.*)$'
 say 'this room is not in the list of rooms' < <(sources "${floors[@]}" | sed 's|/[^/]*$||' | sort -u |
   grep -vxF "$(printf '%s\n' "${rooms[@]}")" | sed 's|$|:1|' || true)
 # This folder gets for each source a line "FILE" and below it ".HEADER" or "..HEADER" for each

@@ -1,0 +1,30 @@
+#include <weft/actor/actor_system.hpp>
+
+#include <utility>
+
+#include "actors/keeper/keeper.hpp"
+#include "actors/user/tensor_blocks.hpp"
+
+namespace weft {
+
+ActorSystem::ActorSystem(SystemOptions options)
+    : keeper_(std::make_unique<Keeper>(std::move(options))) {}
+
+ActorSystem::~ActorSystem() = default;
+
+std::vector<detail::ActorHandle> ActorSystem::spawn_class(const detail::ActorClass& type,
+                                                          const SpawnOptions& options) {
+  return keeper_->spawn(type, options);
+}
+
+void ActorSystem::stop(const std::string& mesh) { keeper_->stop(mesh); }
+
+LoanedTensor ActorSystem::loan(const TensorType& type) {
+  return loan_tensor(keeper_->process()->node(), type);
+}
+
+std::optional<Error> ActorSystem::failure() const { return keeper_->failure(); }
+
+const std::string& ActorSystem::id() const { return keeper_->id(); }
+
+}  // namespace weft

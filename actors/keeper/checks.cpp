@@ -1,0 +1,85 @@
+#include "actors/keeper/checks.hpp"
+
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/launch/worker_entry.hpp"
+#include "actors/user/actor_table.hpp"
+#include "actors/user/registry.hpp"
+#include "transport/lanes/lane_format.hpp"
+
+namespace weft {
+
+const std::string& mesh_name(const detail::ActorClass& type, const SpawnOptions& options) {
+  return options.name.empty() ? type.name() : options.name;
+}
+
+SystemOptions checked(SystemOptions options) {
+  if (options.name.empty()) options.name = "actors";
+  if (!is_actor_name(options.name)) {
+    fail(Errc::invalid_argument,
+         "SystemOptions::name = \"{}\": expected 1 to {} of the characters a-z A-Z 0-9 _ . -",
+         options.name, kActorNameMax);
+  }
+  if (options.threads < 1 || options.threads > 16) {
+    fail(Errc::invalid_argument, "SystemOptions::threads = {}: expected 1 to 16", options.threads);
+  }
+  if (!(options.call_timeout_s > 0)) {
+    fail(Errc::invalid_argument, "SystemOptions::call_timeout_s = {}: expected more than 0",
+         options.call_timeout_s);
+  }
+  return options;
+}
+
+void require_valid(const detail::ActorClass& type, const SpawnOptions& options) {
+  require_usable(type);
+  const std::string& name = mesh_name(type, options);
+  if (!is_actor_name(name)) {
+    fail(Errc::invalid_argument,
+         "SpawnOptions::name = \"{}\": expected 1 to {} of the characters a-z A-Z 0-9 _ . -", name,
+         kActorNameMax);
+  }
+  const int processes = options.place.processes;
+  if (options.count < 1 || options.count > static_cast<int>(kActorCountMax)) {
+    fail(Errc::invalid_argument, "mesh \"{}\": SpawnOptions::count = {}: expected 1 to {}", name,
+         options.count, kActorCountMax);
+  }
+  if (processes < 0 || processes > options.count || processes >= static_cast<int>(kPeerCountMax)) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": processes({}) for {} actors: expected 1 to {} processes, and at least one "
+         "actor for each",
+         name, processes, options.count, kPeerCountMax - 1);
+  }
+  const int per_process =
+      processes == 0 ? options.count : (options.count + processes - 1) / processes;
+  if (options.own_thread && per_process > static_cast<int>(kPortCountMax) - 1) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": {} actors of a process with own_thread = true: expected at most {}; use "
+         "more processes, or shared threads",
+         name, per_process, kPortCountMax - 1);
+  }
+  const Supervision& supervision = options.supervision;
+  if (supervision.max_restarts < -1 || !(supervision.within_s >= 0) ||
+      !(supervision.backoff_s >= 0) || !(supervision.hang_timeout_s >= 0)) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": Supervision{{max_restarts = {}, within_s = {}, backoff_s = {}, "
+         "hang_timeout_s = {}}}: expected max_restarts of -1 or more, and seconds of 0 or more",
+         name, supervision.max_restarts, supervision.within_s, supervision.backoff_s,
+         supervision.hang_timeout_s);
+  }
+  if (supervision.hang_timeout_s > 0 && processes == 0) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": hang_timeout_s = {} for actors of this process, which can't be killed: use "
+         ".place = weft::processes(n)",
+         name, supervision.hang_timeout_s);
+  }
+  if (processes > 0 && !called_worker_main()) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": processes({}): a process of actors would run this program's main(), which "
+         "doesn't call weft::worker_main(): add `weft::worker_main(argc, argv);` as its first line",
+         name, processes);
+  }
+}
+
+}  // namespace weft

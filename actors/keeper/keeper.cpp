@@ -1,0 +1,281 @@
+#include "actors/keeper/keeper.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <weft/message.hpp>
+#include <weft/tensor/error.hpp>
+
+#include "actors/keeper/checks.hpp"
+#include "actors/process/job_thread.hpp"
+#include "actors/process/log.hpp"
+#include "actors/user/child_process.hpp"
+
+namespace weft {
+namespace {
+
+/// Seconds within which an actor must have been constructed, and a process must have joined.
+constexpr double kMakeTimeout = 300;
+constexpr std::chrono::milliseconds kBurialInterval{20};
+
+}  // namespace
+
+Keeper::Keeper(SystemOptions options)
+    : options_(checked(std::move(options))),
+      place_(false),
+      next_port_(1 + static_cast<std::uint32_t>(options_.threads)),
+      processes_(
+          {}, [](int) {}, options_.name) {
+  PeerTable peers = PeerTable::create(id());
+  const PeerId self = peers.add();
+  WEFT_CHECK(self.slot == kKeeperSlot, self.slot);
+  peers.mark(self.slot, PeerState::alive);
+  ActorTable actors = ActorTable::create(id());
+  actors.head().processes.store(1);
+  process_ = detail::ActorProcess::join(
+      std::move(peers), std::move(actors), self,
+      {.port_count = kPortCountMax,
+       .runners = static_cast<std::uint32_t>(options_.threads),
+       .heap_bytes = options_.heap_bytes,
+       .call_timeout_s = options_.call_timeout_s},
+      [this](ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,
+             const Error& error) {
+        call_soon([=, this] { on_news(op, from, row, incarnation, error); });
+      });
+  thread_ = start_job_thread("weft.keeper", [this] { run(); });
+}
+
+Keeper::~Keeper() {
+  std::vector<std::future<void>> ended;
+  std::promise<void> asked;
+  call_soon([&] {
+    for (auto& [index, mesh] : meshes_) {
+      if (mesh.is_ending && mesh.not_ended == 0 && !runs(mesh)) continue;
+      ended.push_back(mesh.ended.emplace_back().get_future());
+      end_mesh(mesh, std::nullopt);
+    }
+    asked.set_value();
+  });
+  asked.get_future().wait();
+  for (std::future<void>& each : ended) {
+    if (each.wait_for(nanoseconds(2 * kEndTimeoutS)) == std::future_status::ready) continue;
+    logger("weft.trainer")
+        ->error(
+            "actor system {}: an actor of this process hasn't ended after {} "
+            "s; waiting for it",
+            options_.name, 2 * kEndTimeoutS);
+  }
+  process_->stop();
+  call_soon([this] { must_stop_ = true; });
+  thread_.join();
+}
+
+std::optional<Error> Keeper::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Keeper::run() {
+  std::vector<pollfd> waits;
+  while (!must_stop_) {
+    waits.assign(1, {.fd = commands_.fd(), .events = POLLIN, .revents = 0});
+    processes_.add_to(waits);
+    int timeout_ms = run_timers();
+    if (!burials_.empty()) {
+      const auto interval = static_cast<int>(kBurialInterval.count());
+      timeout_ms = timeout_ms < 0 ? interval : std::min(timeout_ms, interval);
+    }
+    ::poll(waits.data(), waits.size(), timeout_ms);
+    processes_.serve(waits.data() + 1,
+                     [this](const ProcessEnded& ended) { on_process_ended(ended); });
+    while (auto what = commands_.pop()) (*what)();
+    bury();
+  }
+  processes_.clear();
+}
+
+void Keeper::call_at(Clock::time_point time, std::function<void()> what) {
+  timers_.emplace(time, std::move(what));
+}
+
+/// Runs what is due. Returns the milliseconds until the next time, -1 if there is none.
+int Keeper::run_timers() {
+  for (;;) {
+    if (timers_.empty()) return -1;
+    const auto wait = timers_.begin()->first - Clock::now();
+    if (wait > Clock::duration::zero()) {
+      return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
+    }
+    const std::function<void()> what = std::move(timers_.begin()->second);
+    timers_.erase(timers_.begin());
+    what();
+  }
+}
+
+std::vector<detail::ActorHandle> Keeper::spawn(const detail::ActorClass& type,
+                                               const SpawnOptions& options) {
+  require_valid(type, options);
+  std::promise<std::vector<detail::ActorHandle>> added;
+  std::future<void> ready;
+  call_soon([&] {
+    try {
+      added.set_value(add_mesh(type, options, ready));
+    } catch (...) {
+      added.set_exception(std::current_exception());
+    }
+  });
+  std::vector<detail::ActorHandle> actors = added.get_future().get();
+  ready.get();
+  return actors;
+}
+
+std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type,
+                                                  const SpawnOptions& options,
+                                                  std::future<void>& ready) {
+  if (const auto failed = failure()) {
+    fail(Errc::actor_failed, "the actor system has failed: {}", failed->what());
+  }
+  const std::string& name = mesh_name(type, options);
+  ActorTable& table = process_->actors();
+  if (table.find(name)) {
+    fail(Errc::invalid_argument,
+         "the system has a mesh \"{}\" already: give SpawnOptions::name another value, or stop "
+         "that mesh first",
+         name);
+  }
+  const std::uint32_t needed = options.own_thread && options.place.processes == 0
+                                   ? static_cast<std::uint32_t>(options.count)
+                                   : 0;
+  if (next_port_ + needed > kPortCountMax) {
+    fail(
+        Errc::no_space,
+        "mesh \"{}\": {} more threads of its own for this process, which has {} of at most {}; use "
+        ".place = weft::processes(n), or shared threads",
+        name, needed, next_port_ - 1, kPortCountMax - 1);
+  }
+  const std::uint32_t index =
+      table.add(name, type.name(), static_cast<std::uint32_t>(options.count));
+  Mesh& mesh = meshes_
+                   .emplace(index, Mesh{.index = index,
+                                        .name = name,
+                                        .type = type.name(),
+                                        .options = options,
+                                        .supervision = MeshSupervision(options.supervision)})
+                   .first->second;
+  mesh.actors.resize(static_cast<std::size_t>(options.count));
+  ready = mesh.ready.get_future();
+  std::vector<detail::ActorHandle> handles;
+  for (std::uint32_t i = 0; i < table.mesh(index).count; ++i) {
+    handles.push_back({process_, table.mesh(index).first_row + i});
+  }
+  try {
+    options.place.processes == 0 ? place_here(mesh) : place_in_children(mesh);
+  } catch (const Error& error) {
+    on_failure(mesh, {}, error);
+  }
+  if (options.supervision.hang_timeout_s > 0) look_for_hangs(index);
+  return handles;
+}
+
+void Keeper::place_here(Mesh& mesh) {
+  for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
+    if (mesh.options.own_thread) {
+      mesh.actors[i].port = next_port_++;
+      process_->start_runner(mesh.actors[i].port);
+    } else {
+      mesh.actors[i].port = 1 + next_runner_++ % static_cast<std::uint32_t>(options_.threads);
+    }
+    make(mesh, i);
+  }
+}
+
+void Keeper::place_in_children(Mesh& mesh) {
+  if (command_ == nullptr) command_ = std::make_unique<WorkerCommand>(ScalingConfig{}, true);
+  const auto count = mesh.actors.size();
+  const auto processes = static_cast<std::size_t>(mesh.options.place.processes);
+  std::vector<std::uint32_t> used(processes);
+  const auto first = static_cast<int>(children_.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t child = i * processes / count;  // neighbours share a process
+    const std::uint32_t n = used[child]++;
+    mesh.actors[i].child = first + static_cast<int>(child);
+    mesh.actors[i].port =
+        1 + (mesh.options.own_thread ? n : n % static_cast<std::uint32_t>(options_.threads));
+    process_->actors().set_position(
+        process_->actors().mesh(mesh.index).first_row + static_cast<std::uint32_t>(i),
+        {.phase = ActorPhase::starting, .port = mesh.actors[i].port});
+  }
+  for (std::size_t child = 0; child < processes; ++child) {
+    const int number = first + static_cast<int>(child);
+    mesh.children.push_back(number);
+    children_[number] = {.number = number, .mesh = mesh.index};
+  }
+  for (const int number : mesh.children) start_child(children_.at(number));
+}
+
+void Keeper::start_child(Child& child) {
+  const Mesh& mesh = meshes_.at(child.mesh);
+  std::uint32_t ports = 1 + static_cast<std::uint32_t>(options_.threads);
+  if (mesh.options.own_thread) {
+    ports = 1 + static_cast<std::uint32_t>(
+                    std::ranges::count(mesh.actors, child.number, &Actor::child));
+  }
+  child.peer = process_->peers().add();
+  child.is_alive = false;
+  try {
+    processes_.start(child.number, *command_,
+                     to_variables(ChildVariables{.system = id(),
+                                                 .peer = child.peer,
+                                                 .port_count = ports,
+                                                 .heap_bytes = options_.heap_bytes,
+                                                 .call_timeout_s = options_.call_timeout_s}));
+  } catch (...) {
+    process_->peers().mark(child.peer.slot, PeerState::free);
+    throw;
+  }
+  child.is_running = true;
+}
+
+void Keeper::make(Mesh& mesh, std::size_t index) {
+  Actor& actor = mesh.actors[index];
+  const PeerId peer = actor.child < 0 ? process_->node()->self() : children_.at(actor.child).peer;
+  const std::uint32_t row =
+      process_->actors().mesh(mesh.index).first_row + static_cast<std::uint32_t>(index);
+  actor.is_made = false;
+  actor.is_waited_for = false;
+  const std::uint32_t incarnation = ++actor.incarnation;
+  process_->actors().set_position(row, {.phase = ActorPhase::starting,
+                                        .port = actor.port,
+                                        .incarnation = incarnation,
+                                        .process = peer});
+  MessageWriter body;
+  MessageCodec<MakeOrder>::put(
+      body, {.type = mesh.type,
+             .seed = options_.seed,
+             .own_thread = mesh.options.own_thread,
+             .config = mesh.options.config.is_null() ? "{}" : mesh.options.config.dump()});
+  const auto order = process_->order(ActorOp::make, row, peer, actor.port, body, kMakeTimeout);
+  order->when_done([this, order, mesh = mesh.index, index, incarnation] {
+    call_soon([this, error = order->answer().error, mesh, index, incarnation] {
+      on_made(mesh, index, incarnation, error);
+    });
+  });
+}
+
+void Keeper::stop(const std::string& name) {
+  std::promise<std::future<void>> asked;
+  call_soon([&] {
+    for (auto& [index, mesh] : meshes_) {
+      if (mesh.name != name || mesh.is_ending) continue;
+      asked.set_value(mesh.ended.emplace_back().get_future());
+      return end_mesh(mesh, std::nullopt);
+    }
+    asked.set_exception(std::make_exception_ptr(
+        Error(Errc::not_found, fmt::format("stop: there is no mesh \"{}\"", name))));
+  });
+  asked.get_future().get().get();
+}
+
+}  // namespace weft

@@ -1,0 +1,136 @@
+#pragma once
+/// Keeper: makes the actors of a system, starts their processes, and supervises both.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/actor/actor_options.hpp>
+#include <weft/actor/actor_type.hpp>
+#include <weft/actor/call.hpp>
+
+#include "actors/host/job_place.hpp"
+#include "actors/keeper/mesh_supervision.hpp"
+#include "actors/launch/worker_command.hpp"
+#include "actors/launch/worker_processes.hpp"
+#include "actors/process/wake_queue.hpp"
+#include "actors/user/actor_process.hpp"
+#include "transport/lanes/burial.hpp"
+
+namespace weft {
+
+/// Its thread `weft.keeper` makes all decisions; other threads hand it what to do. The functions
+/// are thread-safe.
+class Keeper {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Keeper(SystemOptions options);
+  ~Keeper();
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  /// See ActorSystem.
+  std::vector<detail::ActorHandle> spawn(const detail::ActorClass& type,
+                                         const SpawnOptions& options);
+  void stop(const std::string& mesh);
+  std::optional<Error> failure() const;
+  const std::string& id() const { return place_.id(); }
+  const std::shared_ptr<detail::ActorProcess>& process() const { return process_; }
+
+ private:
+  /// Seconds that actors get to end before their process is killed.
+  static constexpr double kEndTimeoutS = 5;
+  static std::chrono::nanoseconds nanoseconds(double seconds) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(seconds));
+  }
+
+  /// A process that the system has started for actors of one mesh.
+  struct Child {
+    int number = 0;  ///< of WorkerProcesses
+    PeerId peer{};
+    bool is_running = false;
+    bool is_alive = false;  ///< it has joined
+    std::uint32_t mesh = 0;
+    std::string why_killed{};  ///< by the keeper
+  };
+  struct Actor {
+    int child = -1;  ///< -1: in this process
+    std::uint32_t port = 0;
+    std::uint32_t incarnation = 0;
+    bool is_made = false;
+    bool is_waited_for = false;  ///< its restart is due at a time
+  };
+  struct Mesh {
+    std::uint32_t index = 0;
+    std::string name{};
+    std::string type{};
+    SpawnOptions options{};
+    MeshSupervision supervision;
+    std::vector<Actor> actors{};
+    std::vector<int> children{};
+    bool is_ready = false;
+    bool is_ending = false;
+    int not_ended = 0;  ///< actors that haven't answered the order to end
+    std::promise<void> ready{};
+    std::vector<std::promise<void>> ended{};
+  };
+
+  void run();
+  void call_soon(std::function<void()> what) { commands_.push(std::move(what)); }
+  void call_at(Clock::time_point time, std::function<void()> what);
+  int run_timers();
+
+  std::vector<detail::ActorHandle> add_mesh(const detail::ActorClass& type,
+                                            const SpawnOptions& options, std::future<void>& ready);
+  void place_here(Mesh& mesh);
+  void place_in_children(Mesh& mesh);
+  void start_child(Child& child);
+  void make(Mesh& mesh, std::size_t index);
+  void on_made(std::uint32_t mesh, std::size_t index, std::uint32_t incarnation,
+               const std::optional<Error>& error);
+  void on_news(ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,
+               const Error& error);
+  void on_joined(PeerId peer);
+  void on_process_ended(const ProcessEnded& ended);
+  void on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error& error);
+  void restart(std::uint32_t mesh, const std::vector<std::size_t>& actors);
+  void end_mesh(Mesh& mesh, const std::optional<Error>& cause);
+  void on_ended(std::uint32_t mesh);
+  void tell_ended(Mesh& mesh);
+  bool runs(const Mesh& mesh) const;
+  void kick_all();
+  void fail_system(const Error& error);
+  void look_for_hangs(std::uint32_t mesh);
+  void bury();
+  Child* child_of(PeerId peer);
+
+  SystemOptions options_;
+  JobPlace place_;  ///< of the memory of the system, which is removed if this process is killed
+  std::shared_ptr<detail::ActorProcess> process_;
+  WakeQueue<std::function<void()>> commands_;
+  mutable std::mutex mutex_;
+  std::optional<Error> failure_;  // guarded by mutex_
+  // The rest belongs to the thread weft.keeper.
+  bool must_stop_ = false;
+  std::multimap<Clock::time_point, std::function<void()>> timers_;
+  std::map<std::uint32_t, Mesh> meshes_;  ///< by index
+  std::map<int, Child> children_;         ///< by number
+  std::uint32_t next_port_;               ///< of this process, for an actor with its own thread
+  std::uint32_t next_runner_ = 0;
+  std::unique_ptr<WorkerCommand> command_;
+  WorkerProcesses processes_;
+  std::vector<std::unique_ptr<Burial>> burials_;
+  std::jthread thread_;
+};
+
+}  // namespace weft

@@ -1,0 +1,264 @@
+#include <sys/types.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/keeper/keeper.hpp"
+#include "actors/process/log.hpp"
+#include "transport/memory/wait.hpp"
+
+namespace weft {
+namespace {
+
+/// Returns how a process has ended, such as "was killed by SIGKILL".
+std::string text_of(const ProcessEnded& ended) {
+  if (ended.status_taken) return "has ended";
+  if (ended.signal != 0) {
+    const char* name = ::sigabbrev_np(ended.signal);
+    return fmt::format("was killed by SIG{}{}", name == nullptr ? "?" : name,
+                       ended.out_of_memory ? ", for lack of memory" : "");
+  }
+  return fmt::format("exited with code {}", ended.exit_code);
+}
+
+}  // namespace
+
+void Keeper::on_news(ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,
+                     const Error& error) {
+  if (op == ActorOp::joined) return on_joined(from);
+  const ActorTable& table = process_->actors();
+  if (row >= table.row_count()) return;
+  const auto mesh = meshes_.find(table.row(row).mesh);
+  const std::size_t index = table.row(row).index;
+  if (mesh == meshes_.end()) return;
+  const Actor& actor = mesh->second.actors[index];
+  if (actor.incarnation != incarnation || actor.is_waited_for) return;  // it has failed before
+  on_failure(mesh->second, {index}, error);
+}
+
+Keeper::Child* Keeper::child_of(PeerId peer) {
+  for (auto& [number, child] : children_) {
+    if (child.peer == peer) return &child;
+  }
+  return nullptr;
+}
+
+void Keeper::on_joined(PeerId peer) {
+  Child* child = child_of(peer);
+  if (child == nullptr || child->is_alive) return;
+  child->is_alive = true;
+  process_->peers().mark(peer.slot, PeerState::alive);
+  process_->actors().head().processes.fetch_add(1);
+  Mesh& mesh = meshes_.at(child->mesh);
+  for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
+    if (mesh.actors[i].child == child->number && !mesh.is_ending) make(mesh, i);
+  }
+}
+
+void Keeper::on_made(std::uint32_t index, std::size_t actor, std::uint32_t incarnation,
+                     const std::optional<Error>& error) {
+  const auto found = meshes_.find(index);
+  if (found == meshes_.end() || found->second.is_ending) return;
+  Mesh& mesh = found->second;
+  if (mesh.actors[actor].incarnation != incarnation || mesh.actors[actor].is_waited_for) return;
+  if (error) {
+    // The end of the process says more about this than the loss of the order.
+    if (error->code() != Errc::peer_lost) on_failure(mesh, {actor}, *error);
+    return;
+  }
+  mesh.actors[actor].is_made = true;
+  const std::uint32_t row =
+      process_->actors().mesh(index).first_row + static_cast<std::uint32_t>(actor);
+  ActorPosition position = process_->actors().position(row);
+  position.phase = ActorPhase::alive;
+  process_->actors().set_position(row, position);
+  kick_all();
+  if (mesh.is_ready || !std::ranges::all_of(mesh.actors, &Actor::is_made)) return;
+  mesh.is_ready = true;
+  mesh.ready.set_value();
+}
+
+void Keeper::on_process_ended(const ProcessEnded& ended) {
+  const auto found = children_.find(ended.worker);
+  if (found == children_.end()) return;
+  Child& child = found->second;
+  if (child.is_alive) process_->actors().head().processes.fetch_sub(1);
+  child.is_alive = false;
+  child.is_running = false;
+  burials_.push_back(
+      std::make_unique<Burial>(process_->peers(), process_->node()->peers(), child.peer));
+  kick_all();
+  Mesh& mesh = meshes_.at(child.mesh);
+  if (mesh.is_ending) return tell_ended(mesh);
+  std::vector<std::size_t> failed;
+  for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
+    if (mesh.actors[i].child == child.number) failed.push_back(i);
+  }
+  const Errc code = mesh.is_ready ? Errc::actor_failed : Errc::unavailable;
+  on_failure(
+      mesh, failed,
+      Error(code, fmt::format("mesh \"{}\": process {} (pid {}) of actors {} to {} {}", mesh.name,
+                              child.number, ended.pid, failed.front(), failed.back(),
+                              child.why_killed.empty() ? text_of(ended) : child.why_killed)));
+  child.why_killed.clear();
+}
+
+void Keeper::on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error& error) {
+  if (mesh.is_ending) return;
+  if (!mesh.is_ready) return end_mesh(mesh, error);
+  const auto delay = mesh.supervision.on_failure(Clock::now());
+  if (!delay) {
+    end_mesh(mesh, error);
+    if (mesh.options.supervision.then == ActorGivesUp::escalate) fail_system(error);
+    return;
+  }
+  logger("weft.trainer")
+      ->warn("actor system {}: {}; restart {}", options_.name, error.what(),
+             mesh.supervision.restarts());
+  if (mesh.options.supervision.restart == ActorRestart::mesh) {
+    failed.resize(mesh.actors.size());
+    for (std::size_t i = 0; i < failed.size(); ++i) failed[i] = i;
+  }
+  for (const std::size_t i : failed) {
+    const std::uint32_t row =
+        process_->actors().mesh(mesh.index).first_row + static_cast<std::uint32_t>(i);
+    ActorPosition position = process_->actors().position(row);
+    position.phase = ActorPhase::starting;
+    process_->actors().set_position(row, position);
+    mesh.actors[i].is_made = false;
+    mesh.actors[i].is_waited_for = true;
+  }
+  call_at(Clock::now() + *delay, [this, index = mesh.index, failed] { restart(index, failed); });
+}
+
+void Keeper::restart(std::uint32_t index, const std::vector<std::size_t>& actors) {
+  const auto found = meshes_.find(index);
+  if (found == meshes_.end() || found->second.is_ending) return;
+  Mesh& mesh = found->second;
+  std::vector<int> started;
+  for (const std::size_t i : actors) {
+    if (!mesh.actors[i].is_waited_for) continue;
+    if (mesh.actors[i].child < 0 || children_.at(mesh.actors[i].child).is_alive) {
+      make(mesh, i);
+      continue;
+    }
+    mesh.actors[i].is_waited_for = false;
+    const int number = mesh.actors[i].child;
+    if (std::ranges::count(started, number) != 0) continue;
+    started.push_back(number);
+    try {
+      start_child(children_.at(number));
+    } catch (const Error& error) {
+      on_failure(mesh, {i}, error);
+    }
+  }
+}
+
+void Keeper::end_mesh(Mesh& mesh, const std::optional<Error>& cause) {
+  if (mesh.is_ending) return;
+  mesh.is_ending = true;
+  if (!mesh.is_ready) {
+    mesh.ready.set_exception(std::make_exception_ptr(
+        cause ? *cause
+              : Error(Errc::cancelled, fmt::format("mesh \"{}\" was stopped", mesh.name))));
+  }
+  ActorTable& table = process_->actors();
+  MeshCause written;
+  if (cause) written = {.code = static_cast<std::uint8_t>(cause->code()), .text = cause->what()};
+  table.end(mesh.index, written);
+  mesh.not_ended = 1;  // this function itself
+  for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
+    const std::uint32_t row = table.mesh(mesh.index).first_row + static_cast<std::uint32_t>(i);
+    ActorPosition position = table.position(row);
+    const bool has_thread = position.phase != ActorPhase::none;
+    position.phase = ActorPhase::ended;
+    table.set_position(row, position);
+    const int child = mesh.actors[i].child;
+    if (!has_thread || (child >= 0 && !children_.at(child).is_alive)) continue;
+    ++mesh.not_ended;
+    const PeerId peer = child < 0 ? process_->node()->self() : children_.at(child).peer;
+    const auto order = process_->order(ActorOp::end, row, peer, mesh.actors[i].port,
+                                       MessageWriter(), child < 0 ? 1e8 : kEndTimeoutS);
+    order->when_done([this, index = mesh.index] { call_soon([this, index] { on_ended(index); }); });
+  }
+  kick_all();
+  call_soon([this, index = mesh.index] { on_ended(index); });
+}
+
+/// Counts the ends of a mesh's actors. After the last one, ends its processes.
+void Keeper::on_ended(std::uint32_t index) {
+  Mesh& mesh = meshes_.at(index);
+  if (--mesh.not_ended > 0) return;
+  for (const int number : mesh.children) {
+    Child& child = children_.at(number);
+    if (child.is_alive) process_->leave(child.peer);
+    const PeerId peer = child.peer;
+    call_at(Clock::now() + nanoseconds(child.is_alive ? kEndTimeoutS : 0), [this, number, peer] {
+      const Child& it = children_.at(number);
+      if (it.peer == peer && it.is_running) processes_.kill(number, false);
+    });
+  }
+  tell_ended(mesh);
+}
+
+/// Tells those who wait for the end of a mesh, once its actors and processes have ended.
+void Keeper::tell_ended(Mesh& mesh) {
+  if (mesh.not_ended > 0 || runs(mesh)) return;
+  for (std::promise<void>& each : mesh.ended) each.set_value();
+  mesh.ended.clear();
+}
+
+bool Keeper::runs(const Mesh& mesh) const {
+  return std::ranges::any_of(mesh.children,
+                             [&](int number) { return children_.at(number).is_running; });
+}
+
+void Keeper::fail_system(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;
+    failure_ = error;
+  }
+  logger("weft.trainer")->error("actor system {} has failed: {}", options_.name, error.what());
+  for (auto& [index, mesh] : meshes_) end_mesh(mesh, error);
+}
+
+void Keeper::look_for_hangs(std::uint32_t index) {
+  const auto found = meshes_.find(index);
+  if (found == meshes_.end() || found->second.is_ending) return;
+  const Mesh& mesh = found->second;
+  const auto limit = nanoseconds(mesh.options.supervision.hang_timeout_s);
+  const Clock::time_point now = Clock::now();
+  for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
+    const std::uint32_t row =
+        process_->actors().mesh(index).first_row + static_cast<std::uint32_t>(i);
+    const std::uint64_t since = process_->actors().row(row).since_ns.load();
+    if (since == 0 || !mesh.actors[i].is_made) continue;
+    if (now.time_since_epoch().count() - static_cast<std::int64_t>(since) < limit.count()) continue;
+    children_.at(mesh.actors[i].child).why_killed =
+        fmt::format("was killed because {} was in one function for more than {} s",
+                    process_->actors().name(row), mesh.options.supervision.hang_timeout_s);
+    processes_.kill(mesh.actors[i].child, false);
+  }
+  call_at(now + limit / 4, [this, index] { look_for_hangs(index); });
+}
+
+void Keeper::bury() {
+  std::erase_if(burials_, [](const std::unique_ptr<Burial>& burial) { return burial->finish(); });
+}
+
+/// Makes all processes look at the table of actors.
+void Keeper::kick_all() {
+  wake_all(process_->actors().head().changes);
+  for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
+    if (process_->peers().life(slot).state != PeerState::alive) continue;
+    PortHead& port = process_->node()->peers().current(slot).port(kReplyPort);
+    port.rung.fetch_add(1, std::memory_order_seq_cst);
+    wake_all(port.rung);
+  }
+}
+
+}  // namespace weft

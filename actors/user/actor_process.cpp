@@ -1,0 +1,313 @@
+#include "actors/user/actor_process.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/process/log.hpp"
+#include "actors/user/registry.hpp"
+#include "actors/user/tensor_blocks.hpp"
+#include "actors/user/thread_role.hpp"
+#include "transport/memory/wait.hpp"
+
+namespace weft::detail {
+namespace {
+
+/// About 50 us; see WaitPolicy.
+constexpr int kSpins = 2000;
+/// How soon a call is tried again that found a lane full.
+constexpr std::chrono::milliseconds kRetryAfter{1};
+
+}  // namespace
+
+std::shared_ptr<ActorProcess> ActorProcess::join(PeerTable peers, ActorTable actors, PeerId self,
+                                                 const ActorProcessOptions& options,
+                                                 OnNews on_news) {
+  auto members = std::make_shared<Members>(
+      std::move(peers), std::move(actors), self,
+      PeerMemoryOptions{.port_count = options.port_count, .heap_bytes = options.heap_bytes});
+  std::shared_ptr<ActorProcess> process(
+      new ActorProcess(std::move(members), options, std::move(on_news)));
+  process->replies_->start();
+  for (std::uint32_t port = 1; port <= options.runners; ++port) process->start_runner(port);
+  return process;
+}
+
+ActorProcess::ActorProcess(std::shared_ptr<Members> members, const ActorProcessOptions& options,
+                           OnNews on_news)
+    : members_(std::move(members)),
+      node_(members_, &members_->node),
+      options_(options),
+      on_news_(std::move(on_news)),
+      cores_(usable_cores()),
+      calls_(node_->peers().own()),
+      open_calls_(new std::atomic<std::uint32_t>[kActorCountMax]()),
+      replies_(std::make_unique<Replies>(
+          members_->peers, *node_,
+          Replies::Hooks{
+              .on_message = [this](InMessage message) { on_message(std::move(message)); },
+              .on_deaths = [this] { on_deaths(); },
+              .on_time = [this] { return on_time(); },
+              .spins = [this] { return spins(); }})) {}
+
+ActorProcess::~ActorProcess() { stop(); }
+
+int ActorProcess::spins() const {
+  const auto processes = members_->actors.head().processes.load(std::memory_order_relaxed);
+  return static_cast<int>(processes) <= cores_ && cores_ > 1 ? kSpins : 0;
+}
+
+void ActorProcess::start_runner(std::uint32_t port) {
+  const std::lock_guard lock(runners_mutex_);
+  runners_.emplace(port, std::make_unique<Runner>(*this, port));
+}
+
+void ActorProcess::stop() {
+  if (is_stopped_.exchange(true)) return;
+  const Error stopped(Errc::cancelled, "the actor system has ended");
+  for (const auto& call : calls_.take_if([](const ActorCall&) { return true; })) {
+    finish(*call, {.error = stopped});
+  }
+  std::map<std::uint32_t, std::vector<std::shared_ptr<ActorCall>>> parked;
+  {
+    const std::lock_guard lock(mutex_);
+    parked.swap(parked_);
+  }
+  for (const auto& [row, calls] : parked) {
+    for (const auto& call : calls) finish(*call, {.error = stopped});
+  }
+  replies_->kick();
+  std::map<std::uint32_t, std::unique_ptr<Runner>> runners;
+  {
+    const std::lock_guard lock(runners_mutex_);
+    runners.swap(runners_);
+  }
+  runners.clear();
+  replies_->stop();
+}
+
+std::uint32_t ActorProcess::open_calls(std::uint32_t row) const {
+  return open_calls_[row].load(std::memory_order_relaxed);
+}
+
+// --- Calls that wait for their actor ---
+
+void ActorProcess::park(const std::shared_ptr<ActorCall>& call) {
+  {
+    const std::lock_guard lock(mutex_);
+    parked_[call->what.row].push_back(call);
+  }
+  replies_->kick();
+}
+
+bool ActorProcess::is_parked(std::uint32_t row) {
+  const std::lock_guard lock(mutex_);
+  return !parked_.empty() && parked_.contains(row);
+}
+
+/// Returns whether a message can be sent to the actor without a wait.
+bool ActorProcess::has_room(const ActorPosition& at) {
+  try {
+    return node_->sender(at.process, at.port)->waiting() < kLaneEntryCount;
+  } catch (const Error&) {
+    return false;  // its process has died, which the keeper will see
+  }
+}
+
+/// Sends the parked calls whose actors have been made, and ends those whose actors never will be.
+void ActorProcess::send_parked() {
+  std::vector<std::uint32_t> rows;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [row, calls] : parked_) rows.push_back(row);
+  }
+  for (const std::uint32_t row : rows) {
+    for (;;) {
+      const ActorPosition at = actors().position(row);
+      if (at.phase == ActorPhase::starting) break;
+      std::shared_ptr<ActorCall> call;
+      {
+        const std::lock_guard lock(mutex_);
+        const auto found = parked_.find(row);
+        if (found == parked_.end()) break;
+        if (found->second.empty()) {
+          parked_.erase(found);
+          break;
+        }
+        call = found->second.front();
+      }
+      if (!call->is_done()) {
+        if (at.phase != ActorPhase::alive) {
+          finish(*call, {.error = ended_error(row)});
+        } else if (!has_room(at) || !send_call(call, at.process, at.port, false)) {
+          break;
+        }
+      }
+      const std::lock_guard lock(mutex_);
+      auto& calls = parked_[row];
+      std::erase(calls, call);
+    }
+  }
+}
+
+void ActorProcess::lose(const std::shared_ptr<ActorCall>& call) {
+  if (call->what.op == ActorOp::call && call->what.endpoint.is_const && !call->was_lost) {
+    call->was_lost = true;
+    return park(call);
+  }
+  finish(*call, {.error = Error(
+                     Errc::peer_lost,
+                     fmt::format("{}: its process died before it answered; the call may have run",
+                                 name_of(*call)))});
+}
+
+// --- Ends of calls ---
+
+void ActorProcess::finish(ActorCall& call, Answer answer) {
+  if (call.finish(std::move(answer))) {
+    open_calls_[call.what.row].fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+void ActorProcess::end(ActorCall& call, Answer answer) {
+  calls_.take(call);
+  finish(call, std::move(answer));
+  replies_->kick();
+}
+
+bool ActorProcess::wait(ActorCall& call, Clock::time_point time) {
+  if (call.is_done()) return true;
+  const ThreadRole& role = ThreadRole::current();
+  if (!role.may_block) {
+    fail(Errc::invalid_argument,
+         "{}: {} may not wait for an answer, because other actors need its thread; use then(), or "
+         "spawn the mesh with .own_thread = true",
+         name_of(call),
+         role.actor ? fmt::format("{}", actors().name(*role.actor)) : "a callback of then()");
+  }
+  if (!role.actor) return replies_->wait(call, time);
+  std::atomic<std::uint64_t>& waits_for = actors().row(*role.actor).waits_for;
+  waits_for.store(std::uint64_t{1} + call.what.row, std::memory_order_seq_cst);
+  const bool has_ended = replies_->wait(call, time);
+  waits_for.store(0, std::memory_order_seq_cst);
+  return has_ended;
+}
+
+void ActorProcess::on_message(InMessage message) {
+  const ActorOp op = op_of(message.heading);
+  const PeerId from = message.from;
+  const LaneHeading heading = message.heading;
+  std::shared_ptr<ActorCall> call;
+  Answer answer;
+  try {
+    if (op == ActorOp::answer || op == ActorOp::error) {
+      call = calls_.take(heading.call);
+      if (call == nullptr) return drop_message(*node_, message);  // it has ended before
+    }
+    UnpackedMessage in(node_, std::move(message));
+    MessageReader reader(in.body());
+    switch (op) {
+      case ActorOp::answer:
+        answer.bytes.assign(in.body().begin(), in.body().end());
+        answer.payloads = std::move(in.payloads());
+        break;
+      case ActorOp::error: answer.error = get_error(reader); break;
+      case ActorOp::joined:
+      case ActorOp::leave: return on_news_(op, from, 0, 0, Error(Errc::io, ""));
+      case ActorOp::failed:
+        return on_news_(op, from, heading.target, heading.call, get_error(reader));
+      default: fail(Errc::corrupt, "process {} answers with kind {}", from.slot, heading.kind);
+    }
+  } catch (const Error& error) {
+    if (call == nullptr) {
+      logger("weft.worker")->warn("actors: a message was dropped: {}", error.what());
+      return;
+    }
+    answer.error = error;
+  }
+  finish(*call, std::move(answer));
+}
+
+void ActorProcess::on_deaths() {
+  const auto is_lost = [this](const ActorCall& call) { return !peers().is_alive(call.sent_to); };
+  for (const auto& call : calls_.take_if(is_lost)) lose(call);
+  const std::lock_guard lock(runners_mutex_);
+  for (std::uint32_t port = 1; port < options_.port_count; ++port) {
+    if (runners_.contains(port)) continue;
+    node_->settle(port, [this](const InMessage& message) { drop_message(*node_, message); });
+  }
+}
+
+ActorProcess::Clock::time_point ActorProcess::on_time() {
+  const std::uint32_t changes = actors().head().changes.load(std::memory_order_seq_cst);
+  if (changes != seen_changes_) {
+    seen_changes_ = changes;
+    const std::lock_guard lock(runners_mutex_);
+    for (const auto& [port, runner] : runners_) runner->request_stops();
+  }
+  send_parked();
+  const Clock::time_point now = Clock::now();
+  std::vector<std::shared_ptr<ActorCall>> expired = calls_.take_expired(now);
+  Clock::time_point next = calls_.earliest();
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [row, calls] : parked_) {
+      std::erase_if(calls, [&](const std::shared_ptr<ActorCall>& call) {
+        if (call->deadline > now) return false;
+        expired.push_back(call);
+        return true;
+      });
+      if (calls.empty()) continue;
+      next = std::min(next, actors().position(row).phase == ActorPhase::alive
+                                ? now + kRetryAfter
+                                : calls.front()->deadline);
+    }
+  }
+  for (const auto& call : expired) {
+    finish(*call, {.error = timeout_error(*call)});
+    replies_->kick();
+  }
+  return next;
+}
+
+// --- Texts ---
+
+std::string ActorProcess::name_of(const ActorCall& call) {
+  std::string name = actors().name(call.what.row);
+  if (call.what.op != ActorOp::call) return name;
+  try {
+    const MeshTableRow& mesh = actors().mesh(actors().row(call.what.row).mesh);
+    return fmt::format(
+        "{}.{}", name,
+        find_actor_class(mesh.type).parts().endpoints.at(call.what.endpoint.index).name);
+  } catch (const std::exception&) {
+    return name;
+  }
+}
+
+Error ActorProcess::timeout_error(const ActorCall& call) {
+  const std::uint32_t row = call.what.row;
+  const ActorPosition at = actors().position(row);
+  const std::uint64_t since = actors().row(row).since_ns.load(std::memory_order_acquire);
+  std::string why = "it hasn't begun";
+  if (at.phase == ActorPhase::starting) {
+    why = "the actor is being made again";
+  } else if (since != 0) {
+    const auto now = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+    why = fmt::format("the actor has been busy for {:.1f} s",
+                      static_cast<double>(now - std::min(now, since)) * 1e-9);
+  }
+  return Error(Errc::timeout,
+               fmt::format("{}: no answer within {} s: {}", name_of(call), call.timeout_s, why));
+}
+
+Error ActorProcess::ended_error(std::uint32_t row) {
+  const MeshCause cause = actors().cause(row);
+  if (cause.code == 0) {
+    return Error(Errc::cancelled, fmt::format("{} was stopped", actors().name(row)));
+  }
+  return Error(Errc::actor_failed, fmt::format("{} has ended: {}", actors().name(row), cause.text));
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,142 @@
+#pragma once
+/// ActorProcess: the part of one process in an actor system.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <weft/actor/call.hpp>
+
+#include "actors/user/actor_table.hpp"
+#include "actors/user/calls.hpp"
+#include "actors/user/replies.hpp"
+#include "actors/user/runner.hpp"
+#include "transport/lanes/lane_node.hpp"
+#include "transport/lanes/peer_table.hpp"
+
+namespace weft {
+
+struct ActorProcessOptions {
+  std::uint32_t port_count = 3;  ///< port 0 and those of runners
+  std::uint32_t runners = 2;     ///< started at once, for ports 1 to `runners`
+  std::size_t heap_bytes = std::size_t{8} << 30;
+  double call_timeout_s = 30;
+};
+
+namespace detail {
+
+/// Sends calls and takes their answers, and runs the actors that are in this process. Thread-safe.
+class ActorProcess final : public CallHost, public std::enable_shared_from_this<ActorProcess> {
+ public:
+  using Clock = ActorCall::Clock;
+  /// Gets the messages at port 0 that aren't answers: joined and failed in the keeper's process,
+  /// leave in others. Must not wait.
+  using OnNews = std::function<void(ActorOp op, PeerId from, std::uint32_t row,
+                                    std::uint64_t incarnation, const Error& error)>;
+
+  /// The calling process takes the slot. `peers` and `actors` are this process's own.
+  static std::shared_ptr<ActorProcess> join(PeerTable peers, ActorTable actors, PeerId self,
+                                            const ActorProcessOptions& options, OnNews on_news);
+  ~ActorProcess() override;
+
+  const std::shared_ptr<LaneNode>& node() const { return node_; }
+  PeerTable& peers() { return members_->peers; }
+  ActorTable& actors() { return members_->actors; }
+  double call_timeout_s() const { return options_.call_timeout_s; }
+  /// Returns how often a thread looks for a message before it sleeps.
+  int spins() const;
+  /// How many tensors were copied into blocks, and how many told messages were lost.
+  std::uint64_t copies() const { return copies_.load(); }
+  std::uint64_t lost_tells() const { return lost_tells_.load(); }
+  void count_lost_tell() { lost_tells_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Starts the runner of a port that has none.
+  void start_runner(std::uint32_t port);
+  /// Ends all calls with the error cancelled, and all threads. The actors are destroyed.
+  void stop();
+
+  /// Begins a call. See begin_call() of <weft/actor/call.hpp>.
+  std::shared_ptr<ActorCall> begin(std::uint32_t row, EndpointId endpoint, MessageWriter arguments,
+                                   const CallOptions& options);
+  /// Sends an order to a port, whatever the state of the actor is.
+  std::shared_ptr<ActorCall> order(ActorOp op, std::uint32_t row, PeerId to, std::uint32_t port,
+                                   const MessageWriter& body, double timeout_s);
+  void tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
+            const CallOptions& options);
+  /// Waits for room as long as the process lives.
+  void send_answer(const InMessage& to, const LaneHeading& heading, const MessageWriter& value);
+  /// Tells the keeper that an actor of this process has failed.
+  void report_failure(std::uint32_t row, const Error& error);
+  /// Tells the keeper that this process can be sent messages.
+  void report_joined();
+  /// Tells a process that the keeper has started to end.
+  void leave(PeerId process);
+  /// The error of a call of an actor whose mesh has ended.
+  Error ended_error(std::uint32_t row);
+  /// Makes the thread `weft.replies` look at the table of actors.
+  void kick() { replies_->kick(); }
+  /// Returns how many calls of this process the actor hasn't answered.
+  std::uint32_t open_calls(std::uint32_t row) const;
+
+  bool wait(ActorCall& call, Clock::time_point time) override;
+  void post(std::function<void()> done) override { replies_->post(std::move(done)); }
+  void end(ActorCall& call, Answer answer) override;
+
+ private:
+  struct Members {
+    Members(PeerTable its_peers, ActorTable its_actors, PeerId self,
+            const PeerMemoryOptions& options)
+        : peers(std::move(its_peers)), actors(std::move(its_actors)), node(peers, self, options) {}
+
+    PeerTable peers;
+    ActorTable actors;
+    LaneNode node;
+  };
+  ActorProcess(std::shared_ptr<Members> members, const ActorProcessOptions& options,
+               OnNews on_news);
+
+  void submit(const std::shared_ptr<ActorCall>& call, bool wait_if_full);
+  void send(PeerId to, std::uint32_t port, const LaneHeading& heading, const MessageWriter& body,
+            bool wait_if_full, Clock::time_point deadline);
+  bool send_call(const std::shared_ptr<ActorCall>& call, PeerId to, std::uint32_t port,
+                 bool wait_if_full);
+  void finish(ActorCall& call, Answer answer);
+  void park(const std::shared_ptr<ActorCall>& call);
+  bool is_parked(std::uint32_t row);
+  bool has_room(const ActorPosition& at);
+  void send_parked();
+  void lose(const std::shared_ptr<ActorCall>& call);
+  void on_message(InMessage message);
+  void on_deaths();
+  Clock::time_point on_time();
+  Error timeout_error(const ActorCall& call);
+  std::string name_of(const ActorCall& call);
+  PeerId keeper() const;
+
+  std::shared_ptr<Members> members_;
+  std::shared_ptr<LaneNode> node_;  ///< a part of members_
+  ActorProcessOptions options_;
+  OnNews on_news_;
+  int cores_;
+  Calls calls_;
+  std::unique_ptr<std::atomic<std::uint32_t>[]> open_calls_;  ///< by row
+  std::atomic<std::uint64_t> copies_{0};
+  std::atomic<std::uint64_t> lost_tells_{0};
+  std::atomic<bool> is_stopped_{false};
+  std::mutex mutex_;
+  std::map<std::uint32_t, std::vector<std::shared_ptr<ActorCall>>>
+      parked_;                      // by row; guarded by mutex_
+  std::uint32_t seen_changes_ = 0;  // of weft.replies
+  std::mutex runners_mutex_;
+  std::map<std::uint32_t, std::unique_ptr<Runner>> runners_;  // by port; guarded by runners_mutex_
+  std::unique_ptr<Replies> replies_;
+};
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/process/log.hpp"
+#include "actors/user/actor_process.hpp"
+#include "actors/user/tensor_blocks.hpp"
+#include "actors/user/thread_role.hpp"
+#include "transport/memory/wait.hpp"
+
+namespace weft::detail {
+namespace {
+
+ActorProcess::Clock::time_point deadline_after(double seconds) {
+  constexpr double kLong = 1e8;
+  return ActorProcess::Clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::duration<double>(std::min(seconds, kLong)));
+}
+
+}  // namespace
+
+void ActorProcess::send(PeerId to, std::uint32_t port, const LaneHeading& heading,
+                        const MessageWriter& body, bool wait_if_full, Clock::time_point deadline) {
+  const PackedMessage packed(node_, body, copies_);
+  const std::shared_ptr<LaneSender> sender = node_->sender(to, port);
+  const OutMessage message{.heading = heading, .body = packed.body(), .blocks = packed.blocks()};
+  while (!sender->send(message)) {
+    const ThreadRole& role = ThreadRole::current();
+    const bool is_own_port = to == node_->self() && port == role.port && port != kReplyPort;
+    if (!wait_if_full || !role.may_wait_for_room || is_own_port) {
+      fail(Errc::overloaded, "{}: {} messages of this process wait for its thread already{}",
+           actors().name(heading.target), kLaneEntryCount,
+           wait_if_full ? ", and this thread may not wait" : "");
+    }
+    if (Clock::now() >= deadline) {
+      fail(Errc::timeout, "{}: {} messages of this process waited for its thread all the time",
+           actors().name(heading.target), kLaneEntryCount);
+    }
+    if (is_stopped_.load()) fail(Errc::cancelled, "the actor system has ended");
+    if (!peers().is_alive(to)) fail(Errc::peer_lost, "process {} has died", to.slot);
+    sender->wait_for_room(spins(), kSleepSlice);
+  }
+}
+
+bool ActorProcess::send_call(const std::shared_ptr<ActorCall>& call, PeerId to, std::uint32_t port,
+                             bool wait_if_full) {
+  if (!peers().is_alive(to)) return false;
+  try {
+    if (calls_.begin(call, to)) replies_->kick();
+    const LaneHeading heading =
+        heading_of(call->what.op, call->number, call->what.row, call->what.endpoint.index);
+    send(to, port, heading, call->message, wait_if_full, call->deadline);
+  } catch (const Error& error) {
+    calls_.take(*call);
+    if (error.code() == Errc::peer_lost) return false;
+    finish(*call, {.error = error});
+    return true;
+  }
+  // If the process died meanwhile, on_deaths() may have looked for lost calls too early for this.
+  if (!peers().is_alive(to)) {
+    if (const auto lost = calls_.take(call->number)) lose(lost);
+  }
+  return true;
+}
+
+std::shared_ptr<ActorCall> ActorProcess::begin(std::uint32_t row, EndpointId endpoint,
+                                               MessageWriter arguments,
+                                               const CallOptions& options) {
+  const double timeout_s = options.timeout_s > 0 ? options.timeout_s : options_.call_timeout_s;
+  auto call = std::make_shared<ActorCall>(
+      shared_from_this(), ActorCall::What{.op = ActorOp::call, .row = row, .endpoint = endpoint},
+      std::move(arguments), deadline_after(timeout_s), timeout_s);
+  open_calls_[row].fetch_add(1, std::memory_order_relaxed);
+  call->cancel_on(options.stop);
+  submit(call, options.wait_if_full);
+  return call;
+}
+
+void ActorProcess::submit(const std::shared_ptr<ActorCall>& call, bool wait_if_full) {
+  const std::uint32_t row = call->what.row;
+  if (call->is_done()) return;
+  if (is_stopped_.load()) {
+    return finish(*call, {.error = Error(Errc::cancelled, "the actor system has ended")});
+  }
+  const ActorPosition at = actors().position(row);
+  if (at.phase == ActorPhase::alive && !is_parked(row) &&
+      send_call(call, at.process, at.port, wait_if_full)) {
+    return;
+  }
+  if (at.phase == ActorPhase::alive || at.phase == ActorPhase::starting) return park(call);
+  finish(*call, {.error = ended_error(row)});
+}
+
+std::shared_ptr<ActorCall> ActorProcess::order(ActorOp op, std::uint32_t row, PeerId to,
+                                               std::uint32_t port, const MessageWriter& body,
+                                               double timeout_s) {
+  auto call = std::make_shared<ActorCall>(shared_from_this(),
+                                          ActorCall::What{.op = op, .row = row, .endpoint = {}},
+                                          body, deadline_after(timeout_s), timeout_s);
+  open_calls_[row].fetch_add(1, std::memory_order_relaxed);
+  if (!send_call(call, to, port, true)) {
+    finish(*call, {.error = Error(Errc::peer_lost,
+                                  fmt::format("{}: its process has died", actors().name(row)))});
+  }
+  return call;
+}
+
+void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
+                        const CallOptions& options) {
+  const Clock::time_point deadline =
+      deadline_after(options.timeout_s > 0 ? options.timeout_s : options_.call_timeout_s);
+  for (;;) {
+    if (is_stopped_.load()) fail(Errc::cancelled, "the actor system has ended");
+    const std::uint32_t changes = actors().head().changes.load(std::memory_order_seq_cst);
+    const ActorPosition at = actors().position(row);
+    if (at.phase != ActorPhase::alive && at.phase != ActorPhase::starting) throw ended_error(row);
+    if (at.phase == ActorPhase::alive && !is_parked(row)) {
+      try {
+        return send(at.process, at.port, heading_of(ActorOp::tell, 0, row, endpoint.index), body,
+                    options.wait_if_full, deadline);
+      } catch (const Error& error) {
+        if (error.code() != Errc::peer_lost) throw;
+      }
+    }
+    if (!options.wait_if_full || !ThreadRole::current().may_wait_for_room) {
+      fail(Errc::overloaded, "{} is being made again, and this thread may not wait for it",
+           actors().name(row));
+    }
+    if (Clock::now() >= deadline) {
+      fail(Errc::timeout, "{} is being made again, and wasn't there in time", actors().name(row));
+    }
+    sleep_on(actors().head().changes, changes, kSleepSlice);
+  }
+}
+
+void ActorProcess::send_answer(const InMessage& to, const LaneHeading& heading,
+                               const MessageWriter& value) {
+  if (op_of(to.heading) == ActorOp::tell) return;
+  const ThreadRoleScope role({.may_block = false, .may_wait_for_room = true});
+  try {
+    send(to.from, kReplyPort, heading, value, true, Clock::time_point::max());
+  } catch (const Error& error) {
+    if (error.code() == Errc::peer_lost || error.code() == Errc::cancelled) return;
+    MessageWriter body;  // the value is too long, or there is no memory for it
+    put_error(body,
+              Error(error.code(), fmt::format("{}: its answer: {}",
+                                              actors().name(to.heading.target), error.what())));
+    if (op_of(heading) == ActorOp::error) throw;
+    send_answer(to, heading_of(ActorOp::error, heading.call, heading.target), body);
+  }
+}
+
+PeerId ActorProcess::keeper() const {
+  return {.slot = kKeeperSlot, .incarnation = members_->peers.life(kKeeperSlot).incarnation};
+}
+
+void ActorProcess::report_failure(std::uint32_t row, const Error& error) {
+  MessageWriter body;
+  put_error(body, error);
+  const ThreadRoleScope role({.may_block = false, .may_wait_for_room = true});
+  send(keeper(), kReplyPort, heading_of(ActorOp::failed, actors().position(row).incarnation, row),
+       body, true, Clock::time_point::max());
+}
+
+void ActorProcess::report_joined() {
+  send(keeper(), kReplyPort, heading_of(ActorOp::joined, 0, 0), MessageWriter(), true,
+       Clock::time_point::max());
+}
+
+void ActorProcess::leave(PeerId process) {
+  try {
+    send(process, kReplyPort, heading_of(ActorOp::leave, 0, 0), MessageWriter(), false, {});
+  } catch (const Error& error) {
+    logger("weft.worker")
+        ->warn("actors: process {} isn't told to end: {}", process.slot, error.what());
+  }
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,130 @@
+#pragma once
+/// Calls: the calls of this process that wait for their answers.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include <weft/actor/call.hpp>
+
+#include "actors/user/actor_protocol.hpp"
+#include "transport/lanes/peer_memory.hpp"
+
+namespace weft {
+
+class ActorCall;
+
+/// What a call needs of its process.
+class CallHost {
+ public:
+  virtual ~CallHost() = default;
+  /// Waits for the call as a thread of this process. See PendingCall::wait_until.
+  virtual bool wait(ActorCall& call, std::chrono::steady_clock::time_point time) = 0;
+  /// Runs `done` soon, on the thread `weft.replies`.
+  virtual void post(std::function<void()> done) = 0;
+  /// Ends the call, unless it has ended, so that its actor skips it.
+  virtual void end(ActorCall& call, detail::Answer answer) = 0;
+};
+
+/// One call. It ends once, with an answer or an error.
+class ActorCall final : public detail::PendingCall {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct What {
+    ActorOp op = ActorOp::call;
+    std::uint32_t row = 0;
+    detail::EndpointId endpoint{};
+  };
+
+  ActorCall(std::shared_ptr<CallHost> host, What its_what, MessageWriter its_message,
+            Clock::time_point its_deadline, double its_timeout_s)
+      : what(its_what),
+        message(std::move(its_message)),
+        deadline(its_deadline),
+        timeout_s(its_timeout_s),
+        host_(std::move(host)) {}
+
+  bool wait_until(Clock::time_point time) override { return host_->wait(*this, time); }
+  const detail::Answer& answer() const override { return answer_; }
+  void when_done(std::function<void()> done) override;
+  void cancel() override;
+  /// Cancels the call when a stop is requested. Call it once.
+  void cancel_on(const std::stop_token& stop);
+
+  bool is_done() const noexcept { return is_done_.load(std::memory_order_acquire); }
+  /// Returns false if the call has ended before.
+  bool finish(detail::Answer answer);
+
+  /// For a thread that isn't the one that takes answers: sleeps until the call ends, poke() is
+  /// called, or `at_most` has passed.
+  void sleep(std::chrono::nanoseconds at_most);
+  void poke() noexcept;
+
+  const What what;
+  const MessageWriter message;
+  const Clock::time_point deadline;
+  const double timeout_s;
+  // The following are guarded by Calls.
+  std::uint64_t number = 0;  ///< 0: not sent
+  PeerId sent_to{};
+  bool was_lost = false;  ///< it is sent for the second time
+
+ private:
+  std::shared_ptr<CallHost> host_;
+  std::atomic<bool> is_done_{false};
+  std::atomic<std::uint32_t> pokes_{0};
+  std::atomic<bool> is_awaited_{false};
+  std::mutex mutex_;
+  detail::Answer answer_{};                       // guarded by mutex_ until is_done_
+  std::vector<std::function<void()>> callbacks_;  // guarded by mutex_
+  struct CancelIt {
+    ActorCall* call;
+    void operator()() const { call->cancel(); }
+  };
+  std::optional<std::stop_callback<CancelIt>> on_stop_;
+};
+
+/// Gives numbers to calls that are sent, and finds calls by their numbers. A number is also in this
+/// process's memory while its call waits, so that actors skip calls for which nobody waits any
+/// more. Thread-safe.
+class Calls {
+ public:
+  using Clock = ActorCall::Clock;
+
+  explicit Calls(PeerMemory& own);
+
+  /// Gives the call a number. Returns whether its deadline is earlier than earliest() was. Throws
+  /// overloaded if kCallCountMax calls wait.
+  bool begin(const std::shared_ptr<ActorCall>& call, PeerId to);
+  /// Takes the call out, so that an answer to it is dropped. Returns null if there is none.
+  std::shared_ptr<ActorCall> take(std::uint64_t number);
+  /// Takes the call out if it is in.
+  void take(const ActorCall& call);
+  /// Takes out the calls for which `is_wanted` returns true.
+  std::vector<std::shared_ptr<ActorCall>> take_if(
+      const std::function<bool(const ActorCall&)>& is_wanted);
+  /// Takes out the calls whose deadline is over.
+  std::vector<std::shared_ptr<ActorCall>> take_expired(Clock::time_point now);
+  /// No call has an earlier deadline than this.
+  Clock::time_point earliest() const { return earliest_.load(std::memory_order_relaxed); }
+
+ private:
+  std::shared_ptr<ActorCall> take_locked(std::uint32_t index);
+  std::vector<std::shared_ptr<ActorCall>> take_if_locked(
+      const std::function<bool(const ActorCall&)>& is_wanted);
+
+  PeerMemory* own_;
+  std::atomic<Clock::time_point> earliest_{Clock::time_point::max()};
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<ActorCall>> calls_;  ///< by number % kCallCountMax
+  std::vector<std::uint32_t> free_;
+  std::vector<std::uint64_t> rounds_;  ///< by index: how often it was used
+};
+
+}  // namespace weft

@@ -1,0 +1,152 @@
+#include "actors/user/replies.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/process/job_thread.hpp"
+#include "actors/process/log.hpp"
+#include "actors/user/thread_role.hpp"
+#include "transport/memory/wait.hpp"
+
+namespace weft {
+
+Replies::Replies(const PeerTable& table, LaneNode& node, Hooks hooks)
+    : table_(&table), node_(&node), port_(&node.port(kReplyPort)), hooks_(std::move(hooks)) {
+  port_->listen();
+}
+
+Replies::~Replies() { stop(); }
+
+void Replies::start() {
+  thread_ = start_job_thread("weft.replies", [this] { run(); });
+}
+
+void Replies::stop() {
+  must_stop_.store(true);
+  kick();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Replies::try_lead() {
+  if (!lead_.try_lock()) return false;
+  is_led_.store(true, std::memory_order_seq_cst);
+  port_->attend();
+  return true;
+}
+
+/// Gives the lead to a thread that waits, or else to weft.replies, if there are messages.
+void Replies::leave() {
+  port_->listen();
+  const bool has_news = port_->has_news();
+  is_led_.store(false, std::memory_order_seq_cst);
+  lead_.unlock();
+  if (has_news) kick();
+  if (follower_count_.load(std::memory_order_seq_cst) == 0) return;
+  const std::lock_guard lock(mutex_);
+  if (!followers_.empty()) followers_.front()->poke();
+}
+
+void Replies::settle() {
+  const std::uint32_t deaths = table_->deaths();
+  if (deaths == deaths_) return;
+  node_->settle(kReplyPort, hooks_.on_message);
+  deaths_ = deaths;
+  hooks_.on_deaths();
+}
+
+bool Replies::take_one() {
+  settle();
+  try {
+    std::optional<InMessage> message = port_->take();
+    if (!message) return false;
+    hooks_.on_message(std::move(*message));
+  } catch (const Error& error) {
+    logger("weft.worker")->warn("actors: a message was dropped: {}", error.what());
+  }
+  return true;
+}
+
+void Replies::lead(const ActorCall& call, Clock::time_point time) {
+  while (!call.is_done()) {
+    if (take_one()) continue;
+    const Clock::time_point now = Clock::now();
+    if (now >= time) break;
+    port_->wait(hooks_.spins(), std::min<std::chrono::nanoseconds>(time - now, kSleepSlice));
+  }
+}
+
+void Replies::follow(ActorCall& call, std::chrono::nanoseconds at_most) {
+  {
+    const std::lock_guard lock(mutex_);
+    followers_.push_back(&call);
+  }
+  follower_count_.fetch_add(1, std::memory_order_seq_cst);
+  if (is_led_.load(std::memory_order_seq_cst)) call.sleep(at_most);
+  follower_count_.fetch_sub(1, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  std::erase(followers_, &call);
+}
+
+bool Replies::wait(ActorCall& call, Clock::time_point time) {
+  while (!call.is_done()) {
+    const Clock::time_point now = Clock::now();
+    if (now >= time) return call.is_done();
+    if (try_lead()) {
+      lead(call, time);
+      leave();
+    } else {
+      follow(call, std::min<std::chrono::nanoseconds>(time - now, kSleepSlice));
+    }
+  }
+  return true;
+}
+
+void Replies::post(std::function<void()> done) {
+  {
+    const std::lock_guard lock(mutex_);
+    callbacks_.push_back(std::move(done));
+  }
+  kick();
+}
+
+void Replies::run_callbacks() {
+  for (;;) {
+    std::vector<std::function<void()>> callbacks;
+    {
+      const std::lock_guard lock(mutex_);
+      callbacks.swap(callbacks_);
+    }
+    if (callbacks.empty()) return;
+    for (const std::function<void()>& each : callbacks) {
+      try {
+        each();
+      } catch (const std::exception& error) {
+        logger("weft.worker")->error("actors: a callback of then() threw: {}", error.what());
+      }
+    }
+  }
+}
+
+void Replies::run() {
+  const ThreadRoleScope role({.may_block = false, .may_wait_for_room = false});
+  while (!must_stop_.load()) {
+    const std::uint32_t seen = port_->rings();
+    if (try_lead()) {
+      while (take_one()) {
+      }
+      leave();
+    }
+    run_callbacks();
+    const Clock::time_point due = hooks_.on_time();
+    const Clock::time_point now = Clock::now();
+    if (due > now) {
+      port_->sleep(seen, std::min<std::chrono::nanoseconds>(due - now, std::chrono::seconds(1)));
+    }
+  }
+  run_callbacks();
+}
+
+}  // namespace weft

@@ -1,0 +1,75 @@
+#pragma once
+/// Replies: takes the messages at port 0 of a process, which are the answers to its calls.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "actors/user/calls.hpp"
+#include "transport/lanes/lane_node.hpp"
+#include "transport/lanes/peer_table.hpp"
+
+namespace weft {
+
+/// The thread that waits for an answer takes messages itself: it leads. The thread `weft.replies`
+/// takes them while nobody leads; it also runs callbacks and everything that is due at a time.
+/// While nobody leads, senders ring, so that this thread wakes. Thread-safe.
+class Replies {
+ public:
+  using Clock = ActorCall::Clock;
+  struct Hooks {
+    /// Called by the thread that leads. Must not wait.
+    std::function<void(InMessage)> on_message{};
+    /// Called by the thread that leads, after processes have died and their last messages were
+    /// passed on.
+    std::function<void()> on_deaths{};
+    /// Called by `weft.replies` at the returned time, and after each kick().
+    std::function<Clock::time_point()> on_time{};
+    /// Returns how often a thread looks for an answer before it sleeps.
+    std::function<int()> spins{};
+  };
+
+  Replies(const PeerTable& table, LaneNode& node, Hooks hooks);
+  ~Replies();
+  Replies(const Replies&) = delete;
+  Replies& operator=(const Replies&) = delete;
+
+  void start();
+  /// Ends the thread `weft.replies`, after it has run the callbacks. The destructor calls it.
+  void stop();
+  /// Waits until the call has ended or the time has come. Returns whether it has ended.
+  bool wait(ActorCall& call, Clock::time_point time);
+  void kick() noexcept { port_->wake(); }
+  /// Runs `done` on the thread `weft.replies`.
+  void post(std::function<void()> done);
+
+ private:
+  bool try_lead();
+  void leave();
+  void lead(const ActorCall& call, Clock::time_point time);
+  bool take_one();
+  void settle();
+  void follow(ActorCall& call, std::chrono::nanoseconds at_most);
+  void run();
+  void run_callbacks();
+
+  const PeerTable* table_;
+  LaneNode* node_;
+  LanePort* port_;
+  Hooks hooks_;
+  std::mutex lead_;
+  std::uint32_t deaths_ = 0;  // guarded by lead_
+  std::mutex mutex_;
+  std::vector<ActorCall*> followers_;             // guarded by mutex_
+  std::vector<std::function<void()>> callbacks_;  // guarded by mutex_
+  std::atomic<int> follower_count_{0};
+  std::atomic<bool> is_led_{false};
+  std::atomic<bool> must_stop_{false};
+  std::jthread thread_;
+};
+
+}  // namespace weft

@@ -1,0 +1,343 @@
+#include "actors/user/runner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <weft/message.hpp>
+#include <weft/tensor/error.hpp>
+
+#include "actors/process/job_thread.hpp"
+#include "actors/process/log.hpp"
+#include "actors/user/actor_process.hpp"
+#include "actors/user/registry.hpp"
+#include "actors/user/thread_role.hpp"
+
+namespace weft {
+namespace {
+
+/// An actor that is being made again keeps at most so many messages.
+constexpr std::size_t kKeptMax = 4096;
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+/// Shows in the table what an actor does, while it lives.
+class Doing {
+ public:
+  Doing(ActorTableRow& row, std::uint32_t endpoint) : row_(row) {
+    row_.endpoint.store(endpoint, std::memory_order_relaxed);
+    row_.since_ns.store(now_ns(), std::memory_order_release);
+  }
+  ~Doing() {
+    row_.since_ns.store(0, std::memory_order_release);
+    row_.endpoint.store(0, std::memory_order_relaxed);
+  }
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+
+ private:
+  ActorTableRow& row_;
+};
+
+/// Returns the text of the exception that is being handled.
+std::string current_exception_text() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception that isn't a std::exception";
+  }
+}
+
+/// Mixes words into one (splitmix64), so that actors draw different numbers from the same seed.
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t x = a + 0x9e37'79b9'7f4a'7c15ULL * (b + 1);
+  x = (x ^ (x >> 30U)) * 0xbf58'476d'1ce4'e5b9ULL;
+  x = (x ^ (x >> 27U)) * 0x94d0'49bb'1331'11ebULL;
+  return x ^ (x >> 31U);
+}
+
+}  // namespace
+
+Runner::Runner(detail::ActorProcess& process, std::uint32_t port)
+    : process_(&process), port_(port) {
+  thread_ = start_job_thread(fmt::format("weft.actors.{}", port).c_str(), [this] { run(); });
+}
+
+Runner::~Runner() { stop(); }
+
+void Runner::request_stops() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [row, actor] : actors_) {
+    const ActorPhase phase = process_->actors().position(row).phase;
+    if (phase == ActorPhase::ending || phase == ActorPhase::ended) actor.stop.request_stop();
+  }
+}
+
+void Runner::stop() {
+  must_stop_.store(true);
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [row, actor] : actors_) actor.stop.request_stop();
+  }
+  process_->node()->port(port_).wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Runner::run() {
+  const ThreadRoleScope role({.may_block = true, .may_wait_for_room = true, .port = port_});
+  LanePort& port = process_->node()->port(port_);
+  while (!must_stop_.load()) {
+    if (take_one() || work_once()) continue;
+    port.wait(process_->spins(), std::chrono::seconds(1));
+  }
+  std::map<std::uint32_t, Actor> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended.swap(actors_);
+  }
+  for (auto& [row, actor] : ended) {
+    for (const InMessage& message : actor.kept) drop_message(*process_->node(), message);
+    actor.object.reset();  // before the context that it may refer to
+  }
+}
+
+bool Runner::take_one() {
+  const std::shared_ptr<LaneNode>& node = process_->node();
+  node->settle(port_, [this](InMessage message) { handle_from_dead(std::move(message)); });
+  try {
+    std::optional<InMessage> message = node->port(port_).take();
+    if (!message) return false;
+    handle(std::move(*message));
+  } catch (const Error& error) {
+    logger("weft.worker")->warn("actors: a message was dropped: {}", error.what());
+  }
+  return true;
+}
+
+/// What the dead process was to get an answer to isn't run; what it told is.
+void Runner::handle_from_dead(InMessage message) {
+  if (op_of(message.heading) != ActorOp::tell) return drop_message(*process_->node(), message);
+  try {
+    handle(std::move(message));
+  } catch (const Error& error) {
+    logger("weft.worker")->warn("actors: a message was dropped: {}", error.what());
+  }
+}
+
+/// Returns whether the caller still waits for the answer.
+bool Runner::is_awaited(const InMessage& message) const {
+  const std::uint64_t number = message.heading.call;
+  Peers& peers = process_->node()->peers();
+  return peers.current(message.from.slot)
+             .call(static_cast<std::uint32_t>(number % kCallCountMax))
+             .load(std::memory_order_seq_cst) == number;
+}
+
+void Runner::handle(InMessage message) {
+  switch (op_of(message.heading)) {
+    case ActorOp::make: return make(std::move(message));
+    case ActorOp::end: return end(std::move(message));
+    case ActorOp::call:
+    case ActorOp::tell: break;
+    default:
+      drop_message(*process_->node(), message);
+      fail(Errc::corrupt, "process {} sent an actor a message of kind {}", message.from.slot,
+           message.heading.kind);
+  }
+  const auto found = actors_.find(message.heading.target);
+  if (found == actors_.end()) return refuse(message);
+  Actor& actor = found->second;
+  if (actor.object != nullptr) return run_message(actor, std::move(message));
+  if (actor.kept.size() < kKeptMax) {
+    actor.kept.push_back(std::move(message));
+  } else {
+    refuse(message);
+  }
+}
+
+void Runner::refuse(const InMessage& message) {
+  drop_message(*process_->node(), message);
+  if (op_of(message.heading) == ActorOp::tell) return process_->count_lost_tell();
+  const std::uint32_t row = message.heading.target;
+  if (row >= process_->actors().row_count()) {
+    return answer_error(message, Error(Errc::corrupt, fmt::format("there is no actor {}", row)));
+  }
+  if (actors_.contains(row)) {
+    return answer_error(
+        message,
+        Error(Errc::overloaded, fmt::format("{} is being made again, and {} messages wait for that",
+                                            process_->actors().name(row), kKeptMax)));
+  }
+  answer_error(message, process_->ended_error(row));
+}
+
+void Runner::run_message(Actor& actor, InMessage message) {
+  const ActorOp op = op_of(message.heading);
+  const std::uint32_t endpoint = endpoint_of(message.heading);
+  if (op == ActorOp::call && !is_awaited(message)) {
+    return drop_message(*process_->node(), message);
+  }
+  ActorTableRow& row = process_->actors().row(actor.row);
+  MessageWriter result;
+  std::optional<Error> error;
+  const LaneHeading heading = message.heading;
+  const PeerId from = message.from;
+  try {
+    const Doing doing(row, endpoint + 1);
+    const ThreadRoleScope role({.may_block = actor.own_thread,
+                                .may_wait_for_room = actor.own_thread,
+                                .port = port_,
+                                .actor = actor.row});
+    UnpackedMessage in(process_->node(), std::move(message));
+    const auto& endpoints = actor.type->parts().endpoints;
+    if (endpoint >= endpoints.size()) {
+      fail(Errc::version, "it has no endpoint {}; both programs need the same build", endpoint);
+    }
+    MessageReader reader(in.body(), in.payloads());
+    endpoints[endpoint].run(actor.object.get(), reader, result);
+  } catch (...) {
+    error.emplace(Errc::endpoint_failed,
+                  fmt::format("{}: {}", endpoint_name(actor, endpoint), current_exception_text()));
+  }
+  row.handled.fetch_add(1, std::memory_order_relaxed);
+  InMessage to;
+  to.from = from;
+  to.heading = heading;
+  if (op == ActorOp::call) {
+    error ? answer_error(to, *error) : answer(to, result);
+  } else if (error) {
+    fail_actor(actor, error->what());
+  }
+}
+
+void Runner::run_kept(Actor& actor) {
+  while (actor.object != nullptr && !actor.kept.empty()) {
+    InMessage message = std::move(actor.kept.front());
+    actor.kept.pop_front();
+    run_message(actor, std::move(message));
+  }
+}
+
+bool Runner::work_once() {
+  const auto can_work = [](const auto& entry) {
+    const Actor& actor = entry.second;
+    return actor.object != nullptr && actor.type->parts().work != nullptr &&
+           !actor.stop.stop_requested();
+  };
+  auto next = std::find_if(actors_.upper_bound(last_worker_), actors_.end(), can_work);
+  if (next == actors_.end()) next = std::ranges::find_if(actors_, can_work);
+  if (next == actors_.end()) return false;
+  Actor& actor = next->second;
+  last_worker_ = actor.row;
+  try {
+    const Doing doing(process_->actors().row(actor.row), 0);
+    const ThreadRoleScope role(
+        {.may_block = true, .may_wait_for_room = true, .port = port_, .actor = actor.row});
+    actor.type->parts().work(actor.object.get());
+  } catch (...) {
+    if (actor.stop.stop_requested()) return true;  // a call that was cancelled ends work()
+    fail_actor(actor, fmt::format("{}.work: {}", process_->actors().name(actor.row),
+                                  current_exception_text()));
+  }
+  return true;
+}
+
+void Runner::make(InMessage message) {
+  const std::uint32_t row = message.heading.target;
+  InMessage to;
+  to.from = message.from;
+  to.heading = message.heading;
+  ActorTable& table = process_->actors();
+  Actor* made = nullptr;
+  try {
+    UnpackedMessage in(process_->node(), std::move(message));
+    MessageReader reader(in.body());
+    const auto order = MessageCodec<MakeOrder>::get(reader);
+    reader.finish();
+    const MeshTableRow& mesh = table.mesh(table.row(row).mesh);
+    std::shared_ptr<void> before;
+    {
+      const std::lock_guard lock(mutex_);
+      made = &actors_[row];
+      before.swap(made->object);
+      made->stop = {};
+    }
+    before.reset();
+    made->context.reset();
+    made->row = row;
+    made->type = &find_actor_class(order.type);
+    made->own_thread = order.own_thread;
+    const ActorPosition position = table.position(row);
+    const std::uint32_t index = table.row(row).index;
+    made->context = std::make_unique<ActorContext>(
+        ActorContext::Facts{
+            .mesh = mesh.name,
+            .index = static_cast<int>(index),
+            .count = static_cast<int>(mesh.count),
+            .incarnation = position.incarnation,
+            .seed = mix(mix(mix(order.seed, table.row(row).mesh), index), position.incarnation),
+            .config = nlohmann::json::parse(order.config)},
+        made->stop.get_token(), process_->shared_from_this());
+    const Doing doing(table.row(row), 0);
+    const ThreadRoleScope role({.may_block = made->own_thread,
+                                .may_wait_for_room = made->own_thread,
+                                .port = port_,
+                                .actor = row});
+    made->object = made->type->parts().make(*made->context);
+  } catch (...) {
+    answer_error(
+        to, Error(Errc::actor_failed, fmt::format("{}: its constructor threw: {}", table.name(row),
+                                                  current_exception_text())));
+    return;
+  }
+  answer(to, MessageWriter());
+  run_kept(*made);
+}
+
+void Runner::end(InMessage message) {
+  const std::uint32_t row = message.heading.target;
+  Actor ended;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = actors_.find(row);
+    if (found != actors_.end()) {
+      ended = std::move(found->second);
+      actors_.erase(found);
+    }
+  }
+  ended.object.reset();
+  for (const InMessage& each : ended.kept) refuse(each);
+  answer(message, MessageWriter());
+  drop_message(*process_->node(), message);
+}
+
+/// Destroys the actor and tells the keeper, which makes it again or ends its mesh.
+void Runner::fail_actor(Actor& actor, const std::string& why) {
+  actor.object.reset();
+  actor.context.reset();
+  process_->report_failure(actor.row, Error(Errc::actor_failed, why));
+}
+
+void Runner::answer(const InMessage& to, const MessageWriter& value) {
+  process_->send_answer(to, heading_of(ActorOp::answer, to.heading.call, to.heading.target), value);
+}
+
+void Runner::answer_error(const InMessage& to, const Error& error) {
+  MessageWriter body;
+  put_error(body, error);
+  process_->send_answer(to, heading_of(ActorOp::error, to.heading.call, to.heading.target), body);
+}
+
+std::string Runner::endpoint_name(const Actor& actor, std::uint32_t endpoint) const {
+  const auto& endpoints = actor.type->parts().endpoints;
+  return fmt::format("{}.{}", process_->actors().name(actor.row),
+                     endpoint < endpoints.size() ? endpoints[endpoint].name : "?");
+}
+
+}  // namespace weft

@@ -1,0 +1,80 @@
+#pragma once
+/// Runner: a thread that runs the actors of one port.
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/actor/actor_context.hpp>
+#include <weft/actor/actor_type.hpp>
+
+#include "actors/user/actor_protocol.hpp"
+#include "actors/user/actor_table.hpp"
+#include "actors/user/tensor_blocks.hpp"
+#include "transport/lanes/lane_node.hpp"
+
+namespace weft {
+
+namespace detail {
+class ActorProcess;
+}
+
+/// Takes messages from its port and runs them, one after the other. While there are none, it calls
+/// the actors' work(). An actor that has failed keeps its messages until it is made again.
+class Runner {
+ public:
+  /// `process` must outlive it.
+  Runner(detail::ActorProcess& process, std::uint32_t port);
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  /// Requests the stop of those actors that the table says are ending. Any thread may call it.
+  void request_stops();
+  /// Requests the stop of all actors, and ends the thread after the current function. The actors
+  /// are destroyed.
+  void stop();
+
+ private:
+  struct Actor {
+    const detail::ActorClass* type = nullptr;
+    std::uint32_t row = 0;
+    bool own_thread = false;
+    std::stop_source stop{};
+    std::unique_ptr<ActorContext> context{};
+    std::shared_ptr<void> object{};  ///< null: it has failed, or isn't made yet
+    std::deque<InMessage> kept{};    ///< messages for the next incarnation
+  };
+
+  void run();
+  bool take_one();
+  void handle(InMessage message);
+  void handle_from_dead(InMessage message);
+  bool is_awaited(const InMessage& message) const;
+  void run_message(Actor& actor, InMessage message);
+  void run_kept(Actor& actor);
+  bool work_once();
+  void make(InMessage message);
+  void end(InMessage message);
+  void refuse(const InMessage& message);
+  void fail_actor(Actor& actor, const std::string& why);
+  void answer(const InMessage& to, const MessageWriter& value);
+  void answer_error(const InMessage& to, const Error& error);
+  std::string endpoint_name(const Actor& actor, std::uint32_t endpoint) const;
+
+  detail::ActorProcess* process_;
+  std::uint32_t port_;
+  std::mutex mutex_;
+  std::map<std::uint32_t, Actor> actors_;  // by row; other threads lock mutex_ to read it
+  std::uint32_t last_worker_ = 0;          ///< the row whose work() ran last
+  std::atomic<bool> must_stop_{false};
+  std::jthread thread_;
+};
+
+}  // namespace weft

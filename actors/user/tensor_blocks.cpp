@@ -1,0 +1,114 @@
+#include "actors/user/tensor_blocks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+namespace weft {
+namespace {
+
+/// Where a tensor lies in its block. One for each tensor follows the body of a message.
+struct Place {
+  std::uint64_t offset;
+  std::uint64_t bytes;
+};
+
+/// The deleter of a HostTensor's owner, by which a tensor that is sent on is known to lie in a
+/// block.
+struct BlockRelease {
+  std::shared_ptr<LaneNode> node;
+  BlockId block;
+  const std::byte* begin;
+
+  void operator()(const void*) const noexcept { node->blocks().release(block); }
+};
+
+std::size_t bytes_of(const HostTensor& tensor) {
+  return static_cast<std::size_t>(TensorType{tensor.elements.dtype(), tensor.shape}.bytes());
+}
+
+/// Returns null if the tensor isn't in a block that this process holds.
+const BlockRelease* block_of(const std::shared_ptr<LaneNode>& node, const HostTensor& tensor) {
+  const auto* release = std::get_deleter<BlockRelease>(tensor.owner);
+  return release != nullptr && release->node == node ? release : nullptr;
+}
+
+}  // namespace
+
+void drop_message(LaneNode& node, const InMessage& message) noexcept {
+  for (const BlockId block : message.blocks()) node.blocks().release(block);
+}
+
+LoanedTensor loan_tensor(const std::shared_ptr<LaneNode>& node, const TensorType& type) {
+  const auto bytes = static_cast<std::size_t>(type.bytes());
+  const BlockId block = node->blocks().allocate(std::max<std::size_t>(bytes, 1));
+  std::byte* begin = node->blocks().writable(block).data();
+  std::shared_ptr<const void> owner(begin, BlockRelease{node, block, begin});
+  return {std::span(begin, bytes),
+          HostTensor(ConstElementSpan(type.dtype, begin, type.shape.num_elements()), type.shape,
+                     std::move(owner))};
+}
+
+PackedMessage::PackedMessage(const std::shared_ptr<LaneNode>& node, const MessageWriter& message,
+                             std::atomic<std::uint64_t>& copies)
+    : body_(message.bytes()) {
+  if (message.tensors().empty()) return;
+  std::vector<Place> places;
+  for (const HostTensor& tensor : message.tensors()) {
+    const std::size_t bytes = bytes_of(tensor);
+    const BlockRelease* in_block = block_of(node, tensor);
+    if (in_block == nullptr) {
+      LoanedTensor copy = loan_tensor(node, {tensor.elements.dtype(), tensor.shape});
+      if (bytes > 0) std::memcpy(copy.bytes().data(), tensor.elements.data(), bytes);
+      copied_.push_back(std::move(copy).finish());
+      copies.fetch_add(1, std::memory_order_relaxed);
+      in_block = block_of(node, copied_.back());
+    }
+    const HostTensor& placed = in_block == block_of(node, tensor) ? tensor : copied_.back();
+    const auto* data = reinterpret_cast<const std::byte*>(placed.elements.data());
+    blocks_.push_back(in_block->block);
+    places.push_back({static_cast<std::uint64_t>(data - in_block->begin), bytes});
+  }
+  body_with_places_.assign(body_.begin(), body_.end());
+  const auto rest = std::as_bytes(std::span(places));
+  body_with_places_.insert(body_with_places_.end(), rest.begin(), rest.end());
+  body_ = body_with_places_;
+}
+
+UnpackedMessage::UnpackedMessage(const std::shared_ptr<LaneNode>& node, InMessage message)
+    : message_(std::move(message)), body_bytes_(message_.body().size()) {
+  if (message_.blocks().empty()) return;
+  payloads_.reserve(message_.blocks().size());
+  for (const BlockId block : message_.blocks()) {
+    try {
+      const std::span<const std::byte> bytes = node->blocks().bytes(block);
+      payloads_.push_back({.bytes = bytes,
+                           .owner = std::shared_ptr<const void>(
+                               bytes.data(), BlockRelease{node, block, bytes.data()})});
+    } catch (const Error&) {
+      for (const BlockId rest : message_.blocks().subspan(payloads_.size())) {
+        node->blocks().release(rest);
+      }
+      throw;
+    }
+  }
+  const std::size_t place_bytes = payloads_.size() * sizeof(Place);
+  if (body_bytes_ < place_bytes) {
+    fail(Errc::corrupt, "a message of {} bytes has {} tensors", body_bytes_, payloads_.size());
+  }
+  body_bytes_ -= place_bytes;
+  for (std::size_t i = 0; i < payloads_.size(); ++i) {
+    Place place{};
+    std::memcpy(&place, message_.body().data() + body_bytes_ + i * sizeof(Place), sizeof(place));
+    std::span<const std::byte>& bytes = payloads_[i].bytes;
+    if (place.offset > bytes.size() || place.bytes > bytes.size() - place.offset) {
+      fail(Errc::corrupt, "a message has a tensor of {} bytes at {} of a block of {} bytes",
+           place.bytes, place.offset, bytes.size());
+    }
+    bytes = bytes.subspan(place.offset, place.bytes);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+#pragma once
+/// Actors of the application's own: plain classes whose functions are called across threads and
+/// processes of one host.
+///
+///   struct Counter {
+///     void add(int n) { total_ += n; }
+///     int total() const { return total_; }
+///     using endpoints = weft::Endpoints<&Counter::add, &Counter::total>;
+///     int total_ = 0;
+///   };
+///   static weft::ActorType<Counter> counter{"acme.counter"};
+///
+///   int main(int argc, char** argv) {
+///     weft::worker_main(argc, argv);
+///     weft::ActorSystem system;
+///     const auto counters = system.spawn(counter, {.count = 4, .place = weft::processes(2)});
+///     counters.tell<&Counter::add>(5);
+///     for (int total : counters.call<&Counter::total>().get()) fmt::print("{}\n", total);
+///   }
+
+#include <weft/actor/actor_context.hpp>
+#include <weft/actor/actor_options.hpp>
+#include <weft/actor/actor_ref.hpp>
+#include <weft/actor/actor_system.hpp>
+#include <weft/actor/actor_type.hpp>
+#include <weft/actor/call.hpp>
+#include <weft/actor/endpoints.hpp>
+#include <weft/actor/future.hpp>
+#include <weft/actor/loan.hpp>
+#include <weft/actor/outcome.hpp>
+#include <weft/message.hpp>
+#include <weft/train/loop.hpp>

@@ -1,0 +1,58 @@
+#pragma once
+/// ActorSystem: the actors of an application, in its process and in processes of their own.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weft/actor/actor_options.hpp>
+#include <weft/actor/actor_ref.hpp>
+#include <weft/actor/actor_type.hpp>
+#include <weft/actor/loan.hpp>
+
+namespace weft {
+
+class Keeper;
+
+/// Owns its actors. The destructor requests all of them to stop, waits for them up to 5 s, and ends
+/// the processes that it has started. References to its actors may outlive it; their calls end with
+/// the error cancelled. Thread-safe.
+class ActorSystem {
+ public:
+  /// Throws invalid_argument, no_space or io.
+  explicit ActorSystem(SystemOptions options = {});
+  ~ActorSystem();
+  ActorSystem(const ActorSystem&) = delete;
+  ActorSystem& operator=(const ActorSystem&) = delete;
+
+  /// Makes the actors of a mesh, and returns when all of them have been constructed. Throws
+  /// invalid_argument for options that can't be, or a name that is taken; actor_failed with the
+  /// first exception of a constructor; unavailable if a process can't be started.
+  template <typename T>
+  ActorMesh<T> spawn(const ActorType<T>& type, const SpawnOptions& options = {}) {
+    std::vector<ActorRef<T>> actors;
+    for (detail::ActorHandle& actor : spawn_class(type.entry(), options)) {
+      actors.emplace_back(std::move(actor));
+    }
+    return ActorMesh<T>(std::move(actors));
+  }
+  /// Ends the actors of a mesh: requests their stop tokens, and destroys them after their current
+  /// function. Its name is free again. Throws not_found.
+  void stop(const std::string& mesh);
+  /// Returns a tensor in shared memory, to be filled and sent without a copy. Throws no_space.
+  LoanedTensor loan(const TensorType& type);
+  /// Returns the error that failed the system, if an actor failed whose Supervision escalates.
+  std::optional<Error> failure() const;
+  /// 32 hex digits.
+  const std::string& id() const;
+
+ private:
+  std::vector<detail::ActorHandle> spawn_class(const detail::ActorClass& type,
+                                               const SpawnOptions& options);
+
+  std::unique_ptr<Keeper> keeper_;
+};
+
+}  // namespace weft

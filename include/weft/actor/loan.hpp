@@ -1,0 +1,50 @@
+#pragma once
+/// LoanedTensor: a tensor in shared memory, which messages carry without a copy.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include <weft/tensor/dlpack.hpp>
+#include <weft/tensor/element.hpp>
+#include <weft/tensor/error.hpp>
+#include <weft/tensor/type.hpp>
+
+namespace weft {
+
+/// A tensor whose elements are to be written. Movable.
+///
+///   weft::LoanedTensor image = ctx.loan({DType::u8, {480, 640, 3}});
+///   camera.read(image.get<std::uint8_t>());
+///   viewer.tell<&Viewer::show>(std::move(image).finish());
+class LoanedTensor {
+ public:
+  /// `bytes` are the elements of `tensor`, which nobody else has been given.
+  LoanedTensor(std::span<std::byte> bytes, HostTensor tensor)
+      : bytes_(bytes), tensor_(std::move(tensor)) {}
+  LoanedTensor(LoanedTensor&&) = default;
+  LoanedTensor& operator=(LoanedTensor&&) = default;
+
+  /// Returns the elements, whose values are unspecified before they are written. Throws
+  /// invalid_argument if T isn't the C++ type of their dtype.
+  template <ChipElement T>
+  std::span<T> get() {
+    return {reinterpret_cast<T*>(bytes_.data()), tensor_.get<T>().size()};
+  }
+  std::span<std::byte> bytes() { return bytes_; }
+  /// Returns the tensor, to be sent. Its elements must not be written any more.
+  HostTensor finish() && { return std::move(tensor_); }
+
+ private:
+  std::span<std::byte> bytes_;
+  HostTensor tensor_;
+};
+
+namespace detail {
+class ActorProcess;
+/// Throws no_space.
+LoanedTensor loan(const std::shared_ptr<ActorProcess>& process, const TensorType& type);
+}  // namespace detail
+
+}  // namespace weft

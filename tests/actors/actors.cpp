@@ -1,0 +1,71 @@
+#include "tests/actors/actors.hpp"
+
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <stdexcept>
+
+namespace weft::testing {
+
+int Echo::pid() const { return getpid(); }
+
+void Echo::fail_with(const std::string& text) { throw std::runtime_error(text); }
+
+HostTensor Echo::doubled(const HostTensor& tensor) const {
+  LoanedTensor result = ctx_.loan({tensor.elements.dtype(), tensor.shape});
+  std::ranges::transform(tensor.get<float>(), result.get<float>().begin(),
+                         [](float value) { return 2 * value; });
+  return std::move(result).finish();
+}
+
+int Echo::wait_for_stop() const {
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  std::unique_lock lock(mutex);
+  changed.wait(lock, ctx_.stop(), [] { return false; });
+  return 1;
+}
+
+void Echo::kill_process() const { ::kill(getpid(), SIGKILL); }
+
+int Echo::kill_process_once(const std::string& file) const {
+  if (std::ifstream(file).good()) return static_cast<int>(ctx_.incarnation());
+  std::ofstream(file) << "killed\n";
+  ::kill(getpid(), SIGKILL);
+  return 0;
+}
+
+int Caller::add(int index, int a, int b) const {
+  return ctx_.find(echo, "echo")[index].call<&Echo::add>(a, b).get();
+}
+
+Worker::Worker(ActorContext& ctx) : ctx_(ctx) {
+  if (ctx.config().value("fails", false)) throw std::runtime_error("no memory for a worker");
+}
+
+void Worker::work() {
+  if (must_fail_) throw std::runtime_error("work went wrong");
+  if (count_ < 1000) ++count_;
+}
+
+const ActorType<Echo> echo{"test.echo"};
+const ActorType<Caller> caller{"test.caller"};
+const ActorType<Worker> worker{"test.worker"};
+
+}  // namespace weft::testing
+
+int main(int argc, char** argv) {
+  if (std::getenv("WEFT_ACTORS") != nullptr && std::getenv("WEFT_TEST_ACTOR_PROCESS_EXITS")) {
+    return 3;  // as a program does that doesn't come to worker_main()
+  }
+  weft::worker_main(argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,89 @@
+#pragma once
+/// The actors of these tests.
+
+#include <weft/actor.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft::testing {
+
+struct Named {
+  std::string name{};
+  std::map<std::string, std::vector<double>> values{};
+  std::optional<int> extra{};
+};
+
+/// Answers in the ways that the tests need.
+class Echo {
+ public:
+  explicit Echo(ActorContext& ctx) : ctx_(ctx) { ++made; }
+  ~Echo() { --made; }
+
+  int add(int a, int b) const { return a + b; }
+  Named same(const Named& value) const { return value; }
+  void append(const std::string& text) { log_ += text; }
+  std::string log() const { return log_; }
+  std::uint64_t incarnation() const { return ctx_.incarnation(); }
+  int pid() const;
+  void fail_with(const std::string& text);
+  HostTensor doubled(const HostTensor& tensor) const;
+  HostTensor pass(HostTensor tensor) const { return tensor; }
+  /// Waits until `release` is called of another actor, or a stop is requested.
+  int wait_for_stop() const;
+  /// Ends the process as a kill from outside does.
+  void kill_process() const;
+  /// Does the same the first time only: while the file doesn't exist.
+  int kill_process_once(const std::string& file) const;
+  std::string too_long() const { return std::string(100'000, 'x'); }
+
+  using endpoints =
+      Endpoints<&Echo::add, &Echo::same, &Echo::append, &Echo::log, &Echo::incarnation, &Echo::pid,
+                &Echo::fail_with, &Echo::doubled, &Echo::pass, &Echo::wait_for_stop,
+                &Echo::kill_process, &Echo::kill_process_once, &Echo::too_long>;
+
+  static inline std::atomic<int> made = 0;  ///< how many there are in this process
+
+ private:
+  ActorContext& ctx_;
+  std::string log_;
+};
+
+/// Calls other actors.
+class Caller {
+ public:
+  explicit Caller(ActorContext& ctx) : ctx_(ctx) {}
+  /// Adds the numbers by a call of actor `index` of mesh "echo".
+  int add(int index, int a, int b) const;
+
+  using endpoints = Endpoints<&Caller::add>;
+
+ private:
+  ActorContext& ctx_;
+};
+
+/// Counts in work(), and fails when it is told to.
+class Worker {
+ public:
+  explicit Worker(ActorContext& ctx);
+  void work();
+  int count() const { return count_; }
+  void fail_in_work() { must_fail_ = true; }
+
+  using endpoints = Endpoints<&Worker::count, &Worker::fail_in_work>;
+
+ private:
+  ActorContext& ctx_;
+  int count_ = 0;
+  bool must_fail_ = false;
+};
+
+extern const ActorType<Echo> echo;
+extern const ActorType<Caller> caller;
+extern const ActorType<Worker> worker;
+
+}  // namespace weft::testing
