@@ -233,6 +233,7 @@ void ActorProcess::on_deaths() {
   const auto is_lost = [this](const ActorCall& call) { return !peers().is_alive(call.sent_to); };
   for (const auto& call : calls_.take_if(is_lost)) lose(call);
   const std::lock_guard lock(runners_mutex_);
+  if (is_stopped_.load()) return;  // runners that are ending aren't in runners_ any more
   for (std::uint32_t port = 1; port < options_.port_count; ++port) {
     if (runners_.contains(port)) continue;
     node_->settle(port, [this](const InMessage& message) { drop_message(*node_, message); });

@@ -46,10 +46,13 @@ void ActorProcess::send(PeerId to, std::uint32_t port, const LaneHeading& headin
 bool ActorProcess::send_call(const std::shared_ptr<ActorCall>& call, PeerId to, std::uint32_t port,
                              bool wait_if_full) {
   if (!peers().is_alive(to)) return false;
+  std::uint64_t number = 0;
   try {
-    if (calls_.begin(call, to)) replies_->kick();
+    const Calls::Begun begun = calls_.begin(call, to);
+    number = begun.number;
+    if (begun.is_earliest) replies_->kick();
     const LaneHeading heading =
-        heading_of(call->what.op, call->number, call->what.row, call->what.endpoint.index);
+        heading_of(call->what.op, number, call->what.row, call->what.endpoint.index);
     send(to, port, heading, call->message, wait_if_full, call->deadline);
   } catch (const Error& error) {
     calls_.take(*call);
@@ -59,7 +62,7 @@ bool ActorProcess::send_call(const std::shared_ptr<ActorCall>& call, PeerId to, 
   }
   // If the process died meanwhile, on_deaths() may have looked for lost calls too early for this.
   if (!peers().is_alive(to)) {
-    if (const auto lost = calls_.take(call->number)) lose(lost);
+    if (const auto lost = calls_.take(number)) lose(lost);
   }
   return true;
 }

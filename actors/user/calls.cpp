@@ -59,7 +59,7 @@ Calls::Calls(PeerMemory& own) : own_(&own), calls_(kCallCountMax), rounds_(kCall
   for (std::uint32_t index = kCallCountMax; index > 0; --index) free_.push_back(index - 1);
 }
 
-bool Calls::begin(const std::shared_ptr<ActorCall>& call, PeerId to) {
+Calls::Begun Calls::begin(const std::shared_ptr<ActorCall>& call, PeerId to) {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
     fail(Errc::overloaded,
@@ -72,9 +72,9 @@ bool Calls::begin(const std::shared_ptr<ActorCall>& call, PeerId to) {
   call->sent_to = to;
   calls_[index] = call;
   own_->call(index).store(call->number, std::memory_order_seq_cst);
-  if (call->deadline >= earliest()) return false;
-  earliest_.store(call->deadline, std::memory_order_relaxed);
-  return true;
+  const bool is_earliest = call->deadline < earliest();
+  if (is_earliest) earliest_.store(call->deadline, std::memory_order_relaxed);
+  return {.number = call->number, .is_earliest = is_earliest};
 }
 
 std::shared_ptr<ActorCall> Calls::take_locked(std::uint32_t index) {

@@ -70,7 +70,8 @@ class ActorCall final : public detail::PendingCall {
   const MessageWriter message;
   const Clock::time_point deadline;
   const double timeout_s;
-  // The following are guarded by Calls.
+  // The following are written and read by Calls, under its mutex. `was_lost` belongs to whoever has
+  // taken the call out.
   std::uint64_t number = 0;  ///< 0: not sent
   PeerId sent_to{};
   bool was_lost = false;  ///< it is sent for the second time
@@ -99,9 +100,12 @@ class Calls {
 
   explicit Calls(PeerMemory& own);
 
-  /// Gives the call a number. Returns whether its deadline is earlier than earliest() was. Throws
-  /// overloaded if kCallCountMax calls wait.
-  bool begin(const std::shared_ptr<ActorCall>& call, PeerId to);
+  struct Begun {
+    std::uint64_t number;
+    bool is_earliest;  ///< its deadline is earlier than earliest() was
+  };
+  /// Gives the call a number. Throws overloaded if kCallCountMax calls wait.
+  Begun begin(const std::shared_ptr<ActorCall>& call, PeerId to);
   /// Takes the call out, so that an answer to it is dropped. Returns null if there is none.
   std::shared_ptr<ActorCall> take(std::uint64_t number);
   /// Takes the call out if it is in.
