@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <weft/message.hpp>
+#include <weft/message/aggregate.hpp>
+#include <weft/message/containers.hpp>
 #include <weft/tensor/error.hpp>
 
 #include "actors/keeper/checks.hpp"

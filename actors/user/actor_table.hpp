@@ -38,7 +38,8 @@ struct ActorPosition {
   friend bool operator==(const ActorPosition&, const ActorPosition&) = default;
 };
 
-/// Format, version 1 (native byte order): TableHead MeshTableRow{kMeshCountMax} ActorTableRow{kActorCountMax}.
+/// Format, version 1 (native byte order):
+///   ActorTableHead MeshTableRow{kMeshCountMax} ActorTableRow{kActorCountMax}
 struct ActorTableHead {
   std::uint64_t magic;  ///< written last
   std::uint32_t version;
@@ -85,8 +86,8 @@ struct MeshCause {
   std::string text{};
 };
 
-/// The keeper's process makes the table and writes all but the fields of ActorTableRow that an actor's
-/// process writes. Thread-safe, except that one thread at a time uses the keeper's functions.
+/// The keeper's process makes the table and writes all but those fields of ActorTableRow that an
+/// actor's process writes. Thread-safe, but one thread at a time uses the keeper's functions.
 class ActorTable {
  public:
   /// Throws io if the system has a table, no_space.

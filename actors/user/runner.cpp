@@ -6,7 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/message.hpp>
+#include <weft/message/aggregate.hpp>
+#include <weft/message/containers.hpp>
 #include <weft/tensor/error.hpp>
 
 #include "actors/process/job_thread.hpp"

@@ -40,8 +40,8 @@ struct Supervision {
   double within_s = 0;   ///< seconds; 0: as long as the mesh lives
   double backoff_s =
       0.1;  ///< seconds before the first restart, doubled for each further one up to 30
-  /// Seconds that an endpoint or a call of work() may take. 0: any time. A process whose actor hangs
-  /// is killed. Not for actors in this process.
+  /// Seconds that an endpoint or a call of work() may take. 0: any time. A process whose actor
+  /// takes longer is killed. Not for actors in this process.
   double hang_timeout_s = 0;
   Choice<ActorRestart> restart = ActorRestart::actor;
   Choice<ActorGivesUp> then = ActorGivesUp::escalate;

@@ -46,7 +46,7 @@ class PendingCall {
   virtual bool wait_until(std::chrono::steady_clock::time_point time) = 0;
   /// Returns the answer of a call that has ended.
   virtual const Answer& answer() const = 0;
-  /// Calls `done` once the call has ended, on the thread `weft.replies`, or at once if it has ended.
+  /// Calls `done` once the call has ended, on the thread `weft.replies`.
   virtual void when_done(std::function<void()> done) = 0;
   /// Ends the call with the error cancelled. The endpoint doesn't run if it hasn't begun.
   virtual void cancel() = 0;

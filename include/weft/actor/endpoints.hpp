@@ -9,7 +9,8 @@
 #include <tuple>
 #include <type_traits>
 
-#include <weft/message.hpp>
+#include <weft/message/aggregate.hpp>
+#include <weft/message/containers.hpp>
 
 namespace weft {
 

@@ -10,7 +10,8 @@
 
 #include <weft/actor/call.hpp>
 #include <weft/actor/outcome.hpp>
-#include <weft/message.hpp>
+#include <weft/message/aggregate.hpp>
+#include <weft/message/containers.hpp>
 
 namespace weft {
 
