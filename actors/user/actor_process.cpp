@@ -177,9 +177,8 @@ void ActorProcess::end(ActorCall& call, Answer answer) {
 }
 
 bool ActorProcess::wait(ActorCall& call, Clock::time_point time) {
-  if (call.is_done()) return true;
   const ThreadRole& role = ThreadRole::current();
-  if (!role.may_block) {
+  if (!role.may_block) {  // refused even if the answer happens to be there
     fail(Errc::invalid_argument,
          "{}: {} may not wait for an answer, because other actors need its thread; use then(), or "
          "spawn the mesh with .own_thread = true",
