@@ -111,8 +111,9 @@ void Keeper::on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error
   if (!mesh.is_ready) return end_mesh(mesh, error);
   const auto delay = mesh.supervision.on_failure(Clock::now());
   if (!delay) {
-    end_mesh(mesh, error);
+    // The system's failure is known before a caller is told of it.
     if (mesh.options.supervision.then == ActorGivesUp::escalate) fail_system(error);
+    end_mesh(mesh, error);
     return;
   }
   logger("weft.trainer")
