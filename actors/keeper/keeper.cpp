@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-/// Seconds within which an actor must have been constructed, and a process must have joined.
-constexpr double kMakeTimeout = 300;
+/// Seconds within which a process must have joined, and then an actor must have been constructed.
+constexpr double kMakeTimeoutS = 300;
 constexpr std::chrono::milliseconds kBurialInterval{20};
 
 }  // namespace
@@ -81,9 +81,9 @@ std::optional<Error> Keeper::failure() const {
 void Keeper::run() {
   std::vector<pollfd> waits;
   while (!must_stop_) {
+    int timeout_ms = run_timers();  // may start processes, so it comes before add_to()
     waits.assign(1, {.fd = commands_.fd(), .events = POLLIN, .revents = 0});
     processes_.add_to(waits);
-    int timeout_ms = run_timers();
     if (!burials_.empty()) {
       const auto interval = static_cast<int>(kBurialInterval.count());
       timeout_ms = timeout_ms < 0 ? interval : std::min(timeout_ms, interval);
@@ -97,8 +97,8 @@ void Keeper::run() {
   processes_.clear();
 }
 
-void Keeper::call_at(Clock::time_point time, std::function<void()> what) {
-  timers_.emplace(time, std::move(what));
+void Keeper::call_in(std::chrono::nanoseconds time, std::function<void()> what) {
+  timers_.emplace(Clock::now() + time, std::move(what));
 }
 
 /// Runs what is due. Returns the milliseconds until the next time, -1 if there is none.
@@ -204,9 +204,8 @@ void Keeper::place_in_children(Mesh& mesh) {
     mesh.actors[i].child = first + static_cast<int>(child);
     mesh.actors[i].port =
         1 + (mesh.options.own_thread ? n : n % static_cast<std::uint32_t>(options_.threads));
-    process_->actors().set_position(
-        process_->actors().mesh(mesh.index).first_row + static_cast<std::uint32_t>(i),
-        {.phase = ActorPhase::starting, .port = mesh.actors[i].port});
+    process_->actors().set_position(row_of(mesh, i),
+                                    {.phase = ActorPhase::starting, .port = mesh.actors[i].port});
   }
   for (std::size_t child = 0; child < processes; ++child) {
     const int number = first + static_cast<int>(child);
@@ -237,28 +236,54 @@ void Keeper::start_child(Child& child) {
     throw;
   }
   child.is_running = true;
+  call_in(nanoseconds(kMakeTimeoutS), [this, number = child.number, peer = child.peer] {
+    Child& late = children_.at(number);
+    if (late.peer != peer || !late.is_running || late.is_alive) return;
+    late.why_killed = fmt::format(
+        "was killed because it hadn't joined the actor system within {} s", kMakeTimeoutS);
+    processes_.kill(number, false);
+  });
 }
 
+std::uint32_t Keeper::row_of(const Mesh& mesh, std::size_t index) const {
+  return process_->actors().mesh(mesh.index).first_row + static_cast<std::uint32_t>(index);
+}
+
+PeerId Keeper::process_of(const Actor& actor) const {
+  return actor.child < 0 ? process_->node()->self() : children_.at(actor.child).peer;
+}
+
+void Keeper::set_phase(const Mesh& mesh, std::size_t index, ActorPhase phase) {
+  const std::uint32_t row = row_of(mesh, index);
+  ActorPosition position = process_->actors().position(row);
+  position.phase = phase;
+  process_->actors().set_position(row, position);
+}
+
+/// Makes the next incarnation of an actor.
 void Keeper::make(Mesh& mesh, std::size_t index) {
   Actor& actor = mesh.actors[index];
-  const PeerId peer = actor.child < 0 ? process_->node()->self() : children_.at(actor.child).peer;
-  const std::uint32_t row =
-      process_->actors().mesh(mesh.index).first_row + static_cast<std::uint32_t>(index);
   actor.is_made = false;
   actor.is_waited_for = false;
-  const std::uint32_t incarnation = ++actor.incarnation;
-  process_->actors().set_position(row, {.phase = ActorPhase::starting,
-                                        .port = actor.port,
-                                        .incarnation = incarnation,
-                                        .process = peer});
+  ++actor.incarnation;
+  process_->actors().set_position(row_of(mesh, index), {.phase = ActorPhase::starting,
+                                                        .port = actor.port,
+                                                        .incarnation = actor.incarnation,
+                                                        .process = process_of(actor)});
+  order_make(mesh, index);
+}
+
+void Keeper::order_make(const Mesh& mesh, std::size_t index) {
+  const Actor& actor = mesh.actors[index];
+  const nlohmann::json& config = mesh.options.config;
   MessageWriter body;
-  MessageCodec<MakeOrder>::put(
-      body, {.type = mesh.type,
-             .seed = options_.seed,
-             .own_thread = mesh.options.own_thread,
-             .config = mesh.options.config.is_null() ? "{}" : mesh.options.config.dump()});
-  const auto order = process_->order(ActorOp::make, row, peer, actor.port, body, kMakeTimeout);
-  order->when_done([this, order, mesh = mesh.index, index, incarnation] {
+  MessageCodec<MakeOrder>::put(body, {.type = mesh.type,
+                                      .seed = options_.seed,
+                                      .own_thread = mesh.options.own_thread,
+                                      .config = config.is_null() ? "{}" : config.dump()});
+  const auto order = process_->order(ActorOp::make, row_of(mesh, index), process_of(actor),
+                                     actor.port, body, kMakeTimeoutS);
+  order->when_done([this, order, mesh = mesh.index, index, incarnation = actor.incarnation] {
     call_soon([this, error = order->answer().error, mesh, index, incarnation] {
       on_made(mesh, index, incarnation, error);
     });

@@ -49,6 +49,8 @@ class Keeper {
  private:
   /// Seconds that actors get to end before their process is killed.
   static constexpr double kEndTimeoutS = 5;
+  /// An order that found a lane full is sent again after this time. The keeper never waits itself.
+  static constexpr std::chrono::milliseconds kRetryAfter{2};
   static std::chrono::nanoseconds nanoseconds(double seconds) {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(seconds));
@@ -87,7 +89,7 @@ class Keeper {
 
   void run();
   void call_soon(std::function<void()> what) { commands_.push(std::move(what)); }
-  void call_at(Clock::time_point time, std::function<void()> what);
+  void call_in(std::chrono::nanoseconds time, std::function<void()> what);
   int run_timers();
 
   std::vector<detail::ActorHandle> add_mesh(const detail::ActorClass& type,
@@ -96,6 +98,11 @@ class Keeper {
   void place_in_children(Mesh& mesh);
   void start_child(Child& child);
   void make(Mesh& mesh, std::size_t index);
+  void order_make(const Mesh& mesh, std::size_t index);
+  void order_end(std::uint32_t mesh, std::size_t index);
+  std::uint32_t row_of(const Mesh& mesh, std::size_t index) const;
+  PeerId process_of(const Actor& actor) const;
+  void set_phase(const Mesh& mesh, std::size_t index, ActorPhase phase);
   void on_made(std::uint32_t mesh, std::size_t index, std::uint32_t incarnation,
                const std::optional<Error>& error);
   void on_news(ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,

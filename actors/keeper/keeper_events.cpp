@@ -13,6 +13,9 @@
 namespace weft {
 namespace {
 
+/// An actor of this process can't be killed, so its end is waited for.
+constexpr double kNoTimeoutS = 1e8;
+
 /// Returns how a process has ended, such as "was killed by SIGKILL".
 std::string text_of(const ProcessEnded& ended) {
   if (ended.status_taken) return "has ended";
@@ -64,17 +67,22 @@ void Keeper::on_made(std::uint32_t index, std::size_t actor, std::uint32_t incar
   if (found == meshes_.end() || found->second.is_ending) return;
   Mesh& mesh = found->second;
   if (mesh.actors[actor].incarnation != incarnation || mesh.actors[actor].is_waited_for) return;
+  if (error && error->code() == Errc::overloaded) {
+    return call_in(kRetryAfter, [this, index, actor, incarnation] {
+      const Mesh& late = meshes_.at(index);
+      const Actor& its = late.actors[actor];
+      if (!late.is_ending && its.incarnation == incarnation && !its.is_waited_for) {
+        order_make(late, actor);
+      }
+    });
+  }
   if (error) {
     // The end of the process says more about this than the loss of the order.
     if (error->code() != Errc::peer_lost) on_failure(mesh, {actor}, *error);
     return;
   }
   mesh.actors[actor].is_made = true;
-  const std::uint32_t row =
-      process_->actors().mesh(index).first_row + static_cast<std::uint32_t>(actor);
-  ActorPosition position = process_->actors().position(row);
-  position.phase = ActorPhase::alive;
-  process_->actors().set_position(row, position);
+  set_phase(mesh, actor, ActorPhase::alive);
   kick_all();
   if (mesh.is_ready || !std::ranges::all_of(mesh.actors, &Actor::is_made)) return;
   mesh.is_ready = true;
@@ -124,15 +132,11 @@ void Keeper::on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error
     for (std::size_t i = 0; i < failed.size(); ++i) failed[i] = i;
   }
   for (const std::size_t i : failed) {
-    const std::uint32_t row =
-        process_->actors().mesh(mesh.index).first_row + static_cast<std::uint32_t>(i);
-    ActorPosition position = process_->actors().position(row);
-    position.phase = ActorPhase::starting;
-    process_->actors().set_position(row, position);
+    set_phase(mesh, i, ActorPhase::starting);
     mesh.actors[i].is_made = false;
     mesh.actors[i].is_waited_for = true;
   }
-  call_at(Clock::now() + *delay, [this, index = mesh.index, failed] { restart(index, failed); });
+  call_in(*delay, [this, index = mesh.index, failed] { restart(index, failed); });
 }
 
 void Keeper::restart(std::uint32_t index, const std::vector<std::size_t>& actors) {
@@ -166,27 +170,31 @@ void Keeper::end_mesh(Mesh& mesh, const std::optional<Error>& cause) {
         cause ? *cause
               : Error(Errc::cancelled, fmt::format("mesh \"{}\" was stopped", mesh.name))));
   }
-  ActorTable& table = process_->actors();
   MeshCause written;
   if (cause) written = {.code = static_cast<std::uint8_t>(cause->code()), .text = cause->what()};
-  table.end(mesh.index, written);
-  mesh.not_ended = 1;  // this function itself
-  for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
-    const std::uint32_t row = table.mesh(mesh.index).first_row + static_cast<std::uint32_t>(i);
-    ActorPosition position = table.position(row);
-    const bool has_thread = position.phase != ActorPhase::none;
-    position.phase = ActorPhase::ended;
-    table.set_position(row, position);
-    const int child = mesh.actors[i].child;
-    if (!has_thread || (child >= 0 && !children_.at(child).is_alive)) continue;
-    ++mesh.not_ended;
-    const PeerId peer = child < 0 ? process_->node()->self() : children_.at(child).peer;
-    const auto order = process_->order(ActorOp::end, row, peer, mesh.actors[i].port,
-                                       MessageWriter(), child < 0 ? 1e8 : kEndTimeoutS);
-    order->when_done([this, index = mesh.index] { call_soon([this, index] { on_ended(index); }); });
+  process_->actors().end(mesh.index, written);
+  for (std::size_t i = 0; i < mesh.actors.size(); ++i) set_phase(mesh, i, ActorPhase::ended);
+  kick_all();  // actors learn that they are to stop, though their lanes may be full
+  mesh.not_ended = static_cast<int>(mesh.actors.size());
+  for (std::size_t i = 0; i < mesh.actors.size(); ++i) order_end(mesh.index, i);
+}
+
+/// Has an actor destroyed. on_ended() is called afterwards, and also if there is no such actor.
+void Keeper::order_end(std::uint32_t index, std::size_t actor) {
+  const Mesh& mesh = meshes_.at(index);
+  const Actor& its = mesh.actors[actor];
+  const bool was_ordered = its.incarnation > 0;
+  if (!was_ordered || (its.child >= 0 && !children_.at(its.child).is_alive)) {
+    return call_soon([this, index] { on_ended(index); });
   }
-  kick_all();
-  call_soon([this, index = mesh.index] { on_ended(index); });
+  const auto order = process_->order(ActorOp::end, row_of(mesh, actor), process_of(its), its.port,
+                                     MessageWriter(), its.child < 0 ? kNoTimeoutS : kEndTimeoutS);
+  order->when_done([this, order, index, actor] {
+    call_soon([this, error = order->answer().error, index, actor] {
+      if (!error || error->code() != Errc::overloaded) return on_ended(index);
+      call_in(kRetryAfter, [this, index, actor] { order_end(index, actor); });
+    });
+  });
 }
 
 /// Counts the ends of a mesh's actors. After the last one, ends its processes.
@@ -197,7 +205,7 @@ void Keeper::on_ended(std::uint32_t index) {
     Child& child = children_.at(number);
     if (child.is_alive) process_->leave(child.peer);
     const PeerId peer = child.peer;
-    call_at(Clock::now() + nanoseconds(child.is_alive ? kEndTimeoutS : 0), [this, number, peer] {
+    call_in(nanoseconds(child.is_alive ? kEndTimeoutS : 0), [this, number, peer] {
       const Child& it = children_.at(number);
       if (it.peer == peer && it.is_running) processes_.kill(number, false);
     });
@@ -234,8 +242,7 @@ void Keeper::look_for_hangs(std::uint32_t index) {
   const auto limit = nanoseconds(mesh.options.supervision.hang_timeout_s);
   const Clock::time_point now = Clock::now();
   for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
-    const std::uint32_t row =
-        process_->actors().mesh(index).first_row + static_cast<std::uint32_t>(i);
+    const std::uint32_t row = row_of(mesh, i);
     const std::uint64_t since = process_->actors().row(row).since_ns.load();
     if (since == 0 || !mesh.actors[i].is_made) continue;
     if (now.time_since_epoch().count() - static_cast<std::int64_t>(since) < limit.count()) continue;
@@ -244,7 +251,7 @@ void Keeper::look_for_hangs(std::uint32_t index) {
                     process_->actors().name(row), mesh.options.supervision.hang_timeout_s);
     processes_.kill(mesh.actors[i].child, false);
   }
-  call_at(now + limit / 4, [this, index] { look_for_hangs(index); });
+  call_in(limit / 4, [this, index] { look_for_hangs(index); });
 }
 
 void Keeper::bury() {

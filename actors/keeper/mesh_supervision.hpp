@@ -19,7 +19,7 @@ class MeshSupervision {
   /// An actor or a process of the mesh has failed. Returns after what time it is made again;
   /// nothing if it isn't.
   std::optional<std::chrono::nanoseconds> on_failure(Time now);
-  /// How often on_failure() has returned a time.
+  /// Returns the number of calls of on_failure() that returned a time.
   int restarts() const { return restarts_; }
 
  private:

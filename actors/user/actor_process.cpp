@@ -16,7 +16,7 @@ namespace {
 
 /// About 50 us; see WaitPolicy.
 constexpr int kSpins = 2000;
-/// How soon a call is tried again that found a lane full.
+/// The time after which a call that found a lane full is tried again.
 constexpr std::chrono::milliseconds kRetryAfter{1};
 
 }  // namespace
@@ -144,9 +144,11 @@ void ActorProcess::send_parked() {
           break;
         }
       }
+      // If the process died while the call was being sent, the call is parked a second time. Only
+      // its first place is given up.
       const std::lock_guard lock(mutex_);
       auto& calls = parked_[row];
-      std::erase(calls, call);
+      if (!calls.empty() && calls.front() == call) calls.erase(calls.begin());
     }
   }
 }
@@ -182,15 +184,9 @@ bool ActorProcess::wait(ActorCall& call, Clock::time_point time) {
     fail(Errc::invalid_argument,
          "{}: {} may not wait for an answer, because other actors need its thread; use then(), or "
          "spawn the mesh with .own_thread = true",
-         name_of(call),
-         role.actor ? fmt::format("{}", actors().name(*role.actor)) : "a callback of then()");
+         name_of(call), role.actor ? actors().name(*role.actor) : "a callback of then()");
   }
-  if (!role.actor) return replies_->wait(call, time);
-  std::atomic<std::uint64_t>& waits_for = actors().row(*role.actor).waits_for;
-  waits_for.store(std::uint64_t{1} + call.what.row, std::memory_order_seq_cst);
-  const bool has_ended = replies_->wait(call, time);
-  waits_for.store(0, std::memory_order_seq_cst);
-  return has_ended;
+  return replies_->wait(call, time);
 }
 
 void ActorProcess::on_message(InMessage message) {

@@ -51,11 +51,6 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   double call_timeout_s() const { return options_.call_timeout_s; }
   /// Returns how often a thread looks for a message before it sleeps.
   int spins() const;
-  /// How many tensors were copied into blocks, and how many told messages were lost.
-  std::uint64_t copies() const { return copies_.load(); }
-  std::uint64_t lost_tells() const { return lost_tells_.load(); }
-  void count_lost_tell() { lost_tells_.fetch_add(1, std::memory_order_relaxed); }
-
   /// Starts the runner of a port that has none.
   void start_runner(std::uint32_t port);
   /// Ends all calls with the error cancelled, and all threads. The actors are destroyed.
@@ -64,13 +59,14 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   /// Begins a call. See begin_call() of <weft/actor/call.hpp>.
   std::shared_ptr<ActorCall> begin(std::uint32_t row, EndpointId endpoint, MessageWriter arguments,
                                    const CallOptions& options);
-  /// Sends an order to a port, whatever the state of the actor is.
+  /// Sends an order to a port, whatever the phase of the actor is. Doesn't wait: if the lane is
+  /// full, the order ends with the error overloaded.
   std::shared_ptr<ActorCall> order(ActorOp op, std::uint32_t row, PeerId to, std::uint32_t port,
                                    const MessageWriter& body, double timeout_s);
   void tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
             const CallOptions& options);
-  /// Waits for room as long as the process lives.
-  void send_answer(const InMessage& to, const LaneHeading& heading, const MessageWriter& value);
+  /// Sends an `answer` or an `error`. Waits for room as long as the process that asked lives.
+  void send_answer(const Asked& asked, ActorOp op, const MessageWriter& value);
   /// Tells the keeper that an actor of this process has failed.
   void report_failure(std::uint32_t row, const Error& error);
   /// Tells the keeper that this process can be sent messages.
@@ -79,8 +75,6 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   void leave(PeerId process);
   /// The error of a call of an actor whose mesh has ended.
   Error ended_error(std::uint32_t row);
-  /// Makes the thread `weft.replies` look at the table of actors.
-  void kick() { replies_->kick(); }
   /// Returns how many calls of this process the actor hasn't answered.
   std::uint32_t open_calls(std::uint32_t row) const;
 
@@ -126,8 +120,6 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   int cores_;
   Calls calls_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> open_calls_;  ///< by row
-  std::atomic<std::uint64_t> copies_{0};
-  std::atomic<std::uint64_t> lost_tells_{0};
   std::atomic<bool> is_stopped_{false};
   std::mutex mutex_;
   std::map<std::uint32_t, std::vector<std::shared_ptr<ActorCall>>>

@@ -17,8 +17,8 @@ inline constexpr std::uint32_t kKeeperSlot = 0;
 /// Each process takes answers and news at this port. Actors have the ports behind it.
 inline constexpr std::uint32_t kReplyPort = 0;
 
-/// What a message is. It is the low byte of LaneHeading::kind; the endpoint's index is above it.
-/// LaneHeading::target is a row of the ActorTable.
+/// The kind of a message: the low byte of LaneHeading::kind. The index of the endpoint is in the
+/// bits above it. LaneHeading::target is a row of the ActorTable.
 enum class ActorOp : std::uint8_t {
   call = 1,    ///< to an actor's port; arguments
   tell = 2,    ///< to an actor's port; arguments; no answer
@@ -44,7 +44,13 @@ inline std::uint32_t endpoint_of(const LaneHeading& heading) { return heading.ki
 void put_error(MessageWriter& out, const Error& error);
 Error get_error(MessageReader& in);
 
-/// How an actor is made.
+/// Identifies the message that is answered.
+struct Asked {
+  PeerId by{};
+  LaneHeading heading{};
+};
+
+/// The body of `make`.
 struct MakeOrder {
   std::string type{};
   std::uint64_t seed = 0;

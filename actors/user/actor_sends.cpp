@@ -22,7 +22,7 @@ ActorProcess::Clock::time_point deadline_after(double seconds) {
 
 void ActorProcess::send(PeerId to, std::uint32_t port, const LaneHeading& heading,
                         const MessageWriter& body, bool wait_if_full, Clock::time_point deadline) {
-  const PackedMessage packed(node_, body, copies_);
+  const PackedMessage packed(node_, body);
   const std::shared_ptr<LaneSender> sender = node_->sender(to, port);
   const OutMessage message{.heading = heading, .body = packed.body(), .blocks = packed.blocks()};
   while (!sender->send(message)) {
@@ -102,7 +102,7 @@ std::shared_ptr<ActorCall> ActorProcess::order(ActorOp op, std::uint32_t row, Pe
                                           ActorCall::What{.op = op, .row = row, .endpoint = {}},
                                           body, deadline_after(timeout_s), timeout_s);
   open_calls_[row].fetch_add(1, std::memory_order_relaxed);
-  if (!send_call(call, to, port, true)) {
+  if (!send_call(call, to, port, false)) {
     finish(*call, {.error = Error(Errc::peer_lost,
                                   fmt::format("{}: its process has died", actors().name(row)))});
   }
@@ -137,20 +137,19 @@ void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWri
   }
 }
 
-void ActorProcess::send_answer(const InMessage& to, const LaneHeading& heading,
-                               const MessageWriter& value) {
-  if (op_of(to.heading) == ActorOp::tell) return;
+void ActorProcess::send_answer(const Asked& asked, ActorOp op, const MessageWriter& value) {
   const ThreadRoleScope role({.may_block = false, .may_wait_for_room = true});
+  const std::uint32_t row = asked.heading.target;
   try {
-    send(to.from, kReplyPort, heading, value, true, Clock::time_point::max());
+    send(asked.by, kReplyPort, heading_of(op, asked.heading.call, row), value, true,
+         Clock::time_point::max());
   } catch (const Error& error) {
     if (error.code() == Errc::peer_lost || error.code() == Errc::cancelled) return;
+    if (op == ActorOp::error) throw;
     MessageWriter body;  // the value is too long, or there is no memory for it
-    put_error(body,
-              Error(error.code(), fmt::format("{}: its answer: {}",
-                                              actors().name(to.heading.target), error.what())));
-    if (op_of(heading) == ActorOp::error) throw;
-    send_answer(to, heading_of(ActorOp::error, heading.call, heading.target), body);
+    put_error(body, Error(error.code(),
+                          fmt::format("{}: its answer: {}", actors().name(row), error.what())));
+    send_answer(asked, ActorOp::error, body);
   }
 }
 

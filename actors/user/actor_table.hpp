@@ -21,12 +21,11 @@ enum class ActorPhase : std::uint8_t {
   none = 0,
   starting = 1,  ///< it is being made, for the first time or again; its messages wait
   alive = 2,
-  ending = 3,  ///< its stop token is requested
-  ended = 4,
+  ended = 3,  ///< or about to end: its stop is requested
 };
 
-/// Where an actor is. One word, so that a reader never combines the state of one incarnation with
-/// the process of another.
+/// The phase and the place of an actor. They are one word, so that a reader never combines the
+/// phase of one incarnation with the process of another.
 struct ActorPosition {
   ActorPhase phase = ActorPhase::none;
   std::uint32_t port = 0;         ///< of its process
@@ -51,7 +50,7 @@ struct ActorTableHead {
 };
 static_assert(sizeof(ActorTableHead) == 128);
 
-/// The texts are written before mesh_count, and `cause` before the actors' state `ended`.
+/// The texts are written before mesh_count, and `cause` before the actors' phase `ended`.
 struct MeshTableRow {
   std::atomic<std::uint32_t> is_ended;
   std::uint32_t first_row;
@@ -69,14 +68,10 @@ struct alignas(64) ActorTableRow {
   std::atomic<std::uint64_t> position;  ///< an ActorPosition; only the keeper writes it
   std::uint32_t mesh;
   std::uint32_t index;
-  // Its process writes the following.
-  std::atomic<std::uint32_t> endpoint;  ///< 1 + the endpoint that runs; 0: none
-  std::atomic<std::uint32_t> caller;    ///< not used yet
-  std::atomic<std::uint64_t>
-      since_ns;                        ///< steady clock; when the endpoint or work() began; 0: idle
-  std::atomic<std::uint64_t> handled;  ///< messages
-  std::atomic<std::uint64_t> waits_for;  ///< 1 + the row of the actor whose answer it waits for
-  std::byte reserved[16];
+  // The actor's process writes the following.
+  /// When the function that runs began, by the steady clock; 0: none runs.
+  std::atomic<std::uint64_t> since_ns;
+  std::byte reserved[40];
 };
 static_assert(sizeof(ActorTableRow) == 64);
 

@@ -20,7 +20,7 @@ namespace weft {
 
 class ActorCall;
 
-/// What a call needs of its process.
+/// The process of a call, as the call uses it.
 class CallHost {
  public:
   virtual ~CallHost() = default;

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// What the keeper tells the process in its environment, as WEFT_ACTORS.
+/// The values that the keeper gives the process in its environment, as WEFT_ACTORS.
 struct ChildVariables {
   std::string system{};
   PeerId peer{};

@@ -26,19 +26,15 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-/// Shows in the table what an actor does, while it lives.
-class Doing {
+/// Shows in the table since when an actor has been in a function.
+class RunningFunction {
  public:
-  Doing(ActorTableRow& row, std::uint32_t endpoint) : row_(row) {
-    row_.endpoint.store(endpoint, std::memory_order_relaxed);
+  explicit RunningFunction(ActorTableRow& row) : row_(row) {
     row_.since_ns.store(now_ns(), std::memory_order_release);
   }
-  ~Doing() {
-    row_.since_ns.store(0, std::memory_order_release);
-    row_.endpoint.store(0, std::memory_order_relaxed);
-  }
-  Doing(const Doing&) = delete;
-  Doing& operator=(const Doing&) = delete;
+  ~RunningFunction() { row_.since_ns.store(0, std::memory_order_release); }
+  RunningFunction(const RunningFunction&) = delete;
+  RunningFunction& operator=(const RunningFunction&) = delete;
 
  private:
   ActorTableRow& row_;
@@ -75,8 +71,7 @@ Runner::~Runner() { stop(); }
 void Runner::request_stops() {
   const std::lock_guard lock(mutex_);
   for (auto& [row, actor] : actors_) {
-    const ActorPhase phase = process_->actors().position(row).phase;
-    if (phase == ActorPhase::ending || phase == ActorPhase::ended) actor.stop.request_stop();
+    if (process_->actors().position(row).phase == ActorPhase::ended) actor.stop.request_stop();
   }
 }
 
@@ -121,7 +116,7 @@ bool Runner::take_one() {
   return true;
 }
 
-/// What the dead process was to get an answer to isn't run; what it told is.
+/// Drops the message if the dead process waited for an answer to it. Runs it if it was told.
 void Runner::handle_from_dead(InMessage message) {
   if (op_of(message.heading) != ActorOp::tell) return drop_message(*process_->node(), message);
   try {
@@ -164,18 +159,18 @@ void Runner::handle(InMessage message) {
 
 void Runner::refuse(const InMessage& message) {
   drop_message(*process_->node(), message);
-  if (op_of(message.heading) == ActorOp::tell) return process_->count_lost_tell();
   const std::uint32_t row = message.heading.target;
+  const Asked asked{.by = message.from, .heading = message.heading};
   if (row >= process_->actors().row_count()) {
-    return answer_error(message, Error(Errc::corrupt, fmt::format("there is no actor {}", row)));
+    return answer_error(asked, Error(Errc::corrupt, fmt::format("there is no actor {}", row)));
   }
-  if (actors_.contains(row)) {
-    return answer_error(
-        message,
-        Error(Errc::overloaded, fmt::format("{} is being made again, and {} messages wait for that",
-                                            process_->actors().name(row), kKeptMax)));
-  }
-  answer_error(message, process_->ended_error(row));
+  const Error why = actors_.contains(row)
+                        ? Error(Errc::overloaded,
+                                fmt::format("{} is being made again, and {} messages wait for that",
+                                            process_->actors().name(row), kKeptMax))
+                        : process_->ended_error(row);
+  if (op_of(message.heading) == ActorOp::call) return answer_error(asked, why);
+  logger("weft.worker")->info("actors: a message that was told is lost: {}", why.what());
 }
 
 void Runner::run_message(Actor& actor, InMessage message) {
@@ -184,13 +179,11 @@ void Runner::run_message(Actor& actor, InMessage message) {
   if (op == ActorOp::call && !is_awaited(message)) {
     return drop_message(*process_->node(), message);
   }
-  ActorTableRow& row = process_->actors().row(actor.row);
   MessageWriter result;
   std::optional<Error> error;
-  const LaneHeading heading = message.heading;
-  const PeerId from = message.from;
+  const Asked asked{.by = message.from, .heading = message.heading};
   try {
-    const Doing doing(row, endpoint + 1);
+    const RunningFunction running(process_->actors().row(actor.row));
     const ThreadRoleScope role({.may_block = actor.own_thread,
                                 .may_wait_for_room = actor.own_thread,
                                 .port = port_,
@@ -206,12 +199,8 @@ void Runner::run_message(Actor& actor, InMessage message) {
     error.emplace(Errc::endpoint_failed,
                   fmt::format("{}: {}", endpoint_name(actor, endpoint), current_exception_text()));
   }
-  row.handled.fetch_add(1, std::memory_order_relaxed);
-  InMessage to;
-  to.from = from;
-  to.heading = heading;
   if (op == ActorOp::call) {
-    error ? answer_error(to, *error) : answer(to, result);
+    error ? answer_error(asked, *error) : answer(asked, result);
   } else if (error) {
     fail_actor(actor, error->what());
   }
@@ -237,7 +226,7 @@ bool Runner::work_once() {
   Actor& actor = next->second;
   last_worker_ = actor.row;
   try {
-    const Doing doing(process_->actors().row(actor.row), 0);
+    const RunningFunction running(process_->actors().row(actor.row));
     const ThreadRoleScope role(
         {.may_block = true, .may_wait_for_room = true, .port = port_, .actor = actor.row});
     actor.type->parts().work(actor.object.get());
@@ -251,13 +240,12 @@ bool Runner::work_once() {
 
 void Runner::make(InMessage message) {
   const std::uint32_t row = message.heading.target;
-  InMessage to;
-  to.from = message.from;
-  to.heading = message.heading;
+  const Asked asked{.by = message.from, .heading = message.heading};
   ActorTable& table = process_->actors();
   Actor* made = nullptr;
   try {
     UnpackedMessage in(process_->node(), std::move(message));
+    if (row >= table.row_count()) fail(Errc::corrupt, "there is no actor {}", row);
     MessageReader reader(in.body());
     const auto order = MessageCodec<MakeOrder>::get(reader);
     reader.finish();
@@ -285,19 +273,19 @@ void Runner::make(InMessage message) {
             .seed = mix(mix(mix(order.seed, table.row(row).mesh), index), position.incarnation),
             .config = nlohmann::json::parse(order.config)},
         made->stop.get_token(), process_->shared_from_this());
-    const Doing doing(table.row(row), 0);
+    const RunningFunction running(table.row(row));
     const ThreadRoleScope role({.may_block = made->own_thread,
                                 .may_wait_for_room = made->own_thread,
                                 .port = port_,
                                 .actor = row});
     made->object = made->type->parts().make(*made->context);
   } catch (...) {
-    answer_error(
-        to, Error(Errc::actor_failed, fmt::format("{}: its constructor threw: {}", table.name(row),
-                                                  current_exception_text())));
+    answer_error(asked,
+                 Error(Errc::actor_failed, fmt::format("{}: its constructor threw: {}",
+                                                       table.name(row), current_exception_text())));
     return;
   }
-  answer(to, MessageWriter());
+  answer(asked, MessageWriter());
   run_kept(*made);
 }
 
@@ -314,7 +302,7 @@ void Runner::end(InMessage message) {
   }
   ended.object.reset();
   for (const InMessage& each : ended.kept) refuse(each);
-  answer(message, MessageWriter());
+  answer({.by = message.from, .heading = message.heading}, MessageWriter());
   drop_message(*process_->node(), message);
 }
 
@@ -325,14 +313,14 @@ void Runner::fail_actor(Actor& actor, const std::string& why) {
   process_->report_failure(actor.row, Error(Errc::actor_failed, why));
 }
 
-void Runner::answer(const InMessage& to, const MessageWriter& value) {
-  process_->send_answer(to, heading_of(ActorOp::answer, to.heading.call, to.heading.target), value);
+void Runner::answer(const Asked& asked, const MessageWriter& value) {
+  process_->send_answer(asked, ActorOp::answer, value);
 }
 
-void Runner::answer_error(const InMessage& to, const Error& error) {
+void Runner::answer_error(const Asked& asked, const Error& error) {
   MessageWriter body;
   put_error(body, error);
-  process_->send_answer(to, heading_of(ActorOp::error, to.heading.call, to.heading.target), body);
+  process_->send_answer(asked, ActorOp::error, body);
 }
 
 std::string Runner::endpoint_name(const Actor& actor, std::uint32_t endpoint) const {

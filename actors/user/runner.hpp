@@ -35,7 +35,7 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Requests the stop of those actors that the table says are ending. Any thread may call it.
+  /// Requests the stop of those actors that the table says are ended. Any thread may call it.
   void request_stops();
   /// Requests the stop of all actors, and ends the thread after the current function. The actors
   /// are destroyed.
@@ -64,8 +64,8 @@ class Runner {
   void end(InMessage message);
   void refuse(const InMessage& message);
   void fail_actor(Actor& actor, const std::string& why);
-  void answer(const InMessage& to, const MessageWriter& value);
-  void answer_error(const InMessage& to, const Error& error);
+  void answer(const Asked& asked, const MessageWriter& value);
+  void answer_error(const Asked& asked, const Error& error);
   std::string endpoint_name(const Actor& actor, std::uint32_t endpoint) const;
 
   detail::ActorProcess* process_;

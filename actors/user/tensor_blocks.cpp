@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// Where a tensor lies in its block. One for each tensor follows the body of a message.
+/// The range of a tensor in its block. The ranges of all tensors follow the body of a message.
 struct Place {
   std::uint64_t offset;
   std::uint64_t bytes;
@@ -35,6 +35,13 @@ const BlockRelease* block_of(const std::shared_ptr<LaneNode>& node, const HostTe
   return release != nullptr && release->node == node ? release : nullptr;
 }
 
+HostTensor copy_into_block(const std::shared_ptr<LaneNode>& node, const HostTensor& tensor) {
+  LoanedTensor copy = loan_tensor(node, {tensor.elements.dtype(), tensor.shape});
+  const std::size_t bytes = bytes_of(tensor);
+  if (bytes > 0) std::memcpy(copy.bytes().data(), tensor.elements.data(), bytes);
+  return std::move(copy).finish();
+}
+
 }  // namespace
 
 void drop_message(LaneNode& node, const InMessage& message) noexcept {
@@ -51,25 +58,18 @@ LoanedTensor loan_tensor(const std::shared_ptr<LaneNode>& node, const TensorType
                      std::move(owner))};
 }
 
-PackedMessage::PackedMessage(const std::shared_ptr<LaneNode>& node, const MessageWriter& message,
-                             std::atomic<std::uint64_t>& copies)
+PackedMessage::PackedMessage(const std::shared_ptr<LaneNode>& node, const MessageWriter& message)
     : body_(message.bytes()) {
   if (message.tensors().empty()) return;
   std::vector<Place> places;
   for (const HostTensor& tensor : message.tensors()) {
-    const std::size_t bytes = bytes_of(tensor);
-    const BlockRelease* in_block = block_of(node, tensor);
-    if (in_block == nullptr) {
-      LoanedTensor copy = loan_tensor(node, {tensor.elements.dtype(), tensor.shape});
-      if (bytes > 0) std::memcpy(copy.bytes().data(), tensor.elements.data(), bytes);
-      copied_.push_back(std::move(copy).finish());
-      copies.fetch_add(1, std::memory_order_relaxed);
-      in_block = block_of(node, copied_.back());
-    }
-    const HostTensor& placed = in_block == block_of(node, tensor) ? tensor : copied_.back();
+    const bool is_in_block = block_of(node, tensor) != nullptr;
+    if (!is_in_block) copied_.push_back(copy_into_block(node, tensor));
+    const HostTensor& placed = is_in_block ? tensor : copied_.back();
+    const BlockRelease& in_block = *block_of(node, placed);
     const auto* data = reinterpret_cast<const std::byte*>(placed.elements.data());
-    blocks_.push_back(in_block->block);
-    places.push_back({static_cast<std::uint64_t>(data - in_block->begin), bytes});
+    blocks_.push_back(in_block.block);
+    places.push_back({static_cast<std::uint64_t>(data - in_block.begin), bytes_of(placed)});
   }
   body_with_places_.assign(body_.begin(), body_.end());
   const auto rest = std::as_bytes(std::span(places));

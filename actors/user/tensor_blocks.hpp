@@ -1,7 +1,6 @@
 #pragma once
 /// Puts the tensors of messages into blocks of shared memory, and takes them out.
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,10 +18,9 @@ namespace weft {
 /// lives.
 class PackedMessage {
  public:
-  /// Copies tensors that aren't in blocks yet, and counts them in `copies`. Throws no_space, or
-  /// invalid_argument for a message that is too long.
-  PackedMessage(const std::shared_ptr<LaneNode>& node, const MessageWriter& message,
-                std::atomic<std::uint64_t>& copies);
+  /// Copies tensors that aren't in blocks yet. Throws no_space, or invalid_argument for a message
+  /// that is too long.
+  PackedMessage(const std::shared_ptr<LaneNode>& node, const MessageWriter& message);
 
   std::span<const std::byte> body() const { return body_; }
   std::span<const BlockId> blocks() const { return blocks_; }

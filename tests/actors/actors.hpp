@@ -33,7 +33,7 @@ class Echo {
   void fail_with(const std::string& text);
   HostTensor doubled(const HostTensor& tensor) const;
   HostTensor pass(HostTensor tensor) const { return tensor; }
-  /// Waits until `release` is called of another actor, or a stop is requested.
+  /// Waits until a stop is requested.
   int wait_for_stop() const;
   /// Ends the process as a kill from outside does.
   void kill_process() const;

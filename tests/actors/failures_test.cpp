@@ -1,4 +1,4 @@
-/// What happens when actors and their processes fail.
+/// Failures of actors and of their processes.
 
 #include <gtest/gtest.h>
 
@@ -90,6 +90,17 @@ TEST(ActorFailures, OfAProcessMakeCallsOfConstEndpointsAgain) {
   const auto actors = system.spawn(
       echo, {.place = processes(1), .supervision = {.max_restarts = 1, .backoff_s = 0}});
   EXPECT_EQ(actors[0].call<&Echo::kill_process_once>(folder.path() + "/killed").get(), 2);
+}
+
+TEST(ActorFailures, OfAProcessEndCallsThoughItDiesAgain) {
+  ActorSystem system;
+  const auto actors = system.spawn(
+      echo, {.place = processes(1), .supervision = {.max_restarts = -1, .backoff_s = 0}});
+  for (int i = 0; i < 30; ++i) {  // each call kills two incarnations, because it is made again
+    expect_error(Errc::peer_lost, {"test.echo[0].kill_process"},
+                 [&] { actors[0].call<&Echo::kill_process>().get(); });
+  }
+  EXPECT_GE(actors[0].call<&Echo::incarnation>().get(), 61U);
 }
 
 TEST(ActorFailures, OfAnActorCanMakeTheMeshAnew) {

@@ -1,4 +1,4 @@
-/// What wrong options of an actor system and its meshes get.
+/// The errors of wrong options of an actor system and its meshes.
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,6 @@
 
 #include <weft/tensor/error.hpp>
 
-#include "transport/blackbox/black_box_writer.hpp"
-#include "transport/board/board.hpp"
 #include "transport/job/control_format.hpp"
 #include "transport/memory/text_words.hpp"
 #include "transport/memory/wait.hpp"

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// Where the actors of a mesh run.
+/// The processes in which the actors of a mesh run.
 struct ActorPlace {
   int processes = 0;  ///< 0: in this process
 };
@@ -20,26 +20,27 @@ inline ActorPlace this_process() { return {}; }
 /// Neighbours in the mesh share a process.
 inline ActorPlace processes(int count) { return {.processes = count}; }
 
-/// What is made anew after an actor has failed, or its process has died.
+/// The actors that are made again after one has failed, or its process has died.
 enum class ActorRestart : std::uint8_t {
   actor,  ///< the actor; if its process has died, all actors of that process
   mesh,   ///< all actors of the mesh
 };
 
-/// What happens after an actor has failed that isn't made anew, because `max_restarts` is used up.
+/// The consequence of a failure after which no actor is made again, because `max_restarts` is used
+/// up.
 enum class ActorGivesUp : std::uint8_t {
   escalate,  ///< the actor system fails with that error
   stop,      ///< its mesh ends, and calls of it end with that error
 };
 
-/// What happens if an actor of a mesh fails: its constructor, work() or a message that was told
-/// throws, its process dies, or one of its functions runs longer than hang_timeout_s. An exception
-/// that a call throws goes to the caller, and the actor lives.
+/// Says what is done about actors that fail. An actor fails if its constructor, work() or a message
+/// that was told throws, if its process dies, or if one of its functions runs longer than
+/// hang_timeout_s. An exception that a call throws goes to the caller, and the actor lives.
 struct Supervision {
   int max_restarts = 0;  ///< of the mesh, within `within_s`; -1: no limit
   double within_s = 0;   ///< seconds; 0: as long as the mesh lives
-  double backoff_s =
-      0.1;  ///< seconds before the first restart, doubled for each further one up to 30
+  /// Seconds before the first restart. They double with each further one, up to 30 s.
+  double backoff_s = 0.1;
   /// Seconds that an endpoint or a call of work() may take. 0: any time. A process whose actor
   /// takes longer is killed. Not for actors in this process.
   double hang_timeout_s = 0;

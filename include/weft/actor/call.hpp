@@ -30,7 +30,7 @@ namespace detail {
 
 class ActorProcess;
 
-/// What an endpoint returned.
+/// The value that an endpoint returned, or the error of the call.
 struct Answer {
   std::vector<std::byte> bytes{};
   std::vector<MessagePayload> payloads{};
