@@ -242,10 +242,13 @@ void Runner::make(InMessage message) {
   const std::uint32_t row = message.heading.target;
   const Asked asked{.by = message.from, .heading = message.heading};
   ActorTable& table = process_->actors();
+  if (row >= table.row_count()) {
+    drop_message(*process_->node(), message);
+    fail(Errc::corrupt, "process {} orders an actor {}, which doesn't exist", asked.by.slot, row);
+  }
   Actor* made = nullptr;
   try {
     UnpackedMessage in(process_->node(), std::move(message));
-    if (row >= table.row_count()) fail(Errc::corrupt, "there is no actor {}", row);
     MessageReader reader(in.body());
     const auto order = MessageCodec<MakeOrder>::get(reader);
     reader.finish();
