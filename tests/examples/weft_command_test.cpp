@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -416,7 +417,9 @@ TEST(WeftInspect, TakesAJobWhoseBoardNobodyHoldsForDead) {
   ForgedBoard board;
   board.let_go();
   EXPECT_EQ(board.status(), "dead");
-  EXPECT_NE(output_of({WEFT, "inspect"}).find(board.job() + "  forged  dead "), std::string::npos);
+  // The widths of the columns depend on the other jobs of this machine.
+  EXPECT_TRUE(
+      std::regex_search(output_of({WEFT, "inspect"}), std::regex(board.job() + " +forged +dead ")));
 }
 
 /// Keys sort, filter, enter an actor's view and end the program; after that the terminal is as it
