@@ -1,4 +1,4 @@
-/// Which failures of a mesh are followed by a restart, and how soon.
+/// Tests when MeshSupervision allows a restart, and after what delay.
 
 #include <gtest/gtest.h>
 
