@@ -31,7 +31,11 @@ using testing::processes_of;
 using testing::wait_until;
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kSteps = 132;
+// A job has to be longer than the delay between the step that a test sees and its kill.
+constexpr int kEpochs = 12;
+constexpr std::uint64_t kSteps = 44 * kEpochs;
+// The job of a test that needs no end of it.
+constexpr int kEndless = 1'000'000;
 
 int kill_count() {
   const char* given = std::getenv("WEFT_KILLS");
@@ -47,21 +51,40 @@ class Rescue : public ::testing::Test {
   ~Rescue() override { fs::remove_all(path_); }
 
   std::vector<std::string> here() const { return {"XDG_RUNTIME_DIR=" + path_}; }
-  static std::vector<std::string> launch_digits(const char* max_failures) {
-    return {WEFT,         "launch", "-n",   "2",        "--chips", "2",      "--max-failures",
-            max_failures, "--",     DIGITS, "--epochs", "3",       "--json", "{json}"};
+  static std::vector<std::string> launch_digits(const char* max_failures, int epochs = kEpochs) {
+    return {WEFT,
+            "launch",
+            "-n",
+            "2",
+            "--chips",
+            "2",
+            "--max-failures",
+            max_failures,
+            "--",
+            DIGITS,
+            "--epochs",
+            std::to_string(epochs),
+            "--json",
+            "{json}"};
   }
   std::string saved() const { return path_ + "/saved"; }
   std::string root() const { return path_ + "/weft"; }
   /// Returns the words that run digits, which saves checkpoints only if `more` asks for it.
   std::vector<std::string> digits(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words{DIGITS,   "--epochs",
-                                   "3",      "--workers",
-                                   "2",      "--chips",
-                                   "2",      "--json",
-                                   "{json}", "--resume",
-                                   "auto",   "--checkpoint-dir",
-                                   saved(),  "--checkpoint-every",
+    std::vector<std::string> words{DIGITS,
+                                   "--epochs",
+                                   std::to_string(kEpochs),
+                                   "--workers",
+                                   "2",
+                                   "--chips",
+                                   "2",
+                                   "--json",
+                                   "{json}",
+                                   "--resume",
+                                   "auto",
+                                   "--checkpoint-dir",
+                                   saved(),
+                                   "--checkpoint-every",
                                    "0"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -366,7 +389,7 @@ TEST_F(Rescue, LaunchBeginsAgainWhereNoStepWasKept) {
 
 TEST_F(Rescue, LaunchSaysWhereTheLastStepIsWhenItStartsNoMore) {
   std::mt19937_64 random(6);
-  AppProcess app(launch_digits("1"), here());
+  AppProcess app(launch_digits("1", kEndless), here());
   std::string job = app.job().substr(0, 32);
   std::uint64_t step = 0;
   for (int kills = 0; kills < 2; ++kills) {
