@@ -21,6 +21,19 @@ namespace {
 constexpr double kMakeTimeoutS = 300;
 constexpr std::chrono::milliseconds kBurialInterval{20};
 
+MeshFacts facts_of(const std::string& name, const detail::ActorClass& type,
+                   const SpawnOptions& options) {
+  MeshFacts facts{.name = name,
+                  .type = type.name(),
+                  .count = static_cast<std::uint32_t>(options.count),
+                  .max_restarts = options.supervision.max_restarts,
+                  .restart = static_cast<std::uint8_t>(ActorRestart{options.supervision.restart}),
+                  .then = static_cast<std::uint8_t>(ActorGivesUp{options.supervision.then}),
+                  .own_thread = options.own_thread};
+  for (const auto& endpoint : type.parts().endpoints) facts.endpoints.push_back(endpoint.name);
+  return facts;
+}
+
 }  // namespace
 
 Keeper::Keeper(SystemOptions options)
@@ -33,7 +46,7 @@ Keeper::Keeper(SystemOptions options)
   const PeerId self = peers.add();
   WEFT_CHECK(self.slot == kKeeperSlot, self.slot);
   peers.mark(self.slot, PeerState::alive);
-  ActorTable actors = ActorTable::create(id());
+  ActorTable actors = ActorTable::create(id(), options_.name);
   actors.head().processes.store(1);
   process_ = detail::ActorProcess::join(
       std::move(peers), std::move(actors), self,
@@ -156,8 +169,7 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
         ".place = weft::processes(n), or shared threads",
         name, needed, next_port_ - 1, kPortCountMax - 1);
   }
-  const std::uint32_t index =
-      table.add(name, type.name(), static_cast<std::uint32_t>(options.count));
+  const std::uint32_t index = table.add(facts_of(name, type, options));
   Mesh& mesh = meshes_
                    .emplace(index, Mesh{.index = index,
                                         .name = name,

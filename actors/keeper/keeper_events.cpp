@@ -124,6 +124,7 @@ void Keeper::on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error
     end_mesh(mesh, error);
     return;
   }
+  process_->actors().set_restarts(mesh.index, mesh.supervision.restarts());
   logger("weft.trainer")
       ->warn("actor system {}: {}; restart {}", options_.name, error.what(),
              mesh.supervision.restarts());

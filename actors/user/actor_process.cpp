@@ -186,7 +186,13 @@ bool ActorProcess::wait(ActorCall& call, Clock::time_point time) {
          "spawn the mesh with .own_thread = true",
          name_of(call), role.actor ? actors().name(*role.actor) : "a callback of then()");
   }
-  return replies_->wait(call, time);
+  if (!role.actor || call.is_done()) return replies_->wait(call, time);
+  std::atomic<std::uint64_t>& awaited = actors().row(*role.actor).awaited;
+  awaited.store(AwaitedCall{.row = call.what.row, .endpoint = call.what.endpoint.index}.word(),
+                std::memory_order_relaxed);
+  const bool has_ended = replies_->wait(call, time);
+  awaited.store(0, std::memory_order_relaxed);
+  return has_ended;
 }
 
 void ActorProcess::on_message(InMessage message) {

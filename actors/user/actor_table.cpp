@@ -1,6 +1,8 @@
 #include "actors/user/actor_table.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -11,15 +13,6 @@
 
 namespace weft {
 namespace {
-
-constexpr std::uint64_t kMagic = 0x3172'6f74'6361'6677;  // "wfactor1"
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kMeshesOffset = sizeof(ActorTableHead);
-constexpr std::size_t kRowsOffset =
-    (kMeshesOffset + kMeshCountMax * sizeof(MeshTableRow) + 63) / 64 * 64;
-constexpr std::size_t kBytes = kRowsOffset + kActorCountMax * sizeof(ActorTableRow);
-
-std::string segment_name(std::string_view system) { return fmt::format("weft-{}-actors", system); }
 
 /// Copies as much of a text as there is room for, and a null character.
 template <std::size_t N>
@@ -36,46 +29,37 @@ std::string text_of(const char (&from)[N]) {
 
 }  // namespace
 
-ActorPosition ActorPosition::of(std::uint64_t word) noexcept {
-  return {.phase = static_cast<ActorPhase>(word & 7U),
-          .port = static_cast<std::uint32_t>(word >> 3U & 63U),
-          .incarnation = static_cast<std::uint32_t>(word >> 17U & 0x1'ffffU),
-          .process = {.slot = static_cast<std::uint32_t>(word >> 9U & 255U),
-                      .incarnation = static_cast<std::uint32_t>(word >> 34U)}};
-}
-
-std::uint64_t ActorPosition::word() const noexcept {
-  return static_cast<std::uint64_t>(phase) | std::uint64_t{port} << 3U |
-         std::uint64_t{process.slot} << 9U | std::uint64_t{incarnation & 0x1'ffffU} << 17U |
-         std::uint64_t{process.incarnation} << 34U;
-}
-
-ActorTable ActorTable::create(std::string_view system) {
-  Segment segment = Segment::create(segment_name(system), kBytes);
+ActorTable ActorTable::create(std::string_view system, std::string_view name) {
+  ActorTable table(Segment::create(actor_table_name(system), kActorTableBytes));
   try {
-    segment.reserve(0, sizeof(ActorTableHead));
+    table.segment_.reserve(0, sizeof(ActorTableHead));
+    table.life_ = LifeLock::take(table.segment_, kActorTableLifeByte);
   } catch (...) {
-    Segment::remove(segment.name());
+    Segment::remove(table.segment_.name());
     throw;
   }
-  auto* head = new (segment.data()) ActorTableHead{};
-  head->version = kVersion;
-  std::atomic_ref(head->magic).store(kMagic, std::memory_order_release);
-  return ActorTable(std::move(segment));
+  auto* head = new (table.segment_.data()) ActorTableHead{};
+  head->version = kActorTableVersion;
+  head->started_unix_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                              std::chrono::system_clock::now().time_since_epoch())
+                              .count();
+  put_text(head->name, name);
+  std::atomic_ref(head->magic).store(kActorTableMagic, std::memory_order_release);
+  return table;
 }
 
 ActorTable ActorTable::open(std::string_view system) {
-  ActorTable table(Segment::open(segment_name(system), false, kBytes));
+  ActorTable table(Segment::open(actor_table_name(system), false, kActorTableBytes));
   const std::uint64_t magic = std::atomic_ref(table.head().magic).load(std::memory_order_acquire);
-  if (magic != kMagic) {
+  if (magic != kActorTableMagic) {
     fail(magic == 0 ? Errc::not_found : Errc::corrupt, "segment {} {}", table.segment_.name(),
          magic == 0 ? "is still being made" : "is no table of actors");
   }
-  if (table.head().version != kVersion) {
+  if (table.head().version != kActorTableVersion) {
     fail(Errc::version,
          "segment {}: actors of version {}, but this program reads version {}; build both programs "
          "with the same weft",
-         table.segment_.name(), table.head().version, kVersion);
+         table.segment_.name(), table.head().version, kActorTableVersion);
   }
   return table;
 }
@@ -90,12 +74,12 @@ std::uint32_t ActorTable::row_count() const {
 
 MeshTableRow& ActorTable::mesh(std::uint32_t mesh) const {
   WEFT_CHECK(mesh < kMeshCountMax, mesh);
-  return reinterpret_cast<MeshTableRow*>(segment_.data() + kMeshesOffset)[mesh];
+  return *reinterpret_cast<MeshTableRow*>(segment_.data() + mesh_row_offset(mesh));
 }
 
 ActorTableRow& ActorTable::row(std::uint32_t row) const {
   WEFT_CHECK(row < kActorCountMax, row);
-  return reinterpret_cast<ActorTableRow*>(segment_.data() + kRowsOffset)[row];
+  return *reinterpret_cast<ActorTableRow*>(segment_.data() + actor_row_offset(row));
 }
 
 ActorPosition ActorTable::position(std::uint32_t row) const {
@@ -122,28 +106,39 @@ MeshCause ActorTable::cause(std::uint32_t row) const {
           .text = text_of(ended.cause)};
 }
 
-std::uint32_t ActorTable::add(std::string_view name, std::string_view type, std::uint32_t count) {
+std::uint32_t ActorTable::add(const MeshFacts& facts) {
   const std::uint32_t first = row_count();
   const std::uint32_t index = mesh_count();
-  if (count > kActorCountMax - first || index == kMeshCountMax) {
+  if (facts.count > kActorCountMax - first || index == kMeshCountMax) {
     fail(Errc::no_space,
          "mesh \"{}\" of {} actors: the actor system has had {} actors in {} meshes; at most {} "
          "actors and {} meshes can be made while it lives",
-         name, count, first, index, kActorCountMax, kMeshCountMax);
+         facts.name, facts.count, first, index, kActorCountMax, kMeshCountMax);
   }
-  segment_.reserve(kMeshesOffset + index * sizeof(MeshTableRow), sizeof(MeshTableRow));
-  segment_.reserve(kRowsOffset + first * sizeof(ActorTableRow), count * sizeof(ActorTableRow));
+  segment_.reserve(mesh_row_offset(index), sizeof(MeshTableRow));
+  segment_.reserve(actor_row_offset(first), facts.count * sizeof(ActorTableRow));
   auto* made = new (&mesh(index)) MeshTableRow{};
   made->first_row = first;
-  made->count = count;
-  put_text(made->name, name);
-  put_text(made->type, type);
-  for (std::uint32_t i = 0; i < count; ++i) {
+  made->count = facts.count;
+  made->max_restarts = facts.max_restarts;
+  made->restart = facts.restart;
+  made->then = facts.then;
+  made->own_thread = facts.own_thread ? 1 : 0;
+  put_text(made->name, facts.name);
+  put_text(made->type, facts.type);
+  made->endpoint_count = static_cast<std::uint32_t>(facts.endpoints.size());
+  std::size_t used = 0;
+  for (const std::string_view endpoint : facts.endpoints) {
+    if (endpoint.size() >= sizeof(made->endpoints) - used) break;
+    endpoint.copy(made->endpoints + used, endpoint.size());
+    used += endpoint.size() + 1;
+  }
+  for (std::uint32_t i = 0; i < facts.count; ++i) {
     auto* actor = new (&row(first + i)) ActorTableRow{};
     actor->mesh = index;
     actor->index = i;
   }
-  head().row_count.store(first + count, std::memory_order_release);
+  head().row_count.store(first + facts.count, std::memory_order_release);
   head().mesh_count.store(index + 1, std::memory_order_release);
   return index;
 }
@@ -151,6 +146,10 @@ std::uint32_t ActorTable::add(std::string_view name, std::string_view type, std:
 void ActorTable::set_position(std::uint32_t row, const ActorPosition& position) {
   this->row(row).position.store(position.word(), std::memory_order_seq_cst);
   head().changes.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void ActorTable::set_restarts(std::uint32_t mesh, int restarts) {
+  this->mesh(mesh).restarts.store(static_cast<std::uint32_t>(restarts), std::memory_order_relaxed);
 }
 
 void ActorTable::end(std::uint32_t mesh, const MeshCause& cause) {

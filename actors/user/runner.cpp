@@ -1,5 +1,7 @@
 #include "actors/user/runner.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -26,10 +28,14 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-/// Shows in the table since when an actor has been in a function.
+/// Shows in the table which function an actor runs, and since when.
 class RunningFunction {
  public:
-  explicit RunningFunction(ActorTableRow& row) : row_(row) {
+  RunningFunction(ActorTableRow& row, const ActorFunction& function, std::uint64_t call = 0)
+      : row_(row) {
+    row_.function.store(function.word(), std::memory_order_relaxed);
+    row_.call.store(call, std::memory_order_relaxed);
+    row_.begun.store(row_.begun.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     row_.since_ns.store(now_ns(), std::memory_order_release);
   }
   ~RunningFunction() { row_.since_ns.store(0, std::memory_order_release); }
@@ -183,7 +189,12 @@ void Runner::run_message(Actor& actor, InMessage message) {
   std::optional<Error> error;
   const Asked asked{.by = message.from, .heading = message.heading};
   try {
-    const RunningFunction running(process_->actors().row(actor.row));
+    const RunningFunction running(
+        process_->actors().row(actor.row),
+        {.kind = op == ActorOp::call ? ActorFunctionKind::call : ActorFunctionKind::tell,
+         .caller = asked.by.slot,
+         .endpoint = endpoint},
+        asked.heading.call);
     const ThreadRoleScope role({.may_block = actor.own_thread,
                                 .may_wait_for_room = actor.own_thread,
                                 .port = port_,
@@ -226,7 +237,8 @@ bool Runner::work_once() {
   Actor& actor = next->second;
   last_worker_ = actor.row;
   try {
-    const RunningFunction running(process_->actors().row(actor.row));
+    const RunningFunction running(process_->actors().row(actor.row),
+                                  {.kind = ActorFunctionKind::work});
     const ThreadRoleScope role(
         {.may_block = true, .may_wait_for_room = true, .port = port_, .actor = actor.row});
     actor.type->parts().work(actor.object.get());
@@ -276,7 +288,8 @@ void Runner::make(InMessage message) {
             .seed = mix(mix(mix(order.seed, table.row(row).mesh), index), position.incarnation),
             .config = nlohmann::json::parse(order.config)},
         made->stop.get_token(), process_->shared_from_this());
-    const RunningFunction running(table.row(row));
+    table.row(row).tid.store(gettid(), std::memory_order_relaxed);
+    const RunningFunction running(table.row(row), {.kind = ActorFunctionKind::make});
     const ThreadRoleScope role({.may_block = made->own_thread,
                                 .may_wait_for_room = made->own_thread,
                                 .port = port_,

@@ -9,10 +9,6 @@
 namespace weft {
 namespace {
 
-std::string mail_name(std::string_view system, PeerId peer) {
-  return fmt::format("weft-{}-mail-{}.{}", system, peer.slot, peer.incarnation);
-}
-
 std::string heap_name(std::string_view system, PeerId peer) {
   return fmt::format("weft-{}-heap-{}.{}", system, peer.slot, peer.incarnation);
 }
@@ -70,6 +66,10 @@ std::uint32_t read_mail(const Segment& mail, const Segment& heap) {
 
 PeerMemory::PeerMemory(Segment mail, Segment heap, PeerId peer, std::uint32_t port_count)
     : mail_(std::move(mail)), heap_(std::move(heap)), peer_(peer), port_count_(port_count) {}
+
+std::string PeerMemory::mail_name(std::string_view system, PeerId peer) {
+  return fmt::format("weft-{}-mail-{}.{}", system, peer.slot, peer.incarnation);
+}
 
 PeerMemory PeerMemory::create(std::string_view system, PeerId peer,
                               const PeerMemoryOptions& options) {

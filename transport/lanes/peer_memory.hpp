@@ -27,6 +27,8 @@ class PeerMemory {
   static PeerMemory open(std::string_view system, PeerId peer);
   /// Removes the names; mappings stay.
   static void remove(std::string_view system, PeerId peer) noexcept;
+  /// Returns the name of the segment with the ports and the ledger.
+  static std::string mail_name(std::string_view system, PeerId peer);
 
   PeerId peer() const { return peer_; }
   std::uint32_t port_count() const { return port_count_; }

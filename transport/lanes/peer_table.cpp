@@ -12,15 +12,18 @@ namespace {
 constexpr std::size_t kTableBytes = sizeof(TableHeader) + kPeerCountMax * sizeof(PeerRow);
 
 std::string prefix_of(std::string_view system) { return fmt::format("weft-{}-", system); }
-std::string name_of(std::string_view system) { return prefix_of(system) + "peers"; }
 
 }  // namespace
 
 PeerTable::PeerTable(Segment segment, std::string system)
     : segment_(std::move(segment)), system_(std::move(system)) {}
 
+std::string PeerTable::segment_name(std::string_view system) {
+  return prefix_of(system) + "peers";
+}
+
 PeerTable PeerTable::create(std::string_view system) {
-  Segment segment = Segment::create(name_of(system), kTableBytes);
+  Segment segment = Segment::create(segment_name(system), kTableBytes);
   try {
     segment.reserve(0, kTableBytes);
   } catch (...) {
@@ -35,7 +38,7 @@ PeerTable PeerTable::create(std::string_view system) {
 }
 
 PeerTable PeerTable::open(std::string_view system) {
-  Segment segment = Segment::open(name_of(system), false, kTableBytes);
+  Segment segment = Segment::open(segment_name(system), false, kTableBytes);
   auto& header = *reinterpret_cast<TableHeader*>(segment.data());
   const std::uint64_t magic = std::atomic_ref(header.magic).load(std::memory_order_acquire);
   if (magic != kPeerTableMagic) {

@@ -20,6 +20,7 @@ class PeerTable {
   static PeerTable open(std::string_view system);
   /// Removes the names of the table and of the memory of all peers. Returns their number.
   static int remove(std::string_view system) noexcept;
+  static std::string segment_name(std::string_view system);
 
   const std::string& system() const { return system_; }
 

@@ -1,0 +1,92 @@
+#pragma once
+/// SystemSnapshot: an actor system at one moment.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inspect/process/process_state.hpp"
+#include "transport/actors/actor_table_format.hpp"
+#include "transport/lanes/lane_ids.hpp"
+
+namespace weft {
+
+/// A process of the system that has a slot of the table of peers.
+struct SystemProcess {
+  PeerId peer{};
+  PeerState state = PeerState::free;  ///< as the keeper has marked it
+  ProcessState process{};             ///< as /proc shows it
+};
+
+/// Messages that nobody has begun: those of one process to one endpoint of an actor.
+struct OpenMessages {
+  std::uint32_t from = 0;  ///< slot of the process
+  std::uint32_t row = 0;
+  std::uint32_t endpoint = 0;
+  std::uint32_t count = 0;
+  std::uint32_t awaited = 0;  ///< calls among them for whose answers the process waits
+};
+
+struct SystemActor {
+  std::uint32_t mesh = 0;
+  std::uint32_t index = 0;
+  ActorPosition position{};
+  std::int64_t since_ns = 0;  ///< CLOCK_MONOTONIC: when the function began; 0: none runs
+  ActorFunction function{};   ///< the function that runs, or ran last
+  bool is_awaited = false;    ///< a call runs, for whose answer its caller waits
+  std::optional<AwaitedCall> awaits{};  ///< a call whose answer the actor waits for
+  std::uint64_t begun = 0;              ///< functions that the actor has begun
+  int tid = 0;                          ///< 0: unknown
+  std::uint32_t unread = 0;             ///< messages for this actor that nobody has begun
+  /// Messages of the process that has most of them waiting at the actor's thread, at most
+  /// kLaneEntryCount.
+  std::uint32_t box = 0;
+
+  bool runs() const { return since_ns != 0; }
+};
+
+struct SystemMesh {
+  std::string name{};
+  std::string type{};
+  std::uint32_t first_row = 0;
+  std::uint32_t count = 0;
+  std::vector<std::string> endpoints{};  ///< names of the first ones; the rest isn't known
+  bool own_thread = false;
+  std::string restart{};   ///< "actor" or "mesh"
+  int max_restarts = 0;    ///< -1: no limit
+  std::uint32_t restarts = 0;
+  bool escalates = false;  ///< the system fails with this mesh
+  bool has_ended = false;
+  std::string cause{};     ///< the failure that ended it; "": none
+};
+
+struct SystemSnapshot {
+  std::string id{};
+  std::string name{};
+  std::int64_t started_unix_ns = 0;
+  std::int64_t at_ns = 0;  ///< CLOCK_MONOTONIC
+  bool is_held = false;    ///< the program with the system lives
+  bool sees_processes = true;  ///< false: they are in another pid namespace
+  std::vector<SystemProcess> processes{};  ///< by slot, without free slots
+  std::vector<SystemMesh> meshes{};
+  std::vector<SystemActor> actors{};  ///< by row
+  std::vector<OpenMessages> open{};
+  std::vector<std::string> remarks{};  ///< parts that can't be read, and why
+
+  const SystemProcess* process(std::uint32_t slot) const;
+  int pid(std::uint32_t slot) const;  ///< 0: unknown
+  /// Returns for how many seconds the actor's function has run.
+  double for_s(const SystemActor& actor) const;
+  std::string actor_name(std::uint32_t row) const;  ///< "sieves[3]"
+  /// Returns the name of an endpoint, "endpoint 17" if the table doesn't have it.
+  std::string endpoint_name(std::uint32_t row, std::uint32_t endpoint) const;
+  /// Returns the name of the function that runs or ran last: "primes", "work", "constructor".
+  std::string function_name(std::uint32_t row) const;
+  /// Returns "the program" or "process 3".
+  static std::string process_name(std::uint32_t slot);
+  /// Returns "running", "stopped", "held" (in a debugger), "failed" or "dead".
+  std::string state() const;
+};
+
+}  // namespace weft
