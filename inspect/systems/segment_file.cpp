@@ -14,8 +14,7 @@ namespace weft {
 std::optional<SegmentFile> SegmentFile::open(const std::string& name) {
   const std::string path = "/dev/shm/" + name;
   // O_NONBLOCK, because the open of a FIFO would wait.
-  const int descriptor =
-      ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) {
     if (errno == ENOENT) return {};
     fail(Errc::io, "segment {}: {}", path, std::strerror(errno));

@@ -27,8 +27,7 @@ class SegmentFile {
   bool read(std::uint64_t offset, void* to, std::size_t bytes) const;
 
  private:
-  SegmentFile(int descriptor, std::string name)
-      : descriptor_(descriptor), name_(std::move(name)) {}
+  SegmentFile(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
 
   int descriptor_;
   std::string name_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -81,14 +82,15 @@ SystemMesh mesh_of(const MeshTableRow& row) {
 }
 
 SystemActor actor_of(const ActorTableRow& row, std::uint32_t mesh, std::uint32_t index) {
-  SystemActor actor{
-      .mesh = mesh,
-      .index = index,
-      .position = ActorPosition::of(row.position.load(std::memory_order_relaxed)),
-      .since_ns = static_cast<std::int64_t>(row.since_ns.load(std::memory_order_acquire)),
-      .function = ActorFunction::of(row.function.load(std::memory_order_relaxed)),
-      .begun = row.begun.load(std::memory_order_relaxed),
-      .tid = row.tid.load(std::memory_order_relaxed)};
+  constexpr std::uint64_t kLatest = std::numeric_limits<std::int64_t>::max();
+  SystemActor actor{.mesh = mesh,
+                    .index = index,
+                    .position = ActorPosition::of(row.position.load(std::memory_order_relaxed)),
+                    .since_ns = static_cast<std::int64_t>(
+                        std::min(row.since_ns.load(std::memory_order_acquire), kLatest)),
+                    .function = ActorFunction::of(row.function.load(std::memory_order_relaxed)),
+                    .begun = row.begun.load(std::memory_order_relaxed),
+                    .tid = row.tid.load(std::memory_order_relaxed)};
   const std::uint64_t awaited = row.awaited.load(std::memory_order_relaxed);
   if (awaited != 0 && actor.runs()) actor.awaits = AwaitedCall::of(awaited);
   return actor;
@@ -228,15 +230,15 @@ class MailReader {
       return open.from == from && open.row == message.target && open.endpoint == endpoint;
     });
     if (found == system_.open.end()) {
-      found = system_.open.insert(
-          found, {.from = from, .row = message.target, .endpoint = endpoint});
+      found =
+          system_.open.insert(found, {.from = from, .row = message.target, .endpoint = endpoint});
     }
     ++found->count;
     found->awaited += awaited ? 1 : 0;
   }
 
   SystemSnapshot& system_;
-  std::map<std::uint32_t, SystemMail> mails_;  ///< by slot
+  std::map<std::uint32_t, SystemMail> mails_;                               ///< by slot
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> boxes_;  ///< by slot and port
 };
 

@@ -32,9 +32,9 @@ struct SystemActor {
   std::uint32_t mesh = 0;
   std::uint32_t index = 0;
   ActorPosition position{};
-  std::int64_t since_ns = 0;  ///< CLOCK_MONOTONIC: when the function began; 0: none runs
-  ActorFunction function{};   ///< the function that runs, or ran last
-  bool is_awaited = false;    ///< a call runs, for whose answer its caller waits
+  std::int64_t since_ns = 0;            ///< CLOCK_MONOTONIC: when the function began; 0: none runs
+  ActorFunction function{};             ///< the function that runs, or ran last
+  bool is_awaited = false;              ///< a call runs, for whose answer its caller waits
   std::optional<AwaitedCall> awaits{};  ///< a call whose answer the actor waits for
   std::uint64_t begun = 0;              ///< functions that the actor has begun
   int tid = 0;                          ///< 0: unknown
@@ -53,21 +53,21 @@ struct SystemMesh {
   std::uint32_t count = 0;
   std::vector<std::string> endpoints{};  ///< names of the first ones; the rest isn't known
   bool own_thread = false;
-  std::string restart{};   ///< "actor" or "mesh"
-  int max_restarts = 0;    ///< -1: no limit
+  std::string restart{};  ///< "actor" or "mesh"
+  int max_restarts = 0;   ///< -1: no limit
   std::uint32_t restarts = 0;
   bool escalates = false;  ///< the system fails with this mesh
   bool has_ended = false;
-  std::string cause{};     ///< the failure that ended it; "": none
+  std::string cause{};  ///< the failure that ended it; "": none
 };
 
 struct SystemSnapshot {
   std::string id{};
   std::string name{};
   std::int64_t started_unix_ns = 0;
-  std::int64_t at_ns = 0;  ///< CLOCK_MONOTONIC
-  bool is_held = false;    ///< the program with the system lives
-  bool sees_processes = true;  ///< false: they are in another pid namespace
+  std::int64_t at_ns = 0;                  ///< CLOCK_MONOTONIC
+  bool is_held = false;                    ///< the program with the system lives
+  bool sees_processes = true;              ///< false: they are in another pid namespace
   std::vector<SystemProcess> processes{};  ///< by slot, without free slots
   std::vector<SystemMesh> meshes{};
   std::vector<SystemActor> actors{};  ///< by row

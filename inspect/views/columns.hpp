@@ -32,6 +32,23 @@ inline constexpr Column kUnread{"unread", Align::right};       ///< messages not
 inline constexpr Column kMessage{"last message"};
 inline constexpr Column kDoing{"doing"};
 
+// These columns describe actor systems, their actors and their blocks of memory.
+inline constexpr Column kSystem{"actor system"};
+inline constexpr Column kActors{"actors", Align::right};
+inline constexpr Column kMeshes{"meshes", Align::right};
+inline constexpr Column kProcesses{"processes", Align::right};
+inline constexpr Column kBox{"box", Align::right};  ///< messages waiting at the actor's thread
+inline constexpr Column kRestarts{"restarts", Align::right};
+inline constexpr Column kBegun{"begun", Align::right};  ///< functions so far
+inline constexpr Column kProcess{"process"};
+inline constexpr Column kHolds{"holds", Align::right};
+inline constexpr Column kBlocks{"blocks", Align::right};
+inline constexpr Column kForeign{"of other heaps", Align::right};
+inline constexpr Column kHeap{"own heap", Align::right};
+inline constexpr Column kHeapOf{"heap of"};
+inline constexpr Column kHeldBy{"held by"};
+inline constexpr Column kTogether{"together", Align::right};
+
 // These columns describe collectives.
 inline constexpr Column kChip{"chip", Align::right};
 inline constexpr Column kWorker{"worker", Align::right};

@@ -86,8 +86,8 @@ std::string ps_text(std::span<const Snapshot> jobs) {
   return table.to_string();
 }
 
-std::string ps_json(std::span<const Snapshot> jobs) {
-  Json json{{"schema", "weft.ps/1"}, {"jobs", Json::array()}};
+std::string ps_json(std::span<const Snapshot> jobs, const Json& systems) {
+  Json json{{"schema", "weft.ps/1"}, {"jobs", Json::array()}, {"systems", systems}};
   for (const Snapshot& job : jobs) json["jobs"].push_back(head_json(job));
   return json_text(json);
 }

@@ -4,13 +4,17 @@
 #include <span>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "inspect/snapshot/snapshot.hpp"
 
 namespace weft {
 
 /// Shows jobs, one per line.
 std::string ps_text(std::span<const Snapshot> jobs);
-std::string ps_json(std::span<const Snapshot> jobs);  ///< weft.ps/1
+/// `systems` are the actor systems, as systems_json() returns them.
+std::string ps_json(std::span<const Snapshot> jobs,
+                    const nlohmann::json& systems);  ///< weft.ps/1
 
 /// Shows one job: its parts and its progress.
 std::string show_text(const Snapshot& job);

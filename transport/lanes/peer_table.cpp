@@ -18,9 +18,7 @@ std::string prefix_of(std::string_view system) { return fmt::format("weft-{}-", 
 PeerTable::PeerTable(Segment segment, std::string system)
     : segment_(std::move(segment)), system_(std::move(system)) {}
 
-std::string PeerTable::segment_name(std::string_view system) {
-  return prefix_of(system) + "peers";
-}
+std::string PeerTable::segment_name(std::string_view system) { return prefix_of(system) + "peers"; }
 
 PeerTable PeerTable::create(std::string_view system) {
   Segment segment = Segment::create(segment_name(system), kTableBytes);

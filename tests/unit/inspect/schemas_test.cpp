@@ -52,7 +52,7 @@ Snapshot failed_job() {
 }
 
 TEST(InspectSchemas, DescribePs) {
-  expect_described(ps_json(std::vector{stopped_job().snapshot, failed_job()}));
+  expect_described(ps_json(std::vector{stopped_job().snapshot, failed_job()}, Json::array()));
 }
 
 TEST(InspectSchemas, DescribeShow) {

@@ -9,6 +9,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "data/files/utf8.hpp"
+#include "inspect/systems/system_reader.hpp"
 #include "tools/weft/inspect/history.hpp"
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/logs.hpp"
@@ -16,6 +17,7 @@
 #include "tools/weft/inspect/programs.hpp"
 #include "tools/weft/inspect/serve.hpp"
 #include "tools/weft/inspect/show_tensors.hpp"
+#include "tools/weft/inspect/systems.hpp"
 #include "tools/weft/inspect/top.hpp"
 #include "tools/weft/inspect/views.hpp"
 #include "tools/weft/inspect/why.hpp"
@@ -33,9 +35,9 @@ struct InspectOptions {
 /// such a path, and neither is a run folder, which stands for its job.
 bool is_tensors(const std::string& what) {
   std::error_code error;
-  const bool is_path =
-      what.find('/') != std::string::npos ||
-      (std::filesystem::exists(what, error) && find_jobs(what).empty() && !find_past_run(what));
+  const bool is_path = what.find('/') != std::string::npos ||
+                       (std::filesystem::exists(what, error) && find_jobs(what).empty() &&
+                        find_actor_systems(what).empty() && !find_past_run(what));
   return is_path && !SnapshotReader::is_run_folder(what) && !find_job_in(what);
 }
 
@@ -55,12 +57,12 @@ void add_inspect(CLI::App& app, int& code) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* inspect = app.add_subcommand(
       "inspect",
-      "look into jobs; without arguments: like ps; with a job: like show; with a "
-      "PATH: show its tensors");
-  inspect->add_option(
-      "job", options->what,
-      "a job's id, the beginning of it, its name, or a run folder; or the path of a checkpoint or "
-      "of safetensors");
+      "look into jobs and actor systems; without arguments: like ps; with a job or a system: like "
+      "show; with a PATH: show its tensors");
+  inspect->add_option("job", options->what,
+                      "a job's or an actor system's id, the beginning of it, or its name; a run "
+                      "folder; or the path "
+                      "of a checkpoint or of safetensors");
   inspect->add_flag("--verify", options->verify,
                     "read all bytes of a checkpoint and compare the checksums");
   inspect->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
@@ -74,6 +76,7 @@ void add_inspect(CLI::App& app, int& code) {
   add_inspect_history(*inspect, code);
   add_inspect_logs(*inspect, code);
   add_inspect_serve(*inspect, code);
+  add_inspect_blocks(*inspect, code);
 }
 
 }  // namespace weft

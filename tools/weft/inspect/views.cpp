@@ -9,9 +9,11 @@
 #include <weft/tensor/error.hpp>
 
 #include "inspect/history/late.hpp"
+#include "inspect/systems/system_views.hpp"
 #include "inspect/views/colours.hpp"
 #include "inspect/views/job_views.hpp"
 #include "tools/weft/inspect/job.hpp"
+#include "tools/weft/inspect/systems.hpp"
 
 namespace weft {
 namespace {
@@ -28,15 +30,6 @@ int show(const std::string& job, View view) {
     fmt::print("{}", view(reader.read(kShownParts)));
     return 0;
   });
-}
-
-void add_view(CLI::App& inspect, int& code, const char* name, const char* help, View text,
-              View json) {
-  auto options = std::make_shared<ViewsOptions>();
-  CLI::App* view = inspect.add_subcommand(name, help);
-  view->add_option("job", options->job, kJobHelp);
-  view->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
-  view->callback([=, &code] { code = show(options->job, options->json ? json : text); });
 }
 
 void add_mesh(CLI::App& inspect, int& code) {
@@ -65,6 +58,33 @@ void add_mesh(CLI::App& inspect, int& code) {
   });
 }
 
+int show_system(const std::string& asked, std::string (*view)(const SystemSnapshot&)) {
+  int code = 0;
+  if (const auto system = read_asked_system(asked, code)) fmt::print("{}", view(*system));
+  return code;
+}
+
+void add_actors(CLI::App& inspect, int& code) {
+  struct ActorsOptions : ViewsOptions {
+    bool tree = false;
+  };
+  auto options = std::make_shared<ActorsOptions>();
+  CLI::App* actors = inspect.add_subcommand(
+      "actors", "show what each actor of a job, or of an application's actor system, does");
+  actors->add_option("job", options->job, kJobOrSystemHelp);
+  actors->add_flag("--tree", options->tree,
+                   "show an actor system: its meshes, and below each its actors");
+  actors->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
+  actors->callback([options, &code] {
+    if (options->tree || selects_system(options->job)) {
+      const auto text = options->tree ? system_tree_text : system_actors_text;
+      code = show_system(options->job, options->json ? system_json : text);
+    } else {
+      code = show(options->job, options->json ? actors_json : actors_text);
+    }
+  });
+}
+
 }  // namespace
 
 int list_jobs(bool json) {
@@ -81,21 +101,36 @@ int list_jobs(bool json) {
       code = kUnreadable;
     }
   }
-  fmt::print("{}", json ? ps_json(jobs) : ps_text(jobs));
+  const std::vector<SystemSnapshot> systems = read_systems(code);
+  if (json) {
+    fmt::print("{}", ps_json(jobs, systems_json(systems)));
+    return code;
+  }
+  if (!jobs.empty() || systems.empty()) fmt::print("{}", ps_text(jobs));
+  if (!jobs.empty() && !systems.empty()) fmt::print("\n");
+  fmt::print("{}", systems_text(systems));
   return code;
 }
 
-int show_job(const std::string& job, bool json) { return show(job, json ? show_json : show_text); }
+int show_job(const std::string& job, bool json) {
+  if (selects_system(job)) return show_system(job, json ? system_json : system_tree_text);
+  return show(job, json ? show_json : show_text);
+}
 
 void add_inspect_views(CLI::App& inspect, int& code) {
   auto options = std::make_shared<ViewsOptions>();
   CLI::App* ps = inspect.add_subcommand("ps",
-                                        "list the jobs of this user, including hung and "
-                                        "stopped ones");
+                                        "list the jobs and actor systems of this user, "
+                                        "including hung and stopped ones");
   ps->add_flag("--json", options->json, "as JSON, schema weft.ps/1 (docs/inspect.md)");
   ps->callback([options, &code] { code = list_jobs(options->json); });
-  add_view(inspect, code, "show", "show one job: its parts and its progress", show_text, show_json);
-  add_view(inspect, code, "actors", "show what each actor of a job does", actors_text, actors_json);
+  auto shown = std::make_shared<ViewsOptions>();
+  CLI::App* show = inspect.add_subcommand(
+      "show", "show one job: its parts and its progress; or the meshes of an actor system");
+  show->add_option("job", shown->job, kJobOrSystemHelp);
+  show->add_flag("--json", shown->json, "as JSON (docs/inspect.md)");
+  show->callback([shown, &code] { code = show_job(shown->job, shown->json); });
+  add_actors(inspect, code);
   add_mesh(inspect, code);
 }
 

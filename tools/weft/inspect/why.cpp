@@ -3,13 +3,19 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include <weft/tensor/error.hpp>
+
+#include "inspect/systems/system_reader.hpp"
+#include "inspect/systems/system_why.hpp"
 #include "inspect/why/explain.hpp"
 #include "tools/weft/inspect/job.hpp"
+#include "tools/weft/inspect/systems.hpp"
 
 namespace weft {
 namespace {
@@ -63,10 +69,31 @@ Why answer(SnapshotReader& reader, const WhyArguments& options) {
   return why;
 }
 
-int run(SnapshotReader& reader, const WhyArguments& options) {
-  const Why why = answer(reader, options);
-  fmt::print("{}", options.json ? to_json(why) : to_text(why));
+int print(const Why& why, bool json) {
+  fmt::print("{}", json ? to_json(why) : to_text(why));
   return exit_code(why.verdict);
+}
+
+int run_for_system(const WhyArguments& options) {
+  int code = 0;
+  const std::optional<SystemSnapshot> before = read_asked_system(options.job, code);
+  if (!before) return code;
+  try {
+    SystemSnapshot now = *before;
+    if (before->is_held) {
+      std::this_thread::sleep_for(before->state() == "running" ? kBetweenLooks
+                                                               : kBetweenLooksAtStopped);
+      now = read_actor_system(before->id);
+    }
+    SystemWhyOptions limits;
+    if (options.patience_s > 0) limits.patience_s = options.patience_s;
+    Why why = explain_system(*before, now, limits);
+    add_stacks(why);
+    return print(why, options.json);
+  } catch (const Error& e) {
+    say_unreadable(before->id, e);
+    return e.code() == Errc::not_found ? kNoSuchJob : kUnreadable;
+  }
 }
 
 }  // namespace
@@ -75,17 +102,21 @@ void add_inspect_why(CLI::App& inspect, int& code) {
   auto options = std::make_shared<WhyArguments>();
   CLI::App* why = inspect.add_subcommand(
       "why",
-      "show what keeps a job from continuing, where, and how to fix it; or how the job ended");
-  why->add_option("job", options->job, kJobHelp);
+      "show what keeps a job or an actor system from continuing, where, and how to fix it; or how "
+      "it ended");
+  why->add_option("job", options->job, kJobOrSystemHelp);
   why->add_option("--patience", options->patience_s,
                   "seconds without progress that count as a hang; default: derived from the "
-                  "job's steps");
+                  "job's steps; 5 for a function of an actor system");
   why->add_flag("--json", options->json, "as JSON, schema weft.why/2 (docs/inspect.md)");
   why->footer(
       "exit code: 0 well, 1 usage, 2 no such job, 3 a file that can't be read, 10 hung or failed,\n"
       "11 slow, 12 held in a debugger, 13 unknown");
   why->callback([options, &code] {
-    code = with_job(options->job, [&](SnapshotReader& reader) { return run(reader, *options); });
+    code = selects_system(options->job) ? run_for_system(*options)
+                                        : with_job(options->job, [&](SnapshotReader& reader) {
+                                            return print(answer(reader, *options), options->json);
+                                          });
   });
 }
 

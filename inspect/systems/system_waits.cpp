@@ -1,0 +1,128 @@
+#include "inspect/systems/system_waits.hpp"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+/// A thread that runs actors: the slot of its process, and its port.
+using ActorThread = std::pair<std::uint32_t, std::uint32_t>;
+
+class SystemWaitsMaker {
+ public:
+  explicit SystemWaitsMaker(const SystemSnapshot& system) : system_(system) {
+    for (const SystemProcess& process : system.processes) {
+      if (is_frozen(system, process)) frozen_.insert(process.peer.slot);
+    }
+  }
+
+  std::vector<Wait> make() {
+    add_actors();
+    add_callers();
+    add_places();
+    return std::move(waits_);
+  }
+
+ private:
+  static ActorThread thread_of(const SystemActor& actor) {
+    return {actor.position.process.slot, actor.position.port};
+  }
+
+  void add(int from, std::uint32_t row, std::uint32_t endpoint, double since_s) {
+    waits_.push_back(
+        {.from = from,
+         .to = static_cast<int>(row),
+         .on = fmt::format("{}.{}", system_.actor_name(row), system_.endpoint_name(row, endpoint)),
+         .since_s = since_s});
+    awaited_.insert(row);
+  }
+
+  /// Adds the calls for which actors wait. A thread runs one actor at a time; if the rows show two,
+  /// they were read at different moments.
+  void add_actors() {
+    for (std::size_t row = 0; row < system_.actors.size(); ++row) {
+      const SystemActor& actor = system_.actors[row];
+      if (!actor.runs() || !running_.try_emplace(thread_of(actor), row).second) continue;
+      const std::uint32_t slot = actor.position.process.slot;
+      if (!actor.awaits || frozen_.contains(slot)) continue;
+      const auto [callee, endpoint] = *actor.awaits;
+      ++by_actors_[{slot, callee, endpoint}];
+      add(static_cast<int>(row), callee, endpoint, system_.for_s(actor));
+    }
+  }
+
+  /// Adds the other calls for which a process waits.
+  void add_callers() {
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> calls;
+    for (std::size_t row = 0; row < system_.actors.size(); ++row) {
+      const SystemActor& actor = system_.actors[row];
+      if (!actor.is_awaited) continue;
+      ++calls[{actor.function.caller, static_cast<std::uint32_t>(row), actor.function.endpoint}];
+    }
+    for (const OpenMessages& open : system_.open) {
+      if (open.awaited > 0) calls[{open.from, open.row, open.endpoint}] += open.awaited;
+    }
+    for (const auto& [call, count] : calls) {
+      const auto [slot, row, endpoint] = call;
+      const auto known = by_actors_.find(call);
+      if (known != by_actors_.end() && known->second >= count) continue;
+      const SystemActor& callee = system_.actors[row];
+      add(node_of_process(system_, slot), row, endpoint, callee.runs() ? system_.for_s(callee) : 0);
+    }
+  }
+
+  /// Adds the reasons for which awaited actors can't run.
+  void add_places() {
+    for (const std::uint32_t row : awaited_) {
+      const SystemActor& actor = system_.actors[row];
+      const std::uint32_t slot = actor.position.process.slot;
+      if (frozen_.contains(slot)) {
+        waits_.push_back({.from = static_cast<int>(row),
+                          .to = node_of_process(system_, slot),
+                          .on = "its process"});
+        continue;
+      }
+      const auto running = running_.find(thread_of(actor));
+      if (actor.runs() || running == running_.end() || running->second == row) continue;
+      waits_.push_back({.from = static_cast<int>(row),
+                        .to = static_cast<int>(running->second),
+                        .on = "its thread"});
+    }
+  }
+
+  const SystemSnapshot& system_;
+  std::set<std::uint32_t> frozen_;              ///< slots
+  std::map<ActorThread, std::size_t> running_;  ///< rows
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
+      by_actors_;                    ///< by caller's slot, row and endpoint: actors that wait
+  std::set<std::uint32_t> awaited_;  ///< rows
+  std::vector<Wait> waits_;
+};
+
+}  // namespace
+
+WaitGraph waits_of(const SystemSnapshot& system) {
+  return {node_of_process(system, 256), SystemWaitsMaker(system).make()};
+}
+
+std::string name_of_node(const SystemSnapshot& system, int node) {
+  const auto index = static_cast<std::size_t>(node);
+  if (index < system.actors.size()) {
+    return system.actor_name(static_cast<std::uint32_t>(index));
+  }
+  return SystemSnapshot::process_name(static_cast<std::uint32_t>(index - system.actors.size()));
+}
+
+bool is_frozen(const SystemSnapshot& system, const SystemProcess& process) {
+  if (process.state == PeerState::dead) return true;
+  return system.sees_processes && process.process.pid != 0 && process.process.frozen();
+}
+
+}  // namespace weft

@@ -1,0 +1,29 @@
+#pragma once
+/// Makes the graph of the waits between the actors and processes of an actor system.
+
+#include <string>
+
+#include "inspect/systems/system_snapshot.hpp"
+#include "inspect/why/wait_graph.hpp"
+
+namespace weft {
+
+/// Returns the waits. A node is an actor, numbered by its row, or behind the actors a process,
+/// numbered by its slot: the process itself if it is stopped or gone, and otherwise its threads
+/// that aren't actors'. The edges go
+/// - from an actor that waits in get(), or else from the process of a caller, to the actor that has
+///   to answer;
+/// - from an actor that doesn't run to the actor that runs on their common thread;
+/// - from an actor to its process if that can't continue by itself.
+WaitGraph waits_of(const SystemSnapshot& system);
+
+inline int node_of_process(const SystemSnapshot& system, std::uint32_t slot) {
+  return static_cast<int>(system.actors.size() + slot);
+}
+/// Returns "sieves[3]", "process 2" or "the program".
+std::string name_of_node(const SystemSnapshot& system, int node);
+
+/// Returns whether the process is gone, stopped, frozen, or held by a debugger.
+bool is_frozen(const SystemSnapshot& system, const SystemProcess& process);
+
+}  // namespace weft

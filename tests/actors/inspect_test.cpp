@@ -1,0 +1,199 @@
+/// `weft inspect` of actor systems that live, hang and are dead.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/app_process.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "transport/lanes/peer_table.hpp"
+
+namespace weft::inspect_test {
+namespace {
+
+using testing::AppProcess;
+using testing::wait_until;
+using Json = nlohmann::json;
+
+std::string output_of(const std::vector<std::string>& words, int code = 0) {
+  std::vector<std::string> command{WEFT, "inspect"};
+  command.insert(command.end(), words.begin(), words.end());
+  AppProcess process(command);
+  EXPECT_EQ(process.wait(), code) << process.output();
+  return process.output();
+}
+
+Json json_of(std::vector<std::string> words, int code = 0) {
+  words.emplace_back("--json");
+  return Json::parse(output_of(words, code));
+}
+
+void expect_in(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+/// Runs inspected_app in a control root of its own, so that no other system removes its memory when
+/// it is dead. Removes that at the end.
+class Inspected {
+ public:
+  explicit Inspected(const std::string& what)
+      : name_("inspected-" + testing::unique_job()),
+        app_({INSPECTED_APP, name_, what}, {"XDG_RUNTIME_DIR=" + root_.path()}),
+        pid_(app_.pid()),
+        id_(app_.wait_for_line("system ").substr(7)) {}
+  ~Inspected() {
+    if (app_.pid() > 0) kill();
+    PeerTable::remove(id_);
+  }
+  Inspected(const Inspected&) = delete;
+  Inspected& operator=(const Inspected&) = delete;
+
+  const std::string& id() const { return id_; }
+  const std::string& name() const { return name_; }
+  pid_t pid() const { return pid_; }
+  void kill() {
+    ::kill(pid_, SIGKILL);
+    app_.wait();
+  }
+
+  Json actor(const std::string& mesh, std::size_t index) const {
+    const Json system = json_of({"actors", id_, "--tree"});
+    for (const Json& each : system.at("meshes")) {
+      if (each.at("name") == mesh) return each.at("actors").at(index);
+    }
+    ADD_FAILURE() << mesh << "\n" << system.dump(1);
+    return {};
+  }
+
+ private:
+  testing::TemporaryFolder root_;
+  std::string name_;
+  AppProcess app_;
+  pid_t pid_;
+  std::string id_;
+};
+
+TEST(InspectOfActors, ListsSystemsBesideJobs) {
+  const Inspected system("keeps");
+  const Json listed = json_of({"ps"});
+  const auto is_it = [&](const Json& each) { return each.at("system") == system.id(); };
+  const auto found = std::ranges::find_if(listed.at("systems"), is_it);
+  ASSERT_NE(found, listed.at("systems").end()) << listed.dump(1);
+  EXPECT_EQ(found->at("name"), system.name());
+  EXPECT_EQ(found->at("state"), "running");
+  EXPECT_EQ(found->at("pid"), system.pid());
+  EXPECT_EQ(found->at("processes"), 3);
+  EXPECT_EQ(found->at("meshes"), 2);
+  EXPECT_EQ(found->at("actors"), 4);
+  expect_in(output_of({}), {system.id() + "  " + system.name() + "  running"});
+}
+
+TEST(InspectOfActors, ShowsMeshesAndActors) {
+  const Inspected system("keeps");
+  const std::string tree = output_of({"actors", system.name(), "--tree"});
+  expect_in(tree, {fmt::format("{}  {}  running  pid {}  3 processes\n", system.name(), system.id(),
+                               system.pid()),
+                   "+ keeps  inspected.keeps x 3  restart actor, 0 of 5 used\n",
+                   "+ asks  inspected.asks x 1  restart actor, 0 of 0 used\n",
+                   fmt::format("  + [0] pid {}  idle  box 0/64\n", system.pid())});
+  EXPECT_EQ(output_of({system.id()}), tree) << "as without a subcommand";
+  const Json keeper = system.actor("keeps", 2);
+  EXPECT_EQ(keeper.at("phase"), "alive");
+  EXPECT_EQ(keeper.at("incarnation"), 1);
+  EXPECT_EQ(keeper.at("begun"), 2) << "the constructor and keep()";
+  expect_in(output_of({"actors", system.id().substr(0, 20)}), {"keeps[2]", "asks[0]", "idle"});
+  expect_in(output_of({"why", system.id()}), {"well", "4 actors in 2 meshes"});
+}
+
+TEST(InspectOfActors, ShowsWhoHoldsWhichBlocks) {
+  const Inspected system("keeps");
+  const Json blocks = json_of({"blocks", system.id()});
+  ASSERT_EQ(blocks.at("held").size(), 1) << blocks.dump(1);
+  const Json& held = blocks.at("held")[0];
+  EXPECT_EQ(held.at("owner"), 0);
+  // The sender releases a block that was taken only when it sends the next message.
+  const Json holders = held.at("holders");
+  EXPECT_EQ(holders.back(), system.actor("keeps", 2).at("process")) << held.dump();
+  EXPECT_EQ(held.at("blocks").size(), 1);
+  EXPECT_GE(held.at("block_bytes"), 1 << 20);
+  expect_in(output_of({"blocks", system.id()}), {"held by", "the program", "1.0 MiB"});
+}
+
+TEST(InspectOfActors, SaysWhoseFunctionDoesntReturn) {
+  const Inspected system("endless");
+  wait_until([&] {
+    return !system.actor("keeps", 1).at("runs").is_null() &&
+           !system.actor("asks", 0).at("awaits").is_null();
+  });
+  const Json busy = system.actor("keeps", 1);
+  EXPECT_EQ(busy.at("runs").at("function"), "endless");
+  EXPECT_EQ(busy.at("runs").at("kind"), "call");
+  EXPECT_EQ(busy.at("runs").at("caller"), 0);
+  EXPECT_TRUE(busy.at("runs").at("awaited"));
+  EXPECT_EQ(busy.at("unread"), 1);
+  EXPECT_EQ(busy.at("box"), 1);
+  EXPECT_EQ(system.actor("asks", 0).at("awaits"),
+            Json({{"actor", "keeps[1]"}, {"endpoint", "quick"}}));
+
+  expect_in(output_of({"why", system.id(), "--patience", "1000"}),
+            {"waits", "keeps[1]", "no hang yet"});
+  const std::vector<std::string> why{"why", system.id(), "--patience", "0.001"};
+  expect_in(output_of(why, 10),
+            {"BUSY", "keeps[1] (pid ", "in endless() for ", "asks[0] in keeps.quick",
+             "the program in keeps.endless", "fix:", "kill -9 "});
+  const Json answer = json_of(why, 10);
+  EXPECT_EQ(answer.at("verdict"), "hung");
+  ASSERT_EQ(answer.at("roots").size(), 1) << answer.dump(1);
+  EXPECT_EQ(answer.at("roots")[0].at("pid"), busy.at("pid"));
+}
+
+TEST(InspectOfActors, SaysWhichProcessIsStopped) {
+  const Inspected system("endless");
+  wait_until([&] { return !system.actor("asks", 0).at("awaits").is_null(); });
+  const pid_t pid = system.actor("keeps", 1).at("pid").get<pid_t>();
+  ASSERT_EQ(::kill(pid, SIGSTOP), 0);
+  wait_until([&] {
+    const std::string doing = system.actor("keeps", 1).at("doing");
+    return doing.starts_with("stopped in endless()");
+  });
+  expect_in(output_of({"why", system.id()}, 10),
+            {"STOPPED", fmt::format("(pid {}) is stopped", pid), "asks[0] in keeps.quick",
+             fmt::format("kill -CONT {}", pid)});
+}
+
+TEST(InspectOfActors, SaysWhyAMeshHasFailed) {
+  const Inspected system("fails");
+  expect_in(output_of({"why", system.id()}, 10),
+            {"FAILED   mesh failing ended", "failing[0].fail: told to fail"});
+  expect_in(output_of({"actors", system.id(), "--tree"}),
+            {"+ failing  inspected.keeps x 1", "failed: failing[0].fail: told to fail"});
+}
+
+TEST(InspectOfActors, ShowsAProgramThatWasKilled) {
+  Inspected system("endless");
+  wait_until([&] { return !system.actor("asks", 0).at("awaits").is_null(); });
+  system.kill();
+  const Json shown = json_of({"actors", system.id()});
+  EXPECT_EQ(shown.at("state"), "dead");
+  EXPECT_EQ(shown.at("meshes").size(), 2);
+  expect_in(output_of({"why", system.id()}, 10),
+            {"LOST", fmt::format("the program (pid {}) is gone", system.pid()),
+             "keeps[1] in endless()", "asks[0] in ask()"});
+  expect_in(output_of({"blocks", system.id()}), {"the program"});
+}
+
+TEST(InspectOfActors, SaysThatThereIsNoSuchSystem) {
+  expect_in(output_of({"blocks", "nosuchsystem"}, 2), {"there is no actor system"});
+}
+
+}  // namespace
+}  // namespace weft::inspect_test

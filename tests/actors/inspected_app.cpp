@@ -1,0 +1,83 @@
+/// An actor system for the tests of `weft inspect`: inspected_app NAME CASE. Prints its id, and
+/// then lasts until it is killed.
+///
+///   endless  a function that never returns, for which others wait
+///   keeps    an actor that keeps a tensor of a message
+///   fails    a mesh that has failed, beside one that lives
+
+#include <weft/actor.hpp>
+
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace {
+
+class Keeps {
+ public:
+  int quick() const { return 1; }
+  int endless() const {
+    std::mutex mutex;
+    std::condition_variable never;
+    std::unique_lock lock(mutex);
+    never.wait(lock, [] { return false; });
+    return 0;
+  }
+  void keep(const weft::HostTensor& tensor) { kept_.push_back(tensor); }
+  void fail() { throw std::runtime_error("told to fail"); }
+  using endpoints = weft::Endpoints<&Keeps::quick, &Keeps::endless, &Keeps::keep, &Keeps::fail>;
+
+ private:
+  std::vector<weft::HostTensor> kept_;
+};
+const weft::ActorType<Keeps> keeps{"inspected.keeps"};
+
+class Asks {
+ public:
+  explicit Asks(weft::ActorContext& ctx) : ctx_(ctx) {}
+  int ask(int index) const { return ctx_.find(keeps, "keeps")[index].call<&Keeps::quick>().get(); }
+  using endpoints = weft::Endpoints<&Asks::ask>;
+
+ private:
+  weft::ActorContext& ctx_;
+};
+const weft::ActorType<Asks> asks{"inspected.asks"};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  weft::worker_main(argc, argv);
+  if (argc != 3) return 1;
+  const std::string_view what = argv[2];
+  weft::ActorSystem system{{.name = argv[1]}};
+  const auto kept = system.spawn(keeps, {.name = "keeps",
+                                         .count = 3,
+                                         .place = weft::processes(2),
+                                         .own_thread = true,
+                                         .supervision = {.max_restarts = 5}});
+  const auto asking = system.spawn(asks, {.name = "asks", .own_thread = true});
+  std::vector<weft::Future<int>> calls;
+  if (what == "endless") {
+    calls.push_back(kept[1].with({.timeout_s = 1e6}).call<&Keeps::endless>());
+    calls.push_back(asking[0].with({.timeout_s = 1e6}).call<&Asks::ask>(1));
+  } else if (what == "keeps") {
+    kept[2].call<&Keeps::keep>(system.loan({weft::DType::f32, {1 << 18}}).finish()).get();
+  } else if (what == "fails") {
+    const auto failing =
+        system.spawn(keeps, {.name = "failing", .supervision = {.then = weft::ActorGivesUp::stop}});
+    failing[0].tell<&Keeps::fail>();
+    while (failing[0].call<&Keeps::quick>().outcome().ok()) {
+    }
+  }
+  fmt::print("system {}\n", system.id());
+  std::fflush(stdout);
+  for (;;) ::pause();
+}
