@@ -97,13 +97,15 @@ void ActorProcess::park(const std::shared_ptr<ActorCall>& call) {
   {
     const std::lock_guard lock(mutex_);
     parked_[call->what.row].push_back(call);
+    has_parked_.store(true, std::memory_order_relaxed);
   }
   replies_->kick();
 }
 
 bool ActorProcess::is_parked(std::uint32_t row) {
+  if (!has_parked_.load(std::memory_order_relaxed)) return false;
   const std::lock_guard lock(mutex_);
-  return !parked_.empty() && parked_.contains(row);
+  return parked_.contains(row);
 }
 
 /// Returns whether a message can be sent to the actor without a wait.
@@ -133,6 +135,7 @@ void ActorProcess::send_parked() {
         if (found == parked_.end()) break;
         if (found->second.empty()) {
           parked_.erase(found);
+          has_parked_.store(!parked_.empty(), std::memory_order_relaxed);
           break;
         }
         call = found->second.front();

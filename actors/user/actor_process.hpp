@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,11 +76,14 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   void leave(PeerId process);
   /// The error of a call of an actor whose mesh has ended.
   Error ended_error(std::uint32_t row);
+  /// Takes the answers that are there, so that open_calls() is up to date.
+  void look() { replies_->look(); }
   /// Returns how many calls of this process the actor hasn't answered.
   std::uint32_t open_calls(std::uint32_t row) const;
 
   bool wait(ActorCall& call, Clock::time_point time) override;
   void post(std::function<void()> done) override { replies_->post(std::move(done)); }
+  void watch(int more_callbacks) noexcept override { replies_->watch(more_callbacks); }
   void end(ActorCall& call, Answer answer) override;
 
  private:
@@ -95,9 +99,22 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   ActorProcess(std::shared_ptr<Members> members, const ActorProcessOptions& options,
                OnNews on_news);
 
+  /// How long a send may wait. The time of a number of seconds begins when is_over() is called
+  /// first, so that a send that needn't wait reads no clock.
+  class SendLimit {
+   public:
+    explicit SendLimit(Clock::time_point deadline) : deadline_(deadline) {}
+    explicit SendLimit(double seconds) : seconds_(seconds) {}
+    bool is_over();
+
+   private:
+    double seconds_ = 0;
+    std::optional<Clock::time_point> deadline_{};
+  };
+
   void submit(const std::shared_ptr<ActorCall>& call, bool wait_if_full);
   void send(PeerId to, std::uint32_t port, const LaneHeading& heading, const MessageWriter& body,
-            bool wait_if_full, Clock::time_point deadline);
+            bool wait_if_full, SendLimit& limit);
   bool send_call(const std::shared_ptr<ActorCall>& call, PeerId to, std::uint32_t port,
                  bool wait_if_full);
   void finish(ActorCall& call, Answer answer);
@@ -123,8 +140,9 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   std::atomic<bool> is_stopped_{false};
   std::mutex mutex_;
   std::map<std::uint32_t, std::vector<std::shared_ptr<ActorCall>>>
-      parked_;                      // by row; guarded by mutex_
-  std::uint32_t seen_changes_ = 0;  // of weft.replies
+      parked_;                           // by row; guarded by mutex_
+  std::atomic<bool> has_parked_{false};  // written under mutex_; spares senders the mutex
+  std::uint32_t seen_changes_ = 0;       // of weft.replies
   std::mutex runners_mutex_;
   std::map<std::uint32_t, std::unique_ptr<Runner>> runners_;  // by port; guarded by runners_mutex_
   std::unique_ptr<Replies> replies_;

@@ -20,12 +20,19 @@ ActorProcess::Clock::time_point deadline_after(double seconds) {
 
 }  // namespace
 
+bool ActorProcess::SendLimit::is_over() {
+  if (!deadline_) deadline_ = deadline_after(seconds_);
+  return Clock::now() >= *deadline_;
+}
+
 void ActorProcess::send(PeerId to, std::uint32_t port, const LaneHeading& heading,
-                        const MessageWriter& body, bool wait_if_full, Clock::time_point deadline) {
+                        const MessageWriter& body, bool wait_if_full, SendLimit& limit) {
   const PackedMessage packed(node_, body);
   const std::shared_ptr<LaneSender> sender = node_->sender(to, port);
   const OutMessage message{.heading = heading, .body = packed.body(), .blocks = packed.blocks()};
-  while (!sender->send(message)) {
+  const ActorOp op = op_of(heading);
+  const bool is_news = op == ActorOp::joined || op == ActorOp::failed || op == ActorOp::leave;
+  while (!sender->send(message, is_news ? Ring::always : Ring::if_asleep)) {
     const ThreadRole& role = ThreadRole::current();
     const bool is_own_port = to == node_->self() && port == role.port && port != kReplyPort;
     if (!wait_if_full || !role.may_wait_for_room || is_own_port) {
@@ -33,7 +40,7 @@ void ActorProcess::send(PeerId to, std::uint32_t port, const LaneHeading& headin
            actors().name(heading.target), kLaneEntryCount,
            wait_if_full ? ", and this thread may not wait" : "");
     }
-    if (Clock::now() >= deadline) {
+    if (limit.is_over()) {
       fail(Errc::timeout, "{}: {} messages of this process waited for its thread all the time",
            actors().name(heading.target), kLaneEntryCount);
     }
@@ -53,7 +60,8 @@ bool ActorProcess::send_call(const std::shared_ptr<ActorCall>& call, PeerId to, 
     if (begun.is_earliest) replies_->kick();
     const LaneHeading heading =
         heading_of(call->what.op, number, call->what.row, call->what.endpoint.index);
-    send(to, port, heading, call->message, wait_if_full, call->deadline);
+    SendLimit limit(call->deadline);
+    send(to, port, heading, call->message, wait_if_full, limit);
   } catch (const Error& error) {
     calls_.take(*call);
     if (error.code() == Errc::peer_lost) return false;
@@ -111,8 +119,7 @@ std::shared_ptr<ActorCall> ActorProcess::order(ActorOp op, std::uint32_t row, Pe
 
 void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
                         const CallOptions& options) {
-  const Clock::time_point deadline =
-      deadline_after(options.timeout_s > 0 ? options.timeout_s : options_.call_timeout_s);
+  SendLimit limit(options.timeout_s > 0 ? options.timeout_s : options_.call_timeout_s);
   for (;;) {
     if (is_stopped_.load()) fail(Errc::cancelled, "the actor system has ended");
     const std::uint32_t changes = actors().head().changes.load(std::memory_order_seq_cst);
@@ -121,7 +128,7 @@ void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWri
     if (at.phase == ActorPhase::alive && !is_parked(row)) {
       try {
         return send(at.process, at.port, heading_of(ActorOp::tell, 0, row, endpoint.index), body,
-                    options.wait_if_full, deadline);
+                    options.wait_if_full, limit);
       } catch (const Error& error) {
         if (error.code() != Errc::peer_lost) throw;
       }
@@ -130,7 +137,7 @@ void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWri
       fail(Errc::overloaded, "{} is being made again, and this thread may not wait for it",
            actors().name(row));
     }
-    if (Clock::now() >= deadline) {
+    if (limit.is_over()) {
       fail(Errc::timeout, "{} is being made again, and wasn't there in time", actors().name(row));
     }
     sleep_on(actors().head().changes, changes, kSleepSlice);
@@ -140,9 +147,9 @@ void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWri
 void ActorProcess::send_answer(const Asked& asked, ActorOp op, const MessageWriter& value) {
   const ThreadRoleScope role({.may_block = false, .may_wait_for_room = true});
   const std::uint32_t row = asked.heading.target;
+  SendLimit limit(Clock::time_point::max());
   try {
-    send(asked.by, kReplyPort, heading_of(op, asked.heading.call, row), value, true,
-         Clock::time_point::max());
+    send(asked.by, kReplyPort, heading_of(op, asked.heading.call, row), value, true, limit);
   } catch (const Error& error) {
     if (error.code() == Errc::peer_lost || error.code() == Errc::cancelled) return;
     if (op == ActorOp::error) throw;
@@ -161,18 +168,20 @@ void ActorProcess::report_failure(std::uint32_t row, const Error& error) {
   MessageWriter body;
   put_error(body, error);
   const ThreadRoleScope role({.may_block = false, .may_wait_for_room = true});
+  SendLimit limit(Clock::time_point::max());
   send(keeper(), kReplyPort, heading_of(ActorOp::failed, actors().position(row).incarnation, row),
-       body, true, Clock::time_point::max());
+       body, true, limit);
 }
 
 void ActorProcess::report_joined() {
-  send(keeper(), kReplyPort, heading_of(ActorOp::joined, 0, 0), MessageWriter(), true,
-       Clock::time_point::max());
+  SendLimit limit(Clock::time_point::max());
+  send(keeper(), kReplyPort, heading_of(ActorOp::joined, 0, 0), MessageWriter(), true, limit);
 }
 
 void ActorProcess::leave(PeerId process) {
+  SendLimit limit(Clock::time_point::max());
   try {
-    send(process, kReplyPort, heading_of(ActorOp::leave, 0, 0), MessageWriter(), false, {});
+    send(process, kReplyPort, heading_of(ActorOp::leave, 0, 0), MessageWriter(), false, limit);
   } catch (const Error& error) {
     logger("weft.worker")
         ->warn("actors: process {} isn't told to end: {}", process.slot, error.what());

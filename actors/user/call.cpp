@@ -29,6 +29,7 @@ std::string name_of(const ActorHandle& actor) { return actor.process->actors().n
 std::size_t least_busy(const std::vector<ActorHandle>& actors) {
   static thread_local std::size_t last = 0;  // so that idle actors are taken in turn
   std::size_t best = ++last % std::max<std::size_t>(actors.size(), 1);
+  if (!actors.empty()) actors.front().process->look();
   for (std::size_t step = 0; step < actors.size(); ++step) {
     const std::size_t i = (last + step) % actors.size();
     if (actors[i].process->open_calls(actors[i].row) <

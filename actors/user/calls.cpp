@@ -14,6 +14,7 @@ void ActorCall::when_done(std::function<void()> done) {
     const std::lock_guard lock(mutex_);
     if (!is_done()) {
       callbacks_.push_back(std::move(done));
+      host_->watch(1);
       return;
     }
   }
@@ -38,6 +39,8 @@ bool ActorCall::finish(detail::Answer answer) {
     is_done_.store(true, std::memory_order_seq_cst);
   }
   if (is_awaited_.load(std::memory_order_seq_cst)) poke();
+  if (callbacks.empty()) return true;
+  host_->watch(-static_cast<int>(callbacks.size()));
   for (std::function<void()>& each : callbacks) host_->post(std::move(each));
   return true;
 }

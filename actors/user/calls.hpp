@@ -28,6 +28,8 @@ class CallHost {
   virtual bool wait(ActorCall& call, std::chrono::steady_clock::time_point time) = 0;
   /// Runs `done` soon, on the thread `weft.replies`.
   virtual void post(std::function<void()> done) = 0;
+  /// Counts the callbacks that wait for an answer up or down.
+  virtual void watch(int more_callbacks) noexcept = 0;
   /// Ends the call, unless it has ended, so that its actor skips it.
   virtual void end(ActorCall& call, detail::Answer answer) = 0;
 };

@@ -37,16 +37,30 @@ bool Replies::try_lead() {
   return true;
 }
 
-/// Gives the lead to a thread that waits, or else to weft.replies, if there are messages.
+/// Gives the lead to a thread that waits, or else to weft.replies, if a callback waits.
 void Replies::leave() {
-  port_->listen();
-  const bool has_news = port_->has_news();
+  const bool is_watched = watch_count_.load(std::memory_order_seq_cst) > 0;
+  if (is_watched) port_->listen();
+  const bool must_kick = is_watched && port_->has_news();
   is_led_.store(false, std::memory_order_seq_cst);
   lead_.unlock();
-  if (has_news) kick();
+  // A callback that was added meanwhile found the port led, so nobody listens for it yet.
+  if (must_kick || (!is_watched && watch_count_.load(std::memory_order_seq_cst) > 0)) kick();
   if (follower_count_.load(std::memory_order_seq_cst) == 0) return;
   const std::lock_guard lock(mutex_);
   if (!followers_.empty()) followers_.front()->poke();
+}
+
+void Replies::look() {
+  if (!try_lead()) return;
+  while (take_one()) {
+  }
+  leave();
+}
+
+void Replies::watch(int more_callbacks) noexcept {
+  watch_count_.fetch_add(more_callbacks, std::memory_order_seq_cst);
+  if (more_callbacks > 0) kick();
 }
 
 void Replies::settle() {
@@ -93,7 +107,10 @@ void Replies::follow(ActorCall& call, std::chrono::nanoseconds at_most) {
 bool Replies::wait(ActorCall& call, Clock::time_point time) {
   while (!call.is_done()) {
     const Clock::time_point now = Clock::now();
-    if (now >= time) return call.is_done();
+    if (now >= time) {
+      look();
+      return call.is_done();
+    }
     if (try_lead()) {
       lead(call, time);
       leave();
@@ -134,11 +151,7 @@ void Replies::run() {
   const ThreadRoleScope role({.may_block = false, .may_wait_for_room = false});
   while (!must_stop_.load()) {
     const std::uint32_t seen = port_->rings();
-    if (try_lead()) {
-      while (take_one()) {
-      }
-      leave();
-    }
+    look();
     run_callbacks();
     const Clock::time_point due = hooks_.on_time();
     const Clock::time_point now = Clock::now();

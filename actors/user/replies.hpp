@@ -15,9 +15,11 @@
 
 namespace weft {
 
-/// The thread that waits for an answer takes messages itself: it leads. The thread `weft.replies`
-/// takes them while nobody leads; it also runs callbacks and everything that is due at a time.
-/// While nobody leads, senders ring, so that this thread wakes. Thread-safe.
+/// The thread that waits for an answer takes messages itself: it leads. While nobody leads, the
+/// thread `weft.replies` takes them: at once if a callback waits for an answer, and else when a
+/// sender rings or a second has passed. So the answer to a thread that is about to wait wakes no
+/// other thread. weft.replies also runs callbacks and everything that is due at a time.
+/// Thread-safe.
 class Replies {
  public:
   using Clock = ActorCall::Clock;
@@ -43,7 +45,11 @@ class Replies {
   void stop();
   /// Waits until the call has ended or the time has come. Returns whether it has ended.
   bool wait(ActorCall& call, Clock::time_point time);
+  /// Takes the messages that are there, unless another thread does.
+  void look();
   void kick() noexcept { port_->wake(); }
+  /// Counts the callbacks that wait for an answer up or down.
+  void watch(int more_callbacks) noexcept;
   /// Runs `done` on the thread `weft.replies`.
   void post(std::function<void()> done);
 
@@ -67,6 +73,7 @@ class Replies {
   std::vector<ActorCall*> followers_;             // guarded by mutex_
   std::vector<std::function<void()>> callbacks_;  // guarded by mutex_
   std::atomic<int> follower_count_{0};
+  std::atomic<int> watch_count_{0};
   std::atomic<bool> is_led_{false};
   std::atomic<bool> must_stop_{false};
   std::jthread thread_;

@@ -141,10 +141,10 @@ bool Runner::is_awaited(const InMessage& message) const {
              .load(std::memory_order_seq_cst) == number;
 }
 
-void Runner::handle(InMessage message) {
+void Runner::handle(InMessage&& message) {
   switch (op_of(message.heading)) {
     case ActorOp::make: return make(std::move(message));
-    case ActorOp::end: return end(std::move(message));
+    case ActorOp::end: return end(message);
     case ActorOp::call:
     case ActorOp::tell: break;
     default:
@@ -179,7 +179,7 @@ void Runner::refuse(const InMessage& message) {
   logger("weft.worker")->info("actors: a message that was told is lost: {}", why.what());
 }
 
-void Runner::run_message(Actor& actor, InMessage message) {
+void Runner::run_message(Actor& actor, InMessage&& message) {
   const ActorOp op = op_of(message.heading);
   const std::uint32_t endpoint = endpoint_of(message.heading);
   if (op == ActorOp::call && !is_awaited(message)) {
@@ -250,7 +250,7 @@ bool Runner::work_once() {
   return true;
 }
 
-void Runner::make(InMessage message) {
+void Runner::make(InMessage&& message) {
   const std::uint32_t row = message.heading.target;
   const Asked asked{.by = message.from, .heading = message.heading};
   ActorTable& table = process_->actors();
@@ -305,7 +305,7 @@ void Runner::make(InMessage message) {
   run_kept(*made);
 }
 
-void Runner::end(InMessage message) {
+void Runner::end(const InMessage& message) {
   const std::uint32_t row = message.heading.target;
   Actor ended;
   {

@@ -54,14 +54,14 @@ class Runner {
 
   void run();
   bool take_one();
-  void handle(InMessage message);
+  void handle(InMessage&& message);
   void handle_from_dead(InMessage message);
   bool is_awaited(const InMessage& message) const;
-  void run_message(Actor& actor, InMessage message);
+  void run_message(Actor& actor, InMessage&& message);
   void run_kept(Actor& actor);
   bool work_once();
-  void make(InMessage message);
-  void end(InMessage message);
+  void make(InMessage&& message);
+  void end(const InMessage& message);
   void refuse(const InMessage& message);
   void fail_actor(Actor& actor, const std::string& why);
   void answer(const Asked& asked, const MessageWriter& value);

@@ -77,7 +77,7 @@ PackedMessage::PackedMessage(const std::shared_ptr<LaneNode>& node, const Messag
   body_ = body_with_places_;
 }
 
-UnpackedMessage::UnpackedMessage(const std::shared_ptr<LaneNode>& node, InMessage message)
+UnpackedMessage::UnpackedMessage(const std::shared_ptr<LaneNode>& node, InMessage&& message)
     : message_(std::move(message)), body_bytes_(message_.body().size()) {
   if (message_.blocks().empty()) return;
   payloads_.reserve(message_.blocks().size());

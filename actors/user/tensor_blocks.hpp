@@ -37,7 +37,7 @@ class UnpackedMessage {
  public:
   /// Takes over the message's holds of its blocks. Throws corrupt if a tensor lies outside its
   /// block.
-  UnpackedMessage(const std::shared_ptr<LaneNode>& node, InMessage message);
+  UnpackedMessage(const std::shared_ptr<LaneNode>& node, InMessage&& message);
 
   std::span<const std::byte> body() const { return message_.body().first(body_bytes_); }
   std::vector<MessagePayload>& payloads() { return payloads_; }

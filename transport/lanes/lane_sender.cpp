@@ -25,7 +25,7 @@ LaneSender::LaneSender(Peers& peers, Blocks& blocks, PeerId to, std::uint32_t po
   lane_ = &memory.open_lane(port, self_);
 }
 
-bool LaneSender::send(const OutMessage& message) {
+bool LaneSender::send(const OutMessage& message, Ring ring_when) {
   if (message.body.size() > kBodyBytesMax || message.blocks.size() > kMessageBlocksMax) {
     fail(Errc::invalid_argument,
          "a message of {} bytes and {} blocks: expected at most {} bytes and {} blocks; put large "
@@ -33,14 +33,16 @@ bool LaneSender::send(const OutMessage& message) {
          message.body.size(), message.blocks.size(), kBodyBytesMax, kMessageBlocksMax);
   }
   const std::lock_guard lock(mutex_);
-  const std::uint64_t taken = head();
-  release_up_to(taken);
-  if (sent_ - taken >= kLaneEntryCount) return false;
+  if (!away_.empty() || sent_ - seen_head_ >= kLaneEntryCount) {
+    seen_head_ = head();
+    release_up_to(seen_head_);
+    if (sent_ - seen_head_ >= kLaneEntryCount) return false;
+  }
   Entry& entry = lane_->entries[sent_ % kLaneEntryCount];
   write(entry, message);
   ++sent_;
   entry.number.store(sent_, std::memory_order_seq_cst);
-  ring();
+  ring(ring_when);
   return true;
 }
 
@@ -83,13 +85,13 @@ BlockId LaneSender::put_in_block(const OutMessage& message) {
   return block;
 }
 
-void LaneSender::ring() {
+void LaneSender::ring(Ring when) {
   const std::uint64_t bit = std::uint64_t{1} << (self_ % 64);
   std::atomic<std::uint64_t>& news = port_->news[self_ / 64];
   if ((news.load(std::memory_order_seq_cst) & bit) == 0) {
     news.fetch_or(bit, std::memory_order_seq_cst);
   }
-  if (port_->asleep.load(std::memory_order_seq_cst) == 0) return;
+  if (when == Ring::if_asleep && port_->asleep.load(std::memory_order_seq_cst) == 0) return;
   port_->rung.fetch_add(1, std::memory_order_seq_cst);
   wake_all(port_->rung);
 }
@@ -104,6 +106,7 @@ bool LaneSender::wait_for_room(int spins, std::chrono::nanoseconds at_most) {
   const std::uint32_t seen = lane_->room.load(std::memory_order_seq_cst);
   lane_->sender_waits.store(1, std::memory_order_seq_cst);
   if (has_room()) return true;
+  ring(Ring::always);
   sleep_on(lane_->room, seen, at_most);
   return has_room();
 }

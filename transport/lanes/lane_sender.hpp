@@ -12,6 +12,12 @@
 
 namespace weft {
 
+/// Whether a message wakes the thread that takes messages from the port.
+enum class Ring : std::uint8_t {
+  if_asleep,  ///< only if the thread has said that it sleeps
+  always,     ///< also if the port is left to a thread that looks once a second
+};
+
 /// Thread-safe. Invariants: lane_node.hpp.
 class LaneSender {
  public:
@@ -24,7 +30,7 @@ class LaneSender {
   /// Returns false if the lane is full; then nothing has changed. Doesn't wait. Throws
   /// invalid_argument for a body or a list of blocks that is too long, no_space if there is no
   /// memory for a long body.
-  bool send(const OutMessage& message);
+  bool send(const OutMessage& message, Ring ring_when = Ring::if_asleep);
   /// Spins, and then sleeps until half of a full lane is free or `at_most` has passed. Returns
   /// whether there is room. Several threads may wait.
   bool wait_for_room(int spins, std::chrono::nanoseconds at_most);
@@ -47,7 +53,7 @@ class LaneSender {
   void release_up_to(std::uint64_t head);
   void write(Entry& entry, const OutMessage& message);
   BlockId put_in_block(const OutMessage& message);
-  void ring();
+  void ring(Ring when);
 
   Blocks* blocks_;
   PeerId to_;
@@ -56,6 +62,9 @@ class LaneSender {
   Lane* lane_;
   mutable std::mutex mutex_;
   std::uint64_t sent_ = 0;  // guarded by mutex_
+  /// An earlier value of the lane's head, so that most sends don't read the taker's cache line.
+  /// Guarded by mutex_.
+  std::uint64_t seen_head_ = 0;
   std::deque<Away> away_;   // guarded by mutex_; ascending
 };
 
