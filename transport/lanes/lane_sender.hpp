@@ -65,7 +65,7 @@ class LaneSender {
   /// An earlier value of the lane's head, so that most sends don't read the taker's cache line.
   /// Guarded by mutex_.
   std::uint64_t seen_head_ = 0;
-  std::deque<Away> away_;   // guarded by mutex_; ascending
+  std::deque<Away> away_;  // guarded by mutex_; ascending
 };
 
 }  // namespace weft
