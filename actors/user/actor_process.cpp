@@ -39,6 +39,7 @@ ActorProcess::ActorProcess(std::shared_ptr<Members> members, const ActorProcessO
     : members_(std::move(members)),
       node_(members_, &members_->node),
       options_(options),
+      system_key_(std::stoull(node_->peers().table().system().substr(0, 16), nullptr, 16) | 1),
       on_news_(std::move(on_news)),
       cores_(usable_cores()),
       calls_(node_->peers().own()),
@@ -169,6 +170,15 @@ void ActorProcess::lose(const std::shared_ptr<ActorCall>& call) {
 
 // --- Ends of calls ---
 
+bool ActorProcess::is_awaited(const Asked& asked) {
+  const std::uint64_t number = asked.heading.call;
+  return peers().is_alive(asked.by) &&
+         node_->peers()
+                 .current(asked.by.slot)
+                 .call(static_cast<std::uint32_t>(number % kCallCountMax))
+                 .load(std::memory_order_seq_cst) == number;
+}
+
 void ActorProcess::finish(ActorCall& call, Answer answer) {
   if (call.finish(std::move(answer))) {
     open_calls_[call.what.row].fetch_sub(1, std::memory_order_relaxed);
@@ -215,6 +225,7 @@ void ActorProcess::on_message(InMessage message) {
       case ActorOp::answer:
         answer.bytes.assign(in.body().begin(), in.body().end());
         answer.payloads = std::move(in.payloads());
+        answer.process = this;
         break;
       case ActorOp::error: answer.error = get_error(reader); break;
       case ActorOp::joined:
@@ -278,24 +289,31 @@ ActorProcess::Clock::time_point ActorProcess::on_time() {
 
 // --- Texts ---
 
-std::string ActorProcess::name_of(const ActorCall& call) {
-  std::string name = actors().name(call.what.row);
-  if (call.what.op != ActorOp::call) return name;
+/// Returns null if the actor's class isn't known here.
+const EndpointEntry* ActorProcess::endpoint_of(const ActorCall& call) {
+  if (call.what.op != ActorOp::call) return nullptr;
   try {
     const MeshTableRow& mesh = actors().mesh(actors().row(call.what.row).mesh);
-    return fmt::format(
-        "{}.{}", name,
-        find_actor_class(mesh.type).parts().endpoints.at(call.what.endpoint.index).name);
+    return &find_actor_class(mesh.type).parts().endpoints.at(call.what.endpoint.index);
   } catch (const std::exception&) {
-    return name;
+    return nullptr;
   }
+}
+
+std::string ActorProcess::name_of(const ActorCall& call) {
+  const EndpointEntry* endpoint = endpoint_of(call);
+  const std::string name = actors().name(call.what.row);
+  return endpoint == nullptr ? name : fmt::format("{}.{}", name, endpoint->name);
 }
 
 Error ActorProcess::timeout_error(const ActorCall& call) {
   const std::uint32_t row = call.what.row;
   const ActorPosition at = actors().position(row);
   const std::uint64_t since = actors().row(row).since_ns.load(std::memory_order_acquire);
-  std::string why = "it hasn't begun";
+  const EndpointEntry* endpoint = endpoint_of(call);
+  std::string why = endpoint != nullptr && endpoint->replies_later
+                        ? "it hasn't begun, or its Reply wasn't sent"
+                        : "it hasn't begun";
   if (at.phase == ActorPhase::starting) {
     why = "the actor is being made again";
   } else if (since != 0) {

@@ -50,6 +50,10 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   PeerTable& peers() { return members_->peers; }
   ActorTable& actors() { return members_->actors; }
   double call_timeout_s() const { return options_.call_timeout_s; }
+  /// A part of the system's id, by which references to its actors are known. Never 0.
+  std::uint64_t system_key() const { return system_key_; }
+  /// Returns whether the caller of this message still waits for the answer.
+  bool is_awaited(const Asked& asked);
   /// Returns how often a thread looks for a message before it sleeps.
   int spins() const;
   /// Starts the runner of a port that has none.
@@ -127,12 +131,14 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   void on_deaths();
   Clock::time_point on_time();
   Error timeout_error(const ActorCall& call);
+  const EndpointEntry* endpoint_of(const ActorCall& call);
   std::string name_of(const ActorCall& call);
   PeerId keeper() const;
 
   std::shared_ptr<Members> members_;
   std::shared_ptr<LaneNode> node_;  ///< a part of members_
   ActorProcessOptions options_;
+  std::uint64_t system_key_;
   OnNews on_news_;
   int cores_;
   Calls calls_;

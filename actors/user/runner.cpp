@@ -15,6 +15,7 @@
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
 #include "actors/user/actor_process.hpp"
+#include "actors/user/late_reply.hpp"
 #include "actors/user/registry.hpp"
 #include "actors/user/thread_role.hpp"
 
@@ -132,15 +133,6 @@ void Runner::handle_from_dead(InMessage message) {
   }
 }
 
-/// Returns whether the caller still waits for the answer.
-bool Runner::is_awaited(const InMessage& message) const {
-  const std::uint64_t number = message.heading.call;
-  Peers& peers = process_->node()->peers();
-  return peers.current(message.from.slot)
-             .call(static_cast<std::uint32_t>(number % kCallCountMax))
-             .load(std::memory_order_seq_cst) == number;
-}
-
 void Runner::handle(InMessage&& message) {
   switch (op_of(message.heading)) {
     case ActorOp::make: return make(std::move(message));
@@ -182,12 +174,13 @@ void Runner::refuse(const InMessage& message) {
 void Runner::run_message(Actor& actor, InMessage&& message) {
   const ActorOp op = op_of(message.heading);
   const std::uint32_t endpoint = endpoint_of(message.heading);
-  if (op == ActorOp::call && !is_awaited(message)) {
+  const Asked asked{.by = message.from, .heading = message.heading};
+  if (op == ActorOp::call && !process_->is_awaited(asked)) {
     return drop_message(*process_->node(), message);
   }
   MessageWriter result;
   std::optional<Error> error;
-  const Asked asked{.by = message.from, .heading = message.heading};
+  std::shared_ptr<LateReply> later;
   try {
     const RunningFunction running(
         process_->actors().row(actor.row),
@@ -204,15 +197,20 @@ void Runner::run_message(Actor& actor, InMessage&& message) {
     if (endpoint >= endpoints.size()) {
       fail(Errc::version, "it has no endpoint {}; both programs need the same build", endpoint);
     }
-    MessageReader reader(in.body(), in.payloads());
-    endpoints[endpoint].run(actor.object.get(), reader, result);
+    MessageReader reader(in.body(), in.payloads(), process_);
+    if (endpoints[endpoint].replies_later) {
+      later = std::make_shared<LateReply>(process_->weak_from_this(), asked,
+                                          endpoint_name(actor, endpoint));
+    }
+    endpoints[endpoint].run(actor.object.get(), reader, result, later);
   } catch (...) {
     error.emplace(Errc::endpoint_failed,
                   fmt::format("{}: {}", endpoint_name(actor, endpoint), current_exception_text()));
   }
-  if (op == ActorOp::call) {
+  if (later != nullptr && error) later->send_error(*error);
+  if (op == ActorOp::call && later == nullptr) {
     error ? answer_error(asked, *error) : answer(asked, result);
-  } else if (error) {
+  } else if (op == ActorOp::tell && error) {
     fail_actor(actor, error->what());
   }
 }

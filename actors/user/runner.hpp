@@ -56,7 +56,6 @@ class Runner {
   bool take_one();
   void handle(InMessage&& message);
   void handle_from_dead(InMessage message);
-  bool is_awaited(const InMessage& message) const;
   void run_message(Actor& actor, InMessage&& message);
   void run_kept(Actor& actor);
   bool work_once();

@@ -20,6 +20,7 @@
 
 #include <weft/actor/actor_context.hpp>
 #include <weft/actor/actor_options.hpp>
+#include <weft/actor/actor_mesh.hpp>
 #include <weft/actor/actor_ref.hpp>
 #include <weft/actor/actor_system.hpp>
 #include <weft/actor/actor_type.hpp>
@@ -28,5 +29,6 @@
 #include <weft/actor/future.hpp>
 #include <weft/actor/loan.hpp>
 #include <weft/actor/outcome.hpp>
+#include <weft/actor/reply.hpp>
 #include <weft/message.hpp>
 #include <weft/train/loop.hpp>

@@ -55,6 +55,28 @@ void Worker::work() {
   if (count_ < 1000) ++count_;
 }
 
+std::vector<ActorRef<Echo>> Desk::echoes() const {
+  const auto mesh = ctx_.find(echo, "echo");
+  std::vector<ActorRef<Echo>> all;
+  for (int i = 0; i < mesh.size(); ++i) all.push_back(mesh[i]);
+  return all;
+}
+
+ActorRef<Desk> Desk::self() const { return ctx_.find(desk, ctx_.mesh())[ctx_.index()]; }
+
+void Desk::throws(Reply<int>) const { throw std::runtime_error("no ink"); }
+
+void Desk::answer_all() {
+  for (Open& each : open_) each.reply.send(2 * each.number);
+  open_.clear();
+}
+
+int Desk::awaited() const {
+  return static_cast<int>(
+      std::ranges::count_if(open_, [](const Open& each) { return each.reply.is_awaited(); }));
+}
+
+const ActorType<Desk> desk{"test.desk"};
 const ActorType<Echo> echo{"test.echo"};
 const ActorType<Caller> caller{"test.caller"};
 const ActorType<Worker> worker{"test.worker"};

@@ -82,6 +82,38 @@ class Worker {
   bool must_fail_ = false;
 };
 
+/// Asks actors that it is given, and answers later.
+class Desk {
+ public:
+  explicit Desk(ActorContext& ctx) : ctx_(ctx) {}
+  int ask(const ActorRef<Echo>& whom, int a, int b) const {
+    return whom.call<&Echo::add>(a, b).get();
+  }
+  std::vector<ActorRef<Echo>> echoes() const;
+  ActorRef<Desk> self() const;
+  /// Answers with twice the number when answer_all() is called.
+  void later(int number, Reply<int> reply) { open_.push_back({number, std::move(reply)}); }
+  void at_once(int number, Reply<int> reply) const { reply.send(number); }
+  void never(Reply<void> reply) const { reply.fail("closed on Sundays"); }
+  void throws(Reply<int> reply) const;
+  void answer_all();
+  void drop_all() { open_.clear(); }
+  int awaited() const;
+
+  using endpoints =
+      Endpoints<&Desk::ask, &Desk::echoes, &Desk::self, &Desk::later, &Desk::at_once, &Desk::never,
+                &Desk::throws, &Desk::answer_all, &Desk::drop_all, &Desk::awaited>;
+
+ private:
+  struct Open {
+    int number;
+    Reply<int> reply;
+  };
+  ActorContext& ctx_;
+  std::vector<Open> open_;
+};
+
+extern const ActorType<Desk> desk;
 extern const ActorType<Echo> echo;
 extern const ActorType<Caller> caller;
 extern const ActorType<Worker> worker;

@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <weft/actor/actor_ref.hpp>
+#include <weft/actor/actor_mesh.hpp>
 #include <weft/actor/loan.hpp>
 
 namespace weft {

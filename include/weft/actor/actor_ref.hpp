@@ -1,13 +1,11 @@
 #pragma once
-/// ActorRef and ActorMesh: actors that can be called, wherever they are.
+/// ActorRef: an actor that can be called, wherever it is.
 
-#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
+#include <tuple>
 #include <utility>
-#include <vector>
 
 #include <weft/actor/call.hpp>
 #include <weft/actor/endpoints.hpp>
@@ -15,11 +13,27 @@
 
 namespace weft {
 
-/// Refers to one actor of class T. It may be copied, and refers to the actor's successor after a
-/// restart. Thread-safe.
+class ActorContext;
+
+namespace detail {
+template <typename T>
+std::shared_ptr<void> make_actor(ActorContext& context);
+/// Identifies an actor class within a program: its make_actor().
+using ActorMaker = std::shared_ptr<void> (*)(ActorContext& context);
+
+void put_actor(MessageWriter& out, const ActorHandle& actor);
+/// Throws corrupt if the bytes name no actor of the class, and invalid_argument if they name an
+/// actor of another system.
+ActorHandle get_actor(MessageReader& in, ActorMaker maker);
+}  // namespace detail
+
+/// Refers to one actor of class T. It may be copied and sent in messages, and refers to the actor's
+/// successor after a restart. Thread-safe.
 template <typename T>
 class ActorRef {
  public:
+  /// Refers to no actor; calls throw invalid_argument.
+  ActorRef() = default;
   explicit ActorRef(detail::ActorHandle actor, CallOptions options = {})
       : actor_(std::move(actor)), options_(std::move(options)) {}
 
@@ -43,6 +57,8 @@ class ActorRef {
   /// Returns a name such as "sieves[3]".
   std::string name() const { return detail::name_of(actor_); }
 
+  /// Whether it refers to an actor.
+  explicit operator bool() const { return actor_.process != nullptr; }
   const detail::ActorHandle& handle() const { return actor_; }
 
  private:
@@ -65,71 +81,16 @@ class ActorRef {
   CallOptions options_;
 };
 
-/// Refers to several actors of class T, in an order. Thread-safe.
+/// A reference without its options. The actors of a system can send each other references.
 template <typename T>
-class ActorMesh {
- public:
-  explicit ActorMesh(std::vector<ActorRef<T>> actors) : actors_(std::move(actors)) {}
-
-  int size() const { return static_cast<int>(actors_.size()); }
-  /// Throws std::out_of_range.
-  const ActorRef<T>& operator[](int index) const {
-    return actors_.at(static_cast<std::size_t>(index));
+struct MessageCodec<ActorRef<T>> {
+  static std::string schema() { return "actor"; }
+  static void put(MessageWriter& out, const ActorRef<T>& actor) {
+    detail::put_actor(out, actor.handle());
   }
-  /// Calls the endpoint on all actors with the same arguments.
-  template <auto F, typename... A>
-  requires EndpointOf<F, T> && Accepts<F, A...> Gather<ResultOf<F>> call(const A&... arguments)
-  const {
-    std::vector<Future<ResultOf<F>>> calls;
-    for (const ActorRef<T>& actor : actors_) {
-      calls.push_back(actor.template call<F>(arguments...));
-    }
-    return Gather<ResultOf<F>>(std::move(calls));
+  static ActorRef<T> get(MessageReader& in) {
+    return ActorRef<T>(detail::get_actor(in, &detail::make_actor<T>));
   }
-  template <auto F, typename... A>
-  requires EndpointOf<F, T> && Accepts<F, A...>
-  void tell(const A&... arguments) const {
-    for (const ActorRef<T>& actor : actors_) actor.template tell<F>(arguments...);
-  }
-  /// Calls the endpoint on actor i with argument i. Throws invalid_argument unless there is an
-  /// argument for each actor.
-  template <auto F, typename Argument>
-  requires EndpointOf<F, T> && Accepts<F, Argument> Gather<ResultOf<F>> scatter(
-      const std::vector<Argument>& arguments)
-  const {
-    if (arguments.size() != actors_.size()) {
-      fail(Errc::invalid_argument, "scatter: {} arguments for {} actors: expected one for each",
-           arguments.size(), actors_.size());
-    }
-    std::vector<Future<ResultOf<F>>> calls;
-    for (std::size_t i = 0; i < actors_.size(); ++i) {
-      calls.push_back(actors_[i].template call<F>(arguments[i]));
-    }
-    return Gather<ResultOf<F>>(std::move(calls));
-  }
-  /// Returns the actor that has the fewest unanswered calls of this process.
-  const ActorRef<T>& any() const {
-    std::vector<detail::ActorHandle> handles;
-    for (const ActorRef<T>& actor : actors_) handles.push_back(actor.handle());
-    return actors_.at(detail::least_busy(handles));
-  }
-  /// Returns the actors from index `begin` up to `end`, without that.
-  ActorMesh slice(int begin, int end) const {
-    if (begin < 0 || begin >= end || end > size()) {
-      fail(Errc::invalid_argument, "slice({}, {}) of {} actors: expected 0 <= begin < end <= {}",
-           begin, end, size(), size());
-    }
-    return ActorMesh({actors_.begin() + begin, actors_.begin() + end});
-  }
-  /// Returns a mesh whose calls have these options.
-  ActorMesh with(const CallOptions& options) const {
-    std::vector<ActorRef<T>> all;
-    for (const ActorRef<T>& actor : actors_) all.push_back(actor.with(options));
-    return ActorMesh(std::move(all));
-  }
-
- private:
-  std::vector<ActorRef<T>> actors_;
 };
 
 }  // namespace weft

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <weft/actor/actor_mesh.hpp>
 #include <weft/actor/actor_options.hpp>
-#include <weft/actor/actor_ref.hpp>
 #include <weft/actor/actor_type.hpp>
 #include <weft/actor/loan.hpp>
 

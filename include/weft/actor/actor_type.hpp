@@ -25,8 +25,11 @@ struct EndpointEntry {
   std::string_view name;
   std::string schema;
   bool is_const = false;
-  /// Reads the arguments, calls the function on the object, and writes what it returns.
-  void (*run)(void* object, MessageReader& arguments, MessageWriter& result) = nullptr;
+  bool replies_later = false;  ///< its last parameter is a Reply
+  /// Reads the arguments, calls the function on the object, and writes what it returns, or gives
+  /// it `reply`.
+  void (*run)(void* object, MessageReader& arguments, MessageWriter& result,
+              std::shared_ptr<PendingReply> reply) = nullptr;
 };
 
 /// An actor class without its type. It is known by its name while it lives.
@@ -34,7 +37,7 @@ class ActorClass {
  public:
   struct Parts {
     std::vector<EndpointEntry> endpoints{};
-    std::shared_ptr<void> (*make)(ActorContext& context) = nullptr;
+    ActorMaker make = nullptr;
     void (*work)(void* object) = nullptr;  ///< null: the class has no work()
   };
 
@@ -55,7 +58,8 @@ class ActorClass {
 };
 
 template <auto F>
-void run_endpoint(void* object, MessageReader& in, MessageWriter& out) {
+void run_endpoint(void* object, MessageReader& in, MessageWriter& out,
+                  std::shared_ptr<PendingReply> reply) {
   using S = SignatureOf<F>;
   auto arguments = [&]<typename... A>(std::tuple<A...>*) {
     // Elements of a braced list are evaluated from left to right.
@@ -64,7 +68,11 @@ void run_endpoint(void* object, MessageReader& in, MessageWriter& out) {
   in.finish();
   auto& self = *static_cast<typename S::Class*>(object);
   auto call = [&](auto&... each) -> decltype(auto) { return (self.*F)(each...); };
-  if constexpr (std::is_void_v<typename S::Result>) {
+  if constexpr (S::kRepliesLater) {
+    std::apply(
+        [&](auto&... each) { (self.*F)(each..., Reply<typename S::Result>(std::move(reply))); },
+        arguments);
+  } else if constexpr (std::is_void_v<typename S::Result>) {
     std::apply(call, arguments);
   } else {
     MessageCodec<ResultOf<F>>::put(out, std::apply(call, arguments));
@@ -76,6 +84,7 @@ std::vector<EndpointEntry> entries_of(Endpoints<F...>) {
   return {EndpointEntry{.name = function_name<F>(),
                         .schema = endpoint_schema<F>(),
                         .is_const = SignatureOf<F>::kIsConst,
+                        .replies_later = SignatureOf<F>::kRepliesLater,
                         .run = run_endpoint<F>}...};
 }
 

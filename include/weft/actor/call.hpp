@@ -35,6 +35,7 @@ struct Answer {
   std::vector<std::byte> bytes{};
   std::vector<MessagePayload> payloads{};
   std::optional<Error> error{};
+  ActorProcess* process = nullptr;  ///< the caller's
 };
 
 /// Thread-safe.
@@ -52,7 +53,8 @@ class PendingCall {
   virtual void cancel() = 0;
 };
 
-/// Identifies an actor among those of a system: its row in the system's table of actors.
+/// Identifies an actor among those of a system: its row in the system's table of actors. Without a
+/// process: no actor.
 struct ActorHandle {
   std::shared_ptr<ActorProcess> process{};
   std::uint32_t row = 0;
@@ -71,7 +73,7 @@ std::shared_ptr<PendingCall> begin_call(const ActorHandle& actor, EndpointId end
 /// it is sent.
 void begin_tell(const ActorHandle& actor, EndpointId endpoint, const MessageWriter& arguments,
                 const CallOptions& options);
-/// Returns the name of an actor, such as "sieves[3]".
+/// Returns the name of an actor, such as "sieves[3]"; "" for none.
 std::string name_of(const ActorHandle& actor);
 /// Returns the place in `actors` of the one with the fewest unanswered calls of this process.
 std::size_t least_busy(const std::vector<ActorHandle>& actors);

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include <weft/actor/reply.hpp>
 #include <weft/message/aggregate.hpp>
 #include <weft/message/containers.hpp>
 
@@ -28,13 +29,29 @@ struct Endpoints {
 
 namespace detail {
 
+/// The types of the parameters that callers give, and of the answer.
+template <typename R, typename Given, typename... A>
+struct EndpointTypes {
+  using Result = R;
+  using Arguments = Given;
+  static constexpr bool kRepliesLater = false;
+};
+template <typename R, typename... Given, typename First, typename... A>
+struct EndpointTypes<R, std::tuple<Given...>, First, A...>
+    : EndpointTypes<R, std::tuple<Given..., std::remove_cvref_t<First>>, A...> {};
+template <typename R, typename... Given, typename Later>
+struct EndpointTypes<R, std::tuple<Given...>, Reply<Later>> {
+  static_assert(std::is_void_v<R>, "an endpoint with a Reply returns void");
+  using Result = Later;
+  using Arguments = std::tuple<Given...>;
+  static constexpr bool kRepliesLater = true;
+};
+
 template <typename F>
 struct Signature;
 template <typename C, typename R, typename... A>
-struct Signature<R (C::*)(A...)> {
+struct Signature<R (C::*)(A...)> : EndpointTypes<R, std::tuple<>, A...> {
   using Class = C;
-  using Result = R;
-  using Arguments = std::tuple<std::remove_cvref_t<A>...>;
   static constexpr bool kIsConst = false;
 };
 template <typename C, typename R, typename... A>

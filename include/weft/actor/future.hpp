@@ -46,7 +46,7 @@ class Future {
   static Outcome<R> read(const detail::Answer& answer) {
     if (answer.error) return *answer.error;
     try {
-      MessageReader in(answer.bytes, answer.payloads);
+      MessageReader in(answer.bytes, answer.payloads, answer.process);
       if constexpr (std::is_void_v<R>) {
         in.finish();
         return {};

@@ -12,6 +12,10 @@
 
 namespace weft {
 
+namespace detail {
+class ActorProcess;
+}
+
 /// The most bytes of a message, and the most tensors, whose elements don't count.
 inline constexpr std::size_t kMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kMessageTensorsMax = 64;
@@ -57,9 +61,11 @@ struct MessagePayload {
 /// or tensors than it must have, or a value that can't be.
 class MessageReader {
  public:
+  /// `process` is the one that has taken the message; null: references to actors can't be read.
   explicit MessageReader(std::span<const std::byte> bytes,
-                         std::span<const MessagePayload> payloads = {})
-      : left_(bytes), payloads_(payloads) {}
+                         std::span<const MessagePayload> payloads = {},
+                         detail::ActorProcess* process = nullptr)
+      : left_(bytes), payloads_(payloads), process_(process) {}
 
   void get(void* bytes, std::size_t size) {
     if (size > left_.size()) fail_short(size);
@@ -72,6 +78,7 @@ class MessageReader {
   /// elements may have no bytes, at most 2^16 are accepted.
   std::size_t count(std::size_t element_bytes);
   HostTensor tensor();
+  detail::ActorProcess* process() const { return process_; }
   /// Throws corrupt if bytes or tensors are left.
   void finish() const;
 
@@ -80,6 +87,7 @@ class MessageReader {
 
   std::span<const std::byte> left_;
   std::span<const MessagePayload> payloads_;
+  detail::ActorProcess* process_;
 };
 
 }  // namespace weft

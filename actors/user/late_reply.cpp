@@ -1,0 +1,46 @@
+#include "actors/user/late_reply.hpp"
+
+#include <fmt/format.h>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/process/log.hpp"
+#include "actors/user/actor_process.hpp"
+
+namespace weft {
+
+/// Returns null if there is nobody to answer, or if the call was answered before.
+std::shared_ptr<detail::ActorProcess> LateReply::process_that_answers() {
+  if (op_of(asked_.heading) != ActorOp::call || is_answered_.exchange(true)) return nullptr;
+  return process_.lock();
+}
+
+void LateReply::send(const MessageWriter& value) {
+  if (const auto process = process_that_answers()) {
+    process->send_answer(asked_, ActorOp::answer, value);
+  }
+}
+
+void LateReply::fail(const std::string& why) {
+  send_error(Error(Errc::endpoint_failed, fmt::format("{}: {}", endpoint_, why)));
+}
+
+void LateReply::send_error(const Error& error) {
+  const auto process = process_that_answers();
+  if (process == nullptr) return;
+  try {
+    MessageWriter body;
+    put_error(body, error);
+    process->send_answer(asked_, ActorOp::error, body);
+  } catch (const Error& failure) {  // it may be called by a destructor
+    logger("weft.worker")->warn("actors: {}: its answer is lost: {}", endpoint_, failure.what());
+  }
+}
+
+bool LateReply::is_awaited() const {
+  const auto process = process_.lock();
+  return process != nullptr && !is_answered_.load() && op_of(asked_.heading) == ActorOp::call &&
+         process->is_awaited(asked_);
+}
+
+}  // namespace weft
