@@ -6,6 +6,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/process/log.hpp"
+#include "actors/user/circles.hpp"
 #include "actors/user/registry.hpp"
 #include "actors/user/tensor_blocks.hpp"
 #include "actors/user/thread_role.hpp"
@@ -201,8 +202,17 @@ bool ActorProcess::wait(ActorCall& call, Clock::time_point time) {
   }
   if (!role.actor || call.is_done()) return replies_->wait(call, time);
   std::atomic<std::uint64_t>& awaited = actors().row(*role.actor).awaited;
-  awaited.store(AwaitedCall{.row = call.what.row, .endpoint = call.what.endpoint.index}.word(),
-                std::memory_order_relaxed);
+  const bool waits_for_end = time == Clock::time_point::max();
+  const AwaitedCall mine{.row = call.what.row,
+                         .endpoint = call.what.endpoint.index,
+                         .number = waits_for_end ? calls_.number_of(call) : 0};
+  awaited.store(mine.word(), std::memory_order_seq_cst);
+  if (const std::string circle = circle_of_waits(*this, *role.actor, mine); !circle.empty()) {
+    end(call, {.error = Error(Errc::invalid_argument,
+                              fmt::format("{}: each waits for the answer of the next, and the last "
+                                          "for itself; one of them must use then(), or a Reply",
+                                          circle))});
+  }
   const bool has_ended = replies_->wait(call, time);
   awaited.store(0, std::memory_order_relaxed);
   return has_ended;

@@ -99,6 +99,11 @@ void Calls::take(const ActorCall& call) {
   if (call.number != 0) take_locked(static_cast<std::uint32_t>(call.number % kCallCountMax));
 }
 
+std::uint64_t Calls::number_of(const ActorCall& call) {
+  const std::lock_guard lock(mutex_);
+  return call.number;
+}
+
 std::vector<std::shared_ptr<ActorCall>> Calls::take_if(
     const std::function<bool(const ActorCall&)>& is_wanted) {
   const std::lock_guard lock(mutex_);

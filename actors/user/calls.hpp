@@ -112,6 +112,8 @@ class Calls {
   std::shared_ptr<ActorCall> take(std::uint64_t number);
   /// Takes the call out if it is in.
   void take(const ActorCall& call);
+  /// Returns the number of a call that is in; 0: it isn't.
+  std::uint64_t number_of(const ActorCall& call);
   /// Takes out the calls for which `is_wanted` returns true.
   std::vector<std::shared_ptr<ActorCall>> take_if(
       const std::function<bool(const ActorCall&)>& is_wanted);

@@ -76,6 +76,12 @@ int Desk::awaited() const {
       std::ranges::count_if(open_, [](const Open& each) { return each.reply.is_awaited(); }));
 }
 
+int Desk::ask_along(const std::vector<ActorRef<Desk>>& desks) {
+  if (desks.empty()) return 0;
+  const std::vector<ActorRef<Desk>> rest(desks.begin(), desks.end() - 1);
+  return 1 + desks.back().call<&Desk::ask_along>(rest).get();
+}
+
 const ActorType<Desk> desk{"test.desk"};
 const ActorType<Echo> echo{"test.echo"};
 const ActorType<Caller> caller{"test.caller"};

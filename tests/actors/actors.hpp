@@ -99,10 +99,13 @@ class Desk {
   void answer_all();
   void drop_all() { open_.clear(); }
   int awaited() const;
+  /// Asks the last of these desks, which asks the one before it, and so on. Desk 0 answers.
+  int ask_along(const std::vector<ActorRef<Desk>>& desks);
+  int zero() const { return 0; }
 
-  using endpoints =
-      Endpoints<&Desk::ask, &Desk::echoes, &Desk::self, &Desk::later, &Desk::at_once, &Desk::never,
-                &Desk::throws, &Desk::answer_all, &Desk::drop_all, &Desk::awaited>;
+  using endpoints = Endpoints<&Desk::ask, &Desk::echoes, &Desk::self, &Desk::later, &Desk::at_once,
+                              &Desk::never, &Desk::throws, &Desk::answer_all, &Desk::drop_all,
+                              &Desk::awaited, &Desk::ask_along, &Desk::zero>;
 
  private:
   struct Open {

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/actors/actors.hpp"
@@ -59,6 +61,45 @@ TEST_P(ActorReferences, StayInTheirSystem) {
   const auto foreign = other.spawn(echo, {.name = "echo"});
   expect_error(Errc::endpoint_failed, {"desk[0].ask", "an actor of another system"},
                [&] { desks[0].call<&Desk::ask>(foreign[0], 1, 1).get(); });
+}
+
+TEST_P(ActorReferences, ThatLeadBackToTheCallerAreRefusedAtOnce) {
+  const auto desks = system_.spawn(
+      desk,
+      {.name = "desk", .count = 3, .place = {.processes = 3 * GetParam()}, .own_thread = true});
+  const std::vector<ActorRef<Desk>> line{desks[2], desks[1]};
+  EXPECT_EQ(desks[0].call<&Desk::ask_along>(line).get(), 2);
+  // No call here has a timeout that the test would reach.
+  const std::vector<ActorRef<Desk>> circle{desks[0], desks[2], desks[1]};
+  expect_error(Errc::endpoint_failed,
+               {"desk[2].ask_along > desk[0].ask_along > desk[1].ask_along > desk[2].ask_along",
+                "each waits for the answer of the next"},
+               [&] { desks[0].with({.timeout_s = 1e6}).call<&Desk::ask_along>(circle).get(); });
+  expect_error(Errc::endpoint_failed, {"desk[0].ask_along > desk[0].ask_along"}, [&] {
+    desks[0].with({.timeout_s = 1e6}).call<&Desk::ask_along>(std::vector{desks[0]}).get();
+  });
+  EXPECT_EQ(desks[0].call<&Desk::ask_along>(line).get(), 2);
+}
+
+/// Several threads let the desks wait for each other all the time, but never in a circle.
+TEST_P(ActorReferences, ThatLeadNotBackAreNeverRefused) {
+  const auto desks = system_.spawn(
+      desk,
+      {.name = "desk", .count = 4, .place = {.processes = 2 * GetParam()}, .own_thread = true});
+  std::vector<std::jthread> threads;
+  std::atomic<int> answers = 0;
+  for (int thread = 0; thread < 3; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < 200; ++i) {
+        const int first = (i + thread) % 3;
+        std::vector<ActorRef<Desk>> line;
+        for (int next = 3; next > first; --next) line.push_back(desks[next]);
+        answers += desks[first].call<&Desk::ask_along>(line).get() == 3 - first ? 1 : 0;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(answers, 600);
 }
 
 using ActorReplies = ActorReferences;

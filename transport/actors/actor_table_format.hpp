@@ -78,15 +78,21 @@ struct ActorFunction {
 
 /// The call for whose answer an actor waits. Word 0: it waits for none.
 struct AwaitedCall {
-  std::uint32_t row = 0;  ///< the actor that has to answer
-  std::uint32_t endpoint = 0;
+  static constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << 35U) - 1;
+
+  std::uint32_t row = 0;       ///< the actor that has to answer
+  std::uint32_t endpoint = 0;  ///< below 4096
+  /// The low 35 bits of the call's number; 0: it isn't sent, or the wait has a limit of its own.
+  std::uint64_t number = 0;
 
   static AwaitedCall of(std::uint64_t word) noexcept {
-    return {.row = static_cast<std::uint32_t>(word) - 1,
-            .endpoint = static_cast<std::uint32_t>(word >> 32U)};
+    return {.row = static_cast<std::uint32_t>(word >> 1U & 0xffffU),
+            .endpoint = static_cast<std::uint32_t>(word >> 17U & 0xfffU),
+            .number = word >> 29U};
   }
   std::uint64_t word() const noexcept {
-    return (std::uint64_t{row} + 1) | std::uint64_t{endpoint} << 32U;
+    return 1U | std::uint64_t{row} << 1U | std::uint64_t{endpoint & 0xfffU} << 17U |
+           (number & kNumberMask) << 29U;
   }
 };
 

@@ -1,0 +1,101 @@
+#include "actors/user/circles.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/user/actor_process.hpp"
+#include "actors/user/registry.hpp"
+#include "transport/lanes/peer_memory.hpp"
+
+namespace weft {
+namespace {
+
+/// Longer circles end at the timeouts of their calls.
+constexpr int kCircleLengthMax = 100;
+
+/// Looks along the calls for which actors wait.
+class CircleSearch {
+ public:
+  CircleSearch(detail::ActorProcess& process, std::uint32_t waiter)
+      : process_(process), table_(process.actors()), waiter_(waiter) {}
+
+  std::string run(AwaitedCall awaited) {
+    const ActorFunction function = ActorFunction::of(table_.row(waiter_).function.load());
+    std::string text = fmt::format(
+        "{}.{}", table_.name(waiter_),
+        function.kind == ActorFunctionKind::work ? "work" : endpoint(waiter_, function.endpoint));
+    std::uint32_t caller = waiter_;
+    for (int length = 0; length < kCircleLengthMax; ++length) {
+      if (awaited.number == 0 || awaited.row >= table_.row_count()) return "";
+      text += fmt::format(" > {}.{}", table_.name(awaited.row),
+                          endpoint(awaited.row, awaited.endpoint));
+      // The wait of the actor that has to answer is read before the answer is looked for. So an
+      // answer that it sent before it began to wait is seen.
+      const std::uint64_t next = table_.row(awaited.row).awaited.load(std::memory_order_seq_cst);
+      if (next == 0 || !is_unanswered(caller, awaited)) return "";
+      if (awaited.row == waiter_) return text;
+      caller = awaited.row;
+      awaited = AwaitedCall::of(next);
+    }
+    return "";
+  }
+
+ private:
+  const detail::EndpointEntry* entry(std::uint32_t row, std::uint32_t index) const {
+    try {
+      const MeshTableRow& mesh = table_.mesh(table_.row(row).mesh);
+      return &find_actor_class(mesh.type).parts().endpoints.at(index);
+    } catch (const std::exception&) {
+      return nullptr;
+    }
+  }
+  std::string endpoint(std::uint32_t row, std::uint32_t index) const {
+    const detail::EndpointEntry* found = entry(row, index);
+    return found == nullptr ? "?" : std::string(found->name);
+  }
+
+  /// Returns whether the caller still waits for the call, and no answer to it is under way. An
+  /// actor that has a Reply may answer while it waits itself.
+  bool is_unanswered(std::uint32_t caller, const AwaitedCall& awaited) {
+    const detail::EndpointEntry* asked = entry(awaited.row, awaited.endpoint);
+    if (asked == nullptr || asked->replies_later) return false;
+    const ActorPosition from = table_.position(caller);
+    const ActorPosition to = table_.position(awaited.row);
+    if (!process_.peers().is_alive(from.process) || !process_.peers().is_alive(to.process)) {
+      return false;
+    }
+    PeerMemory& mail = process_.node()->peers().current(from.process.slot);
+    const auto index = static_cast<std::uint32_t>(awaited.number % kCallCountMax);
+    const std::uint64_t number = mail.call(index).load(std::memory_order_seq_cst);
+    if ((number & AwaitedCall::kNumberMask) != awaited.number) return false;
+    const Lane& answers = mail.lane(kReplyPort, to.process.slot);
+    const bool is_answered = std::ranges::any_of(answers.entries, [&](const Entry& each) {
+      return each.number.load(std::memory_order_seq_cst) != 0 &&
+             std::atomic_ref<const std::uint64_t>(each.call).load(std::memory_order_relaxed) ==
+                 number;
+    });
+    return !is_answered && mail.call(index).load(std::memory_order_seq_cst) == number;
+  }
+
+  detail::ActorProcess& process_;
+  ActorTable& table_;
+  std::uint32_t waiter_;
+};
+
+}  // namespace
+
+std::string circle_of_waits(detail::ActorProcess& process, std::uint32_t waiter,
+                            const AwaitedCall& awaited) {
+  try {
+    return CircleSearch(process, waiter).run(awaited);
+  } catch (const Error&) {
+    return "";  // a process has died meanwhile, and its calls end
+  }
+}
+
+}  // namespace weft
