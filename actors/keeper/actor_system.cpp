@@ -23,6 +23,15 @@ LoanedTensor ActorSystem::loan(const TensorType& type) {
   return loan_tensor(keeper_->process()->node(), type);
 }
 
+int ActorSystem::fd() { return keeper_->process()->ready_fd(); }
+
+int ActorSystem::run_ready() { return keeper_->process()->run_ready(); }
+
+ActorCounts ActorSystem::counts() const {
+  const ActorTableHead& head = keeper_->process()->actors().head();
+  return {.copied_tensors = head.copied_tensors.load(), .lost_tells = head.lost_tells.load()};
+}
+
 std::optional<Error> ActorSystem::failure() const { return keeper_->failure(); }
 
 const std::string& ActorSystem::id() const { return keeper_->id(); }

@@ -80,13 +80,20 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   void leave(PeerId process);
   /// The error of a call of an actor whose mesh has ended.
   Error ended_error(std::uint32_t row);
+  /// See ActorSystem::fd() and run_ready().
+  int ready_fd() { return replies_->ready_fd(); }
+  int run_ready() { return replies_->run_ready(); }
   /// Takes the answers that are there, so that open_calls() is up to date.
   void look() { replies_->look(); }
+  /// Counts a message that was told and will never be run.
+  void count_lost_tell() { actors().head().lost_tells.fetch_add(1, std::memory_order_relaxed); }
   /// Returns how many calls of this process the actor hasn't answered.
   std::uint32_t open_calls(std::uint32_t row) const;
 
   bool wait(ActorCall& call, Clock::time_point time) override;
-  void post(std::function<void()> done) override { replies_->post(std::move(done)); }
+  void post(std::function<void()> done, bool is_the_programs) override {
+    replies_->post(std::move(done), is_the_programs);
+  }
   void watch(int more_callbacks) noexcept override { replies_->watch(more_callbacks); }
   void end(ActorCall& call, Answer answer) override;
 

@@ -28,6 +28,9 @@ bool ActorProcess::SendLimit::is_over() {
 void ActorProcess::send(PeerId to, std::uint32_t port, const LaneHeading& heading,
                         const MessageWriter& body, bool wait_if_full, SendLimit& limit) {
   const PackedMessage packed(node_, body);
+  if (packed.copies() > 0) {
+    actors().head().copied_tensors.fetch_add(packed.copies(), std::memory_order_relaxed);
+  }
   const std::shared_ptr<LaneSender> sender = node_->sender(to, port);
   const OutMessage message{.heading = heading, .body = packed.body(), .blocks = packed.blocks()};
   const ActorOp op = op_of(heading);

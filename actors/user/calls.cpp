@@ -18,7 +18,7 @@ void ActorCall::when_done(std::function<void()> done) {
       return;
     }
   }
-  host_->post(std::move(done));
+  host_->post(std::move(done), what.op == ActorOp::call);
 }
 
 void ActorCall::cancel() {
@@ -41,7 +41,8 @@ bool ActorCall::finish(detail::Answer answer) {
   if (is_awaited_.load(std::memory_order_seq_cst)) poke();
   if (callbacks.empty()) return true;
   host_->watch(-static_cast<int>(callbacks.size()));
-  for (std::function<void()>& each : callbacks) host_->post(std::move(each));
+  for (std::function<void()>& each : callbacks)
+    host_->post(std::move(each), what.op == ActorOp::call);
   return true;
 }
 

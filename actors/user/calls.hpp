@@ -26,8 +26,9 @@ class CallHost {
   virtual ~CallHost() = default;
   /// Waits for the call as a thread of this process. See PendingCall::wait_until.
   virtual bool wait(ActorCall& call, std::chrono::steady_clock::time_point time) = 0;
-  /// Runs `done` soon, on the thread `weft.replies`.
-  virtual void post(std::function<void()> done) = 0;
+  /// Runs `done` soon: the callback of a call of the program's in run_ready(), if the program uses
+  /// that, and others on the thread `weft.replies`.
+  virtual void post(std::function<void()> done, bool is_the_programs) = 0;
   /// Counts the callbacks that wait for an answer up or down.
   virtual void watch(int more_callbacks) noexcept = 0;
   /// Ends the call, unless it has ended, so that its actor skips it.

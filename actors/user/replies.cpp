@@ -28,6 +28,7 @@ void Replies::stop() {
   must_stop_.store(true);
   kick();
   if (thread_.joinable()) thread_.join();
+  run_ready();
 }
 
 bool Replies::try_lead() {
@@ -121,23 +122,44 @@ bool Replies::wait(ActorCall& call, Clock::time_point time) {
   return true;
 }
 
-void Replies::post(std::function<void()> done) {
+void Replies::post(std::function<void()> done, bool is_the_programs) {
   {
     const std::lock_guard lock(mutex_);
+    if (is_the_programs && ready_fd_) {
+      ready_.push_back(std::move(done));
+      ready_fd_->wake();
+      return;
+    }
     callbacks_.push_back(std::move(done));
   }
   kick();
 }
 
-void Replies::run_callbacks() {
-  for (;;) {
-    std::vector<std::function<void()>> callbacks;
+int Replies::ready_fd() {
+  const std::lock_guard lock(mutex_);
+  if (!ready_fd_) ready_fd_.emplace();
+  return ready_fd_->fd();
+}
+
+int Replies::run_ready() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ready_fd_) ready_fd_->clear();
+  }
+  return run_all(ready_);
+}
+
+int Replies::run_all(Callbacks& callbacks) {
+  const ThreadRoleScope role({.may_block = false, .may_wait_for_room = false});
+  for (int count = 0;;) {
+    Callbacks now;
     {
       const std::lock_guard lock(mutex_);
-      callbacks.swap(callbacks_);
+      now.swap(callbacks);
     }
-    if (callbacks.empty()) return;
-    for (const std::function<void()>& each : callbacks) {
+    if (now.empty()) return count;
+    for (const std::function<void()>& each : now) {
+      ++count;
       try {
         each();
       } catch (const std::exception& error) {
@@ -148,18 +170,17 @@ void Replies::run_callbacks() {
 }
 
 void Replies::run() {
-  const ThreadRoleScope role({.may_block = false, .may_wait_for_room = false});
   while (!must_stop_.load()) {
     const std::uint32_t seen = port_->rings();
     look();
-    run_callbacks();
+    run_all(callbacks_);
     const Clock::time_point due = hooks_.on_time();
     const Clock::time_point now = Clock::now();
     if (due > now) {
       port_->sleep(seen, std::min<std::chrono::nanoseconds>(due - now, std::chrono::seconds(1)));
     }
   }
-  run_callbacks();
+  run_all(callbacks_);
 }
 
 }  // namespace weft

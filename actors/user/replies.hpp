@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "actors/process/wake_queue.hpp"
 #include "actors/user/calls.hpp"
 #include "transport/lanes/lane_node.hpp"
 #include "transport/lanes/peer_table.hpp"
@@ -41,7 +43,7 @@ class Replies {
   Replies& operator=(const Replies&) = delete;
 
   void start();
-  /// Ends the thread `weft.replies`, after it has run the callbacks. The destructor calls it.
+  /// Ends the thread `weft.replies`, after all callbacks have run. The destructor calls it.
   void stop();
   /// Waits until the call has ended or the time has come. Returns whether it has ended.
   bool wait(ActorCall& call, Clock::time_point time);
@@ -50,8 +52,13 @@ class Replies {
   void kick() noexcept { port_->wake(); }
   /// Counts the callbacks that wait for an answer up or down.
   void watch(int more_callbacks) noexcept;
-  /// Runs `done` on the thread `weft.replies`.
-  void post(std::function<void()> done);
+  /// Runs `done` on the thread `weft.replies`, or in run_ready() if it is the program's and
+  /// ready_fd() was called.
+  void post(std::function<void()> done, bool is_the_programs);
+  /// Returns a descriptor that is readable while callbacks wait for run_ready(). Thread-safe.
+  int ready_fd();
+  /// Runs the program's callbacks on this thread, and returns how many.
+  int run_ready();
 
  private:
   bool try_lead();
@@ -61,7 +68,8 @@ class Replies {
   void settle();
   void follow(ActorCall& call, std::chrono::nanoseconds at_most);
   void run();
-  void run_callbacks();
+  using Callbacks = std::vector<std::function<void()>>;
+  int run_all(Callbacks& callbacks);
 
   const PeerTable* table_;
   LaneNode* node_;
@@ -70,8 +78,10 @@ class Replies {
   std::mutex lead_;
   std::uint32_t deaths_ = 0;  // guarded by lead_
   std::mutex mutex_;
-  std::vector<ActorCall*> followers_;             // guarded by mutex_
-  std::vector<std::function<void()>> callbacks_;  // guarded by mutex_
+  std::vector<ActorCall*> followers_;  // guarded by mutex_
+  Callbacks callbacks_;                // for weft.replies; guarded by mutex_
+  Callbacks ready_;                    // for run_ready(); guarded by mutex_
+  std::optional<WakeFd> ready_fd_;     // made under mutex_
   std::atomic<int> follower_count_{0};
   std::atomic<int> watch_count_{0};
   std::atomic<bool> is_led_{false};

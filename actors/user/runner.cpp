@@ -24,6 +24,8 @@ namespace {
 
 /// An actor that is being made again keeps at most so many messages.
 constexpr std::size_t kKeptMax = 4096;
+/// A function that takes longer on a thread of several actors is warned of.
+constexpr std::uint64_t kLongNs = 1'000'000;
 
 std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -37,14 +39,16 @@ class RunningFunction {
     row_.function.store(function.word(), std::memory_order_relaxed);
     row_.call.store(call, std::memory_order_relaxed);
     row_.begun.store(row_.begun.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    row_.since_ns.store(now_ns(), std::memory_order_release);
+    row_.since_ns.store(begin_ns_, std::memory_order_release);
   }
+  std::uint64_t ns_so_far() const { return now_ns() - begin_ns_; }
   ~RunningFunction() { row_.since_ns.store(0, std::memory_order_release); }
   RunningFunction(const RunningFunction&) = delete;
   RunningFunction& operator=(const RunningFunction&) = delete;
 
  private:
   ActorTableRow& row_;
+  const std::uint64_t begin_ns_ = now_ns();
 };
 
 /// Returns the text of the exception that is being handled.
@@ -105,7 +109,10 @@ void Runner::run() {
     ended.swap(actors_);
   }
   for (auto& [row, actor] : ended) {
-    for (const InMessage& message : actor.kept) drop_message(*process_->node(), message);
+    for (const InMessage& message : actor.kept) {
+      if (op_of(message.heading) == ActorOp::tell) process_->count_lost_tell();
+      drop_message(*process_->node(), message);
+    }
     actor.object.reset();  // before the context that it may refer to
   }
 }
@@ -168,6 +175,7 @@ void Runner::refuse(const InMessage& message) {
                                             process_->actors().name(row), kKeptMax))
                         : process_->ended_error(row);
   if (op_of(message.heading) == ActorOp::call) return answer_error(asked, why);
+  process_->count_lost_tell();
   logger("weft.worker")->info("actors: a message that was told is lost: {}", why.what());
 }
 
@@ -203,6 +211,9 @@ void Runner::run_message(Actor& actor, InMessage&& message) {
                                           endpoint_name(actor, endpoint));
     }
     endpoints[endpoint].run(actor.object.get(), reader, result, later);
+    if (!actor.own_thread && actors_.size() > 1 && running.ns_so_far() > kLongNs) {
+      warn_of_delay(actor, endpoint, running.ns_so_far());
+    }
   } catch (...) {
     error.emplace(Errc::endpoint_failed,
                   fmt::format("{}: {}", endpoint_name(actor, endpoint), current_exception_text()));
@@ -213,6 +224,16 @@ void Runner::run_message(Actor& actor, InMessage&& message) {
   } else if (op == ActorOp::tell && error) {
     fail_actor(actor, error->what());
   }
+}
+
+/// Warns once of each endpoint of a class.
+void Runner::warn_of_delay(const Actor& actor, std::uint32_t endpoint, std::uint64_t ns) {
+  if (!warned_.emplace(actor.type, endpoint).second) return;
+  logger("weft.worker")
+      ->warn(
+          "actors: {} took {:.1f} ms, and {} other actors that share its thread waited; spawn the "
+          "mesh with .own_thread = true if that is usual",
+          endpoint_name(actor, endpoint), static_cast<double>(ns) * 1e-6, actors_.size() - 1);
 }
 
 void Runner::run_kept(Actor& actor) {

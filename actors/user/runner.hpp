@@ -7,8 +7,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <weft/actor/actor_context.hpp>
@@ -57,6 +59,7 @@ class Runner {
   void handle(InMessage&& message);
   void handle_from_dead(InMessage message);
   void run_message(Actor& actor, InMessage&& message);
+  void warn_of_delay(const Actor& actor, std::uint32_t endpoint, std::uint64_t ns);
   void run_kept(Actor& actor);
   bool work_once();
   void make(InMessage&& message);
@@ -72,6 +75,7 @@ class Runner {
   std::mutex mutex_;
   std::map<std::uint32_t, Actor> actors_;  // by row; other threads lock mutex_ to read it
   std::uint32_t last_worker_ = 0;          ///< the row whose work() ran last
+  std::set<std::pair<const detail::ActorClass*, std::uint32_t>> warned_;
   std::atomic<bool> must_stop_{false};
   std::jthread thread_;
 };

@@ -24,6 +24,7 @@ class PackedMessage {
 
   std::span<const std::byte> body() const { return body_; }
   std::span<const BlockId> blocks() const { return blocks_; }
+  std::size_t copies() const { return copied_.size(); }  ///< how many tensors were copied
 
  private:
   std::span<const std::byte> body_;

@@ -52,9 +52,9 @@ class SystemWaitsMaker {
       if (!actor.runs() || !running_.try_emplace(thread_of(actor), row).second) continue;
       const std::uint32_t slot = actor.position.process.slot;
       if (!actor.awaits || frozen_.contains(slot)) continue;
-      const auto [callee, endpoint] = *actor.awaits;
-      ++by_actors_[{slot, callee, endpoint}];
-      add(static_cast<int>(row), callee, endpoint, system_.for_s(actor));
+      const AwaitedCall& awaits = *actor.awaits;
+      ++by_actors_[{slot, awaits.row, awaits.endpoint}];
+      add(static_cast<int>(row), awaits.row, awaits.endpoint, system_.for_s(actor));
     }
   }
 

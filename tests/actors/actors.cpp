@@ -82,6 +82,12 @@ int Desk::ask_along(const std::vector<ActorRef<Desk>>& desks) {
   return 1 + desks.back().call<&Desk::ask_along>(rest).get();
 }
 
+void Desk::spin(int ms) const {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
 const ActorType<Desk> desk{"test.desk"};
 const ActorType<Echo> echo{"test.echo"};
 const ActorType<Caller> caller{"test.caller"};

@@ -102,10 +102,12 @@ class Desk {
   /// Asks the last of these desks, which asks the one before it, and so on. Desk 0 answers.
   int ask_along(const std::vector<ActorRef<Desk>>& desks);
   int zero() const { return 0; }
+  /// Runs for so many milliseconds.
+  void spin(int ms) const;
 
   using endpoints = Endpoints<&Desk::ask, &Desk::echoes, &Desk::self, &Desk::later, &Desk::at_once,
                               &Desk::never, &Desk::throws, &Desk::answer_all, &Desk::drop_all,
-                              &Desk::awaited, &Desk::ask_along, &Desk::zero>;
+                              &Desk::awaited, &Desk::ask_along, &Desk::zero, &Desk::spin>;
 
  private:
   struct Open {

@@ -106,7 +106,10 @@ struct ActorTableHead {
   std::uint32_t reserved;
   std::int64_t started_unix_ns;
   char name[kActorNameMax + 1];  ///< of the system
-  std::byte reserved2[152];
+  // All processes of the system count the following up.
+  std::atomic<std::uint64_t> copied_tensors;  ///< tensors of messages that weren't in blocks
+  std::atomic<std::uint64_t> lost_tells;      ///< messages that were told, but never run
+  std::byte reserved2[136];
 };
 static_assert(sizeof(ActorTableHead) == 256);
 

@@ -64,7 +64,9 @@ void LaneNode::finish_settling(PeerId dead) {
   unsettled_ports_.erase(dead.slot);
   std::erase_if(senders_, [&](const auto& entry) {
     if (entry.second->to() != dead) return false;
-    entry.second->forget();
+    for (const LaneHeading& lost : entry.second->forget()) {
+      if (on_lost_) on_lost_(lost);
+    }
     return true;
   });
   table_->set_settled(self().slot, dead);

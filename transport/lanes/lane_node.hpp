@@ -48,6 +48,7 @@ namespace weft {
 class LaneNode {
  public:
   using OnMessage = std::function<void(InMessage)>;
+  using OnLost = std::function<void(const LaneHeading&)>;
 
   /// Makes this process's memory. The keeper may mark the peer alive afterwards. `table` must
   /// outlive this object.
@@ -66,6 +67,9 @@ class LaneNode {
   /// and then settles their deaths. The thread that uses the port calls it. Cheap if no process has
   /// died.
   void settle(std::uint32_t port, const OnMessage& on_message);
+  /// Sets a function that gets the headings of messages that this process has sent and that their
+  /// taker died without taking. A thread in settle() calls it. Call this before any settle().
+  void set_on_lost(OnLost on_lost) { on_lost_ = std::move(on_lost); }
   /// Releases the blocks of all messages that were taken by others.
   void release_taken();
 
@@ -82,6 +86,7 @@ class LaneNode {
     std::vector<std::uint32_t> settled;  ///< by slot: an incarnation
   };
   std::vector<Seen> seen_;  ///< by port; only the port's thread reads it
+  OnLost on_lost_;
   std::mutex mutex_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<LaneSender>> senders_;
   std::map<std::uint32_t, std::uint32_t> unsettled_ports_;  ///< by slot of a dead peer

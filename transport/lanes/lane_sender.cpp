@@ -123,9 +123,17 @@ void LaneSender::release_taken() {
   release_up_to(head());
 }
 
-void LaneSender::forget() {
+std::vector<LaneHeading> LaneSender::forget() {
   const std::lock_guard lock(mutex_);
   release_up_to(sent_);
+  std::vector<LaneHeading> lost;
+  for (std::uint64_t taken =
+           std::max(head(), sent_ - std::min<std::uint64_t>(sent_, kLaneEntryCount));
+       taken < sent_; ++taken) {
+    const Entry& entry = lane_->entries[taken % kLaneEntryCount];
+    lost.push_back({.call = entry.call, .target = entry.target, .kind = entry.kind});
+  }
+  return lost;
 }
 
 std::uint64_t LaneSender::waiting() const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <vector>
 
 #include "transport/lanes/blocks.hpp"
 #include "transport/lanes/lane_message.hpp"
@@ -36,9 +37,9 @@ class LaneSender {
   bool wait_for_room(int spins, std::chrono::nanoseconds at_most);
   /// Releases the blocks of the messages that were taken since the last call of send() or of this.
   void release_taken();
-  /// Releases the blocks of all messages. Nothing may be sent afterwards. Call it once the peer is
-  /// dead.
-  void forget();
+  /// Releases the blocks of all messages, and returns the headings of those that weren't taken.
+  /// Nothing may be sent afterwards. Call it once the peer is dead.
+  std::vector<LaneHeading> forget();
   /// Returns the number of messages that were sent but not taken yet.
   std::uint64_t waiting() const;
 

@@ -1,6 +1,7 @@
 #pragma once
 /// ActorSystem: the actors of an application, in its process and in processes of their own.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,12 @@
 namespace weft {
 
 class Keeper;
+
+/// What happened to the messages of a system, in all its processes.
+struct ActorCounts {
+  std::uint64_t copied_tensors = 0;  ///< that weren't loaned, so that they were copied when sent
+  std::uint64_t lost_tells = 0;      ///< messages that were told and whose actor ended before
+};
 
 /// Owns its actors. The destructor requests all of them to stop, waits for them up to 5 s, and ends
 /// the processes that it has started. References to its actors may outlive it; their calls end with
@@ -43,6 +50,14 @@ class ActorSystem {
   void stop(const std::string& mesh);
   /// Returns a tensor in shared memory, to be filled and sent without a copy. Throws no_space.
   LoanedTensor loan(const TensorType& type);
+  /// For programs that have an event loop (poll(), epoll, QSocketNotifier). Returns a descriptor
+  /// that is readable while callbacks of Future::then() wait for run_ready(). From the first call of
+  /// fd() on, callbacks run there, and in the destructor, but not on the thread `weft.replies`. The
+  /// system owns the descriptor. Throws io.
+  int fd();
+  /// Runs the callbacks that wait, on this thread, and returns how many it ran.
+  int run_ready();
+  ActorCounts counts() const;
   /// Returns the error that failed the system, if an actor failed whose Supervision escalates.
   std::optional<Error> failure() const;
   /// 32 hex digits.

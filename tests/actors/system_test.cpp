@@ -1,0 +1,112 @@
+/// The system as its program sees it: callbacks in an event loop, counts, warnings.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/actors/actors.hpp"
+#include "tests/support/expect_error.hpp"
+
+namespace weft::system_test {
+namespace {
+
+using testing::Desk;
+using testing::desk;
+using testing::Echo;
+using testing::echo;
+using testing::expect_error;
+
+TEST(ActorSystems, RunCallbacksInTheEventLoopOfTheProgram) {
+  ActorSystem system;
+  const auto actors = system.spawn(echo, {.count = 2, .place = processes(1)});
+  pollfd loop{.fd = system.fd(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&loop, 1, 0), 0);
+  EXPECT_EQ(system.run_ready(), 0);
+  int sum = 0;
+  std::thread::id thread;
+  for (int i = 0; i < 10; ++i) {
+    actors[i % 2].call<&Echo::add>(i, 1).then([&](const Outcome<int>& outcome) {
+      sum += outcome.value();
+      thread = std::this_thread::get_id();
+    });
+  }
+  for (int ran = 0; ran < 10;) {
+    ASSERT_EQ(::poll(&loop, 1, 60'000), 1);
+    ran += system.run_ready();
+  }
+  EXPECT_EQ(sum, 55);
+  EXPECT_EQ(thread, std::this_thread::get_id());
+  EXPECT_EQ(::poll(&loop, 1, 0), 0);
+}
+
+TEST(ActorSystems, RunTheLastCallbacksWhenTheyEnd) {
+  int ran = 0;
+  {
+    ActorSystem system;
+    const auto actors = system.spawn(echo, {.own_thread = true});
+    EXPECT_GE(system.fd(), 0);
+    actors[0].call<&Echo::wait_for_stop>().then([&](const Outcome<int>&) { ++ran; });
+  }
+  EXPECT_EQ(ran, 1);
+}
+
+TEST(ActorSystems, CountCopiesOfTensors) {
+  ActorSystem system;
+  const auto actors = system.spawn(echo, {.count = 2, .place = processes(2)});
+  LoanedTensor loaned = system.loan({DType::f32, {4}});
+  for (float& value : loaned.get<float>()) value = 1;
+  const HostTensor there = actors[0].call<&Echo::doubled>(std::move(loaned).finish()).get();
+  EXPECT_EQ(actors[1].call<&Echo::pass>(there).get().get<float>()[3], 2.0F);
+  EXPECT_EQ(system.counts().copied_tensors, 0U);
+  actors[1].call<&Echo::pass>(HostTensor(std::vector<float>{1}, Shape{1})).get();
+  EXPECT_EQ(system.counts().copied_tensors, 1U);
+}
+
+/// Stops a process, and waits until all its threads have stopped.
+void stop_process(int pid) {
+  ::kill(pid, SIGSTOP);
+  for (char state = 0; state != 'T';) {
+    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    state = text.at(text.rfind(')') + 2);
+  }
+}
+
+TEST(ActorSystems, CountTellsThatAreLostWithAProcess) {
+  ActorSystem system;
+  const auto actors = system.spawn(
+      echo, {.place = processes(1), .supervision = {.max_restarts = 1, .backoff_s = 0}});
+  const int pid = actors[0].call<&Echo::pid>().get();
+  stop_process(pid);
+  for (int i = 0; i < 20; ++i) actors[0].tell<&Echo::append>("lost");
+  ::kill(pid, SIGKILL);
+  EXPECT_NE(actors[0].call<&Echo::pid>().get(), pid);
+  while (system.counts().lost_tells < 20) std::this_thread::yield();  // each thread sees the death
+  EXPECT_EQ(system.counts().lost_tells, 20U);
+}
+
+TEST(ActorSystems, WarnOfFunctionsThatDelayOtherActors) {
+  ::testing::internal::CaptureStderr();
+  {
+    ActorSystem system({.threads = 1});
+    const auto actors = system.spawn(desk, {.name = "desk", .count = 3});
+    actors[1].call<&Desk::spin>(3).get();
+    actors[2].call<&Desk::spin>(3).get();
+    const auto alone = system.spawn(desk, {.name = "alone", .own_thread = true});
+    alone[0].call<&Desk::spin>(3).get();
+  }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("desk[1].spin took 3"), std::string::npos) << log;
+  EXPECT_NE(log.find("2 other actors that share its thread waited"), std::string::npos) << log;
+  EXPECT_EQ(log.find("desk[2].spin"), std::string::npos) << log;
+  EXPECT_EQ(log.find("alone"), std::string::npos) << log;
+}
+
+}  // namespace
+}  // namespace weft::system_test
