@@ -13,12 +13,16 @@
 
 #include "inspect/history/late.hpp"
 #include "inspect/history/log_entry.hpp"
+#include "inspect/systems/system_blocks.hpp"
+#include "inspect/systems/system_views.hpp"
+#include "inspect/systems/system_why.hpp"
 #include "inspect/views/job_views.hpp"
 #include "inspect/why/explain.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/unit/inspect/described.hpp"
 #include "tests/unit/inspect/history/made_events.hpp"
+#include "tests/unit/inspect/systems/made_system.hpp"
 #include "transport/blackbox/black_box_writer.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/job/job_record.hpp"
@@ -51,8 +55,33 @@ Snapshot failed_job() {
   return job;
 }
 
+/// Returns a system in which an actor waits for another one.
+testing::MadeSystem busy_system() {
+  testing::MadeSystem system(2);
+  const auto a = system.add("a", {"f"}, {0});
+  const auto b = system.add("b", {"g"}, {1, 1});
+  system.run(a, 0, 0, 20);
+  system.run(b, 0, 0, 10);
+  system.wait_for(a, b, 0);
+  system.wait_for(a, b + 1, 0);
+  system.actor(b + 1).position.process = {};  // it isn't placed
+  return system;
+}
+
+TEST(InspectSchemas, DescribeSystems) {
+  const SystemSnapshot system = busy_system().snapshot;
+  expect_described(system_json(system));
+  expect_described(to_json(explain_system(system, system)));
+  expect_described(system_blocks_json(
+      system, {.processes = {{.slot = 1, .heap_bytes = 4096}},
+               .held = {{.owner = 1, .holders = {0, 1}, .block_bytes = 4096, .blocks = {3}}},
+               .remarks = {"a remark"}}));
+}
+
 TEST(InspectSchemas, DescribePs) {
-  expect_described(ps_json(std::vector{stopped_job().snapshot, failed_job()}, Json::array()));
+  const Json systems = systems_json(std::vector{busy_system().snapshot});
+  ASSERT_EQ(systems.size(), 1);
+  expect_described(ps_json(std::vector{stopped_job().snapshot, failed_job()}, systems));
 }
 
 TEST(InspectSchemas, DescribeShow) {
@@ -120,7 +149,8 @@ TEST(InspectSchemas, AreNamedAsTheirDocuments) {
     EXPECT_FALSE(schema.json().at("description").get<std::string>().empty());
     names.insert(name);
   }
-  for (const char* name : {"ps", "show", "actors", "mesh", "why", "late", "logs", "summary"}) {
+  for (const char* name :
+       {"ps", "show", "actors", "mesh", "why", "late", "logs", "summary", "system", "blocks"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
 }
