@@ -13,29 +13,11 @@
 namespace weft {
 namespace {
 
-/// Returns a label's value in quotes.
-std::string label_value(std::string_view value) {
-  std::string text = "\"";
-  for (const char c : as_utf8(value)) {
-    if (c == '\n') {
-      text += "\\n";
-      continue;
-    }
-    if (c == '"' || c == '\\') text += '\\';
-    text += c;
-  }
-  return text + "\"";
-}
-
 /// Returns a sample's value, which may be NaN or infinite.
 std::string sample_value(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   return fmt::format("{}", value);
-}
-
-void begin(std::string& text, std::string_view name, std::string_view type, std::string_view help) {
-  text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
 /// Returns the sorted step durations of the first chip that has any.
@@ -52,8 +34,8 @@ std::vector<double> step_durations(const Snapshot& job) {
 void add_step_durations(const Snapshot& job, std::string& text) {
   const std::vector<double> durations = step_durations(job);
   if (durations.empty()) return;
-  begin(text, "weft_step_duration_seconds", "summary",
-        "Duration of a step, over the last steps that the black box keeps.");
+  begin_metric(text, "weft_step_duration_seconds", "summary",
+               "Duration of a step, over the last steps that the black box keeps.");
   for (const double quantile : {0.5, 0.9, 0.99}) {
     const double at = quantile * static_cast<double>(durations.size() - 1);
     text += fmt::format("weft_step_duration_seconds{{quantile=\"{}\"}} {}\n", quantile,
@@ -64,8 +46,8 @@ void add_step_durations(const Snapshot& job, std::string& text) {
 void add_waits(const Snapshot& job, std::string& text) {
   if (job.waits.empty()) return;
   std::string last;
-  begin(text, "weft_chip_wait_seconds_total", "counter",
-        "Time that a chip has waited for others in collectives.");
+  begin_metric(text, "weft_chip_wait_seconds_total", "counter",
+               "Time that a chip has waited for others in collectives.");
   for (const ChipWaits& waits : job.waits) {
     const LedgerSums sums = sum_up(waits.calls);
     text += fmt::format("weft_chip_wait_seconds_total{{chip=\"{}\"}} {}\n", waits.chip,
@@ -73,8 +55,8 @@ void add_waits(const Snapshot& job, std::string& text) {
     last +=
         fmt::format("weft_last_arrivals_total{{chip=\"{}\"}} {}\n", waits.chip, sums.times_last);
   }
-  begin(text, "weft_last_arrivals_total", "counter",
-        "Collectives at which a chip arrived last in its group.");
+  begin_metric(text, "weft_last_arrivals_total", "counter",
+               "Collectives at which a chip arrived last in its group.");
   text += last;
 }
 
@@ -82,12 +64,12 @@ void add_waits(const Snapshot& job, std::string& text) {
 /// characters.
 void add_reported(const Snapshot& job, const JobView& view, std::string& text) {
   if (view.loss) {
-    begin(text, "weft_loss", "gauge", "The loss that the loop reported last.");
+    begin_metric(text, "weft_loss", "gauge", "The loss that the loop reported last.");
     text += fmt::format("weft_loss {}\n", sample_value(*view.loss));
   }
   if (job.metrics.empty()) return;
-  begin(text, "weft_reported_value", "gauge",
-        "The value that the loop reported last, by its name.");
+  begin_metric(text, "weft_reported_value", "gauge",
+               "The value that the loop reported last, by its name.");
   for (const ReportedMetric& metric : job.metrics) {
     text += fmt::format("weft_reported_value{{name={}}} {}\n", label_value(metric.name),
                         sample_value(metric.value));
@@ -96,28 +78,49 @@ void add_reported(const Snapshot& job, const JobView& view, std::string& text) {
 
 }  // namespace
 
+std::string label_value(std::string_view value) {
+  std::string text = "\"";
+  for (const char c : as_utf8(value)) {
+    if (c == '\n') {
+      text += "\\n";
+      continue;
+    }
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + "\"";
+}
+
+void begin_metric(std::string& text, std::string_view name, std::string_view type,
+                  std::string_view help) {
+  text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+}
+
 std::string metrics_text(const Snapshot& job) {
   const JobView view = view_job(job);
   std::string text;
-  begin(text, "weft_job_info", "gauge", "The job; always 1.");
+  begin_metric(text, "weft_job_info", "gauge", "The job; always 1.");
   text += fmt::format("weft_job_info{{job={},name={},run_dir={},state={}}} 1\n",
                       label_value(job.job), label_value(job.header.name),
                       label_value(job.header.run_dir), label_value(view.state));
-  begin(text, "weft_job_hung", "gauge", "1 if the job makes no progress although it should.");
+  begin_metric(text, "weft_job_hung", "gauge",
+               "1 if the job makes no progress although it should.");
   const bool stuck = view.state == "hung" || view.state == "stopped";
   text += fmt::format("weft_job_hung {}\n", stuck ? 1 : 0);
-  begin(text, "weft_steps_total", "counter", "The current step of the job.");
+  begin_metric(text, "weft_steps_total", "counter", "The current step of the job.");
   text += fmt::format("weft_steps_total {}\n", view.step);
   if (view.steps_per_s) {
-    begin(text, "weft_steps_per_second", "gauge",
-          "Steps per second over the last 10 s, or over the time that the black box covers.");
+    begin_metric(
+        text, "weft_steps_per_second", "gauge",
+        "Steps per second over the last 10 s, or over the time that the black box covers.");
     text += fmt::format("weft_steps_per_second {}\n", sample_value(*view.steps_per_s));
   }
   add_reported(job, view, text);
   add_step_durations(job, text);
   add_waits(job, text);
   if (job.rows.empty()) return text;
-  begin(text, "weft_mailbox_messages", "gauge", "Messages that an actor hasn't handled yet.");
+  begin_metric(text, "weft_mailbox_messages", "gauge",
+               "Messages that an actor hasn't handled yet.");
   for (const ActorView& actor : view_actors(job)) {
     text += fmt::format("weft_mailbox_messages{{actor={}}} {}\n", label_value(actor.name),
                         actor.mailbox);

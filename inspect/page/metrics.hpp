@@ -2,6 +2,7 @@
 /// Writes a job's numbers for Prometheus.
 
 #include <string>
+#include <string_view>
 
 #include "inspect/snapshot/snapshot.hpp"
 
@@ -10,5 +11,11 @@ namespace weft {
 /// Returns the metrics in Prometheus' text format, version 0.0.4. Metrics that come from events are
 /// omitted if the snapshot has none.
 std::string metrics_text(const Snapshot& job);
+
+/// Returns a label's value in quotes.
+std::string label_value(std::string_view value);
+/// Adds the lines that describe a metric.
+void begin_metric(std::string& text, std::string_view name, std::string_view type,
+                  std::string_view help);
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "inspect/page/system_page.hpp"
 #include "inspect/views/actor_view.hpp"
 #include "inspect/why/stack_places.hpp"
 #include "inspect/why/wait_graph.hpp"
@@ -115,8 +116,10 @@ std::string stack_json(const Snapshot& job, const Why& why, const std::string& a
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string page_state(const Snapshot& job, const Why& why, const Snapshot* before) {
+std::string page_state(const Snapshot& job, const Why& why, const Snapshot* before,
+                       std::span<const SystemSnapshot> systems) {
   const JobView view = view_job(job);
+  const Json others = page_actors(systems);
   Json explanation = Json::parse(to_json(why));
   if (explanation["roots"].empty()) explanation.erase("idle_s");
   Json json{{"schema", "weft.page/1"},
@@ -140,6 +143,7 @@ std::string page_state(const Snapshot& job, const Why& why, const Snapshot* befo
             {"why", std::move(explanation)},
             {"mesh", mesh_of(job)},
             {"actors", actors_of(job, before)}};
+  json["actors"].insert(json["actors"].end(), others.begin(), others.end());
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

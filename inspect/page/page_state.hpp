@@ -1,17 +1,20 @@
 #pragma once
 /// Makes the data for the head, the mesh and the table of `weft inspect serve`'s page.
 
+#include <span>
 #include <string>
 
 #include "inspect/snapshot/snapshot.hpp"
+#include "inspect/systems/system_snapshot.hpp"
 #include "inspect/why/why.hpp"
 
 namespace weft {
 
-/// Returns JSON. `before` is an earlier snapshot, with which the use of cores is computed; if it is
+/// Returns JSON. `systems` are actor systems of the job's program. `before` is an earlier snapshot, with which the use of cores is computed; if it is
 /// null, the use is unknown. Times are seconds of CLOCK_BOOTTIME. The text doesn't contain the
 /// present time, so that it stays the same while the job doesn't change.
-std::string page_state(const Snapshot& job, const Why& why, const Snapshot* before = nullptr);
+std::string page_state(const Snapshot& job, const Why& why, const Snapshot* before = nullptr,
+                       std::span<const SystemSnapshot> systems = {});
 
 /// Returns the stack of an actor's thread, {"frames": [{"function", "file", "line"}], "why_not"},
 /// from the snapshot's sights, else from the roots of `why`.

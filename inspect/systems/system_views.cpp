@@ -148,14 +148,14 @@ Json systems_json(std::span<const SystemSnapshot> systems) {
   return json;
 }
 
-std::string doing_text(const SystemSnapshot& system, std::uint32_t row) {
+std::string doing_text(const SystemSnapshot& system, std::uint32_t row, bool with_time) {
   const SystemActor& actor = system.actors[row];
   if (actor.position.phase == ActorPhase::ended && !actor.runs()) return "ended";
   std::string text = process_trouble(system, actor);
   if (actor.runs()) {
     if (!text.empty()) text += " in ";
     text += system.function_name(row) + "()";
-    if (system.is_held) text += " for " + time_text(system.for_s(actor));
+    if (system.is_held && with_time) text += " for " + time_text(system.for_s(actor));
     if (actor.awaits) {
       text += fmt::format(", waits for {}.{}", system.actor_name(actor.awaits->row),
                           system.endpoint_name(actor.awaits->row, actor.awaits->endpoint));

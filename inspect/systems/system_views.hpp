@@ -16,8 +16,9 @@ std::string systems_text(std::span<const SystemSnapshot> systems);
 nlohmann::json systems_json(std::span<const SystemSnapshot> systems);
 
 /// Returns what the actor does: "primes() for 3.0 s", "waits for b[0].g in f()", "idle",
-/// "starting", "ended"; or "stopped", "gone" if its process is that.
-std::string doing_text(const SystemSnapshot& system, std::uint32_t row);
+/// "starting", "ended"; or "stopped", "gone" if its process is that. `with_time` adds for how long
+/// the function has run.
+std::string doing_text(const SystemSnapshot& system, std::uint32_t row, bool with_time = true);
 
 /// Shows a system's actors, one per line.
 std::string system_actors_text(const SystemSnapshot& system);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -189,6 +191,16 @@ TEST(InspectOfActors, ShowsAProgramThatWasKilled) {
             {"LOST", fmt::format("the program (pid {}) is gone", system.pid()),
              "keeps[1] in endless()", "asks[0] in ask()"});
   expect_in(output_of({"blocks", system.id()}), {"the program"});
+}
+
+TEST(InspectOfActors, WritesAPage) {
+  const Inspected system("keeps");
+  const testing::TemporaryFolder folder;
+  const std::string file = folder.path() + "/page.html";
+  output_of({"serve", system.id(), "--export", file});
+  std::ostringstream page;
+  page << std::ifstream(file).rdbuf();
+  expect_in(page.str(), {system.name(), "keeps[2]", "asks[0]", "nobody waits for a function"});
 }
 
 TEST(InspectOfActors, SaysThatThereIsNoSuchSystem) {

@@ -51,9 +51,9 @@ say 'the headers include each other in a circle' < <(
 readonly rooms=(
   spmd/{base,mesh,program,control,rules,target,ops,text,reference,grad,fusion,passes,plan,tensor,functions,nn}
   data/{items,files,remote,formats,pytorch,images,text,datasets}
-  transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,lanes,storage,resume}
+  transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,lanes,actors,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/registry
-  inspect/{process,snapshot,why,views,programs,history,profile,page}
+  inspect/{process,snapshot,why,views,systems,programs,history,profile,page}
   actors/{message,process,user,protocol,supervision,link,device,runtime,data,worker,trainer,launch,host,job,keeper}
   tools/weft/{doctor,inspect,launch,manual,plan} tools/weft tools/weft-{page,worker}
 )

@@ -55,9 +55,7 @@ std::unique_ptr<PageServer> listen_at(PageFeed& feed, int port) {
   }
 }
 
-int serve(SnapshotReader& reader, int port) {
-  const EndSignals signals;
-  PageFeed feed(std::move(reader));
+int serve(PageFeed& feed, const EndSignals& signals, int port) {
   const std::unique_ptr<PageServer> server = listen_at(feed, port);
   if (!server) return kUsage;
   fmt::print("{}\n", server->url());
@@ -85,5 +83,6 @@ int main(int argc, char** argv) {
   app.add_option("job", job);
   app.add_option("--port", port)->required();
   CLI11_PARSE(app, argc, argv);
-  return weft::with_job(job, [&](weft::SnapshotReader& r) { return weft::serve(r, port); });
+  const weft::EndSignals signals;  // before the feed starts its thread
+  return weft::with_feed(job, [&](weft::PageFeed& f) { return weft::serve(f, signals, port); });
 }

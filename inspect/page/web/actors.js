@@ -109,13 +109,22 @@ function fillRow(row, actor, at) {
   row.line.setAttribute('aria-selected', String(actor.name === table.selected));
   setText(name, actor.name);
   setText(since, seconds !== null && seconds >= 1 ? wholeText(seconds) : '');
-  setText(step, actor.kind === 'trainer' ? '' : grouped(actor.step));
+  setText(step, ['trainer', 'actor'].includes(actor.kind) ? '' : grouped(actor.step));
   setText(cpu, actor.cores === null ? '' : percent(actor.cores));
   setText(late, actor.came_last === null ? '' : percent(actor.came_last));
   setText(waits, actor.waited_s === null ? '' : secondsText(actor.waited_s));
   setText(unread, actor.mailbox ? grouped(actor.mailbox) : '');
   setText(doing, doingOf(actor));
   doing.title = doingOf(actor);
+}
+
+// Returns how many actors there are of each kind. Actors of an application's own are of the kind "actor".
+function countsText(state) {
+  const own = state.actors.filter((actor) => actor.kind === 'actor').length;
+  if (own === state.actors.length) return countText(own, 'actor');
+  const parts = ['the trainer', countText(state.workers, 'worker'), countText(state.num_chips, 'chip')];
+  if (own) parts.push(`${countText(own, 'actor')} of the program's own`);
+  return `${parts.slice(0, -1).join(', ')} and ${parts[parts.length - 1]}`;
 }
 
 function showActors(state, at) {
@@ -131,9 +140,7 @@ function showActors(state, at) {
   });
   while (body.children.length > actors.length) body.lastChild.remove();
   table.shown = actors.map((actor) => actor.name);
-  setText(byId('actors-count'), actors.length === state.actors.length
-    ? `the trainer, ${countText(state.workers, 'worker')} and ${countText(state.num_chips, 'chip')}`
-    : `${actors.length} of ${state.actors.length}`);
+  setText(byId('actors-count'), actors.length === state.actors.length ? countsText(state) : `${actors.length} of ${state.actors.length}`);
 }
 
 // Moves the selection up or down in the table.

@@ -70,7 +70,7 @@ function showHead(state) {
   setText(byId('name'), state.name || 'job');
   setText(byId('id'), state.job.slice(0, 6));
   byId('id').title = `${state.job}\n${state.run_dir}`;
-  const facts = [['step', grouped(state.step)]];
+  const facts = state.workers || state.num_chips || state.step ? [['step', grouped(state.step)]] : [];
   if (rateText(state)) facts.push(['steps/s', rateText(state), 'Over the last 10 s, or over the steps whose events are still kept']);
   if (state.loss !== null) facts.push(['loss', numberText(state.loss), 'Reported last']);
   if (state.committed !== null && state.committed > 0) facts.push(['kept step', grouped(state.committed), 'All chips have this step: the job continues from it after a loss']);
@@ -114,7 +114,8 @@ function showWhy(why) {
   host.className = `why ${root ? whyClass(why.verdict) : classOf(why.verdict)}`;
   if (!root) {
     const [word, text] = why.verdict !== 'well' ? [why.verdict, why.summary]
-      : isOver ? ['ended', why.summary] : ['all is well', 'the job makes progress, and no actor holds it up'];
+      : isOver ? ['ended', why.summary]
+      : ['all is well', page.state.num_chips ? 'the job makes progress, and no actor holds it up' : why.summary];
     host.replaceChildren(element('strong', {text: word}), element('span', {class: 'text', text}));
     return;
   }
@@ -176,7 +177,9 @@ function showDetail(always = false) {
   if (!actor) return;
   setText(byId('detail-title'), actor.name);
   const facts = [['state', actor.state], ['for', actor.since === null ? '' : wholeText(present() - actor.since)],
-                 ['step', grouped(actor.step)], ['pid', actor.pid], ['thread', actor.tid || '']];
+                 ['pid', actor.pid], ['thread', actor.tid || '']];
+  if (actor.kind === 'actor') facts.push(['restarts', actor.restarts], ['box', `${actor.box} of 64`]);
+  else facts.splice(2, 0, ['step', grouped(actor.step)]);
   if (actor.cores !== null) facts.push(['CPU', percent(actor.cores)]);
   if (actor.chip >= 0) facts.splice(0, 0, ['worker', actor.worker]);
   if (actor.doing) facts.push(['doing', actor.doing]);

@@ -13,10 +13,15 @@
 #include "inspect/page/curves.hpp"
 #include "inspect/page/metrics.hpp"
 #include "inspect/page/page_state.hpp"
+#include "inspect/page/system_page.hpp"
 #include "inspect/page/timeline.hpp"
+#include "inspect/systems/system_reader.hpp"
+#include "inspect/systems/system_why.hpp"
 #include "inspect/why/explain.hpp"
 #include "inspect/why/hang.hpp"
 #include "inspect/why/wait_graph.hpp"
+#include "tools/weft/inspect/job.hpp"
+#include "tools/weft/inspect/systems.hpp"
 #include "transport/job/job_record.hpp"
 
 namespace weft {
@@ -39,6 +44,13 @@ constexpr std::streamoff kProgressBytesMax = 16 << 20;
 
 bool is_over(const Snapshot& job) { return job.over() || !job.live || !job.held; }
 
+bool find_row(const SystemSnapshot& system, const std::string& actor) {
+  for (std::uint32_t row = 0; row < system.actors.size(); ++row) {
+    if (system.actor_name(row) == actor) return true;
+  }
+  return false;
+}
+
 std::int64_t unix_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -48,10 +60,21 @@ std::int64_t unix_ms() {
 }  // namespace
 
 PageFeed::PageFeed(SnapshotReader reader) : reader_(std::move(reader)) {
-  last_ = reader_.read({.metrics = true});
+  last_ = reader_->read({.metrics = true});
   if (!is_over(last_)) std::this_thread::sleep_for(kFirstLooks);
+  start();
+}
+
+PageFeed::PageFeed(SystemSnapshot system) {
+  last_.job = system.id;
+  systems_.push_back(std::move(system));
+  std::this_thread::sleep_for(kFirstLooks);
+  start();
+}
+
+void PageFeed::start() {
   look(true);
-  from_folder_ = !last_.live;
+  from_folder_ = reader_ && !last_.live;
   thread_ = std::thread([this] { run(); });
 }
 
@@ -80,19 +103,26 @@ void PageFeed::run() {
 /// Reads the job. If the job can't be read, the last snapshot remains.
 void PageFeed::look(bool events) {
   std::optional<Snapshot> before;
-  if (!from_folder_) {
+  if (reader_ && !from_folder_) {
     try {
-      Snapshot now = reader_.read({.events = events, .metrics = true});
+      Snapshot now = reader_->read({.events = events, .metrics = true});
       if (events) events_at_ = Clock::now();
       if (now.live && is_over(now) && go_on_with_folder(now))
-        now = reader_.read({.events = true, .metrics = true});
+        now = reader_->read({.events = true, .metrics = true});
       keep_events(now);
       before = std::exchange(last_, std::move(now));
       explain_look(*before);
     } catch (const std::exception&) {
     }
   }
-  std::string state = page_state(last_, why_, before ? &*before : nullptr);
+  if (reader_) {
+    look_at_systems_of_job();
+  } else {
+    look_at_system();
+    if (events) events_at_ = Clock::now();
+  }
+  std::string state = reader_ ? page_state(last_, why_, before ? &*before : nullptr, systems_)
+                              : system_page_state(systems_.front(), why_);
   if (state != state_) {
     state_ = std::move(state);
     ++state_number_;
@@ -100,6 +130,37 @@ void PageFeed::look(bool events) {
   ++message_number_;
   sent_ms_ = unix_ms();
   changed_.notify_all();
+}
+
+/// Reads the actor system. If it has ended and its memory is removed, the last snapshot remains, as
+/// that of a dead one.
+void PageFeed::look_at_system() {
+  SystemSnapshot& last = systems_.front();
+  SystemSnapshot now = last;
+  try {
+    now = read_actor_system(last.id);
+  } catch (const std::exception&) {
+    now.is_held = false;
+    for (SystemProcess& process : now.processes) process.process.state = 0;
+  }
+  why_ = explain_system(last, now);
+  last_.at_ns = boottime_ns();
+  last = std::move(now);
+}
+
+void PageFeed::look_at_systems_of_job() {
+  systems_.clear();
+  if (is_over(last_)) return;
+  try {
+    for (const std::string& id : actor_systems()) {
+      SystemSnapshot system = read_actor_system(id);
+      if (system.is_held && system.pid(0) == last_.header.trainer_pid) {
+        systems_.push_back(std::move(system));
+      }
+    }
+  } catch (const std::exception&) {
+    // A system has just ended, or can't be read: the job's page goes on without the rest.
+  }
 }
 
 /// Switches to the copies of the job's memory in its run folder. Returns false if there are none: a
@@ -155,7 +216,7 @@ void PageFeed::look_for_events() {
 std::string PageFeed::timeline(std::int64_t after_ns) {
   const std::lock_guard lock(mutex_);
   look_for_events();
-  const std::int64_t now_ns = is_over(last_) ? 0 : clock_ns(CLOCK_MONOTONIC);
+  const std::int64_t now_ns = reader_ && is_over(last_) ? 0 : clock_ns(CLOCK_MONOTONIC);
   return timeline_json(last_, {.after_ns = after_ns, .now_ns = now_ns});
 }
 
@@ -169,7 +230,8 @@ std::string PageFeed::curves() {
 std::string PageFeed::metrics() {
   const std::lock_guard lock(mutex_);
   look_for_events();
-  return metrics_text(last_);
+  const std::string systems = system_metrics_text(systems_);
+  return reader_ ? metrics_text(last_) + systems : systems;
 }
 
 std::string PageFeed::stack(const std::string& actor) {
@@ -177,6 +239,11 @@ std::string PageFeed::stack(const std::string& actor) {
   const auto row = std::ranges::find_if(
       last_.rows, [&](const ActorRow& each) { return name_of_node(last_, each.index) == actor; });
   const bool is_living = row != last_.rows.end() && !is_over(last_);
+  if (row == last_.rows.end()) {
+    for (const SystemSnapshot& system : systems_) {
+      if (find_row(system, actor)) return system_stack_json(system, actor);
+    }
+  }
   if (!is_living || last_.sight(row->pid) != nullptr) return stack_json(last_, why_, actor);
   if (Clock::now() - asked_at_ >= kBetweenSights) {
     asked_ = last_;
@@ -238,6 +305,20 @@ std::optional<FeedMessage> PageFeed::Follower::next() {
   }
   message.json += '}';
   return message;
+}
+
+int with_feed(const std::string& asked, const std::function<int(PageFeed&)>& action) {
+  if (!selects_system(asked)) {
+    return with_job(asked, [&](SnapshotReader& reader) {
+      PageFeed feed(std::move(reader));
+      return action(feed);
+    });
+  }
+  int code = 0;
+  std::optional<SystemSnapshot> system = read_asked_system(asked, code);
+  if (!system) return code;
+  PageFeed feed(std::move(*system));
+  return action(feed);
 }
 
 }  // namespace weft

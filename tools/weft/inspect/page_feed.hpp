@@ -1,16 +1,19 @@
 #pragma once
-/// PageFeed: reads a job repeatedly, for all browsers that show its page.
+/// PageFeed: reads a job, or an actor system, repeatedly, for all browsers that show its page.
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "inspect/page/document.hpp"
 #include "inspect/snapshot/snapshot_reader.hpp"
+#include "inspect/systems/system_snapshot.hpp"
 #include "inspect/why/why.hpp"
 
 namespace weft {
@@ -28,6 +31,8 @@ class PageFeed {
  public:
   /// Throws the errors of SnapshotReader::read().
   explicit PageFeed(SnapshotReader reader);
+  /// Shows an actor system, which was just read.
+  explicit PageFeed(SystemSnapshot system);
   ~PageFeed();
   PageFeed(const PageFeed&) = delete;
   PageFeed& operator=(const PageFeed&) = delete;
@@ -61,7 +66,10 @@ class PageFeed {
   using Clock = std::chrono::steady_clock;
 
   void run();
+  void start();
   void look(bool events);
+  void look_at_system();
+  void look_at_systems_of_job();
   void look_for_events();
   bool go_on_with_folder(const Snapshot& job);
   void keep_events(Snapshot& now);
@@ -71,7 +79,8 @@ class PageFeed {
 
   std::mutex mutex_;  // guards all following members except the thread
   std::condition_variable changed_;
-  SnapshotReader reader_;
+  std::optional<SnapshotReader> reader_;  // absent if the page shows an actor system
+  std::vector<SystemSnapshot> systems_;   // that one, or those of the job's program
   bool from_folder_ = false;
   Snapshot last_;
   Snapshot asked_;  // has the results of stack(), by process
@@ -87,5 +96,9 @@ class PageFeed {
   bool stops_ = false;
   std::thread thread_;
 };
+
+/// Returns the result of `action` for a feed of the job or actor system that `asked` selects as
+/// kJobOrSystemHelp says. If there is none, prints the reason and returns the exit code.
+int with_feed(const std::string& asked, const std::function<int(PageFeed&)>& action);
 
 }  // namespace weft

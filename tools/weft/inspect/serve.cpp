@@ -17,6 +17,7 @@
 #include "inspect/page/document.hpp"
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/page_feed.hpp"
+#include "tools/weft/inspect/systems.hpp"
 
 namespace weft {
 namespace {
@@ -27,8 +28,7 @@ struct ServeOptions {
   std::string file;
 };
 
-int export_page(SnapshotReader& reader, const std::string& file) {
-  PageFeed feed(std::move(reader));
+int export_page(PageFeed& feed, const std::string& file) {
   const std::string page = exported_page(feed.all());
   OutputFile output(file);
   output.write(std::as_bytes(std::span(page)));
@@ -53,9 +53,11 @@ int become_server(const ServeOptions& options) {
 
 void add_inspect_serve(CLI::App& inspect, int& code) {
   auto options = std::make_shared<ServeOptions>();
-  CLI::App* command = inspect.add_subcommand(
-      "serve", "serve a job's page to browsers on this host: prints its URL, ends on SIGINT");
-  command->add_option("job", options->job, kJobHelp);
+  CLI::App* command = inspect.add_subcommand("serve",
+                                             "serve the page of a job or an actor system to "
+                                             "browsers on this host: prints its URL, ends on "
+                                             "SIGINT");
+  command->add_option("job", options->job, kJobOrSystemHelp);
   command->add_option("--port", options->port, "port of 127.0.0.1; 0: any free port")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
@@ -63,8 +65,8 @@ void add_inspect_serve(CLI::App& inspect, int& code) {
       ->type_name("FILE");
   command->callback([options, &code] {
     code = options->file.empty() ? become_server(*options)
-                                 : with_job(options->job, [&](SnapshotReader& reader) {
-                                     return export_page(reader, options->file);
+                                 : with_feed(options->job, [&](PageFeed& feed) {
+                                     return export_page(feed, options->file);
                                    });
   });
 }

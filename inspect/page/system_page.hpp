@@ -1,0 +1,28 @@
+#pragma once
+/// Makes the data of actor systems for the page of `weft inspect serve` and for Prometheus.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "inspect/systems/system_snapshot.hpp"
+#include "inspect/why/why.hpp"
+
+namespace weft {
+
+/// Returns the rows of the systems' actors that haven't ended, as page_state() has those of a job's
+/// actors.
+nlohmann::json page_actors(std::span<const SystemSnapshot> systems);
+
+/// Returns the page's data for a system, as page_state() does for a job.
+std::string system_page_state(const SystemSnapshot& system, const Why& why);
+
+/// Returns the stack of an actor's thread, as stack_json() does. Reads it now.
+std::string system_stack_json(const SystemSnapshot& system, const std::string& actor);
+
+/// Returns the metrics of the systems in Prometheus' text format; "" if there are none.
+std::string system_metrics_text(std::span<const SystemSnapshot> systems);
+
+}  // namespace weft
