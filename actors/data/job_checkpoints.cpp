@@ -166,6 +166,10 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
                                  .best_by = options_.config.best_by,
                                  .is_max_best = options_.config.best_mode == BestMode::max}),
       .loaders = loaders_.made()};
+  if (options_.worker == 0) {  // its table becomes the manifest
+    job.table.commands = link_.permits().with_commands(
+        [](const LoopCommands& commands) { return commands.known(); });
+  }
   const std::string& best_by = options_.config.best_by;
   if (options_.worker == 0 && !best_by.empty() && !options.metrics.contains(best_by)) {
     fail(Errc::invalid_argument,

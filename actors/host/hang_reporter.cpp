@@ -33,13 +33,13 @@ std::string first_lines(const std::string& text) {
 HangReporter::HangReporter(const Board& board, std::optional<double> patience_s)
     : board_(board), patience_s_(patience_s) {}
 
-void HangReporter::look() {
-  if (patience_s_ == 0.0) return;
+std::optional<HangReport> HangReporter::look() {
+  if (patience_s_ == 0.0) return {};
   const Snapshot rows{.at_ns = boottime_ns(), .rows = board_.readable_rows()};
   const double idle = idle_s(rows);
   if (told_ && idle >= *told_) {
     told_ = idle;
-    return;
+    return {};
   }
   if (told_) moves_again();
   const double patience = patience_s_.value_or(
@@ -50,12 +50,15 @@ void HangReporter::look() {
     } else if (!before_ || idle <= patience) {
       before_ = SnapshotReader::of_job(board_.header().job).read();
     } else {
-      look_closely();
+      return look_closely();
     }
   } catch (const std::exception& e) {
     told_ = idle;
-    logger("weft.trainer")->warn("the job hangs, and can't be looked at: {}", e.what());
+    const std::string why = fmt::format("the job hangs, and can't be looked at: {}", e.what());
+    logger("weft.trainer")->warn("{}", why);
+    return HangReport{.seconds = idle, .step = rows.step(), .why = why};
   }
+  return {};
 }
 
 void HangReporter::keep_last_sight() noexcept {
@@ -79,20 +82,22 @@ void HangReporter::moves_again() {
 /// Derives the patience from the job's events, and reports a hang if nothing has moved for longer.
 /// Reading the events of 16 chips takes 12 ms of CPU time, so the derived patience is cached:
 /// otherwise the events would be read every second of a long step.
-void HangReporter::look_closely() {
+std::optional<HangReport> HangReporter::look_closely() {
   Snapshot now = SnapshotReader::of_job(board_.header().job).read({.events = true});
   const double by_rows = ::weft::patience_s({.rows = now.rows});
   const double by_events = ::weft::patience_s(now);
   steps_patience_s_ = by_events > by_rows ? by_events : 0;
   const double patience = patience_s_.value_or(std::max(least_patience_s_, by_events));
+  std::optional<HangReport> hang;
   if (is_hung(now, patience) && !has_moved(*before_, now)) {
     told_ = idle_s(now);
-    tell(now);
+    hang = tell(now);
   }
   before_ = std::move(now);
+  return hang;
 }
 
-void HangReporter::tell(const Snapshot& now) const {
+HangReport HangReporter::tell(const Snapshot& now) const {
   Snapshot seen = now;
   add_sights(seen, worth_a_sight(*before_, seen));
   const Why why = explain(*before_, seen, {.patience_s = patience_s_.value_or(0)});
@@ -100,6 +105,10 @@ void HangReporter::tell(const Snapshot& now) const {
   logger("weft.trainer")
       ->warn("the job hangs: nothing has moved for {:.0f} s. `weft inspect why {}` says:\n{}",
              why.idle_s, why.job, first_lines(to_text(why)));
+  return {.seconds = why.idle_s,
+          .step = seen.step(),
+          .why = first_lines(to_text(why)),
+          .path = board_.header().run_dir + "/hang"};
 }
 
 }  // namespace weft

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <weft/job/callback.hpp>
+
 #include "inspect/snapshot/snapshot.hpp"
 #include "transport/board/board.hpp"
 
@@ -19,16 +21,16 @@ class HangReporter {
   HangReporter(const Board& board, std::optional<double> patience_s);
 
   /// Must be called each second while the loops run. A call takes about 10 us of CPU time, or more
-  /// if the job makes no progress.
-  void look();
+  /// if the job makes no progress. Returns a hang when it is found.
+  std::optional<HangReport> look();
   /// Must be called before the processes are killed. If the job makes no progress and the copies
   /// haven't been saved yet, saves them. Throws nothing.
   void keep_last_sight() noexcept;
 
  private:
   void moves_again();
-  void look_closely();
-  void tell(const Snapshot& now) const;
+  std::optional<HangReport> look_closely();
+  HangReport tell(const Snapshot& now) const;
 
   const Board& board_;
   std::optional<double> patience_s_;

@@ -79,6 +79,14 @@ void Job::cancel() {
   if (state_) state_->control.cancel("Job::cancel() was called");
 }
 
+PostedCommand Job::post(const Command& command) {
+  if (!state_) {
+    fail(Errc::invalid_argument,
+         "Job::post() was called on an empty Job: use a Job that Trainer::start() returned");
+  }
+  return state_->control.posts().post(command);
+}
+
 void Job::wait() const {
   if (!state_) return;
   state_->require_other_thread("wait()");

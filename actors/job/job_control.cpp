@@ -9,7 +9,7 @@ void JobControl::stop(std::string why) {
     const std::lock_guard lock(mutex_);
     if (phase_ != Job::Phase::ended) phase_ = Job::Phase::stopping;
   }
-  commands_.push({Kind::stop, std::move(why)});
+  requests_.push({Kind::stop, std::move(why)});
 }
 
 void JobControl::cancel(std::string why) {
@@ -17,7 +17,7 @@ void JobControl::cancel(std::string why) {
     const std::lock_guard lock(mutex_);
     if (phase_ != Job::Phase::ended) phase_ = Job::Phase::stopping;
   }
-  commands_.push({Kind::cancel, std::move(why)});
+  requests_.push({Kind::cancel, std::move(why)});
 }
 
 Job::Phase JobControl::phase() const {

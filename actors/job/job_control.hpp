@@ -11,6 +11,7 @@
 
 #include <weft/job/job.hpp>
 
+#include "actors/commands/command_posts.hpp"
 #include "actors/process/wake_queue.hpp"
 
 namespace weft {
@@ -19,7 +20,7 @@ namespace weft {
 class JobControl {
  public:
   enum class Kind : std::uint8_t { stop, cancel };
-  struct Command {
+  struct Request {
     Kind kind = Kind::stop;
     std::string why;
   };
@@ -30,19 +31,21 @@ class JobControl {
   Job::Phase phase() const;
   Metrics latest() const;
   JobInfo info() const;
+  CommandPosts& posts() { return posts_; }
   /// Waits until the job has ended. Returns false if `timeout` passed first.
   bool wait_ended(std::optional<std::chrono::nanoseconds> timeout) const;
   int ended_fd() const { return ended_.fd(); }
 
   // The thread that runs the job calls the following functions.
-  WakeQueue<Command>& commands() { return commands_; }
+  WakeQueue<Request>& requests() { return requests_; }
   void begin(JobInfo info);
   void runs();
   void reported(const Metrics& metrics);
   void ended();
 
  private:
-  WakeQueue<Command> commands_;
+  CommandPosts posts_;
+  WakeQueue<Request> requests_;
   WakeFd ended_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

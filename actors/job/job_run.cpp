@@ -12,6 +12,7 @@
 #include <fstream>
 #include <thread>
 
+#include "actors/commands/post_server.hpp"
 #include "actors/host/host_run.hpp"
 #include "actors/host/left_for_rescue.hpp"
 #include "actors/job/nameless_fit.hpp"
@@ -29,6 +30,7 @@
 #include "actors/trainer/result_of_events.hpp"
 #include "actors/trainer/trainer_link.hpp"
 #include "actors/trainer/validations.hpp"
+#include "transport/job/post_socket.hpp"
 #include "transport/memory/wait.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
 
@@ -84,10 +86,14 @@ class JobRun {
          .tells_all_reports = request.on_worker_report != nullptr,
          .any_process_joins = request.command && request.command->is_wrapped(),
          .socket_path = spec_.num_workers == 0 ? "" : host_.place.socket_path(),
-         .on_event = [this](TrainerEvent event) { events_.push(std::move(event)); }},
+         .on_event = [this](TrainerEvent event) { events_.push(std::move(event)); },
+         .on_answer = [this](const CommandAnswer& answer) { control_.posts().answered(answer); }},
         host_.link, Recorder(host_.board.trainer(), host_.box.link(-1)));
+    control_.posts().open([link = link_.get()](const CommandPost& post) { link->post(post); });
+    post_server_.emplace(post_socket_in(host_.place.folder()), control_.posts());
   }
   ~JobRun() {
+    control_.posts().close();
     host_.processes.clear();
     link_.reset();  // while the log still exists for its last messages
   }
@@ -155,12 +161,14 @@ class JobRun {
   /// Waits for the next event, and handles it.
   void turn() {
     std::vector<pollfd> waits;
-    for (const int fd : {events_.fd(), control_.commands().fd(), signals_ ? signals_->fd() : -1,
+    for (const int fd : {events_.fd(), control_.requests().fd(), signals_ ? signals_->fd() : -1,
                          local_ended_.fd(), validations_.fd()}) {
       waits.push_back({.fd = fd, .events = POLLIN, .revents = 0});
     }
     const std::size_t first = waits.size();
     host_.processes.add_to(waits);
+    const std::size_t first_post = waits.size();
+    post_server_->add_to(waits);
     if (::poll(waits.data(), waits.size(), milliseconds_left()) < 0 && errno != EINTR) {
       fail(Errc::io, "can't watch the workers: poll: {}", std::strerror(errno));
     }
@@ -168,13 +176,15 @@ class JobRun {
     outcome_.on_local_loop(local_runs_);
     host_.processes.serve(&waits[first],
                           [this](const ProcessEnded& ended) { link_->process_ended(ended); });
+    post_server_->serve(&waits[first_post]);
     while (const int signal = signals_ ? signals_->take() : 0) interrupted(signal);
-    while (const auto command = control_.commands().pop()) obey(*command);
+    while (const auto request = control_.requests().pop()) obey(*request);
     // This handles only one event, so that signals are handled between events.
     if (const auto event = events_.pop()) handle(*event);
     tell_validations();
     carry_out(outcome_.on_time(Clock::now()));
-    if (host_.times.on_time(Clock::now()) && outcome_.goes_on()) host_.hangs.look();
+    if (!host_.times.on_time(Clock::now()) || !outcome_.goes_on()) return;
+    if (const auto hang = host_.hangs.look()) call_back("on_hang", &Callback::on_hang, *hang);
   }
 
   int milliseconds_left() const {
@@ -186,9 +196,9 @@ class JobRun {
     return static_cast<int>(std::max(left, std::chrono::milliseconds(0)).count());
   }
 
-  void obey(const JobControl::Command& command) {
-    const EndedBy by = command.kind == JobControl::Kind::stop ? EndedBy::stop : EndedBy::cancel;
-    carry_out(outcome_.on_request(by, command.why, Clock::now()));
+  void obey(const JobControl::Request& request) {
+    const EndedBy by = request.kind == JobControl::Kind::stop ? EndedBy::stop : EndedBy::cancel;
+    carry_out(outcome_.on_request(by, request.why, Clock::now()));
   }
 
   void take_outcome() {
@@ -241,7 +251,11 @@ class JobRun {
               call_back("on_failure", &Callback::on_failure, lost.failure);
             },
             [&](const trainer_event::Reported& reported) { take_report(reported); },
-            [&](const trainer_event::Saved& saved) { validations_.add({saved.path}, saved.step); },
+            [&](const trainer_event::Saved& saved) {
+              validations_.add({saved.path}, saved.step);
+              call_back("on_checkpoint", &Callback::on_checkpoint, Checkpoint{saved.path},
+                        saved.step);
+            },
             [&](const action::Kill& kill) { host_.processes.kill(kill.worker, kill.dumps_stack); },
             [&](const action::Launch& launch) { start_again(launch.worker); },
             [&](const trainer_event::Ended& ended) { take_end(ended); },
@@ -351,6 +365,7 @@ class JobRun {
   Assignment assignment_;
   WakeQueue<TrainerEvent> events_;
   std::unique_ptr<TrainerLink> link_;
+  std::optional<PostServer> post_server_;
   WakeFd local_ended_;
   std::atomic<bool> local_runs_ = false;  ///< whether the loop runs on a thread of this process
   Result result_;

@@ -18,7 +18,8 @@ ResumePoint point_of(const std::string& path) {
   return {.path = path,
           .step = manifest.step,
           .seed = manifest.seed,
-          .rescued_from = manifest.rescued_from};
+          .rescued_from = manifest.rescued_from,
+          .commands = manifest.commands};
 }
 
 std::optional<ResumePoint> newest_readable(const std::vector<CheckpointEntry>& entries) {

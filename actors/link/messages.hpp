@@ -1,86 +1,17 @@
 #pragma once
-/// The messages between actors of several processes, and their typed interfaces. If the fields of a
-/// message change, increment the number in its name, because CAF compares only the names.
+/// The typed interfaces of the actors of several processes, and the names of their messages.
 
 #include <cstdint>
 #include <string>
 
 #include <caf/fwd.hpp>
-#include <caf/meta/type_name.hpp>
 #include <caf/replies_to.hpp>
 #include <caf/typed_actor.hpp>
 
-#include "actors/protocol/protocol.hpp"
-#include "actors/protocol/save_messages.hpp"
+#include "actors/commands/messages.hpp"
+#include "actors/protocol/messages.hpp"
 
 namespace weft {
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, JoinRequest& x) {
-  return f(caf::meta::type_name("weft::join/1"), x.worker, x.pid, x.token);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, LoopIdentity& x) {
-  return f(caf::meta::type_name("weft::loop/1"), x.name, x.site, x.object, x.build, x.type,
-           x.offset, x.config_digest);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, CheckpointConfig& x) {
-  return f(caf::meta::type_name("weft::checkpoints/1"), x.path, x.save_interval, x.max_to_keep,
-           x.keep_every, x.best_by, x.best_mode, x.on_preemption);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Assignment& x) {
-  return f(caf::meta::type_name("weft::assignment/7"), x.mesh_shape, x.axis_names, x.device_ids,
-           x.device, x.num_workers, x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir, x.recovers,
-           x.keeps_state, x.check_replicas_every, x.is_eager, x.checkpoint, x.resume_partial,
-           x.loop, x.loop_config);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, ProgramSeen& x) {
-  return f(caf::meta::type_name("weft::program/3"), x.worker, x.generation, x.sequence, x.run,
-           x.fingerprint_low, x.fingerprint_high, x.text, x.site);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Report& x) {
-  return f(caf::meta::type_name("weft::report/2"), x.worker, x.generation, x.step, x.number,
-           x.metrics, x.checkpoint);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, StateHashes& x) {
-  return f(caf::meta::type_name("weft::hashes/1"), x.worker, x.generation, x.step, x.num_tensors,
-           x.tensors, x.pieces, x.hashes);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, DataHashes& x) {
-  return f(caf::meta::type_name("weft::data/2"), x.worker, x.generation, x.step, x.run,
-           x.num_states, x.tensors, x.hashes);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, PartWritten& x) {
-  return f(caf::meta::type_name("weft::part/1"), x.worker, x.generation, x.save, x.step, x.error,
-           x.message);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, SaveEnded& x) {
-  return f(caf::meta::type_name("weft::saved/1"), x.generation, x.save, x.step, x.path, x.error,
-           x.message);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Start& x) {
-  return f(caf::meta::type_name("weft::start/5"), x.generation, x.step, x.reports, x.checkpoint,
-           x.resume, x.saved_step, x.asks);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, LoopEnded& x) {
-  return f(caf::meta::type_name("weft::ended/6"), x.worker, x.generation, x.step, x.runs, x.error,
-           x.message, x.preempted, x.left, x.last, x.thrown_at, x.returned);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, ProcessEnded& x) {
-  return f(caf::meta::type_name("weft::process/3"), x.worker, x.pid, x.signal, x.exit_code,
-           x.out_of_memory, x.status_taken);
-}
 
 using join_a = caf::atom_constant<caf::atom("join")>;
 using start_a = caf::atom_constant<caf::atom("start")>;
@@ -127,6 +58,9 @@ using WorkerActor =
                      On<drop_parts_a, std::uint64_t, std::uint64_t>,  // generation, save
                      On<saved_a, SaveEnded>, On<pause_a>,             // no further step may begin
                      On<end_at_a, std::uint64_t>,  // the step from which on loops are told to end
+                     On<hold_a>,                   // no further step may begin until let_go
+                     On<let_go_a, CommandList>,    // further commands; held loops go on
+                     On<read_a, ReadElsewhere>,    // another worker's loop has read a command
                      On<unwind_a, std::string>,    // a worker is lost: which one and how
                      On<cancel_a, std::string>, On<stop_a>>;  // cancel: why the job has failed
 
@@ -137,6 +71,9 @@ using TrainerActor = caf::typed_actor<
     On<part_a, PartWritten>, On<saved_a, SaveEnded>, On<ended_a, LoopEnded>,
     On<unwound_a, std::int32_t, std::uint64_t>,                // worker, generation
     On<paused_a, std::int32_t, std::uint64_t, std::uint64_t>,  // worker, generation, step not begun
+    On<held_a, std::int32_t, std::uint64_t, std::uint64_t>,    // as of paused_a
+    On<read_a, CommandsRead>, On<waits_a, CommandsAwaited>,    // by the worker's loop
+    On<post_a, CommandPost>,                                   // from the trainer's process
     On<asks_a>,                  // a loop has asked whether it is to end
     On<preempt_a, std::string>,  // why the job is to end
     On<grace_a>,  // the grace is over; this and the next messages come from the trainer's process

@@ -168,15 +168,21 @@ SystemConfig::SystemConfig() {
   add_message_type<Assignment>("weft::assignment/5");
   add_message_type<ProgramSeen>("weft::program/3");
   add_message_type<Report>("weft::report/2");
-  add_message_type<Start>("weft::start/5");
+  add_message_type<Start>("weft::start/6");
+  add_message_type<StoredCommand>("weft::command/1");
+  add_message_type<CommandMark>("weft::mark/1");
+  add_message_type<CommandList>("weft::commands/1");
+  add_message_type<CommandsRead>("weft::read/1");
+  add_message_type<CommandsAwaited>("weft::awaited/1");
+  add_message_type<ReadElsewhere>("weft::elsewhere/1");
   add_message_type<LoopEnded>("weft::ended/5");
   add_message_type<ProcessEnded>("weft::process/3");
-  add_message_type<WorkerActor>("weft::worker/5");
+  add_message_type<WorkerActor>("weft::worker/6");
   add_message_type<StateHashes>("weft::hashes/1");
   add_message_type<PartWritten>("weft::part/1");
   add_message_type<SaveEnded>("weft::saved/1");
   add_message_type<DataHashes>("weft::data/2");
-  add_message_type<TrainerActor>("weft::trainer/5");
+  add_message_type<TrainerActor>("weft::trainer/6");
 }
 
 System::System()

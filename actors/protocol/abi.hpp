@@ -6,7 +6,7 @@
 
 /// The version is a macro because the ELF note that contains it (worker_entry.cpp) is written in
 /// assembler.
-#define WEFT_ABI 2
+#define WEFT_ABI 3
 
 namespace weft {
 

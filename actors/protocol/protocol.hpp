@@ -8,11 +8,13 @@
 #include <weft/job/checkpoint_config.hpp>
 #include <weft/sharding/device.hpp>
 
+#include "transport/format/stored_command.hpp"
+
 namespace weft {
 
 /// A lease lets a worker begin this many steps. A worker without a further lease then stops.
 inline constexpr std::uint64_t kLeaseSteps = 64;
-/// A worker asks for the next lease this many steps before its lease ends, to avoid a wait.
+/// A worker asks for its next lease this many steps before its lease ends.
 inline constexpr std::uint64_t kLeaseAskedAhead = 32;
 
 /// The first message of a worker.
@@ -22,9 +24,8 @@ struct JoinRequest {
   std::string token{};  ///< from WEFT_JOB_TOKEN
 };
 
-/// Identifies the loop that a job runs. A loop with a name is found by that name, in the executable
-/// or library that holds it. For a loop without a name, main() runs again in the worker, up to the
-/// fit() call with the same identity.
+/// Identifies the loop that a job runs. A loop with a name is found by it, in the executable or
+/// library. Otherwise main() runs again in the worker, up to the fit() call of this identity.
 struct LoopIdentity {
   std::string name{};           ///< "": the loop has no name
   std::string site{};           ///< "train.cpp:12", line of a named Loop, else of the fit() call
@@ -35,7 +36,7 @@ struct LoopIdentity {
   std::string config_digest{};  ///< XXH3 of loop_config
 };
 
-/// The trainer's answer, with everything that a worker must know.
+/// The trainer's answer.
 struct Assignment {
   std::vector<std::int64_t> mesh_shape{};  ///< empty: no mesh
   std::vector<std::string> axis_names{};
@@ -71,8 +72,7 @@ struct ProgramSeen {
   std::string site{};  ///< the call that it runs for: "the sync at train.cpp:41"
 };
 
-/// A worker's report. `number` counts the reports that the worker has made before this one, at the
-/// same step and in the same generation.
+/// A worker's report. `number` counts its earlier reports of the same step and generation.
 struct Report {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -82,9 +82,9 @@ struct Report {
   std::string checkpoint{};  ///< the checkpoint's folder; "": none
 };
 
-/// Hashes of the state that a worker's chips hold after `step` steps. A large state takes several
-/// messages. `pieces` and `hashes` have one word per tensor and chip; the words of a tensor are
-/// adjacent. Chips with the same piece of a tensor must have the same hash of it.
+/// Hashes of the state that a worker's chips hold after `step` steps, in one or more messages.
+/// `pieces` and `hashes` have one word per tensor and chip; the words of a tensor are adjacent.
+/// Chips with the same piece of a tensor must have the same hash of it.
 struct StateHashes {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -96,8 +96,7 @@ struct StateHashes {
 };
 
 /// Hashes of the data that a worker's loop uploads for its `run`-th run. They must be the same in
-/// all workers. State must be uploaded by all workers or by none: a single worker would set it on
-/// some chips only.
+/// all workers. State must be uploaded by all workers or by none.
 struct DataHashes {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -112,13 +111,14 @@ struct DataHashes {
 /// Sent to all workers when all have joined. Their loops then begin.
 struct Start {
   std::uint64_t generation = 1;
-  std::uint64_t step = 0;     ///< steps that earlier generations have taken
-  std::uint64_t reports = 0;  ///< reports of worker 0 that the trainer has received
-  std::string checkpoint{};   ///< the reported checkpoint that the loop is to load; "": none
-  std::string resume{};       ///< a CheckpointManager's checkpoint of `step`; "": none
-  /// The step of a CheckpointManager's last checkpoint, 0 if there is none.
-  std::uint64_t saved_step = 0;
-  bool asks = false;  ///< some loop has asked whether it is to end
+  std::uint64_t step = 0;        ///< steps that earlier generations have taken
+  std::uint64_t reports = 0;     ///< reports of worker 0 that the trainer has received
+  std::string checkpoint{};      ///< the reported checkpoint that the loop is to load; "": none
+  std::string resume{};          ///< a CheckpointManager's checkpoint of `step`; "": none
+  std::uint64_t saved_step = 0;  ///< of a CheckpointManager's last checkpoint; 0: none
+  bool asks = false;             ///< some loop has asked whether it is to end
+  std::vector<StoredCommand> commands{};  ///< all commands of the job
+  std::uint64_t commands_read = 0;        ///< how many of them `checkpoint` knows
 };
 
 /// The end of a worker's loop. `error` is an Errc; 0 means that the loop returned. Generation 0

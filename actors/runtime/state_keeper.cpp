@@ -51,6 +51,7 @@ void StateKeeper::take_kept(const Copy& copy) {
   const KeptState kept(memory_, mesh_, static_cast<int>(positions_.size()), resume_step_);
   const auto worker = static_cast<std::size_t>(first_chip(positions_.front())) / positions_.size();
   loaders_ = kept.loaders(worker);
+  commands_ = kept.commands(worker);
   for (const KeptTensor& tensor : kept.tensors()) {
     const StateEntry& entry = entries_.emplace_back(StateEntry{.name = tensor.name,
                                                                .type = tensor.type,
@@ -182,13 +183,18 @@ std::vector<HashedTensor> StateKeeper::live() const {
 
 void StateKeeper::set_loaders(std::vector<StoredLoader> loaders) {
   loaders_ = std::move(loaders);
-  ++loaders_revision_;
+  ++loop_revision_;
+}
+
+void StateKeeper::set_commands(std::vector<CommandMark> commands) {
+  commands_ = std::move(commands);
+  ++loop_revision_;
 }
 
 bool StateKeeper::write(std::uint64_t step) {
   const auto is_dropped = [](const auto& buffer) { return buffer.expired(); };
   if (std::ranges::any_of(buffers_, is_dropped)) forget_dropped();
-  return directory_.write(step, entries_, revision_ + loaders_revision_, loaders_);
+  return directory_.write(step, entries_, revision_ + loop_revision_, loaders_, commands_);
 }
 
 void StateKeeper::forget_dropped() {

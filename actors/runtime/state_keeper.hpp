@@ -64,6 +64,9 @@ class StateKeeper {
   /// loaders of the found state.
   const std::vector<StoredLoader>& loaders() const { return loaders_; }
   void set_loaders(std::vector<StoredLoader> loaders);
+  /// Returns the last commands that the loop has read, at first those of the found state.
+  const std::vector<CommandMark>& commands() const { return commands_; }
+  void set_commands(std::vector<CommandMark> commands);
   /// Records the type and sharding of the tensor's next version. Returns the tensor's number, which
   /// is valid for this revision.
   std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding,
@@ -100,7 +103,8 @@ class StateKeeper {
   const std::uint64_t resume_step_;
   std::uint64_t revision_ = 1;
   std::vector<StoredLoader> loaders_;
-  std::uint64_t loaders_revision_ = 0;
+  std::vector<CommandMark> commands_;
+  std::uint64_t loop_revision_ = 0;  ///< changes with the loaders and the commands
   std::vector<StateEntry> entries_;
   std::vector<std::weak_ptr<Buffer>> buffers_;                           // by entry
   std::unordered_map<std::string, std::size_t> places_;                  // entries' numbers

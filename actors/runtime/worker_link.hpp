@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/commands/command_messages.hpp"
 #include "actors/device/device_link.hpp"
 #include "actors/link/environment.hpp"
 #include "actors/protocol/protocol.hpp"
@@ -47,6 +48,8 @@ class WorkerLink {
   virtual void data_hashed(const DataHashes& hashes) = 0;
   virtual void part_written(const PartWritten& part) = 0;
   virtual void save_ended(const SaveEnded& ended) = 0;
+  virtual void commands_read(const CommandsRead& read) = 0;
+  virtual void awaits_commands(const CommandsAwaited& awaited) = 0;
   virtual void loop_ended(const LoopEnded& ended) = 0;
   /// Reports that the loop of the generation before `generation` was left and that none of its work
   /// runs any more.

@@ -66,6 +66,11 @@ class Members {
       if (is_for(action, worker)) tell(worker, link);
     }
   }
+  /// Calls use(worker, link) for every member.
+  template <typename Use>
+  void each(const Use& use) const {
+    for (const auto& [worker, link] : links_) use(worker, link);
+  }
 
  private:
   std::map<int, Link> links_;  ///< by worker

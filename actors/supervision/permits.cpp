@@ -46,7 +46,10 @@ void Permits::set_timeout(std::chrono::milliseconds timeout) {
 }
 
 void Permits::start(const Start& start) {
-  change([&] { state_.start(start); });
+  change([&] {
+    state_.start(start);
+    commands_.start(start.step, start.commands);
+  });
 }
 
 void Permits::unwind(std::string reason) {
@@ -67,6 +70,22 @@ std::uint64_t Permits::pause() {
 
 void Permits::end_at(std::uint64_t step) {
   change([&] { state_.end_at(step); });
+}
+
+std::uint64_t Permits::hold() {
+  return change([&] { return commands_.hold(); });
+}
+
+void Permits::let_go(std::vector<StoredCommand> commands) {
+  change([&] { commands_.let_go(std::move(commands)); });
+}
+
+std::optional<LoopEnded> Permits::read_elsewhere(const ReadElsewhere& read) {
+  return change([&]() -> std::optional<LoopEnded> {
+    auto missed = commands_.read_elsewhere(read);
+    if (!missed) return {};
+    return state_.uneven(std::move(*missed));
+  });
 }
 
 void Permits::join_parts(std::uint64_t generation, std::uint64_t save) {
@@ -126,10 +145,14 @@ void Permits::wait_admitted(std::uint64_t sequence, std::uint64_t run) {
 
 void Permits::begin_step(std::uint64_t step) {
   auto begin = WorkerState::StepBegin::waits;
+  std::optional<std::string> missed;
   wait("grant the lease of the next steps", [&] {
+    if (!commands_.may_begin(step)) return false;
     begin = state_.begin_step(step);
+    if (begin == WorkerState::StepBegin::begun) missed = commands_.begun(step);
     return begin != WorkerState::StepBegin::waits;
   });
+  if (missed) throw Error(Errc::uneven_loops, *missed);
   if (begin == WorkerState::StepBegin::leaves) throw Preempted();
 }
 
@@ -153,6 +176,17 @@ bool Permits::knows_preemption() const {
 bool Permits::is_ending() const {
   const std::lock_guard lock(mutex_);
   return state_.is_ending();
+}
+
+bool Permits::wait_command(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  bool is_to_leave = false;
+  const bool has_come = changed_.wait_for(lock, time, [&] {
+    return state_.is_over() || commands_.has_due() || state_.end_here(is_to_leave);
+  });
+  throw_if_over();
+  if (is_to_leave) throw Preempted();
+  return has_come;
 }
 
 SaveEnded Permits::wait_saved(std::uint64_t save) {

@@ -10,7 +10,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "actors/commands/loop_commands.hpp"
 #include "actors/supervision/worker_state.hpp"
 
 namespace weft {
@@ -34,6 +36,10 @@ class Permits {
   void grant(std::uint64_t steps);
   std::uint64_t pause();
   void end_at(std::uint64_t step);
+  std::uint64_t hold();
+  void let_go(std::vector<StoredCommand> commands);
+  /// Returns the error that the loop has made if it has missed this command.
+  std::optional<LoopEnded> read_elsewhere(const ReadElsewhere& read);
   void join_parts(std::uint64_t generation, std::uint64_t save);
   void drop_parts(std::uint64_t generation, std::uint64_t save);
   void saved(SaveEnded ended);
@@ -54,12 +60,23 @@ class Permits {
   /// worker's loop has ended and takes no part in the run.
   void wait_admitted(std::uint64_t sequence, std::uint64_t run);
   /// Called before the loop begins a step. Throws Preempted after the step at which the loop was to
-  /// end, if no loop asks whether to end.
+  /// end, if no loop asks whether to end. Throws uneven_loops if the loop leaves a step in which
+  /// another loop has read a command without having read it.
   void begin_step(std::uint64_t step);
   /// Returns whether the loop is to end. If so, the loop counts as informed of it from now on.
   bool reached_preemption();
   bool knows_preemption() const;
   bool is_ending() const;
+  /// Calls use(commands) and returns its result.
+  template <typename Use>
+  auto with_commands(const Use& use) {
+    const std::lock_guard lock(mutex_);
+    return use(commands_);
+  }
+  /// Waits until the loop has a command to read or is to end in this step, at most for `time`.
+  /// Returns false after that time. Throws Preempted if the loop is to end and no loop asks whether
+  /// to end.
+  bool wait_command(std::chrono::milliseconds time);
   /// Waits until the save has ended. It has no timeout, because slow disks take time and the
   /// trainer detects workers that are lost or hang.
   SaveEnded wait_saved(std::uint64_t save);
@@ -110,6 +127,7 @@ class Permits {
   std::atomic<bool> drops_part_{false};  // only a hint for the threads that write the part
   bool has_left_part_ = false;
   WorkerState state_;
+  LoopCommands commands_;
 };
 
 }  // namespace weft

@@ -102,13 +102,17 @@ std::optional<LoopEnded> WorkerState::peer_ended(int worker, std::uint64_t runs,
     now_.ended_last = std::move(last);
   }
   if (now_.begun_runs <= now_.ended_runs) return {};
-  return LoopEnded{.worker = worker_,
-                   .generation = generation(),
-                   .step = now_.begun_step,
-                   .runs = now_.begun_runs,
-                   .error = static_cast<std::uint8_t>(Errc::uneven_loops),
-                   .message = overtaken(now_.begun_runs, to_string(now_.begun_site)),
-                   .last = to_string(now_.begun_site)};
+  return uneven(overtaken(now_.begun_runs, to_string(now_.begun_site)));
+}
+
+LoopEnded WorkerState::uneven(std::string message) const {
+  return {.worker = worker_,
+          .generation = generation(),
+          .step = now_.begun_step,
+          .runs = now_.begun_runs,
+          .error = static_cast<std::uint8_t>(Errc::uneven_loops),
+          .message = std::move(message),
+          .last = to_string(now_.begun_site)};
 }
 
 WorkerState::Standing WorkerState::standing() const {
@@ -135,6 +139,14 @@ std::optional<std::uint64_t> WorkerState::lease_to_ask(std::uint64_t step) const
   if (step >= now_.granted) return step;
   if (step + lease_asked_ahead_ == now_.granted) return now_.granted;
   return {};
+}
+
+bool WorkerState::end_here(bool& leaves) {
+  if (!now_.end_at) return false;
+  now_.end_at = std::min(*now_.end_at, now_.step);
+  leaves = !now_.has_asked && !now_.started->asks;
+  if (leaves) now_.knows_preemption = true;
+  return true;
 }
 
 bool WorkerState::reached_preemption() {

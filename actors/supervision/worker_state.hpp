@@ -1,7 +1,6 @@
 #pragma once
-/// The worker's half of the protocol as a pure state machine; JobState is the trainer's half. The
-/// trainer's messages go in, and answers about what the loop may do come out. It has no clock, no
-/// I/O and no thread: Permits holds it for the worker's actor and the loop's thread. Invariants:
+/// The worker's half of the protocol as a pure state machine; JobState is the trainer's half. It
+/// has no clock, no I/O and no thread: Permits holds it. Invariants:
 /// 1. Permissions of one generation don't count in the next.
 /// 2. The loop begins no step beyond its lease. Once paused, it begins no further step until it is
 ///    told at which step loops end.
@@ -33,9 +32,8 @@ class WorkerState {
       : worker_(worker), lease_asked_ahead_(lease_asked_ahead) {}
 
   // The trainer's messages call the following functions.
-  void start(const Start& start);  ///< a generation begins
-  /// Called when the generation is over, because a worker was lost.
-  void unwind(std::string reason);
+  void start(const Start& start);   ///< a generation begins
+  void unwind(std::string reason);  ///< the generation is over, because a worker was lost
   void cancel(std::string reason);
   void stop();
   void admit(std::uint64_t programs);
@@ -44,16 +42,15 @@ class WorkerState {
   std::uint64_t pause();
   /// Called when the loop is to be told to end from this step on.
   void end_at(std::uint64_t step);
-  /// Called when parts of this save can be joined or aren't needed. Ignores earlier generations.
+  /// Parts of this save can be joined or aren't needed. Ignores earlier generations.
   void join_parts(std::uint64_t generation, std::uint64_t save);
   void drop_parts(std::uint64_t generation, std::uint64_t save);
   void saved(SaveEnded ended);
   /// Called when another worker wants its new program number `sequence` for run number `run`. If
-  /// this worker has made that run with a program that it knew, returns the program, which must be
-  /// shown to the trainer. If the run is still to come, begin_run() will return the program.
+  /// this worker has made that run with a known program, returns it, to show to the trainer.
   std::optional<ProgramSeen> asked(std::uint32_t sequence, std::uint64_t run);
-  /// Called when another worker's loop has ended after `runs` runs. If this worker's loop has begun
-  /// a later run, returns the end of this loop, to report to the trainer.
+  /// Called when another worker's loop has ended after `runs` runs. If this loop has begun a later
+  /// run, returns its end, to report to the trainer.
   std::optional<LoopEnded> peer_ended(int worker, std::uint64_t runs, std::string last);
 
   // The following functions describe the job and the current generation.
@@ -72,14 +69,17 @@ class WorkerState {
   enum class StepBegin : std::uint8_t { waits, begun, leaves };
   /// Returns `leaves` if the loop was to end, doesn't ask whether to end, and therefore ends here.
   StepBegin begin_step(std::uint64_t step);
-  /// Returns the step for which the loop needs a lease after `step` steps; nothing if it needs
-  /// none.
+  /// Returns the step for which the loop needs a lease after `step` steps, if any.
   std::optional<std::uint64_t> lease_to_ask(std::uint64_t step) const;
   /// Returns whether the loop is to end. If true, its end without an error counts as preempted.
   bool reached_preemption();
   /// Returns whether the loop asks for the first time in this generation.
   bool asks() { return !std::exchange(now_.has_asked, true); }
   bool knows_preemption() const { return now_.knows_preemption; }
+  /// If the loop is to end, lets it end at this step. Sets `leaves` if no loop asks whether to end.
+  bool end_here(bool& leaves);
+  /// Returns the end of this loop by an error that it has made in comparison with another loop.
+  LoopEnded uneven(std::string message) const;
   /// Returns whether the loop is to end at this step, or was to end at an earlier one.
   bool is_ending() const { return now_.end_at && now_.step >= *now_.end_at; }
   bool may_join_parts(std::uint64_t save) const { return now_.joinable_save >= save; }
@@ -102,8 +102,8 @@ class WorkerState {
   RunBegin begin_run(std::uint64_t run, std::uint32_t program, std::uint64_t step,
                      const RunSite& site);
 
-  /// Called when a generation's loop has ended or can't be run (generation 0). Returns the message
-  /// for the trainer, with all fields set; nothing if the loop is unwinding.
+  /// Called when a loop has ended or can't be run (generation 0). Returns the message for the
+  /// trainer, with all fields set; nothing if the loop is unwinding.
   std::optional<LoopEnded> loop_ended(LoopEnded ended);
   /// The worker's action after its loop's end. `waits`: it waits for the trainer's verdict.
   enum class Verdict : std::uint8_t { waits, unwinds, leaves_well, leaves_badly };

@@ -51,10 +51,12 @@ void unwind(Self self, const std::string& why) {
   // A loop may be waiting in a collective, and it receives no message until that wait ends.
   state.host->abort(why);
   if (state.hangs) state.hangs->forget();
+  unwind_commands(self);
 }
 
 void finish(Self self) {
   auto& state = self->state;
+  end_commands(self);
   const auto& failure = state.job->failure();
   const bool cancelled = failure && failure->code == Errc::cancelled;
   if (failure) {
@@ -84,8 +86,9 @@ void finish(Self self) {
                            .returned = state.job->returned()});
 }
 
-void carry_out(Self self, const Action& action) {
+void carry_out(Self self, Action action) {
   auto& state = self->state;
+  if (auto* const start = std::get_if<Start>(&action)) add_commands(self, *start);
   const auto in = [self](std::uint64_t ms, auto... message) {
     self->delayed_send(self, std::chrono::milliseconds(ms), message...);
   };
@@ -93,6 +96,9 @@ void carry_out(Self self, const Action& action) {
       Overloaded{
           [&](const Start& start) { begin_generation(self, start); },
           [&](const action::Unwind& over) { unwind(self, over.why); },
+          [&](const action::Pause&) {
+            carry_out(self, state.desk->close(Error(Errc::cancelled, "the job is to end")));
+          },
           [&](const action::Kill& kill) { state.options.on_event(kill); },
           [&](const action::Launch& launch) { state.options.on_event(launch); },
           [&](const action::Warn& warn) { logger("weft.trainer")->warn("{}", warn.text); },
@@ -178,6 +184,10 @@ void tell_whole_checkpoint(Self self) {
 void take_report(Self self, const Report& report) {
   auto& state = self->state;
   state.last_metrics[report.worker] = report.metrics;
+  if (!report.checkpoint.empty()) {
+    state.desk->checkpoint_reported(report.worker, report.generation, report.step,
+                                    report.checkpoint);
+  }
   const bool is_new = state.job->reported(report);
   tell_whole_checkpoint(self);
   if (!is_new || (report.worker != 0 && !state.options.tells_all_reports)) return;
@@ -244,6 +254,8 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](const caf::strong_actor_ptr& sender) { return self->state.workers.origin(sender); });
   state.job.emplace(terms_of(options));
   if (options.resume) state.saved_told = options.resume->step;
+  state.desk.emplace(options.spec.num_joins(),
+                     options.resume ? options.resume->commands : std::vector<StoredCommand>());
   state.replicas.emplace(options.spec.num_joins(), options.spec.chips_per_worker);
   state.recorder.state(ActorState::joining);
   route_to_log(self, "weft.trainer");
@@ -268,6 +280,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         self->state.recorder.events.step(step);
         set_log_step(step);
         carry_out(self, self->state.job->lease_wanted(step));
+        carry_out(self, self->state.desk->reached(step));
       },
       [self](report_a, const Report& report) {
         heard(self);
@@ -295,6 +308,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         if (!from_a_member(self)) return;
         if (ended.error == 0) {
           end_by(self, self->state.replicas->ended(ended.worker, ended.generation));
+          carry_out(self, self->state.desk->loop_ended(ended.worker, ended.generation));
         }
         carry_out(self, self->state.job->loop_ended(ended, self->state.host->common_step(),
                                                     awaited_by(self, ended.worker)));
@@ -310,6 +324,24 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         if (!from_a_member(self)) return;
         carry_out(self, self->state.job->paused(worker, generation, step));
       },
+      [self](held_a, std::int32_t worker, std::uint64_t generation, std::uint64_t step) {
+        heard(self);
+        if (!from_a_member(self)) return;
+        carry_out(self, self->state.desk->held(worker, generation, step));
+      },
+      [self](read_a, const CommandsRead& read) {
+        heard(self);
+        if (!from_a_member(self)) return;
+        carry_out(self, self->state.desk->read(read.worker, read.generation, read.marks,
+                                               read.is_earlier));
+      },
+      [self](waits_a, const CommandsAwaited& awaited) {
+        heard(self);
+        if (!from_a_member(self)) return;
+        carry_out(self, self->state.desk->waits(awaited.worker, awaited.generation, awaited.step,
+                                                awaited.last));
+      },
+      [self](post_a, const CommandPost& post) { carry_out(self, self->state.desk->post(post)); },
       [self](asks_a) { self->state.job->asks(); },
       [self](preempt_a, const std::string& why) {
         heard(self);

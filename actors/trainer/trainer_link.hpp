@@ -11,6 +11,7 @@
 
 #include <weft/job/result.hpp>
 
+#include "actors/commands/command_desk.hpp"
 #include "actors/protocol/protocol.hpp"
 #include "actors/runtime/worker_link.hpp"
 #include "actors/supervision/action.hpp"
@@ -66,6 +67,7 @@ struct ResumePoint {
   std::uint64_t step = 0;
   std::uint64_t seed = 0;
   std::string rescued_from{};  ///< the run folder of the job that was rescued; "" if there is none
+  std::vector<StoredCommand> commands{};
 };
 
 struct TrainerLinkOptions {
@@ -78,8 +80,9 @@ struct TrainerLinkOptions {
   /// True if any process may join, and not only those that process_started() has reported.
   bool any_process_joins = false;
   std::string socket_path;  ///< "" if the only worker is in this process
-  /// Is called on the trainer actor's thread.
+  /// The following two are called on the trainer actor's thread.
   std::function<void(TrainerEvent)> on_event;
+  std::function<void(const CommandAnswer&)> on_answer;  ///< each post() is answered once
 };
 
 /// Owns the actor system. Thread-safe.
@@ -100,6 +103,7 @@ class TrainerLink {
   /// Makes the job end within JobSpec::grace_s, with all its loops at the same step.
   virtual void preempt(const std::string& reason) = 0;
   virtual void cancel(Errc code, const std::string& reason) = 0;
+  virtual void post(const CommandPost& post) = 0;
   /// Returns the link of a worker that is a thread of this process.
   virtual std::unique_ptr<WorkerLink> local_worker(int worker, const LinkRecorder& recorder) = 0;
 };

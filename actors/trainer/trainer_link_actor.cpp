@@ -39,6 +39,7 @@ class ActorTrainerLink : public TrainerLink {
   void cancel(Errc code, const std::string& reason) override {
     caf::anon_send(trainer_, cancel_a::value, static_cast<std::uint8_t>(code), reason);
   }
+  void post(const CommandPost& post) override { caf::anon_send(trainer_, post_a::value, post); }
   std::unique_ptr<WorkerLink> local_worker(int worker, const LinkRecorder& recorder) override {
     return make_worker_link(system_, trainer_, worker, timeout_, recorder);
   }

@@ -9,6 +9,7 @@
 
 #include <caf/all.hpp>
 
+#include "actors/commands/command_desk.hpp"
 #include "actors/link/messages.hpp"
 #include "actors/protocol/sighting.hpp"
 #include "actors/supervision/hang_watch.hpp"
@@ -32,12 +33,23 @@ struct TrainerState {
   std::size_t losses_told = 0;     ///< the number of survived losses that were reported
   std::uint64_t saved_told = 0;    ///< the step of the last complete checkpoint that was reported
   std::optional<ReplicaCheck> replicas;
+  std::optional<CommandDesk> desk;
+  std::optional<std::uint64_t> begun;  ///< the last step that a loop of an earlier generation began
   const char* name = "weft.trainer";
 };
 
 using Self = TrainerActor::stateful_pointer<TrainerState>;
 
 void carry_out(Self self, const Actions& actions);
+
+// The following functions are in trainer_commands_actor.cpp.
+void carry_out(Self self, const DeskActions& actions);
+/// Adds the commands that the loops of the generation must know.
+void add_commands(Self self, Start& start);
+/// The loops of this generation must be left.
+void unwind_commands(Self self);
+/// The job has ended: answers the posters whose commands weren't read.
+void end_commands(Self self);
 
 // The following functions are in trainer_hangs_actor.cpp.
 /// Returns where a worker is, and what its process is doing.

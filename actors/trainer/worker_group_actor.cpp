@@ -50,14 +50,29 @@ bool WorkerGroup::has(const caf::strong_actor_ptr& sender) const {
   return sender != nullptr && members_.has(caf::actor_cast<caf::actor_addr>(sender));
 }
 
+void WorkerGroup::note(int worker, const std::string& name) {
+  events_.put(EventKind::message_out,
+              {.number = ++counts_[worker].sent, .peer = worker, .text = events_.intern(name)});
+}
+
 void WorkerGroup::tell(const Action& action) {
   members_.tell(action, [&](int worker, const WorkerActor& actor) {
-    send(actor, action, [&](const std::string& name) {
-      events_.put(EventKind::message_out,
-                  {.number = ++counts_[worker].sent, .peer = worker, .text = events_.intern(name)});
-    });
+    weft::send(actor, action, [&](const std::string& name) { note(worker, name); });
   });
 }
+
+template <typename Name, typename... Content>
+void WorkerGroup::send(int but, Name name, const Content&... content) {
+  members_.each([&](int worker, const WorkerActor& actor) {
+    if (worker == but) return;
+    note(worker, caf::to_string(name));
+    caf::anon_send(actor, name, content...);
+  });
+}
+
+void WorkerGroup::hold() { send(-1, hold_a::value); }
+void WorkerGroup::let_go(const CommandList& commands) { send(-1, let_go_a::value, commands); }
+void WorkerGroup::read(const ReadElsewhere& read) { send(read.worker, read_a::value, read); }
 
 MessageOrigin WorkerGroup::origin(const caf::strong_actor_ptr& sender) {
   if (sender == nullptr) return {};

@@ -25,10 +25,18 @@ class WorkerGroup {
   std::optional<int> remove(const caf::actor_addr& actor);
   /// Sends the action as a message to the members that it concerns.
   void tell(const Action& action);
+  /// Sends messages about commands to all members, or to all but one.
+  void hold();
+  void let_go(const CommandList& commands);
+  void read(const ReadElsewhere& read);
   /// Counts a message of a member and returns its origin.
   MessageOrigin origin(const caf::strong_actor_ptr& sender);
 
  private:
+  template <typename Name, typename... Content>
+  void send(int but, Name name, const Content&... content);
+  void note(int worker, const std::string& name);
+
   struct Counts {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;

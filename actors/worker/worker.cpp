@@ -137,8 +137,8 @@ class WorkerSession {
     recorder_.state(ActorState::user_code);
     manual_seed(assignment_.seed);
     RuntimeScope runtime_scope(runtime_, assignment_.is_eager);
-    WorkerContext context(worker_, job_id_, assignment_, start_.checkpoint, link_, runtime_,
-                          checkpoints_, loaders_, reports, stages.take());
+    WorkerContext context(worker_, job_id_, assignment_, start_, link_, runtime_, checkpoints_,
+                          loaders_, reports, stages.take());
     const ContextScope context_scope(context);
     try {
       returned_ = returned_bytes(loop(context));

@@ -93,6 +93,17 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, int worker,
                self->state.permits->generation(), step);
       },
       [self](end_at_a, std::uint64_t step) { self->state.permits->end_at(step); },
+      [self](hold_a) {
+        const std::uint64_t step = self->state.permits->hold();
+        answer(self, held_a::value, std::int32_t{self->state.worker},
+               self->state.permits->generation(), step);
+      },
+      [self](let_go_a, const CommandList& list) { self->state.permits->let_go(list.commands); },
+      [self](read_a, const ReadElsewhere& read) {
+        if (const auto wrong = self->state.permits->read_elsewhere(read)) {
+          answer(self, ended_a::value, *wrong);
+        }
+      },
       [self](cancel_a, const std::string& reason) { self->state.permits->cancel(reason); },
       [self](stop_a) { self->state.permits->stop(); },
   };
@@ -138,6 +149,8 @@ class ActorWorkerLink : public WorkerLink {
   void data_hashed(const DataHashes& hashes) override { send(data_a::value, hashes); }
   void part_written(const PartWritten& part) override { send(part_a::value, part); }
   void save_ended(const SaveEnded& ended) override { send(saved_a::value, ended); }
+  void commands_read(const CommandsRead& read) override { send(read_a::value, read); }
+  void awaits_commands(const CommandsAwaited& awaited) override { send(waits_a::value, awaited); }
   void loop_ended(const LoopEnded& ended) override { send(ended_a::value, ended); }
   void unwound(std::uint64_t generation) override {
     send(unwound_a::value, std::int32_t{rank_}, generation);

@@ -1,6 +1,7 @@
 #include "actors/worker/worker_context.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -21,6 +22,20 @@ constexpr std::size_t kReportBytesMax = std::size_t{1} << 20;
 /// The number of ctx.step() calls within one step after which a warning is logged.
 constexpr std::uint64_t kAskedWarned = 10'000'000;
 
+/// A loop that waits for commands tells the trainer so at this interval, because the trainer and
+/// the board must see that it doesn't hang.
+constexpr std::chrono::milliseconds kAwaitsAgain{200};
+
+std::vector<Command> to_commands(std::span<const StoredCommand> stored) {
+  std::vector<Command> commands;
+  for (const StoredCommand& each : stored) {
+    commands.push_back({.name = each.name,
+                        .payload = Metrics::parse(each.payload, nullptr, false),
+                        .step = each.step});
+  }
+  return commands;
+}
+
 thread_local TrainContext* current_context = nullptr;
 
 /// Throws if a checkpoint folder contains the run folder, because a folder can't be copied into
@@ -36,6 +51,90 @@ void refuse_own_folder(const std::string& checkpoint, const std::string& run_dir
 }
 
 }  // namespace
+
+WorkerContext::WorkerContext(int worker, std::string job_id, const Assignment& assignment,
+                             const Start& start, WorkerLink& link, WorkerRuntime& runtime,
+                             JobCheckpoints& checkpoints, JobLoaders& loaders, ReportLog& reports,
+                             std::vector<BootstrapStage> stages)
+    : worker_(worker),
+      job_id_(std::move(job_id)),
+      assignment_(assignment),
+      checkpoint_(start.checkpoint.empty() ? std::nullopt
+                                           : std::optional(Checkpoint{start.checkpoint})),
+      link_(link),
+      runtime_(runtime),
+      checkpoints_(checkpoints),
+      loaders_(loaders),
+      reports_(reports),
+      stages_(std::move(stages)) {
+  begin_commands(start);
+}
+
+/// Finds out which commands the state knows with which the loop begins: the state that the chips
+/// have kept, or that of a checkpoint.
+void WorkerContext::begin_commands(const Start& start) {
+  const bool is_kept = runtime_.state() != nullptr && start.resume.empty();
+  std::vector<CommandMark> marks;
+  if (is_kept) marks = runtime_.state()->commands();
+  for (std::size_t i = 0; !is_kept && i < start.commands_read && i < start.commands.size(); ++i) {
+    marks.push_back({start.commands[i].number, start.commands[i].step});
+  }
+  if (marks.empty()) return;
+  marks = link_.permits().with_commands([&](LoopCommands& commands) {
+    commands.begin_with(marks);
+    return commands.marks();
+  });
+  if (runtime_.state() != nullptr) runtime_.state()->set_commands(marks);
+  link_.commands_read({.worker = worker_,
+                       .generation = start.generation,
+                       .is_earlier = true,
+                       .marks = std::move(marks)});
+}
+
+/// Reads the commands that are due, and records this with the state of the step.
+std::vector<Command> WorkerContext::read_commands() {
+  if (loaders_.is_repeating()) return {};
+  CommandsRead read{.worker = worker_, .generation = runtime_.generation()};
+  std::vector<CommandMark> marks;
+  const std::vector<StoredCommand> due = link_.permits().with_commands([&](LoopCommands& commands) {
+    std::vector<StoredCommand> stored = commands.read();
+    marks = commands.marks();
+    return stored;
+  });
+  if (due.empty()) return {};
+  for (const StoredCommand& command : due) read.marks.push_back({command.number, command.step});
+  link_.commands_read(read);
+  if (runtime_.state() != nullptr) runtime_.state()->set_commands(std::move(marks));
+  return to_commands(due);
+}
+
+std::vector<Command> WorkerContext::commands(std::source_location where) {
+  runtime_.require_loop_thread("commands", where);
+  ++*loaders_.questions();
+  return read_commands();
+}
+
+std::vector<Command> WorkerContext::earlier_commands() {
+  return link_.permits().with_commands(
+      [](const LoopCommands& commands) { return to_commands(commands.earlier()); });
+}
+
+std::vector<Command> WorkerContext::wait_commands(std::source_location where) {
+  runtime_.require_loop_thread("wait_commands", where);
+  runtime_.recorder().at(where);
+  run_step_closures();
+  ++*loaders_.questions();
+  for (;;) {
+    const StateScope waiting(runtime_.recorder(), ActorState::lease);
+    const auto marks = link_.permits().with_commands(
+        [](const LoopCommands& commands) { return commands.marks(); });
+    link_.awaits_commands({.worker = worker_,
+                           .generation = runtime_.generation(),
+                           .step = runtime_.step(),
+                           .last = marks.empty() ? 0 : marks.back().number});
+    if (link_.permits().wait_command(kAwaitsAgain)) return read_commands();
+  }
+}
 
 /// Returns the step. Warns if the loop calls this very often, because it may be waiting for a step
 /// that never ends.

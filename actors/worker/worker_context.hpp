@@ -18,20 +18,9 @@ namespace weft {
 
 class WorkerContext : public TrainContext {
  public:
-  WorkerContext(int worker, std::string job_id, const Assignment& assignment,
-                const std::string& checkpoint, WorkerLink& link, WorkerRuntime& runtime,
-                JobCheckpoints& checkpoints, JobLoaders& loaders, ReportLog& reports,
-                std::vector<BootstrapStage> stages)
-      : worker_(worker),
-        job_id_(std::move(job_id)),
-        assignment_(assignment),
-        checkpoint_(checkpoint.empty() ? std::nullopt : std::optional(Checkpoint{checkpoint})),
-        link_(link),
-        runtime_(runtime),
-        checkpoints_(checkpoints),
-        loaders_(loaders),
-        reports_(reports),
-        stages_(std::move(stages)) {}
+  WorkerContext(int worker, std::string job_id, const Assignment& assignment, const Start& start,
+                WorkerLink& link, WorkerRuntime& runtime, JobCheckpoints& checkpoints,
+                JobLoaders& loaders, ReportLog& reports, std::vector<BootstrapStage> stages);
 
   const Mesh* mesh() const override { return runtime_.mesh(); }
   bool is_spmd_backend() const override { return mesh() != nullptr; }
@@ -52,6 +41,9 @@ class WorkerContext : public TrainContext {
     ++*loaders_.questions();
     return link_.permits().reached_preemption();
   }
+  std::vector<Command> commands(std::source_location where) override;
+  std::vector<Command> earlier_commands() override;
+  std::vector<Command> wait_commands(std::source_location where) override;
   void report(const Metrics& metrics, const std::optional<Checkpoint>& checkpoint,
               std::source_location where) override;
   void on_each_chip(const std::function<void(Chip&)>& body, std::source_location where) override {
@@ -66,6 +58,8 @@ class WorkerContext : public TrainContext {
     return runtime_.allocate(size, element_bytes, where);
   }
   JobCheckpoints& checkpoints() override;
+  void begin_commands(const Start& start);
+  std::vector<Command> read_commands();
   JobLoaders& loaders() override { return loaders_; }
   /// Warns of the first metric that isn't finite.
   void look_for_nan(const Metrics& metrics, const std::source_location& where);

@@ -1,6 +1,7 @@
 /// Tests the callbacks of a job, and the values that the job's loops return.
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <csignal>
@@ -168,6 +169,74 @@ TEST(Nan, EndsAJobThatWantsSo) {
   EXPECT_NE(result.error->message.find("worker 0 reports loss = nan at step 3"), std::string::npos)
       << result.error->message;
   EXPECT_TRUE(result.failures.empty());
+}
+
+/// Saves in each second step. Worker 1 kills itself once in step 5.
+Loop saves{"test.saves", [](TrainContext& ctx) {
+             Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
+             CheckpointManager manager;
+             while (ctx.step() < 6) {
+               const std::string killed = ctx.run_dir() + "/killed";
+               if (ctx.world_rank() == 1 && ctx.step() == 5 && !std::filesystem::exists(killed)) {
+                 std::ofstream(killed) << "once";
+                 std::raise(SIGKILL);
+               }
+               sum.assign(sum + 1.0);
+               sync();
+               manager.save(std::vector<Parameter>{sum});
+             }
+           }};
+
+TEST(Callbacks, HearOfEachCheckpointOnceAndWhenItCanBeRestored) {
+  struct Saved : Callback {
+    void on_checkpoint(const Checkpoint& checkpoint, std::uint64_t step) override {
+      steps.push_back(step);
+      EXPECT_EQ(checkpoint_info(checkpoint.path).step, step);
+    }
+    std::vector<std::uint64_t> steps;
+  };
+  const auto saved = std::make_shared<Saved>();
+  expect_ok(run_loop(saves, 2, {}, [&](TrainerOptions& options) {
+    options.run.callbacks = {saved};
+    options.run.failure.max_failures = 1;
+    options.run.checkpoint.save_interval = 2;
+  }));
+  EXPECT_EQ(saved->steps, (std::vector<std::uint64_t>{2, 4, 6}));
+}
+
+/// Worker 1 doesn't move in step 3 until there is a file "go" in the run's folder.
+Loop hangs_in_its_code{"test.hangs_in_its_code", [](TrainContext& ctx) {
+                         Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
+                         while (ctx.step() < 5) {
+                           while (ctx.world_rank() == 1 && ctx.step() == 3 &&
+                                  !std::filesystem::exists(ctx.run_dir() + "/go")) {
+                             ::sched_yield();
+                           }
+                           sum.assign(sum + 1.0);
+                           sync();
+                         }
+                       }};
+
+TEST(Callbacks, HearOfAHangAndTheJobMayGoOn) {
+  struct Hung : Callback {
+    void on_start(const JobInfo& job) override { folder = job.path; }
+    void on_hang(const HangReport& hang) override {
+      hangs.push_back(hang);
+      EXPECT_TRUE(std::filesystem::exists(hang.path)) << hang.path;
+      std::ofstream(folder + "/go") << "go";
+    }
+    std::string folder;
+    std::vector<HangReport> hangs;
+  };
+  const auto hung = std::make_shared<Hung>();
+  expect_ok(run_loop(hangs_in_its_code, 2, {}, [&](TrainerOptions& options) {
+    options.run.callbacks = {hung};
+    options.run.failure.hang_warning_s = 2;
+  }));
+  ASSERT_EQ(hung->hangs.size(), 1U);
+  EXPECT_GE(hung->hangs[0].seconds, 2);
+  EXPECT_GE(hung->hangs[0].step, 3U);
+  EXPECT_NE(hung->hangs[0].why.find("worker 1"), std::string::npos) << hung->hangs[0].why;
 }
 
 // The following tests cover values that loops return.

@@ -16,6 +16,7 @@
 #include "tools/weft/launch/launch.hpp"
 #include "tools/weft/manual/manual.hpp"
 #include "tools/weft/plan.hpp"
+#include "tools/weft/post.hpp"
 #include "tools/weft/rescue.hpp"
 #include "tools/weft/suggest.hpp"
 #include "tools/weft/sweep.hpp"
@@ -34,6 +35,7 @@ int main(int argc, char** argv) {
   int code = 0;
   weft::add_launch(app, code);
   weft::add_inspect(app, code);
+  weft::add_post(app, code);
   weft::add_plan(app, code);
   weft::add_export(app, code);
   weft::add_import(app, code);

@@ -140,6 +140,7 @@ Fault fault_of(const CheckpointManifest& manifest, bool is_whole) {
     return fmt::format("{} tensors; at most {} are possible", manifest.tensors.size(),
                        kStoredTensorCountMax);
   }
+  if (Fault fault = commands_fault(manifest.commands)) return fault;
   const bool has_mesh = !manifest.mesh_shape.empty();
   if (const Fault fault = mesh_fault(manifest)) return fault;
   std::unordered_set<std::string_view> names;
@@ -175,6 +176,14 @@ void take_loaders(const LoaderTables* loaders, Budget& budget) {
   for (const fb::StoredLoader* loader : *loaders) {
     budget.take(loader->dataset()->size());
     if (loader->site() != nullptr) budget.take(loader->site()->size());
+  }
+}
+
+void take_commands(const CommandTables* commands, Budget& budget) {
+  if (commands == nullptr) return;
+  budget.take(commands->size() * sizeof(flatbuffers::uoffset_t));
+  for (const fb::StoredCommand* command : *commands) {
+    budget.take(command->name()->size() + command->payload()->size());
   }
 }
 
@@ -260,10 +269,11 @@ std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest, const
   const auto loaders = write_loaders(builder, manifest.loaders);
   flatbuffers::Offset<flatbuffers::String> rescued_from;
   if (!manifest.rescued_from.empty()) rescued_from = builder.CreateString(manifest.rescued_from);
+  const auto commands = write_commands(builder, manifest.commands);
   fb::FinishManifestBuffer(
       builder, fb::CreateManifest(builder, manifest.step, mesh_shape, axis_names, files,
                                   tensor_list, device_ids, manifest.seed, user_json, loaders,
-                                  manifest.partial, rescued_from));
+                                  manifest.partial, rescued_from, commands));
   if (builder.GetSize() > kManifestBytesMax - kEnvelopePrefixBytes) {
     fail(Errc::invalid_argument,
          "{}: {} tensors in {} files take {} bytes: expected at most {}; store fewer tensors, or "
@@ -303,6 +313,8 @@ CheckpointManifest decode_manifest(std::span<const std::byte> bytes, const Forma
   }
   take_loaders(stored.loaders(), budget);
   manifest.loaders = read_loaders(stored.loaders());
+  take_commands(stored.commands(), budget);
+  manifest.commands = read_commands(stored.commands());
   if (const Fault fault = fault_of(manifest, is_whole(format))) {
     fail(Errc::corrupt, "{}: {}", kManifestFormat.name, *fault);
   }

@@ -18,6 +18,7 @@
 #include "data/files/envelope.hpp"
 #include "spmd/mesh/sharding.hpp"
 #include "transport/format/state_kind.hpp"
+#include "transport/format/stored_command.hpp"
 #include "transport/format/stored_loader.hpp"
 
 namespace weft {
@@ -75,6 +76,8 @@ struct CheckpointManifest {
   /// The run folder of the dead job from whose memory the checkpoint was saved; "" for other
   /// checkpoints.
   std::string rescued_from{};
+  /// All commands of the job, in order; those that its loops had read come first.
+  std::vector<StoredCommand> commands{};
 
   /// Returns the mesh; std::nullopt if the manifest has none.
   std::optional<Mesh> mesh() const;

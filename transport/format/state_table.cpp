@@ -7,7 +7,8 @@
 namespace weft {
 
 std::vector<std::byte> encode_state_table(std::span<const StateEntry> tensors,
-                                          const std::vector<StoredLoader>& loaders) {
+                                          const std::vector<StoredLoader>& loaders,
+                                          std::span<const CommandMark> commands) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<fb::StateTensor>> stored;
   for (const StateEntry& entry : tensors) {
@@ -18,8 +19,15 @@ std::vector<std::byte> encode_state_table(std::span<const StateEntry> tensors,
                                            static_cast<fb::StateKind>(entry.kind)));
   }
   const auto tensor_list = builder.CreateVector(stored);
-  fb::FinishStateTableBuffer(
-      builder, fb::CreateStateTable(builder, tensor_list, write_loaders(builder, loaders)));
+  const auto loader_list = write_loaders(builder, loaders);
+  flatbuffers::Offset<flatbuffers::Vector<const fb::CommandMark*>> marks;
+  if (!commands.empty()) {
+    std::vector<fb::CommandMark> list;
+    for (const CommandMark& mark : commands) list.emplace_back(mark.number, mark.step);
+    marks = builder.CreateVectorOfStructs(list);
+  }
+  fb::FinishStateTableBuffer(builder,
+                             fb::CreateStateTable(builder, tensor_list, loader_list, marks));
   return make_envelope(kStateTableFormat, body_of(builder));
 }
 
@@ -29,6 +37,11 @@ StateTable decode_state_table(std::span<const std::byte> bytes, const Mesh& mesh
   verify_body(body, fb::VerifyStateTableBuffer, what);
   const fb::StateTable& stored = *fb::GetStateTable(body.data());
   StateTable table{.loaders = read_loaders(stored.loaders())};
+  if (stored.commands() != nullptr) {
+    for (const fb::CommandMark& mark : elements(*stored.commands(), what)) {
+      table.commands.push_back({mark.number(), mark.step()});
+    }
+  }
   for (const fb::StateTensor* tensor : *stored.tensors()) {
     if (tensor->kind() > fb::StateKind::MAX) {
       fail(Errc::corrupt, "{}: '{}' has kind {}", what, tensor->name()->str(),

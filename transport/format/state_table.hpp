@@ -1,6 +1,6 @@
 #pragma once
 /// StateTable: the places in a worker's arenas of the tensors that a job keeps from step to step,
-/// and the positions of the worker's loaders.
+/// the positions of the worker's loaders, and the commands that its loop has read.
 ///
 ///   state table = envelope(StateTable)           (schema/state.fbs)
 
@@ -15,6 +15,7 @@
 #include "data/files/envelope.hpp"
 #include "spmd/program/program.hpp"
 #include "transport/format/state_kind.hpp"
+#include "transport/format/stored_command.hpp"
 #include "transport/format/stored_loader.hpp"
 
 namespace weft {
@@ -35,12 +36,14 @@ struct StateEntry {
 struct StateTable {
   std::vector<StateEntry> tensors{};
   std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made them
+  std::vector<CommandMark> commands{};  ///< the last commands that the loop has read
 
   bool operator==(const StateTable&) const = default;
 };
 
 std::vector<std::byte> encode_state_table(std::span<const StateEntry> tensors,
-                                          const std::vector<StoredLoader>& loaders = {});
+                                          const std::vector<StoredLoader>& loaders = {},
+                                          std::span<const CommandMark> commands = {});
 
 /// Decodes the table at the beginning of `bytes`, which are 8-byte aligned. Throws corrupt or
 /// version. Every type and sharding of the result is in range, but the caller must check that the

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <weft_schema/command_generated.h>
 #include <weft_schema/loader_generated.h>
 #include <weft_schema/tensor_generated.h>
 #include <weft/sharding/mesh.hpp>
@@ -17,6 +18,7 @@
 #include <weft/tensor/type.hpp>
 
 #include "spmd/mesh/sharding.hpp"
+#include "transport/format/stored_command.hpp"
 #include "transport/format/stored_loader.hpp"
 
 namespace weft {
@@ -68,6 +70,15 @@ flatbuffers::Offset<LoaderTables> write_loaders(flatbuffers::FlatBufferBuilder& 
                                                 std::span<const StoredLoader> loaders);
 /// Reads loaders. `stored` may be null.
 std::vector<StoredLoader> read_loaders(const LoaderTables* stored);
+
+using CommandTables = flatbuffers::Vector<flatbuffers::Offset<fb::StoredCommand>>;
+/// Writes commands. Returns null if there are none.
+flatbuffers::Offset<CommandTables> write_commands(flatbuffers::FlatBufferBuilder& builder,
+                                                  std::span<const StoredCommand> commands);
+/// Reads commands. `stored` may be null.
+std::vector<StoredCommand> read_commands(const CommandTables* stored);
+/// Returns why the commands can't be those of a job; std::nullopt if they can.
+std::optional<std::string> commands_fault(std::span<const StoredCommand> commands);
 
 /// Returns the bytes that a finished builder has written.
 std::span<const std::byte> body_of(const flatbuffers::FlatBufferBuilder& builder);

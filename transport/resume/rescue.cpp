@@ -15,6 +15,7 @@
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/job/remains.hpp"
+#include "transport/resume/command_journal.hpp"
 #include "transport/resume/rescue_note.hpp"
 #include "transport/state/commits.hpp"
 #include "transport/state/kept_state.hpp"
@@ -72,6 +73,18 @@ struct Part {
   std::vector<SourceShard> shards{};
   std::vector<std::size_t> tensors{};  ///< by shard: index of its tensor
 };
+
+/// Returns the commands of the job, of which its state knows those up to the last mark.
+std::vector<StoredCommand> commands_of(const std::string& run_dir,
+                                       const std::vector<CommandMark>& read) {
+  std::vector<StoredCommand> commands = read_journal(run_dir);
+  for (StoredCommand& command : commands) {
+    command.is_read = !read.empty() && command.number <= read.back().number;
+    const auto mark = std::ranges::find(read, command.number, &CommandMark::number);
+    if (mark != read.end()) command.step = mark->step;
+  }
+  return commands;
+}
 
 void add(Part& part, const KeptTensor& tensor, const KeptState& state, const Mesh& mesh) {
   for (int position = 0; position < mesh.size(); ++position) {
@@ -152,7 +165,8 @@ Rescued rescue(const DeadJob& dead, const std::string& folder) {
                          .seed = card.seed,
                          .loaders = state.loaders(0),
                          .partial = true,
-                         .rescued_from = run_dir}};
+                         .rescued_from = run_dir,
+                         .commands = commands_of(run_dir, state.commands(0))}};
   Rescued rescued{.step = step, .num_tensors = state.tensors().size()};
   for (const KeptTensor& tensor : state.tensors()) {
     add(part, tensor, state, card.mesh);

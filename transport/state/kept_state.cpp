@@ -27,6 +27,7 @@ KeptState::KeptState(JobMemory& memory, const Mesh& mesh, int chips_per_worker, 
            first, step);
     }
     loaders_.push_back(std::move(table->loaders));
+    commands_.push_back(std::move(table->commands));
     if (worker > 0) {
       keep_only_of(std::move(table->tensors), worker, step);
       continue;

@@ -44,6 +44,8 @@ class KeptState {
   const std::vector<KeptTensor>& tensors() const { return tensors_; }
   /// Returns the loaders of a worker's loop.
   const std::vector<StoredLoader>& loaders(std::size_t worker) const { return loaders_[worker]; }
+  /// Returns the last commands that a worker's loop had read.
+  const std::vector<CommandMark>& commands(std::size_t worker) const { return commands_[worker]; }
   /// Returns the place of the shard, with its padding, that the chip at `position` has of `tensor`.
   /// The place is in the arena of the shard's keeper.
   KeptShard place(const KeptTensor& tensor, int position) const;
@@ -57,6 +59,7 @@ class KeptState {
   const int chips_per_worker_;
   std::vector<KeptTensor> tensors_;
   std::vector<std::vector<StoredLoader>> loaders_;  // by worker
+  std::vector<std::vector<CommandMark>> commands_;  // by worker
 };
 
 }  // namespace weft

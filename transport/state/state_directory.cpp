@@ -51,7 +51,8 @@ bool StateDirectory::holds(int index, std::span<const StateEntry> state,
 }
 
 bool StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state,
-                           std::uint64_t revision, const std::vector<StoredLoader>& loaders) {
+                           std::uint64_t revision, const std::vector<StoredLoader>& loaders,
+                           std::span<const CommandMark> commands) {
   if (holds(last_, state, revision) && slot(last_).first.load(std::memory_order_relaxed) <= step) {
     slot(last_).last.store(step, std::memory_order_release);
     return false;
@@ -62,15 +63,16 @@ bool StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state
   // one.
   next.first.exchange(kNoStep, std::memory_order_acq_rel);
   // Usually versions alternate between the same places, so the table is already there.
-  if (!holds(last_, state, revision)) store(last_, state, loaders, revision);
+  if (!holds(last_, state, revision)) store(last_, state, loaders, commands, revision);
   next.last.store(step, std::memory_order_relaxed);
   next.first.store(step, std::memory_order_release);
   return true;
 }
 
 void StateDirectory::store(int index, std::span<const StateEntry> state,
-                           const std::vector<StoredLoader>& loaders, std::uint64_t revision) {
-  const std::vector<std::byte> bytes = encode_state_table(state, loaders);
+                           const std::vector<StoredLoader>& loaders,
+                           std::span<const CommandMark> commands, std::uint64_t revision) {
+  const std::vector<std::byte> bytes = encode_state_table(state, loaders, commands);
   if (bytes.size() > kSlotBytes - sizeof(DirectorySlot)) {
     fail(Errc::no_space,
          "a directory of {} tensors of parameters and optimizer state and of {} DeviceLoaders "

@@ -33,10 +33,12 @@ class StateDirectory {
 
   /// Records the places of version `step`. Steps must not decrease. Returns true if the version got
   /// a new slot, and false if its places are those of the previous version, whose slot it shares.
-  /// States with the same `revision` must differ only in offsets and have the same loaders. Throws
+  /// States with the same `revision` must differ only in offsets. `commands` are the last ones that
+  /// the loop has read. Throws
   /// no_space if a slot or the memory can't hold so many tensors.
   bool write(std::uint64_t step, std::span<const StateEntry> state, std::uint64_t revision,
-             const std::vector<StoredLoader>& loaders = {});
+             const std::vector<StoredLoader>& loaders = {},
+             std::span<const CommandMark> commands = {});
   /// Returns the table of version `step`; std::nullopt if the directory doesn't have it. Throws
   /// corrupt or version if the table isn't valid or a shard isn't among the arena's buffers.
   std::optional<StateTable> read(std::uint64_t step) const;
@@ -55,7 +57,7 @@ class StateDirectory {
   };
   bool holds(int index, std::span<const StateEntry> state, std::uint64_t revision) const;
   void store(int index, std::span<const StateEntry> state, const std::vector<StoredLoader>& loaders,
-             std::uint64_t revision);
+             std::span<const CommandMark> commands, std::uint64_t revision);
   void require_in_arena(const StateEntry& entry) const;
 
   JobMemory& memory_;

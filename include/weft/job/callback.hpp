@@ -2,11 +2,20 @@
 /// Callback: tells a program about a job while it runs.
 
 #include <cstdint>
+#include <string>
 
 #include <weft/job/config.hpp>
 #include <weft/job/result.hpp>
 
 namespace weft {
+
+/// Tells that no loop, chip or worker of a job has moved for a time.
+struct HangReport {
+  double seconds = 0;      ///< how long nothing has moved
+  std::uint64_t step = 0;  ///< the largest number of steps that a loop has ended
+  std::string why{};       ///< what `weft inspect why` says, in lines
+  std::string path{};      ///< the folder with copies of the board and the events; "" if none
+};
 
 /// Receives a run's progress in the process that called fit() or start(): on the thread of fit(),
 /// or on the job's own thread after start(). An exception of a callback cancels the job, and fit()
@@ -22,6 +31,16 @@ class Callback {
   virtual void on_failure(const Failure&) {}
   /// Called when all workers run again after failures, and their loops begin at this step.
   virtual void on_recovered(std::uint64_t /*step*/) {}
+  /// Called when a checkpoint is complete and can be restored: a CheckpointManager has saved it, or
+  /// all workers have reported it. `step` is the step of its state. A checkpoint that is saved
+  /// again after a loss isn't told again.
+  virtual void on_checkpoint(const Checkpoint&, std::uint64_t /*step*/) {}
+  /// Called when nothing has moved for longer than FailureConfig::hang_warning_s or, if that isn't
+  /// set, than the job's steps suggest: 10 times the 99th percentile of their durations, at least
+  /// 5 s (30 s while a loop compiles, loads or saves, 60 s before the first step). A step, a
+  /// collective, a batch or any other call of weft counts as movement. It is called once for each
+  /// hang; the job goes on, and may move again. The log has the same text.
+  virtual void on_hang(const HangReport&) {}
   /// Called when a validation has ended or was skipped.
   virtual void on_validation(const Validation&) {}
   virtual void on_end(const Result&) {}

@@ -78,6 +78,8 @@ class SaveLink : public WorkerLink {
   void preempt(const std::string&) override {}
   void state_hashed(const StateHashes&) override {}
   void data_hashed(const DataHashes&) override {}
+  void commands_read(const CommandsRead&) override {}
+  void awaits_commands(const CommandsAwaited&) override {}
   void loop_ended(const LoopEnded&) override {}
   void unwound(std::uint64_t) override {}
   std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine>, const Recorder&, int,

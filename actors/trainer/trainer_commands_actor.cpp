@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include "actors/process/log.hpp"
+#include "actors/trainer/trainer_state_actor.hpp"
+#include "transport/resume/command_journal.hpp"
+#include "transport/storage/checkpoint_folder.hpp"
+
+namespace weft::trainer_actor {
+namespace {
+
+void write_down(Self self, const std::vector<StoredCommand>& commands) {
+  if (commands.empty()) return;
+  try {
+    add_to_journal(self->state.options.assignment.run_dir, commands);
+  } catch (const Error& e) {
+    carry_out(self, self->state.job->cancel(e.code(), e.what()));
+  }
+}
+
+/// Returns the commands of a checkpoint; none if it can't be read, which fails the loops anyway.
+std::vector<StoredCommand> commands_in(const std::string& checkpoint) {
+  try {
+    return read_manifest(checkpoint).commands;
+  } catch (const Error& e) {
+    logger("weft.trainer")->warn("{}", e.what());
+    return {};
+  }
+}
+
+std::uint64_t num_read_in(const std::string& checkpoint) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count(commands_in(checkpoint), true, &StoredCommand::is_read));
+}
+
+/// Notes the last step that the loops have begun, for commands that are posted while they gather.
+void note_begun(Self self) {
+  auto& begun = self->state.begun;
+  for (const ActorRow& row : self->state.host->rows()) {
+    if (row.kind == ActorKind::worker) begun = std::max(begun.value_or(0), row.step);
+  }
+}
+
+}  // namespace
+
+void carry_out(Self self, const DeskActions& actions) {
+  auto& state = self->state;
+  write_down(self, actions.scheduled);
+  if (actions.holds) state.workers.hold();
+  if (actions.let_go) state.workers.let_go({*actions.let_go});
+  for (const ReadElsewhere& read : actions.read) state.workers.read(read);
+  write_down(self, actions.all_read);
+  for (const std::string& warning : actions.warnings) {
+    logger("weft.trainer")->warn("{}", warning);
+  }
+  for (const CommandAnswer& answer : actions.answers) state.options.on_answer(answer);
+  if (!actions.uneven) return;
+  const UnevenReads& uneven = *actions.uneven;
+  carry_out(self,
+            state.job->cancel(Errc::uneven_loops, uneven.message, uneven.worker, uneven.step));
+}
+
+void add_commands(Self self, Start& start) {
+  auto& state = self->state;
+  if (start.generation > 1) note_begun(self);
+  if (start.generation == 1) write_down(self, state.desk->commands());  // those of the checkpoint
+  carry_out(self, state.desk->begin_generation(start.generation, start.step, state.begun));
+  start.commands = state.desk->commands();
+  start.commands_read =
+      start.resume.empty() ? state.desk->num_read_at(start.checkpoint) : num_read_in(start.resume);
+}
+
+void unwind_commands(Self self) {
+  note_begun(self);
+  self->state.desk->unwind();
+}
+
+void end_commands(Self self) {
+  auto& state = self->state;
+  const auto& failure = state.job->failure();
+  const std::optional<Error> why =
+      failure ? std::optional(Error(failure->code, failure->message)) : std::nullopt;
+  const auto& last = state.job->checkpoints().last();
+  std::vector<StoredCommand> kept;
+  if (state.desk->is_open() && last && last->is_saved) kept = commands_in(last->path);
+  carry_out(self, state.desk->end(why, last ? last->path : "", kept));
+}
+
+}  // namespace weft::trainer_actor

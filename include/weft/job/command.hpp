@@ -1,0 +1,55 @@
+#pragma once
+/// Command: tells the loops of a running job to do something, at the same step in every worker.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <weft/actor/outcome.hpp>
+#include <weft/job/config.hpp>
+
+namespace weft {
+
+/// The maximum length of a command's name.
+inline constexpr std::size_t kCommandNameMax = 64;
+/// The maximum size of a command's payload, as JSON text in bytes.
+inline constexpr std::size_t kCommandPayloadMax = std::size_t{64} << 10;
+/// The maximum number of a job's commands that not all loops have read yet.
+inline constexpr int kOpenCommandsMax = 64;
+/// The maximum size of all commands of a job, in bytes of names and payloads. A job keeps its
+/// commands, because a loop that begins again sees them again.
+inline constexpr std::size_t kJobCommandsMax = std::size_t{4} << 20;
+
+struct Command {
+  std::string name{};  ///< 1 to kCommandNameMax letters, digits, '_', '-' and '.': "learning_rate"
+  Metrics payload{};   ///< any JSON value; NaN and infinities become null
+  /// The step in which the loops read the command, the same in all of them. The loop's context sets
+  /// it; Job::post() ignores it.
+  std::uint64_t step = 0;
+};
+
+/// The answer to Job::post(). Copies have the same answer. If all of them are destroyed, the loops
+/// still read the command. Thread-safe.
+class PostedCommand {
+ public:
+  /// Waits until all loops have read the command, and returns the step in which they did. Throws
+  /// the error if they never will: overloaded (too many open commands, or too large in all),
+  /// cancelled (the job was told to end), or unavailable (the job or its loops have ended; the text
+  /// says which loops have read it).
+  std::uint64_t get() const { return outcome().value(); }
+  /// Waits as get() does, but returns the error.
+  Outcome<std::uint64_t> outcome() const;
+  /// Returns whether the answer is known, after waiting for it at most so long.
+  bool wait_for(std::chrono::nanoseconds time) const;
+
+ private:
+  friend class CommandPosts;
+  struct State;
+  explicit PostedCommand(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace weft
