@@ -8,31 +8,12 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/process/log.hpp"
-#include "spmd/mesh/box.hpp"
 #include "spmd/tensor/node.hpp"
-#include "spmd/tensor/trace.hpp"
 #include "spmd/text/listing_difference.hpp"
 #include "transport/format/saved_notes.hpp"
-#include "transport/storage/shard_owners.hpp"
 
 namespace weft {
 namespace {
-
-const Sharding& sharding_of(const Binding& value) {
-  static const Sharding kReplicated = Sharding::closed();
-  const auto* bound = std::get_if<BoundBuffer>(&value);
-  return bound != nullptr ? bound->buffer->sharding() : kReplicated;
-}
-
-/// Returns the offset, in elements, of the first element of `box` in memory that holds a larger
-/// box.
-std::int64_t element_offset(const Box& box, const PlacedBox& memory) {
-  std::int64_t offset = 0;
-  for (int d = 0; d < memory.room.size(); ++d) {
-    offset = offset * memory.room[d] + box.offsets[d] - memory.box.offsets[d];
-  }
-  return offset;
-}
 
 /// Returns one line for each tensor. All workers must have the same listing.
 std::string listing_of(const CheckpointManifest& table) {
@@ -194,51 +175,20 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
 /// Adds, for each tensor, the shards that the chips of this worker store.
 void JobCheckpoints::add_shards(PartJob& job, std::span<const Parameter> state,
                                 const std::source_location& where) {
-  const Mesh& mesh = *runtime_.mesh();
-  std::vector<Binding> values;
-  std::vector<ShardedTensor> tensors;
-  for (std::size_t t = 0; t < state.size(); ++t) {
-    values.push_back(Trace::synced_value(node_of(state[t], where), where));
-    tensors.push_back({job.table.tensors[t].type, sharding_of(values.back())});
-    job.table.tensors[t].sharding = tensors.back().sharding;
-    if (const auto* bound = std::get_if<BoundBuffer>(&values.back())) {
-      job.held->buffers.emplace_back(bound->buffer);
-    }
-  }
-  const std::span<const int> local = runtime_.positions();
-  for (const OwnedBox& own : assign_owners(tensors, mesh)) {
-    const auto chip = std::ranges::find(local, own.position);
-    if (chip == local.end()) continue;
-    const TensorType& type = tensors[own.tensor].type;
-    const Binding& value = values[own.tensor];
-    PlacedBox memory = whole_box(type.shape);
-    std::shared_ptr<const std::byte> elements;
-    if (const auto* bound = std::get_if<BoundBuffer>(&value)) {
-      memory = shard_box(type.shape, bound->buffer->sharding(), mesh, own.position);
-      elements = runtime_.host_shard(bound->buffer, static_cast<std::size_t>(chip - local.begin()));
-    } else if (const auto* host = std::get_if<HostData>(&value)) {
-      elements = {*host, (*host)->data()};
-    } else {
-      memory = {.box = own.box, .room = own.box.dims};
-      const auto bytes = static_cast<std::size_t>(TensorType{type.dtype, own.box.dims}.bytes());
-      const auto read = std::make_shared<std::vector<std::byte>>(bytes);
-      elements = {read, read->data()};
-      job.reads.push_back([source = std::get<SourcePtr>(value), memory, read] {
-        const TensorSource::Target target{memory, read->data()};
-        source->read({&target, 1});
-      });
-    }
-    const std::int64_t first = element_offset(own.box, memory) * byte_size(type.dtype);
-    job.shards.push_back({.header = {.name = job.table.tensors[own.tensor].name,
-                                     .type = type,
-                                     .offsets = own.box.offsets,
-                                     .dims = own.box.dims,
-                                     .mesh_coords = mesh.coords(own.position),
+  OwnState own = own_state(runtime_, state, *job.held, where);
+  for (std::size_t t = 0; t < state.size(); ++t) job.table.tensors[t].sharding = own.shardings[t];
+  for (OwnShard& shard : own.shards) {
+    job.shards.push_back({.header = {.name = job.table.tensors[shard.tensor].name,
+                                     .type = job.table.tensors[shard.tensor].type,
+                                     .offsets = shard.box.offsets,
+                                     .dims = shard.box.dims,
+                                     .mesh_coords = runtime_.mesh()->coords(shard.position),
                                      .step = job.table.step},
-                          .elements = elements.get() + first,
-                          .room = memory.room});
-    job.tensors.push_back(own.tensor);
-    job.memory.push_back(std::move(elements));
+                          .elements = shard.elements.get(),
+                          .room = shard.room});
+    job.tensors.push_back(shard.tensor);
+    job.memory.push_back(std::move(shard.elements));
+    if (shard.read) job.reads.push_back(std::move(shard.read));
   }
 }
 

@@ -1,12 +1,15 @@
 #pragma once
 /// JobCheckpoints: saves a worker's parts of the job's checkpoints during one generation.
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <source_location>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <weft/train/checkpoint_manager.hpp>
 
@@ -14,8 +17,30 @@
 #include "actors/data/job_loaders.hpp"
 #include "actors/runtime/worker_link.hpp"
 #include "actors/runtime/worker_runtime.hpp"
+#include "spmd/mesh/box.hpp"
 
 namespace weft {
+
+/// A part of a tensor that a chip of this worker owns (assign_owners()).
+struct OwnShard {
+  std::size_t tensor = 0;  ///< index of the tensor
+  int position = 0;        ///< the chip's position in the mesh
+  Box box{};
+  Shape room{};                                 ///< the size of the memory, per dim
+  std::shared_ptr<const std::byte> elements{};  ///< begins with the first element of the box
+  std::function<void()> read{};  ///< if set, fills the memory; must be called before it is read
+};
+
+/// The values of state at the last sync, as far as this worker owns them.
+struct OwnState {
+  std::vector<Sharding> shardings{};  ///< of each tensor
+  std::vector<OwnShard> shards{};
+};
+/// The elements are valid as long as `held` contains the buffers that this adds, and complete after
+/// the last run that has begun. Throws invalid_argument for a tensor that has changed since the
+/// last sync.
+OwnState own_state(WorkerRuntime& runtime, std::span<const Parameter> state, HeldBuffers& held,
+                   const std::source_location& where);
 
 struct JobCheckpointsOptions {
   int worker = 0;

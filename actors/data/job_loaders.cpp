@@ -100,11 +100,11 @@ JobLoaders::JobLoaders(WorkerRuntime& runtime, const Recorder& recorder, std::ui
     stored_ = runtime.state()->loaders();
   }
   for (const StoredLoader& each : stored_) sites_.insert(each.site);
-  runtime.set_observer(this);
+  runtime.observers().push_back(this);
 }
 
 JobLoaders::~JobLoaders() {
-  runtime_.set_observer(nullptr);
+  std::erase(runtime_.observers(), static_cast<LoopObserver*>(this));
   for (const Made& made : made_) {
     if (const auto open = made.source.lock()) open->close();
   }

@@ -1,10 +1,15 @@
 #include "actors/keeper/keeper.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
+#include <weft/job/job.hpp>
 #include <weft/message/aggregate.hpp>
 #include <weft/message/containers.hpp>
 #include <weft/tensor/error.hpp>
@@ -131,11 +136,12 @@ int Keeper::run_timers() {
 std::vector<detail::ActorHandle> Keeper::spawn(const detail::ActorClass& type,
                                                const SpawnOptions& options) {
   require_valid(type, options);
+  const JobTie job = tie_to(options.lives_with);
   std::promise<std::vector<detail::ActorHandle>> added;
   std::future<void> ready;
   call_soon([&] {
     try {
-      added.set_value(add_mesh(type, options, ready));
+      added.set_value(add_mesh(type, options, job, ready));
     } catch (...) {
       added.set_exception(std::current_exception());
     }
@@ -145,8 +151,24 @@ std::vector<detail::ActorHandle> Keeper::spawn(const detail::ActorClass& type,
   return actors;
 }
 
+/// Returns what the mesh needs of its job, so that the Job may be moved or destroyed later.
+Keeper::JobTie Keeper::tie_to(const Job* job) {
+  if (job == nullptr) return {};
+  const std::string id = job->info().id;
+  const int end_fd = id.empty() ? -1 : ::fcntl(job->fd(), F_DUPFD_CLOEXEC, 0);
+  if (end_fd < 0) {
+    fail(id.empty() ? Errc::invalid_argument : Errc::io,
+         "SpawnOptions::lives_with: {}; expected a Job that Trainer::start() returned",
+         id.empty() ? "the Job is empty" : std::strerror(errno));
+  }
+  return {.id = id, .end_fd = {new int(end_fd), [](const int* fd) {
+                                 ::close(*fd);
+                                 delete fd;
+                               }}};
+}
+
 std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type,
-                                                  const SpawnOptions& options,
+                                                  const SpawnOptions& options, const JobTie& job,
                                                   std::future<void>& ready) {
   if (const auto failed = failure()) {
     fail(Errc::actor_failed, "the actor system has failed: {}", failed->what());
@@ -175,6 +197,7 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
                                         .name = name,
                                         .type = type.name(),
                                         .options = options,
+                                        .job = job,
                                         .supervision = MeshSupervision(options.supervision)})
                    .first->second;
   mesh.actors.resize(static_cast<std::size_t>(options.count));
@@ -189,6 +212,7 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
     on_failure(mesh, {}, error);
   }
   if (options.supervision.hang_timeout_s > 0) look_for_hangs(index);
+  if (!job.id.empty()) look_for_end_of_job(index);
   return handles;
 }
 
@@ -292,7 +316,8 @@ void Keeper::order_make(const Mesh& mesh, std::size_t index) {
   MessageCodec<MakeOrder>::put(body, {.type = mesh.type,
                                       .seed = options_.seed,
                                       .own_thread = mesh.options.own_thread,
-                                      .config = config.is_null() ? "{}" : config.dump()});
+                                      .config = config.is_null() ? "{}" : config.dump(),
+                                      .job = mesh.job.id});
   const auto order = process_->order(ActorOp::make, row_of(mesh, index), process_of(actor),
                                      actor.port, body, kMakeTimeoutS);
   order->when_done([this, order, mesh = mesh.index, index, incarnation = actor.incarnation] {

@@ -65,6 +65,10 @@ class Keeper {
     std::uint32_t mesh = 0;
     std::string why_killed{};  ///< by the keeper
   };
+  struct JobTie {                         // for SpawnOptions::lives_with
+    std::string id{};                     ///< of the job; "": none
+    std::shared_ptr<const int> end_fd{};  ///< readable once the job has ended
+  };
   struct Actor {
     int child = -1;  ///< -1: in this process
     std::uint32_t port = 0;
@@ -77,6 +81,7 @@ class Keeper {
     std::string name{};
     std::string type{};
     SpawnOptions options{};
+    JobTie job{};
     MeshSupervision supervision;
     std::vector<Actor> actors{};
     std::vector<int> children{};
@@ -92,8 +97,10 @@ class Keeper {
   void call_in(std::chrono::nanoseconds time, std::function<void()> what);
   int run_timers();
 
+  static JobTie tie_to(const Job* job);
   std::vector<detail::ActorHandle> add_mesh(const detail::ActorClass& type,
-                                            const SpawnOptions& options, std::future<void>& ready);
+                                            const SpawnOptions& options, const JobTie& job,
+                                            std::future<void>& ready);
   void place_here(Mesh& mesh);
   void place_in_children(Mesh& mesh);
   void start_child(Child& child);
@@ -118,6 +125,7 @@ class Keeper {
   void kick_all();
   void fail_system(const Error& error);
   void look_for_hangs(std::uint32_t mesh);
+  void look_for_end_of_job(std::uint32_t mesh);
   void bury();
   Child* child_of(PeerId peer);
 
@@ -127,8 +135,7 @@ class Keeper {
   WakeQueue<std::function<void()>> commands_;
   mutable std::mutex mutex_;
   std::optional<Error> failure_;  // guarded by mutex_
-  // The rest belongs to the thread weft.keeper.
-  bool must_stop_ = false;
+  bool must_stop_ = false;        // this and the rest belong to the thread weft.keeper
   std::multimap<Clock::time_point, std::function<void()>> timers_;
   std::map<std::uint32_t, Mesh> meshes_;  ///< by index
   std::map<int, Child> children_;         ///< by number

@@ -1,3 +1,4 @@
+#include <poll.h>
 #include <sys/types.h>
 
 #include <algorithm>
@@ -15,6 +16,8 @@ namespace {
 
 /// An actor of this process can't be killed, so its end is waited for.
 constexpr double kNoTimeoutS = 1e8;
+/// How often the end of a mesh's job is looked for.
+constexpr std::chrono::milliseconds kJobInterval{20};
 
 /// Returns how a process has ended, such as "was killed by SIGKILL".
 std::string text_of(const ProcessEnded& ended) {
@@ -253,6 +256,20 @@ void Keeper::look_for_hangs(std::uint32_t index) {
     processes_.kill(mesh.actors[i].child, false);
   }
   call_in(limit / 4, [this, index] { look_for_hangs(index); });
+}
+
+/// Stops the mesh when its job has ended.
+void Keeper::look_for_end_of_job(std::uint32_t index) {
+  const auto found = meshes_.find(index);
+  if (found == meshes_.end() || found->second.is_ending) return;
+  Mesh& mesh = found->second;
+  pollfd end{.fd = *mesh.job.end_fd, .events = POLLIN, .revents = 0};
+  if (::poll(&end, 1, 0) != 1) {
+    return call_in(kJobInterval, [this, index] { look_for_end_of_job(index); });
+  }
+  end_mesh(mesh, Error(Errc::cancelled, fmt::format("mesh \"{}\" was stopped because job {} has "
+                                                    "ended (SpawnOptions::lives_with)",
+                                                    mesh.name, mesh.job.id)));
 }
 
 void Keeper::bury() {

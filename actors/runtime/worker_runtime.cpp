@@ -168,7 +168,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   for (const auto& device : devices_) device->run(request);
   note_outputs(executed, result);
   ++executed.runs;
-  if (observer_ != nullptr) observer_->ran(program, site);
+  for (LoopObserver* each : observers_) each->ran(program, site);
   return result;
 }
 
@@ -255,7 +255,7 @@ void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
 void WorkerRuntime::end_step() {
   if (step_ == options_.resume_step) end_first_step();
   ++step_;
-  if (observer_ != nullptr) observer_->step_ended();
+  for (LoopObserver* each : observers_) each->step_ended();
   pool_->begin_step(step_);
   set_log_step(step_);
   recorder_.board.step(step_);
@@ -320,7 +320,7 @@ void WorkerRuntime::collect_metrics() {
 }
 
 void WorkerRuntime::changes_state(const StateChange& change) {
-  if (observer_ != nullptr) observer_->state_changes(change);
+  for (LoopObserver* each : observers_) each->state_changes(change);
 }
 
 void WorkerRuntime::warn(const std::string& text) {

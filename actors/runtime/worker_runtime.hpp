@@ -62,8 +62,7 @@ class WorkerRuntime : public Runtime {
   ArenaPlace allocate(std::int64_t size, std::size_t element_bytes,
                       const std::source_location& where);
 
-  /// Makes an empty run, for which all workers have the same number, and returns that number. All
-  /// workers must pass the same `text` and `key` at each call.
+  /// Makes an empty run, and returns its number. All workers must pass the same `text` and `key`.
   std::uint64_t agree(const std::string& text, const Fingerprint& key, const RunSite& site);
   /// Returns a chip's shard. It is valid while the buffer is held, and filled after the last run.
   std::shared_ptr<const std::byte> host_shard(const BufferPtr& buffer, std::size_t chip);
@@ -73,7 +72,8 @@ class WorkerRuntime : public Runtime {
   void deliver(const ChipInput& input, std::shared_ptr<const RowOrigin> rows);  ///< after writes
   const Mesh& program_mesh() const { return mesh_; }  ///< one chip if there is no mesh
   void require_loop_thread(const char* what, const std::source_location& where) const;
-  void set_observer(LoopObserver* observer) { observer_ = observer; }
+  std::vector<LoopObserver*>& observers() { return observers_; }
+  const JobMemory& memory() const { return memory_; }
   StateKeeper* state() { return state_ ? &*state_ : nullptr; }  ///< null if no state is kept
   std::uint64_t reads() const { return reads_; }                ///< values read by the host
   void drain();  ///< waits for every run; throws the failure of a device
@@ -143,7 +143,7 @@ class WorkerRuntime : public Runtime {
   std::map<std::uint32_t, std::uint32_t> checked_;  // by program: its copy that detects anomalies
   std::uint64_t step_ = 0, runs_ = 0, reads_ = 0, commits_ = 0;  // commits_: last step committed
   DataHashes put_, noted_;  // since the last run. put_: state that the host has set; noted_: items
-  LoopObserver* observer_ = nullptr;
+  std::vector<LoopObserver*> observers_;
   RunSite last_site_;
 };
 

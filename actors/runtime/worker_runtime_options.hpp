@@ -43,8 +43,8 @@ class LoopObserver {
  public:
   virtual ~LoopObserver() = default;
   virtual void step_ended() = 0;  ///< called before the wait for the next step
-  virtual void state_changes(const StateChange& change) = 0;          ///< before the change
-  virtual void ran(const Program& program, const RunSite& site) = 0;  ///< after the run's start
+  virtual void state_changes(const StateChange& /*change*/) {}  ///< before the change
+  virtual void ran(const Program& /*program*/, const RunSite& /*site*/) {}  ///< after its start
 };
 
 }  // namespace weft

@@ -343,7 +343,10 @@ Error ActorProcess::ended_error(std::uint32_t row) {
   if (cause.code == 0) {
     return Error(Errc::cancelled, fmt::format("{} was stopped", actors().name(row)));
   }
-  return Error(Errc::actor_failed, fmt::format("{} has ended: {}", actors().name(row), cause.text));
+  // A mesh that ends with its job was cancelled; otherwise one of its actors has failed.
+  const bool is_cancelled = static_cast<Errc>(cause.code) == Errc::cancelled;
+  return Error(is_cancelled ? Errc::cancelled : Errc::actor_failed,
+               fmt::format("{} has ended: {}", actors().name(row), cause.text));
 }
 
 }  // namespace weft::detail

@@ -43,6 +43,7 @@ struct MakeOrder {
   std::uint64_t seed = 0;
   bool own_thread = false;
   std::string config{};  ///< JSON
+  std::string job{};     ///< the id of SpawnOptions::lives_with; "": none
 };
 
 }  // namespace weft

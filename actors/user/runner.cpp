@@ -305,7 +305,8 @@ void Runner::make(InMessage&& message) {
             .count = static_cast<int>(mesh.count),
             .incarnation = position.incarnation,
             .seed = mix(mix(mix(order.seed, table.row(row).mesh), index), position.incarnation),
-            .config = nlohmann::json::parse(order.config)},
+            .config = nlohmann::json::parse(order.config),
+            .job = order.job},
         made->stop.get_token(), process_->shared_from_this());
     table.row(row).tid.store(gettid(), std::memory_order_relaxed);
     const RunningFunction running(table.row(row), {.kind = ActorFunctionKind::make});

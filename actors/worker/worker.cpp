@@ -72,8 +72,7 @@ std::string place_of(const std::exception_ptr& thrown, Errc code) {
   return is_of_others ? "" : thrown_at(thrown);
 }
 
-/// The loop of one generation and the objects that it needs. Once this is destroyed, the worker no
-/// longer uses the job's memory.
+/// The loop of one generation and its objects. Its end ends all use of the job's memory.
 class WorkerSession {
  public:
   WorkerSession(WorkerLink& link, const WorkerIdentity& identity, const Assignment& assignment,
@@ -150,6 +149,7 @@ class WorkerSession {
     if (!left_) warn_of_unrun();
     runtime_.drain();
     checkpoints_.wait(true);
+    context.publishers().finish();
   }
 
   std::uint64_t steps() const { return runtime_.step(); }

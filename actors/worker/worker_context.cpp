@@ -66,7 +66,8 @@ WorkerContext::WorkerContext(int worker, std::string job_id, const Assignment& a
       checkpoints_(checkpoints),
       loaders_(loaders),
       reports_(reports),
-      stages_(std::move(stages)) {
+      stages_(std::move(stages)),
+      publishers_(runtime, job_id_, worker, assignment.num_workers) {
   begin_commands(start);
 }
 

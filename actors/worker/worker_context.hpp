@@ -11,6 +11,7 @@
 #include "actors/data/job_loaders.hpp"
 #include "actors/data/report_log.hpp"
 #include "actors/protocol/protocol.hpp"
+#include "actors/publish/loop_publishers.hpp"
 #include "actors/runtime/worker_link.hpp"
 #include "actors/runtime/worker_runtime.hpp"
 
@@ -51,6 +52,7 @@ class WorkerContext : public TrainContext {
   }
   const std::vector<BootstrapStage>& bootstrap_trace() const override { return stages_; }
   const std::string& site() const { return assignment_.loop.site; }
+  LoopPublishers& publishers() { return publishers_; }
 
  private:
   ArenaPlace allocate_bytes(std::int64_t size, std::size_t element_bytes,
@@ -74,6 +76,7 @@ class WorkerContext : public TrainContext {
   JobLoaders& loaders_;
   ReportLog& reports_;
   const std::vector<BootstrapStage> stages_;
+  LoopPublishers publishers_;
   std::uint64_t report_step_ = 0;        // the step of the last report
   std::uint32_t report_number_ = 0;      // number of the next report at that step
   std::uint32_t checkpoint_number_ = 0;  // number of the next checkpoint, equal in all workers

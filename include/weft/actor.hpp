@@ -29,6 +29,8 @@
 #include <weft/actor/future.hpp>
 #include <weft/actor/loan.hpp>
 #include <weft/actor/outcome.hpp>
+#include <weft/actor/parameters.hpp>
+#include <weft/actor/publisher.hpp>
 #include <weft/actor/reply.hpp>
 #include <weft/message.hpp>
 #include <weft/train/loop.hpp>

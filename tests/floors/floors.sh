@@ -51,10 +51,10 @@ say 'the headers include each other in a circle' < <(
 readonly rooms=(
   spmd/{base,mesh,program,control,rules,target,ops,text,reference,grad,fusion,passes,plan,tensor,functions,nn}
   data/{items,files,remote,formats,pytorch,images,text,datasets}
-  transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,lanes,actors,storage,resume}
+  transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,lanes,actors,published,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/registry
   inspect/{process,snapshot,why,views,systems,programs,history,profile,page}
-  actors/{message,process,user,protocol,commands,supervision,link,device,runtime,data,worker,trainer,launch,host,job,keeper}
+  actors/{message,process,user,protocol,commands,supervision,link,device,runtime,data,publish,worker,trainer,launch,host,job,keeper}
   tools/weft/{doctor,inspect,launch,manual,plan} tools/weft tools/weft-{page,worker}
 )
 # A public header belongs to the room that has a source of its name, or else to the last room that

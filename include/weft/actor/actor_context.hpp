@@ -13,6 +13,7 @@
 
 #include <weft/actor/actor_mesh.hpp>
 #include <weft/actor/loan.hpp>
+#include <weft/actor/parameters.hpp>
 
 namespace weft {
 
@@ -37,6 +38,7 @@ class ActorContext {
     std::uint32_t incarnation = 1;
     std::uint64_t seed = 0;
     nlohmann::json config{};
+    std::string job{};  ///< the id of SpawnOptions::lives_with; "": none
   };
 
   ActorContext(Facts facts, std::stop_token stop, std::shared_ptr<detail::ActorProcess> process)
@@ -63,6 +65,10 @@ class ActorContext {
     }
     return ActorMesh<T>(std::move(actors));
   }
+  /// Returns what the job of SpawnOptions::lives_with publishes under a name. A wait for a version
+  /// also ends when this actor is to stop. Throws invalid_argument if the mesh has no job, or for a
+  /// name that can't be.
+  Parameters parameters(std::string_view name) const;
   /// Returns a tensor in shared memory, to be filled and sent without a copy. Throws no_space.
   LoanedTensor loan(const TensorType& type) const { return detail::loan(process_, type); }
 

@@ -11,6 +11,8 @@
 
 namespace weft {
 
+class Job;
+
 /// The processes in which the actors of a mesh run.
 struct ActorPlace {
   int processes = 0;  ///< 0: in this process
@@ -57,6 +59,9 @@ struct SpawnOptions {
   bool own_thread = false;
   Supervision supervision{};
   nlohmann::json config{};  ///< for ActorContext::config()
+  /// The job whose parameters and experience the actors use. The mesh is stopped when the job ends;
+  /// calls then end with the error cancelled. spawn() copies what it needs of the Job.
+  const Job* lives_with = nullptr;
 };
 
 struct SystemOptions {

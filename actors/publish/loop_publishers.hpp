@@ -1,0 +1,39 @@
+#pragma once
+/// LoopPublishers: the Publishers of a worker's loop during one generation.
+
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "actors/publish/loop_publisher.hpp"
+
+namespace weft {
+
+/// Only the loop's thread may use it.
+class LoopPublishers : private LoopObserver {
+ public:
+  /// `runtime` must outlive it.
+  LoopPublishers(WorkerRuntime& runtime, std::string job_id, int worker, int num_workers);
+  ~LoopPublishers() override;
+  LoopPublishers(const LoopPublishers&) = delete;
+  LoopPublishers& operator=(const LoopPublishers&) = delete;
+
+  /// See Publisher's constructor.
+  std::weak_ptr<LoopPublisher> make(std::string name, std::vector<Parameter> tensors,
+                                    const std::source_location& where);
+  /// Called at the end of the loop. Returns once all versions have been copied. Throws the error of
+  /// a copy, or program_divergence if the workers haven't published equally often.
+  void finish(const std::source_location& where = std::source_location::current());
+
+ private:
+  void step_ended() override;
+
+  WorkerRuntime& runtime_;
+  const std::string job_id_;
+  const int worker_;
+  const int num_workers_;
+  std::vector<std::shared_ptr<LoopPublisher>> publishers_;
+};
+
+}  // namespace weft

@@ -1,0 +1,230 @@
+#include "transport/published/published_memory.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+#include "transport/job/job_folder.hpp"
+#include "transport/job/job_memory.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kNameMax = 63;
+
+std::string ledger_prefix(std::string_view job) { return fmt::format("weft-{}-published-", job); }
+std::string ledger_name(std::string_view job, std::string_view name) {
+  return fmt::format("{}{}", ledger_prefix(job), name);
+}
+std::string values_name(std::string_view job, std::string_view name) {
+  return fmt::format("weft-{}-values-{}", job, name);
+}
+
+std::size_t bytes_of_version(const std::vector<PublishedTensor>& tensors) {
+  std::size_t bytes = kPublishedAlignment;
+  for (const PublishedTensor& tensor : tensors) {
+    bytes = std::max(bytes, tensor.offset + static_cast<std::size_t>(tensor.type.bytes()));
+  }
+  constexpr std::size_t kPage = 4096;
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
+void write_table(std::byte* at, const std::vector<PublishedTensor>& tensors) {
+  std::byte* names = at + tensors.size() * sizeof(TensorEntry);
+  for (const PublishedTensor& tensor : tensors) {
+    TensorEntry entry{.offset = tensor.offset,
+                      .dims = {},
+                      .name_bytes = static_cast<std::uint32_t>(tensor.name.size()),
+                      .dtype = static_cast<std::uint8_t>(tensor.type.dtype),
+                      .rank = static_cast<std::uint8_t>(tensor.type.shape.size()),
+                      .reserved = 0};
+    std::ranges::copy(tensor.type.shape, entry.dims);
+    std::memcpy(at, &entry, sizeof(entry));
+    std::memcpy(names, tensor.name.data(), tensor.name.size());
+    at += sizeof(entry);
+    names += tensor.name.size();
+  }
+}
+
+/// Reads one tensor from a copy of its entry. `names` has the names of this and later tensors.
+/// Returns false for an entry that can't be.
+bool read_entry(const TensorEntry& entry, std::string_view& names, std::size_t version_bytes,
+                PublishedTensor& tensor) {
+  if (entry.name_bytes > names.size() || entry.rank > kDimCountMax || entry.dtype >= kDTypeCount) {
+    return false;
+  }
+  tensor.name = names.substr(0, entry.name_bytes);
+  names.remove_prefix(entry.name_bytes);
+  tensor.type.dtype = static_cast<DType>(entry.dtype);
+  auto bytes = static_cast<std::uint64_t>(byte_size(tensor.type.dtype));
+  for (int dim = 0; dim < entry.rank; ++dim) {
+    if (entry.dims[dim] < 0 || __builtin_mul_overflow(bytes, entry.dims[dim], &bytes)) return false;
+  }
+  tensor.type.shape = Shape(std::span(entry.dims, entry.rank));
+  tensor.offset = entry.offset;
+  return entry.offset % kPublishedAlignment == 0 && entry.offset <= version_bytes &&
+         bytes <= version_bytes - entry.offset;
+}
+
+/// The parts of the header that say how large the segments are, read once.
+struct PublishedSizes {
+  explicit PublishedSizes(const PublishedHeader& header)
+      : tensors(header.tensor_count),
+        names(header.name_bytes),
+        version(header.version_bytes),
+        workers(header.worker_count) {}
+  bool fit(std::size_t ledger_bytes, std::size_t values_bytes) const {
+    return tensors <= kPublishedTensorsMax && names <= kPublishedNamesMax && workers > 0 &&
+           workers <= kPublishingWorkersMax && version % kPublishedAlignment == 0 &&
+           sizeof(PublishedHeader) + tensors * sizeof(TensorEntry) + names <= ledger_bytes &&
+           version <= values_bytes / kVersionCountMax;
+  }
+
+  std::size_t tensors;
+  std::size_t names;
+  std::size_t version;
+  std::uint32_t workers;
+};
+
+std::vector<PublishedTensor> read_table(const Segment& ledger, const PublishedSizes& sizes) {
+  const std::byte* at = ledger.data() + sizeof(PublishedHeader);
+  const std::string copied(reinterpret_cast<const char*>(at + sizes.tensors * sizeof(TensorEntry)),
+                           sizes.names);
+  std::string_view names = copied;
+  std::vector<PublishedTensor> tensors(sizes.tensors);
+  for (PublishedTensor& tensor : tensors) {
+    TensorEntry entry;
+    std::memcpy(&entry, at, sizeof(entry));
+    at += sizeof(entry);
+    if (!read_entry(entry, names, sizes.version, tensor)) {
+      fail(Errc::corrupt, "segment {}: tensor {} of {} has an entry that can't be", ledger.name(),
+           &tensor - tensors.data(), tensors.size());
+    }
+  }
+  return tensors;
+}
+
+}  // namespace
+
+std::vector<PublishedTensor> lay_out(std::vector<PublishedTensor> tensors) {
+  std::size_t offset = 0;
+  for (PublishedTensor& tensor : tensors) {
+    tensor.offset = offset;
+    offset += static_cast<std::size_t>(tensor.type.bytes()) + kPublishedAlignment - 1;
+    offset = offset / kPublishedAlignment * kPublishedAlignment;
+  }
+  return tensors;
+}
+
+void require_published_name(std::string_view name, std::string_view what) {
+  const auto is_plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  const bool is_good = !name.empty() && name.size() <= kNameMax && is_plain(name[0]) &&
+                       std::ranges::all_of(name, [&](char c) {
+                         return is_plain(c) || c == '_' || c == '-' || c == '.';
+                       });
+  if (is_good) return;
+  fail(Errc::invalid_argument,
+       "{}: name = \"{}\": expected 1 to {} letters, digits, '_', '-' and '.', the first of them a "
+       "letter or digit, because the name becomes a part of a file's name",
+       what, name, kNameMax);
+}
+
+PublishedMemory::PublishedMemory(std::string_view job, Segment ledger, Segment values)
+    : job_(job), ledger_(std::move(ledger)), values_(std::move(values)) {
+  const PublishedSizes sizes(header());
+  if (!sizes.fit(ledger_.capacity(), values_.capacity())) {
+    fail(Errc::corrupt,
+         "segment {}: {} tensors, {} bytes of names, versions of {} bytes and {} workers don't fit "
+         "segments of {} and {} bytes",
+         ledger_.name(), sizes.tensors, sizes.names, sizes.version, sizes.workers,
+         ledger_.capacity(), values_.capacity());
+  }
+  tensors_ = read_table(ledger_, sizes);
+  version_bytes_ = sizes.version;
+  worker_count_ = sizes.workers;
+  control_root_.assign(header().control_root,
+                       ::strnlen(header().control_root, sizeof(header().control_root)));
+}
+
+PublishedMemory PublishedMemory::create(std::string_view job, std::string_view name,
+                                        const std::vector<PublishedTensor>& tensors,
+                                        int worker_count) {
+  std::size_t name_bytes = 0;
+  for (const PublishedTensor& tensor : tensors) name_bytes += tensor.name.size();
+  const std::size_t version_bytes = bytes_of_version(tensors);
+  const std::size_t ledger_bytes =
+      sizeof(PublishedHeader) + tensors.size() * sizeof(TensorEntry) + name_bytes;
+  // The values come first, so that whoever opens the ledger finds them.
+  Segment values = Segment::create(values_name(job, name), kVersionCountMax * version_bytes);
+  try {
+    Segment ledger = Segment::create(ledger_name(job, name), ledger_bytes);
+    try {
+      ledger.reserve(0, ledger_bytes);
+      auto* header = new (ledger.data()) PublishedHeader{};
+      header->format = kPublishedFormat;
+      header->tensor_count = static_cast<std::uint32_t>(tensors.size());
+      header->name_bytes = name_bytes;
+      header->version_bytes = version_bytes;
+      header->worker_count = static_cast<std::uint32_t>(worker_count);
+      JobMemory::control_root_of(job).copy(header->control_root, sizeof(header->control_root) - 1);
+      write_table(ledger.data() + sizeof(PublishedHeader), tensors);
+      std::atomic_ref(header->magic).store(kPublishedMagic, std::memory_order_release);
+      return PublishedMemory(job, std::move(ledger), std::move(values));
+    } catch (...) {
+      Segment::remove(ledger_name(job, name));
+      throw;
+    }
+  } catch (...) {
+    Segment::remove(values_name(job, name));
+    throw;
+  }
+}
+
+PublishedMemory PublishedMemory::open(std::string_view job, std::string_view name,
+                                      bool only_reads) {
+  Segment ledger = Segment::open(ledger_name(job, name), false, sizeof(PublishedHeader));
+  auto& header = *reinterpret_cast<PublishedHeader*>(ledger.data());
+  const std::uint64_t magic = std::atomic_ref(header.magic).load(std::memory_order_acquire);
+  if (magic != kPublishedMagic) {
+    fail(magic == 0 ? Errc::not_found : Errc::corrupt, "segment {} {}", ledger.name(),
+         magic == 0 ? "is still being made" : "isn't one in which a job publishes tensors");
+  }
+  if (header.format != kPublishedFormat) {
+    fail(Errc::version,
+         "segment {}: a format of version {}, but this program reads version {}; build both "
+         "programs with the same weft",
+         ledger.name(), header.format, kPublishedFormat);
+  }
+  Segment values = Segment::open(values_name(job, name), only_reads, 1);
+  return PublishedMemory(job, std::move(ledger), std::move(values));
+}
+
+void PublishedMemory::remove(std::string_view job, std::string_view name) noexcept {
+  Segment::remove(ledger_name(job, name));
+  Segment::remove(values_name(job, name));
+}
+
+std::vector<std::string> PublishedMemory::names(std::string_view job) {
+  std::vector<std::string> names = Segment::list(ledger_prefix(job));
+  for (std::string& name : names) name.erase(0, ledger_prefix(job).size());
+  return names;
+}
+
+void PublishedMemory::reserve(std::uint32_t place) {
+  values_.reserve(place * version_bytes_, version_bytes_);
+  header().places[place].is_reserved.store(1, std::memory_order_relaxed);
+}
+
+bool PublishedMemory::has_job_ended() const {
+  struct stat found {};
+  if (::fstat(ledger_.descriptor(), &found) == 0 && found.st_nlink == 0) return true;
+  return !control_root_.empty() && !JobLock::is_held(control_root_, job_);
+}
+
+}  // namespace weft

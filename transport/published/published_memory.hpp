@@ -1,0 +1,71 @@
+#pragma once
+/// PublishedMemory: the shared memory in which a job publishes versions of tensors.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weft/tensor/type.hpp>
+
+#include "transport/memory/segment.hpp"
+#include "transport/published/published_format.hpp"
+
+namespace weft {
+
+struct PublishedTensor {
+  std::string name{};
+  TensorType type{};
+  std::size_t offset = 0;  ///< in bytes, from the begin of the version
+
+  friend bool operator==(const PublishedTensor&, const PublishedTensor&) = default;
+};
+
+/// Returns the tensors with their offsets in a version: in order, each aligned to
+/// kPublishedAlignment.
+std::vector<PublishedTensor> lay_out(std::vector<PublishedTensor> tensors);
+
+/// Throws invalid_argument unless the name has 1 to 63 letters, digits, '_', '-' and '.', and
+/// begins with a letter or digit. `what` names the option for the error.
+void require_published_name(std::string_view name, std::string_view what);
+
+/// Maps both segments. Movable. The job's end removes their names (JobMemory::remove).
+class PublishedMemory {
+ public:
+  /// Makes the segments; no place has memory yet. `tensors` come from lay_out(). Throws io if they
+  /// exist, and no_space.
+  static PublishedMemory create(std::string_view job, std::string_view name,
+                                const std::vector<PublishedTensor>& tensors, int worker_count);
+  /// Throws not_found, version, or corrupt for a table that can't be. Who only reads can't write
+  /// to the values.
+  static PublishedMemory open(std::string_view job, std::string_view name, bool only_reads);
+  /// Removes the names of both segments; mappings stay.
+  static void remove(std::string_view job, std::string_view name) noexcept;
+  /// Returns the names under which the job publishes.
+  static std::vector<std::string> names(std::string_view job);
+
+  PublishedHeader& header() const { return *reinterpret_cast<PublishedHeader*>(ledger_.data()); }
+  const Segment& ledger() const { return ledger_; }
+  const std::vector<PublishedTensor>& tensors() const { return tensors_; }
+  std::uint32_t worker_count() const { return worker_count_; }
+  std::size_t version_bytes() const { return version_bytes_; }
+  std::byte* place(std::uint32_t place) const { return values_.data() + place * version_bytes_; }
+  /// Gives memory to a place. Throws no_space.
+  void reserve(std::uint32_t place);
+  /// Returns whether the job has ended, so that nothing is published any more.
+  bool has_job_ended() const;
+
+ private:
+  PublishedMemory(std::string_view job, Segment ledger, Segment values);
+
+  std::string job_;
+  std::string control_root_;
+  Segment ledger_;
+  Segment values_;
+  std::vector<PublishedTensor> tensors_;
+  std::uint32_t worker_count_ = 0;
+  std::size_t version_bytes_ = 0;
+};
+
+}  // namespace weft
