@@ -10,6 +10,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/runtime/data_hashes.hpp"
+#include "data/items/read_wanted.hpp"
 #include "transport/blackbox/box_clock.hpp"
 
 namespace weft {
@@ -108,11 +109,13 @@ BatchReader::Finished BatchReader::finish(const std::function<void(const SlowIte
 
 void BatchReader::drop() {
   std::unique_lock lock(mutex_);
+  is_dropping_ = true;
   for (const auto& filling : fillings_) filling->claimed = filling->shape->layout.rows().size();
   filled_.wait(lock, [&] {
     return std::ranges::all_of(fillings_, [&](const auto& filling) { return is_filled(*filling); });
   });
   fillings_.clear();
+  is_dropping_ = false;
 }
 
 /// Takes rows for the calling thread from the oldest begun batch that has rows left. Returns an
@@ -134,6 +137,7 @@ BatchReader::Claim BatchReader::claim() {
 }
 
 void BatchReader::work(const std::stop_token& stop, Reading& reading) {
+  const ReadWanted wanted(is_dropping_);
   reading.tid = ::gettid();
   ItemBuffer scratch(dataset_->fields());
   std::unique_lock lock(mutex_);

@@ -127,6 +127,7 @@ class BatchReader {
   std::condition_variable filled_;
   std::deque<std::shared_ptr<Filling>> fillings_;  // oldest first
   std::vector<Reading> readings_;                  // by thread
+  std::atomic<bool> is_dropping_{false};           // the threads' reads aren't wanted any more
   std::vector<std::jthread> threads_;
 };
 

@@ -71,6 +71,7 @@ LoopPublisher::LoopPublisher(WorkerRuntime& runtime, LoopPublisherOptions option
                              const std::source_location& where)
     : runtime_(runtime),
       options_(std::move(options)),
+      where_(where),
       memory_(make_memory(where)),
       writer_(memory_, options_.worker),
       publications_(runtime.generation() << kGenerationShift) {

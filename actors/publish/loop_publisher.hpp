@@ -45,6 +45,7 @@ class LoopPublisher {
   LoopPublisher& operator=(const LoopPublisher&) = delete;
 
   const std::string& name() const { return options_.name; }
+  const std::source_location& where() const { return where_; }  ///< its constructor's call
   /// Returns a line that says how often publish() has been called.
   std::string count_text() const;
   /// See Publisher. Waits if kWaitingMax versions are still to be copied.
@@ -78,6 +79,7 @@ class LoopPublisher {
 
   WorkerRuntime& runtime_;
   const LoopPublisherOptions options_;
+  const std::source_location where_;
   PublishedMemory memory_;
   VersionWriter writer_;
   std::uint64_t publications_ = 0;  // of this generation

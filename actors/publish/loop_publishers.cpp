@@ -7,9 +7,13 @@
 
 namespace weft {
 
-LoopPublishers::LoopPublishers(WorkerRuntime& runtime, std::string job_id, int worker,
-                               int num_workers)
-    : runtime_(runtime), job_id_(std::move(job_id)), worker_(worker), num_workers_(num_workers) {
+LoopPublishers::LoopPublishers(WorkerRuntime& runtime, const JobLoaders& loaders,
+                               std::string job_id, int worker, int num_workers)
+    : runtime_(runtime),
+      loaders_(loaders),
+      job_id_(std::move(job_id)),
+      worker_(worker),
+      num_workers_(num_workers) {
   runtime.observers().push_back(this);
 }
 
@@ -17,15 +21,19 @@ LoopPublishers::~LoopPublishers() {
   std::erase(runtime_.observers(), static_cast<LoopObserver*>(this));
 }
 
+void LoopPublishers::require_mesh(const char* what, const std::string& name,
+                                  const std::source_location& where) const {
+  runtime_.require_loop_thread(what, where);
+  if (runtime_.mesh() != nullptr) return;
+  fail(Errc::unavailable,
+       "{} \"{}\" at {}: the job has no mesh (backend.backend = Backend::none), so its workers "
+       "don't work together: set backend.backend = Backend::spmd",
+       what, name, file_line(where));
+}
+
 std::weak_ptr<LoopPublisher> LoopPublishers::make(std::string name, std::vector<Parameter> tensors,
                                                   const std::source_location& where) {
-  runtime_.require_loop_thread("Publisher", where);
-  if (runtime_.mesh() == nullptr) {
-    fail(Errc::unavailable,
-         "Publisher \"{}\" at {}: the job has no mesh (backend.backend = Backend::none), so each "
-         "worker has its own tensors: set backend.backend = Backend::spmd",
-         name, file_line(where));
-  }
+  require_mesh("Publisher", name, where);
   if (std::ranges::any_of(publishers_, [&](const auto& each) { return each->name() == name; })) {
     fail(Errc::invalid_argument,
          "Publisher \"{}\" at {}: the loop has a Publisher of this name already; make it once, "
@@ -44,17 +52,39 @@ std::weak_ptr<LoopPublisher> LoopPublishers::make(std::string name, std::vector<
   return publishers_.back();
 }
 
-void LoopPublishers::finish(const std::source_location& where) {
+DatasetPtr LoopPublishers::experience(std::string name, std::vector<Field> fields,
+                                      const ExperienceOptions& options,
+                                      const std::source_location& where) {
+  require_mesh("experience", name, where);
+  if (std::ranges::any_of(experience_, [&](const auto& each) { return each->name() == name; })) {
+    fail(Errc::invalid_argument,
+         "experience(\"{}\") at {}: the loop has called it with this name already; use one dataset "
+         "for one DeviceLoader, or choose another name",
+         name, file_line(where));
+  }
+  experience_.push_back(
+      std::make_unique<LoopExperience>(runtime_, loaders_,
+                                       LoopExperienceOptions{.job_id = job_id_,
+                                                             .worker = worker_,
+                                                             .name = std::move(name),
+                                                             .fields = std::move(fields),
+                                                             .options = options},
+                                       where));
+  return experience_.back()->dataset();
+}
+
+void LoopPublishers::finish() {
   if (publishers_.empty()) return;
   // Worker 0 waits for the copies of all workers, so all must have published equally often.
   std::string text;
   for (const auto& publisher : publishers_) text += publisher->count_text();
-  runtime_.require_alike(text, {.function = "Publisher", .loc = where});
+  runtime_.require_alike(text, {.function = "Publisher", .loc = publishers_.front()->where()});
   for (const auto& publisher : publishers_) publisher->finish();
 }
 
 void LoopPublishers::step_ended() {
   for (const auto& publisher : publishers_) publisher->step_ended();
+  for (const auto& experience : experience_) experience->step_ended();
 }
 
 }  // namespace weft

@@ -1,11 +1,12 @@
 #pragma once
-/// LoopPublishers: the Publishers of a worker's loop during one generation.
+/// LoopPublishers: the Publishers and the experience of a worker's loop during one generation.
 
 #include <memory>
 #include <source_location>
 #include <string>
 #include <vector>
 
+#include "actors/publish/loop_experience.hpp"
 #include "actors/publish/loop_publisher.hpp"
 
 namespace weft {
@@ -13,8 +14,9 @@ namespace weft {
 /// Only the loop's thread may use it.
 class LoopPublishers : private LoopObserver {
  public:
-  /// `runtime` must outlive it.
-  LoopPublishers(WorkerRuntime& runtime, std::string job_id, int worker, int num_workers);
+  /// `runtime` and `loaders` must outlive it.
+  LoopPublishers(WorkerRuntime& runtime, const JobLoaders& loaders, std::string job_id, int worker,
+                 int num_workers);
   ~LoopPublishers() override;
   LoopPublishers(const LoopPublishers&) = delete;
   LoopPublishers& operator=(const LoopPublishers&) = delete;
@@ -22,18 +24,25 @@ class LoopPublishers : private LoopObserver {
   /// See Publisher's constructor.
   std::weak_ptr<LoopPublisher> make(std::string name, std::vector<Parameter> tensors,
                                     const std::source_location& where);
+  /// See experience().
+  DatasetPtr experience(std::string name, std::vector<Field> fields,
+                        const ExperienceOptions& options, const std::source_location& where);
   /// Called at the end of the loop. Returns once all versions have been copied. Throws the error of
   /// a copy, or program_divergence if the workers haven't published equally often.
-  void finish(const std::source_location& where = std::source_location::current());
+  void finish();
 
  private:
   void step_ended() override;
+  void require_mesh(const char* what, const std::string& name,
+                    const std::source_location& where) const;
 
   WorkerRuntime& runtime_;
+  const JobLoaders& loaders_;
   const std::string job_id_;
   const int worker_;
   const int num_workers_;
   std::vector<std::shared_ptr<LoopPublisher>> publishers_;
+  std::vector<std::unique_ptr<LoopExperience>> experience_;
 };
 
 }  // namespace weft

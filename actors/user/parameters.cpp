@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <mutex>
 
@@ -12,16 +11,12 @@
 
 #include <weft/tensor/error.hpp>
 
-#include "actors/user/thread_role.hpp"
-#include "transport/job/job_folder.hpp"
-#include "transport/job/job_memory.hpp"
+#include "actors/user/job_wait.hpp"
 #include "transport/memory/wait.hpp"
 #include "transport/published/version_reader.hpp"
 
 namespace weft {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Returns the process's reader of the name. All Parameters share it, so that a process is one
 /// reader. Throws the errors of VersionReader.
@@ -33,27 +28,6 @@ std::shared_ptr<VersionReader> open_reader(const std::string& job, const std::st
   std::shared_ptr<VersionReader> reader = known.lock();
   if (reader == nullptr) known = reader = std::make_shared<VersionReader>(job, name);
   return reader;
-}
-
-/// Throws if the job can't publish anything any more, because it has ended or never existed.
-void require_running(const std::string& job, const std::string& name) {
-  if (Segment::list(fmt::format("weft-{}-", job)).empty()) {
-    fail(Errc::not_found,
-         "Parameters \"{}\": this user has no running job {} on this host, or it has ended; `weft "
-         "ps` lists the jobs",
-         name, job);
-  }
-  const std::string root = JobMemory::control_root_of(job);
-  if (root.empty() || JobLock::is_held(root, job)) return;
-  fail(Errc::unavailable, "Parameters \"{}\": job {} has ended without publishing it", name, job);
-}
-
-void require_may_wait(const std::string& name) {
-  if (ThreadRole::current().may_block) return;
-  fail(Errc::invalid_argument,
-       "Parameters \"{}\": the version isn't there yet, and an actor that shares its thread with "
-       "others may not wait: spawn its mesh with own_thread = true, or wait before it is spawned",
-       name);
 }
 
 const PublishedTensor& find_tensor(const VersionReader* reader, std::string_view name) {
@@ -107,11 +81,13 @@ std::vector<std::string> ParameterView::names() const {
 }
 
 struct Parameters::Source {
-  std::string job;
+  Source(JobWait its_wait, std::string its_name)
+      : wait(std::move(its_wait)), name(std::move(its_name)) {}
+
+  JobWait wait;
   std::string name;
-  ParametersOptions options;
-  std::mutex mutex;
-  std::shared_ptr<VersionReader> opened;  ///< doesn't change once `reader` is set
+  std::mutex mutex{};
+  std::shared_ptr<VersionReader> opened{};  ///< doesn't change once `reader` is set
   std::atomic<VersionReader*> reader = nullptr;
 
   /// Returns null if the job hasn't made its Publisher yet.
@@ -120,7 +96,7 @@ struct Parameters::Source {
     const std::lock_guard lock(mutex);
     if (opened == nullptr) {
       try {
-        opened = open_reader(job, name);
+        opened = open_reader(wait.job(), name);
       } catch (const Error& error) {
         if (error.code() != Errc::not_found) throw;
         return nullptr;
@@ -130,57 +106,46 @@ struct Parameters::Source {
     return opened.get();
   }
 
-  void require_in_time(std::uint64_t version, Clock::time_point deadline) const {
-    if (options.stop.stop_requested()) {
-      fail(Errc::cancelled, "Parameters \"{}\": the wait for a version was cancelled", name);
-    }
-    if (Clock::now() < deadline) return;
+  [[noreturn]] void fail_late(std::uint64_t version) const {
     const VersionReader* its = reader.load();
     const auto newest = its == nullptr ? std::nullopt : its->newest();
-    fail(
-        Errc::timeout,
-        "Parameters \"{}\": job {} has not published version {} or a later one within {} s; {}. It "
-        "publishes under these names: {}",
-        name, job, version, options.timeout_s,
-        newest ? fmt::format("its newest version is {}", *newest) : "it has published none",
-        fmt::join(PublishedMemory::names(job), ", "));
+    fail(Errc::timeout,
+         "{}: job {} has not published version {} or a later one within {} s; {}. It publishes "
+         "under these names: {}",
+         wait.what(), wait.job(), version, wait.timeout_s(),
+         newest ? fmt::format("its newest version is {}", *newest) : "it has published none",
+         fmt::join(PublishedMemory::names(wait.job()), ", "));
   }
 
-  /// Waits a moment for a further version.
-  void wait(VersionReader* from, std::uint32_t seen, std::uint64_t version) const {
+  /// Waits a moment for a version that is `version` or later.
+  void sleep(VersionReader* from, std::uint32_t seen, std::uint64_t version) const {
     if (from == nullptr) {
-      require_running(job, name);
-      const std::atomic<std::uint32_t> nothing = 0;
-      return sleep_on(nothing, 0, kSleepSlice);
+      wait.require_running();
+      return JobWait::sleep();
     }
     if (from->memory().has_job_ended()) {
       const auto newest = from->newest();
       if (newest && *newest >= version) return;
-      fail(Errc::unavailable, "Parameters \"{}\": job {} has ended; {}", name, job,
-           newest ? fmt::format("its last version is {}", *newest) : "it has published no version");
+      fail(Errc::unavailable, "{}: job {} has ended; {}", wait.what(), wait.job(),
+           newest ? fmt::format("its last version is {}", *newest)
+                  : "it has published no version");
     }
     from->sleep(seen, kSleepSlice);
   }
 };
 
-Parameters::Parameters(std::string_view job, std::string_view name, ParametersOptions options)
-    : source_(std::make_shared<Source>()) {
+Parameters::Parameters(std::string_view job, std::string_view name, ParametersOptions options) {
   require_published_name(name, "Parameters");
-  if (!is_job_id(job)) {
-    fail(Errc::invalid_argument,
-         "Parameters \"{}\": job = \"{}\": expected the {} hex digits of JobInfo::id", name, job,
-         kJobIdLength);
-  }
-  source_->job = job;
-  source_->name = name;
-  source_->options = std::move(options);
+  source_ = std::make_shared<Source>(
+      JobWait(fmt::format("Parameters \"{}\"", name), job, options.timeout_s, options.stop),
+      std::string(name));
 }
 
 ParameterView Parameters::newest() const { return at_least(0); }
 
 ParameterView Parameters::at_least(std::uint64_t version) const {
   Source& source = *source_;
-  std::optional<Clock::time_point> deadline;
+  std::optional<JobWait::Clock::time_point> deadline;
   for (;;) {
     VersionReader* const reader = source.open();
     const std::uint32_t seen = reader == nullptr ? 0 : reader->news();
@@ -190,13 +155,9 @@ ParameterView Parameters::at_least(std::uint64_t version) const {
         reader->release(held->place);
       }
     }
-    if (!deadline) {
-      require_may_wait(source.name);
-      deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                    std::chrono::duration<double>(source.options.timeout_s));
-    }
-    source.require_in_time(version, *deadline);
-    source.wait(reader, seen, version);
+    if (!deadline) deadline = source.wait.begin();
+    if (source.wait.is_late(*deadline)) source.fail_late(version);
+    source.sleep(reader, seen, version);
   }
 }
 
@@ -213,7 +174,7 @@ std::uint64_t Parameters::skipped() const {
 bool Parameters::has_ended() const {
   if (const VersionReader* reader = source_->open()) return reader->memory().has_job_ended();
   try {
-    require_running(source_->job, source_->name);
+    source_->wait.require_running();
   } catch (const Error& error) {
     if (error.code() != Errc::not_found && error.code() != Errc::unavailable) throw;
     return true;

@@ -1,5 +1,7 @@
 #include <weft/actor/publisher.hpp>
 
+#include <weft/actor/experience.hpp>
+
 #include <string>
 #include <utility>
 
@@ -10,15 +12,27 @@
 
 namespace weft {
 
-Publisher::Publisher(TrainContext& ctx, std::string_view name, std::vector<Parameter> tensors,
-                     std::source_location where) {
+namespace {
+
+LoopPublishers& publishers_of(TrainContext& ctx, const char* what, std::string_view name,
+                              const std::source_location& where) {
   auto* worker = dynamic_cast<WorkerContext*>(&ctx);
-  if (worker == nullptr) {
-    fail(Errc::invalid_argument,
-         "Publisher \"{}\" at {}: `ctx` isn't the context that weft passes to a loop", name,
-         file_line(where));
-  }
-  publisher_ = worker->publishers().make(std::string(name), std::move(tensors), where);
+  if (worker != nullptr) return worker->publishers();
+  fail(Errc::invalid_argument, "{} \"{}\" at {}: `ctx` isn't the context that weft passes to a loop",
+       what, name, file_line(where));
+}
+
+}  // namespace
+
+Publisher::Publisher(TrainContext& ctx, std::string_view name, std::vector<Parameter> tensors,
+                     std::source_location where)
+    : publisher_(publishers_of(ctx, "Publisher", name, where)
+                     .make(std::string(name), std::move(tensors), where)) {}
+
+DatasetPtr experience(TrainContext& ctx, std::string_view name, std::vector<Field> fields,
+                      const ExperienceOptions& options, std::source_location where) {
+  return publishers_of(ctx, "experience", name, where)
+      .experience(std::string(name), std::move(fields), options, where);
 }
 
 void Publisher::publish(std::source_location where) {

@@ -67,7 +67,7 @@ WorkerContext::WorkerContext(int worker, std::string job_id, const Assignment& a
       loaders_(loaders),
       reports_(reports),
       stages_(std::move(stages)),
-      publishers_(runtime, job_id_, worker, assignment.num_workers) {
+      publishers_(runtime, loaders, job_id_, worker, assignment.num_workers) {
   begin_commands(start);
 }
 

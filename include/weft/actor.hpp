@@ -26,6 +26,8 @@
 #include <weft/actor/actor_type.hpp>
 #include <weft/actor/call.hpp>
 #include <weft/actor/endpoints.hpp>
+#include <weft/actor/experience.hpp>
+#include <weft/actor/experience_writer.hpp>
 #include <weft/actor/future.hpp>
 #include <weft/actor/loan.hpp>
 #include <weft/actor/outcome.hpp>

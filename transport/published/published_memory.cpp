@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -15,8 +14,6 @@
 
 namespace weft {
 namespace {
-
-constexpr std::size_t kNameMax = 63;
 
 std::string ledger_prefix(std::string_view job) { return fmt::format("weft-{}-published-", job); }
 std::string ledger_name(std::string_view job, std::string_view name) {
@@ -33,43 +30,6 @@ std::size_t bytes_of_version(const std::vector<PublishedTensor>& tensors) {
   }
   constexpr std::size_t kPage = 4096;
   return (bytes + kPage - 1) / kPage * kPage;
-}
-
-void write_table(std::byte* at, const std::vector<PublishedTensor>& tensors) {
-  std::byte* names = at + tensors.size() * sizeof(TensorEntry);
-  for (const PublishedTensor& tensor : tensors) {
-    TensorEntry entry{.offset = tensor.offset,
-                      .dims = {},
-                      .name_bytes = static_cast<std::uint32_t>(tensor.name.size()),
-                      .dtype = static_cast<std::uint8_t>(tensor.type.dtype),
-                      .rank = static_cast<std::uint8_t>(tensor.type.shape.size()),
-                      .reserved = 0};
-    std::ranges::copy(tensor.type.shape, entry.dims);
-    std::memcpy(at, &entry, sizeof(entry));
-    std::memcpy(names, tensor.name.data(), tensor.name.size());
-    at += sizeof(entry);
-    names += tensor.name.size();
-  }
-}
-
-/// Reads one tensor from a copy of its entry. `names` has the names of this and later tensors.
-/// Returns false for an entry that can't be.
-bool read_entry(const TensorEntry& entry, std::string_view& names, std::size_t version_bytes,
-                PublishedTensor& tensor) {
-  if (entry.name_bytes > names.size() || entry.rank > kDimCountMax || entry.dtype >= kDTypeCount) {
-    return false;
-  }
-  tensor.name = names.substr(0, entry.name_bytes);
-  names.remove_prefix(entry.name_bytes);
-  tensor.type.dtype = static_cast<DType>(entry.dtype);
-  auto bytes = static_cast<std::uint64_t>(byte_size(tensor.type.dtype));
-  for (int dim = 0; dim < entry.rank; ++dim) {
-    if (entry.dims[dim] < 0 || __builtin_mul_overflow(bytes, entry.dims[dim], &bytes)) return false;
-  }
-  tensor.type.shape = Shape(std::span(entry.dims, entry.rank));
-  tensor.offset = entry.offset;
-  return entry.offset % kPublishedAlignment == 0 && entry.offset <= version_bytes &&
-         bytes <= version_bytes - entry.offset;
 }
 
 /// The parts of the header that say how large the segments are, read once.
@@ -92,48 +52,7 @@ struct PublishedSizes {
   std::uint32_t workers;
 };
 
-std::vector<PublishedTensor> read_table(const Segment& ledger, const PublishedSizes& sizes) {
-  const std::byte* at = ledger.data() + sizeof(PublishedHeader);
-  const std::string copied(reinterpret_cast<const char*>(at + sizes.tensors * sizeof(TensorEntry)),
-                           sizes.names);
-  std::string_view names = copied;
-  std::vector<PublishedTensor> tensors(sizes.tensors);
-  for (PublishedTensor& tensor : tensors) {
-    TensorEntry entry;
-    std::memcpy(&entry, at, sizeof(entry));
-    at += sizeof(entry);
-    if (!read_entry(entry, names, sizes.version, tensor)) {
-      fail(Errc::corrupt, "segment {}: tensor {} of {} has an entry that can't be", ledger.name(),
-           &tensor - tensors.data(), tensors.size());
-    }
-  }
-  return tensors;
-}
-
 }  // namespace
-
-std::vector<PublishedTensor> lay_out(std::vector<PublishedTensor> tensors) {
-  std::size_t offset = 0;
-  for (PublishedTensor& tensor : tensors) {
-    tensor.offset = offset;
-    offset += static_cast<std::size_t>(tensor.type.bytes()) + kPublishedAlignment - 1;
-    offset = offset / kPublishedAlignment * kPublishedAlignment;
-  }
-  return tensors;
-}
-
-void require_published_name(std::string_view name, std::string_view what) {
-  const auto is_plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  const bool is_good = !name.empty() && name.size() <= kNameMax && is_plain(name[0]) &&
-                       std::ranges::all_of(name, [&](char c) {
-                         return is_plain(c) || c == '_' || c == '-' || c == '.';
-                       });
-  if (is_good) return;
-  fail(Errc::invalid_argument,
-       "{}: name = \"{}\": expected 1 to {} letters, digits, '_', '-' and '.', the first of them a "
-       "letter or digit, because the name becomes a part of a file's name",
-       what, name, kNameMax);
-}
 
 PublishedMemory::PublishedMemory(std::string_view job, Segment ledger, Segment values)
     : job_(job), ledger_(std::move(ledger)), values_(std::move(values)) {
@@ -145,7 +64,11 @@ PublishedMemory::PublishedMemory(std::string_view job, Segment ledger, Segment v
          ledger_.name(), sizes.tensors, sizes.names, sizes.version, sizes.workers,
          ledger_.capacity(), values_.capacity());
   }
-  tensors_ = read_table(ledger_, sizes);
+  tensors_ = read_tensor_table(ledger_, sizeof(PublishedHeader),
+                               {.count = sizes.tensors,
+                                .name_bytes = sizes.names,
+                                .bytes = sizes.version,
+                                .alignment = kPublishedAlignment});
   version_bytes_ = sizes.version;
   worker_count_ = sizes.workers;
   control_root_.assign(header().control_root,
@@ -155,8 +78,7 @@ PublishedMemory::PublishedMemory(std::string_view job, Segment ledger, Segment v
 PublishedMemory PublishedMemory::create(std::string_view job, std::string_view name,
                                         const std::vector<PublishedTensor>& tensors,
                                         int worker_count) {
-  std::size_t name_bytes = 0;
-  for (const PublishedTensor& tensor : tensors) name_bytes += tensor.name.size();
+  const std::size_t name_bytes = name_bytes_of(tensors);
   const std::size_t version_bytes = bytes_of_version(tensors);
   const std::size_t ledger_bytes =
       sizeof(PublishedHeader) + tensors.size() * sizeof(TensorEntry) + name_bytes;
@@ -173,7 +95,7 @@ PublishedMemory PublishedMemory::create(std::string_view job, std::string_view n
       header->version_bytes = version_bytes;
       header->worker_count = static_cast<std::uint32_t>(worker_count);
       JobMemory::control_root_of(job).copy(header->control_root, sizeof(header->control_root) - 1);
-      write_table(ledger.data() + sizeof(PublishedHeader), tensors);
+      write_tensor_table(ledger.data() + sizeof(PublishedHeader), tensors);
       std::atomic_ref(header->magic).store(kPublishedMagic, std::memory_order_release);
       return PublishedMemory(job, std::move(ledger), std::move(values));
     } catch (...) {
@@ -222,9 +144,14 @@ void PublishedMemory::reserve(std::uint32_t place) {
 }
 
 bool PublishedMemory::has_job_ended() const {
+  return has_publishing_job_ended(ledger_, control_root_, job_);
+}
+
+bool has_publishing_job_ended(const Segment& segment, const std::string& control_root,
+                              const std::string& job) {
   struct stat found {};
-  if (::fstat(ledger_.descriptor(), &found) == 0 && found.st_nlink == 0) return true;
-  return !control_root_.empty() && !JobLock::is_held(control_root_, job_);
+  if (::fstat(segment.descriptor(), &found) == 0 && found.st_nlink == 0) return true;
+  return !control_root.empty() && !JobLock::is_held(control_root, job);
 }
 
 }  // namespace weft

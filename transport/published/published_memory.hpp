@@ -7,28 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/tensor/type.hpp>
-
 #include "transport/memory/segment.hpp"
 #include "transport/published/published_format.hpp"
+#include "transport/published/tensor_table.hpp"
 
 namespace weft {
-
-struct PublishedTensor {
-  std::string name{};
-  TensorType type{};
-  std::size_t offset = 0;  ///< in bytes, from the begin of the version
-
-  friend bool operator==(const PublishedTensor&, const PublishedTensor&) = default;
-};
-
-/// Returns the tensors with their offsets in a version: in order, each aligned to
-/// kPublishedAlignment.
-std::vector<PublishedTensor> lay_out(std::vector<PublishedTensor> tensors);
-
-/// Throws invalid_argument unless the name has 1 to 63 letters, digits, '_', '-' and '.', and
-/// begins with a letter or digit. `what` names the option for the error.
-void require_published_name(std::string_view name, std::string_view what);
 
 /// Maps both segments. Movable. The job's end removes their names (JobMemory::remove).
 class PublishedMemory {
@@ -67,5 +50,9 @@ class PublishedMemory {
   std::uint32_t worker_count_ = 0;
   std::size_t version_bytes_ = 0;
 };
+
+/// Returns whether the job that made `segment` has ended. `control_root` is the folder of its lock.
+bool has_publishing_job_ended(const Segment& segment, const std::string& control_root,
+                              const std::string& job);
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <weft/actor/actor_mesh.hpp>
+#include <weft/actor/experience_writer.hpp>
 #include <weft/actor/loan.hpp>
 #include <weft/actor/parameters.hpp>
 
@@ -69,6 +70,9 @@ class ActorContext {
   /// also ends when this actor is to stop. Throws invalid_argument if the mesh has no job, or for a
   /// name that can't be.
   Parameters parameters(std::string_view name) const;
+  /// Returns a writer of rows for that job's loop, under the name of experience(). Waits and errors
+  /// are those of parameters().
+  ExperienceWriter experience(std::string_view name) const;
   /// Returns a tensor in shared memory, to be filled and sent without a copy. Throws no_space.
   LoanedTensor loan(const TensorType& type) const { return detail::loan(process_, type); }
 

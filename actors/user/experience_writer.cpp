@@ -1,0 +1,160 @@
+#include <weft/actor/experience_writer.hpp>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <fmt/ranges.h>
+
+#include <weft/actor/actor_context.hpp>
+#include <weft/tensor/error.hpp>
+
+#include "actors/user/job_wait.hpp"
+#include "transport/memory/wait.hpp"
+#include "transport/published/row_sender.hpp"
+
+namespace weft {
+namespace {
+
+/// Returns the process's sender of the name, which all its ExperienceWriters share. Throws the
+/// errors of RowSender.
+std::shared_ptr<RowSender> open_sender(const std::string& job, const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::string>, std::weak_ptr<RowSender>> senders;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<RowSender>& known = senders[{job, name}];
+  std::shared_ptr<RowSender> sender = known.lock();
+  if (sender == nullptr) known = sender = std::make_shared<RowSender>(job, name);
+  return sender;
+}
+
+}  // namespace
+
+Rows::Rows(std::shared_ptr<RowSender> sender, std::vector<std::uint32_t> blocks, std::int64_t size,
+           std::uint64_t version)
+    : sender_(std::move(sender)), blocks_(std::move(blocks)), size_(size), version_(version) {}
+
+Rows::Rows(Rows&&) noexcept = default;
+
+Rows& Rows::operator=(Rows&& other) noexcept {
+  std::swap(sender_, other.sender_);
+  std::swap(blocks_, other.blocks_);
+  std::swap(size_, other.size_);
+  std::swap(version_, other.version_);
+  return *this;
+}
+
+Rows::~Rows() {
+  if (sender_ != nullptr) sender_->give_back(blocks_);
+}
+
+std::span<std::byte> Rows::find(std::string_view field, DType dtype, std::int64_t row) {
+  if (sender_ == nullptr) {
+    fail(Errc::invalid_argument, "Rows: \"{}\" of row {}: the rows have been published", field,
+         row);
+  }
+  const RowMemory& memory = sender_->memory();
+  const auto found = std::ranges::find(memory.fields(), field, &PublishedTensor::name);
+  if (found == memory.fields().end()) {
+    std::vector<std::string_view> names;
+    for (const PublishedTensor& each : memory.fields()) names.emplace_back(each.name);
+    fail(Errc::not_found, "Rows: there is no field \"{}\"; the rows have {}", field,
+         fmt::join(names, ", "));
+  }
+  if (found->type.dtype != dtype) {
+    fail(Errc::invalid_argument, "Rows: \"{}\" is {}, but was asked for as {}", field,
+         found->type.to_string(), to_string(dtype));
+  }
+  if (row < 0 || row >= size_) {
+    fail(Errc::invalid_argument, "Rows: row = {}: expected 0 to {}", row, size_ - 1);
+  }
+  const auto at = static_cast<std::size_t>(row);
+  std::byte* const begin = memory.row(blocks_[at / memory.rows_per_block()],
+                                      static_cast<std::uint32_t>(at % memory.rows_per_block()));
+  return {begin + found->offset, static_cast<std::size_t>(found->type.bytes())};
+}
+
+void Rows::publish() {
+  if (sender_ == nullptr) {
+    fail(Errc::invalid_argument, "Rows: publish() was called a second time");
+  }
+  sender_->send(blocks_, static_cast<std::uint64_t>(size_), version_);
+  sender_.reset();
+}
+
+struct ExperienceWriter::Source {
+  Source(JobWait its_wait, std::string its_name)
+      : wait(std::move(its_wait)), name(std::move(its_name)) {}
+
+  JobWait wait;
+  std::string name;
+  std::mutex mutex{};
+  std::shared_ptr<RowSender> sender{};  // guarded by mutex
+
+  /// Returns null if the loop hasn't called experience() yet.
+  std::shared_ptr<RowSender> open() {
+    const std::lock_guard lock(mutex);
+    if (sender != nullptr) return sender;
+    try {
+      sender = open_sender(wait.job(), name);
+    } catch (const Error& error) {
+      if (error.code() != Errc::not_found) throw;
+    }
+    return sender;
+  }
+};
+
+ExperienceWriter::ExperienceWriter(std::string_view job, std::string_view name,
+                                   ExperienceWriterOptions options) {
+  require_published_name(name, "ExperienceWriter");
+  source_ = std::make_shared<Source>(
+      JobWait(fmt::format("ExperienceWriter \"{}\"", name), job, options.timeout_s, options.stop),
+      std::string(name));
+}
+
+Rows ExperienceWriter::loan(std::int64_t count, std::uint64_t version) {
+  const JobWait& wait = source_->wait;
+  std::optional<JobWait::Clock::time_point> deadline;
+  for (;;) {
+    const std::shared_ptr<RowSender> sender = source_->open();
+    const std::uint32_t seen = sender == nullptr ? 0 : sender->news();
+    if (sender != nullptr) {
+      const auto most = static_cast<std::int64_t>(sender->capacity());
+      if (count < 1 || count > most) {
+        fail(Errc::invalid_argument,
+             "{}: loan({} rows): expected 1 to {}, which ExperienceOptions::capacity sets",
+             wait.what(), count, most);
+      }
+      if (sender->memory().has_job_ended()) {
+        fail(Errc::unavailable, "{}: job {} has ended", wait.what(), wait.job());
+      }
+      if (auto blocks = sender->take(static_cast<std::uint64_t>(count))) {
+        return {sender, std::move(*blocks), count, version};
+      }
+    } else {
+      wait.require_running();
+    }
+    if (!deadline) deadline = wait.begin();
+    if (wait.is_late(*deadline)) {
+      fail(Errc::timeout, "{}: job {} has had no room for {} rows within {} s: {}", wait.what(),
+           wait.job(), count, wait.timeout_s(),
+           sender == nullptr ? "its loop hasn't called experience() with this name"
+                             : "its loop uses rows more slowly than they are made, or waits");
+    }
+    sender == nullptr ? JobWait::sleep() : sender->sleep(seen, kSleepSlice);
+  }
+}
+
+ExperienceWriter ActorContext::experience(std::string_view name) const {
+  if (facts_.job.empty()) {
+    fail(Errc::invalid_argument,
+         "experience(\"{}\"): mesh \"{}\" was spawned without a job: set "
+         "SpawnOptions::lives_with = &job, or make weft::ExperienceWriter(job_id, \"{}\")",
+         name, facts_.mesh, name);
+  }
+  return {facts_.job, name, {.stop = stop_}};
+}
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+#pragma once
+/// What Parameters and ExperienceWriter share: a process of the user waits for a job.
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+/// A wait for a job of this user. `what` is for errors, such as 'Parameters "policy"'.
+class JobWait {
+ public:
+  /// Throws invalid_argument if `job` is no job id.
+  JobWait(std::string what, std::string_view job, double timeout_s, std::stop_token stop);
+
+  using Clock = std::chrono::steady_clock;
+
+  const std::string& what() const { return what_; }
+  const std::string& job() const { return job_; }
+  double timeout_s() const { return timeout_s_; }
+
+  /// Returns the time at which a wait that begins now ends. Throws invalid_argument on a thread
+  /// that several actors share.
+  Clock::time_point begin() const;
+  /// Returns whether the wait must end. Throws cancelled if a stop was requested.
+  bool is_late(Clock::time_point deadline) const;
+  /// Throws not_found or unavailable if there is no such job any more.
+  void require_running() const;
+  /// Sleeps for a moment, for a job that hasn't made its memory yet.
+  static void sleep();
+
+ private:
+  std::string what_;
+  std::string job_;
+  double timeout_s_;
+  std::stop_token stop_;
+};
+
+}  // namespace weft

@@ -1,0 +1,100 @@
+#pragma once
+/// Format of the shared memory in which processes of the user give rows to a job, version 1 (native
+/// byte order, little-endian hosts).
+///
+///   rows = RowHeader TensorEntry{field_count} names
+///          RowBlock{block_count} Arrival{block_count} RowChunk{block_count} block{block_count}
+///                                                             "weft-<job>-rows-<name>"
+///
+/// The parts begin at multiples of 4096. A block has `rows_per_block` rows. A chunk is a chain of
+/// blocks whose rows arrive together. Its row i is in the block that is i / rows_per_block after
+/// the first.
+///
+/// Invariants:
+/// 1. A sender takes free blocks by writing its number + 1 to their `owner`. They are the sender's
+///    until their chunk has arrived. A chunk arrives when the word of its first block is stored in
+///    the next free arrival, by one compare-and-swap.
+/// 2. Only worker 0 takes arrivals, in their order. It marks their blocks kTakenBlock, writes the
+///    chunk, counts `chunks` up, and then `taken`. A chunk says of which arrival it is, so that a
+///    successor of a killed worker 0 doesn't take an arrival twice.
+/// 3. Worker 0 first counts a chunk as released or dropped, and then frees its blocks. A taken block
+///    that belongs to no chunk and to no arrival is therefore free (RowOrder::collect()).
+/// 4. A sender keeps a lock on its byte of the file as long as it lives (LifeLock). The blocks of a
+///    dead sender that belong to no arrival are free.
+/// 5. At most block_count chunks and arrivals exist at any time, because each has a block. So the
+///    rings never overflow.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace weft {
+
+inline constexpr std::uint64_t kRowMagic = 0x3173'776f'7266'6577;  // "wefrows1"
+inline constexpr std::uint32_t kRowFormat = 1;
+inline constexpr std::uint32_t kSenderCountMax = 256;
+inline constexpr std::uint32_t kRowBlocksMax = 1U << 20U;
+inline constexpr std::uint64_t kTakenBlock = ~std::uint64_t{0};
+inline constexpr std::uint64_t kNoLagLimit = ~std::uint64_t{0};
+inline constexpr std::size_t kRowAlignment = 8;
+
+struct RowHeader {
+  std::uint64_t magic;  ///< written last
+  std::uint32_t format;
+  std::uint32_t field_count;
+  std::uint64_t name_bytes;
+  std::uint64_t row_bytes;
+  std::uint32_t rows_per_block;
+  std::uint32_t block_count;
+  std::uint64_t max_lag;
+  std::byte reserved[80];
+  char control_root[512];  ///< the folder of the job's lock; "": unknown
+
+  /// Senders write these. `tail` is at most the number of arrivals.
+  alignas(128) std::atomic<std::uint64_t> tail;
+  std::atomic<std::uint64_t> sent_rows;
+  std::atomic<std::uint64_t> sender_waits;  ///< how often a sender has found no free block
+  /// Loaders write this: the number of rows that they need.
+  alignas(128) std::atomic<std::uint64_t> wanted;
+  alignas(128) std::atomic<std::uint32_t> calls;  ///< counted up when worker 0 has something to do
+  /// Worker 0 writes the rest. The first row that the job needs; kNoRow before that is known.
+  alignas(128) std::atomic<std::uint64_t> base;
+  std::atomic<std::uint64_t> taken;          ///< arrivals
+  std::atomic<std::uint64_t> chunks;         ///< those that loaders may read
+  std::atomic<std::uint64_t> released;       ///< of these, those whose rows are needed no more
+  std::atomic<std::uint64_t> step;           ///< of the loop
+  std::atomic<std::uint64_t> dropped_rows;   ///< for their lag
+  std::atomic<std::uint64_t> lag;            ///< of the chunk that was taken last
+  alignas(128) std::atomic<std::uint32_t> news;  ///< counts changes of `chunks` and freed blocks
+};
+inline constexpr std::uint64_t kNoRow = ~std::uint64_t{0};
+
+struct RowBlock {
+  std::atomic<std::uint64_t> owner;  ///< 0: free; a sender's number + 1; or kTakenBlock
+  std::atomic<std::uint32_t> next;   ///< the index of the chunk's next block + 1; 0: it is the last
+  std::atomic<std::uint32_t> rows;   ///< of the whole chunk; in its first block
+  std::atomic<std::uint64_t> version;  ///< with which the rows were made; in the first block
+  std::byte reserved[8];
+};
+static_assert(sizeof(RowBlock) == 32);
+
+/// The number of the arrival, counted from 1, and the first block of its chunk, in one word. Arrival
+/// n is in place (n - 1) % block_count.
+struct ArrivalWord {
+  std::uint64_t number = 0;
+  std::uint32_t block = 0;
+
+  static ArrivalWord of(std::uint64_t word) {
+    return {.number = word >> 24U, .block = static_cast<std::uint32_t>(word & 0xff'ffffU)};
+  }
+  std::uint64_t word() const { return number << 24U | block; }
+};
+
+struct RowChunk {
+  std::uint64_t arrival;
+  std::uint64_t first_row;
+  std::uint32_t rows;
+  std::uint32_t block;  ///< the first one
+};
+
+}  // namespace weft

@@ -1,0 +1,37 @@
+#pragma once
+/// RowReader: reads rows in the order that RowOrder has given them.
+
+#include <chrono>
+#include <cstdint>
+
+#include <weft/data/dataset.hpp>
+
+#include "transport/published/row_memory.hpp"
+
+namespace weft {
+
+/// Thread-safe.
+class RowReader {
+ public:
+  /// `memory` must outlive the object. The first row that worker 0 reads becomes the number of the
+  /// first row that arrives, if nothing has been read yet.
+  RowReader(const RowMemory& memory, int worker) : memory_(&memory), worker_(worker) {}
+
+  /// Copies the fields of a row. Returns false if the row hasn't arrived yet; worker 0 then takes it
+  /// as soon as it has arrived. Throws not_found if the row was released, and corrupt.
+  bool read(std::uint64_t row, ItemMemory out) const;
+
+  /// sleep() returns when news() is no longer `seen`, because rows may have arrived, or `at_most`
+  /// has passed; it may return early.
+  std::uint32_t news() const noexcept;
+  void sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept;
+
+ private:
+  void want(std::uint64_t row) const;
+  RowChunk find(std::uint64_t row, std::uint64_t chunks) const;
+
+  const RowMemory* memory_;
+  int worker_;
+};
+
+}  // namespace weft
