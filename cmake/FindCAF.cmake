@@ -1,8 +1,13 @@
-# Finds the C++ Actor Framework 0.17, because Debian's package has no file for CMake. Defines the
-# targets CAF::core, CAF::io and CAF::openssl, each if its library exists, and the variable
-# CAF_VERSION.
+# Finds the C++ Actor Framework: 1.x by its own files for CMake, else 0.17, whose package in Debian
+# has none. -DCAF_ROOT=FOLDER names the folder where CAF is installed. Defines the targets CAF::core,
+# CAF::io and CAF::openssl, each if its library exists, and the variable CAF_VERSION.
 
 include(FindPackageHandleStandardArgs)
+find_package(CAF CONFIG QUIET)
+if(CAF_FOUND)
+  find_package_handle_standard_args(CAF CONFIG_MODE)
+  return()
+endif()
 find_package(Threads QUIET)
 
 find_path(CAF_INCLUDE_DIR caf/config.hpp)

@@ -34,7 +34,7 @@ using DevicePointer = DeviceActor::stateful_pointer<DeviceState>;
 /// exception.
 template <typename Work>
 void guarded(DevicePointer self, Work work) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   if (state.progress->failed()) return;
   try {
     work(state);
@@ -69,12 +69,12 @@ void run_numbered(DeviceState& state, std::uint64_t run, std::uint64_t step,
 
 DeviceActor::behavior_type device_behavior(DevicePointer self,
                                            std::shared_ptr<DeviceState> initial) {
-  self->state = std::move(*initial);
-  self->state.engine->settle();  // this is the device's own thread already
-  set_thread_log(self->state.log);
-  name_this_thread(fmt::format("chip {}", self->state.chip).c_str());
-  self->state.recorder.board.thread(::gettid());
-  self->state.recorder.state(ActorState::idle);
+  state_of(self) = std::move(*initial);
+  state_of(self).engine->settle();  // this is the device's own thread already
+  set_thread_log(state_of(self).log);
+  name_this_thread(fmt::format("chip {}", state_of(self).chip).c_str());
+  state_of(self).recorder.board.thread(::gettid());
+  state_of(self).recorder.state(ActorState::idle);
   route_to_log(self, "weft.device");
   return {
       [self](load_a, const DeviceLoadPtr& load) {
@@ -131,13 +131,11 @@ class ActorDeviceLink : public DeviceLink {
   }
 
   void load(std::shared_ptr<const DeviceLoad> load) override {
-    caf::anon_send(actor_, load_a::value, std::move(load));
+    post(actor_, load_a_v, std::move(load));
   }
-  void run(std::shared_ptr<const DeviceRun> run) override {
-    caf::anon_send(actor_, run_a::value, std::move(run));
-  }
+  void run(std::shared_ptr<const DeviceRun> run) override { post(actor_, run_a_v, std::move(run)); }
   void call(std::shared_ptr<const DeviceCall> call) override {
-    caf::anon_send(actor_, call_a::value, std::move(call));
+    post(actor_, call_a_v, std::move(call));
   }
   const DeviceProgress& progress() const override { return *progress_; }
   Engine& engine() override { return *engine_; }

@@ -1,31 +1,11 @@
 #pragma once
-/// The messages to device actors, and their typed interface.
+/// The typed interface of device actors. Their messages stay within the process.
 
-#include <memory>
-
-#include <caf/fwd.hpp>
-#include <caf/replies_to.hpp>
-#include <caf/typed_actor.hpp>
+#include "actors/caf/names.hpp"
 
 namespace weft {
 
-using load_a = caf::atom_constant<caf::atom("load")>;
-using run_a = caf::atom_constant<caf::atom("run")>;
-using call_a = caf::atom_constant<caf::atom("call")>;
-
-struct DeviceLoad;
-struct DeviceRun;
-struct DeviceCall;
-/// These messages stay within the process, so plans and offsets are passed by pointer.
-using DeviceLoadPtr = std::shared_ptr<const DeviceLoad>;
-using DeviceRunPtr = std::shared_ptr<const DeviceRun>;
-using DeviceCallPtr = std::shared_ptr<const DeviceCall>;
 using DeviceActor =
-    caf::typed_actor<caf::reacts_to<load_a, DeviceLoadPtr>, caf::reacts_to<run_a, DeviceRunPtr>,
-                     caf::reacts_to<call_a, DeviceCallPtr>>;
+    caf::typed_actor<On<load_a, DeviceLoadPtr>, On<run_a, DeviceRunPtr>, On<call_a, DeviceCallPtr>>;
 
 }  // namespace weft
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::DeviceLoadPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::DeviceRunPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::DeviceCallPtr)

@@ -1,53 +1,17 @@
 #pragma once
-/// The typed interfaces of the actors of several processes, and the names of their messages.
+/// The typed interfaces of the actors of several processes, and the names of their messages. If the
+/// fields of a message change, increment the number in its name below, because CAF compares only
+/// the names.
 
 #include <cstdint>
 #include <string>
 
-#include <caf/fwd.hpp>
-#include <caf/replies_to.hpp>
-#include <caf/typed_actor.hpp>
-
+#include "actors/caf/names.hpp"
 #include "actors/commands/messages.hpp"
 #include "actors/protocol/messages.hpp"
 
 namespace weft {
 
-using join_a = caf::atom_constant<caf::atom("join")>;
-using start_a = caf::atom_constant<caf::atom("start")>;
-using program_a = caf::atom_constant<caf::atom("program")>;
-using asked_a = caf::atom_constant<caf::atom("asked")>;
-using admit_a = caf::atom_constant<caf::atom("admit")>;
-using lease_a = caf::atom_constant<caf::atom("lease")>;
-using grant_a = caf::atom_constant<caf::atom("grant")>;
-using report_a = caf::atom_constant<caf::atom("report")>;
-using hashes_a = caf::atom_constant<caf::atom("hashes")>;
-using data_a = caf::atom_constant<caf::atom("data")>;
-using part_a = caf::atom_constant<caf::atom("part")>;
-using join_parts_a = caf::atom_constant<caf::atom("joinparts")>;
-using drop_parts_a = caf::atom_constant<caf::atom("dropparts")>;
-using saved_a = caf::atom_constant<caf::atom("saved")>;
-using ended_a = caf::atom_constant<caf::atom("ended")>;
-using peer_ended_a = caf::atom_constant<caf::atom("peerended")>;
-using started_a = caf::atom_constant<caf::atom("started")>;
-using deadline_a = caf::atom_constant<caf::atom("deadline")>;
-using link_grace_a = caf::atom_constant<caf::atom("linkgrace")>;
-using process_a = caf::atom_constant<caf::atom("process")>;
-using cancel_a = caf::atom_constant<caf::atom("cancel")>;
-using unwind_a = caf::atom_constant<caf::atom("unwind")>;
-using unwound_a = caf::atom_constant<caf::atom("unwound")>;
-using restart_a = caf::atom_constant<caf::atom("restart")>;
-using tick_a = caf::atom_constant<caf::atom("tick")>;
-using asks_a = caf::atom_constant<caf::atom("asks")>;
-using preempt_a = caf::atom_constant<caf::atom("preempt")>;
-using pause_a = caf::atom_constant<caf::atom("pause")>;
-using paused_a = caf::atom_constant<caf::atom("paused")>;
-using end_at_a = caf::atom_constant<caf::atom("endat")>;
-using grace_a = caf::atom_constant<caf::atom("grace")>;
-using stop_a = caf::atom_constant<caf::atom("stop")>;
-
-template <class... Message>
-using On = caf::reacts_to<Message...>;
 using WorkerActor =
     caf::typed_actor<On<start_a, Start>,                         // all workers have joined
                      On<asked_a, std::uint32_t, std::uint64_t>,  // another worker's sequence, run
@@ -65,7 +29,7 @@ using WorkerActor =
                      On<cancel_a, std::string>, On<stop_a>>;  // cancel: why the job has failed
 
 using TrainerActor = caf::typed_actor<
-    caf::replies_to<join_a, JoinRequest, WorkerActor>::with<Assignment>, On<program_a, ProgramSeen>,
+    Ask<Assignment, join_a, JoinRequest, WorkerActor>, On<program_a, ProgramSeen>,
     On<lease_a, std::uint64_t>,  // the step a worker wants to begin
     On<report_a, Report>, On<hashes_a, StateHashes>, On<data_a, DataHashes>,
     On<part_a, PartWritten>, On<saved_a, SaveEnded>, On<ended_a, LoopEnded>,
@@ -85,3 +49,31 @@ using TrainerActor = caf::typed_actor<
     On<cancel_a, std::uint8_t, std::string>>;       // an Errc, why
 
 }  // namespace weft
+
+/// Calls TYPE(block, type, name) for each type. The name is the one between processes.
+#define WEFT_LINK_MESSAGES(TYPE)                                \
+  TYPE(weft_messages, weft::JoinRequest, "weft::join/1")        \
+  TYPE(weft_messages, weft::LoopIdentity, "weft::loop/1")       \
+  TYPE(weft_messages, weft::Assignment, "weft::assignment/7")   \
+  TYPE(weft_messages, weft::ProgramSeen, "weft::program/3")     \
+  TYPE(weft_messages, weft::Report, "weft::report/2")           \
+  TYPE(weft_messages, weft::Start, "weft::start/6")             \
+  TYPE(weft_messages, weft::StoredCommand, "weft::command/1")   \
+  TYPE(weft_messages, weft::CommandMark, "weft::mark/1")        \
+  TYPE(weft_messages, weft::CommandList, "weft::commands/1")    \
+  TYPE(weft_messages, weft::CommandsRead, "weft::read/1")       \
+  TYPE(weft_messages, weft::CommandsAwaited, "weft::awaited/1") \
+  TYPE(weft_messages, weft::ReadElsewhere, "weft::elsewhere/1") \
+  TYPE(weft_messages, weft::CommandPost, "weft::post/1")        \
+  TYPE(weft_messages, weft::LoopEnded, "weft::ended/6")         \
+  TYPE(weft_messages, weft::ProcessEnded, "weft::process/3")    \
+  TYPE(weft_messages, weft::WorkerActor, "weft::worker/6")      \
+  TYPE(weft_messages, weft::StateHashes, "weft::hashes/1")      \
+  TYPE(weft_messages, weft::PartWritten, "weft::part/1")        \
+  TYPE(weft_messages, weft::SaveEnded, "weft::saved/1")         \
+  TYPE(weft_messages, weft::DataHashes, "weft::data/2")         \
+  TYPE(weft_messages, weft::TrainerActor, "weft::trainer/6")
+
+CAF_BEGIN_TYPE_ID_BLOCK(weft_messages, caf::id_block::weft_names::end)
+WEFT_LINK_MESSAGES(WEFT_CAF_TYPE)
+CAF_END_TYPE_ID_BLOCK(weft_messages)

@@ -16,7 +16,6 @@
 #include <caf/io/middleman_actor_impl.hpp>
 #include <caf/io/network/acceptor_impl.hpp>
 #include <caf/io/network/default_multiplexer.hpp>
-#include <caf/thread_hook.hpp>
 
 #include <weft/tensor/error.hpp>
 
@@ -142,11 +141,10 @@ class UnixMiddlemanActor : public caf::io::middleman_actor_impl {
 };
 
 /// Makes CAF's threads log to the log of their job.
-class LogHook : public caf::thread_hook {
+class LogHook : public ThreadHook {
  public:
   explicit LogHook(std::shared_ptr<JobLog> log) : log_(std::move(log)) {}
-  void init(caf::actor_system&) override {}
-  void thread_started() override { set_thread_log(log_); }
+  void thread_began() override { set_thread_log(log_); }
   void thread_terminates() override { set_thread_log(nullptr); }
 
  private:
@@ -155,34 +153,21 @@ class LogHook : public caf::thread_hook {
 
 }  // namespace
 
+RegisteredTypes::RegisteredTypes() {
+  register_blocks<caf::id_block::weft_names, caf::id_block::weft_messages>();
+}
+
 SystemConfig::SystemConfig() {
   add_thread_hook<LogHook>(current_log());
   load<caf::io::middleman>();
-  set("scheduler.policy", caf::atom("sharing"));
-  set("scheduler.max-threads", 2);
-  set("middleman.workers", 0);
+  set(caf_option("scheduler.policy"), caf_symbol("sharing"));
+  set(caf_option("scheduler.max-threads"), 2);
+  set(caf_option("middleman.workers"), 0);
   std::istringstream no_file;
-  parse({}, no_file);
-  add_message_type<JoinRequest>("weft::join/1");
-  add_message_type<LoopIdentity>("weft::loop/1");
-  add_message_type<Assignment>("weft::assignment/5");
-  add_message_type<ProgramSeen>("weft::program/3");
-  add_message_type<Report>("weft::report/2");
-  add_message_type<Start>("weft::start/6");
-  add_message_type<StoredCommand>("weft::command/1");
-  add_message_type<CommandMark>("weft::mark/1");
-  add_message_type<CommandList>("weft::commands/1");
-  add_message_type<CommandsRead>("weft::read/1");
-  add_message_type<CommandsAwaited>("weft::awaited/1");
-  add_message_type<ReadElsewhere>("weft::elsewhere/1");
-  add_message_type<LoopEnded>("weft::ended/5");
-  add_message_type<ProcessEnded>("weft::process/3");
-  add_message_type<WorkerActor>("weft::worker/6");
-  add_message_type<StateHashes>("weft::hashes/1");
-  add_message_type<PartWritten>("weft::part/1");
-  add_message_type<SaveEnded>("weft::saved/1");
-  add_message_type<DataHashes>("weft::data/2");
-  add_message_type<TrainerActor>("weft::trainer/6");
+  static_cast<void>(parse({}, no_file));
+#define WEFT_ADD_MESSAGE(block, type, name) add_message<type>(*this, name);
+  WEFT_LINK_MESSAGES(WEFT_ADD_MESSAGE)
+#undef WEFT_ADD_MESSAGE
 }
 
 System::System()
@@ -190,7 +175,7 @@ System::System()
       control_(std::make_shared<ControlSocket>()),
       system_(config_),
       sockets_(system_.spawn<UnixMiddlemanActor, caf::detached + caf::hidden>(
-          system_.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP")), control_)) {
+          system_.middleman().named_broker<caf::io::basp_broker>(caf_symbol("BASP")), control_)) {
   starting_.reset();
 }
 
@@ -223,9 +208,9 @@ std::string System::publish(const TrainerActor& trainer, const TlsConfig& tls,
 
 void System::publish_at_door(const TrainerActor& trainer, const std::string& place) {
   caf::scoped_actor self{system_};
-  self->request(sockets_, std::chrono::seconds(10), caf::publish_atom::value, kSocketKey,
-                caf::actor_cast<caf::strong_actor_ptr>(trainer),
-                system_.message_types(caf::detail::type_list<TrainerActor>{}), place, false)
+  request_by(self, sockets_, std::chrono::seconds(10), caf::publish_atom_v, kSocketKey,
+             caf::actor_cast<caf::strong_actor_ptr>(trainer),
+             system_.message_types(CafList<TrainerActor>{}), place, false)
       .receive([](std::uint16_t) {},
                [&](const caf::error& error) {
                  fail(Errc::io, "control socket {}: {}", place, caf::to_string(error));
@@ -251,13 +236,12 @@ TrainerActor System::dial(const TlsAddress& address, const TlsConfig& tls, std::
 TrainerActor System::ask(const std::string& place, std::chrono::milliseconds timeout) {
   caf::scoped_actor self{system_};
   TrainerActor trainer;
-  self->request(sockets_, timeout, caf::connect_atom::value, place, kSocketKey)
+  request_by(self, sockets_, timeout, caf::connect_atom_v, place, kSocketKey)
       .receive(
           [&](const caf::node_id&, caf::strong_actor_ptr& actor,
               const std::set<std::string>& interfaces) {
             if (!actor) fail(Errc::io, "nobody answers at the control socket {}", place);
-            if (!system_.assignable(
-                    interfaces, system_.message_types(caf::detail::type_list<TrainerActor>{}))) {
+            if (!system_.assignable(interfaces, system_.message_types(CafList<TrainerActor>{}))) {
               fail(Errc::version,
                    "the trainer at {} speaks another version of weft; start trainer and workers "
                    "from one build",
@@ -283,12 +267,10 @@ TrainerActor System::ask(const std::string& place, std::chrono::milliseconds tim
 }
 
 void route_to_log(caf::scheduled_actor* self, const char* logger_name) {
-  self->set_default_handler([logger_name](caf::scheduled_actor*, caf::message_view& message) {
-    logger(logger_name)
-        ->error("unexpected message: {}", caf::to_string(message.move_content_to_message()));
-    return caf::result<caf::message>(caf::sec::unexpected_message);
+  on_unexpected(self, [logger_name](const std::string& message) {
+    logger(logger_name)->error("unexpected message: {}", message);
   });
-  self->set_error_handler([logger_name](caf::scheduled_actor* actor, caf::error& error) {
+  on_error(self, [logger_name](caf::scheduled_actor* actor, caf::error& error) {
     logger(logger_name)->error("actor {}: {}", actor->name(), caf::to_string(error));
     actor->quit(error);
   });
@@ -302,9 +284,6 @@ void route_to_log(caf::scheduled_actor* self, const char* logger_name) {
       logger(logger_name)->error("exception of unknown type in an actor");
       return caf::make_error(caf::sec::runtime_error);
     }
-  });
-  self->set_down_handler([logger_name](caf::scheduled_actor*, caf::down_msg& down) {
-    logger(logger_name)->info("lost an actor: {}", caf::to_string(down));
   });
 }
 

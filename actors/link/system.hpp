@@ -23,8 +23,13 @@
 
 namespace weft {
 
+/// Registers the types of messages before CAF's configuration is made.
+struct RegisteredTypes {
+  RegisteredTypes();
+};
+
 /// Sets scheduler and message types. It reads no configuration file or command line.
-class SystemConfig : public caf::actor_system_config {
+class SystemConfig : private RegisteredTypes, public caf::actor_system_config {
  public:
   SystemConfig();
 };

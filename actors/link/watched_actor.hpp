@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <utility>
 
-#include <caf/all.hpp>
-
+#include "actors/caf/version.hpp"
 #include "transport/blackbox/recorder.hpp"
 
 namespace weft {
@@ -22,63 +22,68 @@ struct MessageOrigin {
 };
 using FindOrigin = std::function<MessageOrigin(const caf::strong_actor_ptr& sender)>;
 
+/// Writes the messages of one actor to its row and its ring.
+class RecordedMailbox : public MailboxObserver<MessageName> {
+ public:
+  explicit RecordedMailbox(const Recorder& recorder) : recorder_(recorder) {}
+
+  void find_origins_by(FindOrigin find) { find_origin_ = std::move(find); }
+
+  void came() override { recorder_.board.message_came(); }
+  void begun(MessageName name, const caf::strong_actor_ptr& sender) override {
+    if (std::exchange(last_, name) == name && has_begun_) {
+      recorder_.board.message_begun();
+    } else {
+      recorder_.board.message_begun(name == kNoName ? "system" : text_of(name));
+    }
+    has_begun_ = true;
+    if (name == kNoName || find_origin_ == nullptr) return;
+    const MessageOrigin origin = find_origin_(sender);
+    recorder_.events.put(EventKind::message_in,
+                         {.number = origin.sequence, .peer = origin.peer, .text = interned(name)});
+  }
+  void done() override { recorder_.board.message_done(); }
+
+ private:
+  /// Returns the interned text of a message's name. Each name is interned once in an actor's life.
+  std::uint32_t interned(MessageName name) {
+    const auto [known, is_new] = texts_.try_emplace(name, 0);
+    if (is_new) known->second = recorder_.events.intern(text_of(name));
+    return known->second;
+  }
+
+  Recorder recorder_;
+  FindOrigin find_origin_;
+  bool has_begun_ = false;
+  MessageName last_ = kNoName;
+  std::map<MessageName, std::uint32_t> texts_;
+};
+
 /// `Handle` is a typed actor; `State` is as in caf::stateful_actor. The row and the ring must
 /// outlive the actor system.
 template <class Handle, class State>
-class WatchedActor : public caf::stateful_actor<State, typename Handle::base> {
+class WatchedActor : public ObservedActor<Handle, State> {
  public:
-  using Base = caf::stateful_actor<State, typename Handle::base>;
-  using Behavior = typename Handle::behavior_type;
+  using Base = ObservedActor<Handle, State>;
+  using Behavior = typename Base::behavior_type;
   using MakeBehavior = std::function<Behavior(typename Handle::template stateful_pointer<State>)>;
 
   WatchedActor(caf::actor_config& config, const Recorder& recorder, MakeBehavior make)
-      : Base(config), recorder_(recorder), make_(std::move(make)) {}
+      : WatchedActor(config, std::make_shared<RecordedMailbox>(recorder), std::move(make)) {}
 
   /// Records messages as events from now on. `find` returns the origin of a message.
-  void find_origins_by(FindOrigin find) { find_origin_ = std::move(find); }
-
-  void enqueue(caf::mailbox_element_ptr message, caf::execution_unit* unit) override {
-    recorder_.board.message_came();
-    Base::enqueue(std::move(message), unit);
-  }
-
-  caf::invoke_message_result consume(caf::mailbox_element& message) override {
-    note_begin(message);
-    const auto result = Base::consume(message);
-    recorder_.board.message_done();
-    return result;
-  }
+  void find_origins_by(FindOrigin find) { mailbox_->find_origins_by(std::move(find)); }
 
  protected:
   Behavior make_behavior() override { return make_(this); }
 
  private:
-  void note_begin(const caf::mailbox_element& message) {
-    const auto& content = message.content();
-    const bool has_name = !content.empty() && content.template match_element<caf::atom_value>(0);
-    const auto name = has_name ? content.template get_as<caf::atom_value>(0) : caf::atom("system");
-    if (std::exchange(last_, name) == name) {
-      recorder_.board.message_begun();
-    } else {
-      recorder_.board.message_begun(caf::to_string(name));
-    }
-    if (!has_name || find_origin_ == nullptr) return;
-    const MessageOrigin origin = find_origin_(message.sender);
-    recorder_.events.put(EventKind::message_in,
-                         {.number = origin.sequence, .peer = origin.peer, .text = text_of(name)});
-  }
-  /// Returns the interned text of a message's name. Each name is interned once in an actor's life.
-  std::uint32_t text_of(caf::atom_value name) {
-    const auto [known, is_new] = texts_.try_emplace(name, 0);
-    if (is_new) known->second = recorder_.events.intern(caf::to_string(name));
-    return known->second;
-  }
+  WatchedActor(caf::actor_config& config, std::shared_ptr<RecordedMailbox> mailbox,
+               MakeBehavior make)
+      : Base(config, mailbox), mailbox_(std::move(mailbox)), make_(std::move(make)) {}
 
-  Recorder recorder_;
+  std::shared_ptr<RecordedMailbox> mailbox_;
   MakeBehavior make_;
-  FindOrigin find_origin_;
-  caf::atom_value last_{};
-  std::map<caf::atom_value, std::uint32_t> texts_;
 };
 
 }  // namespace weft

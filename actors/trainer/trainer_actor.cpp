@@ -21,7 +21,7 @@ namespace {
 /// Carries out a Start before it is sent to the workers. No process uses the job's memory during
 /// this call, so the memory can be cleared for the new generation.
 void begin_generation(Self self, const Start& start) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   const JobSpec& spec = state.options.spec;
   state.replicas->begin_generation(start.generation);
   state.recorder.events.put(EventKind::generation, {.number = start.generation});
@@ -45,7 +45,7 @@ void begin_generation(Self self, const Start& start) {
 }
 
 void unwind(Self self, const std::string& why) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   logger("weft.trainer")->warn("{}; the other workers wait until it has joined again", why);
   state.recorder.state(ActorState::joining);
   // A loop may be waiting in a collective, and it receives no message until that wait ends.
@@ -55,7 +55,7 @@ void unwind(Self self, const std::string& why) {
 }
 
 void finish(Self self) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   end_commands(self);
   const auto& failure = state.job->failure();
   const bool cancelled = failure && failure->code == Errc::cancelled;
@@ -87,10 +87,10 @@ void finish(Self self) {
 }
 
 void carry_out(Self self, Action action) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   if (auto* const start = std::get_if<Start>(&action)) add_commands(self, *start);
   const auto in = [self](std::uint64_t ms, auto... message) {
-    self->delayed_send(self, std::chrono::milliseconds(ms), message...);
+    send_later(self, std::chrono::milliseconds(ms), message...);
   };
   std::visit(
       Overloaded{
@@ -103,18 +103,17 @@ void carry_out(Self self, Action action) {
           [&](const action::Launch& launch) { state.options.on_event(launch); },
           [&](const action::Warn& warn) { logger("weft.trainer")->warn("{}", warn.text); },
           [&](const action::GatherDeadline& deadline) {
-            self->delayed_send(self, state.options.spec.timeout(), deadline_a::value,
-                               deadline.generation);
+            send_later(self, state.options.spec.timeout(), deadline_a_v, deadline.generation);
           },
-          [&](const action::Grace& grace) { in(grace.ms, grace_a::value); },
+          [&](const action::Grace& grace) { in(grace.ms, grace_a_v); },
           [&](const action::Backoff& backoff) {
             logger("weft.trainer")
                 ->warn("worker {} is started again in {} ms: no step was taken since the last loss",
                        backoff.worker, backoff.ms);
-            in(backoff.ms, restart_a::value, std::int32_t{backoff.worker});
+            in(backoff.ms, restart_a_v, std::int32_t{backoff.worker});
           },
           [&](const action::LinkGrace& grace) {
-            in(action::kLinkGraceMs, link_grace_a::value, std::int32_t{grace.worker}, grace.number);
+            in(action::kLinkGraceMs, link_grace_a_v, std::int32_t{grace.worker}, grace.number);
           },
           [&](const action::Cancel& cancel) { state.host->abort(cancel.why); },
           [](const auto&) {},  // the other actions are messages to workers
@@ -129,7 +128,7 @@ void carry_out(Self self, Action action) {
 }  // namespace
 
 void carry_out(Self self, const Actions& actions) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   const std::vector<Failure>& losses = state.job->recovery().failures();
   for (; state.losses_told < losses.size(); ++state.losses_told) {
     state.options.on_event(trainer_event::Lost{losses[state.losses_told]});
@@ -155,8 +154,17 @@ JobTerms terms_of(const TrainerLinkOptions& options) {
           .has_processes = spec.num_workers > 0};
 }
 
+void link_down(Self self, const caf::actor_addr& gone) {
+  auto& state = state_of(self);
+  const std::optional<int> lost = state.workers.remove(gone);
+  if (!lost) return;
+  const int worker = *lost;
+  logger("weft.trainer")->info("lost the link to worker {}", worker);
+  carry_out(self, state.job->link_down(worker));
+}
+
 caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   if (!same_secret(request.token, state.options.token)) {
     logger("weft.trainer")->warn("refused a join as worker {}: wrong token", request.worker);
     return caf::make_error(caf::sec::invalid_argument, std::string("wrong job token"));
@@ -167,14 +175,14 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
   }
   logger("weft.trainer")->info("worker {} (pid {}) joined", request.worker, request.pid);
   state.workers.add(request.worker, worker);
-  self->monitor(worker);
+  watch(self, worker, [self](const caf::actor_addr& gone) { link_down(self, gone); });
   carry_out(self, state.job->joined(request.worker, request.pid, state.host->common_step()));
   return state.options.assignment;
 }
 
 /// Reports each complete checkpoint once, even if it is written again after a loss.
 void tell_whole_checkpoint(Self self) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   const auto& whole = state.job->checkpoints().last();
   if (!whole || whole->step <= state.saved_told) return;
   state.saved_told = whole->step;
@@ -182,7 +190,7 @@ void tell_whole_checkpoint(Self self) {
 }
 
 void take_report(Self self, const Report& report) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   state.last_metrics[report.worker] = report.metrics;
   if (!report.checkpoint.empty()) {
     state.desk->checkpoint_reported(report.worker, report.generation, report.step,
@@ -197,7 +205,7 @@ void take_report(Self self, const Report& report) {
 }
 
 void save_ended(Self self, const SaveEnded& ended) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   if (ended.error == 0) {
     logger("weft.trainer")->info("step {} is saved in {}", ended.step, ended.path);
   }
@@ -207,51 +215,44 @@ void save_ended(Self self, const SaveEnded& ended) {
 
 /// Returns whether the sender of the current message is a member. Messages of a process that was
 /// refused or given up are ignored.
-bool from_a_member(Self self) { return self->state.workers.has(self->current_sender()); }
+bool from_a_member(Self self) { return state_of(self).workers.has(self->current_sender()); }
 
-void heard(Self self) { ++self->state.messages; }
+void heard(Self self) { ++state_of(self).messages; }
 
 /// Ends the job if the state differs between workers.
 void end_by(Self self, const std::optional<ReplicaFault>& fault) {
   if (!fault) return;
-  carry_out(self, self->state.job->cancel(fault->code, fault->message, fault->worker, fault->step));
+  carry_out(self,
+            state_of(self).job->cancel(fault->code, fault->message, fault->worker, fault->step));
 }
 
 template <typename Hashes>
 void compare(Self self, const Hashes& hashes) {
   heard(self);
-  end_by(self, self->state.replicas->add(hashes));
+  end_by(self, state_of(self).replicas->add(hashes));
 }
 
 void process_ended(Self self, const ProcessEnded& ended) {
-  HostLink& host = *self->state.host;
-  JobState& job = *self->state.job;
+  HostLink& host = *state_of(self).host;
+  JobState& job = *state_of(self).job;
   const bool was_over = job.over();
   const Actions actions = job.process_ended(ended, host.locate(ended.worker), host.common_step());
   if (!was_over && job.is_lost(ended.worker)) host.mark_lost(ended.worker);
   carry_out(self, actions);
 }
 
-void link_down(Self self, const caf::down_msg& down) {
-  auto& state = self->state;
-  const std::optional<int> lost = state.workers.remove(down.source);
-  if (!lost) return;
-  const int worker = *lost;
-  logger("weft.trainer")->info("lost the link to worker {}", worker);
-  carry_out(self, state.job->link_down(worker));
-}
-
 using WatchedTrainer = WatchedActor<TrainerActor, TrainerState>;
 
 TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions& options,
                                              HostLink* host, const Recorder& recorder) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   state.options = options;
   state.host = host;
   state.recorder = recorder;
   state.workers.record_by(recorder.events);
-  static_cast<WatchedTrainer*>(self)->find_origins_by(
-      [self](const caf::strong_actor_ptr& sender) { return self->state.workers.origin(sender); });
+  static_cast<WatchedTrainer*>(self)->find_origins_by([self](const caf::strong_actor_ptr& sender) {
+    return state_of(self).workers.origin(sender);
+  });
   state.job.emplace(terms_of(options));
   if (options.resume) state.saved_told = options.resume->step;
   state.desk.emplace(options.spec.num_joins(),
@@ -259,8 +260,6 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   state.replicas.emplace(options.spec.num_joins(), options.spec.chips_per_worker);
   state.recorder.state(ActorState::joining);
   route_to_log(self, "weft.trainer");
-  self->set_down_handler(
-      [self](caf::scheduled_actor*, caf::down_msg& down) { link_down(self, down); });
   carry_out(self, state.job->begin());
   begin_to_look_for_hangs(self);
   return {
@@ -271,16 +270,16 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](program_a, const ProgramSeen& program) {
         heard(self);
         if (!from_a_member(self)) return;
-        carry_out(self, self->state.job->program(program));
+        carry_out(self, state_of(self).job->program(program));
       },
       [self](lease_a, std::uint64_t step) {
         heard(self);
         if (!from_a_member(self)) return;
-        self->state.recorder.board.step(step);
-        self->state.recorder.events.step(step);
+        state_of(self).recorder.board.step(step);
+        state_of(self).recorder.events.step(step);
         set_log_step(step);
-        carry_out(self, self->state.job->lease_wanted(step));
-        carry_out(self, self->state.desk->reached(step));
+        carry_out(self, state_of(self).job->lease_wanted(step));
+        carry_out(self, state_of(self).desk->reached(step));
       },
       [self](report_a, const Report& report) {
         heard(self);
@@ -296,7 +295,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](part_a, const PartWritten& part) {
         heard(self);
         if (!from_a_member(self)) return;
-        carry_out(self, self->state.job->checkpoints().part_written(part));
+        carry_out(self, state_of(self).job->checkpoints().part_written(part));
       },
       [self](saved_a, const SaveEnded& ended) {
         heard(self);
@@ -307,53 +306,53 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         heard(self);
         if (!from_a_member(self)) return;
         if (ended.error == 0) {
-          end_by(self, self->state.replicas->ended(ended.worker, ended.generation));
-          carry_out(self, self->state.desk->loop_ended(ended.worker, ended.generation));
+          end_by(self, state_of(self).replicas->ended(ended.worker, ended.generation));
+          carry_out(self, state_of(self).desk->loop_ended(ended.worker, ended.generation));
         }
-        carry_out(self, self->state.job->loop_ended(ended, self->state.host->common_step(),
-                                                    awaited_by(self, ended.worker)));
+        carry_out(self, state_of(self).job->loop_ended(ended, state_of(self).host->common_step(),
+                                                       awaited_by(self, ended.worker)));
       },
       [self](unwound_a, std::int32_t worker, std::uint64_t generation) {
         heard(self);
         if (!from_a_member(self)) return;
-        carry_out(self,
-                  self->state.job->unwound(worker, generation, self->state.host->common_step()));
+        carry_out(self, state_of(self).job->unwound(worker, generation,
+                                                    state_of(self).host->common_step()));
       },
       [self](paused_a, std::int32_t worker, std::uint64_t generation, std::uint64_t step) {
         heard(self);
         if (!from_a_member(self)) return;
-        carry_out(self, self->state.job->paused(worker, generation, step));
+        carry_out(self, state_of(self).job->paused(worker, generation, step));
       },
       [self](held_a, std::int32_t worker, std::uint64_t generation, std::uint64_t step) {
         heard(self);
         if (!from_a_member(self)) return;
-        carry_out(self, self->state.desk->held(worker, generation, step));
+        carry_out(self, state_of(self).desk->held(worker, generation, step));
       },
       [self](read_a, const CommandsRead& read) {
         heard(self);
         if (!from_a_member(self)) return;
-        carry_out(self, self->state.desk->read(read.worker, read.generation, read.marks,
-                                               read.is_earlier));
+        carry_out(self, state_of(self).desk->read(read.worker, read.generation, read.marks,
+                                                  read.is_earlier));
       },
       [self](waits_a, const CommandsAwaited& awaited) {
         heard(self);
         if (!from_a_member(self)) return;
-        carry_out(self, self->state.desk->waits(awaited.worker, awaited.generation, awaited.step,
-                                                awaited.last));
+        carry_out(self, state_of(self).desk->waits(awaited.worker, awaited.generation, awaited.step,
+                                                   awaited.last));
       },
-      [self](post_a, const CommandPost& post) { carry_out(self, self->state.desk->post(post)); },
-      [self](asks_a) { self->state.job->asks(); },
+      [self](post_a, const CommandPost& post) { carry_out(self, state_of(self).desk->post(post)); },
+      [self](asks_a) { state_of(self).job->asks(); },
       [self](preempt_a, const std::string& why) {
         heard(self);
-        carry_out(self, self->state.job->preempt(why));
+        carry_out(self, state_of(self).job->preempt(why));
       },
       [self](grace_a) {
         heard(self);
-        carry_out(self, self->state.job->grace_over(sightings_of_unwinding(self)));
+        carry_out(self, state_of(self).job->grace_over(sightings_of_unwinding(self)));
       },
       [self](started_a, std::int32_t worker, std::int32_t pid) {
         heard(self);
-        self->state.job->started(worker, pid);
+        state_of(self).job->started(worker, pid);
       },
       [self](process_a, const ProcessEnded& ended) {
         heard(self);
@@ -361,22 +360,23 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](deadline_a, std::uint64_t generation) {
         heard(self);
-        carry_out(self, self->state.job->gather_deadline(generation, sightings_of_unwinding(self)));
+        carry_out(self,
+                  state_of(self).job->gather_deadline(generation, sightings_of_unwinding(self)));
       },
       [self](tick_a) { look_for_hangs(self); },
       [self](restart_a, std::int32_t worker) {
         heard(self);
-        carry_out(self, self->state.job->restart_due(worker));
+        carry_out(self, state_of(self).job->restart_due(worker));
       },
       [self](link_grace_a, std::int32_t worker, std::uint64_t number) {
         heard(self);
-        const Whereabouts where = self->state.host->locate(worker);
-        carry_out(self, self->state.job->link_grace_over(worker, number, where,
-                                                         self->state.host->common_step()));
+        const Whereabouts where = state_of(self).host->locate(worker);
+        carry_out(self, state_of(self).job->link_grace_over(worker, number, where,
+                                                            state_of(self).host->common_step()));
       },
       [self](cancel_a, std::uint8_t code, const std::string& reason) {
         heard(self);
-        carry_out(self, self->state.job->cancel(static_cast<Errc>(code), reason));
+        carry_out(self, state_of(self).job->cancel(static_cast<Errc>(code), reason));
       },
   };
 }

@@ -11,9 +11,9 @@ namespace {
 void write_down(Self self, const std::vector<StoredCommand>& commands) {
   if (commands.empty()) return;
   try {
-    add_to_journal(self->state.options.assignment.run_dir, commands);
+    add_to_journal(state_of(self).options.assignment.run_dir, commands);
   } catch (const Error& e) {
-    carry_out(self, self->state.job->cancel(e.code(), e.what()));
+    carry_out(self, state_of(self).job->cancel(e.code(), e.what()));
   }
 }
 
@@ -34,8 +34,8 @@ std::uint64_t num_read_in(const std::string& checkpoint) {
 
 /// Notes the last step that the loops have begun, for commands that are posted while they gather.
 void note_begun(Self self) {
-  auto& begun = self->state.begun;
-  for (const ActorRow& row : self->state.host->rows()) {
+  auto& begun = state_of(self).begun;
+  for (const ActorRow& row : state_of(self).host->rows()) {
     if (row.kind == ActorKind::worker) begun = std::max(begun.value_or(0), row.step);
   }
 }
@@ -43,7 +43,7 @@ void note_begun(Self self) {
 }  // namespace
 
 void carry_out(Self self, const DeskActions& actions) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   write_down(self, actions.scheduled);
   if (actions.holds) state.workers.hold();
   if (actions.let_go) state.workers.let_go({*actions.let_go});
@@ -60,7 +60,7 @@ void carry_out(Self self, const DeskActions& actions) {
 }
 
 void add_commands(Self self, Start& start) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   if (start.generation > 1) note_begun(self);
   if (start.generation == 1) write_down(self, state.desk->commands());  // those of the checkpoint
   carry_out(self, state.desk->begin_generation(start.generation, start.step, state.begun));
@@ -71,11 +71,11 @@ void add_commands(Self self, Start& start) {
 
 void unwind_commands(Self self) {
   note_begun(self);
-  self->state.desk->unwind();
+  state_of(self).desk->unwind();
 }
 
 void end_commands(Self self) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   const auto& failure = state.job->failure();
   const std::optional<Error> why =
       failure ? std::optional(Error(failure->code, failure->message)) : std::nullopt;

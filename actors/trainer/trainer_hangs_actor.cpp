@@ -11,7 +11,7 @@ namespace {
 /// Reports the hang to JobState and carries out its actions. Workers that are then killed write
 /// their stacks to their logs first.
 void deal_with(Self self, const Hang& hang) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   const JobSpec& spec = state.options.spec;
   std::vector<Sighting> hanging;
   for (const int worker : hang.workers) {
@@ -24,26 +24,26 @@ void deal_with(Self self, const Hang& hang) {
 }  // namespace
 
 Sighting sight(Self self, int worker) {
-  const auto& state = self->state;
+  const auto& state = state_of(self);
   return {worker, state.host->locate(worker),
           state.host->describe_process(state.job->process(worker))};
 }
 
 std::vector<Sighting> sightings_of_unwinding(Self self) {
   std::vector<Sighting> sightings;
-  for (const int worker : self->state.job->unwinding()) sightings.push_back(sight(self, worker));
+  for (const int worker : state_of(self).job->unwinding()) sightings.push_back(sight(self, worker));
   return sightings;
 }
 
 std::optional<Missing> awaited_by(Self self, int worker) {
-  const auto& state = self->state;
+  const auto& state = state_of(self);
   const auto awaited = find_awaited(state.host->rows(), worker);
   if (!awaited) return {};
   return Missing{*awaited, state.host->describe_process(state.job->process(*awaited))};
 }
 
 void look_for_hangs(Self self) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   if (state.job->over()) return;
   const std::vector<ActorRow> rows = state.host->rows();
   const std::vector<int> awaited = state.job->awaited();
@@ -55,15 +55,15 @@ void look_for_hangs(Self self) {
                                           .core_time = core_time},
                                          std::chrono::steady_clock::now());
   if (!hang.workers.empty()) deal_with(self, hang);
-  self->delayed_send(self, HangWatch::kPeriod, tick_a::value);
+  send_later(self, HangWatch::kPeriod, tick_a_v);
 }
 
 void begin_to_look_for_hangs(Self self) {
-  auto& state = self->state;
+  auto& state = state_of(self);
   const JobSpec& spec = state.options.spec;
   if (!spec.hangs_are_losses()) return;
   state.hangs.emplace(spec.hang_timeout());
-  self->delayed_send(self, HangWatch::kPeriod, tick_a::value);
+  send_later(self, HangWatch::kPeriod, tick_a_v);
 }
 
 }  // namespace weft::trainer_actor

@@ -27,19 +27,17 @@ class ActorTrainerLink : public TrainerLink {
   const std::string& address() const override { return address_; }
 
   void process_started(int worker, int pid) override {
-    caf::anon_send(trainer_, started_a::value, std::int32_t{worker}, std::int32_t{pid});
+    weft::post(trainer_, started_a_v, std::int32_t{worker}, std::int32_t{pid});
   }
   void process_ended(const ProcessEnded& ended) override {
     system_.hang_up(ended.pid);
-    caf::anon_send(trainer_, process_a::value, ended);
+    weft::post(trainer_, process_a_v, ended);
   }
-  void preempt(const std::string& reason) override {
-    caf::anon_send(trainer_, preempt_a::value, reason);
-  }
+  void preempt(const std::string& reason) override { weft::post(trainer_, preempt_a_v, reason); }
   void cancel(Errc code, const std::string& reason) override {
-    caf::anon_send(trainer_, cancel_a::value, static_cast<std::uint8_t>(code), reason);
+    weft::post(trainer_, cancel_a_v, static_cast<std::uint8_t>(code), reason);
   }
-  void post(const CommandPost& post) override { caf::anon_send(trainer_, post_a::value, post); }
+  void post(const CommandPost& post) override { weft::post(trainer_, post_a_v, post); }
   std::unique_ptr<WorkerLink> local_worker(int worker, const LinkRecorder& recorder) override {
     return make_worker_link(system_, trainer_, worker, timeout_, recorder);
   }

@@ -10,34 +10,31 @@ namespace {
 template <typename Note>
 void send(const WorkerActor& worker, const Action& action, const Note& note) {
   const auto to = [&](auto name, auto... content) {
-    note(caf::to_string(name));
-    caf::anon_send(worker, name, content...);
+    note(to_string(name));
+    post(worker, name, content...);
   };
-  std::visit(Overloaded{
-                 [&](const Start& start) { to(start_a::value, start); },
-                 [&](const action::Asked& asked) { to(asked_a::value, asked.sequence, asked.run); },
-                 [&](const action::Admit& admit) {
-                   to(admit_a::value, static_cast<std::uint32_t>(admit.programs));
-                 },
-                 [&](const action::Grant& grant) { to(grant_a::value, grant.steps); },
-                 [&](const action::Pause&) { to(pause_a::value); },
-                 [&](const action::EndAt& end) { to(end_at_a::value, end.step); },
-                 [&](const action::PeerEnded& ended) {
-                   to(peer_ended_a::value, std::int32_t{ended.worker}, ended.runs, ended.last);
-                 },
-                 [&](const action::Unwind& over) { to(unwind_a::value, over.why); },
-                 [&](const action::Cancel& cancel) { to(cancel_a::value, cancel.why); },
-                 [&](const action::Stop&) { to(stop_a::value); },
-                 [&](const action::DropParts& parts) {
-                   to(drop_parts_a::value, parts.generation, parts.save);
-                 },
-                 [&](const action::TellSaved& saved) { to(saved_a::value, saved.ended); },
-                 [&](const action::JoinParts& parts) {
-                   to(join_parts_a::value, parts.generation, parts.save);
-                 },
-                 [](const auto&) {},  // the other actions send nothing to workers
-             },
-             action);
+  std::visit(
+      Overloaded{
+          [&](const Start& start) { to(start_a_v, start); },
+          [&](const action::Asked& asked) { to(asked_a_v, asked.sequence, asked.run); },
+          [&](const action::Admit& admit) {
+            to(admit_a_v, static_cast<std::uint32_t>(admit.programs));
+          },
+          [&](const action::Grant& grant) { to(grant_a_v, grant.steps); },
+          [&](const action::Pause&) { to(pause_a_v); },
+          [&](const action::EndAt& end) { to(end_at_a_v, end.step); },
+          [&](const action::PeerEnded& ended) {
+            to(peer_ended_a_v, std::int32_t{ended.worker}, ended.runs, ended.last);
+          },
+          [&](const action::Unwind& over) { to(unwind_a_v, over.why); },
+          [&](const action::Cancel& cancel) { to(cancel_a_v, cancel.why); },
+          [&](const action::Stop&) { to(stop_a_v); },
+          [&](const action::DropParts& parts) { to(drop_parts_a_v, parts.generation, parts.save); },
+          [&](const action::TellSaved& saved) { to(saved_a_v, saved.ended); },
+          [&](const action::JoinParts& parts) { to(join_parts_a_v, parts.generation, parts.save); },
+          [](const auto&) {},  // the other actions send nothing to workers
+      },
+      action);
 }
 
 }  // namespace
@@ -65,14 +62,14 @@ template <typename Name, typename... Content>
 void WorkerGroup::send(int but, Name name, const Content&... content) {
   members_.each([&](int worker, const WorkerActor& actor) {
     if (worker == but) return;
-    note(worker, caf::to_string(name));
-    caf::anon_send(actor, name, content...);
+    note(worker, to_string(name));
+    post(actor, name, content...);
   });
 }
 
-void WorkerGroup::hold() { send(-1, hold_a::value); }
-void WorkerGroup::let_go(const CommandList& commands) { send(-1, let_go_a::value, commands); }
-void WorkerGroup::read(const ReadElsewhere& read) { send(read.worker, read_a::value, read); }
+void WorkerGroup::hold() { send(-1, hold_a_v); }
+void WorkerGroup::let_go(const CommandList& commands) { send(-1, let_go_a_v, commands); }
+void WorkerGroup::read(const ReadElsewhere& read) { send(read.worker, read_a_v, read); }
 
 MessageOrigin WorkerGroup::origin(const caf::strong_actor_ptr& sender) {
   if (sender == nullptr) return {};

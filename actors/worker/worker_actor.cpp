@@ -20,10 +20,9 @@ class SentMessages {
  public:
   explicit SentMessages(const EventWriter& events) : events_(events) {}
 
-  void note(caf::atom_value name) {
+  void note(const std::string& name) {
     const std::uint64_t number = count_.fetch_add(1, std::memory_order_relaxed) + 1;
-    events_.put(EventKind::message_out,
-                {.number = number, .text = events_.intern(caf::to_string(name))});
+    events_.put(EventKind::message_out, {.number = number, .text = events_.intern(name)});
   }
 
  private:
@@ -45,67 +44,66 @@ using WorkerSelf = WorkerActor::stateful_pointer<WorkerState>;
 
 template <typename Name, typename... Content>
 void answer(WorkerSelf self, Name name, const Content&... content) {
-  self->state.sent->note(name);
-  self->send(self->state.trainer, name, content...);
+  state_of(self).sent->note(to_string(name));
+  send_by(self, state_of(self).trainer, name, content...);
 }
 
 WorkerActor::behavior_type worker_behavior(WorkerSelf self, int worker,
                                            const std::shared_ptr<Permits>& permits,
                                            const TrainerActor& trainer,
                                            std::shared_ptr<SentMessages> sent) {
-  self->state.worker = worker;
-  self->state.permits = permits;
-  self->state.sent = std::move(sent);
+  state_of(self).worker = worker;
+  state_of(self).permits = permits;
+  state_of(self).sent = std::move(sent);
   static_cast<WatchedWorker*>(self)->find_origins_by([self](const caf::strong_actor_ptr&) {
-    return MessageOrigin{.sequence = ++self->state.received};  // all messages come from the trainer
+    return MessageOrigin{.sequence =
+                             ++state_of(self).received};  // all messages come from the trainer
   });
-  self->state.trainer = trainer;
+  state_of(self).trainer = trainer;
   route_to_log(self, "weft.worker");
-  self->monitor(trainer);
-  self->set_down_handler([self](caf::scheduled_actor*, caf::down_msg&) {
-    self->state.permits->cancel("the trainer is gone");
-  });
+  watch(self, trainer,
+        [self](const caf::actor_addr&) { state_of(self).permits->cancel("the trainer is gone"); });
   return {
-      [self](start_a, const Start& start) { self->state.permits->start(start); },
-      [self](unwind_a, const std::string& reason) { self->state.permits->unwind(reason); },
+      [self](start_a, const Start& start) { state_of(self).permits->start(start); },
+      [self](unwind_a, const std::string& reason) { state_of(self).permits->unwind(reason); },
       [self](asked_a, std::uint32_t sequence, std::uint64_t run) {
-        if (const auto known = self->state.permits->asked(sequence, run)) {
-          answer(self, program_a::value, *known);
+        if (const auto known = state_of(self).permits->asked(sequence, run)) {
+          answer(self, program_a_v, *known);
         }
       },
-      [self](admit_a, std::uint32_t programs) { self->state.permits->admit(programs); },
-      [self](grant_a, std::uint64_t steps) { self->state.permits->grant(steps); },
+      [self](admit_a, std::uint32_t programs) { state_of(self).permits->admit(programs); },
+      [self](grant_a, std::uint64_t steps) { state_of(self).permits->grant(steps); },
       [self](peer_ended_a, std::int32_t other, std::uint64_t runs, const std::string& last) {
-        if (const auto wrong = self->state.permits->peer_ended(other, runs, last)) {
-          answer(self, ended_a::value, *wrong);
+        if (const auto wrong = state_of(self).permits->peer_ended(other, runs, last)) {
+          answer(self, ended_a_v, *wrong);
         }
       },
       [self](join_parts_a, std::uint64_t generation, std::uint64_t save) {
-        self->state.permits->join_parts(generation, save);
+        state_of(self).permits->join_parts(generation, save);
       },
       [self](drop_parts_a, std::uint64_t generation, std::uint64_t save) {
-        self->state.permits->drop_parts(generation, save);
+        state_of(self).permits->drop_parts(generation, save);
       },
-      [self](saved_a, const SaveEnded& ended) { self->state.permits->saved(ended); },
+      [self](saved_a, const SaveEnded& ended) { state_of(self).permits->saved(ended); },
       [self](pause_a) {
-        const std::uint64_t step = self->state.permits->pause();
-        answer(self, paused_a::value, std::int32_t{self->state.worker},
-               self->state.permits->generation(), step);
+        const std::uint64_t step = state_of(self).permits->pause();
+        answer(self, paused_a_v, std::int32_t{state_of(self).worker},
+               state_of(self).permits->generation(), step);
       },
-      [self](end_at_a, std::uint64_t step) { self->state.permits->end_at(step); },
+      [self](end_at_a, std::uint64_t step) { state_of(self).permits->end_at(step); },
       [self](hold_a) {
-        const std::uint64_t step = self->state.permits->hold();
-        answer(self, held_a::value, std::int32_t{self->state.worker},
-               self->state.permits->generation(), step);
+        const std::uint64_t step = state_of(self).permits->hold();
+        answer(self, held_a_v, std::int32_t{state_of(self).worker},
+               state_of(self).permits->generation(), step);
       },
-      [self](let_go_a, const CommandList& list) { self->state.permits->let_go(list.commands); },
+      [self](let_go_a, const CommandList& list) { state_of(self).permits->let_go(list.commands); },
       [self](read_a, const ReadElsewhere& read) {
-        if (const auto wrong = self->state.permits->read_elsewhere(read)) {
-          answer(self, ended_a::value, *wrong);
+        if (const auto wrong = state_of(self).permits->read_elsewhere(read)) {
+          answer(self, ended_a_v, *wrong);
         }
       },
-      [self](cancel_a, const std::string& reason) { self->state.permits->cancel(reason); },
-      [self](stop_a) { self->state.permits->stop(); },
+      [self](cancel_a, const std::string& reason) { state_of(self).permits->cancel(reason); },
+      [self](stop_a) { state_of(self).permits->stop(); },
   };
 }
 
@@ -125,7 +123,7 @@ class ActorWorkerLink : public WorkerLink {
               return worker_behavior(self, worker, permits, trainer, sent);
             })),
         timeout_(timeout) {
-    permits().on_first_question([trainer] { caf::anon_send(trainer, asks_a::value); });
+    permits().on_first_question([trainer] { post(trainer, asks_a_v); });
   }
 
   ~ActorWorkerLink() override { caf::anon_send_exit(worker_, caf::exit_reason::user_shutdown); }
@@ -133,7 +131,7 @@ class ActorWorkerLink : public WorkerLink {
   Assignment join(const JoinRequest& request) override {
     caf::scoped_actor self{system_.caf()};
     Assignment assignment;
-    self->request(trainer_, timeout_, join_a::value, request, worker_)
+    request_by(self, trainer_, timeout_, join_a_v, request, worker_)
         .receive([&](Assignment& answer) { assignment = std::move(answer); },
                  [&](const caf::error& error) {
                    fail(error == caf::sec::request_timeout ? Errc::timeout : Errc::io,
@@ -141,19 +139,19 @@ class ActorWorkerLink : public WorkerLink {
                  });
     return assignment;
   }
-  void show_program(const ProgramSeen& program) override { send(program_a::value, program); }
-  void want_lease(std::uint64_t step) override { send(lease_a::value, step); }
-  void report(const Report& report) override { send(report_a::value, report); }
-  void preempt(const std::string& reason) override { send(preempt_a::value, reason); }
-  void state_hashed(const StateHashes& hashes) override { send(hashes_a::value, hashes); }
-  void data_hashed(const DataHashes& hashes) override { send(data_a::value, hashes); }
-  void part_written(const PartWritten& part) override { send(part_a::value, part); }
-  void save_ended(const SaveEnded& ended) override { send(saved_a::value, ended); }
-  void commands_read(const CommandsRead& read) override { send(read_a::value, read); }
-  void awaits_commands(const CommandsAwaited& awaited) override { send(waits_a::value, awaited); }
-  void loop_ended(const LoopEnded& ended) override { send(ended_a::value, ended); }
+  void show_program(const ProgramSeen& program) override { send(program_a_v, program); }
+  void want_lease(std::uint64_t step) override { send(lease_a_v, step); }
+  void report(const Report& report) override { send(report_a_v, report); }
+  void preempt(const std::string& reason) override { send(preempt_a_v, reason); }
+  void state_hashed(const StateHashes& hashes) override { send(hashes_a_v, hashes); }
+  void data_hashed(const DataHashes& hashes) override { send(data_a_v, hashes); }
+  void part_written(const PartWritten& part) override { send(part_a_v, part); }
+  void save_ended(const SaveEnded& ended) override { send(saved_a_v, ended); }
+  void commands_read(const CommandsRead& read) override { send(read_a_v, read); }
+  void awaits_commands(const CommandsAwaited& awaited) override { send(waits_a_v, awaited); }
+  void loop_ended(const LoopEnded& ended) override { send(ended_a_v, ended); }
   void unwound(std::uint64_t generation) override {
-    send(unwound_a::value, std::int32_t{rank_}, generation);
+    send(unwound_a_v, std::int32_t{rank_}, generation);
   }
   std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine, const Recorder& recorder,
                                            int chip, DeviceFailed on_failure) override {
@@ -163,8 +161,8 @@ class ActorWorkerLink : public WorkerLink {
  private:
   template <typename Name, typename... Content>
   void send(Name name, const Content&... content) {
-    sent_->note(name);
-    caf::send_as(worker_, trainer_, name, content...);
+    sent_->note(to_string(name));
+    post_as(worker_, trainer_, name, content...);
   }
 
   std::unique_ptr<System> own_;

@@ -4,8 +4,6 @@
 
 #include <semaphore>
 
-#include <caf/all.hpp>
-
 #include "actors/link/system.hpp"
 #include "transport/blackbox/black_box_writer.hpp"
 #include "transport/board/board.hpp"
@@ -13,8 +11,7 @@
 namespace weft::watched_actor_test {
 namespace {
 
-using work_a = caf::atom_constant<caf::atom("work")>;
-using Worker = caf::typed_actor<caf::reacts_to<work_a, int>>;
+using Worker = caf::typed_actor<On<run_a, int>>;
 
 struct WorkerData {
   const char* name = "test.worker";
@@ -29,7 +26,7 @@ TEST(WatchedActor, ShowsItsMailboxWhileItIsStuckInAMessage) {
   System system;
   const Worker worker = system.caf().spawn<WatchedActor<Worker, WorkerData>>(
       Recorder(board.worker(0), box.link(0)), [&](auto*) -> Worker::behavior_type {
-        return {[&](work_a, int number) {
+        return {[&](run_a, int number) {
           if (number == 4) {
             stuck.release();
             released.acquire();
@@ -37,15 +34,15 @@ TEST(WatchedActor, ShowsItsMailboxWhileItIsStuckInAMessage) {
           if (number == 100) ended.release();
         }};
       });
-  for (int number = 1; number <= 4; ++number) caf::anon_send(worker, work_a::value, number);
+  for (int number = 1; number <= 4; ++number) post(worker, run_a_v, number);
   stuck.acquire();
-  for (int number = 5; number <= 100; ++number) caf::anon_send(worker, work_a::value, number);
+  for (int number = 5; number <= 100; ++number) post(worker, run_a_v, number);
   const ActorRow row = board.read(1);
   EXPECT_EQ(row.messages_came, 100U);
   EXPECT_EQ(row.messages_begun, 4U);
   EXPECT_EQ(row.messages_done, 3U);
   EXPECT_EQ(row.mailbox, 96U);
-  EXPECT_EQ(row.last_message, "work");
+  EXPECT_EQ(row.last_message, "run");
   released.release();
   ended.acquire();
   EXPECT_EQ(board.read(1).mailbox, 0U);
