@@ -1,6 +1,7 @@
 # Defines weft::weft and weft::shared, and installs the files that find_package(weft) needs.
 
 include(CMakePackageConfigHelpers)
+include(WeftPrivateCaf)
 
 add_library(weft_weft INTERFACE)
 add_library(weft::weft ALIAS weft_weft)
@@ -15,12 +16,14 @@ install(TARGETS weft_weft EXPORT weft)
 # __cxa_throw, by which weft records where exceptions are thrown.
 set(exports ${PROJECT_SOURCE_DIR}/cmake/libweft.map)
 list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
-add_library(weft_shared SHARED ${objects})
+add_library(weft_shared SHARED)
 add_library(weft::shared ALIAS weft_shared)
 set_target_properties(weft_shared PROPERTIES
   EXPORT_NAME shared OUTPUT_NAME weft LINKER_LANGUAGE CXX
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib LINK_DEPENDS ${exports})
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+weft_private_caf(weft_shared ${objects})
+set_property(TARGET weft_shared APPEND PROPERTY LINK_DEPENDS ${exports})
 # libweft.so already has all objects of these archives. Linking them only adds the libraries on
 # which they depend.
 target_link_libraries(weft_shared PRIVATE ${libraries} weft_options

@@ -64,6 +64,22 @@ TEST(Plugin, ThatBringsLibweftRunsJobsInAHostWithoutWeft) {
   EXPECT_NE(app.output().find("results 7 9"), std::string::npos) << app.output();
 }
 
+TEST(Host, WithItsOwnCafRunsJobsOfLibweft) {
+  for (const char* host : {CAF_FIRST_HOST, WEFT_FIRST_HOST}) {
+    AppProcess app({host}, kVariables);
+    EXPECT_EQ(app.wait(), 0) << app.output();
+    EXPECT_NE(app.output().find("sum 100 answers 42 42 systems 2 0"), std::string::npos)
+        << app.output();
+  }
+}
+
+TEST(Host, FindsNoNamesOfCafInLibweft) {
+  AppProcess names({"/usr/bin/nm", "-D", LIBWEFT});
+  EXPECT_EQ(names.wait(), 0);
+  EXPECT_NE(names.output().find("_ZN4weft"), std::string::npos);
+  EXPECT_EQ(names.output().find("N3caf"), std::string::npos);
+}
+
 /// The dynamic linker resolves the plug-in's weft symbols to the host's weft, which is another
 /// version.
 TEST(Plugin, ThatWouldRunAnotherVersionOfWeftIsRefused) {

@@ -1,0 +1,92 @@
+/// An application with CAF actors of its own, in CAF 1.x: its controller asks an actor of
+/// weft, which runs in another process, what to do in each step. libweft.so has its own CAF.
+///
+///   controller [STEPS [KILLS]]
+///
+/// With KILLS, the controller kills the policy's process so often, and its successor goes on.
+
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include <weft/caf.hpp>
+
+#include "examples/controller/cart_pole.hpp"
+
+CAF_BEGIN_TYPE_ID_BLOCK(robot, caf::first_custom_type_id)
+CAF_ADD_TYPE_ID(robot, (Observation))
+CAF_ADD_TYPE_ID(robot, (Action))
+CAF_ADD_TYPE_ID(robot, (weft::CallOf<&Policy::act>))
+CAF_ADD_TYPE_ID(robot, (weft::CallOf<&Policy::process>))
+CAF_ADD_ATOM(robot, tick_a)
+CAF_END_TYPE_ID_BLOCK(robot)
+
+namespace {
+
+using std::chrono::seconds;
+weft::ActorType<Policy> policy{"robot.policy"};
+
+struct Run {
+  CartPole cart{};
+  int steps = 0;
+  int kill_every = 0;  ///< steps; 0: never
+  int step = 0;
+  int brakes = 0;
+};
+
+caf::behavior controller(caf::event_based_actor* self, const weft::CafActor<Policy>& brain,
+                         const std::shared_ptr<Run>& run) {
+  self->mail(tick_a_v).send(self);
+  const auto go_on = [=](const Action& action) {
+    run->cart.move(action);
+    if (++run->step < run->steps) {
+      self->mail(tick_a_v).send(self);
+    } else {
+      self->quit();
+    }
+  };
+  const auto brake = [=](const caf::error& error) {  // timeout, peer_lost, ...
+    fmt::print("step {}: {}\n", run->step, caf::to_string(error));
+    ++run->brakes;
+    go_on(Action{});
+  };
+  return {[=](tick_a) {
+    if (run->kill_every > 0 && run->step % run->kill_every == run->kill_every / 2) {
+      self->mail(weft::call<&Policy::process>)
+          .request(brain, seconds(10))
+          .then([](int pid) { ::kill(pid, SIGKILL); }, brake);
+    }
+    self->mail(weft::call<&Policy::act>, run->cart.state())
+        .request(brain, seconds(10))
+        .then(go_on, brake);
+  }};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  weft::worker_main(argc, argv);
+  caf::core::init_global_meta_objects();
+  caf::init_global_meta_objects<caf::id_block::robot>();
+  const auto run = std::make_shared<Run>();
+  run->steps = argc > 1 ? std::atoi(argv[1]) : 500;
+  const int kills = argc > 2 ? std::atoi(argv[2]) : 0;
+  run->kill_every = kills > 0 ? run->steps / kills : 0;
+
+  caf::actor_system_config config;
+  caf::actor_system own{config};
+  weft::ActorSystem system{{.name = "robot"}};
+  const auto policies =
+      system.spawn(policy, {.place = weft::processes(1), .supervision = {.max_restarts = -1}});
+  own.spawn(controller, weft::to_caf(own, policies[0]), run);
+  own.await_all_actors_done();
+  const Observation& end = run->cart.state();
+  fmt::print("{} after {} steps, {} brakes, at {:.4f} m and {:.4f} rad\n",
+             run->cart.is_upright() ? "upright" : "fallen", run->step, run->brakes, end.position,
+             end.angle);
+  return run->cart.is_upright() ? 0 : 1;
+}
