@@ -1,6 +1,6 @@
 # Finds the C++ Actor Framework: 1.x by its own files for CMake, else 0.17, whose package in Debian
-# has none. -DCAF_ROOT=FOLDER names the folder where CAF is installed. Defines the targets CAF::core,
-# CAF::io and CAF::openssl, each if its library exists, and the variable CAF_VERSION.
+# has none. -DCAF_ROOT=FOLDER names the folder where CAF is installed. Defines the targets
+# CAF::core, CAF::io and CAF::openssl, each if its library exists, and the variable CAF_VERSION.
 
 include(FindPackageHandleStandardArgs)
 find_package(CAF CONFIG QUIET)

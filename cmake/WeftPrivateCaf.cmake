@@ -1,6 +1,6 @@
-# weft_private_caf(<target> <objects>...) adds to a shared library its objects and a copy of CAF that
-# no other library of a process can reach or disturb (decision 0093). `objects` are those of weft's
-# libraries.
+# weft_private_caf(<target> <objects>...) adds to a shared library its objects and a copy of CAF
+# that no other library of a process can reach or disturb (decision 0093). `objects` are those of
+# weft's libraries.
 #
 # The library's objects that use CAF, and copies of CAF's shared libraries, have the namespace `wcf`
 # instead of `caf`. If CAF is a static library, it becomes a part of the shared library, and the

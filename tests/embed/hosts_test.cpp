@@ -73,6 +73,29 @@ TEST(Host, WithItsOwnCafRunsJobsOfLibweft) {
   }
 }
 
+TEST(Host, CallsActorsAndWatchesAJobByItsOwnCaf) {
+  fs::create_directories(kStorage);
+  AppProcess app({CAF_APP}, kVariables);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  std::size_t at = 0;
+  for (const char* said :
+       {"number 5\n", "nothing\n", "number 4\n", "error endpoint_failed ", "not today",
+        "error timeout ", "(request_timeout)\n", "error peer_lost ", "(request_receiver_down)\n",
+        "started 2 workers\n", "lost worker 1\n", "recovered\n", "reported 20\n", "ended well\n"}) {
+    at = app.output().find(said, at);
+    ASSERT_NE(at, std::string::npos) << said << app.output();
+  }
+}
+
+TEST(Controller, BalancesThePoleWhileItsPolicyIsKilled) {
+  AppProcess app({CONTROLLER, "500", "3"});
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_NE(app.output().find("upright after 500 steps, 0 brakes, at 0.0000 m and 0.0000 rad"),
+            std::string::npos)
+      << app.output();
+  EXPECT_NE(app.output().find("restart 3"), std::string::npos) << app.output();
+}
+
 TEST(Host, FindsNoNamesOfCafInLibweft) {
   AppProcess names({"/usr/bin/nm", "-D", LIBWEFT});
   EXPECT_EQ(names.wait(), 0);

@@ -33,7 +33,7 @@ floor() {
   allowed=$(IFS='|' && echo "$standard|<weft/[a-z]+/.*>|$*")
   say "not to be included on the floor $folder/" < <(includes "$folder" | but ":($allowed)\$")
 }
-floor include '<(fmt|nlohmann|spdlog)/.*>' '<weft/[a-z]+\.hpp>'
+floor include '<(fmt|nlohmann|spdlog|caf)/.*>' '<weft/[a-z]+\.hpp>'
 floor spmd '<fmt/.*>' '".*"'
 floor data "$posix" '<(fmt|nlohmann)/.*>' '<(archive|archive_entry|jerror|jpeglib|png|xxhash|zlib)\.h>' \
   '<(curl|libexif|unicode|webp)/[a-z0-9-]+\.h>' '".*"'
@@ -41,7 +41,7 @@ floor transport "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann|weft_sch
 floor chips "$posix" '<(fmt|nlohmann|oneapi|xbyak)/.*>' '".*"'
 floor inspect "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl|xxhash)\.h>' '".*"'
 floor actors "$posix" '<(fmt|spdlog|nlohmann|caf|openssl)/.*>' '".*"'
-floor examples "$posix" '<(fmt|spdlog|nlohmann|CLI)/.*>' '<(httplib|xxhash)\.h>' '<weft/[a-z]+\.hpp>' \
+floor examples "$posix" '<(fmt|spdlog|nlohmann|CLI|caf)/.*>' '<(httplib|xxhash)\.h>' '<weft/[a-z]+\.hpp>' \
   '"examples/.*"'
 say 'the headers include each other in a circle' < <(
   includes include | matching ':<weft/' | tr -d '<>' | sed -E 's|^include/([^:]*):[0-9]+:| \1 |' |
@@ -54,8 +54,8 @@ readonly rooms=(
   transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,lanes,actors,published,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/registry
   inspect/{process,snapshot,why,views,systems,programs,history,profile,page}
-  actors/{message,process,user,protocol,commands,supervision,link,device,runtime,data,publish,worker,trainer,launch,host,job,keeper}
-  tools/weft/{doctor,inspect,launch,manual,plan} tools/weft tools/weft-{page,worker}
+  actors/{message,process,user,caf,protocol,commands,supervision,link,device,runtime,data,publish,worker,trainer,launch,host,job,keeper}
+  tools/weft/{doctor,inspect,launch,manual,plan} tools/weft tools/weft-{page,worker} tools/private_caf
 )
 # A public header belongs to the room that has a source of its name, or else to the last room that
 # it includes. These headers are exceptions: the first has sources of other names, and the rest are
@@ -119,8 +119,9 @@ orders=$(find "$record" -type f -exec cat {} + | awk -v all="${rooms[*]}" -v hom
   }' | sort)
 say 'the header is of a later room' < <(but ':1$' <<<"$orders")
 say 'nobody uses this room' < <(matching ':1$' <<<"$orders")
+# The headers of actors/caf for the two versions of CAF have the same names.
 say 'another header has a type of this name' < <(
-  sources "${product[@]}" | but '^bench/' | matching '\.hpp$' | xargs -r awk '
+  sources "${product[@]}" | but '^(bench/|actors/caf/.*_1\.hpp)' | matching '\.hpp$' | xargs -r awk '
     /^namespace / { space = $2 }
     /^(struct|class|enum class) (alignas\([0-9]+\) )?[A-Za-z0-9_]+[^<;]*$/ {
       name = $0
@@ -143,7 +144,8 @@ say 'includes are written <weft/NAME.hpp>, <weft/SUBJECT/NAME.hpp> or "floor/roo
 only() {
   say "$1 stands only in $2" < <(sources "${product[@]}" | but "$3" | xargs -r grep -HnP "$4" || true)
 }
-only caf '*_actor.*, messages.* and system.*' '(_actor|/messages|/system)\.[a-z]+$' '\bcaf::|<caf/'
+only caf 'actors/caf/, *_actor.*, messages.*, system.*, <weft/caf.hpp> and its example' \
+  '(_actor|/messages|/system)\.[a-z]+$|^(actors/caf|include/weft/caf|examples/controller)/' '\bcaf::|<caf/'
 only oneDNN chips/cpu/onednn/ '^chips/cpu/onednn/' '\bdnnl::|<oneapi/'
 only libcurl data/remote/ '^data/remote/' '<curl/'
 only xbyak chips/cpu/jit/ '^chips/cpu/jit/' '\bXbyak::|<xbyak/'

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-/// Returns an error of CAF with the text "peer_lost: ...". Its code is caf::sec::request_timeout for
-/// the error timeout, request_receiver_down for peer_lost and actor_failed, else runtime_error.
+/// Returns an error of CAF with the text "peer_lost: ...". Its code is caf::sec::request_timeout
+/// for the error timeout, request_receiver_down for peer_lost and actor_failed, else runtime_error.
 inline caf::error to_caf(const Error& error) {
   const caf::sec code = error.code() == Errc::timeout ? caf::sec::request_timeout
                         : error.code() == Errc::peer_lost || error.code() == Errc::actor_failed
