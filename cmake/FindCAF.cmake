@@ -4,8 +4,11 @@
 
 include(FindPackageHandleStandardArgs)
 find_package(CAF CONFIG QUIET)
+# g++ 12 warns of CAF's own code where it is inlined into ours, system header or not.
+set(quiet $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
 if(CAF_FOUND)
   find_package_handle_standard_args(CAF CONFIG_MODE)
+  set_property(TARGET CAF::core APPEND PROPERTY INTERFACE_COMPILE_OPTIONS ${quiet})
   return()
 endif()
 find_package(Threads QUIET)
@@ -45,7 +48,5 @@ if(CAF_FOUND AND NOT TARGET CAF::core)
   if(TARGET CAF::openssl)
     target_link_libraries(CAF::openssl INTERFACE CAF::io)
   endif()
-  # g++ 12 warns of CAF's own code where it is inlined into ours, system header or not.
-  target_compile_options(CAF::core INTERFACE
-    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
+  target_compile_options(CAF::core INTERFACE ${quiet})
 endif()

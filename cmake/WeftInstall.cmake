@@ -39,6 +39,7 @@ install(TARGETS weft_shared EXPORT weft)
 install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" caf_series "${CAF_VERSION}")
 configure_package_config_file(cmake/weftConfig.cmake.in ${PROJECT_BINARY_DIR}/weftConfig.cmake
   INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
 # Before version 1.0, a minor version may change the interface.
