@@ -86,7 +86,7 @@ class CommandDesk {
   bool is_open() const;
 
   std::vector<StoredCommand> commands() const;
-  /// A loop has reported a checkpoint of `step`. num_read_at() returns how many of commands() it had
+  /// A loop has reported a checkpoint of `step`. num_read_at() returns how many commands it had
   /// read. If its generation is over, that is how many were read before the step.
   void checkpoint_reported(int worker, std::uint64_t generation, std::uint64_t step,
                            const std::string& path);

@@ -5,9 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <deque>
 #include <functional>
+#include <map>
 #include <random>
+#include <string>
+#include <vector>
 
 namespace weft::command_desk_test {
 namespace {
@@ -51,12 +56,12 @@ class World {
     return true;
   }
 
-  /// All loops begin again, with the state of a step that none of them has left behind.
+  /// All loops begin again, with the state of the last step that all of them have committed.
   void lose_one() {
     desk_.unwind();
     std::uint64_t first = kSteps;
     for (const Loop& loop : loops_) {
-      first = std::min(first, loop.step);
+      first = std::min(first, loop.committed);
       begun_ = std::max(begun_, loop.step);
     }
     begin(first);
@@ -81,7 +86,8 @@ class World {
   struct Loop {
     LoopCommands commands;
     std::uint64_t step = 0;
-    bool has_read = false;  // in this step
+    std::uint64_t committed = 0;  // the last step whose state is kept
+    bool has_read = false;        // in this step
     std::deque<std::function<void()>> to, from;
     std::vector<std::string> read;
     std::map<std::uint64_t, std::vector<CommandMark>> versions;  // what the state of a step knows
@@ -91,7 +97,8 @@ class World {
   int number(const Loop& loop) const { return static_cast<int>(&loop - loops_.data()); }
 
   void begin(std::uint64_t step) {
-    carry_out(desk_.begin_generation(++generation_, step,
+    ++generation_;
+    carry_out(desk_.begin_generation(generation_, step,
                                      generation_ > 1 ? std::optional(begun_) : std::nullopt));
     for (Loop& loop : loops_) {
       loop.to.clear();
@@ -99,7 +106,7 @@ class World {
       loop.commands.start(step, desk_.commands());
       const std::vector<CommandMark> known = loop.versions[step];
       loop.commands.begin_with(known);
-      loop.step = step;
+      loop.step = loop.committed = step;
       loop.has_read = false;
       loop.read.clear();
       for (const StoredCommand& earlier : loop.commands.earlier()) note(loop, earlier);
@@ -147,6 +154,7 @@ class World {
       if (waits_at_ten_ && step == 10 && !has_come && !woken(loop)) return;
     }
     loop.versions[step] = loop.commands.marks();
+    loop.committed = step;
     if (!loop.commands.may_begin(step + 1)) return;
     if (const auto missed = loop.commands.begun(step + 1)) loop.error = *missed;
     ++loop.step;
