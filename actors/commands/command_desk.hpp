@@ -42,7 +42,7 @@ struct UnevenReads {
   std::string message{};
 };
 
-/// What the desk's owner must do, in this order.
+/// The work of the desk's owner, in this order.
 struct DeskActions {
   std::vector<StoredCommand> scheduled{};  ///< write them down; they have just got their steps
   bool holds = false;                      ///< ask all loops to begin no further step

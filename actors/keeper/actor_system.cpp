@@ -23,9 +23,9 @@ LoanedTensor ActorSystem::loan(const TensorType& type) {
   return loan_tensor(keeper_->process()->node(), type);
 }
 
-int ActorSystem::fd() { return keeper_->process()->ready_fd(); }
+int ActorSystem::fd() { return keeper_->process()->replies().ready_fd(); }
 
-int ActorSystem::run_ready() { return keeper_->process()->run_ready(); }
+int ActorSystem::run_ready() { return keeper_->process()->replies().run_ready(); }
 
 ActorCounts ActorSystem::counts() const {
   const ActorTableHead& head = keeper_->process()->actors().head();

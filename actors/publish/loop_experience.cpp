@@ -53,7 +53,7 @@ class ExperienceRows : public Dataset {
       if (*is_closed_ || !ReadWanted::is_wanted()) {
         fail(Errc::cancelled, "the loop was left before this row had arrived");
       }
-      reader_.sleep(seen, kSleepSlice);
+      reader_.wait_for_news(seen, kSleepSlice);
     }
   }
 

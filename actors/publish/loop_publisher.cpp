@@ -209,7 +209,7 @@ void LoopPublisher::carry_out(Copy& copy) {
   for (;;) {
     const std::uint32_t seen = writer_.turns();
     if (writer_.publish(copy.publication, copy.version) || must_leave()) return;
-    writer_.sleep(seen, kSleepSlice);
+    writer_.wait_for_news(seen, kSleepSlice);
   }
 }
 
@@ -219,7 +219,7 @@ bool LoopPublisher::await_decision(const Copy& copy) {
     const std::uint32_t seen = writer_.turns();
     if (writer_.is_decided(copy.publication)) return true;
     if (must_leave()) return false;
-    writer_.sleep(seen, kSleepSlice);
+    writer_.wait_for_news(seen, kSleepSlice);
   }
 }
 

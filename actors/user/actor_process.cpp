@@ -6,10 +6,9 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/process/log.hpp"
-#include "actors/user/circles.hpp"
 #include "actors/user/registry.hpp"
 #include "actors/user/tensor_blocks.hpp"
-#include "actors/user/thread_role.hpp"
+#include "actors/user/waits.hpp"
 #include "transport/memory/wait.hpp"
 
 namespace weft::detail {

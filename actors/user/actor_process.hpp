@@ -18,6 +18,7 @@
 #include "actors/user/calls.hpp"
 #include "actors/user/replies.hpp"
 #include "actors/user/runner.hpp"
+#include "actors/user/waits.hpp"
 #include "transport/lanes/lane_node.hpp"
 #include "transport/lanes/peer_table.hpp"
 
@@ -49,7 +50,6 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   const std::shared_ptr<LaneNode>& node() const { return node_; }
   PeerTable& peers() { return members_->peers; }
   ActorTable& actors() { return members_->actors; }
-  double call_timeout_s() const { return options_.call_timeout_s; }
   /// A part of the system's id, by which references to its actors are known. Never 0.
   std::uint64_t system_key() const { return system_key_; }
   /// Returns whether the caller of this message still waits for the answer.
@@ -80,11 +80,7 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   void leave(PeerId process);
   /// The error of a call of an actor whose mesh has ended.
   Error ended_error(std::uint32_t row);
-  /// See ActorSystem::fd() and run_ready().
-  int ready_fd() { return replies_->ready_fd(); }
-  int run_ready() { return replies_->run_ready(); }
-  /// Takes the answers that are there, so that open_calls() is up to date.
-  void look() { replies_->look(); }
+  Replies& replies() { return *replies_; }
   /// Counts a message that was told and will never be run.
   void count_lost_tell() { actors().head().lost_tells.fetch_add(1, std::memory_order_relaxed); }
   /// Returns how many calls of this process the actor hasn't answered.
@@ -109,19 +105,6 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   };
   ActorProcess(std::shared_ptr<Members> members, const ActorProcessOptions& options,
                OnNews on_news);
-
-  /// How long a send may wait. The time of a number of seconds begins when is_over() is called
-  /// first, so that a send that needn't wait reads no clock.
-  class SendLimit {
-   public:
-    explicit SendLimit(Clock::time_point deadline) : deadline_(deadline) {}
-    explicit SendLimit(double seconds) : seconds_(seconds) {}
-    bool is_over();
-
-   private:
-    double seconds_ = 0;
-    std::optional<Clock::time_point> deadline_{};
-  };
 
   void submit(const std::shared_ptr<ActorCall>& call, bool wait_if_full);
   void send(PeerId to, std::uint32_t port, const LaneHeading& heading, const MessageWriter& body,

@@ -6,25 +6,10 @@
 #include "actors/process/log.hpp"
 #include "actors/user/actor_process.hpp"
 #include "actors/user/tensor_blocks.hpp"
-#include "actors/user/thread_role.hpp"
+#include "actors/user/waits.hpp"
 #include "transport/memory/wait.hpp"
 
 namespace weft::detail {
-namespace {
-
-ActorProcess::Clock::time_point deadline_after(double seconds) {
-  constexpr double kLong = 1e8;
-  return ActorProcess::Clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::duration<double>(std::min(seconds, kLong)));
-}
-
-}  // namespace
-
-bool ActorProcess::SendLimit::is_over() {
-  if (!deadline_) deadline_ = deadline_after(seconds_);
-  return Clock::now() >= *deadline_;
-}
-
 void ActorProcess::send(PeerId to, std::uint32_t port, const LaneHeading& heading,
                         const MessageWriter& body, bool wait_if_full, SendLimit& limit) {
   const PackedMessage packed(node_, body);
@@ -84,7 +69,7 @@ std::shared_ptr<ActorCall> ActorProcess::begin(std::uint32_t row, EndpointId end
   const double timeout_s = options.timeout_s > 0 ? options.timeout_s : options_.call_timeout_s;
   auto call = std::make_shared<ActorCall>(
       shared_from_this(), ActorCall::What{.op = ActorOp::call, .row = row, .endpoint = endpoint},
-      std::move(arguments), deadline_after(timeout_s), timeout_s);
+      std::move(arguments), SendLimit::deadline_after(timeout_s), timeout_s);
   open_calls_[row].fetch_add(1, std::memory_order_relaxed);
   call->cancel_on(options.stop);
   submit(call, options.wait_if_full);
@@ -111,7 +96,7 @@ std::shared_ptr<ActorCall> ActorProcess::order(ActorOp op, std::uint32_t row, Pe
                                                double timeout_s) {
   auto call = std::make_shared<ActorCall>(shared_from_this(),
                                           ActorCall::What{.op = op, .row = row, .endpoint = {}},
-                                          body, deadline_after(timeout_s), timeout_s);
+                                          body, SendLimit::deadline_after(timeout_s), timeout_s);
   open_calls_[row].fetch_add(1, std::memory_order_relaxed);
   if (!send_call(call, to, port, false)) {
     finish(*call, {.error = Error(Errc::peer_lost,

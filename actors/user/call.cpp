@@ -45,7 +45,7 @@ std::string name_of(const ActorHandle& actor) {
 std::size_t least_busy(const std::vector<ActorHandle>& actors) {
   static thread_local std::size_t last = 0;  // so that idle actors are taken in turn
   std::size_t best = ++last % std::max<std::size_t>(actors.size(), 1);
-  if (!actors.empty()) actors.front().process->look();
+  if (!actors.empty()) actors.front().process->replies().look();  // for open_calls()
   for (std::size_t step = 0; step < actors.size(); ++step) {
     const std::size_t i = (last + step) % actors.size();
     if (actors[i].process->open_calls(actors[i].row) <

@@ -143,7 +143,7 @@ Rows ExperienceWriter::loan(std::int64_t count, std::uint64_t version) {
            sender == nullptr ? "its loop hasn't called experience() with this name"
                              : "its loop uses rows more slowly than they are made, or waits");
     }
-    sender == nullptr ? JobWait::sleep() : sender->sleep(seen, kSleepSlice);
+    sender == nullptr ? JobWait::sleep() : sender->wait_for_news(seen, kSleepSlice);
   }
 }
 

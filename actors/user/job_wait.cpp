@@ -6,7 +6,7 @@
 
 #include <weft/tensor/error.hpp>
 
-#include "actors/user/thread_role.hpp"
+#include "actors/user/waits.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/memory/segment.hpp"

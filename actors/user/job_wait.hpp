@@ -1,5 +1,5 @@
 #pragma once
-/// What Parameters and ExperienceWriter share: a process of the user waits for a job.
+/// JobWait: a process of the user waits for a job. Parameters and ExperienceWriter use it.
 
 #include <chrono>
 #include <stop_token>

@@ -127,10 +127,9 @@ struct Parameters::Source {
       const auto newest = from->newest();
       if (newest && *newest >= version) return;
       fail(Errc::unavailable, "{}: job {} has ended; {}", wait.what(), wait.job(),
-           newest ? fmt::format("its last version is {}", *newest)
-                  : "it has published no version");
+           newest ? fmt::format("its last version is {}", *newest) : "it has published no version");
     }
-    from->sleep(seen, kSleepSlice);
+    from->wait_for_news(seen, kSleepSlice);
   }
 };
 

@@ -8,7 +8,7 @@
 
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
-#include "actors/user/thread_role.hpp"
+#include "actors/user/waits.hpp"
 #include "transport/memory/wait.hpp"
 
 namespace weft {

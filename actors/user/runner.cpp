@@ -17,7 +17,7 @@
 #include "actors/user/actor_process.hpp"
 #include "actors/user/late_reply.hpp"
 #include "actors/user/registry.hpp"
-#include "actors/user/thread_role.hpp"
+#include "actors/user/waits.hpp"
 
 namespace weft {
 namespace {

@@ -18,8 +18,9 @@ LoopPublishers& publishers_of(TrainContext& ctx, const char* what, std::string_v
                               const std::source_location& where) {
   auto* worker = dynamic_cast<WorkerContext*>(&ctx);
   if (worker != nullptr) return worker->publishers();
-  fail(Errc::invalid_argument, "{} \"{}\" at {}: `ctx` isn't the context that weft passes to a loop",
-       what, name, file_line(where));
+  fail(Errc::invalid_argument,
+       "{} \"{}\" at {}: `ctx` isn't the context that weft passes to a loop", what, name,
+       file_line(where));
 }
 
 }  // namespace

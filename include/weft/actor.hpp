@@ -19,8 +19,8 @@
 ///   }
 
 #include <weft/actor/actor_context.hpp>
-#include <weft/actor/actor_options.hpp>
 #include <weft/actor/actor_mesh.hpp>
+#include <weft/actor/actor_options.hpp>
 #include <weft/actor/actor_ref.hpp>
 #include <weft/actor/actor_system.hpp>
 #include <weft/actor/actor_type.hpp>

@@ -10,9 +10,10 @@
 
 namespace weft {
 
-/// Returns JSON. `systems` are actor systems of the job's program. `before` is an earlier snapshot, with which the use of cores is computed; if it is
-/// null, the use is unknown. Times are seconds of CLOCK_BOOTTIME. The text doesn't contain the
-/// present time, so that it stays the same while the job doesn't change.
+/// Returns JSON. `systems` are actor systems of the job's program. `before` is an earlier snapshot,
+/// with which the use of cores is computed; if it is null, the use is unknown. Times are seconds of
+/// CLOCK_BOOTTIME. The text doesn't contain the present time, so that it stays the same while the
+/// job doesn't change.
 std::string page_state(const Snapshot& job, const Why& why, const Snapshot* before = nullptr,
                        std::span<const SystemSnapshot> systems = {});
 

@@ -105,7 +105,7 @@ void run_reader(const std::string& job, int worker) {
       last = read;
       if (++row % kStep == 0) progress().committed[worker] = row;
     } else if (worker != 0) {
-      reader.sleep(seen, kSleepSlice);
+      reader.wait_for_news(seen, kSleepSlice);
     }
     if (worker != 0) continue;
     order->take();
@@ -125,7 +125,7 @@ void run_sender(const std::string& job, std::uint64_t id, std::uint64_t seed) {
     const std::uint32_t seen = sender.news();
     const auto blocks = sender.take(count);
     if (!blocks) {
-      sender.sleep(seen, kSleepSlice);
+      sender.wait_for_news(seen, kSleepSlice);
       continue;
     }
     for (std::uint32_t i = 0; i < count; ++i) {

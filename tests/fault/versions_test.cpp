@@ -70,7 +70,7 @@ void run_worker(const std::string& job, int worker, std::uint64_t generation,
       for (;;) {
         const std::uint32_t turns = writer.turns();
         if (done()) return;
-        writer.sleep(turns, kSleepSlice);
+        writer.wait_for_news(turns, kSleepSlice);
       }
     };
     if (worker == 0) writer.decide(n, version);

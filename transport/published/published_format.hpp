@@ -16,8 +16,8 @@
 /// 2. A reader sets its bit first, and then looks at `version`. If that isn't the version that
 ///    `newest` named, it clears the bit and begins again.
 /// 3. From 1 and 2: a place is never written while a reader that has found its version holds it.
-/// 4. Worker 0 lets `newest` name a version only when all workers have copied their parts of it. Its
-///    number never decreases, also when the job continues from an earlier step.
+/// 4. Worker 0 lets `newest` name a version only when all workers have copied their parts of it.
+///    Its number never decreases, also when the job continues from an earlier step.
 /// 5. A reader keeps a lock on its byte of the ledger's file as long as it lives (LifeLock). Who
 ///    gets the lock of a byte may clear all bits of that reader.
 

@@ -17,8 +17,8 @@
 /// 2. Only worker 0 takes arrivals, in their order. It marks their blocks kTakenBlock, writes the
 ///    chunk, counts `chunks` up, and then `taken`. A chunk says of which arrival it is, so that a
 ///    successor of a killed worker 0 doesn't take an arrival twice.
-/// 3. Worker 0 first counts a chunk as released or dropped, and then frees its blocks. A taken block
-///    that belongs to no chunk and to no arrival is therefore free (RowOrder::collect()).
+/// 3. Worker 0 first counts a chunk as released or dropped, and then frees its blocks. A taken
+///    block that belongs to no chunk and to no arrival is therefore free (RowOrder::collect()).
 /// 4. A sender keeps a lock on its byte of the file as long as it lives (LifeLock). The blocks of a
 ///    dead sender that belong to no arrival are free.
 /// 5. At most block_count chunks and arrivals exist at any time, because each has a block. So the
@@ -59,12 +59,12 @@ struct RowHeader {
   alignas(128) std::atomic<std::uint32_t> calls;  ///< counted up when worker 0 has something to do
   /// Worker 0 writes the rest. The first row that the job needs; kNoRow before that is known.
   alignas(128) std::atomic<std::uint64_t> base;
-  std::atomic<std::uint64_t> taken;          ///< arrivals
-  std::atomic<std::uint64_t> chunks;         ///< those that loaders may read
-  std::atomic<std::uint64_t> released;       ///< of these, those whose rows are needed no more
-  std::atomic<std::uint64_t> step;           ///< of the loop
-  std::atomic<std::uint64_t> dropped_rows;   ///< for their lag
-  std::atomic<std::uint64_t> lag;            ///< of the chunk that was taken last
+  std::atomic<std::uint64_t> taken;              ///< arrivals
+  std::atomic<std::uint64_t> chunks;             ///< those that loaders may read
+  std::atomic<std::uint64_t> released;           ///< of these, those whose rows are needed no more
+  std::atomic<std::uint64_t> step;               ///< of the loop
+  std::atomic<std::uint64_t> dropped_rows;       ///< for their lag
+  std::atomic<std::uint64_t> lag;                ///< of the chunk that was taken last
   alignas(128) std::atomic<std::uint32_t> news;  ///< counts changes of `chunks` and freed blocks
 };
 inline constexpr std::uint64_t kNoRow = ~std::uint64_t{0};
@@ -78,8 +78,8 @@ struct RowBlock {
 };
 static_assert(sizeof(RowBlock) == 32);
 
-/// The number of the arrival, counted from 1, and the first block of its chunk, in one word. Arrival
-/// n is in place (n - 1) % block_count.
+/// The number of the arrival, counted from 1, and the first block of its chunk, in one word.
+/// Arrival n is in place (n - 1) % block_count.
 struct ArrivalWord {
   std::uint64_t number = 0;
   std::uint32_t block = 0;

@@ -91,12 +91,12 @@ RowMemory RowMemory::create(std::string_view job, std::string_view name,
                  .names = name_bytes_of(options.fields),
                  .row = kRowAlignment};
   for (const PublishedTensor& field : options.fields) {
-    sizes.row =
-        std::max(sizes.row, field.offset + static_cast<std::size_t>(field.type.bytes()));
+    sizes.row = std::max(sizes.row, field.offset + static_cast<std::size_t>(field.type.bytes()));
   }
   sizes.row = (sizes.row + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
   sizes.per_block = std::clamp<std::size_t>(kRowBlockBytes / sizes.row, 1, 64);
-  sizes.blocks = std::max<std::size_t>((options.capacity + sizes.per_block - 1) / sizes.per_block, 2);
+  sizes.blocks =
+      std::max<std::size_t>((options.capacity + sizes.per_block - 1) / sizes.per_block, 2);
   if (sizes.blocks > kRowBlocksMax) {
     fail(Errc::invalid_argument, "experience \"{}\": capacity = {} rows: expected at most {}", name,
          options.capacity, std::uint64_t{kRowBlocksMax} * sizes.per_block);

@@ -68,10 +68,8 @@ void RowOrder::take_arrival(const ArrivalWord& arrival) {
     return;
   }
   const std::uint64_t chunks = header_->chunks.load(std::memory_order_relaxed);
-  memory_->chunk(chunks) = {.arrival = arrival.number,
-                            .first_row = row_count(),
-                            .rows = rows,
-                            .block = arrival.block};
+  memory_->chunk(chunks) = {
+      .arrival = arrival.number, .first_row = row_count(), .rows = rows, .block = arrival.block};
   header_->chunks.store(chunks + 1, std::memory_order_release);
   header_->taken.store(arrival.number, std::memory_order_release);
   memory_->tell_news();

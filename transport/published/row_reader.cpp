@@ -12,11 +12,12 @@ namespace weft {
 RowChunk RowReader::find(std::uint64_t row, std::uint64_t chunks) const {
   std::uint64_t low = memory_->header().released.load(std::memory_order_acquire);
   if (low >= chunks || memory_->chunk(low).first_row > row) {
-    fail(Errc::not_found,
-         "row {} is kept no more, because all chips have committed the step that used it, or it is "
-         "before the first row of this job: read experience in its order, in one pass, and keep the "
-         "state of two versions (FailureConfig::state_versions)",
-         row);
+    fail(
+        Errc::not_found,
+        "row {} is kept no more, because all chips have committed the step that used it, or it is "
+        "before the first row of this job: read experience in its order, in one pass, and keep the "
+        "state of two versions (FailureConfig::state_versions)",
+        row);
   }
   std::uint64_t high = chunks;  // low has a first row at or before `row`, high hasn't
   while (high - low > 1) {
@@ -56,8 +57,8 @@ bool RowReader::read(std::uint64_t row, ItemMemory out) const {
 void RowReader::want(std::uint64_t row) const {
   RowHeader& header = memory_->header();
   std::uint64_t none = kNoRow;
-  bool is_new = worker_ == 0 &&
-                header.base.compare_exchange_strong(none, row, std::memory_order_seq_cst);
+  bool is_new =
+      worker_ == 0 && header.base.compare_exchange_strong(none, row, std::memory_order_seq_cst);
   std::uint64_t before = header.wanted.load(std::memory_order_relaxed);
   while (before < row + 1) {
     if (!header.wanted.compare_exchange_weak(before, row + 1, std::memory_order_seq_cst)) continue;
@@ -71,7 +72,7 @@ std::uint32_t RowReader::news() const noexcept {
   return memory_->header().news.load(std::memory_order_seq_cst);
 }
 
-void RowReader::sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept {
+void RowReader::wait_for_news(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept {
   sleep_on(memory_->header().news, seen, at_most);
 }
 

@@ -17,14 +17,14 @@ class RowReader {
   /// first row that arrives, if nothing has been read yet.
   RowReader(const RowMemory& memory, int worker) : memory_(&memory), worker_(worker) {}
 
-  /// Copies the fields of a row. Returns false if the row hasn't arrived yet; worker 0 then takes it
-  /// as soon as it has arrived. Throws not_found if the row was released, and corrupt.
+  /// Copies the fields of a row. Returns false if the row hasn't arrived yet; worker 0 then takes
+  /// it as soon as it has arrived. Throws not_found if the row was released, and corrupt.
   bool read(std::uint64_t row, ItemMemory out) const;
 
-  /// sleep() returns when news() is no longer `seen`, because rows may have arrived, or `at_most`
-  /// has passed; it may return early.
+  /// wait_for_news() returns when news() is no longer `seen`, because rows may have arrived, or
+  /// `at_most` has passed; it may return early.
   std::uint32_t news() const noexcept;
-  void sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept;
+  void wait_for_news(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept;
 
  private:
   void want(std::uint64_t row) const;

@@ -96,7 +96,7 @@ std::uint32_t RowSender::news() const noexcept {
   return memory_.header().news.load(std::memory_order_seq_cst);
 }
 
-void RowSender::sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept {
+void RowSender::wait_for_news(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept {
   sleep_on(memory_.header().news, seen, at_most);
 }
 

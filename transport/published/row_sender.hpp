@@ -14,8 +14,8 @@
 
 namespace weft {
 
-/// If the process dies, its blocks are freed, except those of chunks that have arrived. Thread-safe.
-/// Invariants: row_format.hpp.
+/// If the process dies, its blocks are freed, except those of chunks that have arrived.
+/// Thread-safe. Invariants: row_format.hpp.
 class RowSender {
  public:
   /// Throws as RowMemory::open(), and no_space if kSenderCountMax processes send already.
@@ -33,10 +33,10 @@ class RowSender {
   /// Sends the chunk of blocks that take() returned for as many rows.
   void send(std::span<const std::uint32_t> blocks, std::uint64_t rows, std::uint64_t version);
 
-  /// sleep() returns when news() is no longer `seen`, because blocks may have been freed, or
-  /// `at_most` has passed; it may return early.
+  /// wait_for_news() returns when news() is no longer `seen`, because blocks may have been freed,
+  /// or `at_most` has passed; it may return early.
   std::uint32_t news() const noexcept;
-  void sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept;
+  void wait_for_news(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept;
 
  private:
   bool has_blocks() const;

@@ -96,7 +96,8 @@ std::uint32_t VersionReader::news() const noexcept {
   return memory_.header().news.load(std::memory_order_seq_cst);
 }
 
-void VersionReader::sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept {
+void VersionReader::wait_for_news(std::uint32_t seen,
+                                  std::chrono::nanoseconds at_most) const noexcept {
   sleep_on(memory_.header().news, seen, at_most);
 }
 

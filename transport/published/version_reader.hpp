@@ -43,10 +43,10 @@ class VersionReader {
   void hold_again(std::uint32_t place) noexcept;
   void release(std::uint32_t place) noexcept;
 
-  /// Counts the published versions. sleep() returns when this is no longer `seen`, or `at_most` has
-  /// passed; it may return early.
+  /// Counts the published versions. wait_for_news() returns when this is no longer `seen`, or
+  /// `at_most` has passed; it may return early.
   std::uint32_t news() const noexcept;
-  void sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept;
+  void wait_for_news(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept;
 
  private:
   using Count = std::atomic<std::uint32_t>;

@@ -143,7 +143,7 @@ std::uint32_t VersionWriter::turns() const {
   return header_->turns.load(std::memory_order_seq_cst);
 }
 
-void VersionWriter::sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const {
+void VersionWriter::wait_for_news(std::uint32_t seen, std::chrono::nanoseconds at_most) const {
   sleep_on(header_->turns, seen, at_most);
 }
 

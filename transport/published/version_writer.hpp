@@ -37,7 +37,7 @@ class VersionWriter {
   /// Sleeps until is_decided() or publish() may have another result than before `seen` = turns()
   /// was called, for at most `at_most`.
   std::uint32_t turns() const;
-  void sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const;
+  void wait_for_news(std::uint32_t seen, std::chrono::nanoseconds at_most) const;
 
  private:
   std::optional<std::uint32_t> choose_place();

@@ -51,9 +51,9 @@ class ActorSystem {
   /// Returns a tensor in shared memory, to be filled and sent without a copy. Throws no_space.
   LoanedTensor loan(const TensorType& type);
   /// For programs that have an event loop (poll(), epoll, QSocketNotifier). Returns a descriptor
-  /// that is readable while callbacks of Future::then() wait for run_ready(). From the first call of
-  /// fd() on, callbacks run there, and in the destructor, but not on the thread `weft.replies`. The
-  /// system owns the descriptor. Throws io.
+  /// that is readable while callbacks of Future::then() wait for run_ready(). From the first call
+  /// of fd() on, callbacks run there, and in the destructor, but not on the thread `weft.replies`.
+  /// The system owns the descriptor. Throws io.
   int fd();
   /// Runs the callbacks that wait, on this thread, and returns how many it ran.
   int run_ready();

@@ -29,9 +29,9 @@ struct ExperienceOptions {
 };
 
 /// Returns a dataset that never ends: row n is the n-th row that has arrived and wasn't dropped.
-/// Reading a row waits for it. All workers read the same rows in the same order. Rows are kept until
-/// all chips have committed the step that used them, so a loop that continues after the loss of a
-/// worker gets the same bytes again; this needs FailureConfig::state_versions of 2 or more.
+/// Reading a row waits for it. All workers read the same rows in the same order. Rows are kept
+/// until all chips have committed the step that used them, so a loop that continues after the loss
+/// of a worker gets the same bytes again; this needs FailureConfig::state_versions of 2 or more.
 ///
 /// Give the dataset to one DeviceLoader, without shuffle and with one thread, and read it in one
 /// `for`. All workers must call the function at the same line, once for each name. Throws

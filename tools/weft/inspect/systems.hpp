@@ -1,5 +1,6 @@
 #pragma once
-/// Finds the actor system that a subcommand of `weft inspect` shows, and adds `weft inspect blocks`.
+/// Finds the actor system that a subcommand of `weft inspect` shows, and adds the subcommand
+/// `weft inspect blocks`.
 
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-#include "actors/user/circles.hpp"
+#include "actors/user/waits.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,0 +1,80 @@
+#pragma once
+/// The words of the table of actors that combine several values, so that a reader never sees values
+/// of different moments.
+
+#include <cstdint>
+
+#include "transport/lanes/lane_ids.hpp"
+
+namespace weft {
+
+enum class ActorPhase : std::uint8_t {
+  none = 0,
+  starting = 1,  ///< it is being made, for the first time or again; its messages wait
+  alive = 2,
+  ended = 3,  ///< or about to end: its stop is requested
+};
+
+/// The phase and the place of an actor. They are one word, so that a reader never combines the
+/// phase of one incarnation with the process of another.
+struct ActorPosition {
+  ActorPhase phase = ActorPhase::none;
+  std::uint32_t port = 0;         ///< of its process
+  std::uint32_t incarnation = 0;  ///< of the actor; below 2^17
+  PeerId process{};
+
+  static ActorPosition of(std::uint64_t word) noexcept {
+    return {.phase = static_cast<ActorPhase>(word & 7U),
+            .port = static_cast<std::uint32_t>(word >> 3U & 63U),
+            .incarnation = static_cast<std::uint32_t>(word >> 17U & 0x1'ffffU),
+            .process = {.slot = static_cast<std::uint32_t>(word >> 9U & 255U),
+                        .incarnation = static_cast<std::uint32_t>(word >> 34U)}};
+  }
+  std::uint64_t word() const noexcept {
+    return static_cast<std::uint64_t>(phase) | std::uint64_t{port} << 3U |
+           std::uint64_t{process.slot} << 9U | std::uint64_t{incarnation & 0x1'ffffU} << 17U |
+           std::uint64_t{process.incarnation} << 34U;
+  }
+  friend bool operator==(const ActorPosition&, const ActorPosition&) = default;
+};
+
+/// The kind of function of an actor that its thread runs.
+enum class ActorFunctionKind : std::uint8_t { none = 0, call = 1, tell = 2, work = 3, make = 4 };
+
+/// A function of an actor, and the process whose message it handles.
+struct ActorFunction {
+  ActorFunctionKind kind = ActorFunctionKind::none;
+  std::uint32_t caller = 0;    ///< slot of the process; of `call` and `tell`
+  std::uint32_t endpoint = 0;  ///< of `call` and `tell`; below 2^24
+
+  static ActorFunction of(std::uint64_t word) noexcept {
+    return {.kind = static_cast<ActorFunctionKind>(word & 0xffU),
+            .caller = static_cast<std::uint32_t>(word >> 8U & 0xffU),
+            .endpoint = static_cast<std::uint32_t>(word >> 16U & 0xff'ffffU)};
+  }
+  std::uint64_t word() const noexcept {
+    return static_cast<std::uint64_t>(kind) | std::uint64_t{caller} << 8U |
+           std::uint64_t{endpoint} << 16U;
+  }
+};
+
+/// The call for whose answer an actor waits. Word 0: it waits for none.
+struct AwaitedCall {
+  static constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << 35U) - 1;
+  std::uint32_t row = 0;       ///< the actor that has to answer
+  std::uint32_t endpoint = 0;  ///< below 4096
+  /// The low 35 bits of the call's number; 0: it isn't sent, or the wait has a limit of its own.
+  std::uint64_t number = 0;
+
+  static AwaitedCall of(std::uint64_t word) noexcept {
+    return {.row = static_cast<std::uint32_t>(word >> 1U & 0xffffU),
+            .endpoint = static_cast<std::uint32_t>(word >> 17U & 0xfffU),
+            .number = word >> 29U};
+  }
+  std::uint64_t word() const noexcept {
+    return 1U | std::uint64_t{row} << 1U | std::uint64_t{endpoint & 0xfffU} << 17U |
+           (number & kNumberMask) << 29U;
+  }
+};
+
+}  // namespace weft
