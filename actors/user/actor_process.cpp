@@ -19,6 +19,20 @@ constexpr int kSpins = 2000;
 /// The time after which a call that found a lane full is tried again.
 constexpr std::chrono::milliseconds kRetryAfter{1};
 
+/// Shows in the table for which call an actor waits.
+class AwaitingActor {
+ public:
+  AwaitingActor(ActorTableRow& row, const AwaitedCall& call) : row_(row) {
+    row_.awaited.store(call.word(), std::memory_order_seq_cst);
+  }
+  ~AwaitingActor() { row_.awaited.store(0, std::memory_order_relaxed); }
+  AwaitingActor(const AwaitingActor&) = delete;
+  AwaitingActor& operator=(const AwaitingActor&) = delete;
+
+ private:
+  ActorTableRow& row_;
+};
+
 }  // namespace
 
 std::shared_ptr<ActorProcess> ActorProcess::join(PeerTable peers, ActorTable actors, PeerId self,
@@ -203,21 +217,18 @@ bool ActorProcess::wait(ActorCall& call, Clock::time_point time) {
          name_of(call), role.actor ? actors().name(*role.actor) : "a callback of then()");
   }
   if (!role.actor || call.is_done()) return replies_->wait(call, time);
-  std::atomic<std::uint64_t>& awaited = actors().row(*role.actor).awaited;
   const bool waits_for_end = time == Clock::time_point::max();
-  const AwaitedCall mine{.row = call.what.row,
-                         .endpoint = call.what.endpoint.index,
-                         .number = waits_for_end ? calls_.number_of(call) : 0};
-  awaited.store(mine.word(), std::memory_order_seq_cst);
-  if (const std::string circle = circle_of_waits(*this, *role.actor, mine); !circle.empty()) {
+  const AwaitedCall awaited{.row = call.what.row,
+                            .endpoint = call.what.endpoint.index,
+                            .number = waits_for_end ? calls_.number_of(call) : 0};
+  const AwaitingActor awaiting(actors().row(*role.actor), awaited);
+  if (const std::string circle = circle_of_waits(*this, *role.actor, awaited); !circle.empty()) {
     end(call, {.error = Error(Errc::invalid_argument,
                               fmt::format("{}: each waits for the answer of the next, and the last "
                                           "for itself; one of them must use then(), or a Reply",
                                           circle))});
   }
-  const bool has_ended = replies_->wait(call, time);
-  awaited.store(0, std::memory_order_relaxed);
-  return has_ended;
+  return replies_->wait(call, time);
 }
 
 void ActorProcess::on_message(InMessage message) {

@@ -309,6 +309,7 @@ void Runner::make(InMessage&& message) {
             .job = order.job},
         made->stop.get_token(), process_->shared_from_this());
     table.row(row).tid.store(gettid(), std::memory_order_relaxed);
+    table.row(row).awaited.store(0, std::memory_order_relaxed);  // of a process that was killed
     const RunningFunction running(table.row(row), {.kind = ActorFunctionKind::make});
     const ThreadRoleScope role({.may_block = made->own_thread,
                                 .may_wait_for_room = made->own_thread,

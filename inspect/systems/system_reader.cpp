@@ -125,6 +125,19 @@ void add_table(SystemSnapshot& system, const SegmentFile& file, const ActorTable
   }
 }
 
+/// Clears the function of an actor whose process is gone and has no slot any more: its row shows what
+/// it did when it was killed. Clears waits for actors that don't exist.
+void forget_what_cant_be(SystemSnapshot& system) {
+  for (SystemActor& actor : system.actors) {
+    const SystemProcess* process = system.process(actor.position.process.slot);
+    const bool is_gone = process == nullptr || process->peer != actor.position.process;
+    if (is_gone) actor.since_ns = 0;
+    if (is_gone || (actor.awaits && actor.awaits->row >= system.actors.size())) {
+      actor.awaits.reset();
+    }
+  }
+}
+
 /// Returns whether the process has mapped memory of the system. If not, another process has got the
 /// id of one that is gone.
 bool has_mapped(int pid, const std::string& id) {
@@ -284,10 +297,8 @@ SystemSnapshot read_actor_system(const std::string& id) {
   std::vector<std::uint64_t> calls;  // by row
   add_table(system, file, head, calls);
   add_peers(system);
+  forget_what_cant_be(system);
   MailReader(system).read(calls);
-  for (SystemActor& actor : system.actors) {
-    if (actor.awaits && actor.awaits->row >= system.actors.size()) actor.awaits.reset();
-  }
   system.at_ns = clock_ns(CLOCK_MONOTONIC);
   return system;
 }

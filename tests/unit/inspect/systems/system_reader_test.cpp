@@ -125,6 +125,20 @@ TEST(SystemReader, SeesThatNobodyHoldsTheSystem) {
   EXPECT_EQ(read_actor_system(written.id).state(), "dead");
 }
 
+TEST(SystemReader, ForgetsWhatAProcessDidThatIsGone) {
+  WrittenSystem written;
+  written.row(0).since_ns = 17;
+  written.row(0).awaited = AwaitedCall{.row = 1}.word();
+  written.row(0).position = ActorPosition{.phase = ActorPhase::starting,
+                                          .port = 1,
+                                          .incarnation = 2,
+                                          .process = {.slot = 1, .incarnation = 7}}
+                                .word();
+  const SystemSnapshot system = read_actor_system(written.id);
+  EXPECT_FALSE(system.actors[0].runs());
+  EXPECT_FALSE(system.actors[0].awaits);
+}
+
 TEST(SystemReader, ShowsTheHoldersOfBlocks) {
   WrittenSystem written;
   const BlockId block = written.node(0).blocks().allocate(5000);
