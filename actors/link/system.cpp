@@ -157,6 +157,10 @@ RegisteredTypes::RegisteredTypes() {
   register_blocks<caf::id_block::weft_names, caf::id_block::weft_messages>();
 }
 
+// CAF 1.x moves its table of types when the table grows. No actor system may run then, not even one
+// of the application, so the table grows before main().
+static const RegisteredTypes kRegisteredTypes;
+
 SystemConfig::SystemConfig() {
   add_thread_hook<LogHook>(current_log());
   load<caf::io::middleman>();
