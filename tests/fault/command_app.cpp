@@ -46,11 +46,7 @@ class Training {
     note(command);
     if (command.name == "rate") rate_ = command.payload;
     if (command.name == "halve") scale_.set(scale_.value() / 2);
-    if (command.name == "save") {
-      std::vector<weft::Parameter> state = scale_.state();
-      state.push_back(weights_);
-      checkpoints_.save(state, {.force = true});
-    }
+    if (command.name == "save") checkpoints_.save(state_, {.force = true});
     if (command.name == "end") ends_ = true;
   }
   std::vector<weft::Command> due() {
@@ -68,6 +64,7 @@ class Training {
   weft::Parameter weights_ =
       weft::make_parameter("weights", std::vector<float>{0.1F, 0.7F, -3, 4}, {4});
   weft::HostNumber scale_{"scale", 0.5};
+  const std::vector<weft::Parameter> state_{weights_, scale_.state()[0]};
   weft::CheckpointManager checkpoints_;
   double rate_ = 0.01;
   bool ends_ = false;

@@ -69,11 +69,7 @@ class Training {
     if (command.name == "rate") rate_ = command.payload;
     if (command.name == "decay") decay_.set(command.payload.get<double>());
     if (command.name == "halve") decay_.set(decay_.value() / 2);
-    if (command.name == "save") {
-      std::vector<Parameter> state = decay_.state();
-      state.push_back(weights_);
-      manager.save(state, {.force = true});
-    }
+    if (command.name == "save") manager.save(state_, {.force = true});
     if (command.name == "end") ends_ = true;
   }
   std::vector<Command> due() {
@@ -100,6 +96,7 @@ class Training {
   const Config& config_;
   Parameter weights_ = make_parameter("weights", std::vector<float>{0.1F, 0.7F, -3, 4}, {4});
   HostNumber decay_{"decay", 0.125};
+  const std::vector<Parameter> state_{weights_, decay_.state()[0]};
   double rate_ = 0.01;
   bool ends_ = false;
   Story story_;
@@ -365,7 +362,9 @@ TEST(Commands, PauseAndContinue) {
     for (int round = 0; round < 2; ++round) {
       const std::uint64_t paused = job.post({.name = "pause"}).get();
       // A loop that waits for commands doesn't hang.
-      if (round == 0) EXPECT_FALSE(job.wait_for(std::chrono::milliseconds(2500)));
+      if (round == 0) {
+        EXPECT_FALSE(job.wait_for(std::chrono::milliseconds(2500)));
+      }
       EXPECT_EQ(job.post({.name = "rate", .payload = 0.1}).get(), paused);
       EXPECT_EQ(job.post({.name = "continue"}).get(), paused);
       for (const char* name : {"pause", "rate", "continue"}) {
