@@ -95,9 +95,9 @@ std::optional<std::uint64_t> post_command(const std::string& job, const std::str
   const ssize_t bytes = ::recv(socket.fd(), answer.data(), answer.size(), 0);
   if (bytes <= 0) {
     fail(Errc::peer_lost,
-         "job {} ended before it answered: {}/commands.jsonl says whether its loops got the "
-         "command",
-         job, "the run's folder");
+         "job {} ended before it answered: commands.jsonl in its run folder has the commands that "
+         "its loops had",
+         job);
   }
   answer.resize(static_cast<std::size_t>(bytes));
   const Json json = Json::parse(answer, nullptr, false);

@@ -12,6 +12,7 @@
 #include "data/remote/storages.hpp"
 #include "spmd/mesh/box.hpp"
 #include "transport/board/board.hpp"
+#include "transport/format/tensor_fields.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/job/remains.hpp"
@@ -83,7 +84,8 @@ std::vector<StoredCommand> commands_of(const std::string& run_dir,
     const auto mark = std::ranges::find(read, command.number, &CommandMark::number);
     if (mark != read.end()) command.step = mark->step;
   }
-  return commands;
+  // The state is worth more than the commands of a journal that somebody has changed.
+  return commands_fault(commands) ? std::vector<StoredCommand>() : commands;
 }
 
 void add(Part& part, const KeptTensor& tensor, const KeptState& state, const Mesh& mesh) {

@@ -70,6 +70,21 @@ TEST(CheckpointManifest, DamageBehindTheSealIsRefusedOrInRange) {
   EXPECT_GT(refused, 0);
 }
 
+TEST(CheckpointManifest, KeepsCommandsInTheirOrder) {
+  CheckpointManifest manifest = sample_manifest();
+  manifest.commands = {
+      {.number = 2, .step = 600, .name = "rate", .payload = "0.5", .is_read = true},
+      {.number = 3, .step = 640, .name = "save", .payload = "null", .is_read = true},
+      {.number = 4, .step = 641, .name = "end", .payload = "{}"}};
+  EXPECT_EQ(decode_manifest(encode_manifest(manifest)), manifest);
+  const int refused = flip_behind_the_seal(
+      kManifestFormat, encode_manifest(manifest), decode,
+      [](const CheckpointManifest& damaged) { EXPECT_NO_THROW(encode_manifest(damaged)); });
+  EXPECT_GT(refused, 0);
+  std::swap(manifest.commands[0], manifest.commands[1]);
+  expect_unwritable(manifest, "the commands 'save' and 'rate' are not in order");
+}
+
 TEST(CheckpointManifest, RefusesBytesAfterItsEnd) {
   auto bytes = encode_manifest(sample_manifest());
   bytes.push_back(std::byte{0});

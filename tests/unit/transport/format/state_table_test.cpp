@@ -41,6 +41,12 @@ TEST(StateTable, KeepsTheKindOfATensor) {
   EXPECT_EQ(decode(encode_state_table(state)), state);
 }
 
+TEST(StateTable, KeepsTheCommandsThatTheLoopHasRead) {
+  const std::vector<CommandMark> marks{{3, 40}, {4, 40}, {9, 1ULL << 60}};
+  const auto bytes = encode_state_table(sample_state(), {}, marks);
+  EXPECT_EQ(decode_state_table(bytes, sample_state_mesh()).commands, marks);
+}
+
 TEST(StateTable, MayBeFollowedByAnything) {
   std::vector<std::byte> bytes = encode_state_table(sample_state());
   bytes.resize(bytes.size() + 100, std::byte{0xff});
