@@ -3,6 +3,8 @@
 /// checkpoints have it (schema/command.fbs).
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 
 namespace weft {
@@ -17,6 +19,9 @@ struct StoredCommand {
 
   friend bool operator==(const StoredCommand&, const StoredCommand&) = default;
 };
+
+/// Returns why the commands can't be those of a job; std::nullopt if they can.
+std::optional<std::string> commands_fault(std::span<const StoredCommand> commands);
 
 /// Says in which step a loop has read a command.
 struct CommandMark {

@@ -77,8 +77,6 @@ flatbuffers::Offset<CommandTables> write_commands(flatbuffers::FlatBufferBuilder
                                                   std::span<const StoredCommand> commands);
 /// Reads commands. `stored` may be null.
 std::vector<StoredCommand> read_commands(const CommandTables* stored);
-/// Returns why the commands can't be those of a job; std::nullopt if they can.
-std::optional<std::string> commands_fault(std::span<const StoredCommand> commands);
 
 /// Returns the bytes that a finished builder has written.
 std::span<const std::byte> body_of(const flatbuffers::FlatBufferBuilder& builder);

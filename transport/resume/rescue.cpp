@@ -12,7 +12,6 @@
 #include "data/remote/storages.hpp"
 #include "spmd/mesh/box.hpp"
 #include "transport/board/board.hpp"
-#include "transport/format/tensor_fields.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/job/remains.hpp"
