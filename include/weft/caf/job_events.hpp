@@ -24,6 +24,13 @@ struct JobLost {
 struct JobRecovered {
   std::uint64_t step = 0;  ///< at which all loops begin again
 };
+struct JobSaved {
+  Checkpoint checkpoint{};  ///< one that can be restored
+  std::uint64_t step = 0;   ///< of its state
+};
+struct JobHung {
+  HangReport report{};
+};
 struct JobValidated {
   Validation validation{};
 };
@@ -41,6 +48,10 @@ class CafJobEvents : public Callback {
   void on_report(const Metrics& metrics) override { tell(JobReported{metrics}); }
   void on_failure(const Failure& failure) override { tell(JobLost{failure}); }
   void on_recovered(std::uint64_t step) override { tell(JobRecovered{step}); }
+  void on_checkpoint(const Checkpoint& checkpoint, std::uint64_t step) override {
+    tell(JobSaved{checkpoint, step});
+  }
+  void on_hang(const HangReport& report) override { tell(JobHung{report}); }
   void on_validation(const Validation& validation) override { tell(JobValidated{validation}); }
   void on_end(const Result& result) override {
     tell(JobEnded{result});
@@ -82,15 +93,19 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobStarted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobReported)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobLost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobRecovered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobSaved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobHung)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobValidated)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobEnded)
 
-// Ids 2900 to 2905. An application's own ids begin at caf::first_custom_type_id, which is 200.
+// Ids 2900 to 2907. An application's own ids begin at caf::first_custom_type_id, which is 200.
 CAF_BEGIN_TYPE_ID_BLOCK(weft_job_events, 2900)
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobStarted))
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobReported))
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobLost))
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobRecovered))
+CAF_ADD_TYPE_ID(weft_job_events, (weft::JobSaved))
+CAF_ADD_TYPE_ID(weft_job_events, (weft::JobHung))
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobValidated))
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobEnded))
 CAF_END_TYPE_ID_BLOCK(weft_job_events)

@@ -131,6 +131,10 @@ caf::behavior watcher(caf::event_based_actor* self) {
       },
       [](const weft::JobLost& event) { std::printf("lost worker %d\n", event.failure.worker); },
       [](const weft::JobRecovered&) { std::puts("recovered"); },
+      [](const weft::JobSaved& event) {
+        std::printf("saved step %d\n", static_cast<int>(event.step));
+      },
+      [](const weft::JobHung&) { std::puts("hung"); },
       [](const weft::JobValidated&) { std::puts("validated"); },
       [self](const weft::JobEnded& event) {
         std::printf("ended %s\n", event.result.ok() ? "well" : event.result.error->message.c_str());
