@@ -36,7 +36,9 @@ const std::string kJob = fmt::format("{:032x}", ::getpid());
 
 /// Memory that this process shares with the readers.
 struct Shared {
-  std::atomic<int> mode;   ///< 0: the readers rest; 1: they read `versions`; 2: they read the job
+  /// Modulo 4: 0: the readers rest; 1: they read `versions`; 2: they read the job. Each change
+  /// adds a multiple of 4, so that a reader never misses one.
+  std::atomic<int> mode;
   std::atomic<int> ready;  ///< readers that have begun with the mode
   std::atomic<std::uint64_t> reads;
   char job[64];
@@ -77,22 +79,23 @@ std::optional<Source> source;
 void run_reader() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (;;) {
-    while (shared().mode == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (shared().mode % 4 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const int mode = shared().mode;
-    const weft::Parameters parameters(mode == 1 ? kJob : std::string(shared().job), "bench");
+    if (mode % 4 == 0) continue;
+    const weft::Parameters parameters(mode % 4 == 1 ? kJob : std::string(shared().job), "bench");
     shared().ready.fetch_add(1);
     while (shared().mode == mode) {
       const weft::ParameterView view = parameters.newest();
       benchmark::DoNotOptimize(view.get<float>("weight")[0]);
       shared().reads.fetch_add(1, std::memory_order_relaxed);
-      if (mode == 2) std::this_thread::sleep_for(std::chrono::microseconds(150));
+      if (mode % 4 == 2) std::this_thread::sleep_for(std::chrono::microseconds(150));
     }
   }
 }
 
 void set_mode(int mode) {
   shared().ready = 0;
-  shared().mode = mode;
+  shared().mode = (shared().mode / 4 + 1) * 4 + mode;
   while (mode != 0 && shared().ready < kReaders) std::this_thread::yield();
 }
 

@@ -128,6 +128,7 @@ Rows ExperienceWriter::loan(std::int64_t count, std::uint64_t version) {
              wait.what(), count, most);
       }
       if (sender->memory().has_job_ended()) {
+        wait.let_stop_come();
         fail(Errc::unavailable, "{}: job {} has ended", wait.what(), wait.job());
       }
       if (auto blocks = sender->take(static_cast<std::uint64_t>(count))) {

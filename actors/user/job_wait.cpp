@@ -49,6 +49,12 @@ void JobWait::require_running() const {
   fail(Errc::unavailable, "{}: job {} has ended without making it", what_, job_);
 }
 
+void JobWait::let_stop_come() const {
+  if (!stop_.stop_possible()) return;
+  constexpr std::chrono::seconds kPatience{2};
+  for (const auto until = Clock::now() + kPatience; !is_late(until);) sleep();
+}
+
 void JobWait::sleep() {
   const std::atomic<std::uint32_t> nothing = 0;
   sleep_on(nothing, 0, kSleepSlice);

@@ -27,6 +27,9 @@ class JobWait {
   bool is_late(Clock::time_point deadline) const;
   /// Throws not_found or unavailable if there is no such job any more.
   void require_running() const;
+  /// Called when the job has ended. If this is the wait of an actor, whose mesh is about to be
+  /// stopped too, waits a moment for that, and then throws cancelled.
+  void let_stop_come() const;
   /// Sleeps for a moment, for a job that hasn't made its memory yet.
   static void sleep();
 

@@ -126,6 +126,7 @@ struct Parameters::Source {
     if (from->memory().has_job_ended()) {
       const auto newest = from->newest();
       if (newest && *newest >= version) return;
+      wait.let_stop_come();
       fail(Errc::unavailable, "{}: job {} has ended; {}", wait.what(), wait.job(),
            newest ? fmt::format("its last version is {}", *newest) : "it has published no version");
     }

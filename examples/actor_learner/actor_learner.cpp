@@ -3,13 +3,16 @@
 /// rows, and publishes its parameters after each step.
 ///
 ///   actor_learner [--steps N] [--workers N] [--rollouts N] [--processes N] [--until LENGTH]
+///                 [--storage-path FOLDER]
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <random>
-#include <ranges>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -97,6 +100,7 @@ struct Options {
   int workers = 2;
   int rollouts = 4;
   int processes = 2;
+  std::string storage_path = "~/weft_runs";
   double until = 475;  ///< the mean length of episodes at which the learner stops
 };
 
@@ -110,6 +114,8 @@ Options parse(int argc, char** argv) {
   app.add_option("--processes", options.processes, "Processes of these actors")
       ->capture_default_str();
   app.add_option("--until", options.until, "Stop at this mean length of the last episodes")
+      ->capture_default_str();
+  app.add_option("--storage-path", options.storage_path, "Folder of the run's folder")
       ->capture_default_str();
   try {
     app.parse(argc, argv);
@@ -145,6 +151,7 @@ int main(int argc, char** argv) {
                                  .run = {.name = "actor_learner", .failure = {.max_failures = -1}}}}
                       .start();
   fmt::print("job {}\n", job.info().id);
+  std::fflush(stdout);
   const auto rollouts =
       system.spawn(rollout, {.count = options.rollouts,
                              .place = weft::processes(options.processes),

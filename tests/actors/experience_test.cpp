@@ -111,7 +111,7 @@ std::map<int, std::string> rows_of(const TemporaryFolder& folder) {
   std::ifstream file(folder.path() + "/rows");
   for (std::string line; std::getline(file, line);) {
     const auto [known, is_new] = rows.emplace(std::stoi(line), line);
-    if (!is_new) EXPECT_EQ(known->second, line) << "a step was given other rows the second time";
+    EXPECT_EQ(known->second, line) << (is_new ? "" : "a step was given other rows the second time");
   }
   return rows;
 }
@@ -125,7 +125,9 @@ void expect_order(const std::map<int, std::string>& rows) {
     words >> number;
     for (int count = 0; words >> number >> count;) {
       const auto [known, is_new] = last.emplace(number, count);
-      if (!is_new) EXPECT_LT(known->second, count) << "writer " << number << " in step " << step;
+      if (!is_new) {
+        EXPECT_LT(known->second, count) << "writer " << number << " in step " << step;
+      }
       known->second = count;
     }
   }

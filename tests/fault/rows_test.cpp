@@ -90,7 +90,6 @@ void run_reader(const std::string& job, int worker) {
   std::uint64_t row = committed_by_all();
   Row last{};
   while (progress().stop < 2) {
-    const std::uint32_t seen = memory.header().news;
     const std::uint32_t calls = memory.header().calls;
     Row read{};
     if (row >= progress().allowed) {
@@ -105,7 +104,7 @@ void run_reader(const std::string& job, int worker) {
       last = read;
       if (++row % kStep == 0) progress().committed[worker] = row;
     } else if (worker != 0) {
-      reader.wait_for_news(seen, kSleepSlice);
+      sched_yield();
     }
     if (worker != 0) continue;
     order->take();
@@ -122,10 +121,9 @@ void run_sender(const std::string& job, std::uint64_t id, std::uint64_t seed) {
   const std::uint32_t per_block = sender.memory().rows_per_block();
   for (std::uint64_t chunk = id << 32U; progress().stop == 0; ++chunk) {
     const std::uint64_t count = 1 + random() % 100;
-    const std::uint32_t seen = sender.news();
     const auto blocks = sender.take(count);
     if (!blocks) {
-      sender.wait_for_news(seen, kSleepSlice);
+      sched_yield();
       continue;
     }
     for (std::uint32_t i = 0; i < count; ++i) {

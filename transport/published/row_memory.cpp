@@ -95,8 +95,7 @@ RowMemory RowMemory::create(std::string_view job, std::string_view name,
   }
   sizes.row = (sizes.row + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
   sizes.per_block = std::clamp<std::size_t>(kRowBlockBytes / sizes.row, 1, 64);
-  sizes.blocks =
-      std::max<std::size_t>((options.capacity + sizes.per_block - 1) / sizes.per_block, 2);
+  sizes.blocks = (options.capacity + sizes.per_block - 1) / sizes.per_block;
   if (sizes.blocks > kRowBlocksMax) {
     fail(Errc::invalid_argument, "experience \"{}\": capacity = {} rows: expected at most {}", name,
          options.capacity, std::uint64_t{kRowBlocksMax} * sizes.per_block);

@@ -12,12 +12,11 @@ namespace weft {
 RowChunk RowReader::find(std::uint64_t row, std::uint64_t chunks) const {
   std::uint64_t low = memory_->header().released.load(std::memory_order_acquire);
   if (low >= chunks || memory_->chunk(low).first_row > row) {
-    fail(
-        Errc::not_found,
-        "row {} is kept no more, because all chips have committed the step that used it, or it is "
-        "before the first row of this job: read experience in its order, in one pass, and keep the "
-        "state of two versions (FailureConfig::state_versions)",
-        row);
+    fail(Errc::not_found,
+         "row {} is kept no more, because all chips have committed the step that used it, or it is "
+         "before the first row of this job: read experience in its order, in one pass, and keep "
+         "the state of two versions (FailureConfig::state_versions)",
+         row);
   }
   std::uint64_t high = chunks;  // low has a first row at or before `row`, high hasn't
   while (high - low > 1) {

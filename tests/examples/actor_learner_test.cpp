@@ -1,0 +1,84 @@
+/// The example actor_learner. WEFT_KILLS=200 kills that many of its processes.
+
+#include <gtest/gtest.h>
+
+#include <signal.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/support/app_process.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace weft::actor_learner_test {
+namespace {
+
+/// Returns the living processes that the process has started: workers, and processes of actors.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string stat;
+    std::getline(file, stat);
+    const std::size_t end = stat.rfind(')');  // of the program's name
+    if (end == std::string::npos || end + 4 > stat.size() || stat[end + 2] == 'Z') continue;
+    if (std::strtol(stat.c_str() + end + 4, nullptr, 10) == parent) {
+      children.push_back(static_cast<pid_t>(std::stol(name)));
+    }
+  }
+  return children;
+}
+
+/// Returns the step in the program's next line "step N: ...".
+std::uint64_t next_step(testing::AppProcess& app) {
+  const std::string line = app.wait_for_line("step ");
+  return line.empty() ? 0 : std::stoull(line.substr(5));
+}
+
+std::vector<std::string> command(const std::string& folder, std::uint64_t steps,
+                                 const std::string& until) {
+  return {ACTOR_LEARNER,    "--steps", std::to_string(steps), "--until", until,
+          "--storage-path", folder};
+}
+
+TEST(ActorLearner, LearnsToBalanceThePole) {
+  const testing::TemporaryFolder folder;
+  testing::AppProcess app(command(folder.path(), 5000, "100"));
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_NE(app.output().find("the learner has ended after "), std::string::npos) << app.output();
+}
+
+TEST(ActorLearner, GoesOnAfterKills) {
+  const char* variable = std::getenv("WEFT_KILLS");
+  const std::uint64_t kills = variable == nullptr ? 4 : std::strtoull(variable, nullptr, 10);
+  const testing::TemporaryFolder folder;
+  testing::AppProcess app(command(folder.path(), 100 * kills + 300, "501"));
+  const std::string job = app.job();
+  std::mt19937_64 random(kills);
+  std::uint64_t step = next_step(app);
+  for (std::uint64_t killed = 0; killed < kills;) {
+    const std::vector<pid_t> children = children_of(app.pid());
+    if (!children.empty()) killed += kill(children[random() % children.size()], SIGKILL) == 0;
+    const std::uint64_t before = step;
+    while ((step = next_step(app)) <= before) ASSERT_EQ(kill(app.pid(), 0), 0) << app.output();
+    if (step > 100 * kills + 200) break;  // it has learned faster than processes were killed
+  }
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_NE(
+      app.output().find(fmt::format("the learner has ended after {} steps", 100 * kills + 300)),
+      std::string::npos)
+      << app.output();
+  testing::expect_nothing_left(job);
+}
+
+}  // namespace
+}  // namespace weft::actor_learner_test
