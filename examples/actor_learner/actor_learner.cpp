@@ -152,12 +152,13 @@ int main(int argc, char** argv) {
                       .start();
   fmt::print("job {}\n", job.info().id);
   std::fflush(stdout);
-  const auto rollouts =
-      system.spawn(rollout, {.count = options.rollouts,
-                             .place = weft::processes(options.processes),
-                             .own_thread = true,
-                             .supervision = {.max_restarts = -1, .then = weft::ActorGivesUp::stop},
-                             .lives_with = &job});
+  const auto rollouts = system.spawn(
+      rollout,
+      {.count = options.rollouts,
+       .place = weft::processes(options.processes),
+       .own_thread = true,
+       .supervision = {.max_restarts = -1, .within_s = 2, .then = weft::ActorGivesUp::stop},
+       .lives_with = &job});
   const weft::Parameters policy(job.info().id, "policy");
   while (!job.wait_for(std::chrono::milliseconds(500))) {
     const double length = mean_length(rollouts);

@@ -1,14 +1,22 @@
 #include "inspect/page/metrics.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include <weft/tensor/error.hpp>
+
 #include "data/files/utf8.hpp"
 #include "inspect/views/actor_view.hpp"
+#include "transport/published/published_memory.hpp"
+#include "transport/published/row_memory.hpp"
 
 namespace weft {
 namespace {
@@ -76,6 +84,80 @@ void add_reported(const Snapshot& job, const JobView& view, std::string& text) {
   }
 }
 
+/// Adds a sample for each memory, with its name.
+template <typename Memory>
+void add_samples(const std::vector<std::pair<std::string, Memory>>& memories, std::string_view name,
+                 std::string_view type, std::string_view help,
+                 const std::function<std::uint64_t(const Memory&)>& value, std::string& text) {
+  begin(text, name, type, help);
+  for (const auto& [its_name, memory] : memories) {
+    text += fmt::format("{}{{name={}}} {}\n", name, label_value(its_name), value(memory));
+  }
+}
+
+/// Opens the memory of all names. Leaves out what is just being made, or is of another version.
+template <typename Open>
+auto open_all(const std::vector<std::string>& names, Open open) {
+  std::vector<std::pair<std::string, decltype(open(names.front()))>> memories;
+  for (const std::string& name : names) {
+    try {
+      memories.emplace_back(name, open(name));
+    } catch (const Error&) {
+    }
+  }
+  return memories;
+}
+
+/// Returns how many readers hold a place, over all places.
+std::uint64_t count_holds(const PublishedMemory& memory) {
+  std::uint64_t holds = 0;
+  for (const PlaceRow& place : memory.header().places) {
+    for (const auto& holders : place.holders) {
+      holds += static_cast<std::uint64_t>(std::popcount(holders.load(std::memory_order_relaxed)));
+    }
+  }
+  return holds;
+}
+
+void add_published(const Snapshot& job, std::string& text) {
+  const auto memories = open_all(PublishedMemory::names(job.job), [&](const std::string& name) {
+    return PublishedMemory::open(job.job, name, true);
+  });
+  if (memories.empty()) return;
+  const auto add = [&](std::string_view name, std::string_view type, std::string_view help,
+                       const std::function<std::uint64_t(const PublishedMemory&)>& value) {
+    add_samples(memories, name, type, help, value, text);
+  };
+  add("weft_published_versions_total", "counter", "Versions that a Publisher has published.",
+      [](const PublishedMemory& its) { return its.header().published.load(); });
+  add("weft_skipped_versions_total", "counter",
+      "Versions that weren't published because readers held all places.",
+      [](const PublishedMemory& its) { return its.header().skipped.load(); });
+  add("weft_held_versions", "gauge", "Versions that processes hold, counted for each process.",
+      count_holds);
+}
+
+void add_rows(const Snapshot& job, std::string& text) {
+  const auto memories = open_all(RowMemory::names(job.job), [&](const std::string& name) {
+    return RowMemory::open(job.job, name);
+  });
+  if (memories.empty()) return;
+  const auto add = [&](std::string_view name, std::string_view type, std::string_view help,
+                       const std::function<std::uint64_t(const RowMemory&)>& value) {
+    add_samples(memories, name, type, help, value, text);
+  };
+  add("weft_experience_rows_total", "counter", "Rows that writers have published.",
+      [](const RowMemory& its) { return its.header().sent_rows.load(); });
+  add("weft_experience_dropped_rows_total", "counter", "Rows that were older than max_lag.",
+      [](const RowMemory& its) { return its.header().dropped_rows.load(); });
+  add("weft_experience_lag_steps", "gauge",
+      "The difference between the loop's step and the version of the rows taken last.",
+      [](const RowMemory& its) { return its.header().lag.load(); });
+  add("weft_experience_writer_waits_total", "counter",
+      "How often a writer has found no room for rows.",
+      [](const RowMemory& its) { return its.header().sender_waits.load(); });
+}
+
 }  // namespace
 
 std::string label_value(std::string_view value) {
@@ -118,6 +200,8 @@ std::string metrics_text(const Snapshot& job) {
   add_reported(job, view, text);
   add_step_durations(job, text);
   add_waits(job, text);
+  add_published(job, text);
+  add_rows(job, text);
   if (job.rows.empty()) return text;
   begin_metric(text, "weft_mailbox_messages", "gauge",
                "Messages that an actor hasn't handled yet.");

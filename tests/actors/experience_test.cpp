@@ -78,7 +78,7 @@ class Source {
       number[1] = written_++;
       rows.get<float>("value", i)[0] = 1;
     }
-    if (ctx_.config().value("kills", false) && ++chunk_ % 20 == 0) std::raise(SIGKILL);
+    if (++chunk_ % 20 == 0 && ctx_.config().value("kills", false)) std::raise(SIGKILL);
     rows.publish();
   }
   int chunks() const { return chunk_; }

@@ -95,7 +95,8 @@ RowMemory RowMemory::create(std::string_view job, std::string_view name,
   }
   sizes.row = (sizes.row + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
   sizes.per_block = std::clamp<std::size_t>(kRowBlockBytes / sizes.row, 1, 64);
-  sizes.blocks = (options.capacity + sizes.per_block - 1) / sizes.per_block;
+  sizes.blocks =
+      (std::max<std::uint64_t>(options.capacity, 1) + sizes.per_block - 1) / sizes.per_block;
   if (sizes.blocks > kRowBlocksMax) {
     fail(Errc::invalid_argument, "experience \"{}\": capacity = {} rows: expected at most {}", name,
          options.capacity, std::uint64_t{kRowBlocksMax} * sizes.per_block);
@@ -141,6 +142,13 @@ RowMemory RowMemory::open(std::string_view job, std::string_view name) {
 
 void RowMemory::remove(std::string_view job, std::string_view name) noexcept {
   Segment::remove(rows_name(job, name));
+}
+
+std::vector<std::string> RowMemory::names(std::string_view job) {
+  const std::string prefix = rows_name(job, "");
+  std::vector<std::string> names = Segment::list(prefix);
+  for (std::string& name : names) name.erase(0, prefix.size());
+  return names;
 }
 
 std::uint32_t RowMemory::next_of(std::uint32_t index) const {

@@ -29,6 +29,8 @@ class RowMemory {
   /// Throws not_found, version or corrupt.
   static RowMemory open(std::string_view job, std::string_view name);
   static void remove(std::string_view job, std::string_view name) noexcept;
+  /// Returns the names under which the job takes rows.
+  static std::vector<std::string> names(std::string_view job);
 
   RowHeader& header() const { return *reinterpret_cast<RowHeader*>(segment_.data()); }
   const Segment& segment() const { return segment_; }

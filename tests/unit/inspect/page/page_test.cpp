@@ -14,7 +14,10 @@
 #include "inspect/page/metrics.hpp"
 #include "inspect/page/page_state.hpp"
 #include "inspect/why/explain.hpp"
+#include "tests/support/child_process.hpp"
 #include "tests/unit/inspect/made_job.hpp"
+#include "transport/published/published_memory.hpp"
+#include "transport/published/row_memory.hpp"
 
 namespace weft::page_test {
 namespace {
@@ -177,6 +180,37 @@ TEST(Metrics, HaveWhatTheLoopReported) {
         "# TYPE weft_steps_per_second gauge\n", "weft_reported_value{name=\"train_loss\"} 0.25\n",
         "weft_reported_value{name=\"a \\\"b\\\"\\\\\\nc-d é", "} 1e-30\n",
         "weft_reported_value{name=\"7\"} NaN\n", "weft_reported_value{name=\"\"} -Inf\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+}
+
+TEST(Metrics, HaveWhatTheJobPublishesAndTakes) {
+  Snapshot job = MadeJob(1, 1).snapshot;
+  job.job = testing::unique_job();
+  const PublishedMemory versions =
+      PublishedMemory::create(job.job, "policy", lay_out({{.name = "w", .type = {}}}), 1);
+  const RowMemory rows = RowMemory::create(
+      job.job, "steps", {.fields = lay_out({{.name = "x", .type = {}}}, kRowAlignment)});
+  const std::shared_ptr<void> removed(nullptr, [&](void*) {
+    PublishedMemory::remove(job.job, "policy");
+    RowMemory::remove(job.job, "steps");
+  });
+  versions.header().published = 7;
+  versions.header().skipped = 2;
+  versions.header().places[3].holders[1] = 5;
+  rows.header().sent_rows = 100;
+  rows.header().dropped_rows = 10;
+  rows.header().lag = 3;
+  rows.header().sender_waits = 4;
+  const std::string text = metrics_text(job);
+  expect_grammar(text);
+  for (const char* line : {"weft_published_versions_total{name=\"policy\"} 7\n",
+                           "weft_skipped_versions_total{name=\"policy\"} 2\n",
+                           "weft_held_versions{name=\"policy\"} 2\n",
+                           "weft_experience_rows_total{name=\"steps\"} 100\n",
+                           "weft_experience_dropped_rows_total{name=\"steps\"} 10\n",
+                           "weft_experience_lag_steps{name=\"steps\"} 3\n",
+                           "weft_experience_writer_waits_total{name=\"steps\"} 4\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
   }
 }
