@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -33,11 +34,12 @@ std::string dataset_name(const std::string& name) { return fmt::format("experien
 class ExperienceRows : public Dataset {
  public:
   ExperienceRows(std::string name, std::vector<Field> fields, std::shared_ptr<RowMemory> memory,
-                 std::shared_ptr<std::atomic<bool>> is_closed, int worker)
+                 std::shared_ptr<std::atomic<bool>> is_closed, const JobMemory& job, int worker)
       : name_(std::move(name)),
         fields_(std::move(fields)),
         memory_(std::move(memory)),
         is_closed_(std::move(is_closed)),
+        job_(job),
         reader_(*memory_, worker) {}
 
   std::string name() const override { return name_; }
@@ -53,7 +55,8 @@ class ExperienceRows : public Dataset {
       if (*is_closed_ || !ReadWanted::is_wanted()) {
         fail(Errc::cancelled, "the loop was left before this row had arrived");
       }
-      reader_.wait_for_news(seen, kSleepSlice);
+      if (job_.aborted()) fail(Errc::peer_lost, "{}", job_.abort_reason());
+      reader_.sleep(seen, kSleepSlice);
     }
   }
 
@@ -61,6 +64,7 @@ class ExperienceRows : public Dataset {
   const std::vector<Field> fields_;
   const std::shared_ptr<RowMemory> memory_;
   const std::shared_ptr<std::atomic<bool>> is_closed_;
+  const JobMemory& job_;  // not used once is_closed_ is true
   const RowReader reader_;
 };
 
@@ -99,7 +103,8 @@ RowMemory open_or_create_rows(const LoopExperienceOptions& options,
   return RowMemory::create(options.job_id, options.name,
                            {.fields = fields,
                             .capacity = static_cast<std::uint64_t>(options.options.capacity),
-                            .max_lag = options.options.max_lag.value_or(kNoLagLimit)});
+                            .max_lag = options.options.max_lag.value_or(kNoLagLimit),
+                            .worker_count = options.num_workers});
 }
 
 }  // namespace
@@ -109,12 +114,19 @@ LoopExperience::LoopExperience(WorkerRuntime& runtime, const JobLoaders& loaders
     : runtime_(runtime),
       loaders_(loaders),
       options_(std::move(options)),
+      keeps_state_(runtime.state() != nullptr),
       memory_(std::make_shared<RowMemory>(make_memory(where))),
       is_closed_(std::make_shared<std::atomic<bool>>(false)),
       dataset_(std::make_shared<const ExperienceRows>(dataset_name(options_.name), options_.fields,
-                                                      memory_, is_closed_, options_.worker)) {
+                                                      memory_, is_closed_, runtime.memory(),
+                                                      options_.worker)) {
+  RowHeader& header = memory_->header();
+  header.used[options_.worker].store(0);
   if (options_.worker != 0) return;
-  memory_->header().step.store(runtime.step());
+  header.step.store(runtime.step());
+  // A job that resumes from a checkpoint begins with another row: the first one that it reads.
+  std::uint64_t none = kNoRow;
+  if (runtime.step() == 0) header.base.compare_exchange_strong(none, 0);
   thread_ = start_job_thread("weft.rows", [this] { order_rows(); });
 }
 
@@ -150,29 +162,36 @@ RowMemory LoopExperience::make_memory(const std::source_location& where) const {
 
 /// Notes how many rows the steps so far have used, according to the position of the DeviceLoader.
 void LoopExperience::step_ended() {
-  const RowHeader& header = memory_->header();
+  RowHeader& header = memory_->header();
   MetricsTable& metrics = runtime_.metrics();
   metrics.set("ExperienceRows", header.sent_rows.load(std::memory_order_relaxed));
   metrics.set("ExperienceDropped", header.dropped_rows.load(std::memory_order_relaxed));
   metrics.set("ExperienceLag", header.lag.load(std::memory_order_relaxed));
   metrics.set("ExperienceWriterWaits", header.sender_waits.load(std::memory_order_relaxed));
-  if (options_.worker != 0) return;
-  memory_->header().step.store(runtime_.step(), std::memory_order_relaxed);
   std::optional<std::uint64_t> rows;
   for (const StoredLoader& loader : loaders_.made()) {
     if (loader.dataset.find(dataset_->name()) == std::string::npos) continue;
     const std::uint64_t taken = loader.taken * static_cast<std::uint64_t>(loader.batch_size);
     rows = std::min(rows.value_or(taken), taken);
   }
-  if (rows) {
+  if (rows) header.used[options_.worker].store(*rows, std::memory_order_release);
+  if (options_.worker == 0) {
+    header.step.store(runtime_.step(), std::memory_order_relaxed);
     const std::lock_guard lock(mutex_);
-    used_.push_back({.step = runtime_.step(), .rows = *rows});
+    if (rows && keeps_state_) used_.push_back({.step = runtime_.step(), .rows = *rows});
   }
   memory_->call_worker_0();
 }
 
-/// Returns the number of rows that all chips need no more.
+/// Returns the number of rows that no loop needs any more. If the job keeps no state, that are
+/// those which all workers have used.
 std::uint64_t LoopExperience::releasable() {
+  if (!keeps_state_) {
+    const std::span used(memory_->header().used, memory_->worker_count());
+    std::uint64_t least = kNoRow;
+    for (const auto& rows : used) least = std::min(least, rows.load(std::memory_order_acquire));
+    return least;
+  }
   const std::uint64_t committed = common_step(runtime_.memory());
   std::uint64_t rows = 0;
   const std::lock_guard lock(mutex_);
@@ -198,8 +217,6 @@ void LoopExperience::order_rows() {
       collected = Clock::now();
     }
     sleep_on(header.calls, seen, kSleepSlice);
-    // A loader may wait for a row that never comes. It ends when the job does.
-    if (runtime_.memory().aborted()) *is_closed_ = true;
   }
 }
 

@@ -22,6 +22,7 @@ namespace weft {
 struct LoopExperienceOptions {
   std::string job_id{};
   int worker = 0;
+  int num_workers = 1;
   std::string name{};
   std::vector<Field> fields{};
   ExperienceOptions options{};
@@ -58,6 +59,7 @@ class LoopExperience {
   WorkerRuntime& runtime_;
   const JobLoaders& loaders_;
   const LoopExperienceOptions options_;
+  const bool keeps_state_;  ///< a loop may continue from a step that all chips have committed
   const std::shared_ptr<RowMemory> memory_;
   const std::shared_ptr<std::atomic<bool>> is_closed_;
   const DatasetPtr dataset_;

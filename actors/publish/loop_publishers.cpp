@@ -66,6 +66,7 @@ DatasetPtr LoopPublishers::experience(std::string name, std::vector<Field> field
       std::make_unique<LoopExperience>(runtime_, loaders_,
                                        LoopExperienceOptions{.job_id = job_id_,
                                                              .worker = worker_,
+                                                             .num_workers = num_workers_,
                                                              .name = std::move(name),
                                                              .fields = std::move(fields),
                                                              .options = options},

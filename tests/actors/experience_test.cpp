@@ -138,7 +138,7 @@ TEST(Experience, IsReadInTheOrderOfItsArrival) {
     SCOPED_TRACE(workers);
     const TemporaryFolder folder;
     ActorSystem system;
-    const Job job = start_reading(folder, workers, {{"steps", 60}});
+    const Job job = start_reading(folder, workers, {{"steps", 60}, {"capacity", 120}});
     const auto sources = system.spawn(
         source, {.count = 3, .place = processes(3), .own_thread = true, .lives_with = &job});
     const Result result = job.result();
@@ -157,7 +157,7 @@ TEST(Experience, IsServedAgainWhenAWorkerIsLost) {
     ActorSystem system;
     const Job job = start_reading(
         folder, 2,
-        {{"steps", 80}, {"capacity", 400}, {"victim", victim}, {"kill_at", {10, 35, 36, 50}}}, 4);
+        {{"steps", 80}, {"capacity", 120}, {"victim", victim}, {"kill_at", {10, 35, 36, 50}}}, 4);
     const auto sources = system.spawn(
         source, {.count = 3,
                  .place = processes(3),
@@ -186,8 +186,8 @@ TEST(Experience, MakesWritersWaitWhileTheLoopIsBehind) {
   }
   expect_error(Errc::invalid_argument, {"loan(0 rows): expected 1 to "},
                [&] { writer.loan(0, 0); });
-  expect_error(Errc::invalid_argument, {"loan(1000 rows): expected 1 to "},
-               [&] { writer.loan(1000, 0); });
+  expect_error(Errc::invalid_argument, {"loan(2000 rows): expected 1 to "},
+               [&] { writer.loan(2000, 0); });
   Rows rows = writer.loan(3, 0);
   expect_error(Errc::not_found, {"no field \"reward\"; the rows have number, value"},
                [&] { rows.get<float>("reward", 0); });

@@ -33,7 +33,7 @@ namespace weft {
 inline constexpr std::uint64_t kRowMagic = 0x3173'776f'7266'6577;  // "wefrows1"
 inline constexpr std::uint32_t kRowFormat = 1;
 inline constexpr std::uint32_t kSenderCountMax = 256;
-inline constexpr std::uint32_t kRowBlocksMax = 1U << 20U;
+inline constexpr std::uint32_t kRowBlocksMax = 1U << 22U;
 inline constexpr std::uint64_t kTakenBlock = ~std::uint64_t{0};
 inline constexpr std::uint64_t kNoLagLimit = ~std::uint64_t{0};
 inline constexpr std::size_t kRowAlignment = 8;
@@ -47,7 +47,8 @@ struct RowHeader {
   std::uint32_t rows_per_block;
   std::uint32_t block_count;
   std::uint64_t max_lag;
-  std::byte reserved[80];
+  std::uint32_t worker_count;
+  std::byte reserved[76];
   char control_root[512];  ///< the folder of the job's lock; "": unknown
 
   /// Senders write these. `tail` is at most the number of arrivals.
@@ -57,6 +58,8 @@ struct RowHeader {
   /// Loaders write this: the number of rows that they need.
   alignas(128) std::atomic<std::uint64_t> wanted;
   alignas(128) std::atomic<std::uint32_t> calls;  ///< counted up when worker 0 has something to do
+  /// By worker: the rows that its ended steps have used.
+  alignas(128) std::atomic<std::uint64_t> used[kPublishingWorkersMax];
   /// Worker 0 writes the rest. The first row that the job needs; kNoRow before that is known.
   alignas(128) std::atomic<std::uint64_t> base;
   std::atomic<std::uint64_t> taken;              ///< arrivals

@@ -14,9 +14,9 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kRowPage = 4096;
-/// The aim for the size of a block. Small blocks waste less memory in short chunks; large ones need
-/// fewer steps along a chain.
-constexpr std::size_t kRowBlockBytes = 8192;
+/// Small rows share blocks, so that a long chunk has few of them. A chunk of one row takes a block
+/// too, so a block isn't much larger than the 64 bytes by which it is managed.
+constexpr std::size_t kRowBlockBytes = 128;
 
 std::size_t up_to_page(std::size_t bytes) { return (bytes + kRowPage - 1) / kRowPage * kRowPage; }
 
@@ -62,12 +62,15 @@ RowMemory::RowMemory(std::string_view job, Segment segment)
                        .row = its.row_bytes,
                        .per_block = its.rows_per_block,
                        .blocks = its.block_count};
-  if (!sizes.fit(segment_.capacity())) {
-    fail(Errc::corrupt,
-         "segment {}: {} fields, {} bytes of names and {} blocks of {} rows of {} bytes don't fit "
-         "its {} bytes",
-         segment_.name(), sizes.fields, sizes.names, sizes.blocks, sizes.per_block, sizes.row,
-         segment_.capacity());
+  worker_count_ = its.worker_count;
+  if (!sizes.fit(segment_.capacity()) || worker_count_ == 0 ||
+      worker_count_ > kPublishingWorkersMax) {
+    fail(
+        Errc::corrupt,
+        "segment {}: {} fields, {} bytes of names, {} workers and {} blocks of {} rows of {} bytes "
+        "don't fit its {} bytes",
+        segment_.name(), sizes.fields, sizes.names, worker_count_, sizes.blocks, sizes.per_block,
+        sizes.row, segment_.capacity());
   }
   fields_ = read_tensor_table(segment_, sizeof(RowHeader),
                               {.count = sizes.fields,
@@ -94,12 +97,11 @@ RowMemory RowMemory::create(std::string_view job, std::string_view name,
     sizes.row = std::max(sizes.row, field.offset + static_cast<std::size_t>(field.type.bytes()));
   }
   sizes.row = (sizes.row + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
-  sizes.per_block = std::clamp<std::size_t>(kRowBlockBytes / sizes.row, 1, 64);
-  sizes.blocks =
-      (std::max<std::uint64_t>(options.capacity, 1) + sizes.per_block - 1) / sizes.per_block;
+  sizes.per_block = std::max<std::size_t>(kRowBlockBytes / sizes.row, 1);
+  sizes.blocks = std::max<std::uint64_t>(options.capacity, 1);
   if (sizes.blocks > kRowBlocksMax) {
     fail(Errc::invalid_argument, "experience \"{}\": capacity = {} rows: expected at most {}", name,
-         options.capacity, std::uint64_t{kRowBlocksMax} * sizes.per_block);
+         options.capacity, kRowBlocksMax);
   }
   Segment segment = Segment::create(rows_name(job, name), sizes.bytes());
   try {
@@ -112,6 +114,7 @@ RowMemory RowMemory::create(std::string_view job, std::string_view name,
     header->rows_per_block = static_cast<std::uint32_t>(sizes.per_block);
     header->block_count = static_cast<std::uint32_t>(sizes.blocks);
     header->max_lag = options.max_lag;
+    header->worker_count = static_cast<std::uint32_t>(options.worker_count);
     header->base = kNoRow;
     JobMemory::control_root_of(job).copy(header->control_root, sizeof(header->control_root) - 1);
     write_tensor_table(segment.data() + sizeof(RowHeader), options.fields);

@@ -16,8 +16,9 @@ namespace weft {
 
 struct RowMemoryOptions {
   std::vector<PublishedTensor> fields{};  ///< from lay_out(); of one row
-  std::uint64_t capacity = 0;             ///< in rows, at least
+  std::uint64_t capacity = 0;             ///< in rows, at least, also if each is a chunk
   std::uint64_t max_lag = kNoLagLimit;
+  int worker_count = 1;
 };
 
 /// Maps the segment. Movable. The job's end removes its name.
@@ -38,6 +39,7 @@ class RowMemory {
   std::uint32_t rows_per_block() const { return rows_per_block_; }
   std::uint32_t block_count() const { return block_count_; }
   std::uint64_t max_lag() const { return max_lag_; }
+  std::uint32_t worker_count() const { return worker_count_; }
   RowBlock& block(std::uint32_t block) const { return part<RowBlock>(blocks_at_, block); }
   std::atomic<std::uint64_t>& arrival(std::uint64_t number) const {
     return part<std::atomic<std::uint64_t>>(arrivals_at_, (number - 1) % block_count_);
@@ -70,6 +72,7 @@ class RowMemory {
   std::size_t row_bytes_ = 0;
   std::uint32_t rows_per_block_ = 0;
   std::uint32_t block_count_ = 0;
+  std::uint32_t worker_count_ = 0;
   std::size_t blocks_at_ = 0, arrivals_at_ = 0, chunks_at_ = 0, data_at_ = 0;
 };
 

@@ -42,15 +42,23 @@ bool RowReader::read(std::uint64_t row, ItemMemory out) const {
   }
   const RowChunk chunk = find(row, chunks);
   const auto in_chunk = static_cast<std::uint32_t>(row - chunk.first_row);
-  std::uint32_t block = chunk.block;
-  for (std::uint32_t i = in_chunk / memory_->rows_per_block(); i > 0; --i) {
-    block = memory_->next_of(block);
-  }
+  const std::uint32_t block = block_of(chunk, in_chunk);
   const std::byte* from = memory_->row(block, in_chunk % memory_->rows_per_block());
   for (std::size_t field = 0; field < out.size(); ++field) {
     std::memcpy(out[field].data(), from + memory_->fields()[field].offset, out[field].size());
   }
   return true;
+}
+
+/// Returns the block that has a row of the chunk.
+std::uint32_t RowReader::block_of(const RowChunk& chunk, std::uint32_t row) const {
+  const std::uint32_t number = row / memory_->rows_per_block();
+  const std::lock_guard lock(mutex_);
+  if (last_.first_row != chunk.first_row || last_.number > number) {
+    last_ = {.first_row = chunk.first_row, .number = 0, .block = chunk.block};
+  }
+  for (; last_.number < number; ++last_.number) last_.block = memory_->next_of(last_.block);
+  return last_.block;
 }
 
 void RowReader::want(std::uint64_t row) const {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 
 #include <weft/data/dataset.hpp>
 
@@ -30,8 +31,18 @@ class RowReader {
   void want(std::uint64_t row) const;
   RowChunk find(std::uint64_t row, std::uint64_t chunks) const;
 
+  std::uint32_t block_of(const RowChunk& chunk, std::uint32_t row) const;
+
   const RowMemory* memory_;
   int worker_;
+  /// The block that was read last, from which later rows of the same chunk are found faster.
+  struct Last {
+    std::uint64_t first_row = kNoRow;  ///< of the chunk
+    std::uint32_t number = 0;          ///< of the block in the chunk
+    std::uint32_t block = 0;
+  };
+  mutable std::mutex mutex_;
+  mutable Last last_;  // guarded by mutex_
 };
 
 }  // namespace weft

@@ -19,7 +19,7 @@ namespace weft {
 
 struct ExperienceOptions {
   /// The rows for which there is memory: those that wait, and those that steps have used which not
-  /// all chips have committed. Use at least the rows of a few batches.
+  /// all chips have committed. Use the rows of six batches or more.
   std::int64_t capacity = 65'536;
   /// The largest difference between the loop's step and the version of a row, at the time when the
   /// loader takes the row. Older rows are dropped, and counted by the metric ExperienceDropped. A

@@ -20,9 +20,9 @@ namespace {
 using testing::expect_error;
 using testing::unique_job;
 
-/// A row has 1 KiB, so a block has 8 rows.
+/// A row has 16 bytes, so a block has 8 rows.
 const std::vector<PublishedTensor> kFields = lay_out(
-    {{.name = "number", .type = {DType::i64, {}}}, {.name = "state", .type = {DType::f32, {250}}}},
+    {{.name = "number", .type = {DType::i64, {}}}, {.name = "state", .type = {DType::f32, {2}}}},
     kRowAlignment);
 
 /// A job whose worker 0 is this process, with 8 blocks of 8 rows.
@@ -47,14 +47,14 @@ class RowsOfAJob : public ::testing::Test {
           sender.memory().row(blocks[i / per_block], static_cast<std::uint32_t>(i % per_block));
       const std::int64_t number = first + static_cast<std::int64_t>(i);
       std::memcpy(row + kFields[0].offset, &number, sizeof(number));
-      const std::vector<float> state(250, static_cast<float>(number));
-      std::memcpy(row + kFields[1].offset, state.data(), 1000);
+      const std::vector<float> state(2, static_cast<float>(number));
+      std::memcpy(row + kFields[1].offset, state.data(), 8);
     }
   }
   /// Returns the number in a row; nothing if it hasn't arrived, -1 if its state is another one's.
   std::optional<std::int64_t> read(std::uint64_t row) const {
     std::int64_t number = 0;
-    std::vector<float> state(250);
+    std::vector<float> state(2);
     const std::vector<std::span<std::byte>> out{std::as_writable_bytes(std::span(&number, 1)),
                                                 std::as_writable_bytes(std::span(state))};
     if (!reader_.read(row, out)) return std::nullopt;
@@ -72,7 +72,7 @@ class RowsOfAJob : public ::testing::Test {
 
   std::string job_ = unique_job();
   RowMemory memory_ =
-      RowMemory::create(job_, "steps", {.fields = kFields, .capacity = 64, .max_lag = 2});
+      RowMemory::create(job_, "steps", {.fields = kFields, .capacity = 8, .max_lag = 2});
   RowReader reader_{memory_, 0};
 };
 
@@ -209,6 +209,8 @@ TEST_F(RowsOfAJob, OfADamagedSegmentAreRefused) {
   expect_corrupt(its.rows_per_block, ~0U);
   expect_corrupt(its.block_count, 0U);
   expect_corrupt(its.block_count, kRowBlocksMax);
+  expect_corrupt(its.worker_count, 0U);
+  expect_corrupt(its.worker_count, 257U);
   expect_corrupt(its.magic, std::uint64_t{1});
   const auto format = std::exchange(its.format, 7U);
   expect_error(Errc::version, {"version 7"}, [&] { RowMemory::open(job_, "steps"); });
