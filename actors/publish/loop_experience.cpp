@@ -56,7 +56,7 @@ class ExperienceRows : public Dataset {
         fail(Errc::cancelled, "the loop was left before this row had arrived");
       }
       if (job_.aborted()) fail(Errc::peer_lost, "{}", job_.abort_reason());
-      reader_.sleep(seen, kSleepSlice);
+      reader_.wait_for_news(seen, kSleepSlice);
     }
   }
 
