@@ -183,7 +183,7 @@ void LoopExperience::step_ended() {
   memory_->call_worker_0();
 }
 
-/// Returns the number of rows that no loop needs any more. If the job keeps no state, that are
+/// Returns the number of rows that no loop needs any more. If the job keeps no state, these are
 /// those which all workers have used.
 std::uint64_t LoopExperience::releasable() {
   if (!keeps_state_) {

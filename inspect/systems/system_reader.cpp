@@ -125,8 +125,8 @@ void add_table(SystemSnapshot& system, const SegmentFile& file, const ActorTable
   }
 }
 
-/// Clears the function of an actor whose process is gone and has no slot any more: its row shows what
-/// it did when it was killed. Clears waits for actors that don't exist.
+/// Clears the function of an actor whose process is gone and has no slot any more: its row shows
+/// what it did when it was killed. Clears waits for actors that don't exist.
 void forget_what_cant_be(SystemSnapshot& system) {
   for (SystemActor& actor : system.actors) {
     const SystemProcess* process = system.process(actor.position.process.slot);
