@@ -89,7 +89,7 @@ template <typename Memory>
 void add_samples(const std::vector<std::pair<std::string, Memory>>& memories, std::string_view name,
                  std::string_view type, std::string_view help,
                  const std::function<std::uint64_t(const Memory&)>& value, std::string& text) {
-  begin(text, name, type, help);
+  begin_metric(text, name, type, help);
   for (const auto& [its_name, memory] : memories) {
     text += fmt::format("{}{{name={}}} {}\n", name, label_value(its_name), value(memory));
   }

@@ -28,6 +28,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/published/published_format.hpp"
+
 namespace weft {
 
 inline constexpr std::uint64_t kRowMagic = 0x3173'776f'7266'6577;  // "wefrows1"
