@@ -141,6 +141,7 @@ TEST(Commands, OfADeadJobAreRescued) {
     wait_until([&] { return run.step() > last + 4; });
     ASSERT_EQ(::kill(run.app().pid(), SIGKILL), 0);
     run.app().wait();
+    wait_until([&] { return testing::processes_of(job).empty(); });
     AppProcess rescue({WEFT, "rescue", job});
     ASSERT_EQ(rescue.wait(), 0) << rescue.output();
   }

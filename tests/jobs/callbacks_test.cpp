@@ -172,7 +172,7 @@ TEST(Nan, EndsAJobThatWantsSo) {
 }
 
 /// Saves in each second step. Worker 1 kills itself once in step 5.
-Loop saves{"test.saves", [](TrainContext& ctx) {
+Loop saves{"test.saves_each_second", [](TrainContext& ctx) {
              Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
              CheckpointManager manager;
              while (ctx.step() < 6) {
