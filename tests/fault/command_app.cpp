@@ -100,6 +100,7 @@ int main(int argc, char** argv) {
   std::string checkpoints;
   int workers = 3;
   int max_failures = -1;
+  double keep_for_rescue_s = 0;
   CLI::App app;
   app.add_option("--json", json);
   app.add_option("--script", script);
@@ -107,6 +108,7 @@ int main(int argc, char** argv) {
   app.add_option("--checkpoints", checkpoints);
   app.add_option("--workers", workers);
   app.add_option("--max-failures", max_failures);
+  app.add_option("--keep-for-rescue", keep_for_rescue_s);
   CLI11_PARSE(app, argc, argv);
   const weft::Result result =
       weft::Trainer(commanded, {.loop_config = {{"script", script_of(script)}},
@@ -117,7 +119,8 @@ int main(int argc, char** argv) {
                                         .failure = {.max_failures = max_failures},
                                         .checkpoint = {.path = checkpoints},
                                         .resume = checkpoints.empty() ? "never" : "auto",
-                                        .callbacks = {std::make_shared<PrintsJob>()}}})
+                                        .callbacks = {std::make_shared<PrintsJob>()},
+                                        .keep_for_rescue_s = keep_for_rescue_s}})
           .fit();
   std::ofstream(json) << weft::Metrics{{"returned", result.returned},
                                        {"failures", result.failures.size()},

@@ -130,7 +130,9 @@ TEST(Commands, OfADeadJobAreRescued) {
   const std::string checkpoints = folder.path() + "/checkpoints";
   Json expected = Json::array();
   {
-    WatchedRun run(app_words(folder, {"--checkpoints", checkpoints}), kWorkers);
+    // The memory is kept, because another test's job could remove it before the rescue.
+    WatchedRun run(app_words(folder, {"--checkpoints", checkpoints, "--keep-for-rescue", "60"}),
+                   kWorkers);
     const std::string job = run.app().job().substr(0, 32);
     for (int i = 0; i < 70; ++i) {  // more than the memory of the chips marks
       const char* const name = i % 2 == 0 ? "rate" : "halve";
