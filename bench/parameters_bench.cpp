@@ -149,8 +149,9 @@ std::optional<weft::Job> job;
 void step(benchmark::State& state) {
   constexpr std::uint64_t kSteps = 100;
   if (!job) {
-    job =
-        weft::Trainer(steps, {.run = {.name = "bench", .storage_path = "/tmp/weft_bench"}}).start();
+    job = weft::Trainer(steps, {.scaling = {.num_workers = 0},
+                                .run = {.name = "bench", .storage_path = "/tmp/weft_bench"}})
+              .start();
     std::strncpy(shared().job, job->info().id.c_str(), sizeof(shared().job) - 1);
     while (steps_ended < kSteps) std::this_thread::yield();
   }

@@ -129,11 +129,12 @@ TEST(Commands, OfADeadJobAreRescued) {
   const TemporaryFolder folder;
   const std::string checkpoints = folder.path() + "/checkpoints";
   Json expected = Json::array();
-  {
+  std::string dead;
+  {  // until the end of this block, the test has the job's memory open
     // The memory is kept, because another test's job could remove it before the rescue.
     WatchedRun run(app_words(folder, {"--checkpoints", checkpoints, "--keep-for-rescue", "60"}),
                    kWorkers);
-    const std::string job = run.app().job().substr(0, 32);
+    const std::string job = dead = run.app().job().substr(0, 32);
     for (int i = 0; i < 70; ++i) {  // more than the memory of the chips marks
       const char* const name = i % 2 == 0 ? "rate" : "halve";
       const Json payload = i % 2 == 0 ? Json(0.01 * (i + 1)) : Json();
@@ -144,9 +145,9 @@ TEST(Commands, OfADeadJobAreRescued) {
     ASSERT_EQ(::kill(run.app().pid(), SIGKILL), 0);
     run.app().wait();
     wait_until([&] { return testing::processes_of(job).empty(); });
-    AppProcess rescue({WEFT, "rescue", job});
-    ASSERT_EQ(rescue.wait(), 0) << rescue.output();
   }
+  AppProcess rescue({WEFT, "rescue", dead});
+  ASSERT_EQ(rescue.wait(), 0) << rescue.output();
   WatchedRun run(app_words(folder, {"--checkpoints", checkpoints}), kWorkers);
   const std::string job = run.app().job().substr(0, 32);
   expected.push_back({"end", nullptr, post_command(job, "end", nullptr, {}).value()});
