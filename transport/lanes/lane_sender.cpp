@@ -1,6 +1,7 @@
 #include "transport/lanes/lane_sender.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include <weft/tensor/error.hpp>
@@ -49,7 +50,8 @@ bool LaneSender::send(const OutMessage& message, Ring ring_when) {
 void LaneSender::write(Entry& entry, const OutMessage& message) {
   const bool fits =
       message.body.size() <= kInlineBodyBytes && message.blocks.size() <= kInlineBlockCount;
-  entry.call = message.heading.call;
+  // Another process may look for a call among the answers that are under way.
+  std::atomic_ref(entry.call).store(message.heading.call, std::memory_order_relaxed);
   entry.target = message.heading.target;
   entry.kind = message.heading.kind;
   if (fits) {
