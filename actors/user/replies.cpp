@@ -142,11 +142,10 @@ int Replies::ready_fd() {
 }
 
 int Replies::run_ready() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (ready_fd_) ready_fd_->clear();
-  }
-  return run_all(ready_);
+  const int count = run_all(ready_);
+  const std::lock_guard lock(mutex_);
+  if (ready_fd_ && ready_.empty()) ready_fd_->clear();
+  return count;
 }
 
 int Replies::run_all(Callbacks& callbacks) {

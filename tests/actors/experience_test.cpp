@@ -61,12 +61,15 @@ Loop reading_loop{
       return sum.item();
     }};
 
-/// Writes chunks of 1 to 40 rows: its index, incarnation and count, and a value. Kills its process
-/// now and then, if the config says so.
+/// Writes chunks of 1 to 40 rows: its index, incarnation and count, and a value. After
+/// begin_kills() it kills its process now and then, and its successors do, too.
 class Source {
  public:
   explicit Source(ActorContext& ctx)
-      : ctx_(ctx), policy_(ctx.parameters("policy")), steps_(ctx.experience("steps")) {}
+      : ctx_(ctx),
+        policy_(ctx.parameters("policy")),
+        steps_(ctx.experience("steps")),
+        kills_(ctx.incarnation() > 1) {}
 
   void work() {
     const std::uint64_t version = policy_.newest().version();
@@ -78,11 +81,12 @@ class Source {
       number[1] = written_++;
       rows.get<float>("value", i)[0] = 1;
     }
-    if (++chunk_ % 20 == 0 && ctx_.config().value("kills", false)) std::raise(SIGKILL);
+    if (++chunk_ % 20 == 0 && kills_) std::raise(SIGKILL);
     rows.publish();
   }
   int chunks() const { return chunk_; }
-  using endpoints = Endpoints<&Source::chunks>;
+  void begin_kills() { kills_ = true; }
+  using endpoints = Endpoints<&Source::chunks, &Source::begin_kills>;
 
  private:
   ActorContext& ctx_;
@@ -90,6 +94,7 @@ class Source {
   ExperienceWriter steps_;
   std::int32_t written_ = 0;
   int chunk_ = 0;
+  bool kills_;
 };
 const ActorType<Source> source{"test.source"};
 
@@ -163,8 +168,8 @@ TEST(Experience, IsServedAgainWhenAWorkerIsLost) {
                  .place = processes(3),
                  .own_thread = true,
                  .supervision = {.max_restarts = -1, .backoff_s = 0.01, .then = ActorGivesUp::stop},
-                 .config = {{"kills", true}},
                  .lives_with = &job});
+    sources.tell<&Source::begin_kills>();  // not before all have been made
     const Result result = job.result();
     ASSERT_TRUE(result.ok()) << result.error->message;
     EXPECT_EQ(result.failures.size(), 4U);
