@@ -38,7 +38,7 @@ bool exists(const Config& config, const char* key) {
   return config.contains(key) && std::filesystem::exists(config.at(key).get<std::string>());
 }
 
-/// Publishes each of its steps. Ends after "steps" steps, or when the file "end" exists. Kills
+/// Publishes each of its steps, from the moment on when the file "begin" exists. Ends after "steps" steps, or when the file "end" exists. Kills
 /// worker "victim" at step "kill_at", once.
 Loop steps_loop{"test.publish", [](TrainContext& ctx, const Config& config) {
                   Parameter weight = make_parameter("weight", weights_at(0), {kRows, kColumns});
@@ -48,6 +48,9 @@ Loop steps_loop{"test.publish", [](TrainContext& ctx, const Config& config) {
                   }
                   Publisher policy(ctx, "policy", {weight, bias});
                   const std::uint64_t steps = config.value("steps", ~std::uint64_t{0});
+                  while (config.contains("begin") && !exists(config, "begin")) {
+                    std::this_thread::yield();
+                  }
                   while (ctx.step() < steps) {
                     const bool has_end = exists(config, "end");
                     weight.assign(weight + 1);
@@ -141,9 +144,11 @@ TEST(PublishedParameters, AreReadWhileTheLoopTrains) {
 
 TEST(PublishedParameters, HaveTheValuesOfTheLastStep) {
   const TemporaryFolder folder;
-  const Job job = start_job(folder, 2, {{"steps", 8}});
+  const std::string begin = folder.path() + "/begin";
+  const Job job = start_job(folder, 2, {{"steps", 8}, {"begin", begin}});
   const Parameters policy(job.info().id, "policy");
   const ParameterView first = policy.newest();
+  std::ofstream{begin} << "begin";
   ASSERT_TRUE(job.result().ok());
   EXPECT_EQ(policy.newest().version(), 8U);
   expect_whole(policy.newest());
