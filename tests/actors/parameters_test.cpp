@@ -38,8 +38,8 @@ bool exists(const Config& config, const char* key) {
   return config.contains(key) && std::filesystem::exists(config.at(key).get<std::string>());
 }
 
-/// Publishes each of its steps, from the moment on when the file "begin" exists. Ends after "steps" steps, or when the file "end" exists. Kills
-/// worker "victim" at step "kill_at", once.
+/// Publishes each of its steps, from the moment on when the file "begin" exists. Ends after "steps"
+/// steps, or when the file "end" exists. Kills worker "victim" at step "kill_at", once.
 Loop steps_loop{"test.publish", [](TrainContext& ctx, const Config& config) {
                   Parameter weight = make_parameter("weight", weights_at(0), {kRows, kColumns});
                   Parameter bias = make_parameter("bias", weights_at(0).front(), {});
