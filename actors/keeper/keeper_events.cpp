@@ -16,7 +16,7 @@ namespace {
 
 /// An actor of this process can't be killed, so its end is waited for.
 constexpr double kNoTimeoutS = 1e8;
-/// How often the end of a mesh's job is looked for.
+/// The time between two looks for the end of a mesh's job.
 constexpr std::chrono::milliseconds kJobInterval{20};
 
 /// Returns how a process has ended, such as "was killed by SIGKILL".

@@ -43,8 +43,8 @@ std::shared_ptr<ActorProcess> ActorProcess::join(PeerTable peers, ActorTable act
       PeerMemoryOptions{.port_count = options.port_count, .heap_bytes = options.heap_bytes});
   std::shared_ptr<ActorProcess> process(
       new ActorProcess(std::move(members), options, std::move(on_news)));
-  process->node_->set_on_lost([lost = &process->actors().head()](const LaneHeading& heading) {
-    if (op_of(heading) == ActorOp::tell) lost->lost_tells.fetch_add(1, std::memory_order_relaxed);
+  process->node_->set_on_lost([process = process.get()](const LaneHeading& heading) {
+    if (op_of(heading) == ActorOp::tell) process->count_lost_tell();
   });
   process->replies_->start();
   for (std::uint32_t port = 1; port <= options.runners; ++port) process->start_runner(port);

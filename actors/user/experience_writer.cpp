@@ -1,7 +1,6 @@
 #include <weft/actor/experience_writer.hpp>
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -16,22 +15,6 @@
 #include "transport/published/row_sender.hpp"
 
 namespace weft {
-namespace {
-
-/// Returns the process's sender of the name, which all its ExperienceWriters share. Throws the
-/// errors of RowSender.
-std::shared_ptr<RowSender> open_sender(const std::string& job, const std::string& name) {
-  static std::mutex mutex;
-  static std::map<std::pair<std::string, std::string>, std::weak_ptr<RowSender>> senders;
-  const std::lock_guard lock(mutex);
-  std::weak_ptr<RowSender>& known = senders[{job, name}];
-  std::shared_ptr<RowSender> sender = known.lock();
-  if (sender == nullptr) known = sender = std::make_shared<RowSender>(job, name);
-  return sender;
-}
-
-}  // namespace
-
 Rows::Rows(std::shared_ptr<RowSender> sender, std::vector<std::uint32_t> blocks, std::int64_t size,
            std::uint64_t version)
     : sender_(std::move(sender)), blocks_(std::move(blocks)), size_(size), version_(version) {}
@@ -98,7 +81,7 @@ struct ExperienceWriter::Source {
     const std::lock_guard lock(mutex);
     if (sender != nullptr) return sender;
     try {
-      sender = open_sender(wait.job(), name);
+      sender = shared_in_process<RowSender>(wait.job(), name);
     } catch (const Error& error) {
       if (error.code() != Errc::not_found) throw;
     }

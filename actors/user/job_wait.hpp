@@ -2,9 +2,13 @@
 /// JobWait: a process of the user waits for a job. Parameters and ExperienceWriter use it.
 
 #include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace weft {
 
@@ -39,5 +43,18 @@ class JobWait {
   double timeout_s_;
   std::stop_token stop_;
 };
+
+/// Returns this process's T(job, name), which all users of the name share, so that the process
+/// counts as one. Throws the errors of the constructor.
+template <typename T>
+std::shared_ptr<T> shared_in_process(const std::string& job, const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::string>, std::weak_ptr<T>> known;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<T>& entry = known[{job, name}];
+  std::shared_ptr<T> object = entry.lock();
+  if (object == nullptr) entry = object = std::make_shared<T>(job, name);
+  return object;
+}
 
 }  // namespace weft

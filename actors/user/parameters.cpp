@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <mutex>
 
 #include <fmt/ranges.h>
@@ -17,18 +16,6 @@
 
 namespace weft {
 namespace {
-
-/// Returns the process's reader of the name. All Parameters share it, so that a process is one
-/// reader. Throws the errors of VersionReader.
-std::shared_ptr<VersionReader> open_reader(const std::string& job, const std::string& name) {
-  static std::mutex mutex;
-  static std::map<std::pair<std::string, std::string>, std::weak_ptr<VersionReader>> readers;
-  const std::lock_guard lock(mutex);
-  std::weak_ptr<VersionReader>& known = readers[{job, name}];
-  std::shared_ptr<VersionReader> reader = known.lock();
-  if (reader == nullptr) known = reader = std::make_shared<VersionReader>(job, name);
-  return reader;
-}
 
 const PublishedTensor& find_tensor(const VersionReader* reader, std::string_view name) {
   if (reader == nullptr) {
@@ -96,7 +83,7 @@ struct Parameters::Source {
     const std::lock_guard lock(mutex);
     if (opened == nullptr) {
       try {
-        opened = open_reader(wait.job(), name);
+        opened = shared_in_process<VersionReader>(wait.job(), name);
       } catch (const Error& error) {
         if (error.code() != Errc::not_found) throw;
         return nullptr;

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -20,6 +19,8 @@
 #include <fmt/format.h>
 
 #include <weft/actor.hpp>
+
+#include "tests/support/forks.hpp"
 
 namespace weft::actors_test {
 namespace {
@@ -52,11 +53,6 @@ class Target {
   std::int64_t notes_ = 0;
 };
 const ActorType<Target> target{"fault.target"};
-
-int kill_count() {
-  const char* given = std::getenv("WEFT_ACTOR_KILLS");
-  return given != nullptr ? std::atoi(given) : 60;
-}
 
 /// The system, and what its callers have seen.
 class KilledActors {
@@ -139,7 +135,8 @@ TEST(KilledActors, AnswerRightlyOrSayThatTheyAreLost) {
     callers.emplace_back([&actors, seed] { actors.call_until_stopped(seed); });
   }
   std::mt19937_64 random(3);
-  for (int kill = 0; kill < kill_count(); ++kill) actors.kill_one(random);
+  const std::uint64_t kills = testing::number_from_environment("WEFT_ACTOR_KILLS", 60);
+  for (std::uint64_t kill = 0; kill < kills; ++kill) actors.kill_one(random);
   actors.stop();
   callers.clear();
   std::vector<double> told = actors.told_ms();
@@ -148,8 +145,8 @@ TEST(KilledActors, AnswerRightlyOrSayThatTheyAreLost) {
   fmt::print(
       "{} kills, {} calls; {} callers told after {:.2f} ms (median), {:.2f} ms (p99), "
       "{:.2f} ms at most\n",
-      kill_count(), actors.calls(), told.size(), told[told.size() / 2],
-      told[told.size() * 99 / 100], told.back());
+      kills, actors.calls(), told.size(), told[told.size() / 2], told[told.size() * 99 / 100],
+      told.back());
 }
 
 }  // namespace

@@ -5,14 +5,12 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -23,6 +21,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "tests/support/child_process.hpp"
+#include "tests/support/forks.hpp"
 #include "transport/lanes/burial.hpp"
 #include "transport/lanes/lane_node.hpp"
 
@@ -46,19 +45,7 @@ struct Shared {
   std::atomic<std::uint64_t> rounds[kPeerCountMax];
 };
 
-Shared& shared() {
-  static Shared* memory = [] {
-    void* found =
-        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return found == MAP_FAILED ? nullptr : new (found) Shared{};
-  }();
-  return *memory;
-}
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
+Shared& shared() { return testing::shared_zeros<Shared>(); }
 
 /// A process that allocates blocks, fills them, sends, forwards, holds and releases them.
 class Worker {
@@ -296,8 +283,8 @@ class Keeper {
 };
 
 TEST(LaneKills, LeakNoBlockAndChangeNoneThatIsHeld) {
-  const std::uint64_t kills = from_environment("WEFT_LANE_KILLS", 300);
-  const std::uint64_t seed = from_environment("WEFT_SEED", std::random_device{}());
+  const std::uint64_t kills = testing::number_from_environment("WEFT_LANE_KILLS", 300);
+  const std::uint64_t seed = testing::number_from_environment("WEFT_SEED", std::random_device{}());
   SCOPED_TRACE(fmt::format("WEFT_SEED={}", seed));
   Keeper keeper(seed);
   for (std::uint64_t i = 0; i < kills && shared().changed == 0; ++i) {

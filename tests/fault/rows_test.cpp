@@ -5,25 +5,20 @@
 #include <gtest/gtest.h>
 
 #include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <new>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "tests/support/child_process.hpp"
+#include "tests/support/forks.hpp"
 #include "transport/memory/wait.hpp"
 #include "transport/published/row_order.hpp"
 #include "transport/published/row_reader.hpp"
@@ -51,18 +46,11 @@ struct Progress {
   std::atomic<std::uint64_t> allowed;  ///< rows that workers may read until the next kill
   std::atomic<std::uint64_t> committed[kWorkers];  ///< rows of the steps that have ended
   std::atomic<std::uint64_t> other;   ///< rows that weren't the same when they were read again
-  std::atomic<std::uint64_t> broken;  ///< rows that aren't whole
+  std::atomic<std::uint64_t> broken;  ///< rows that aren't whole, and processes that failed
   std::atomic<std::uint64_t> first[kRowsMax];  ///< by row: a hash of its first reading
 };
 
-Progress& progress() {
-  static Progress* memory = [] {
-    void* found =
-        mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return found == MAP_FAILED ? nullptr : new (found) Progress;  // zero pages, not initialized
-  }();
-  return *memory;
-}
+Progress& progress() { return testing::shared_zeros<Progress>(); }
 
 std::uint64_t committed_by_all() {
   std::uint64_t rows = ~std::uint64_t{0};
@@ -149,8 +137,8 @@ class Team {
     for (int sender = 0; sender < kSenders; ++sender) start_sender();
   }
   ~Team() {
-    for (const pid_t pid : workers_) end(pid);
-    for (const pid_t pid : senders_) end(pid);
+    for (const pid_t pid : workers_) testing::kill_fork(pid);
+    for (const pid_t pid : senders_) testing::kill_fork(pid);
     RowMemory::remove(job_, "r");
   }
 
@@ -160,14 +148,14 @@ class Team {
     while (committed_by_all() < last) sched_yield();
     if (random_() % 3 != 0) {
       const std::size_t which = random_() % senders_.size();
-      end(senders_[which]);
+      testing::kill_fork(senders_[which]);
       senders_.erase(senders_.begin() + static_cast<std::ptrdiff_t>(which));
       return start_sender();
     }
     // A job without one of its workers ends the generation of the others.
     const std::size_t first = random_() % kWorkers;
-    end(workers_[first]);
-    end(workers_[1 - first]);
+    testing::kill_fork(workers_[first]);
+    testing::kill_fork(workers_[1 - first]);
     start_workers();
   }
 
@@ -188,22 +176,8 @@ class Team {
   }
 
  private:
-  static void end(pid_t pid) {
-    kill(pid, SIGKILL);
-    waitpid(pid, nullptr, 0);
-  }
   static pid_t start(const std::function<void()>& body) {
-    const pid_t pid = fork();
-    if (pid != 0) return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    try {
-      body();
-      _exit(0);
-    } catch (const std::exception& error) {
-      fmt::print(stderr, "a process has failed: {}\n", error.what());
-      progress().broken.fetch_add(1);
-    }
-    _exit(1);
+    return testing::start_fork(body, progress().broken);
   }
   void start_workers() {
     workers_.clear();
@@ -231,14 +205,9 @@ class Team {
   std::vector<pid_t> senders_;
 };
 
-std::uint64_t environment_number(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
-
 TEST(RowKills, LeakNoBlockAndServeTheSameRowsAgain) {
-  const std::uint64_t kills = environment_number("WEFT_ROW_KILLS", 300);
-  const std::uint64_t seed = environment_number("WEFT_SEED", std::random_device{}());
+  const std::uint64_t kills = testing::number_from_environment("WEFT_ROW_KILLS", 300);
+  const std::uint64_t seed = testing::number_from_environment("WEFT_SEED", std::random_device{}());
   SCOPED_TRACE(fmt::format("WEFT_SEED={}", seed));
   Team team(seed);
   for (std::uint64_t i = 0; i < kills; ++i) {

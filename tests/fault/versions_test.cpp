@@ -6,23 +6,18 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
-#include <new>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "tests/support/child_process.hpp"
+#include "tests/support/forks.hpp"
 #include "transport/published/version_reader.hpp"
 #include "transport/published/version_writer.hpp"
 
@@ -41,23 +36,12 @@ struct Seen {
   std::atomic<std::uint64_t> changed;   ///< versions that changed while they were held
   std::atomic<std::uint64_t> twice;     ///< versions that were published twice
   std::atomic<std::uint64_t> backward;  ///< versions that were older than one held before
+  std::atomic<std::uint64_t> failed;    ///< processes that threw an exception
   /// By version: the word that its first reader found, which has the generation.
   std::atomic<std::uint64_t> first[kVersionsMax];
 };
 
-Seen& seen() {
-  static Seen* memory = [] {
-    void* found =
-        mmap(nullptr, sizeof(Seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return found == MAP_FAILED ? nullptr : new (found) Seen;  // zero pages, not initialized
-  }();
-  return *memory;
-}
-
-std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
+Seen& seen() { return testing::shared_zeros<Seen>(); }
 
 /// Copies a worker's half of each version, one after the other.
 void run_worker(const std::string& job, int worker, std::uint64_t generation,
@@ -131,8 +115,8 @@ class Processes {
     for (int reader = 0; reader < kReaders; ++reader) start_reader();
   }
   ~Processes() {
-    for (const pid_t pid : workers_) end(pid);
-    for (const pid_t pid : readers_) end(pid);
+    for (const pid_t pid : workers_) testing::kill_fork(pid);
+    for (const pid_t pid : readers_) testing::kill_fork(pid);
     PublishedMemory::remove(job_, "w");
   }
 
@@ -142,8 +126,8 @@ class Processes {
     if (random_() % 3 != 0) return kill_reader();
     // A job without one of its workers ends the generation of the others.
     const std::size_t first = random_() % kWorkers;
-    end(workers_[first]);
-    end(workers_[1 - first]);
+    testing::kill_fork(workers_[first]);
+    testing::kill_fork(workers_[1 - first]);
     const std::uint64_t newest = watcher().newest().value_or(0);
     start_workers(newest - std::min<std::uint64_t>(newest, random_() % 4));
   }
@@ -151,8 +135,8 @@ class Processes {
   /// Ends all processes. Then holds the newest version and publishes seven more, each of which it
   /// holds too. That needs all places, so none is left for one more.
   void expect_nothing_leaked() {
-    for (const pid_t pid : workers_) end(pid);
-    for (const pid_t pid : readers_) end(pid);
+    for (const pid_t pid : workers_) testing::kill_fork(pid);
+    for (const pid_t pid : readers_) testing::kill_fork(pid);
     workers_.clear();
     readers_.clear();
     PublishedMemory memory = PublishedMemory::open(job_, "w", false);
@@ -175,20 +159,8 @@ class Processes {
   }
 
  private:
-  static void end(pid_t pid) {
-    kill(pid, SIGKILL);
-    waitpid(pid, nullptr, 0);
-  }
   static pid_t start(const std::function<void()>& body) {
-    const pid_t pid = fork();
-    if (pid != 0) return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    try {
-      body();
-    } catch (const std::exception& error) {
-      fmt::print(stderr, "a process has failed: {}\n", error.what());
-    }
-    _exit(1);
+    return testing::start_fork(body, seen().failed);
   }
   void start_workers(std::uint64_t version) {
     workers_.clear();
@@ -205,7 +177,7 @@ class Processes {
     const std::size_t which = random_() % readers_.size();
     const pid_t stopped = random_() % 4 == 0 ? readers_[(which + 1) % readers_.size()] : 0;
     if (stopped != 0) kill(stopped, SIGSTOP);
-    end(readers_[which]);
+    testing::kill_fork(readers_[which]);
     readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(which));
     start_reader();
     if (stopped == 0) return;
@@ -229,13 +201,13 @@ class Processes {
 };
 
 TEST(VersionKills, LeakNoPlaceAndChangeNoVersionThatIsHeld) {
-  const std::uint64_t kills = number_from_environment("WEFT_VERSION_KILLS", 300);
-  const std::uint64_t seed = number_from_environment("WEFT_SEED", std::random_device{}());
+  const std::uint64_t kills = testing::number_from_environment("WEFT_VERSION_KILLS", 300);
+  const std::uint64_t seed = testing::number_from_environment("WEFT_SEED", std::random_device{}());
   SCOPED_TRACE(fmt::format("WEFT_SEED={}", seed));
   Processes processes(seed);
   for (std::uint64_t i = 0; i < kills; ++i) {
     processes.kill_one();
-    ASSERT_EQ(seen().torn + seen().changed + seen().twice + seen().backward, 0U);
+    ASSERT_EQ(seen().torn + seen().changed + seen().twice + seen().backward + seen().failed, 0U);
   }
   processes.expect_nothing_leaked();
   EXPECT_EQ(seen().torn, 0U);

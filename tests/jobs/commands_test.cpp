@@ -20,7 +20,7 @@ namespace {
 using testing::expect_ok;
 using testing::TemporaryFolder;
 
-/// What a loop has done: its commands with their steps, and the bits of its weights at the end.
+/// The commands of a loop with their steps, and the bits of its weights at the end.
 struct Story {
   Metrics commands = Metrics::array();
   std::vector<float> weights;

@@ -17,7 +17,7 @@ namespace weft {
 
 class Keeper;
 
-/// What happened to the messages of a system, in all its processes.
+/// Counts of messages of a system, in all its processes.
 struct ActorCounts {
   std::uint64_t copied_tensors = 0;  ///< that weren't loaned, so that they were copied when sent
   std::uint64_t lost_tells = 0;      ///< messages that were told and whose actor ended before

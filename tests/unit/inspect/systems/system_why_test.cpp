@@ -1,4 +1,4 @@
-/// What keeps an actor system from continuing.
+/// Tests that `why` names the cause for which an actor system doesn't continue.
 
 #include "inspect/systems/system_why.hpp"
 
