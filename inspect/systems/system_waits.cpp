@@ -109,7 +109,7 @@ class SystemWaitsMaker {
 }  // namespace
 
 WaitGraph waits_of(const SystemSnapshot& system) {
-  return {node_of_process(system, 256), SystemWaitsMaker(system).make()};
+  return {node_of_process(system, kPeerCountMax), SystemWaitsMaker(system).make()};
 }
 
 std::string name_of_node(const SystemSnapshot& system, int node) {
