@@ -148,7 +148,9 @@ int main(int argc, char** argv) {
   weft::Job job = weft::Trainer{learner,
                                 {.loop_config = {{"steps", options.steps}},
                                  .scaling = {.num_workers = options.workers},
-                                 .run = {.name = "actor_learner", .failure = {.max_failures = -1}}}}
+                                 .run = {.name = "actor_learner",
+                                         .storage_path = options.storage_path,
+                                         .failure = {.max_failures = -1}}}}
                       .start();
   fmt::print("job {}\n", job.info().id);
   std::fflush(stdout);

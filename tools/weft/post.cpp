@@ -45,9 +45,8 @@ void print_error(const PostOptions& options, std::string_view error, const std::
 
 int say_timeout(const PostOptions& options, const std::string& job) {
   const std::string text = fmt::format(
-      "job {}: not all loops have read '{}' within {} s; it stays posted, and they read it when "
-      "they "
-      "call ctx.commands()",
+      "job {}: not all loops have read '{}' within {} s; it stays posted, and a loop reads it when "
+      "it calls ctx.commands()",
       job, options.name, *options.timeout_s);
   print_error(options, to_string(Errc::timeout), text);
   return kTimeIsOver;
