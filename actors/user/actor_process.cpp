@@ -105,9 +105,41 @@ void ActorProcess::stop() {
   replies_->stop();
 }
 
-std::uint32_t ActorProcess::open_calls(std::uint32_t row) const {
-  return open_calls_[row].load(std::memory_order_relaxed);
+std::size_t ActorProcess::least_busy(const std::vector<ActorHandle>& actors) {
+  static thread_local std::size_t last = 0;  // so that idle actors are taken in turn
+  std::size_t best = ++last % actors.size();
+  replies_->look();  // for open_calls_
+  const auto open = [&](std::size_t i) {
+    return open_calls_[actors[i].row].load(std::memory_order_relaxed);
+  };
+  for (std::size_t step = 0; step < actors.size(); ++step) {
+    const std::size_t i = (last + step) % actors.size();
+    if (open(i) < open(best)) best = i;
+  }
+  return best;
 }
+
+// --- Meshes, as references to actors need them ---
+
+MeshOfActors ActorProcess::mesh_of(std::uint32_t row) const {
+  const ActorTable& table = members_->actors;
+  if (row >= table.row_count()) {
+    fail(Errc::corrupt, "a message refers to actor {}; there are {}", row, table.row_count());
+  }
+  const MeshTableRow& mesh = table.mesh(table.row(row).mesh);
+  return {.name = mesh.name, .type = mesh.type, .first_row = mesh.first_row, .count = mesh.count};
+}
+
+std::vector<MeshOfActors> ActorProcess::meshes() const {
+  const ActorTable& table = members_->actors;
+  std::vector<MeshOfActors> all;
+  for (std::uint32_t m = 0; m < table.mesh_count(); ++m) {
+    if (table.mesh(m).is_ended.load() == 0) all.push_back(mesh_of(table.mesh(m).first_row));
+  }
+  return all;
+}
+
+LoanedTensor ActorProcess::loan(const TensorType& type) { return loan_tensor(node_, type); }
 
 // --- Calls that wait for their actor ---
 

@@ -8,12 +8,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <weft/actor/call.hpp>
 
+#include "actors/message/actor_host.hpp"
 #include "actors/user/actor_table.hpp"
 #include "actors/user/calls.hpp"
 #include "actors/user/replies.hpp"
@@ -34,7 +34,7 @@ struct ActorProcessOptions {
 namespace detail {
 
 /// Sends calls and takes their answers, and runs the actors that are in this process. Thread-safe.
-class ActorProcess final : public CallHost, public std::enable_shared_from_this<ActorProcess> {
+class ActorProcess final : public ActorHost, public CallHost {
  public:
   using Clock = ActorCall::Clock;
   /// Gets the messages at port 0 that aren't answers: joined and failed in the keeper's process,
@@ -51,9 +51,8 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   PeerTable& peers() { return members_->peers; }
   ActorTable& actors() { return members_->actors; }
   /// A part of the system's id, by which references to its actors are known. Never 0.
-  std::uint64_t system_key() const { return system_key_; }
-  /// Returns whether the caller of this message still waits for the answer.
-  bool is_awaited(const Asked& asked);
+  std::uint64_t system_key() const override { return system_key_; }
+  bool is_awaited(const Asked& asked) override;
   /// Returns how often a thread looks for a message before it sleeps.
   int spins() const;
   /// Starts the runner of a port that has none.
@@ -61,17 +60,16 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   /// Ends all calls with the error cancelled, and all threads. The actors are destroyed.
   void stop();
 
-  /// Begins a call. See begin_call() of <weft/actor/call.hpp>.
-  std::shared_ptr<ActorCall> begin(std::uint32_t row, EndpointId endpoint, MessageWriter arguments,
-                                   const CallOptions& options);
+  std::shared_ptr<PendingCall> begin(std::uint32_t row, EndpointId endpoint,
+                                     MessageWriter arguments, const CallOptions& options) override;
   /// Sends an order to a port, whatever the phase of the actor is. Doesn't wait: if the lane is
   /// full, the order ends with the error overloaded.
   std::shared_ptr<ActorCall> order(ActorOp op, std::uint32_t row, PeerId to, std::uint32_t port,
                                    const MessageWriter& body, double timeout_s);
   void tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
-            const CallOptions& options);
-  /// Sends an `answer` or an `error`. Waits for room as long as the process that asked lives.
-  void send_answer(const Asked& asked, ActorOp op, const MessageWriter& value);
+            const CallOptions& options) override;
+  /// Waits for room as long as the process that asked lives.
+  void send_answer(const Asked& asked, ActorOp op, const MessageWriter& value) override;
   /// Tells the keeper that an actor of this process has failed.
   void report_failure(std::uint32_t row, const Error& error);
   /// Tells the keeper that this process can be sent messages.
@@ -83,8 +81,11 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   Replies& replies() { return *replies_; }
   /// Counts a message that was told and will never be run.
   void count_lost_tell() { actors().head().lost_tells.fetch_add(1, std::memory_order_relaxed); }
-  /// Returns how many calls of this process the actor hasn't answered.
-  std::uint32_t open_calls(std::uint32_t row) const;
+  std::size_t least_busy(const std::vector<ActorHandle>& actors) override;
+  std::string name(std::uint32_t row) const override { return members_->actors.name(row); }
+  MeshOfActors mesh_of(std::uint32_t row) const override;
+  std::vector<MeshOfActors> meshes() const override;
+  LoanedTensor loan(const TensorType& type) override;
 
   bool wait(ActorCall& call, Clock::time_point time) override;
   void post(std::function<void()> done, bool is_the_programs) override {
@@ -106,6 +107,7 @@ class ActorProcess final : public CallHost, public std::enable_shared_from_this<
   ActorProcess(std::shared_ptr<Members> members, const ActorProcessOptions& options,
                OnNews on_news);
 
+  std::shared_ptr<CallHost> shared_host() { return {shared_from_this(), this}; }
   void submit(const std::shared_ptr<ActorCall>& call, bool wait_if_full);
   void send(PeerId to, std::uint32_t port, const LaneHeading& heading, const MessageWriter& body,
             bool wait_if_full, SendLimit& limit);

@@ -63,12 +63,12 @@ bool ActorProcess::send_call(const std::shared_ptr<ActorCall>& call, PeerId to, 
   return true;
 }
 
-std::shared_ptr<ActorCall> ActorProcess::begin(std::uint32_t row, EndpointId endpoint,
-                                               MessageWriter arguments,
-                                               const CallOptions& options) {
+std::shared_ptr<PendingCall> ActorProcess::begin(std::uint32_t row, EndpointId endpoint,
+                                                 MessageWriter arguments,
+                                                 const CallOptions& options) {
   const double timeout_s = options.timeout_s > 0 ? options.timeout_s : options_.call_timeout_s;
   auto call = std::make_shared<ActorCall>(
-      shared_from_this(), ActorCall::What{.op = ActorOp::call, .row = row, .endpoint = endpoint},
+      shared_host(), ActorCall::What{.op = ActorOp::call, .row = row, .endpoint = endpoint},
       std::move(arguments), SendLimit::deadline_after(timeout_s), timeout_s);
   open_calls_[row].fetch_add(1, std::memory_order_relaxed);
   call->cancel_on(options.stop);
@@ -94,7 +94,7 @@ void ActorProcess::submit(const std::shared_ptr<ActorCall>& call, bool wait_if_f
 std::shared_ptr<ActorCall> ActorProcess::order(ActorOp op, std::uint32_t row, PeerId to,
                                                std::uint32_t port, const MessageWriter& body,
                                                double timeout_s) {
-  auto call = std::make_shared<ActorCall>(shared_from_this(),
+  auto call = std::make_shared<ActorCall>(shared_host(),
                                           ActorCall::What{.op = op, .row = row, .endpoint = {}},
                                           body, SendLimit::deadline_after(timeout_s), timeout_s);
   open_calls_[row].fetch_add(1, std::memory_order_relaxed);

@@ -7,11 +7,11 @@
 
 #include <weft/actor/actor_context.hpp>
 #include <weft/actor/loan.hpp>
+#include <weft/message/containers.hpp>
 #include <weft/tensor/error.hpp>
 
-#include "actors/user/actor_process.hpp"
+#include "actors/message/actor_host.hpp"
 #include "actors/user/registry.hpp"
-#include "actors/user/tensor_blocks.hpp"
 
 namespace weft::detail {
 
@@ -39,42 +39,31 @@ void begin_tell(const ActorHandle& actor, EndpointId endpoint, const MessageWrit
 }
 
 std::string name_of(const ActorHandle& actor) {
-  return actor.process == nullptr ? "" : actor.process->actors().name(actor.row);
+  return actor.process == nullptr ? "" : actor.process->name(actor.row);
 }
 
 std::size_t least_busy(const std::vector<ActorHandle>& actors) {
-  static thread_local std::size_t last = 0;  // so that idle actors are taken in turn
-  std::size_t best = ++last % std::max<std::size_t>(actors.size(), 1);
-  if (!actors.empty()) actors.front().process->replies().look();  // for open_calls()
-  for (std::size_t step = 0; step < actors.size(); ++step) {
-    const std::size_t i = (last + step) % actors.size();
-    if (actors[i].process->open_calls(actors[i].row) <
-        actors[best].process->open_calls(actors[best].row)) {
-      best = i;
-    }
-  }
-  return best;
+  return actors.empty() ? 0 : actors.front().process->least_busy(actors);
 }
 
-std::vector<ActorHandle> find_actors(const std::shared_ptr<ActorProcess>& process,
+std::vector<ActorHandle> find_actors(const std::shared_ptr<ActorHost>& process,
                                      std::string_view mesh, std::string_view type) {
-  const ActorTable& table = process->actors();
-  const auto found = table.find(mesh);
-  if (!found) {
+  const std::vector<MeshOfActors> meshes = process->meshes();
+  const auto found = std::ranges::find(meshes, mesh, &MeshOfActors::name);
+  if (found == meshes.end()) {
     std::vector<std::string> names;
-    for (std::uint32_t m = 0; m < table.mesh_count(); ++m) {
-      if (table.mesh(m).is_ended.load() == 0) names.emplace_back(table.mesh(m).name);
-    }
+    for (const MeshOfActors& each : meshes) names.push_back(each.name);
     fail(Errc::not_found, "there is no mesh of actors \"{}\"; the system has: {}", mesh,
          names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
   }
-  const MeshTableRow& row = table.mesh(*found);
-  if (std::string_view(row.type) != type) {
+  if (found->type != type) {
     fail(Errc::invalid_argument, "mesh \"{}\" has actors of type \"{}\", and not \"{}\"", mesh,
-         row.type, type);
+         found->type, type);
   }
   std::vector<ActorHandle> actors;
-  for (std::uint32_t i = 0; i < row.count; ++i) actors.push_back({process, row.first_row + i});
+  for (std::uint32_t i = 0; i < found->count; ++i) {
+    actors.push_back({process, found->first_row + i});
+  }
   return actors;
 }
 
@@ -88,26 +77,22 @@ ActorHandle get_actor(MessageReader& in, ActorMaker maker) {
   const auto key = MessageCodec<std::uint64_t>::get(in);
   const auto row = MessageCodec<std::uint32_t>::get(in);
   if (key == 0) return {};
-  ActorProcess* process = in.process();
+  ActorHost* process = in.process();
   if (process == nullptr || key != process->system_key()) {
     fail(Errc::invalid_argument,
          "a message has a reference to an actor of another system; actors can only be sent within "
          "their system");
   }
-  const ActorTable& table = process->actors();
-  if (row >= table.row_count()) {
-    fail(Errc::corrupt, "a message refers to actor {}; there are {}", row, table.row_count());
-  }
-  const MeshTableRow& mesh = table.mesh(table.row(row).mesh);
-  if (find_actor_class(mesh.type).parts().make != maker) {
+  const std::string type = process->mesh_of(row).type;
+  if (find_actor_class(type).parts().make != maker) {
     fail(Errc::corrupt, "a message refers to {}, which is of type \"{}\", as an actor of another",
-         table.name(row), mesh.type);
+         process->name(row), type);
   }
   return {process->shared_from_this(), row};
 }
 
-LoanedTensor loan(const std::shared_ptr<ActorProcess>& process, const TensorType& type) {
-  return loan_tensor(process->node(), type);
+LoanedTensor loan(const std::shared_ptr<ActorHost>& process, const TensorType& type) {
+  return process->loan(type);
 }
 
 }  // namespace weft::detail

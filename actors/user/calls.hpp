@@ -26,6 +26,9 @@ class CallHost {
   virtual ~CallHost() = default;
   /// Waits for the call as a thread of this process. See PendingCall::wait_until.
   virtual bool wait(ActorCall& call, std::chrono::steady_clock::time_point time) = 0;
+  virtual std::chrono::steady_clock::time_point now() const {
+    return std::chrono::steady_clock::now();
+  }
   /// Runs `done` soon: the callback of a call of the program's in run_ready(), if the program uses
   /// that, and others on the thread `weft.replies`.
   virtual void post(std::function<void()> done, bool is_the_programs) = 0;
@@ -54,6 +57,7 @@ class ActorCall final : public detail::PendingCall {
         host_(std::move(host)) {}
 
   bool wait_until(Clock::time_point time) override { return host_->wait(*this, time); }
+  Clock::time_point now() const override { return host_->now(); }
   const detail::Answer& answer() const override { return answer_; }
   void when_done(std::function<void()> done) override;
   void cancel() override;

@@ -5,12 +5,11 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/process/log.hpp"
-#include "actors/user/actor_process.hpp"
 
 namespace weft {
 
 /// Returns null if there is nobody to answer, or if the call was answered before.
-std::shared_ptr<detail::ActorProcess> LateReply::process_that_answers() {
+std::shared_ptr<detail::ActorHost> LateReply::process_that_answers() {
   if (op_of(asked_.heading) != ActorOp::call || is_answered_.exchange(true)) return nullptr;
   return process_.lock();
 }

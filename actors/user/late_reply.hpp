@@ -7,19 +7,16 @@
 
 #include <weft/actor/reply.hpp>
 
+#include "actors/message/actor_host.hpp"
 #include "actors/user/actor_protocol.hpp"
 
 namespace weft {
-
-namespace detail {
-class ActorProcess;
-}
 
 /// Sends nothing if the message was told, or if the process has left its system.
 class LateReply final : public detail::PendingReply {
  public:
   /// `endpoint` is a name such as "policy[0].act".
-  LateReply(std::weak_ptr<detail::ActorProcess> process, const Asked& asked, std::string endpoint)
+  LateReply(std::weak_ptr<detail::ActorHost> process, const Asked& asked, std::string endpoint)
       : process_(std::move(process)), asked_(asked), endpoint_(std::move(endpoint)) {}
 
   void send(const MessageWriter& value) override;
@@ -28,9 +25,9 @@ class LateReply final : public detail::PendingReply {
   void send_error(const Error& error);
 
  private:
-  std::shared_ptr<detail::ActorProcess> process_that_answers();
+  std::shared_ptr<detail::ActorHost> process_that_answers();
 
-  std::weak_ptr<detail::ActorProcess> process_;
+  std::weak_ptr<detail::ActorHost> process_;
   Asked asked_;
   std::string endpoint_;
   std::atomic<bool> is_answered_{false};

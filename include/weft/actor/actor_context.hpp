@@ -24,7 +24,7 @@ class ActorType;
 namespace detail {
 /// Returns the actors of a mesh. Throws not_found with the names that exist, or invalid_argument if
 /// its actors are of another type.
-std::vector<ActorHandle> find_actors(const std::shared_ptr<ActorProcess>& process,
+std::vector<ActorHandle> find_actors(const std::shared_ptr<ActorHost>& process,
                                      std::string_view mesh, std::string_view type);
 }  // namespace detail
 
@@ -42,7 +42,7 @@ class ActorContext {
     std::string job{};  ///< the id of SpawnOptions::lives_with; "": none
   };
 
-  ActorContext(Facts facts, std::stop_token stop, std::shared_ptr<detail::ActorProcess> process)
+  ActorContext(Facts facts, std::stop_token stop, std::shared_ptr<detail::ActorHost> process)
       : facts_(std::move(facts)), stop_(std::move(stop)), process_(std::move(process)) {}
 
   const std::string& mesh() const { return facts_.mesh; }  ///< the name of its mesh
@@ -79,7 +79,7 @@ class ActorContext {
  private:
   Facts facts_;
   std::stop_token stop_;
-  std::shared_ptr<detail::ActorProcess> process_;
+  std::shared_ptr<detail::ActorHost> process_;
 };
 
 }  // namespace weft

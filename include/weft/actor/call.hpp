@@ -28,14 +28,14 @@ struct CallOptions {
 
 namespace detail {
 
-class ActorProcess;
+class ActorHost;
 
 /// The value that an endpoint returned, or the error of the call.
 struct Answer {
   std::vector<std::byte> bytes{};
   std::vector<MessagePayload> payloads{};
   std::optional<Error> error{};
-  ActorProcess* process = nullptr;  ///< the caller's
+  ActorHost* process = nullptr;  ///< the caller's
 };
 
 /// Thread-safe.
@@ -45,6 +45,8 @@ class PendingCall {
   /// Waits for the end of the call until the time. Returns whether it has ended. Throws
   /// invalid_argument on a thread that other actors need, since it would keep them from answering.
   virtual bool wait_until(std::chrono::steady_clock::time_point time) = 0;
+  /// Returns the time by the clock of wait_until().
+  virtual std::chrono::steady_clock::time_point now() const = 0;
   /// Returns the answer of a call that has ended.
   virtual const Answer& answer() const = 0;
   /// Calls `done` once the call has ended, on the thread `weft.replies`.
@@ -56,7 +58,7 @@ class PendingCall {
 /// Identifies an actor among those of a system: its row in the system's table of actors. Without a
 /// process: no actor.
 struct ActorHandle {
-  std::shared_ptr<ActorProcess> process{};
+  std::shared_ptr<ActorHost> process{};
   std::uint32_t row = 0;
 };
 

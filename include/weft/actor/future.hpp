@@ -28,9 +28,7 @@ class Future {
   /// Waits as get() does, but returns the error.
   Outcome<R> outcome() { return outcome_of_wait(); }
   /// Returns whether the call has ended, after waiting for it at most so long.
-  bool wait_for(std::chrono::nanoseconds time) {
-    return call_->wait_until(std::chrono::steady_clock::now() + time);
-  }
+  bool wait_for(std::chrono::nanoseconds time) { return call_->wait_until(call_->now() + time); }
   /// Calls `done` with the outcome, on the thread `weft.replies`. It must not block.
   void then(std::function<void(Outcome<R>)> done) {
     call_->when_done([call = call_, done = std::move(done)] { done(read(call->answer())); });

@@ -42,9 +42,9 @@ class LoanedTensor {
 };
 
 namespace detail {
-class ActorProcess;
+class ActorHost;
 /// Throws no_space.
-LoanedTensor loan(const std::shared_ptr<ActorProcess>& process, const TensorType& type);
+LoanedTensor loan(const std::shared_ptr<ActorHost>& process, const TensorType& type);
 }  // namespace detail
 
 }  // namespace weft

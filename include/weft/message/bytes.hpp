@@ -13,7 +13,7 @@
 namespace weft {
 
 namespace detail {
-class ActorProcess;
+class ActorHost;
 }
 
 /// The most bytes of a message, and the most tensors, whose elements don't count.
@@ -64,7 +64,7 @@ class MessageReader {
   /// `process` is the one that has taken the message; null: references to actors can't be read.
   explicit MessageReader(std::span<const std::byte> bytes,
                          std::span<const MessagePayload> payloads = {},
-                         detail::ActorProcess* process = nullptr)
+                         detail::ActorHost* process = nullptr)
       : left_(bytes), payloads_(payloads), process_(process) {}
 
   void get(void* bytes, std::size_t size) {
@@ -78,7 +78,7 @@ class MessageReader {
   /// elements may have no bytes, at most 2^16 are accepted.
   std::size_t count(std::size_t element_bytes);
   HostTensor tensor();
-  detail::ActorProcess* process() const { return process_; }
+  detail::ActorHost* process() const { return process_; }
   /// Throws corrupt if bytes or tensors are left.
   void finish() const;
 
@@ -87,7 +87,7 @@ class MessageReader {
 
   std::span<const std::byte> left_;
   std::span<const MessagePayload> payloads_;
-  detail::ActorProcess* process_;
+  detail::ActorHost* process_;
 };
 
 }  // namespace weft

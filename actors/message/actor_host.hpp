@@ -1,0 +1,58 @@
+#pragma once
+/// ActorHost: what references to actors, messages and contexts need of the process that has them.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weft/actor/call.hpp>
+#include <weft/actor/loan.hpp>
+
+namespace weft {
+struct Asked;
+enum class ActorOp : std::uint8_t;
+}  // namespace weft
+
+namespace weft::detail {
+
+/// The facts of a mesh by which its actors are found.
+struct MeshOfActors {
+  std::string name{};
+  std::string type{};
+  std::uint32_t first_row = 0;
+  std::uint32_t count = 0;
+};
+
+/// One process of an actor system. Thread-safe.
+class ActorHost : public std::enable_shared_from_this<ActorHost> {
+ public:
+  virtual ~ActorHost() = default;
+
+  /// Begins a call, or sends a message: see begin_call() and begin_tell() of
+  /// <weft/actor/call.hpp>.
+  virtual std::shared_ptr<PendingCall> begin(std::uint32_t row, EndpointId endpoint,
+                                             MessageWriter arguments,
+                                             const CallOptions& options) = 0;
+  virtual void tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
+                    const CallOptions& options) = 0;
+  /// Sends an `answer` or an `error`.
+  virtual void send_answer(const Asked& asked, ActorOp op, const MessageWriter& value) = 0;
+  /// Returns whether the caller of this message still waits for the answer.
+  virtual bool is_awaited(const Asked& asked) = 0;
+  /// See detail::least_busy(). There is an actor at least.
+  virtual std::size_t least_busy(const std::vector<ActorHandle>& actors) = 0;
+  /// A part of the system's id, by which references to its actors are known. Never 0.
+  virtual std::uint64_t system_key() const = 0;
+  /// Returns the name of an actor, such as "sieves[3]".
+  virtual std::string name(std::uint32_t row) const = 0;
+  /// Returns the mesh of an actor. Throws corrupt if there is no such actor.
+  virtual MeshOfActors mesh_of(std::uint32_t row) const = 0;
+  /// Returns the meshes that haven't ended.
+  virtual std::vector<MeshOfActors> meshes() const = 0;
+  /// Returns a tensor that messages of this process carry without a copy. Throws no_space.
+  virtual LoanedTensor loan(const TensorType& type) = 0;
+};
+
+}  // namespace weft::detail
