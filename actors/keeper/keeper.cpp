@@ -27,15 +27,19 @@ constexpr double kMakeTimeoutS = 300;
 constexpr std::chrono::milliseconds kBurialInterval{20};
 
 MeshFacts facts_of(const std::string& name, const detail::ActorClass& type,
-                   const SpawnOptions& options) {
+                   const SpawnOptions& options, const std::string& job) {
   MeshFacts facts{.name = name,
                   .type = type.name(),
                   .count = static_cast<std::uint32_t>(options.count),
                   .max_restarts = options.supervision.max_restarts,
                   .restart = static_cast<std::uint8_t>(ActorRestart{options.supervision.restart}),
                   .then = static_cast<std::uint8_t>(ActorGivesUp{options.supervision.then}),
-                  .own_thread = options.own_thread};
-  for (const auto& endpoint : type.parts().endpoints) facts.endpoints.push_back(endpoint.name);
+                  .own_thread = options.own_thread,
+                  .job = job};
+  for (const auto& endpoint : type.parts().endpoints) {
+    facts.endpoints.push_back(endpoint.name);
+    facts.schemas.push_back(endpoint.schema);
+  }
   return facts;
 }
 
@@ -63,6 +67,7 @@ Keeper::Keeper(SystemOptions options)
              const Error& error) {
         call_soon([=, this] { on_news(op, from, row, incarnation, error); });
       });
+  attached_.emplace(process_->peers());
   thread_ = start_job_thread("weft.keeper", [this] { run(); });
 }
 
@@ -86,6 +91,12 @@ Keeper::~Keeper() {
             "s; waiting for it",
             options_.name, 2 * kEndTimeoutS);
   }
+  std::promise<void> told;
+  call_soon([&] {
+    for (const PeerId peer : attached_->all()) process_->leave(peer);
+    told.set_value();
+  });
+  told.get_future().wait();
   process_->stop();
   call_soon([this] { must_stop_ = true; });
   thread_.join();
@@ -101,13 +112,16 @@ void Keeper::run() {
   while (!must_stop_) {
     int timeout_ms = run_timers();  // may start processes, so it comes before add_to()
     waits.assign(1, {.fd = commands_.fd(), .events = POLLIN, .revents = 0});
+    attached_->add_to(waits);
+    const std::size_t first_child = waits.size();
     processes_.add_to(waits);
-    if (!burials_.empty()) {
+    if (!burials_.empty() || attached_->expects_end()) {
       const auto interval = static_cast<int>(kBurialInterval.count());
       timeout_ms = timeout_ms < 0 ? interval : std::min(timeout_ms, interval);
     }
     ::poll(waits.data(), waits.size(), timeout_ms);
-    processes_.serve(waits.data() + 1,
+    for (const PeerId peer : attached_->take_ended(waits.data() + 1)) on_detached(peer);
+    processes_.serve(waits.data() + first_child,
                      [this](const ProcessEnded& ended) { on_process_ended(ended); });
     while (auto what = commands_.pop()) (*what)();
     bury();
@@ -191,7 +205,7 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
         ".place = weft::processes(n), or shared threads",
         name, needed, next_port_ - 1, kPortCountMax - 1);
   }
-  const std::uint32_t index = table.add(facts_of(name, type, options));
+  const std::uint32_t index = table.add(facts_of(name, type, options, job.id));
   Mesh& mesh = meshes_
                    .emplace(index, Mesh{.index = index,
                                         .name = name,
@@ -258,6 +272,7 @@ void Keeper::start_child(Child& child) {
     ports = 1 + static_cast<std::uint32_t>(
                     std::ranges::count(mesh.actors, child.number, &Actor::child));
   }
+  bury_claims();
   child.peer = process_->peers().add();
   child.is_alive = false;
   try {

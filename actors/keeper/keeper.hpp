@@ -18,6 +18,7 @@
 #include <weft/actor/call.hpp>
 
 #include "actors/host/job_place.hpp"
+#include "actors/keeper/attached_peers.hpp"
 #include "actors/keeper/mesh_supervision.hpp"
 #include "actors/launch/worker_command.hpp"
 #include "actors/launch/worker_processes.hpp"
@@ -115,6 +116,9 @@ class Keeper {
   void on_news(ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,
                const Error& error);
   void on_joined(PeerId peer);
+  void on_attached(PeerId peer);
+  void on_detached(PeerId peer);
+  void bury_claims();
   void on_process_ended(const ProcessEnded& ended);
   void on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error& error);
   void restart(std::uint32_t mesh, const std::vector<std::size_t>& actors);
@@ -128,10 +132,12 @@ class Keeper {
   void look_for_end_of_job(std::uint32_t mesh);
   void bury();
   Child* child_of(PeerId peer);
+  void bury_soon(PeerId dead);
 
   SystemOptions options_;
   JobPlace place_;  ///< of the memory of the system, which is removed if this process is killed
   std::shared_ptr<detail::ActorProcess> process_;
+  std::optional<AttachedPeers> attached_;
   WakeQueue<std::function<void()>> commands_;
   mutable std::mutex mutex_;
   std::optional<Error> failure_;  // guarded by mutex_

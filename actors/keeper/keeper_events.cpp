@@ -35,6 +35,7 @@ std::string text_of(const ProcessEnded& ended) {
 void Keeper::on_news(ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,
                      const Error& error) {
   if (op == ActorOp::joined) return on_joined(from);
+  if (op == ActorOp::leave) return attached_->expect_end(from);
   const ActorTable& table = process_->actors();
   if (row >= table.row_count()) return;
   const auto mesh = meshes_.find(table.row(row).mesh);
@@ -54,7 +55,8 @@ Keeper::Child* Keeper::child_of(PeerId peer) {
 
 void Keeper::on_joined(PeerId peer) {
   Child* child = child_of(peer);
-  if (child == nullptr || child->is_alive) return;
+  if (child == nullptr) return on_attached(peer);
+  if (child->is_alive) return;
   child->is_alive = true;
   process_->peers().mark(peer.slot, PeerState::alive);
   process_->actors().head().processes.fetch_add(1);
@@ -62,6 +64,42 @@ void Keeper::on_joined(PeerId peer) {
   for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
     if (mesh.actors[i].child == child->number && !mesh.is_ending) make(mesh, i);
   }
+}
+
+/// A process of another program has taken a slot, and can be sent messages.
+void Keeper::on_attached(PeerId peer) {
+  bury_claims();
+  const PeerLife life = process_->peers().life(peer.slot);
+  if (life != PeerLife{.state = PeerState::joining, .incarnation = peer.incarnation} ||
+      !attached_->add(peer)) {
+    return;
+  }
+  process_->peers().mark(peer.slot, PeerState::alive);
+  process_->actors().head().processes.fetch_add(1);
+  process_->actors().head().changes.fetch_add(1);
+  kick_all();
+}
+
+void Keeper::on_detached(PeerId peer) {
+  process_->actors().head().processes.fetch_sub(1);
+  bury_soon(peer);
+}
+
+/// Buries processes that have claimed a slot and ended before they said so.
+void Keeper::bury_claims() {
+  PeerTable& peers = process_->peers();
+  for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
+    const PeerLife life = peers.life(slot);
+    const PeerId peer{.slot = slot, .incarnation = life.incarnation};
+    if (life.state == PeerState::joining && child_of(peer) == nullptr && !peers.is_claimed(slot)) {
+      bury_soon(peer);
+    }
+  }
+}
+
+void Keeper::bury_soon(PeerId dead) {
+  burials_.push_back(std::make_unique<Burial>(process_->peers(), process_->node()->peers(), dead));
+  kick_all();
 }
 
 void Keeper::on_made(std::uint32_t index, std::size_t actor, std::uint32_t incarnation,
@@ -99,9 +137,7 @@ void Keeper::on_process_ended(const ProcessEnded& ended) {
   if (child.is_alive) process_->actors().head().processes.fetch_sub(1);
   child.is_alive = false;
   child.is_running = false;
-  burials_.push_back(
-      std::make_unique<Burial>(process_->peers(), process_->node()->peers(), child.peer));
-  kick_all();
+  bury_soon(child.peer);
   Mesh& mesh = meshes_.at(child.mesh);
   if (mesh.is_ending) return tell_ended(mesh);
   std::vector<std::size_t> failed;

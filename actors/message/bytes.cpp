@@ -41,6 +41,12 @@ void MessageWriter::tensor(const HostTensor& tensor) {
   tensors_.push_back(tensor);
 }
 
+void MessageWriter::append(const MessageWriter& other) {
+  const std::span<const std::byte> bytes = other.bytes();
+  put(bytes.data(), bytes.size());
+  tensors_.insert(tensors_.end(), other.tensors_.begin(), other.tensors_.end());
+}
+
 std::span<const std::byte> MessageWriter::bytes() const {
   if (size_ > kMessageBytesMax || tensors_.size() > kMessageTensorsMax) {
     fail(Errc::invalid_argument,

@@ -36,26 +36,27 @@ class AwaitingActor {
 }  // namespace
 
 std::shared_ptr<ActorProcess> ActorProcess::join(PeerTable peers, ActorTable actors, PeerId self,
-                                                 const ActorProcessOptions& options,
-                                                 OnNews on_news) {
+                                                 ActorProcessOptions options, OnNews on_news) {
   auto members = std::make_shared<Members>(
       std::move(peers), std::move(actors), self,
-      PeerMemoryOptions{.port_count = options.port_count, .heap_bytes = options.heap_bytes});
+      PeerMemoryOptions{.port_count = options.port_count, .heap_bytes = options.heap_bytes},
+      std::move(options.life));
   std::shared_ptr<ActorProcess> process(
-      new ActorProcess(std::move(members), options, std::move(on_news)));
+      new ActorProcess(std::move(members), std::move(options), std::move(on_news)));
   process->node_->set_on_lost([process = process.get()](const LaneHeading& heading) {
     if (op_of(heading) == ActorOp::tell) process->count_lost_tell();
   });
   process->replies_->start();
-  for (std::uint32_t port = 1; port <= options.runners; ++port) process->start_runner(port);
+  const std::uint32_t runners = process->options_.runners;
+  for (std::uint32_t port = 1; port <= runners; ++port) process->start_runner(port);
   return process;
 }
 
-ActorProcess::ActorProcess(std::shared_ptr<Members> members, const ActorProcessOptions& options,
+ActorProcess::ActorProcess(std::shared_ptr<Members> members, ActorProcessOptions options,
                            OnNews on_news)
     : members_(std::move(members)),
       node_(members_, &members_->node),
-      options_(options),
+      options_(std::move(options)),
       system_key_(std::stoull(node_->peers().table().system().substr(0, 16), nullptr, 16) | 1),
       on_news_(std::move(on_news)),
       cores_(usable_cores()),
@@ -81,11 +82,10 @@ void ActorProcess::start_runner(std::uint32_t port) {
   runners_.emplace(port, std::make_unique<Runner>(*this, port));
 }
 
-void ActorProcess::stop() {
+void ActorProcess::stop(const Error& why) {
   if (is_stopped_.exchange(true)) return;
-  const Error stopped(Errc::cancelled, "the actor system has ended");
   for (const auto& call : calls_.take_if([](const ActorCall&) { return true; })) {
-    finish(*call, {.error = stopped});
+    finish(*call, {.error = why});
   }
   std::map<std::uint32_t, std::vector<std::shared_ptr<ActorCall>>> parked;
   {
@@ -93,7 +93,7 @@ void ActorProcess::stop() {
     parked.swap(parked_);
   }
   for (const auto& [row, calls] : parked) {
-    for (const auto& call : calls) finish(*call, {.error = stopped});
+    for (const auto& call : calls) finish(*call, {.error = why});
   }
   replies_->kick();
   std::map<std::uint32_t, std::unique_ptr<Runner>> runners;
@@ -280,7 +280,7 @@ void ActorProcess::on_message(InMessage message) {
       case ActorOp::answer:
         answer.bytes.assign(in.body().begin(), in.body().end());
         answer.payloads = std::move(in.payloads());
-        answer.process = this;
+        answer.process = reader_;
         break;
       case ActorOp::error: answer.error = get_error(reader); break;
       case ActorOp::joined:

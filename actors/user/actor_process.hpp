@@ -29,6 +29,8 @@ struct ActorProcessOptions {
   std::uint32_t runners = 2;     ///< started at once, for ports 1 to `runners`
   std::size_t heap_bytes = std::size_t{8} << 30;
   double call_timeout_s = 30;
+  /// Of a process that has claimed its slot. It is kept as long as the process's memory is used.
+  std::optional<LifeLock> life{};
 };
 
 namespace detail {
@@ -44,7 +46,7 @@ class ActorProcess final : public ActorHost, public CallHost {
 
   /// The calling process takes the slot. `peers` and `actors` are this process's own.
   static std::shared_ptr<ActorProcess> join(PeerTable peers, ActorTable actors, PeerId self,
-                                            const ActorProcessOptions& options, OnNews on_news);
+                                            ActorProcessOptions options, OnNews on_news);
   ~ActorProcess() override;
 
   const std::shared_ptr<LaneNode>& node() const { return node_; }
@@ -57,8 +59,11 @@ class ActorProcess final : public ActorHost, public CallHost {
   int spins() const;
   /// Starts the runner of a port that has none.
   void start_runner(std::uint32_t port);
-  /// Ends all calls with the error cancelled, and all threads. The actors are destroyed.
-  void stop();
+  /// Ends all calls with an error, and all threads. The actors are destroyed.
+  void stop(const Error& why = Error(Errc::cancelled, "the actor system has ended"));
+  /// Answers will be read as those of `reader`, which is this process at first. Call it before the
+  /// first call.
+  void set_reader(ActorHost* reader) { reader_ = reader; }
 
   std::shared_ptr<PendingCall> begin(std::uint32_t row, EndpointId endpoint,
                                      MessageWriter arguments, const CallOptions& options) override;
@@ -74,6 +79,8 @@ class ActorProcess final : public ActorHost, public CallHost {
   void report_failure(std::uint32_t row, const Error& error);
   /// Tells the keeper that this process can be sent messages.
   void report_joined();
+  /// Tells the keeper that this process, which had attached, is about to end or detach.
+  void report_leaving();
   /// Tells a process that the keeper has started to end.
   void leave(PeerId process);
   /// The error of a call of an actor whose mesh has ended.
@@ -97,15 +104,18 @@ class ActorProcess final : public ActorHost, public CallHost {
  private:
   struct Members {
     Members(PeerTable its_peers, ActorTable its_actors, PeerId self,
-            const PeerMemoryOptions& options)
-        : peers(std::move(its_peers)), actors(std::move(its_actors)), node(peers, self, options) {}
+            const PeerMemoryOptions& options, std::optional<LifeLock> its_life)
+        : life(std::move(its_life)),
+          peers(std::move(its_peers)),
+          actors(std::move(its_actors)),
+          node(peers, self, options) {}
 
+    std::optional<LifeLock> life;
     PeerTable peers;
     ActorTable actors;
     LaneNode node;
   };
-  ActorProcess(std::shared_ptr<Members> members, const ActorProcessOptions& options,
-               OnNews on_news);
+  ActorProcess(std::shared_ptr<Members> members, ActorProcessOptions options, OnNews on_news);
 
   std::shared_ptr<CallHost> shared_host() { return {shared_from_this(), this}; }
   void submit(const std::shared_ptr<ActorCall>& call, bool wait_if_full);
@@ -132,6 +142,7 @@ class ActorProcess final : public ActorHost, public CallHost {
   ActorProcessOptions options_;
   std::uint64_t system_key_;
   OnNews on_news_;
+  ActorHost* reader_ = this;
   int cores_;
   Calls calls_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> open_calls_;  ///< by row

@@ -166,13 +166,15 @@ void ActorProcess::report_joined() {
   send(keeper(), kReplyPort, heading_of(ActorOp::joined, 0, 0), MessageWriter(), true, limit);
 }
 
+void ActorProcess::report_leaving() { leave(keeper()); }
+
 void ActorProcess::leave(PeerId process) {
   SendLimit limit(Clock::time_point::max());
   try {
     send(process, kReplyPort, heading_of(ActorOp::leave, 0, 0), MessageWriter(), false, limit);
   } catch (const Error& error) {
     logger("weft.worker")
-        ->warn("actors: process {} isn't told to end: {}", process.slot, error.what());
+        ->warn("actors: process {} isn't told of an end: {}", process.slot, error.what());
   }
 }
 

@@ -22,6 +22,17 @@ void put_text(char (&to)[N], std::string_view text) {
   to[size] = '\0';
 }
 
+/// Copies as many texts as there is room for, and a null character behind each.
+template <std::size_t N>
+void put_texts(char (&to)[N], const std::vector<std::string_view>& texts) {
+  std::size_t used = 0;
+  for (const std::string_view text : texts) {
+    if (text.size() >= N - used) break;
+    text.copy(to + used, text.size());
+    used += text.size() + 1;
+  }
+}
+
 template <std::size_t N>
 std::string text_of(const char (&from)[N]) {
   return {from, ::strnlen(from, N)};
@@ -86,6 +97,27 @@ ActorPosition ActorTable::position(std::uint32_t row) const {
   return ActorPosition::of(this->row(row).position.load(std::memory_order_seq_cst));
 }
 
+std::vector<std::string> ActorTable::schemas(std::uint32_t mesh) const {
+  const MeshTableRow& row = this->mesh(mesh);
+  std::vector<std::string> all;
+  std::string_view rest(row.schemas, sizeof row.schemas);
+  while (all.size() < row.endpoint_count) {
+    const std::size_t end = rest.find('\0');
+    if (end == 0 || end == rest.npos) {
+      fail(
+          Errc::no_space,
+          "mesh \"{}\": the schemas of its {} endpoints don't fit {} bytes, so programs of another "
+          "build can't call it; divide its class",
+          text_of(row.name), row.endpoint_count, sizeof row.schemas);
+    }
+    all.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+  return all;
+}
+
+std::string ActorTable::job(std::uint32_t mesh) const { return text_of(this->mesh(mesh).job); }
+
 std::string ActorTable::name(std::uint32_t row) const {
   const ActorTableRow& actor = this->row(row);
   return fmt::format("{}[{}]", text_of(mesh(actor.mesh).name), actor.index);
@@ -127,12 +159,9 @@ std::uint32_t ActorTable::add(const MeshFacts& facts) {
   put_text(made->name, facts.name);
   put_text(made->type, facts.type);
   made->endpoint_count = static_cast<std::uint32_t>(facts.endpoints.size());
-  std::size_t used = 0;
-  for (const std::string_view endpoint : facts.endpoints) {
-    if (endpoint.size() >= sizeof(made->endpoints) - used) break;
-    endpoint.copy(made->endpoints + used, endpoint.size());
-    used += endpoint.size() + 1;
-  }
+  put_texts(made->endpoints, facts.endpoints);
+  put_texts(made->schemas, facts.schemas);
+  put_text(made->job, facts.job);
   for (std::uint32_t i = 0; i < facts.count; ++i) {
     auto* actor = new (&row(first + i)) ActorTableRow{};
     actor->mesh = index;

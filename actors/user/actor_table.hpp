@@ -30,6 +30,8 @@ struct MeshFacts {
   std::uint8_t then = 0;          ///< an ActorGivesUp
   bool own_thread = false;
   std::vector<std::string_view> endpoints{};
+  std::vector<std::string_view> schemas{};  ///< of the endpoints
+  std::string_view job{};                   ///< the id of SpawnOptions::lives_with; "": none
 };
 
 /// The keeper's process makes the table and writes all but those fields of ActorTableRow that an
@@ -47,6 +49,10 @@ class ActorTable {
   MeshTableRow& mesh(std::uint32_t mesh) const;
   ActorTableRow& row(std::uint32_t row) const;
   ActorPosition position(std::uint32_t row) const;
+  /// Returns the schemas of a mesh's endpoints. Throws no_space if the table has no room for all of
+  /// them, corrupt.
+  std::vector<std::string> schemas(std::uint32_t mesh) const;
+  std::string job(std::uint32_t mesh) const;  ///< the id of SpawnOptions::lives_with
   std::string name(std::uint32_t row) const;  ///< "sieves[3]"
   /// Returns the mesh of this name that hasn't ended.
   std::optional<std::uint32_t> find(std::string_view name) const;

@@ -24,6 +24,7 @@
 #include <weft/actor/actor_ref.hpp>
 #include <weft/actor/actor_system.hpp>
 #include <weft/actor/actor_type.hpp>
+#include <weft/actor/attach.hpp>
 #include <weft/actor/call.hpp>
 #include <weft/actor/endpoints.hpp>
 #include <weft/actor/experience.hpp>

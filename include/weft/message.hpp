@@ -11,7 +11,9 @@
 ///
 /// Bytes are positional and little-endian. The elements of a HostTensor aren't copied if they lie
 /// in shared memory. Each type has a schema, a text such as "{action:i32,log_probability:f32}". Two
-/// programs whose schemas of an endpoint are equal understand each other.
+/// programs whose schemas of an endpoint are equal understand each other. If they differ, messages
+/// are translated where that loses nothing that the taker needs: fields are found by their names,
+/// fields that the sender lacks get the taker's default value, and numbers may become wider.
 
 #include <weft/message/aggregate.hpp>
 #include <weft/message/bytes.hpp>

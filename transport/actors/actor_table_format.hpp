@@ -1,5 +1,5 @@
 #pragma once
-/// Format of the table of an actor system's meshes and actors, version 2 (native byte order):
+/// Format of the table of an actor system's meshes and actors, version 3 (native byte order):
 ///
 ///   "weft-<system>-actors" =
 ///       ActorTableHead MeshTableRow{kMeshCountMax} ActorTableRow{kActorCountMax}
@@ -17,12 +17,13 @@
 namespace weft {
 
 inline constexpr std::uint64_t kActorTableMagic = 0x3172'6f74'6361'6677;  // "wfactor1"
-inline constexpr std::uint32_t kActorTableVersion = 2;
+inline constexpr std::uint32_t kActorTableVersion = 3;
 inline constexpr std::uint32_t kActorCountMax = 65'535;
 inline constexpr std::uint32_t kMeshCountMax = 1024;
 inline constexpr std::size_t kActorNameMax = 63;
 inline constexpr std::size_t kCauseBytesMax = 2047;
 inline constexpr std::size_t kEndpointNamesBytes = 1936;
+inline constexpr std::size_t kEndpointSchemasBytes = 4096;
 /// The byte of the segment that the keeper's process locks.
 inline constexpr std::uint32_t kActorTableLifeByte = 0;
 
@@ -62,8 +63,11 @@ struct MeshTableRow {
   std::uint8_t reserved;
   /// The names of the endpoints in their order, a null character behind each. Only as many as fit.
   char endpoints[kEndpointNamesBytes];
+  /// Their schemas, in the same form. Programs of other builds read them.
+  char schemas[kEndpointSchemasBytes];
+  char job[40];  ///< the id of SpawnOptions::lives_with; "": none
 };
-static_assert(sizeof(MeshTableRow) == 4144);
+static_assert(sizeof(MeshTableRow) == 8280);
 
 /// The keeper writes the first line, and the actor's process the rest.
 struct alignas(64) ActorTableRow {

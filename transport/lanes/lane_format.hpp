@@ -46,7 +46,7 @@ struct TableHeader {
 static_assert(sizeof(TableHeader) == 128);
 
 struct alignas(64) PeerRow {
-  std::atomic<std::uint32_t> life;  ///< a PeerLife; only the system's keeper writes it
+  std::atomic<std::uint32_t> life;  ///< a PeerLife; who takes a free slot, or the keeper, writes it
   std::atomic<std::int32_t> pid;
   std::byte reserved[56];
   /// [d]: the last incarnation of slot d whose death this peer has settled.

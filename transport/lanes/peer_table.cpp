@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include <weft/tensor/error.hpp>
@@ -10,6 +11,9 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kTableBytes = sizeof(TableHeader) + kPeerCountMax * sizeof(PeerRow);
+
+/// A process that has claimed slot s holds the lock on this byte + s of the table.
+constexpr std::uint32_t kClaimByte = 1;
 
 std::string prefix_of(std::string_view system) { return fmt::format("weft-{}-", system); }
 
@@ -77,17 +81,42 @@ bool PeerTable::is_alive(PeerId peer) const noexcept {
   return life(peer.slot) == PeerLife{.state = PeerState::alive, .incarnation = peer.incarnation};
 }
 
+/// Takes the slot if it is free.
+bool PeerTable::take(std::uint32_t slot, PeerId& peer) noexcept {
+  const PeerLife before = life(slot);
+  if (before.state != PeerState::free) return false;
+  peer = {.slot = slot, .incarnation = before.incarnation + 1};
+  std::uint32_t expected = before.word();
+  return row(slot).life.compare_exchange_strong(
+      expected, PeerLife{.state = PeerState::joining, .incarnation = peer.incarnation}.word(),
+      std::memory_order_seq_cst);
+}
+
 PeerId PeerTable::add() {
+  PeerId peer;
   for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
-    const PeerLife before = life(slot);
-    if (before.state != PeerState::free) continue;
-    const PeerId peer{.slot = slot, .incarnation = before.incarnation + 1};
-    row(slot).pid.store(0, std::memory_order_relaxed);
-    row(slot).life.store(
-        PeerLife{.state = PeerState::joining, .incarnation = peer.incarnation}.word(),
-        std::memory_order_seq_cst);
-    return peer;
+    if (take(slot, peer)) return peer;
   }
+  fail_full();
+}
+
+PeerClaim PeerTable::claim() {
+  PeerId peer;
+  for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
+    if (life(slot).state != PeerState::free) continue;
+    // The lock comes first, so a slot that is `joining` without a lock belongs to the keeper's
+    // process or to one that has died.
+    std::optional<LifeLock> lock = LifeLock::take(segment_, kClaimByte + slot);
+    if (lock && take(slot, peer)) return {.peer = peer, .life = std::move(*lock)};
+  }
+  fail_full();
+}
+
+bool PeerTable::is_claimed(std::uint32_t slot) const {
+  return LifeLock::is_held(segment_, kClaimByte + slot);
+}
+
+void PeerTable::fail_full() {
   fail(Errc::no_space,
        "the actor system has {} processes, the most that one can have; place more actors in each "
        "process",
@@ -95,6 +124,7 @@ PeerId PeerTable::add() {
 }
 
 void PeerTable::mark(std::uint32_t slot, PeerState state) noexcept {
+  if (state == PeerState::free) row(slot).pid.store(0, std::memory_order_relaxed);
   row(slot).life.store(PeerLife{.state = state, .incarnation = life(slot).incarnation}.word(),
                        std::memory_order_seq_cst);
   if (state == PeerState::dead) header().deaths.fetch_add(1, std::memory_order_seq_cst);
@@ -106,6 +136,10 @@ std::uint32_t PeerTable::deaths() const noexcept {
 
 void PeerTable::set_pid(std::uint32_t slot, std::int32_t pid) noexcept {
   row(slot).pid.store(pid, std::memory_order_relaxed);
+}
+
+std::int32_t PeerTable::pid(std::uint32_t slot) const noexcept {
+  return row(slot).pid.load(std::memory_order_relaxed);
 }
 
 void PeerTable::set_settled(std::uint32_t by, PeerId dead) noexcept {

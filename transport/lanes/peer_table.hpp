@@ -6,9 +6,16 @@
 #include <string_view>
 
 #include "transport/lanes/lane_format.hpp"
+#include "transport/memory/life_lock.hpp"
 #include "transport/memory/segment.hpp"
 
 namespace weft {
+
+/// A slot that its process has taken itself. The lock says whether that process lives.
+struct PeerClaim {
+  PeerId peer{};
+  LifeLock life;
+};
 
 /// The system's keeper, a single thread of one process, makes the table, adds peers and marks them.
 /// Every peer maps the table. All functions but the keeper's are thread-safe.
@@ -29,13 +36,20 @@ class PeerTable {
   /// Returns how many peers have died so far.
   std::uint32_t deaths() const noexcept;
 
-  /// The following two are the keeper's. add() gives a free slot to a new process, which is then
+  /// The following are the keeper's, but for claim(). add() gives a free slot to a new process, which is then
   /// `joining`. Throws no_space if all kPeerCountMax slots are in use.
   PeerId add();
+  /// Takes a free slot for the calling process, which the keeper hasn't started. It is then
+  /// `joining`, until the keeper marks it. Throws as add() does.
+  PeerClaim claim();
+  /// Whether the process that has claimed the slot lives.
+  bool is_claimed(std::uint32_t slot) const;
   void mark(std::uint32_t slot, PeerState state) noexcept;
 
   /// Called by the process that has joined.
   void set_pid(std::uint32_t slot, std::int32_t pid) noexcept;
+  /// Returns 0 if the process of the slot hasn't made its memory.
+  std::int32_t pid(std::uint32_t slot) const noexcept;
   /// `by` has taken all that `dead` sent it, and has forgotten what it sent to `dead`.
   void set_settled(std::uint32_t by, PeerId dead) noexcept;
   bool has_settled(std::uint32_t by, PeerId dead) const noexcept;
@@ -44,6 +58,8 @@ class PeerTable {
   PeerTable(Segment segment, std::string system);
   TableHeader& header() const { return *reinterpret_cast<TableHeader*>(segment_.data()); }
   PeerRow& row(std::uint32_t slot) const;
+  bool take(std::uint32_t slot, PeerId& peer) noexcept;
+  [[noreturn]] static void fail_full();
 
   Segment segment_;
   std::string system_;

@@ -43,19 +43,30 @@ void for_each_field(T& value, F f) {
   }
 }
 
+/// Returns "=" and the bytes of a field's default value as hex digits, or "" if all of them are 0 or
+/// the value has a tensor or an actor.
+std::string default_in_schema(std::string_view schema, const MessageWriter& value);
+
 }  // namespace detail
 
-/// An aggregate, field by field: "{i64,i64}", or "{begin:i64,end:i64}" with WEFT_MESSAGE.
+/// An aggregate, field by field: "{i64,i64}", or "{begin:i64,end:i64}" with WEFT_MESSAGE. Fields
+/// with names also have their default values, unless these are 0: "{rate:f32=0000803f}".
 template <typename T>
 requires std::is_aggregate_v<T> && std::is_class_v<T>
 struct MessageCodec<T> {
   static std::string schema() {
     std::string text = "{";
     T value{};
-    detail::for_each_field(value, [&]<typename Field>(std::string_view name, Field&) {
+    detail::for_each_field(value, [&]<typename Field>(std::string_view name, const Field& field) {
       if (text.size() > 1) text += ",";
-      if (!name.empty()) text.append(name).append(":");
-      text += MessageCodec<Field>::schema();
+      const std::string schema = MessageCodec<Field>::schema();
+      if (name.empty()) {
+        text += schema;
+      } else {
+        MessageWriter initial;
+        if (schema.find("tensor") == schema.npos) MessageCodec<Field>::put(initial, field);
+        text.append(name).append(":") += schema + detail::default_in_schema(schema, initial);
+      }
     });
     return text + "}";
   }

@@ -36,6 +36,8 @@ class MessageWriter {
   void count(std::size_t value);
   /// Appends dtype and shape, and keeps the tensor.
   void tensor(const HostTensor& tensor);
+  /// Appends the bytes and tensors of another message.
+  void append(const MessageWriter& other);
 
   /// Throws invalid_argument if the message has more than kMessageBytesMax bytes or
   /// kMessageTensorsMax tensors.

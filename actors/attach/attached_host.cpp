@@ -1,0 +1,196 @@
+#include "actors/attach/attached_host.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/message/translation.hpp"
+#include "actors/process/job_thread.hpp"
+#include "actors/user/registry.hpp"
+
+namespace weft {
+namespace {
+
+/// A call that can't be sent.
+class RefusedCall final : public detail::PendingCall {
+ public:
+  RefusedCall(std::shared_ptr<detail::ActorProcess> process, Error error)
+      : process_(std::move(process)) {
+    answer_.error = std::move(error);
+  }
+  bool wait_until(std::chrono::steady_clock::time_point) override { return true; }
+  std::chrono::steady_clock::time_point now() const override { return process_->now(); }
+  const detail::Answer& answer() const override { return answer_; }
+  void when_done(std::function<void()> done) override { process_->post(std::move(done), true); }
+  void cancel() override {}
+
+ private:
+  std::shared_ptr<detail::ActorProcess> process_;
+  detail::Answer answer_;
+};
+
+/// A call whose result is translated when it is read.
+class TranslatedCall final : public detail::PendingCall {
+ public:
+  /// `host` has `match`.
+  TranslatedCall(std::shared_ptr<detail::PendingCall> call, std::shared_ptr<detail::ActorHost> host,
+                 const EndpointMatch& match)
+      : call_(std::move(call)), host_(std::move(host)), match_(&match) {}
+
+  bool wait_until(std::chrono::steady_clock::time_point time) override {
+    return call_->wait_until(time);
+  }
+  std::chrono::steady_clock::time_point now() const override { return call_->now(); }
+  const detail::Answer& answer() const override {
+    std::call_once(is_translated_, [this] { answer_ = translated(); });
+    return answer_;
+  }
+  void when_done(std::function<void()> done) override { call_->when_done(std::move(done)); }
+  void cancel() override { call_->cancel(); }
+
+ private:
+  detail::Answer translated() const {
+    const detail::Answer& theirs = call_->answer();
+    detail::Answer ours{.error = theirs.error, .process = host_.get()};
+    if (theirs.error) return ours;
+    try {
+      const MessageWriter result =
+          translated_result(match_->their_schema, match_->our_schema,
+                            MessageReader(theirs.bytes, theirs.payloads, theirs.process));
+      ours.bytes.assign(result.bytes().begin(), result.bytes().end());
+      ours.payloads = payloads_of(result);
+    } catch (const Error& error) {
+      ours.error = error;
+    }
+    return ours;
+  }
+
+  std::shared_ptr<detail::PendingCall> call_;
+  std::shared_ptr<detail::ActorHost> host_;
+  const EndpointMatch* match_;
+  mutable std::once_flag is_translated_;
+  mutable detail::Answer answer_{};
+};
+
+}  // namespace
+
+std::vector<EndpointMatch> matched_endpoints(const detail::ActorClass& ours,
+                                             const std::vector<std::string>& theirs) {
+  std::vector<EndpointSchema> all;
+  for (const std::string& schema : theirs) all.push_back(parse_endpoint_schema(schema));
+  std::vector<EndpointMatch> matches;
+  for (const detail::EndpointEntry& entry : ours.parts().endpoints) {
+    EndpointMatch match{.our_schema = parse_endpoint_schema(entry.schema)};
+    const auto found = std::ranges::find(all, entry.name, &EndpointSchema::name);
+    if (found == all.end()) {
+      match.why_not = "the system's program has no such endpoint";
+    } else {
+      match.theirs = {.index = static_cast<std::uint32_t>(found - all.begin()),
+                      .is_const = entry.is_const && found->is_const};
+      match.their_schema = *found;
+      match.is_same = found->text == entry.schema;
+      if (!match.is_same) match.why_not = why_untranslatable(match.our_schema, *found);
+    }
+    matches.push_back(std::move(match));
+  }
+  return matches;
+}
+
+namespace detail {
+namespace {
+
+Error version_error(const std::string& actor, const EndpointMatch& match) {
+  return {
+      Errc::version,
+      fmt::format("{}: this program declares the endpoint {}, and the actor system's program "
+                  "has {}; {}",
+                  actor, match.our_schema.text,
+                  match.their_schema.text.empty() ? "none of this name" : match.their_schema.text,
+                  match.why_not)};
+}
+
+}  // namespace
+
+std::shared_ptr<AttachedHost> AttachedHost::make(std::shared_ptr<ActorProcess> process,
+                                                 std::shared_ptr<WakeFd> end) {
+  std::shared_ptr<AttachedHost> host(new AttachedHost(std::move(process), std::move(end)));
+  host->process_->set_reader(host.get());
+  return host;
+}
+
+AttachedHost::AttachedHost(std::shared_ptr<ActorProcess> process, std::shared_ptr<WakeFd> end)
+    : process_(std::move(process)),
+      end_(std::move(end)),
+      keeper_(process_->peers().pid(kKeeperSlot)),
+      watch_(start_job_thread("weft.attached", [this] { watch(); })) {}
+
+AttachedHost::~AttachedHost() { detach(); }
+
+/// Ends the calls when the system ends.
+void AttachedHost::watch() {
+  std::array<pollfd, 2> waits{{{.fd = end_->fd(), .events = POLLIN, .revents = 0},
+                               {.fd = keeper_.fd(), .events = POLLIN, .revents = 0}}};
+  while (waits[0].revents == 0 && waits[1].revents == 0) ::poll(waits.data(), waits.size(), -1);
+  if (is_detached_.load()) return;
+  has_ended_.store(true);
+  const bool has_died = waits[0].revents == 0;
+  process_->stop(
+      Error(has_died ? Errc::peer_lost : Errc::cancelled,
+            has_died ? "the program of the actor system has died" : "the actor system has ended"));
+}
+
+void AttachedHost::detach() {
+  if (is_detached_.exchange(true)) return;
+  end_->wake();
+  watch_.join();
+  if (!has_ended_.load()) process_->report_leaving();
+  process_->stop();
+}
+
+const EndpointMatch& AttachedHost::match(std::uint32_t row, std::uint32_t endpoint) {
+  const std::uint32_t mesh = process_->actors().row(row).mesh;
+  const Matches* matches = matches_.at(mesh).load(std::memory_order_acquire);
+  if (matches == nullptr) {
+    const std::lock_guard lock(mutex_);
+    if (owned_[mesh] == nullptr) {
+      owned_[mesh] = std::make_unique<const Matches>(matched_endpoints(
+          find_actor_class(process_->mesh_of(row).type), process_->actors().schemas(mesh)));
+      matches_[mesh].store(owned_[mesh].get(), std::memory_order_release);
+    }
+    matches = owned_[mesh].get();
+  }
+  return matches->at(endpoint);
+}
+
+std::shared_ptr<PendingCall> AttachedHost::begin(std::uint32_t row, EndpointId endpoint,
+                                                 MessageWriter arguments,
+                                                 const CallOptions& options) {
+  try {
+    const EndpointMatch& match = this->match(row, endpoint.index);
+    if (!match.why_not.empty()) throw version_error(name(row), match);
+    if (match.is_same) return process_->begin(row, match.theirs, std::move(arguments), options);
+    auto call = process_->begin(
+        row, match.theirs, translated_arguments(match.our_schema, match.their_schema, arguments),
+        options);
+    return std::make_shared<TranslatedCall>(std::move(call), shared_from_this(), match);
+  } catch (const Error& error) {
+    return std::make_shared<RefusedCall>(process_, error);
+  }
+}
+
+void AttachedHost::tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
+                        const CallOptions& options) {
+  const EndpointMatch& match = this->match(row, endpoint.index);
+  if (!match.why_not.empty()) throw version_error(name(row), match);
+  if (match.is_same) return process_->tell(row, match.theirs, body, options);
+  process_->tell(row, match.theirs,
+                 translated_arguments(match.our_schema, match.their_schema, body), options);
+}
+
+}  // namespace detail
+}  // namespace weft

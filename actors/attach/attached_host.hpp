@@ -1,0 +1,84 @@
+#pragma once
+/// AttachedHost: the process of a program that has attached to the actor system of another.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "actors/message/actor_host.hpp"
+#include "actors/message/schema.hpp"
+#include "actors/process/process_fd.hpp"
+#include "actors/process/wake_queue.hpp"
+#include "actors/user/actor_process.hpp"
+
+namespace weft {
+
+/// An endpoint as this program declares it, and how the system's program has it.
+struct EndpointMatch {
+  detail::EndpointId theirs{};
+  bool is_same = false;  ///< both schemas are equal, so nothing is translated
+  EndpointSchema our_schema{};
+  EndpointSchema their_schema{};
+  std::string why_not{};  ///< why calls can't be translated; "": they can
+};
+
+/// Compares the endpoints of a class. Throws corrupt for a schema that can't be.
+std::vector<EndpointMatch> matched_endpoints(const detail::ActorClass& ours,
+                                             const std::vector<std::string>& theirs);
+
+namespace detail {
+
+/// Translates calls where the programs' schemas differ. Thread-safe.
+class AttachedHost final : public ActorHost {
+ public:
+  /// `process` has joined. `end` is woken when the system tells it to leave.
+  static std::shared_ptr<AttachedHost> make(std::shared_ptr<ActorProcess> process,
+                                            std::shared_ptr<WakeFd> end);
+  ~AttachedHost() override;
+
+  ActorProcess& process() const { return *process_; }
+  bool has_ended() const { return has_ended_.load(); }
+  /// Ends all calls with the error cancelled. Nothing can be called afterwards.
+  void detach();
+
+  std::shared_ptr<PendingCall> begin(std::uint32_t row, EndpointId endpoint,
+                                     MessageWriter arguments, const CallOptions& options) override;
+  void tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
+            const CallOptions& options) override;
+  // Nobody calls actors of this process, so it answers nothing.
+  void send_answer(const Asked&, ActorOp, const MessageWriter&) override {}
+  bool is_awaited(const Asked&) override { return false; }
+  std::size_t least_busy(const std::vector<ActorHandle>& actors) override {
+    return process_->least_busy(actors);
+  }
+  std::uint64_t system_key() const override { return process_->system_key(); }
+  std::string name(std::uint32_t row) const override { return process_->name(row); }
+  MeshOfActors mesh_of(std::uint32_t row) const override { return process_->mesh_of(row); }
+  std::vector<MeshOfActors> meshes() const override { return process_->meshes(); }
+  LoanedTensor loan(const TensorType& type) override { return process_->loan(type); }
+
+ private:
+  using Matches = std::vector<EndpointMatch>;
+
+  AttachedHost(std::shared_ptr<ActorProcess> process, std::shared_ptr<WakeFd> end);
+  const EndpointMatch& match(std::uint32_t row, std::uint32_t endpoint);
+  void watch();
+
+  std::shared_ptr<ActorProcess> process_;
+  std::shared_ptr<WakeFd> end_;  ///< readable once the system has ended, or for detach()
+  ProcessFd keeper_;
+  std::atomic<bool> has_ended_{false};
+  std::atomic<bool> is_detached_{false};
+  std::mutex mutex_;
+  std::array<std::unique_ptr<const Matches>, kMeshCountMax> owned_{};  // guarded by mutex_
+  std::array<std::atomic<const Matches*>, kMeshCountMax> matches_{};   ///< by mesh
+  std::jthread watch_;
+};
+
+}  // namespace detail
+}  // namespace weft

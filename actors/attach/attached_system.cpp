@@ -1,0 +1,202 @@
+#include <chrono>
+#include <cmath>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include <fmt/ranges.h>
+
+#include <weft/actor/attach.hpp>
+#include <weft/tensor/error.hpp>
+
+#include "actors/attach/attached_host.hpp"
+#include "inspect/systems/system_reader.hpp"
+#include "transport/job/post_socket.hpp"
+#include "transport/memory/life_lock.hpp"
+#include "transport/memory/wait.hpp"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The keeper's thread answers within milliseconds, unless its process is stopped or overloaded.
+constexpr std::chrono::seconds kAcceptWithin{10};
+
+/// Whether the program of the system lives. Throws nothing if the system is gone.
+bool runs(const std::string& id) {
+  try {
+    return LifeLock::is_held(Segment::open(actor_table_name(id), true, 1), kActorTableLifeByte);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Returns the ids of the running systems that are asked for.
+std::vector<std::string> running_systems(std::string_view asked) {
+  std::vector<std::string> ids;
+  for (std::string& id : find_actor_systems(asked)) {
+    if (runs(id)) ids.push_back(std::move(id));
+  }
+  return ids;
+}
+
+std::string names_of(const std::vector<std::string>& ids) {
+  std::vector<std::string> names;
+  for (const std::string& id : ids) {
+    try {
+      names.push_back(fmt::format("{} ({})", ActorTable::open(id).head().name, id.substr(0, 8)));
+    } catch (const Error&) {
+      continue;  // it has ended meanwhile
+    }
+  }
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// Returns the id of the system.
+std::string find_running(std::string_view asked, double wait_s) {
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(wait_s));
+  for (;;) {
+    const std::vector<std::string> ids = running_systems(asked);
+    if (ids.size() == 1) return ids.front();
+    if (ids.size() > 1) {
+      fail(Errc::invalid_argument,
+           "attach(\"{}\"): {} actor systems have this name: {}; give the first digits of an id",
+           asked, ids.size(), names_of(ids));
+    }
+    if (Clock::now() >= until) break;
+    const std::atomic<std::uint32_t> nothing = 0;
+    sleep_on(nothing, 0, kSleepSlice);
+  }
+  fail(
+      Errc::not_found,
+      "attach(\"{}\"): this user has no running actor system of this name on this host; those that "
+      "run: {}. SystemOptions::name gives a system its name",
+      asked, names_of(running_systems("")));
+}
+
+void require_valid(std::string_view asked, const AttachOptions& options) {
+  if (asked.empty()) {
+    fail(Errc::invalid_argument,
+         "attach(\"\"): expected the name of an actor system, or the first digits of its id");
+  }
+  if (!(options.wait_s >= 0) || !(options.wait_s < 1e9) || !(options.call_timeout_s > 0)) {
+    fail(Errc::invalid_argument,
+         "attach(\"{}\"): AttachOptions{{wait_s = {}, call_timeout_s = {}}}: expected 0 to 1e9 "
+         "seconds, and more than 0 seconds",
+         asked, options.wait_s, options.call_timeout_s);
+  }
+}
+
+/// Waits until the keeper has accepted the process.
+void await_acceptance(detail::ActorProcess& process, PeerId self, const std::string& id) {
+  const auto until = Clock::now() + kAcceptWithin;
+  ActorTableHead& head = process.actors().head();
+  for (;;) {
+    const std::uint32_t changes = head.changes.load(std::memory_order_seq_cst);
+    if (process.peers().is_alive(self)) return;
+    if (!runs(id)) fail(Errc::unavailable, "attach: actor system {} has ended", id);
+    if (Clock::now() >= until) {
+      fail(Errc::unavailable,
+           "attach: the program of actor system {} (pid {}) didn't answer within {} s; `weft "
+           "inspect "
+           "why {}` says what it does",
+           id, process.peers().pid(kKeeperSlot), kAcceptWithin.count(), id.substr(0, 8));
+    }
+    sleep_on(head.changes, changes, kSleepSlice);
+  }
+}
+
+}  // namespace
+
+AttachedSystem attach(std::string_view system, const AttachOptions& options) {
+  require_valid(system, options);
+  const std::string id = find_running(system, options.wait_s);
+  PeerTable peers = PeerTable::open(id);
+  ActorTable actors = ActorTable::open(id);
+  PeerClaim claim = peers.claim();
+  auto end = std::make_shared<WakeFd>();
+  const PeerId self = claim.peer;
+  auto process = detail::ActorProcess::join(
+      std::move(peers), std::move(actors), self,
+      {.port_count = 1,
+       .runners = 0,
+       .heap_bytes = options.heap_bytes,
+       .call_timeout_s = options.call_timeout_s,
+       .life = std::move(claim.life)},
+      [end](ActorOp op, PeerId, std::uint32_t, std::uint64_t, const Error&) {
+        if (op == ActorOp::leave) end->wake();
+      });
+  process->report_joined();
+  await_acceptance(*process, self, id);
+  return AttachedSystem(detail::AttachedHost::make(std::move(process), std::move(end)));
+}
+
+AttachedSystem::AttachedSystem(AttachedSystem&&) noexcept = default;
+
+AttachedSystem& AttachedSystem::operator=(AttachedSystem&& other) noexcept {
+  std::swap(host_, other.host_);
+  return *this;
+}
+
+AttachedSystem::~AttachedSystem() {
+  if (host_ != nullptr) host_->detach();
+}
+
+std::vector<detail::ActorHandle> AttachedSystem::find_handles(std::string_view mesh,
+                                                              std::string_view type) const {
+  return detail::find_actors(host_, mesh, type);
+}
+
+std::vector<std::string> AttachedSystem::meshes() const {
+  std::vector<std::string> names;
+  for (const detail::MeshOfActors& mesh : host_->meshes()) names.push_back(mesh.name);
+  return names;
+}
+
+LoanedTensor AttachedSystem::loan(const TensorType& type) const { return host_->loan(type); }
+
+std::uint64_t AttachedSystem::post(const Command& command, double timeout_s,
+                                   std::string_view job) const {
+  if (!(timeout_s >= 0) || !(timeout_s < 1e9)) {
+    fail(Errc::invalid_argument, "post(\"{}\"): timeout_s = {}: expected 0 to 1e9 seconds",
+         command.name, timeout_s);
+  }
+  const ActorTable& actors = host_->process().actors();
+  std::set<std::string> jobs;
+  for (std::uint32_t mesh = 0; mesh < actors.mesh_count(); ++mesh) {
+    if (actors.mesh(mesh).is_ended.load() == 0) jobs.insert(actors.job(mesh));
+  }
+  jobs.erase("");
+  if (!job.empty()) std::erase_if(jobs, [&](const auto& id) { return !id.starts_with(job); });
+  if (jobs.size() != 1) {
+    fail(jobs.empty() ? Errc::not_found : Errc::invalid_argument,
+         "post(\"{}\"): no mesh of actor system {} lives with {}; it has meshes that live with: {}",
+         command.name, name(), job.empty() ? "exactly one job" : fmt::format("job {}", job),
+         jobs.empty() ? "none (SpawnOptions::lives_with)"
+                      : fmt::format("{}", fmt::join(jobs, ", ")));
+  }
+  const auto step =
+      post_command(*jobs.begin(), command.name, command.payload,
+                   std::chrono::milliseconds(std::llround(std::ceil(1000 * timeout_s))));
+  if (!step) {
+    fail(Errc::timeout,
+         "post(\"{}\"): not all loops of job {} have read it within {} s; it stays posted, and a "
+         "loop reads it when it calls ctx.commands()",
+         command.name, *jobs.begin(), timeout_s);
+  }
+  return *step;
+}
+
+int AttachedSystem::fd() { return host_->process().replies().ready_fd(); }
+
+int AttachedSystem::run_ready() { return host_->process().replies().run_ready(); }
+
+const std::string& AttachedSystem::id() const { return host_->process().peers().system(); }
+
+std::string AttachedSystem::name() const { return host_->process().actors().head().name; }
+
+bool AttachedSystem::has_ended() const { return host_->has_ended(); }
+
+}  // namespace weft
