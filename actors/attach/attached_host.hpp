@@ -60,6 +60,8 @@ class AttachedHost final : public ActorHost {
   std::string name(std::uint32_t row) const override { return process_->name(row); }
   MeshOfActors mesh_of(std::uint32_t row) const override { return process_->mesh_of(row); }
   std::vector<MeshOfActors> meshes() const override { return process_->meshes(); }
+  ProcessPlace place() const override { return process_->place(); }
+  void check_wait(std::string_view what) const override { process_->check_wait(what); }
   LoanedTensor loan(const TensorType& type) override { return process_->loan(type); }
 
  private:

@@ -155,6 +155,8 @@ std::vector<std::string> AttachedSystem::meshes() const {
   return names;
 }
 
+std::shared_ptr<detail::ActorHost> AttachedSystem::host() const { return host_; }
+
 LoanedTensor AttachedSystem::loan(const TensorType& type) const { return host_->loan(type); }
 
 std::uint64_t AttachedSystem::post(const Command& command, double timeout_s,

@@ -17,6 +17,8 @@ std::vector<detail::ActorHandle> ActorSystem::spawn_class(const detail::ActorCla
   return keeper_->spawn(type, options);
 }
 
+std::shared_ptr<detail::ActorHost> ActorSystem::host() const { return keeper_->process(); }
+
 void ActorSystem::stop(const std::string& mesh) { keeper_->stop(mesh); }
 
 LoanedTensor ActorSystem::loan(const TensorType& type) {

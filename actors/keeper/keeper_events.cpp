@@ -8,6 +8,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/keeper/keeper.hpp"
+#include "actors/pipe/pipe_end.hpp"
 #include "actors/process/log.hpp"
 #include "transport/memory/wait.hpp"
 
@@ -309,7 +310,11 @@ void Keeper::look_for_end_of_job(std::uint32_t index) {
 }
 
 void Keeper::bury() {
-  std::erase_if(burials_, [](const std::unique_ptr<Burial>& burial) { return burial->finish(); });
+  std::erase_if(burials_, [this](const std::unique_ptr<Burial>& burial) {
+    if (!burial->finish()) return false;
+    remove_pipes(id(), burial->dead().slot, burial->dead().incarnation);
+    return true;
+  });
 }
 
 /// Makes all processes look at the table of actors.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <weft/actor/call.hpp>
@@ -23,6 +24,13 @@ struct MeshOfActors {
   std::string type{};
   std::uint32_t first_row = 0;
   std::uint32_t count = 0;
+};
+
+/// Identifies a process of an actor system.
+struct ProcessPlace {
+  std::string system{};  ///< id, 32 hex digits
+  std::uint32_t slot = 0;
+  std::uint32_t incarnation = 0;
 };
 
 /// One process of an actor system. Thread-safe.
@@ -51,6 +59,11 @@ class ActorHost : public std::enable_shared_from_this<ActorHost> {
   virtual MeshOfActors mesh_of(std::uint32_t row) const = 0;
   /// Returns the meshes that haven't ended.
   virtual std::vector<MeshOfActors> meshes() const = 0;
+  /// For pipes, which lie in the system's shared memory. Throws invalid_argument if it has none.
+  virtual ProcessPlace place() const;
+  /// Called while this thread waits for something that isn't a call, of which `what` is a name.
+  /// Throws invalid_argument if other actors need the thread, cancelled if the wait must end.
+  virtual void check_wait(std::string_view what) const;
   /// Returns a tensor that messages of this process carry without a copy. Throws no_space.
   virtual LoanedTensor loan(const TensorType& type) = 0;
 };

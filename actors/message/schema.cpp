@@ -103,6 +103,12 @@ class SchemaReader {
       expect(">");
       return map;
     }
+    for (const std::string_view pipe : {"pipe_reader<", "pipe_writer<"}) {
+      if (!accept(pipe)) continue;
+      (void)type();
+      expect(">");
+      return {};
+    }
     const bool is_enum = accept("enum:");
     const std::string name = word();
     SchemaType made = named(name);

@@ -4,6 +4,7 @@
 ///   endpoint = name "(" [type {"," type}] ")" ["->" type] [" const"]
 ///   type     = base {"[]" | "[" count "]" | "?"}
 ///   base     = ["enum:"] number | "bool" | "text" | "tensor" | "actor"
+///            | ("pipe_reader" | "pipe_writer") "<" type ">"
 ///            | "{" [field {"," field}] "}" | "map<" type "," type ">" | other
 ///   number   = ("i" | "u" | "f") bits
 ///   field    = [name ":"] type ["=" hex digits of the default value]

@@ -121,6 +121,26 @@ std::size_t ActorProcess::least_busy(const std::vector<ActorHandle>& actors) {
 
 // --- Meshes, as references to actors need them ---
 
+ProcessPlace ActorProcess::place() const {
+  const PeerId self = node_->self();
+  return {.system = members_->peers.system(), .slot = self.slot, .incarnation = self.incarnation};
+}
+
+void ActorProcess::check_wait(std::string_view what) const {
+  const ThreadRole& role = ThreadRole::current();
+  const ActorTable& table = members_->actors;
+  if (!role.may_block) {
+    fail(Errc::invalid_argument,
+         "{}: {} may not wait, because other actors need its thread; spawn the mesh with "
+         ".own_thread = true",
+         what, role.actor ? table.name(*role.actor) : "a callback of then()");
+  }
+  if (is_stopped_.load()) fail(Errc::cancelled, "{}: the actor system has ended", what);
+  if (role.actor && table.position(*role.actor).phase == ActorPhase::ended) {
+    fail(Errc::cancelled, "{}: {} is to stop", what, table.name(*role.actor));
+  }
+}
+
 MeshOfActors ActorProcess::mesh_of(std::uint32_t row) const {
   const ActorTable& table = members_->actors;
   if (row >= table.row_count()) {

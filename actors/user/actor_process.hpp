@@ -92,6 +92,8 @@ class ActorProcess final : public ActorHost, public CallHost {
   std::string name(std::uint32_t row) const override { return members_->actors.name(row); }
   MeshOfActors mesh_of(std::uint32_t row) const override;
   std::vector<MeshOfActors> meshes() const override;
+  ProcessPlace place() const override;
+  void check_wait(std::string_view what) const override;
   LoanedTensor loan(const TensorType& type) override;
 
   bool wait(ActorCall& call, Clock::time_point time) override;

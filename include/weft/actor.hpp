@@ -33,6 +33,7 @@
 #include <weft/actor/loan.hpp>
 #include <weft/actor/outcome.hpp>
 #include <weft/actor/parameters.hpp>
+#include <weft/actor/pipe.hpp>
 #include <weft/actor/publisher.hpp>
 #include <weft/actor/reply.hpp>
 #include <weft/message.hpp>

@@ -7,6 +7,7 @@
 /// there are slots; a writer without a free slot waits for the reader. The slot that was released
 /// last is loaned next, because it is still in the cache.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -49,6 +50,11 @@ class Channel {
   std::uint32_t slot_count() const { return slot_count_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
 
+  /// Whether the channel has or had this side.
+  bool had(ChannelRole role) const {
+    return side(role).attached.load(std::memory_order_acquire) != 0;
+  }
+
   /// The functions below are only for ChannelPort.
   const Segment& segment() const { return segment_; }
   const std::string& label() const { return label_; }  ///< "channel 'rescue' of job 12ab..."
@@ -82,6 +88,8 @@ class ChannelWriter {
   std::span<std::byte> loan(std::size_t bytes);
   /// Like loan(), but returns nothing instead of waiting if no slot is free.
   std::optional<std::span<std::byte>> try_loan(std::size_t bytes);
+  /// Waits for at most so long for a free slot. Returns whether the next try_loan() may find one.
+  bool wait_for(std::chrono::nanoseconds at_most) { return port_.await_for(at_most); }
   /// Passes the loaned frame to the reader. Wait-free. Throws invalid_argument without a loan.
   void publish();
   /// Tells the reader that no frame follows. If the writer is destroyed without a call of close(),
@@ -136,6 +144,8 @@ class ChannelReader {
   std::optional<ChannelFrame> receive();
   /// Like receive(), but returns nothing instead of waiting if there is no frame yet.
   std::optional<ChannelFrame> try_receive();
+  /// Waits for at most so long for a frame, or the end.
+  bool wait_for(std::chrono::nanoseconds at_most) { return port_.await_for(at_most); }
   /// Returns whether the writer has closed the channel and every frame was received.
   bool ended() const { return port_.peer_end() == ChannelEnd::closed; }
 

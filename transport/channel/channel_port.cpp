@@ -148,8 +148,16 @@ std::nullopt_t ChannelPort::end_of_peer() const {
 }
 
 void ChannelPort::await() {
+  const Clock::time_point since = Clock::now();
+  if (await_for(policy_.deadline)) return;
+  fail(Errc::timeout, "the {} (process {}) of {} waited {:.3f} s for {}", to_string(role_),
+       getpid(), channel_->label(), std::chrono::duration<double>(Clock::now() - since).count(),
+       awaited_text());
+}
+
+bool ChannelPort::await_for(std::chrono::nanoseconds at_most) {
   for (int i = 0; i < policy_.spins; ++i) {
-    if (arrived()) return;
+    if (arrived()) return true;
     pause_cpu();
   }
   const Clock::time_point since = Clock::now();
@@ -159,18 +167,15 @@ void ChannelPort::await() {
            to_string(role_), channel_->label(), awaited_text());
     }
     const Clock::duration waited = Clock::now() - since;
-    if (waited >= policy_.deadline) {
-      fail(Errc::timeout, "the {} (process {}) of {} waited {:.3f} s for {}", to_string(role_),
-           getpid(), channel_->label(), std::chrono::duration<double>(waited).count(),
-           awaited_text());
-    }
+    if (waited >= at_most) return false;
     if (waited < policy_.yield_for) {
       sched_yield();
       continue;
     }
-    sleep(std::min<std::chrono::nanoseconds>(kSleepSlice, policy_.deadline - waited));
+    sleep(std::min<std::chrono::nanoseconds>(kSleepSlice, at_most - waited));
     if (!arrived() && peer_died() && !arrived()) fail_lost("died");
   }
+  return true;
 }
 
 void ChannelPort::sleep(std::chrono::nanoseconds at_most) noexcept {

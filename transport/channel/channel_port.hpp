@@ -44,6 +44,8 @@ class ChannelPort {
   /// is none yet, or if none follows. Wait-free. Throws corrupt for an invalid message, and
   /// peer_lost if the other side was destroyed without closing.
   std::optional<Message> take();
+  /// Waits as await() does, for at most so long. Returns whether take() would find a message.
+  bool await_for(std::chrono::nanoseconds at_most);
   /// Waits according to the policy until take() would find a message. Throws peer_lost if the
   /// process of the other side is gone or the job was aborted. Throws timeout with both sides, the
   /// frame and the time waited; await() may then be called again.

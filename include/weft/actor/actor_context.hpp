@@ -15,6 +15,7 @@
 #include <weft/actor/experience_writer.hpp>
 #include <weft/actor/loan.hpp>
 #include <weft/actor/parameters.hpp>
+#include <weft/actor/pipe.hpp>
 
 namespace weft {
 
@@ -73,6 +74,11 @@ class ActorContext {
   /// Returns a writer of rows for that job's loop, under the name of experience(). Waits and errors
   /// are those of parameters().
   ExperienceWriter experience(std::string_view name) const;
+  /// Makes a stream of values to or from another actor or program. Throws invalid_argument, no_space.
+  template <Message T>
+  Pipe<T> pipe(const PipeOptions& options = {}) const {
+    return detail::make_pipe_of<T>(process_, options);
+  }
   /// Returns a tensor in shared memory, to be filled and sent without a copy. Throws no_space.
   LoanedTensor loan(const TensorType& type) const { return detail::loan(process_, type); }
 

@@ -48,6 +48,11 @@ class ActorSystem {
   /// Ends the actors of a mesh: requests their stop tokens, and destroys them after their current
   /// function. Its name is free again. Throws not_found.
   void stop(const std::string& mesh);
+  /// Makes a stream of values to or from actors. Throws invalid_argument, no_space.
+  template <Message T>
+  Pipe<T> pipe(const PipeOptions& options = {}) {
+    return detail::make_pipe_of<T>(host(), options);
+  }
   /// Returns a tensor in shared memory, to be filled and sent without a copy. Throws no_space.
   LoanedTensor loan(const TensorType& type);
   /// For programs that have an event loop (poll(), epoll, QSocketNotifier). Returns a descriptor
@@ -64,6 +69,7 @@ class ActorSystem {
   const std::string& id() const;
 
  private:
+  std::shared_ptr<detail::ActorHost> host() const;
   std::vector<detail::ActorHandle> spawn_class(const detail::ActorClass& type,
                                                const SpawnOptions& options);
 

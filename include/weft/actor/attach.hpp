@@ -51,6 +51,11 @@ class AttachedSystem {
   }
   /// Returns the names of the meshes that haven't ended.
   std::vector<std::string> meshes() const;
+  /// Makes a stream of values to or from actors. Throws invalid_argument, no_space.
+  template <Message T>
+  Pipe<T> pipe(const PipeOptions& options = {}) const {
+    return detail::make_pipe_of<T>(host(), options);
+  }
   /// Returns a tensor in shared memory, to be filled and sent without a copy. Throws no_space.
   LoanedTensor loan(const TensorType& type) const;
   /// Posts a command to the job that a mesh of the system lives with, as Job::post() does, and
@@ -71,6 +76,7 @@ class AttachedSystem {
  private:
   friend AttachedSystem attach(std::string_view system, const AttachOptions& options);
   explicit AttachedSystem(std::shared_ptr<detail::AttachedHost> host) : host_(std::move(host)) {}
+  std::shared_ptr<detail::ActorHost> host() const;
   std::vector<detail::ActorHandle> find_handles(std::string_view mesh, std::string_view type) const;
 
   std::shared_ptr<detail::AttachedHost> host_;

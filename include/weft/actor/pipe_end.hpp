@@ -1,0 +1,55 @@
+#pragma once
+/// One end of a pipe, without the type of its values. Programs use PipeWriter and PipeReader.
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <weft/actor/loan.hpp>
+#include <weft/message/bytes.hpp>
+
+namespace weft {
+
+struct PipeOptions {
+  /// Values that are on their way at most, 1 to 256. The writer waits while the reader hasn't read
+  /// so many, or still has tensors of them.
+  int credits = 64;
+  /// The largest value in bytes, with the elements of its tensors, for each of which up to 80 bytes
+  /// are added. The pipe takes memory for as many values as it has credits.
+  std::size_t value_bytes = 4096;
+  /// Seconds that one end waits until the other is used for the first time.
+  double join_timeout_s = 30;
+};
+
+namespace detail {
+
+class ActorHost;
+class PipeEnd;
+
+/// A value that was read.
+struct PipeValue {
+  std::vector<std::byte> bytes{};
+  std::vector<MessagePayload> payloads{};
+  ActorHost* process = nullptr;
+};
+
+struct PipeEnds {
+  std::shared_ptr<PipeEnd> writer{};
+  std::shared_ptr<PipeEnd> reader{};
+};
+
+PipeEnds make_pipe(const std::shared_ptr<ActorHost>& process, const PipeOptions& options);
+/// Returns false if there is no credit and `may_wait` is false.
+bool pipe_write(PipeEnd* end, const MessageWriter& value, bool may_wait);
+LoanedTensor pipe_loan(PipeEnd* end, const TensorType& type);
+void pipe_close(PipeEnd* end);
+/// Returns nothing at the end of the stream, or if there is no value and `may_wait` is false.
+std::optional<PipeValue> pipe_read(PipeEnd* end, bool may_wait);
+bool pipe_has_ended(PipeEnd* end);
+void put_pipe(MessageWriter& out, PipeEnd* end);
+std::shared_ptr<PipeEnd> get_pipe(MessageReader& in, bool is_writer);
+
+}  // namespace detail
+
+}  // namespace weft
