@@ -1,8 +1,37 @@
 #include "actors/job/job_control.hpp"
 
+#include <map>
 #include <utility>
 
 namespace weft {
+
+namespace {
+
+/// The jobs of this process by id.
+struct KnownJobs {
+  std::mutex mutex;
+  std::map<std::string, JobControl*> jobs;  // guarded by mutex
+
+  static KnownJobs& instance() {
+    static KnownJobs known;
+    return known;
+  }
+};
+
+}  // namespace
+
+JobControl::~JobControl() {
+  KnownJobs& known = KnownJobs::instance();
+  const std::lock_guard lock(known.mutex);
+  std::erase_if(known.jobs, [this](const auto& entry) { return entry.second == this; });
+}
+
+void JobControl::cancel_job(const std::string& id, const std::string& why) {
+  KnownJobs& known = KnownJobs::instance();
+  const std::lock_guard lock(known.mutex);
+  const auto found = known.jobs.find(id);
+  if (found != known.jobs.end()) found->second->cancel(why);
+}
 
 void JobControl::stop(std::string why) {
   {
@@ -44,6 +73,11 @@ bool JobControl::wait_ended(std::optional<std::chrono::nanoseconds> timeout) con
 }
 
 void JobControl::begin(JobInfo info) {
+  {
+    KnownJobs& known = KnownJobs::instance();
+    const std::lock_guard lock(known.mutex);
+    known.jobs[info.id] = this;
+  }
   const std::lock_guard lock(mutex_);
   info_ = std::move(info);
 }

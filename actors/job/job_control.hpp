@@ -25,6 +25,14 @@ class JobControl {
     std::string why;
   };
 
+  JobControl() = default;
+  ~JobControl();
+  JobControl(const JobControl&) = delete;
+  JobControl& operator=(const JobControl&) = delete;
+
+  /// Cancels the job of this process that has the id, if there is one.
+  static void cancel_job(const std::string& id, const std::string& why);
+
   // The owner of the Job calls the following functions.
   void stop(std::string why);
   void cancel(std::string why);

@@ -74,6 +74,13 @@ void require_valid(const detail::ActorClass& type, const SpawnOptions& options) 
          ".place = weft::processes(n)",
          name, supervision.hang_timeout_s);
   }
+  if (supervision.restart == ActorRestart::process && processes == 0) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": restart = process for actors of this process, which can't be started again: "
+         "use "
+         ".place = weft::processes(n), or another Supervision::restart",
+         name);
+  }
   if (processes > 0 && !called_worker_main()) {
     fail(Errc::invalid_argument,
          "mesh \"{}\": processes({}): a process of actors would run this program's main(), which "

@@ -121,6 +121,8 @@ class Keeper {
   void bury_claims();
   void on_process_ended(const ProcessEnded& ended);
   void on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error& error);
+  void leave_failed(Mesh& mesh, const std::vector<std::size_t>& failed, const Error& error);
+  void give_up(Mesh& mesh, const Error& error);
   void restart(std::uint32_t mesh, const std::vector<std::size_t>& actors);
   void end_mesh(Mesh& mesh, const std::optional<Error>& cause);
   void on_ended(std::uint32_t mesh);

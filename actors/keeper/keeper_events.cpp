@@ -7,6 +7,7 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "actors/job/job_control.hpp"
 #include "actors/keeper/keeper.hpp"
 #include "actors/pipe/pipe_end.hpp"
 #include "actors/process/log.hpp"
@@ -157,18 +158,22 @@ void Keeper::on_process_ended(const ProcessEnded& ended) {
 void Keeper::on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error& error) {
   if (mesh.is_ending) return;
   if (!mesh.is_ready) return end_mesh(mesh, error);
-  const auto delay = mesh.supervision.on_failure(Clock::now());
-  if (!delay) {
-    // The system's failure is known before a caller is told of it.
-    if (mesh.options.supervision.then == ActorGivesUp::escalate) fail_system(error);
-    end_mesh(mesh, error);
-    return;
+  const ActorRestart restarted = mesh.options.supervision.restart;
+  if (restarted == ActorRestart::none) return leave_failed(mesh, failed, error);
+  if (restarted == ActorRestart::process) {
+    Child& child = children_.at(mesh.actors[failed.front()].child);
+    if (child.is_running) {  // its end counts as the failure
+      child.why_killed = fmt::format("was ended, because one of them has failed: {}", error.what());
+      return processes_.kill(child.number, false);
+    }
   }
+  const auto delay = mesh.supervision.on_failure(Clock::now());
+  if (!delay) return give_up(mesh, error);
   process_->actors().set_restarts(mesh.index, mesh.supervision.restarts());
   logger("weft.trainer")
       ->warn("actor system {}: {}; restart {}", options_.name, error.what(),
              mesh.supervision.restarts());
-  if (mesh.options.supervision.restart == ActorRestart::mesh) {
+  if (restarted == ActorRestart::mesh) {
     failed.resize(mesh.actors.size());
     for (std::size_t i = 0; i < failed.size(); ++i) failed[i] = i;
   }
@@ -178,6 +183,35 @@ void Keeper::on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error
     mesh.actors[i].is_waited_for = true;
   }
   call_in(*delay, [this, index = mesh.index, failed] { restart(index, failed); });
+}
+
+void Keeper::give_up(Mesh& mesh, const Error& error) {
+  if (!mesh.job.id.empty()) {
+    JobControl::cancel_job(mesh.job.id,
+                           fmt::format("mesh \"{}\" of actors, which lives with the job, "
+                                       "has failed: {}",
+                                       mesh.name, error.what()));
+  }
+  // The system's failure is known before a caller is told of it.
+  if (mesh.options.supervision.then == ActorGivesUp::escalate) fail_system(error);
+  end_mesh(mesh, error);
+}
+
+/// Ends the actors that have failed, and leaves the others.
+void Keeper::leave_failed(Mesh& mesh, const std::vector<std::size_t>& failed, const Error& error) {
+  logger("weft.trainer")
+      ->warn("actor system {}: {}; it isn't made again", options_.name, error.what());
+  process_->actors().set_cause(
+      mesh.index, {.code = static_cast<std::uint8_t>(error.code()), .text = error.what()});
+  for (const std::size_t i : failed) {
+    Actor& actor = mesh.actors[i];
+    actor.is_waited_for = true;  // further failures of it are no news
+    set_phase(mesh, i, ActorPhase::ended);
+    if (actor.child >= 0 && !children_.at(actor.child).is_alive) continue;
+    process_->order(ActorOp::end, row_of(mesh, i), process_of(actor), actor.port, MessageWriter(),
+                    kEndTimeoutS);
+  }
+  kick_all();
 }
 
 void Keeper::restart(std::uint32_t index, const std::vector<std::size_t>& actors) {

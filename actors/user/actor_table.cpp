@@ -181,11 +181,16 @@ void ActorTable::set_restarts(std::uint32_t mesh, int restarts) {
   this->mesh(mesh).restarts.store(static_cast<std::uint32_t>(restarts), std::memory_order_relaxed);
 }
 
+void ActorTable::set_cause(std::uint32_t mesh, const MeshCause& cause) {
+  MeshTableRow& row = this->mesh(mesh);
+  if (row.cause_code.load(std::memory_order_relaxed) != 0) return;  // others may read it
+  put_text(row.cause, cause.text);
+  row.cause_code.store(cause.code, std::memory_order_release);
+}
+
 void ActorTable::end(std::uint32_t mesh, const MeshCause& cause) {
-  MeshTableRow& ended = this->mesh(mesh);
-  put_text(ended.cause, cause.text);
-  ended.cause_code.store(cause.code, std::memory_order_release);
-  ended.is_ended.store(1, std::memory_order_release);
+  set_cause(mesh, cause);
+  this->mesh(mesh).is_ended.store(1, std::memory_order_release);
 }
 
 }  // namespace weft

@@ -63,7 +63,9 @@ class ActorTable {
   std::uint32_t add(const MeshFacts& facts);
   void set_position(std::uint32_t row, const ActorPosition& position);
   void set_restarts(std::uint32_t mesh, int restarts);
-  /// Ends a mesh. Its name is free again.
+  /// Sets why actors of a mesh have ended, unless it was set before.
+  void set_cause(std::uint32_t mesh, const MeshCause& cause);
+  /// Ends a mesh. Its name is free again. An earlier cause is kept.
   void end(std::uint32_t mesh, const MeshCause& cause);
 
  private:

@@ -159,8 +159,8 @@ int main(int argc, char** argv) {
       {.count = options.rollouts,
        .place = weft::processes(options.processes),
        .own_thread = true,
-       .supervision = {.max_restarts = -1, .within_s = 2, .then = weft::ActorGivesUp::stop},
-       .lives_with = &job});
+       .lives_with = &job,
+       .supervision = {.max_restarts = -1, .within_s = 2, .then = weft::ActorGivesUp::stop}});
   const weft::Parameters policy(job.info().id, "policy");
   while (!job.wait_for(std::chrono::milliseconds(500))) {
     const double length = mean_length(rollouts);

@@ -1,6 +1,7 @@
 #include "inspect/systems/system_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -63,6 +64,12 @@ std::vector<std::string> endpoints_of(const MeshTableRow& row) {
   return names;
 }
 
+/// Returns the name of an ActorRestart.
+std::string restart_text(std::uint8_t restart) {
+  constexpr std::array<std::string_view, 4> kNames{"actor", "mesh", "process", "none"};
+  return std::string(restart < kNames.size() ? kNames[restart] : "?");
+}
+
 SystemMesh mesh_of(const MeshTableRow& row) {
   SystemMesh mesh{.name = text_in(row.name),
                   .type = text_in(row.type),
@@ -70,7 +77,7 @@ SystemMesh mesh_of(const MeshTableRow& row) {
                   .count = row.count,
                   .endpoints = endpoints_of(row),
                   .own_thread = row.own_thread != 0,
-                  .restart = row.restart == 0 ? "actor" : "mesh",
+                  .restart = restart_text(row.restart),
                   .max_restarts = row.max_restarts,
                   .restarts = row.restarts.load(std::memory_order_relaxed),
                   .escalates = row.then == 0,

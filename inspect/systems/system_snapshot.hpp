@@ -53,7 +53,7 @@ struct SystemMesh {
   std::uint32_t count = 0;
   std::vector<std::string> endpoints{};  ///< names of the first ones; the rest isn't known
   bool own_thread = false;
-  std::string restart{};  ///< "actor" or "mesh"
+  std::string restart{};  ///< "actor", "mesh", "process" or "none"
   int max_restarts = 0;   ///< -1: no limit
   std::uint32_t restarts = 0;
   bool escalates = false;  ///< the system fails with this mesh

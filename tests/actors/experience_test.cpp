@@ -167,8 +167,8 @@ TEST(Experience, IsServedAgainWhenAWorkerIsLost) {
         source, {.count = 3,
                  .place = processes(3),
                  .own_thread = true,
-                 .supervision = {.max_restarts = -1, .backoff_s = 0.01, .then = ActorGivesUp::stop},
-                 .lives_with = &job});
+                 .lives_with = &job,
+                 .supervision = {.max_restarts = -1, .backoff_s = 0.01, .then = ActorGivesUp::stop}});
     sources.tell<&Source::begin_kills>();  // not before all have been made
     const Result result = job.result();
     ASSERT_TRUE(result.ok()) << result.error->message;

@@ -115,6 +115,54 @@ TEST(ActorFailures, OfAnActorCanMakeTheMeshAnew) {
   EXPECT_EQ(actors.call<&Echo::incarnation>().get(), (std::vector<std::uint64_t>{2, 2, 2}));
 }
 
+TEST(ActorFailures, OfAnActorCanMakeItsProcessAnew) {
+  ActorSystem system;
+  const auto actors = system.spawn(echo, {.count = 4,
+                                          .place = processes(2),
+                                          .supervision = {.max_restarts = 1,
+                                                          .backoff_s = 0,
+                                                          .restart = ActorRestart::process,
+                                                          .then = ActorGivesUp::stop}});
+  const std::vector<int> before = actors.call<&Echo::pid>().get();
+  actors[1].tell<&Echo::fail_with>("once");
+  // Calls of const endpoints are made again, and then end if that process dies too.
+  auto incarnation = actors[1].call<&Echo::incarnation>().outcome();
+  while (!incarnation.ok() || incarnation.value() == 1) {
+    incarnation = actors[1].call<&Echo::incarnation>().outcome();
+  }
+  EXPECT_EQ(actors.call<&Echo::incarnation>().get(), (std::vector<std::uint64_t>{2, 2, 1, 1}));
+  const std::vector<int> after = actors.call<&Echo::pid>().get();
+  EXPECT_NE(after[0], before[0]);
+  EXPECT_EQ(after[0], after[1]);
+  EXPECT_EQ(after[2], before[2]);
+  actors[1].tell<&Echo::fail_with>("twice");
+  auto outcome = actors[3].call<&Echo::add>(1, 1).outcome();
+  while (outcome.ok()) outcome = actors[3].call<&Echo::add>(1, 1).outcome();
+  EXPECT_NE(std::string(outcome.error().what())
+                .find("was ended, because one of them has failed: "
+                      "test.echo[1].fail_with: twice"),
+            std::string::npos)
+      << outcome.error().what();
+}
+
+TEST(ActorFailures, CanLeaveTheOtherActorsOfTheMesh) {
+  ActorSystem system;
+  const auto actors = system.spawn(
+      echo, {.count = 4, .place = processes(2), .supervision = {.restart = ActorRestart::none}});
+  actors[0].tell<&Echo::fail_with>("first");
+  auto outcome = actors[0].call<&Echo::add>(1, 1).outcome();
+  EXPECT_EQ(outcome.error().code(), Errc::actor_failed);
+  EXPECT_NE(std::string(outcome.error().what()).find("fail_with: first"), std::string::npos);
+  EXPECT_EQ(actors[1].call<&Echo::add>(1, 1).get(), 2) << "it shares the process";
+  actors[2].tell<&Echo::kill_process>();
+  EXPECT_FALSE(actors[2].call<&Echo::append>("x").outcome().ok());
+  EXPECT_FALSE(actors[3].call<&Echo::append>("x").outcome().ok()) << "it shared the process";
+  EXPECT_EQ(actors[3].call<&Echo::add>(1, 1).outcome().error().code(), Errc::actor_failed);
+  EXPECT_EQ(actors[1].call<&Echo::incarnation>().get(), 1U);
+  EXPECT_FALSE(system.failure());
+  system.stop("test.echo");
+}
+
 TEST(ActorFailures, KeepTheMessagesOfOtherActors) {
   ActorSystem system;
   const auto actors =

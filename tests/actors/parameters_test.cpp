@@ -100,7 +100,8 @@ class Reader {
     ++reads_;
   }
   std::vector<std::uint64_t> counts() const { return {reads_, torn_, last_}; }
-  using endpoints = Endpoints<&Reader::counts>;
+  int pid() const { return ::getpid(); }
+  using endpoints = Endpoints<&Reader::counts, &Reader::pid>;
 
  private:
   Parameters policy_;
@@ -249,6 +250,29 @@ TEST(PublishedParameters, ThatCantBeReadAreErrors) {
   std::ofstream{end} << "end";
   EXPECT_TRUE(job.result().ok());
   expect_error(Errc::not_found, {"no running job"}, [&] { Parameters(id, "other").newest(); });
+}
+
+TEST(PublishedParameters, OfAMeshThatGivesUpEndWithItsJob) {
+  const TemporaryFolder folder;
+  ActorSystem system;
+  const Job job = start_job(folder, 1, {});  // without an end of its own
+  const auto readers = system.spawn(
+      reader, {.place = processes(1),
+               .own_thread = true,
+               .lives_with = &job,
+               .supervision = {.max_restarts = 1, .backoff_s = 0, .then = ActorGivesUp::stop}});
+  // The second kill is one too many.
+  for (auto pid = readers[0].call<&Reader::pid>().outcome(); pid.ok();) {
+    ::kill(pid.value(), SIGKILL);
+    pid = readers[0].call<&Reader::pid>().outcome();
+  }
+  const Result result = job.result();
+  EXPECT_EQ(result.ended_by, EndedBy::cancel);
+  ASSERT_TRUE(result.error.has_value());
+  EXPECT_NE(result.error->message.find("mesh \"test.reader\" of actors, which lives with the job, "
+                                       "has failed: "),
+            std::string::npos)
+      << result.error->message;
 }
 
 Loop mistakes_loop{"test.publish_mistakes", [](TrainContext& ctx, const Config& config) {

@@ -45,7 +45,7 @@ struct ActorTableHead {
 static_assert(sizeof(ActorTableHead) == 256);
 
 /// The keeper writes it. The texts and numbers that aren't atomic are written before mesh_count,
-/// and `cause` before is_ended and the actors' phase `ended`.
+/// and `cause` once, before is_ended and the phase `ended` of actors that have failed.
 struct MeshTableRow {
   std::atomic<std::uint32_t> is_ended;
   std::uint32_t first_row;

@@ -24,8 +24,11 @@ inline ActorPlace processes(int count) { return {.processes = count}; }
 
 /// The actors that are made again after one has failed, or its process has died.
 enum class ActorRestart : std::uint8_t {
-  actor,  ///< the actor; if its process has died, all actors of that process
-  mesh,   ///< all actors of the mesh
+  actor,    ///< the actor; if its process has died, all actors of that process
+  mesh,     ///< all actors of the mesh
+  process,  ///< all actors of its process, in a new one. Not for actors in this process.
+  /// None. Calls of an actor that has failed end with its error, and the rest of the mesh lives.
+  none,
 };
 
 /// The consequence of a failure after which no actor is made again, because `max_restarts` is used
@@ -57,11 +60,12 @@ struct SpawnOptions {
   /// Gives each actor a thread. Other actors of a process share SystemOptions::threads threads, and
   /// may not block.
   bool own_thread = false;
+  /// The job whose parameters and experience the actors use. The mesh is stopped when the job ends;
+  /// calls then end with the error cancelled. If an actor of the mesh fails and none is made again,
+  /// because max_restarts are used up, the job is cancelled. spawn() copies what it needs of the Job.
+  const Job* lives_with = nullptr;
   Supervision supervision{};
   nlohmann::json config{};  ///< for ActorContext::config()
-  /// The job whose parameters and experience the actors use. The mesh is stopped when the job ends;
-  /// calls then end with the error cancelled. spawn() copies what it needs of the Job.
-  const Job* lives_with = nullptr;
 };
 
 struct SystemOptions {
