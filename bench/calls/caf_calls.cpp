@@ -50,10 +50,9 @@ class CafClient final : public CallsClient {
     fill_words(all, begin);
     std::uint64_t sum = 0;
     self_->request(server_, caf::infinite, std::move(all))
-        .receive([&](std::uint64_t got) { sum = got; },
-                 [&](const caf::error& error) {
-                   fail(Errc::io, "CAF: {}", system_.render(error));
-                 });
+        .receive(
+            [&](std::uint64_t got) { sum = got; },
+            [&](const caf::error& error) { fail(Errc::io, "CAF: {}", system_.render(error)); });
     return sum;
   }
   std::uint64_t stream(std::size_t words, int count) override {

@@ -72,10 +72,10 @@ int main(int argc, char** argv) {
   std::optional<ChannelClient> client;
   return run_calls(argc, argv, [&]() -> CallsClient& {
     const std::size_t bytes = std::stoul(argv[2]);
-    there.emplace(Channel::anonymous(
-        {.name = "there",
-         .slot_count = bytes <= 4096 ? static_cast<int>(kSmallSlots) : kSlots,
-         .slot_bytes = bytes + 64}));
+    there.emplace(
+        Channel::anonymous({.name = "there",
+                            .slot_count = bytes <= 4096 ? static_cast<int>(kSmallSlots) : kSlots,
+                            .slot_bytes = bytes + 64}));
     back.emplace(Channel::anonymous({.name = "back", .slot_bytes = 64}));
     fork_server([&] { ChannelClient::serve(*there, *back); });
     return client.emplace(*there, *back);

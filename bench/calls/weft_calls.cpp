@@ -34,9 +34,8 @@ class Summer {
   void take_some(const std::vector<std::uint64_t>& words) { last_ = sum_words(words); }
   void take_many(const HostTensor& words) { last_ = sum_words(words_of(words)); }
   std::uint64_t last() const { return last_; }
-  using endpoints =
-      Endpoints<&Summer::four, &Summer::some, &Summer::many, &Summer::take_eight,
-                &Summer::take_some, &Summer::take_many, &Summer::last>;
+  using endpoints = Endpoints<&Summer::four, &Summer::some, &Summer::many, &Summer::take_eight,
+                              &Summer::take_some, &Summer::take_many, &Summer::last>;
 
  private:
   std::uint64_t last_ = 0;
@@ -82,8 +81,7 @@ class WeftClient final : public CallsClient {
   }
 
   ActorSystem system_{{.name = "bench"}};
-  ActorRef<Summer> summer_ =
-      system_.spawn(summer, {.place = processes(1), .own_thread = true})[0];
+  ActorRef<Summer> summer_ = system_.spawn(summer, {.place = processes(1), .own_thread = true})[0];
 };
 
 }  // namespace

@@ -40,6 +40,7 @@ inline constexpr Column kProcesses{"processes", Align::right};
 inline constexpr Column kBox{"box", Align::right};  ///< messages waiting at the actor's thread
 inline constexpr Column kRestarts{"restarts", Align::right};
 inline constexpr Column kBegun{"begun", Align::right};  ///< functions so far
+inline constexpr Column kBegunRate{"begun/s", Align::right};
 inline constexpr Column kProcess{"process"};
 inline constexpr Column kHolds{"holds", Align::right};
 inline constexpr Column kBlocks{"blocks", Align::right};

@@ -19,19 +19,6 @@ constexpr std::string_view kUp = "\x1b[A";
 constexpr std::string_view kDown = "\x1b[B";
 constexpr std::string_view kEscape = "\x1b";
 
-/// Cuts a text without escape sequences to the number of columns.
-std::string cut(std::string_view text, int columns) {
-  std::string kept;
-  int width = 0;
-  while (!text.empty()) {
-    const std::size_t bytes = std::max<std::size_t>(first_character(text).bytes, 1);
-    if (width++ == columns) break;
-    kept += text.substr(0, bytes);
-    text.remove_prefix(bytes);
-  }
-  return kept;
-}
-
 std::string dressed(std::string text, std::string_view code, const TopUi& ui) {
   return ui.colours && !code.empty() ? fmt::format("{}{}{}", code, text, kPlain) : text;
 }
@@ -129,10 +116,10 @@ void add_actors(const TopLook& look, const TopUi& ui, TopSize size,
   const int room = std::max(1, size.lines - 2 - static_cast<int>(lines.size()));
   const int selected = std::clamp(ui.selected, 0, std::max(0, count - 1));
   const int first = std::max(0, selected - room + 1);
-  lines.push_back(dressed(cut(" " + rows.front(), size.columns), kBold, ui));
+  lines.push_back(dressed(cut_line(" " + rows.front(), size.columns), kBold, ui));
   for (int i = first; i < std::min(count, first + room); ++i) {
     const auto index = static_cast<std::size_t>(i);
-    const std::string text = cut((i == selected ? ">" : " ") + rows[index + 1], size.columns);
+    const std::string text = cut_line((i == selected ? ">" : " ") + rows[index + 1], size.columns);
     const std::string_view colour =
         is_root(look.why, actors[index]) ? kRed : colour_of(actors[index].state);
     lines.push_back(dressed(dressed(text, colour, ui), i == selected ? kReversed : "", ui));
@@ -147,7 +134,7 @@ void add_detail(const TopLook& look, const TopUi& ui, TopSize size,
                                              actors.size() - 1);
   const ActorView& actor = actors[index];
   const auto line = [&](std::string_view label, const std::string& text) {
-    lines.push_back(cut(visible(fmt::format("{:<12} {}", label, text)), size.columns));
+    lines.push_back(cut_line(visible(fmt::format("{:<12} {}", label, text)), size.columns));
   };
   line(columns::kActor.heading, actor.name);
   line(columns::kPid.heading, std::to_string(actor.pid));
@@ -168,7 +155,7 @@ void add_detail(const TopLook& look, const TopUi& ui, TopSize size,
 
 void add_text(const std::string& text, TopSize size, std::vector<std::string>& lines) {
   std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(cut(line, size.columns));
+  for (std::string line; std::getline(in, line);) lines.push_back(cut_line(line, size.columns));
 }
 
 std::string foot(const TopUi& ui) {
@@ -180,12 +167,24 @@ std::string foot(const TopUi& ui) {
 
 }  // namespace
 
+std::string cut_line(std::string_view text, int columns) {
+  std::string kept;
+  int width = 0;
+  while (!text.empty()) {
+    const std::size_t bytes = std::max<std::size_t>(first_character(text).bytes, 1);
+    if (width++ == columns) break;
+    kept += text.substr(0, bytes);
+    text.remove_prefix(bytes);
+  }
+  return kept;
+}
+
 std::vector<std::string> frame(const TopLook& look, const TopUi& ui, TopSize size) {
   const JobView view = view_job(look.job);
   std::vector<std::string> lines{dressed(
-      dressed(cut(head(look.job, view), size.columns), colour_of(view.state), ui), kBold, ui)};
+      dressed(cut_line(head(look.job, view), size.columns), colour_of(view.state), ui), kBold, ui)};
   if (const std::string metrics = reported(look.job); !metrics.empty()) {
-    lines.push_back(cut(metrics, size.columns));
+    lines.push_back(cut_line(metrics, size.columns));
   }
   switch (ui.page) {
     case TopPage::actors: add_actors(look, ui, size, lines); break;
@@ -194,13 +193,13 @@ std::vector<std::string> frame(const TopLook& look, const TopUi& ui, TopSize siz
     case TopPage::mesh:
       for (std::string& line : mesh_grid(look.job, state_cells(look.job, ui.colours)))
         lines.push_back(std::move(line));
-      lines.push_back(cut(kStateLetters, size.columns));
+      lines.push_back(cut_line(kStateLetters, size.columns));
       break;
   }
   const auto room = static_cast<std::size_t>(std::max(1, size.lines - 1));
   if (lines.size() > room) lines.resize(room);
   while (lines.size() < room) lines.emplace_back();
-  lines.push_back(cut(foot(ui), size.columns));
+  lines.push_back(cut_line(foot(ui), size.columns));
   return lines;
 }
 

@@ -42,6 +42,9 @@ std::vector<std::string> frame(const TopLook& look, const TopUi& ui, TopSize siz
 /// Applies a key: a character, "\x1b[A" and "\x1b[B" for up and down, "\x1b" for back.
 void press(TopUi& ui, std::string_view key);
 
+/// Cuts a text without escape sequences to the number of columns.
+std::string cut_line(std::string_view text, int columns);
+
 /// Splits the bytes that a terminal has sent into keys.
 std::vector<std::string> split_keys(std::string_view bytes);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <weft/actor.hpp>
+#include <weft/weft.hpp>
 
 #include "tests/support/app_process.hpp"
 #include "tests/support/child_process.hpp"
@@ -255,6 +256,33 @@ TEST(Attach, RefusesWhatCantBe) {
                [&] { (void)system.find(store, "nobody"); });
   expect_error(Errc::not_found, {"lives with exactly one job; it has meshes that live with: none"},
                [&] { (void)system.post({.name = "save"}); });
+}
+
+/// Runs until it reads the command "end".
+Loop commanded_loop{"test.attach", [](TrainContext& ctx) {
+                      Parameter weight = make_parameter("weight", std::vector<float>{1}, {1});
+                      for (;;) {
+                        for (const Command& command : ctx.commands()) {
+                          if (command.name == "end") return;
+                        }
+                        weight.assign(weight + 1);
+                        sync();
+                      }
+                    }};
+
+TEST(Attach, PostsCommandsToTheJobOfTheSystem) {
+  const testing::TemporaryFolder folder;
+  ActorSystem own{{.name = "attached-" + testing::unique_job()}};
+  Job job = Trainer{commanded_loop,
+                    {.scaling = {.num_workers = 1}, .run = {.storage_path = folder.path()}}}
+                .start();
+  own.spawn(store, {.lives_with = &job});
+  const AttachedSystem system = attach(own.id());
+  const std::uint64_t first = system.post({.name = "save"});
+  EXPECT_GE(system.post({.name = "end"}, 1000, job.info().id.substr(0, 8)), first);
+  expect_error(Errc::not_found, {"lives with job f00"},
+               [&] { (void)system.post({.name = "end"}, 1, "f00"); });
+  EXPECT_TRUE(job.result().ok());
 }
 
 TEST(Attach, WaitsForASystemThatStartsLater) {

@@ -164,11 +164,12 @@ TEST(Experience, IsServedAgainWhenAWorkerIsLost) {
         folder, 2,
         {{"steps", 80}, {"capacity", 120}, {"victim", victim}, {"kill_at", {10, 35, 36, 50}}}, 4);
     const auto sources = system.spawn(
-        source, {.count = 3,
-                 .place = processes(3),
-                 .own_thread = true,
-                 .lives_with = &job,
-                 .supervision = {.max_restarts = -1, .backoff_s = 0.01, .then = ActorGivesUp::stop}});
+        source,
+        {.count = 3,
+         .place = processes(3),
+         .own_thread = true,
+         .lives_with = &job,
+         .supervision = {.max_restarts = -1, .backoff_s = 0.01, .then = ActorGivesUp::stop}});
     sources.tell<&Source::begin_kills>();  // not before all have been made
     const Result result = job.result();
     ASSERT_TRUE(result.ok()) << result.error->message;

@@ -99,6 +99,13 @@ TEST(InspectOfActors, ListsSystemsBesideJobs) {
   expect_in(output_of({}), {system.id() + "  " + system.name() + "  running"});
 }
 
+TEST(InspectOfActors, ShowsRatesOnTop) {
+  const Inspected system("keeps");
+  const std::string top = output_of({"top", system.name()});
+  expect_in(top, {system.name() + "  " + system.id() + "  running", "4 actors", "begun/s",
+                  "keeps[2]", "idle"});
+}
+
 TEST(InspectOfActors, ShowsMeshesAndActors) {
   const Inspected system("keeps");
   const std::string tree = output_of({"actors", system.name(), "--tree"});

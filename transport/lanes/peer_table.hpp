@@ -36,8 +36,8 @@ class PeerTable {
   /// Returns how many peers have died so far.
   std::uint32_t deaths() const noexcept;
 
-  /// The following are the keeper's, but for claim(). add() gives a free slot to a new process, which is then
-  /// `joining`. Throws no_space if all kPeerCountMax slots are in use.
+  /// The following are the keeper's, but for claim(). add() gives a free slot to a new process,
+  /// which is then `joining`. Throws no_space if all kPeerCountMax slots are in use.
   PeerId add();
   /// Takes a free slot for the calling process, which the keeper hasn't started. It is then
   /// `joining`, until the keeper marks it. Throws as add() does.

@@ -74,7 +74,8 @@ class ActorContext {
   /// Returns a writer of rows for that job's loop, under the name of experience(). Waits and errors
   /// are those of parameters().
   ExperienceWriter experience(std::string_view name) const;
-  /// Makes a stream of values to or from another actor or program. Throws invalid_argument, no_space.
+  /// Makes a stream of values to or from another actor or program. Throws invalid_argument or
+  /// no_space.
   template <Message T>
   Pipe<T> pipe(const PipeOptions& options = {}) const {
     return detail::make_pipe_of<T>(process_, options);

@@ -61,8 +61,8 @@ struct SpawnOptions {
   /// may not block.
   bool own_thread = false;
   /// The job whose parameters and experience the actors use. The mesh is stopped when the job ends;
-  /// calls then end with the error cancelled. If an actor of the mesh fails and none is made again,
-  /// because max_restarts are used up, the job is cancelled. spawn() copies what it needs of the Job.
+  /// calls then end with the error cancelled. If an actor of the mesh fails when max_restarts are
+  /// used up, the job is cancelled. spawn() copies what it needs of the Job.
   const Job* lives_with = nullptr;
   Supervision supervision{};
   nlohmann::json config{};  ///< for ActorContext::config()

@@ -2,8 +2,8 @@
 /// Pipe: a stream of values from one actor or program to another, through shared memory.
 ///
 ///   weft::Pipe<Frame> pipe = system.pipe<Frame>({.credits = 8, .value_bytes = 4 << 20});
-///   camera.tell<&Camera::stream>(pipe.writer);                  // Camera: void stream(PipeWriter<Frame>)
-///   for (const Frame& frame : pipe.reader) show(frame);         // until the writer is closed
+///   camera.tell<&Camera::stream>(pipe.writer);           // void stream(weft::PipeWriter<Frame> out)
+///   for (const Frame& frame : pipe.reader) show(frame);  // until the camera calls out.close()
 
 #include <cstddef>
 #include <iterator>
@@ -35,11 +35,11 @@ class PipeWriter {
   void write(const T& value) { detail::pipe_write(end_.get(), bytes_of(value), true); }
   /// Returns false instead of waiting.
   bool try_write(const T& value) { return detail::pipe_write(end_.get(), bytes_of(value), false); }
-  /// Returns a tensor in the memory of the next value. If it is part of that value, it isn't copied.
-  /// It must not be used after write(). Waits as write() does.
+  /// Returns a tensor in the memory of the next value. If it is part of that value, it isn't
+  /// copied. It must not be used after write(). Waits as write() does.
   LoanedTensor loan(const TensorType& type) { return detail::pipe_loan(end_.get(), type); }
-  /// The reader reads the values that were written, and then the end. If the last copy of the writer
-  /// is destroyed without close(), the reader gets peer_lost.
+  /// The reader reads the values that were written, and then the end. If the last copy of the
+  /// writer is destroyed without close(), the reader gets peer_lost.
   void close() { detail::pipe_close(end_.get()); }
 
   const std::shared_ptr<detail::PipeEnd>& pipe_end() const { return end_; }

@@ -43,8 +43,8 @@ void for_each_field(T& value, F f) {
   }
 }
 
-/// Returns "=" and the bytes of a field's default value as hex digits, or "" if all of them are 0 or
-/// the value has a tensor or an actor.
+/// Returns "=" and the bytes of a field's default value as hex digits, or "" if all of them are 0
+/// or the value has a tensor or an actor.
 std::string default_in_schema(std::string_view schema, const MessageWriter& value);
 
 }  // namespace detail

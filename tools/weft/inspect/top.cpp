@@ -18,10 +18,12 @@
 
 #include <fmt/format.h>
 
+#include "inspect/systems/system_top.hpp"
 #include "inspect/views/colours.hpp"
 #include "inspect/views/top_frame.hpp"
 #include "inspect/why/explain.hpp"
 #include "tools/weft/inspect/job.hpp"
+#include "tools/weft/inspect/systems.hpp"
 
 namespace weft {
 namespace {
@@ -99,9 +101,13 @@ std::optional<std::vector<std::string>> read_keys() {
 /// The signal that ends the program; 0: none.
 volatile std::sig_atomic_t ended_by = 0;
 
+void watch_signals() {
+  for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, [](int by) { ended_by = by; });
+}
+
 int run_live(SnapshotReader& reader, TopUi ui) {
   Screen screen;
-  for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, [](int by) { ended_by = by; });
+  watch_signals();
   Snapshot before = reader.read(kShownParts);
   TopSize size = screen_size();
   while (!ui.quit && ended_by == 0) {
@@ -118,13 +124,48 @@ int run_live(SnapshotReader& reader, TopUi ui) {
   return ended_by == 0 ? 0 : 128 + ended_by;
 }
 
+bool has_live_screen() {
+  const std::string terminal = variable("TERM");
+  return ::isatty(STDOUT_FILENO) != 0 && ::isatty(STDIN_FILENO) != 0 && !terminal.empty() &&
+         terminal != "dumb";
+}
+
+/// Does the same for an actor system, until it is gone.
+int run_system_top(const std::string& asked) {
+  int code = 0;
+  auto before = read_asked_system(asked, code);
+  if (!before) return code;
+  const std::string id = before->id;
+  SystemTopUi ui;
+  if (!has_live_screen()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(kFrameMs));
+    const auto now = read_asked_system(id, code);
+    if (!now) return code;
+    const int lines = static_cast<int>(now->actors.size()) + 3;
+    for (const std::string& line : system_frame(*now, *before, ui, lines, kPlainColumns)) {
+      fmt::print("{}\n", line);
+    }
+    return 0;
+  }
+  Screen screen;
+  watch_signals();
+  while (!ui.quit && ended_by == 0) {
+    auto now = read_asked_system(id, code);
+    if (!now) break;
+    const TopSize size = screen_size();
+    screen.show(system_frame(*now, *before, ui, size.lines, size.columns));
+    const auto keys = read_keys();
+    if (!keys) break;
+    for (const std::string& key : *keys) press(ui, key);
+    before = std::move(now);
+  }
+  return ended_by == 0 ? code : 128 + ended_by;
+}
+
 /// Shows frames until the user quits. On a terminal without cursor control, shows only one frame.
 int run_top(SnapshotReader& reader) {
   TopUi ui{.colours = wants_colours()};
-  const std::string terminal = variable("TERM");
-  const bool plain = ::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0 ||
-                     terminal.empty() || terminal == "dumb";
-  if (!plain) return run_live(reader, ui);
+  if (has_live_screen()) return run_live(reader, ui);
   ui.colours = false;
   const Snapshot before = reader.read(kShownParts);
   if (before.live) std::this_thread::sleep_for(std::chrono::milliseconds(kFrameMs));
@@ -141,9 +182,12 @@ int run_top(SnapshotReader& reader) {
 
 void add_inspect_top(CLI::App& inspect, int& code) {
   auto job = std::make_shared<std::string>();
-  CLI::App* top = inspect.add_subcommand("top", "show a job's actors and mesh, live");
-  top->add_option("job", *job, kJobHelp);
-  top->callback([job, &code] { code = with_job(*job, run_top); });
+  CLI::App* top = inspect.add_subcommand(
+      "top", "show a job's actors and mesh, or an actor system's actors, live");
+  top->add_option("job", *job, kJobOrSystemHelp);
+  top->callback([job, &code] {
+    code = selects_system(*job) ? run_system_top(*job) : with_job(*job, run_top);
+  });
 }
 
 }  // namespace weft

@@ -159,7 +159,7 @@ TEST(SystemReader, ShowsTheHoldersOfBlocks) {
 TEST(SystemReader, RefusesAnotherVersion) {
   WrittenSystem written;
   written.head().version = kActorTableVersion + 1;
-  testing::expect_error(Errc::version, {"actors of version 3", "reads version 2"},
+  testing::expect_error(Errc::version, {"actors of version 4", "reads version 3"},
                         [&] { read_actor_system(written.id); });
   written.head().magic = 7;
   testing::expect_error(Errc::corrupt, {"is no table of actors"},
