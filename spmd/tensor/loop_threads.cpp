@@ -1,5 +1,6 @@
 #include "spmd/tensor/loop_threads.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -45,6 +46,8 @@ std::vector<int> LoopThreads::all() {
   for (const std::atomic<int>& loop : loops) {
     if (const int thread = loop; thread != 0) threads.push_back(thread);
   }
+  std::ranges::sort(threads);
+  threads.erase(std::ranges::unique(threads).begin(), threads.end());
   return threads;
 }
 
@@ -52,13 +55,14 @@ void fail_off_thread(const std::source_location& loc) {
   const std::vector<int> all = LoopThreads::all();
   if (all.empty()) {
     fail(Errc::not_found,
-         "tensor ops work only in a training loop that Trainer::fit() runs, because the loop has "
-         "the chips and records the ops; move this call into the loop (at {})",
+         "tensor ops work only in a training loop that Trainer::fit() runs, or after "
+         "Session::bind() on the same thread, because the loop or Session has the chips and "
+         "records the ops; move this call into the loop, or bind a Session first (at {})",
          file_line(loc));
   }
   fail(Errc::invalid_argument,
-       "tensor ops, sync() and reads of tensors must run on the loop's thread, which is {}, but "
-       "this is thread {} (at {})",
+       "tensor ops, sync() and reads of tensors must run on the thread of their loop or Session, "
+       "which is {}, but this is thread {} (at {})",
        fmt::join(all, ", "), this_thread_number(), file_line(loc));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/// LoopThreads: the threads of this process that run training loops, and the errors for calls on
-/// other threads. Only the files of this folder use it.
+/// LoopThreads: the threads of this process that run training loops or Sessions, and the errors for
+/// calls on other threads. Only the files of this folder use it.
 
 #include <source_location>
 #include <vector>
@@ -15,8 +15,8 @@ using ThreadNumber = int (*)();
 void set_thread_number(ThreadNumber function);
 int this_thread_number();
 
-/// The list of the threads that are in a RuntimeScope, without duplicates, at most kLoopsNamed of
-/// them. Any thread may use it.
+/// The list of the threads that have a RuntimeScope or TensorSession, at most kLoopsNamed of them.
+/// Any thread may use it.
 class LoopThreads {
  public:
   static void add(int thread);

@@ -83,6 +83,11 @@ LossMean mean_of(Call& call, ValueId loss, std::uint64_t trace) {
 std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
                          std::source_location loc) {
   Call call("grad", loc);
+  if (call.trace().runtime().is_session()) {
+    call.refuse(
+        "a Session computes no gradients: its parameters have the values that a job publishes; "
+        "train in that job's loop");
+  }
   const NodePtr node = call.node(loss);
   if (!call.trace().is_differentiable(*node)) {
     call.refuse(

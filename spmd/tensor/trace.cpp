@@ -108,10 +108,6 @@ RuntimeScope::~RuntimeScope() {
 
 void RuntimeScope::finish() { trace_->closures().finish(); }
 
-void warn_of_unrun() {
-  if (current_trace != nullptr) current_trace->warn_of_unrun();
-}
-
 std::uint64_t recorded_work() { return current_trace == nullptr ? 0 : current_trace->work(); }
 
 void run_step_closures() {
@@ -119,6 +115,8 @@ void run_step_closures() {
 }
 
 Trace* Trace::find_current() { return current_trace; }
+
+void Trace::set_current(Trace* trace) { current_trace = trace; }
 
 Trace& Trace::current(const std::source_location& loc) {
   if (current_trace != nullptr) return *current_trace;
@@ -268,7 +266,8 @@ void Trace::run(const RunSite& site, const TensorNode* whole) {
   }
   for (const NodePtr& node : outputs_) node->has_ignored = has_ignored(node->value);
   if (!outputs_.empty()) {
-    const std::shared_ptr<Recording> kept = site.ends_step ? nullptr : keep(site.loc);
+    const bool has_gradients = !site.ends_step && !runtime_->is_session();
+    const std::shared_ptr<Recording> kept = has_gradients ? keep(site.loc) : nullptr;
     execute(program_, fingerprint(program_), bindings(), inputs_, outputs_, site);
     if (kept != nullptr) keep_made(kept);
   }
@@ -343,7 +342,7 @@ void Trace::execute(const Program& program, const Fingerprint& key,
   Runtime::RunResult result = numbers_.run(*runtime_, program, key, bindings, checked);
   ++run_count_;
   ++work_;
-  if (!modes_.is_eager) watch_.ran(site);
+  if (!modes_.is_eager && !runtime_->is_session()) watch_.ran(site);
   WEFT_CHECK(result.input_buffers.size() == inputs.size(), result.input_buffers.size(),
              inputs.size());
   WEFT_CHECK(result.outputs.size() == outputs.size(), result.outputs.size(), outputs.size());

@@ -34,10 +34,12 @@ class Trace {
 
   /// Returns the calling thread's trace. Outside of a RuntimeScope it throws as fail_off_thread().
   static Trace& current(const std::source_location& loc);
+  static Trace* find_current();           ///< null outside of a loop and a session
+  static void set_current(Trace* trace);  ///< for TensorSession
   /// Returns the tensor's row-major elements; runs recorded ops if needed, else needs no trace.
   static std::vector<std::byte> read(const NodePtr& node, const std::source_location& loc);
 
-  Runtime& runtime() { return *runtime_; }
+  Runtime& runtime() const { return *runtime_; }
   Builder& builder() { return builder_; }
   const std::optional<TraceSite>& site() const { return site_; }
   void enter(const TraceSite& site);
@@ -56,6 +58,8 @@ class Trace {
   Tensor record(ValueId value);
   /// Assigns the value to a node, which must have a value in this trace.
   void assign(const NodePtr& node, ValueId value);
+  /// Returns whether ops or inputs were recorded since the last run.
+  bool has_recorded() const { return program_.num_ops() > 0 || !inputs_.empty(); }
   /// Returns whether ops recorded since the last run use or compute the node.
   bool is_recorded(const TensorNode& node) const { return node.trace == serial_; }
   /// Returns whether the node's value is not computed yet: it was recorded or assigned since the
@@ -96,7 +100,6 @@ class Trace {
   StepClosures& closures() { return closures_; }
 
  private:
-  static Trace* find_current();  ///< null outside a loop
   void restore(TensorNode& node);
   ValueId add_input(const NodePtr& node, const std::source_location& loc);
   void add_parameter_outputs();

@@ -9,6 +9,10 @@
 
 namespace weft {
 
+void warn_of_unrun() {
+  if (const Trace* trace = Trace::find_current()) trace->warn_of_unrun();
+}
+
 void Trace::warn_of_unrun() const {
   std::string lost;
   std::size_t others = 0;

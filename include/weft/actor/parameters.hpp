@@ -65,6 +65,7 @@ class ParameterView {
 
  private:
   friend class Parameters;
+  friend class Session;
   /// The new view takes over a hold of the place.
   ParameterView(std::shared_ptr<VersionReader> reader, std::uint64_t version, std::uint32_t place)
       : reader_(std::move(reader)), version_(version), place_(place) {}

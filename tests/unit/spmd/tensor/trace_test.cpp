@@ -298,7 +298,7 @@ TEST(TraceScope, ASyncOnAThreadWithoutALoopNamesBothThreads) {
   set_thread_number([] { return int{::gettid()}; });
   InterpretRuntime here;
   const RuntimeScope scope(here);
-  const auto loop = fmt::format("the loop's thread, which is {},", ::gettid());
+  const auto loop = fmt::format("the thread of their loop or Session, which is {},", ::gettid());
   std::jthread([&] {
     testing::expect_refusal({fmt::format("this is thread {}", ::gettid()), loop}, [](int& line) {
       line = __LINE__ + 1;
