@@ -20,6 +20,7 @@ TensorSession::~TensorSession() {
 }
 
 void TensorSession::enter(const std::source_location& loc) {
+  if (Trace::find_current() == trace_.get()) return;
   if (const int here = this_thread_number(); here != thread_) {
     fail(Errc::invalid_argument,
          "Session: it was first bound on thread {}, but this is thread {}: make a Session for each "
