@@ -278,7 +278,13 @@ Session::~Session() {
 }
 
 Session::Session(Session&&) noexcept = default;
-Session& Session::operator=(Session&&) noexcept = default;
+
+Session& Session::operator=(Session&& other) noexcept {
+  Session old(std::move(other));
+  std::swap(options_, old.options_);
+  std::swap(state_, old.state_);
+  return *this;
+}
 
 void Session::bind(const Module& module, const ParameterView& view, std::source_location where) {
   if (!view) {

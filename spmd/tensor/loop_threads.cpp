@@ -53,7 +53,9 @@ std::vector<int> LoopThreads::all() {
 
 void fail_off_thread(const std::source_location& loc) {
   const std::vector<int> all = LoopThreads::all();
-  if (all.empty()) {
+  const int here = this_thread_number();
+  // A thread of the list is here if it has Sessions and none of them is bound.
+  if (all.empty() || std::ranges::find(all, here) != all.end()) {
     fail(Errc::not_found,
          "tensor ops work only in a training loop that Trainer::fit() runs, or after "
          "Session::bind() on the same thread, because the loop or Session has the chips and "
@@ -63,7 +65,7 @@ void fail_off_thread(const std::source_location& loc) {
   fail(Errc::invalid_argument,
        "tensor ops, sync() and reads of tensors must run on the thread of their loop or Session, "
        "which is {}, but this is thread {} (at {})",
-       fmt::join(all, ", "), this_thread_number(), file_line(loc));
+       fmt::join(all, ", "), here, file_line(loc));
 }
 
 void fail_lost(const TensorNode& node, const std::source_location& loc) {

@@ -24,8 +24,8 @@ class LoopThreads {
   static std::vector<int> all();
 };
 
-/// Throws for a call on a thread that runs no training loop. The error is not_found, or, if other
-/// threads run training loops, invalid_argument with their ids.
+/// Throws for a call on a thread that runs no training loop and has no bound Session. The error is
+/// not_found, or, if other threads have one, invalid_argument with their ids.
 [[noreturn]] void fail_off_thread(const std::source_location& loc);
 /// Throws invalid_argument for a tensor of another thread's trace, or of a trace that ended without
 /// a run.
