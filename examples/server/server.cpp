@@ -7,19 +7,17 @@
 ///   curl localhost:8080/jobs/93ef4a                         one: its phase, last report, result
 ///   curl -X DELETE localhost:8080/jobs/93ef4a               stops it
 
-#include <pthread.h>
-
-#include <csignal>
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 
 #include <fmt/format.h>
 #include <httplib.h>
 #include <CLI/CLI.hpp>
 
 #include <weft/weft.hpp>
+
+#include "examples/common/service.hpp"
 
 /// The fields of a request. A request that has another key is refused.
 struct FitConfig {
@@ -122,11 +120,7 @@ class Jobs {
   std::map<std::string, weft::Job> jobs_;
 };
 
-void answer(httplib::Response& response, int status, const weft::Config& json) {
-  response.status = status;
-  response.set_content(json.dump(-1, ' ', false, weft::Config::error_handler_t::replace) + "\n",
-                       "application/json");
-}
+using examples::answer;
 
 void add_routes(httplib::Server& server, Jobs& jobs, const std::string& storage) {
   server.Post("/jobs", [&jobs, storage](const auto& request, auto& response) {
@@ -157,31 +151,10 @@ int main(int argc, char** argv) {
   app.add_option("--storage", storage, "folder for the runs' folders");
   CLI11_PARSE(app, argc, argv);
 
-  // This program handles signals itself, in one thread that waits for them; Trainer::start()
-  // doesn't handle them.
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGTERM);
-  sigaddset(&ends, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-
+  examples::Service service;
   Jobs jobs;
-  httplib::Server server;
-  add_routes(server, jobs, storage);
-  port = port == 0 ? server.bind_to_any_port("127.0.0.1")
-                   : (server.bind_to_port("127.0.0.1", port) ? port : -1);
-  if (port < 0) {
-    fmt::print(stderr, "can't listen at 127.0.0.1: is the port taken?\n");
-    return 1;
-  }
-  fmt::print("listening at http://127.0.0.1:{}\n", port);
-  std::fflush(stdout);
-  std::jthread([&] {
-    int signal = 0;
-    sigwait(&ends, &signal);
-    server.stop();
-  }).detach();
-  server.listen_after_bind();
+  add_routes(service.server(), jobs, storage);
+  if (!service.serve(port)) return 1;
   jobs.end();
   fmt::print("all jobs have ended\n");
 }

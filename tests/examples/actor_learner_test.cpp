@@ -6,37 +6,18 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "tests/examples/children.hpp"
 #include "tests/support/app_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace weft::actor_learner_test {
 namespace {
-
-/// Returns the living processes that the process has started: workers, and processes of actors.
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> children;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "stat");
-    std::string stat;
-    std::getline(file, stat);
-    const std::size_t end = stat.rfind(')');  // of the program's name
-    if (end == std::string::npos || end + 4 > stat.size() || stat[end + 2] == 'Z') continue;
-    if (std::strtol(stat.c_str() + end + 4, nullptr, 10) == parent) {
-      children.push_back(static_cast<pid_t>(std::stol(name)));
-    }
-  }
-  return children;
-}
 
 /// Returns the step in the program's next line "step N: ...".
 std::uint64_t next_step(testing::AppProcess& app) {
@@ -66,7 +47,7 @@ TEST(ActorLearner, GoesOnAfterKills) {
   std::mt19937_64 random(kills);
   std::uint64_t step = next_step(app);
   for (std::uint64_t killed = 0; killed < kills;) {
-    const std::vector<pid_t> children = children_of(app.pid());
+    const std::vector<pid_t> children = testing::children_of(app.pid());
     if (!children.empty()) killed += kill(children[random() % children.size()], SIGKILL) == 0;
     const std::uint64_t before = step;
     while ((step = next_step(app)) <= before) ASSERT_EQ(kill(app.pid(), 0), 0) << app.output();
