@@ -2,9 +2,15 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cmath>
 #include <cstddef>
+#include <random>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <weft/weft.hpp>
 
 namespace {
 
@@ -13,34 +19,47 @@ constexpr double kCart = 1.0;        // kg
 constexpr double kPole = 0.1;        // kg
 constexpr double kHalfLength = 0.5;  // m, of the pole
 
-using Row = std::array<double, 4>;
-using Matrix = std::array<Row, 4>;
+/// Trains the gains on simulated runs of two seconds, with the motion as it is near upright. The
+/// loss is the logarithm of a mean of squares, which is large at first, when the pole falls.
+void learn(weft::TrainContext& ctx) {
+  constexpr double kForceCost = 0.1;  // of a squared newton
+  // The next state, as a row, is state * motion + force * push.
+  constexpr double kTurnScale = 1 / (kHalfLength * (4.0 / 3 - kPole / (kCart + kPole)));
+  constexpr double kLever = kPole * kHalfLength / (kCart + kPole);
+  constexpr auto h = static_cast<float>(CartPole::kStep);
+  constexpr auto kFall = static_cast<float>(h * kGravity * kTurnScale);
+  constexpr auto kDrag = static_cast<float>(-kLever * kFall);
+  constexpr auto kSpeedUp = static_cast<float>(h * (1 + kLever * kTurnScale) / (kCart + kPole));
+  constexpr auto kTurn = static_cast<float>(-h * kTurnScale / (kCart + kPole));
+  const std::vector<float> motion_rows{1, 0, 0, 0, h, 1, 0, 0, 0, kDrag, 1, kFall, 0, 0, h, 1};
+  const weft::Tensor motion = weft::to_device(motion_rows, {4, 4});
+  const weft::Tensor push = weft::to_device(std::vector<float>{0, kSpeedUp, 0, kTurn}, {1, 4});
+  const weft::Tensor costs = weft::to_device(std::vector<float>{1, 1, 10, 1}, {4});
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> near_upright(-0.3F, 0.3F);
+  std::vector<float> starts_elements(std::size_t{64} * 4);
+  for (float& element : starts_elements) element = near_upright(random);
+  const weft::Tensor starts = weft::to_device(starts_elements, {64, 4});
 
-Matrix product(const Matrix& a, const Matrix& b) {
-  Matrix c{};
-  for (std::size_t i = 0; i < 4; ++i) {
-    for (std::size_t j = 0; j < 4; ++j) {
-      for (std::size_t k = 0; k < 4; ++k) c[i][j] += a[i][k] * b[k][j];
-    }
+  const weft::Parameter gains = weft::make_parameter("gains", 0, {4});
+  const std::vector parameters{gains};
+  weft::Adam adam(parameters, {.lr = 1});
+  weft::Publisher policy(ctx, "policy", parameters);
+  while (!ctx.reached_preemption()) {
+    const auto [end, cost] = weft::scan(
+        [&](const weft::Tensor& state, std::tuple<>) {
+          const weft::Tensor force = -weft::sum(state * gains, {1}, true);
+          const weft::Tensor squares =
+              weft::mean(state * state * costs) + weft::mean(force * force) * (kForceCost / 4);
+          return std::pair(weft::matmul(state, motion) + force * push, squares);
+        },
+        starts, std::tuple<>(), {.length = 100});
+    adam.step(weft::grad(weft::log(weft::mean(cost)), parameters));
+    policy.publish();
+    weft::sync();
   }
-  return c;
 }
-
-Row product(const Row& x, const Matrix& a) {
-  Row y{};
-  for (std::size_t j = 0; j < 4; ++j) {
-    for (std::size_t k = 0; k < 4; ++k) y[j] += x[k] * a[k][j];
-  }
-  return y;
-}
-
-Matrix transposed(const Matrix& a) {
-  Matrix t{};
-  for (std::size_t i = 0; i < 4; ++i) {
-    for (std::size_t j = 0; j < 4; ++j) t[i][j] = a[j][i];
-  }
-  return t;
-}
+weft::Loop learner{"robot.learn", learn};
 
 }  // namespace
 
@@ -58,42 +77,17 @@ void CartPole::move(const Action& action) {
   state_.turning += kStep * turn;
 }
 
-Policy::Policy() {
-  // One step near upright: next state = a * state + b * force.
-  const double turn_scale = 1 / (kHalfLength * (4.0 / 3 - kPole / (kCart + kPole)));
-  const double lever = kPole * kHalfLength / (kCart + kPole);
-  const double h = CartPole::kStep;
-  const Matrix a{{{1, h, 0, 0},
-                  {0, 1, -h * lever * kGravity * turn_scale, 0},
-                  {0, 0, 1, h},
-                  {0, 0, h * kGravity * turn_scale, 1}}};
-  const Row b{0, h * (1 + lever * turn_scale) / (kCart + kPole), 0,
-              -h * turn_scale / (kCart + kPole)};
-  const Matrix step_cost{{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 10, 0}, {0, 0, 0, 1}}};
-  constexpr double kForceCost = 0.1;  // of a squared newton
-  Matrix cost = step_cost;
-  for (int i = 0; i < 2000; ++i) {  // the Riccati equation, by iteration
-    const Row weighted = product(b, cost);
-    double scale = kForceCost;
-    for (std::size_t k = 0; k < 4; ++k) scale += weighted[k] * b[k];
-    gains_ = product(weighted, a);
-    for (double& gain : gains_) gain /= scale;
-    Matrix closed = a;  // one step with the policy
-    for (std::size_t r = 0; r < 4; ++r) {
-      for (std::size_t c = 0; c < 4; ++c) closed[r][c] -= b[r] * gains_[c];
-    }
-    cost = product(transposed(closed), product(cost, closed));
-    for (std::size_t r = 0; r < 4; ++r) {
-      for (std::size_t c = 0; c < 4; ++c) {
-        cost[r][c] += step_cost[r][c] + kForceCost * gains_[r] * gains_[c];
-      }
-    }
-  }
+weft::Job start_learning(const std::string& storage) {
+  weft::RunConfig run{.name = "controller", .failure = {.max_failures = -1}};
+  if (!storage.empty()) run.storage_path = storage;
+  return weft::Trainer{learner, {.scaling = {.num_workers = 1}, .run = run}}.start();
 }
 
 Action Policy::act(const Observation& seen) const {
-  return {.force = -(gains_[0] * seen.position + gains_[1] * seen.speed + gains_[2] * seen.angle +
-                     gains_[3] * seen.turning)};
+  const weft::ParameterView view = parameters_.newest();
+  const std::span<const float> gains = view.get<float>("gains", {4});
+  return {.force = -(gains[0] * seen.position + gains[1] * seen.speed + gains[2] * seen.angle +
+                     gains[3] * seen.turning)};
 }
 
 int Policy::process() const { return ::getpid(); }

@@ -1,11 +1,13 @@
 #pragma once
-/// A pole on a cart, simulated, and the actor that decides how to balance it.
+/// A pole on a cart, simulated, a job that learns how to balance it, and the actor that does so.
 
-#include <array>
+#include <cstdint>
+#include <string>
 
 #include <caf/all.hpp>
 
 #include <weft/actor.hpp>
+#include <weft/job.hpp>
 
 struct Observation {
   double position = 0;  ///< of the cart, in m
@@ -30,17 +32,22 @@ class CartPole {
   Observation state_{.position = 0, .speed = 0, .angle = 0.2, .turning = 0};
 };
 
-/// Decides by linear feedback. Its constructor computes the gains that minimize the sum of squares
-/// of state and force (a linear-quadratic regulator).
+/// Starts a job that learns linear feedback: it publishes "policy" with the tensor "gains", f32[4],
+/// until it is stopped. `storage` is the folder of its run's folder; "": the usual one.
+weft::Job start_learning(const std::string& storage);
+/// The number of steps after which the gains balance the pole.
+inline constexpr std::uint64_t kLearnedSteps = 300;
+
+/// Decides with the newest gains of the job.
 class Policy {
  public:
-  Policy();
+  explicit Policy(weft::ActorContext& ctx) : parameters_(ctx.parameters("policy")) {}
   Action act(const Observation& seen) const;
   int process() const;  ///< the process in which the policy runs
   using endpoints = weft::Endpoints<&Policy::act, &Policy::process>;
 
  private:
-  std::array<double, 4> gains_{};
+  weft::Parameters parameters_;
 };
 
 // CAF wants to know that these messages stay within the process.

@@ -1,9 +1,10 @@
 /// An application with CAF actors of its own, in CAF 0.17: its controller asks an actor of
 /// weft, which runs in another process, what to do in each step. libweft.so has its own CAF.
 ///
-///   controller [STEPS [KILLS]]
+///   controller [STEPS [KILLS [STORAGE]]]
 ///
-/// With KILLS, the controller kills the policy's process so often, and its successor goes on.
+/// A job of this program learns the policy meanwhile, and its run's folder is in STORAGE. With
+/// KILLS, the controller kills the policy's process so often, and its successor goes on.
 
 #include <signal.h>
 
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <weft/caf.hpp>
+#include <weft/job.hpp>
 
 #include "examples/controller/cart_pole.hpp"
 
@@ -69,10 +71,17 @@ int main(int argc, char** argv) {
   caf::actor_system_config config;
   caf::actor_system own{config};
   weft::ActorSystem system{{.name = "robot"}};
-  const auto policies =
-      system.spawn(policy, {.place = weft::processes(1), .supervision = {.max_restarts = -1}});
+  const weft::Job job = start_learning(argc > 3 ? argv[3] : "");
+  const weft::Parameters learned(job.info().id, "policy", {.timeout_s = 300});
+  (void)learned.at_least(kLearnedSteps);  // before that, the pole would fall
+  const auto policies = system.spawn(policy, {.place = weft::processes(1),
+                                              .own_thread = true,
+                                              .supervision = {.max_restarts = -1},
+                                              .lives_with = &job});
   own.spawn(controller, weft::to_caf(own, policies[0]), run);
   own.await_all_actors_done();
+  fmt::print("the job has made {} steps meanwhile\n",
+             learned.version().value_or(0) - kLearnedSteps);
   const Observation& end = run->cart.state();
   fmt::print("{} after {} steps, {} brakes, at {:.4f} m and {:.4f} rad\n",
              run->cart.is_upright() ? "upright" : "fallen", run->step, run->brakes, end.position,
