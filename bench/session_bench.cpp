@@ -1,6 +1,6 @@
 /// Measures a call of a Session: `policy/B` runs a 4-64-2 policy with tanh on B rows, and `mlp/B` a
-/// 784-512-512-10 network with relu; from a vector of inputs to a vector of outputs, with the bind()
-/// of the version that is bound already. `by_hand/B` is the policy in plain loops. `bind` is the
+/// 784-512-512-10 network with relu. A call goes from a vector of inputs to a vector of outputs. It
+/// binds the version that is bound already. `by_hand/B` is the policy in plain loops. `bind` is the
 /// bind() alone, and `copy` that of another version of the larger network.
 
 #include <benchmark/benchmark.h>

@@ -1,13 +1,17 @@
 #pragma once
 /// LoopThreads: the threads of this process that run training loops or Sessions, and the errors for
-/// calls on other threads. Only the files of this folder use it.
+/// calls on other threads. Only the files of this folder use it. TensorSession: tensors of a thread
+/// outside of training loops.
 
+#include <memory>
 #include <source_location>
 #include <vector>
 
 #include "spmd/tensor/node.hpp"
 
 namespace weft {
+
+class Trace;
 
 /// A function that returns the calling thread's id (gettid). spmd itself uses no threads, so the
 /// code that starts training loops sets the function. Without one, ids are 0.
@@ -22,6 +26,31 @@ class LoopThreads {
   static void add(int thread);
   static void remove(int thread);
   static std::vector<int> all();
+};
+
+/// Makes `runtime`, whose is_session() is true, run tensors of the thread that makes this object.
+/// Its tensors stay while other sessions run others. If the thread ends, any thread may destroy it.
+class TensorSession {
+ public:
+  explicit TensorSession(Runtime& runtime);
+  ~TensorSession();
+  TensorSession(const TensorSession&) = delete;
+  TensorSession& operator=(const TensorSession&) = delete;
+
+  /// Makes this session run the thread's tensors until another one is entered. Throws
+  /// invalid_argument in a training loop, or on another thread than that which made the session.
+  void enter(const std::source_location& loc);
+  /// Runs the recorded ops for the tensors that are still alive, and drops the other ops.
+  void run(const RunSite& site);
+
+  /// Returns the buffer that has the state's value; null if it isn't on chips.
+  static BufferPtr find_buffer(const Tensor& state);
+  /// Makes the buffer the state's value. No recorded op may use the state.
+  static void set_buffer(const Tensor& state, BufferPtr buffer);
+
+ private:
+  std::unique_ptr<Trace> trace_;
+  int thread_;
 };
 
 /// Throws for a call on a thread that runs no training loop and has no bound Session. The error is

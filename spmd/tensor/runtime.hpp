@@ -114,9 +114,7 @@ class Runtime {
   virtual std::uint64_t step() const = 0;  ///< number of ended steps, the same on every worker
   virtual void end_step() = 0;             ///< waits for permission to begin the next step
   virtual void warn(const std::string& text) = 0;  ///< reports a mistake that isn't an error
-  /// Returns whether the tensors belong to no training loop: they have no gradients, and a step
-  /// needn't end.
-  virtual bool is_session() const { return false; }
+  virtual bool is_session() const { return false; }  ///< outside of loops: without gradients
 
   MetricsTable& metrics() { return metrics_; }
   virtual void collect_metrics() {}  ///< adds metrics of the worker's other parts to the table
@@ -141,31 +139,6 @@ class RuntimeScope {
   std::unique_ptr<class Trace> trace_;
   int thread_;
   class Trace* outer_;  // the thread's previous trace
-};
-
-/// Makes `runtime`, whose is_session() is true, run tensors of the thread that makes this object.
-/// Its tensors stay while other sessions run others. If the thread ends, any thread may destroy it.
-class TensorSession {
- public:
-  explicit TensorSession(Runtime& runtime);
-  ~TensorSession();
-  TensorSession(const TensorSession&) = delete;
-  TensorSession& operator=(const TensorSession&) = delete;
-
-  /// Makes this session run the thread's tensors until another one is entered. Throws
-  /// invalid_argument in a training loop, or on another thread than that which made the session.
-  void enter(const std::source_location& loc);
-  /// Runs the recorded ops for the tensors that are still alive, and drops the other ops.
-  void run(const RunSite& site);
-
-  /// Returns the buffer that has the state's value; null if it isn't on chips.
-  static BufferPtr find_buffer(const Tensor& state);
-  /// Makes the buffer the state's value. No recorded op may use the state.
-  static void set_buffer(const Tensor& state, BufferPtr buffer);
-
- private:
-  std::unique_ptr<class Trace> trace_;
-  int thread_;
 };
 
 /// Returns a number that grows with each op that the thread records and each program that it runs.

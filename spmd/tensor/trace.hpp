@@ -34,8 +34,8 @@ class Trace {
 
   /// Returns the calling thread's trace. Outside of a RuntimeScope it throws as fail_off_thread().
   static Trace& current(const std::source_location& loc);
-  static Trace* find_current();           ///< null outside of a loop and a session
-  static void set_current(Trace* trace);  ///< for TensorSession
+  static Trace* find_current();  ///< null outside of a loop or session
+  static void set_current(Trace* trace);
   /// Returns the tensor's row-major elements; runs recorded ops if needed, else needs no trace.
   static std::vector<std::byte> read(const NodePtr& node, const std::source_location& loc);
 
@@ -45,11 +45,10 @@ class Trace {
   void enter(const TraceSite& site);
   /// In an eager job, runs the ops of the call and throws their errors.
   void leave();
-  /// Returns the function of weft::compile that is being traced, if any.
+  /// The function of weft::compile that is being traced, if any.
   std::optional<TracedFunction>& function() { return function_; }
   TraceModes& modes() { return modes_; }
-  /// Returns a number that is unique among all traces of the process.
-  std::uint64_t id() const { return id_; }
+  std::uint64_t id() const { return id_; }  ///< unique among all traces of the process
 
   /// Returns the node's value in this trace; at its first use a tensor becomes an input. Throws
   /// invalid_argument for a tensor whose trace ended without a run.
@@ -58,12 +57,10 @@ class Trace {
   Tensor record(ValueId value);
   /// Assigns the value to a node, which must have a value in this trace.
   void assign(const NodePtr& node, ValueId value);
-  /// Returns whether ops or inputs were recorded since the last run.
-  bool has_recorded() const { return program_.num_ops() > 0 || !inputs_.empty(); }
+  bool has_recorded() const { return program_.num_ops() > 0 || !inputs_.empty(); }  ///< not run yet
   /// Returns whether ops recorded since the last run use or compute the node.
   bool is_recorded(const TensorNode& node) const { return node.trace == serial_; }
-  /// Returns whether the node's value is not computed yet: it was recorded or assigned since the
-  /// last run.
+  /// Returns whether the node's value was recorded or assigned since the last run.
   bool is_pending(const TensorNode& node) const;
   /// Returns state's value at the last sync; throws invalid_argument if a recorded op changes it.
   static Binding synced_value(const NodePtr& of, const std::source_location& loc);

@@ -5,7 +5,7 @@
 ///   struct Policy {
 ///     explicit Policy(weft::ActorContext& ctx) : parameters(ctx.parameters("policy")) {}
 ///     std::vector<float> act(const std::vector<float>& state) {
-///       session.bind(net, parameters.newest());  // copies the values if the version is another one
+///       session.bind(net, parameters.newest());  // copies the values of a new version
 ///       return net(weft::to_device(state, {1, 4})).to_vector();
 ///     }
 ///     weft::Session session;
