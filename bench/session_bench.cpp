@@ -1,7 +1,8 @@
 /// Measures a call of a Session: `policy/B` runs a 4-64-2 policy with tanh on B rows, and `mlp/B` a
 /// 784-512-512-10 network with relu. A call goes from a vector of inputs to a vector of outputs. It
-/// binds the version that is bound already. `by_hand/B` is the policy in plain loops. `bind` is the
-/// bind() alone, and `copy` that of another version of the larger network.
+/// binds the version that is bound already. `compiled/B` is the policy with weft::compile(), and
+/// `by_hand/B` in plain loops. `bind` is the bind() alone, and `copy` that of another version of the
+/// larger network.
 
 #include <benchmark/benchmark.h>
 
@@ -89,6 +90,21 @@ void run_net(benchmark::State& state, std::int64_t inputs) {
 
 void policy(benchmark::State& state) { run_net<Policy>(state, 4); }
 BENCHMARK(policy)->Arg(1)->Arg(64);
+
+void compiled(benchmark::State& state) {
+  const Policy net;
+  const Source source(net);
+  const weft::Parameters parameters = source.reader();
+  weft::Session session;
+  const std::int64_t rows = state.range(0);
+  const std::vector<float> x(static_cast<std::size_t>(rows) * 4, 0.5F);
+  auto forward = weft::compile([&](const weft::Tensor& in) { return net(in); });
+  for (auto _ : state) {
+    session.bind(net, parameters.newest());
+    benchmark::DoNotOptimize(forward(weft::to_device(x, {rows, 4})).to_vector());
+  }
+}
+BENCHMARK(compiled)->Arg(1)->Arg(64);
 
 void mlp(benchmark::State& state) { run_net<Mlp>(state, 784); }
 BENCHMARK(mlp)->Arg(1)->Arg(64);

@@ -217,6 +217,28 @@ TEST(Session, DropsTheOpsOfACallThatThrew) {
   EXPECT_EQ(session.counts().programs, 1U);
 }
 
+TEST(Session, RunsCompiledFunctions) {
+  const Scale net;
+  Source source(net);
+  const Parameters parameters = source.parameters();
+  Session session;
+  int traced = 0;
+  auto forward = compile([&](const Tensor& x) {
+    ++traced;
+    return net(x);
+  });
+  for (std::uint64_t version = 1; version <= 20; ++version) {
+    if (version > 1) {
+      ASSERT_TRUE(source.publish(version));
+    }
+    session.bind(net, parameters.newest());
+    EXPECT_EQ(forward(ones()).to_vector(), scaled(version));
+  }
+  EXPECT_EQ(traced, 1);
+  EXPECT_EQ(session.counts().programs, 1U);
+  EXPECT_EQ(session.counts().runs, 20U);
+}
+
 TEST(Session, KeepsStateOfItsUserFromCallToCall) {
   const Scale net;
   const Source source(net);

@@ -37,15 +37,15 @@ struct SessionCounts {
   std::uint64_t memory_bytes = 0;  ///< memory that the chip's tensors have taken so far
 };
 
-/// A chip for one thread, without a mesh and without a job. Programs run on the thread that reads
-/// their results. A program is compiled when ops with these shapes run for the first time; other
-/// values need no new program. The first bind() decides the thread. Sessions of one thread, such as
+/// A chip for one thread, without a mesh and without a job. The thread is that of the first bind().
+/// Ops run on this thread, when a result of them is read. The first time that it runs ops on these
+/// shapes, a program is compiled; other values need no new program. Sessions of one thread, such as
 /// those of actors that share it, don't disturb each other.
 class Session {
  public:
   /// Throws invalid_argument unless `memory_max` is from 1 MiB to 1 TiB. Takes no memory yet.
   explicit Session(const SessionOptions& options = {});
-  /// Tensors may outlive it. They can't be read any more, except those that no op made.
+  /// The results of its ops may outlive it, but can't be read any more. Any thread may call it.
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -57,9 +57,9 @@ class Session {
   /// others. Only one Session may use a module.
   ///
   /// Such a module can't be trained: grad() throws, and so does a layer that assigns one of its
-  /// buffers, until Module::eval(). Throws invalid_argument for an empty view, a name that the
-  /// version lacks, another type, a thread of a training loop, or another thread than that of the
-  /// first bind(); no_space if there is no memory.
+  /// buffers, until Module::eval(). Throws not_found if the version lacks a name; invalid_argument
+  /// for an empty view, another type, a thread of a training loop, or another thread than that of
+  /// the first bind(); and no_space if there is no memory. The module is unchanged then.
   void bind(const Module& module, const ParameterView& view,
             std::source_location where = std::source_location::current());
 
