@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "actors/launch/process_fd.hpp"
 #include "actors/message/actor_host.hpp"
 #include "actors/message/schema.hpp"
-#include "actors/process/process_fd.hpp"
 #include "actors/process/wake_queue.hpp"
 #include "actors/user/actor_process.hpp"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "actors/process/process_fd.hpp"
+#include "actors/launch/process_fd.hpp"
 #include "transport/lanes/peer_table.hpp"
 
 namespace weft {

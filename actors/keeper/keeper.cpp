@@ -1,15 +1,11 @@
 #include "actors/keeper/keeper.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
-#include <weft/job/job.hpp>
 #include <weft/message/aggregate.hpp>
 #include <weft/message/containers.hpp>
 #include <weft/tensor/error.hpp>
@@ -163,22 +159,6 @@ std::vector<detail::ActorHandle> Keeper::spawn(const detail::ActorClass& type,
   std::vector<detail::ActorHandle> actors = added.get_future().get();
   ready.get();
   return actors;
-}
-
-/// Returns what the mesh needs of its job, so that the Job may be moved or destroyed later.
-Keeper::JobTie Keeper::tie_to(const Job* job) {
-  if (job == nullptr) return {};
-  const std::string id = job->info().id;
-  const int end_fd = id.empty() ? -1 : ::fcntl(job->fd(), F_DUPFD_CLOEXEC, 0);
-  if (end_fd < 0) {
-    fail(id.empty() ? Errc::invalid_argument : Errc::io,
-         "SpawnOptions::lives_with: {}; expected a Job that Trainer::start() returned",
-         id.empty() ? "the Job is empty" : std::strerror(errno));
-  }
-  return {.id = id, .end_fd = {new int(end_fd), [](const int* fd) {
-                                 ::close(*fd);
-                                 delete fd;
-                               }}};
 }
 
 std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type,

@@ -19,6 +19,7 @@
 
 #include "actors/host/job_place.hpp"
 #include "actors/keeper/attached_peers.hpp"
+#include "actors/keeper/job_tie.hpp"
 #include "actors/keeper/mesh_supervision.hpp"
 #include "actors/launch/worker_command.hpp"
 #include "actors/launch/worker_processes.hpp"
@@ -52,10 +53,6 @@ class Keeper {
   static constexpr double kEndTimeoutS = 5;
   /// An order that found a lane full is sent again after this time. The keeper never waits itself.
   static constexpr std::chrono::milliseconds kRetryAfter{2};
-  static std::chrono::nanoseconds nanoseconds(double seconds) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-        std::chrono::duration<double>(seconds));
-  }
 
   /// A process that the system has started for actors of one mesh.
   struct Child {
@@ -65,10 +62,6 @@ class Keeper {
     bool is_alive = false;  ///< it has joined
     std::uint32_t mesh = 0;
     std::string why_killed{};  ///< by the keeper
-  };
-  struct JobTie {                         // for SpawnOptions::lives_with
-    std::string id{};                     ///< of the job; "": none
-    std::shared_ptr<const int> end_fd{};  ///< readable once the job has ended
   };
   struct Actor {
     int child = -1;  ///< -1: in this process
@@ -98,7 +91,6 @@ class Keeper {
   void call_in(std::chrono::nanoseconds time, std::function<void()> what);
   int run_timers();
 
-  static JobTie tie_to(const Job* job);
   std::vector<detail::ActorHandle> add_mesh(const detail::ActorClass& type,
                                             const SpawnOptions& options, const JobTie& job,
                                             std::future<void>& ready);

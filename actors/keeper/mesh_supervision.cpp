@@ -26,7 +26,7 @@ std::optional<std::chrono::nanoseconds> MeshSupervision::on_failure(Time now) {
   ++restarts_;
   const double delay =
       std::min(options_.backoff_s * std::pow(2.0, std::min(count, 30)), kBackoffMax);
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(delay));
+  return nanoseconds(delay);
 }
 
 }  // namespace weft

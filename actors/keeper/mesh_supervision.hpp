@@ -9,6 +9,11 @@
 
 namespace weft {
 
+inline std::chrono::nanoseconds nanoseconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(seconds));
+}
+
 /// Counts the restarts of a mesh. It reads no clock.
 class MeshSupervision {
  public:

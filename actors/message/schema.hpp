@@ -8,7 +8,7 @@
 ///            | "{" [field {"," field}] "}" | "map<" type "," type ">" | other
 ///   number   = ("i" | "u" | "f") bits
 ///   field    = [name ":"] type ["=" hex digits of the default value]
-///   other    = the schema of a type that the program gave a MessageCodec: letters, digits, "_", "."
+///   other    = the schema of a type with a MessageCodec of its own: letters, digits, "_", "."
 
 #include <cstddef>
 #include <cstdint>

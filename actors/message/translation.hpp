@@ -22,8 +22,8 @@ namespace weft {
 ///   other types   become the same type; their elements are translated
 std::string why_untranslatable(const SchemaType& from, const SchemaType& to);
 
-/// Translates one value of a pair of types for which why_untranslatable() returns "". Throws corrupt
-/// if the bytes can't be a `from`, invalid_argument if the translation is too long for a message.
+/// Translates one value of a pair of types for which why_untranslatable() returns "". Throws
+/// corrupt if the bytes can't be a `from`, invalid_argument if the translation is too long.
 void translate(const SchemaType& from, const SchemaType& to, MessageReader& in, MessageWriter& out);
 
 /// Returns the tensors of a message that was written, as its reader gets them.

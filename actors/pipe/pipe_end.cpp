@@ -26,6 +26,11 @@ ChannelRole other(ChannelRole role) {
   return role == ChannelRole::writer ? ChannelRole::reader : ChannelRole::writer;
 }
 
+/// Whether the channel has or had this side.
+bool had(const Channel& channel, ChannelRole role) {
+  return channel.side(role).attached.load(std::memory_order_acquire) != 0;
+}
+
 std::string channel_name(const detail::PipeEnd::Name& name) {
   return fmt::format("pipe.{}.{}.{}", name.slot, name.incarnation, name.number);
 }
@@ -127,7 +132,7 @@ void PipeEnd::open() {
     channel_.reset();
     throw;
   }
-  if (channel_->had(other(role_))) Segment::remove(channel_->segment().name());
+  if (had(*channel_, other(role_))) Segment::remove(channel_->segment().name());
 }
 
 /// Waits until `wait_for` returns true.
@@ -138,7 +143,7 @@ void PipeEnd::wait(Wait wait_for) {
     host_->check_wait(channel_->label());
     if (wait_for(kSleepSlice)) return;
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - since;
-    if (waited.count() > join_timeout_s_ && !channel_->had(other(role_))) {
+    if (waited.count() > join_timeout_s_ && !had(*channel_, other(role_))) {
       fail(Errc::timeout,
            "{}: its {} wasn't used within {} s (PipeOptions::join_timeout_s); the actor to which "
            "it was sent may have died",

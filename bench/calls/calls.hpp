@@ -27,7 +27,7 @@ class CallsClient {
 void fill_words(std::span<std::uint64_t> words, std::uint64_t begin);
 std::uint64_t sum_words(std::span<const std::uint64_t> words);
 
-/// Runs main() of such a program. `start` starts the server, and returns a client that is connected.
+/// Runs main() of such a program. `start` starts the server, and returns a connected client.
 int run_calls(int argc, char** argv, const std::function<CallsClient&()>& start);
 
 /// Runs the server in a fork, which ends with this process.

@@ -54,7 +54,7 @@ readonly rooms=(
   transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,lanes,actors,published,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/registry
   inspect/{process,snapshot,why,views,systems,programs,history,profile,page}
-  actors/{message,process,user,caf,protocol,commands,supervision,link,device,runtime,data,publish,session,worker,trainer,launch,host,job,keeper}
+  actors/{message,pipe,process,user,caf,protocol,commands,supervision,link,device,runtime,data,publish,session,worker,trainer,launch,host,job,keeper,attach}
   tools/weft/{doctor,inspect,launch,manual,plan} tools/weft tools/weft-{page,worker} tools/private_caf
 )
 # A public header belongs to the room that has a source of its name, or else to the last room that
@@ -144,8 +144,8 @@ say 'includes are written <weft/NAME.hpp>, <weft/SUBJECT/NAME.hpp> or "floor/roo
 only() {
   say "$1 stands only in $2" < <(sources "${product[@]}" | but "$3" | xargs -r grep -HnP "$4" || true)
 }
-only caf 'actors/caf/, *_actor.*, messages.*, system.*, <weft/caf.hpp> and its example' \
-  '(_actor|/messages|/system)\.[a-z]+$|^(actors/caf|include/weft/caf|examples/controller)/' '\bcaf::|<caf/'
+only caf 'actors/caf/, *_actor.*, messages.*, system.*, <weft/caf.hpp>, its example and bench/calls/' \
+  '(_actor|/messages|/system)\.[a-z]+$|^(actors/caf|include/weft/caf|examples/controller)/|^bench/calls/caf_calls[.]cpp' '\bcaf::|<caf/'
 only oneDNN chips/cpu/onednn/ '^chips/cpu/onednn/' '\bdnnl::|<oneapi/'
 only libcurl data/remote/ '^data/remote/' '<curl/'
 only xbyak chips/cpu/jit/ '^chips/cpu/jit/' '\bXbyak::|<xbyak/'

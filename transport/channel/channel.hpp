@@ -1,13 +1,11 @@
 #pragma once
 /// Channel: passes frames from one writer to one reader on this host, in place in shared memory. It
-/// is for transfers that aren't collectives: loading, rescue, resharding between meshes.
+/// is for transfers that aren't collectives: loading, rescue, resharding, pipes between actors.
 ///
 /// A frame passes these stages: loan -> fill in place -> publish -> receive -> read in place ->
-/// release. Nothing is copied, and frames arrive in order. At most as many frames are in transit as
-/// there are slots; a writer without a free slot waits for the reader. The slot that was released
-/// last is loaned next, because it is still in the cache.
+/// release. Nothing is copied, and frames arrive in order. A writer without a free slot waits for
+/// the reader. The slot that was released last is loaned next, because it is still in the cache.
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -33,8 +31,7 @@ struct ChannelOptions {
   std::size_t slot_bytes = 0;
 };
 
-/// The memory of a channel. Thread-safe. It must outlive its writer and its reader, and mustn't be
-/// moved while they exist.
+/// The memory of a channel. Thread-safe. Its writer and its reader refer to it.
 class Channel {
  public:
   /// Returns "weft-<job>-channel-<name>", which JobMemory::remove(job) removes.
@@ -49,11 +46,6 @@ class Channel {
 
   std::uint32_t slot_count() const { return slot_count_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
-
-  /// Whether the channel has or had this side.
-  bool had(ChannelRole role) const {
-    return side(role).attached.load(std::memory_order_acquire) != 0;
-  }
 
   /// The functions below are only for ChannelPort.
   const Segment& segment() const { return segment_; }
@@ -82,13 +74,13 @@ class ChannelWriter {
   /// invalid_argument if the channel has or had another writer.
   ChannelWriter(Channel& channel, WaitPolicy policy, const JobMemory* job = nullptr);
 
-  /// Returns memory for the next frame, at a multiple of 64 bytes, with unspecified content. Waits
-  /// for a free slot. A loan that wasn't published is given up first. Throws invalid_argument if
-  /// `bytes` exceeds slot_bytes(), and after close().
+  /// Returns memory for the next frame, at a multiple of 64 bytes, with any content. Waits for a
+  /// free slot. A loan that wasn't published is given up first. Throws invalid_argument after
+  /// close(), or if `bytes` exceeds slot_bytes().
   std::span<std::byte> loan(std::size_t bytes);
   /// Like loan(), but returns nothing instead of waiting if no slot is free.
   std::optional<std::span<std::byte>> try_loan(std::size_t bytes);
-  /// Waits for at most so long for a free slot. Returns whether the next try_loan() may find one.
+  /// Returns whether try_loan() may find a slot, after waiting for it at most so long.
   bool wait_for(std::chrono::nanoseconds at_most) { return port_.await_for(at_most); }
   /// Passes the loaned frame to the reader. Wait-free. Throws invalid_argument without a loan.
   void publish();
@@ -131,8 +123,7 @@ class ChannelFrame {
 };
 
 /// The reader of a channel. A channel can have only one reader during its lifetime, and only one
-/// thread may use the reader at a time. Throws the errors of ChannelPort. When the reader has been
-/// destroyed, the writer gets peer_lost.
+/// thread may use it at a time. When it has been destroyed, the writer gets peer_lost.
 class ChannelReader {
  public:
   /// The parameters are those of ChannelWriter.
@@ -144,7 +135,7 @@ class ChannelReader {
   std::optional<ChannelFrame> receive();
   /// Like receive(), but returns nothing instead of waiting if there is no frame yet.
   std::optional<ChannelFrame> try_receive();
-  /// Waits for at most so long for a frame, or the end.
+  /// Returns whether there is a frame or the end, after waiting for it at most so long.
   bool wait_for(std::chrono::nanoseconds at_most) { return port_.await_for(at_most); }
   /// Returns whether the writer has closed the channel and every frame was received.
   bool ended() const { return port_.peer_end() == ChannelEnd::closed; }

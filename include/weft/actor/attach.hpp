@@ -60,8 +60,8 @@ class AttachedSystem {
   LoanedTensor loan(const TensorType& type) const;
   /// Posts a command to the job that a mesh of the system lives with, as Job::post() does, and
   /// waits until its loops have read it. Returns the step in which they did. `job` is an id; "":
-  /// the only one. Throws not_found if there is no such job, timeout (the command stays posted), and
-  /// the errors of PostedCommand::get().
+  /// the only one. Throws not_found if there is no such job, timeout (the command stays posted),
+  /// and the errors of PostedCommand::get().
   std::uint64_t post(const Command& command, double timeout_s = 30,
                      std::string_view job = {}) const;
   /// See ActorSystem.

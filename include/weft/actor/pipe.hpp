@@ -2,7 +2,7 @@
 /// Pipe: a stream of values from one actor or program to another, through shared memory.
 ///
 ///   weft::Pipe<Frame> pipe = system.pipe<Frame>({.credits = 8, .value_bytes = 4 << 20});
-///   camera.tell<&Camera::stream>(pipe.writer);           // void stream(weft::PipeWriter<Frame> out)
+///   camera.tell<&Camera::stream>(pipe.writer);           // void stream(PipeWriter<Frame> out)
 ///   for (const Frame& frame : pipe.reader) show(frame);  // until the camera calls out.close()
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "actors/process/process_fd.hpp"
+#include "actors/launch/process_fd.hpp"
 
 #include <sys/syscall.h>
 #include <unistd.h>
