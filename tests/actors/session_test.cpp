@@ -311,8 +311,8 @@ TEST(Session, RunsInActorsWhichMayShareAThread) {
   const auto away = system.spawn(brain, {.name = "away",
                                          .count = 4,
                                          .place = processes(2),
-                                         .supervision = {.max_restarts = -1},
-                                         .lives_with = &job});
+                                         .lives_with = &job,
+                                         .supervision = {.max_restarts = -1}});
   std::map<std::int64_t, std::vector<float>> known;
   const auto ask_all = [&] {
     for (const std::int64_t rows : {1, 3, 64}) {

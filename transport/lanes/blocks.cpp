@@ -90,7 +90,11 @@ void Blocks::hold(BlockId block) noexcept {
 
 void Blocks::take(BlockId block) {
   PeerMemory* owner = nullptr;
-  if (block.index() < kBlockCountMax) owner = &peers_->current(block.owner());
+  try {
+    if (block.index() < kBlockCountMax) owner = &peers_->current(block.owner());
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;  // no process has the slot
+  }
   if (owner == nullptr || block.index() >= owner->block_count()) {
     fail(Errc::corrupt, "a message has block {} of process {}, which has {} blocks", block.index(),
          block.owner(), owner == nullptr ? 0 : owner->block_count());

@@ -130,6 +130,9 @@ void LanePort::read(const Entry& entry, InMessage& message) {
 void LanePort::read_long(BlockId block, InMessage& message) {
   const std::span<const std::byte> bytes = blocks_->bytes(block);
   LongBody head{};
+  if (bytes.size() < sizeof(head)) {
+    fail(Errc::corrupt, "port {}: a message lies in a block of {} bytes", port_, bytes.size());
+  }
   std::memcpy(&head, bytes.data(), sizeof(head));
   const std::size_t list_bytes = head.block_count * sizeof(std::uint32_t);
   if (head.body_bytes > kBodyBytesMax || head.block_count > kMessageBlocksMax ||

@@ -1,0 +1,76 @@
+/// Reads the fuzz input as an entry of a lane that another process has written, and as the block
+/// with the rest of the message. The first byte chooses what is made valid: 1 the block's id, 2 the
+/// entry says that it is in the block.
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/planted.hpp"
+#include "transport/lanes/lane_node.hpp"
+
+namespace weft {
+namespace {
+
+/// A system of two processes that are both this one. Slot 1 sends to slot 0.
+class System {
+ public:
+  System() {
+    const PeerMemoryOptions options{.port_count = 1, .heap_bytes = std::size_t{1} << 24};
+    for (std::unique_ptr<LaneNode>* node : {&taker_, &sender_}) {
+      const PeerId peer = table_.add();
+      *node = std::make_unique<LaneNode>(table_, peer, options);
+      table_.mark(peer.slot, PeerState::alive);
+    }
+    sender_->sender(taker_->self(), 0);  // opens the lane
+    block_ = sender_->blocks().allocate(kBlockBytesMin);
+  }
+  ~System() { PeerTable::remove(table_.system()); }
+  System(const System&) = delete;
+  System& operator=(const System&) = delete;
+
+  void take(std::span<const std::byte> bytes) {
+    const std::uint8_t valid = bytes.empty() ? 0 : static_cast<std::uint8_t>(bytes[0]);
+    bytes = bytes.subspan(std::min<std::size_t>(bytes.size(), 1));
+    PeerMemory& memory = taker_->peers().own();
+    Lane& lane = memory.lane(0, 1);
+    Entry& entry = lane.entries[taken_ % kLaneEntryCount];
+    constexpr std::size_t kNumberBytes = sizeof(entry.number);
+    const std::size_t fields = std::min(bytes.size(), sizeof(Entry) - kNumberBytes);
+    if (fields > 0) {
+      std::memcpy(reinterpret_cast<std::byte*>(&entry) + kNumberBytes, bytes.data(), fields);
+    }
+    const std::span<const std::byte> rest = bytes.subspan(fields);
+    const std::span<std::byte> block = sender_->blocks().writable(block_);
+    std::ranges::copy(rest.first(std::min(rest.size(), block.size())), block.begin());
+    if ((valid & 1U) != 0) entry.blocks[0] = block_.word;
+    if ((valid & 2U) != 0) entry.is_in_block = 1;
+    entry.number.store(++taken_);
+    memory.port(0).news[0].fetch_or(std::uint64_t{1} << 1U);
+    read_or_refuse(bytes, [&](std::span<const std::byte>) {
+      const auto message = taker_->port(0).take();
+      WEFT_CHECK(message && message->body().size() <= kBodyBytesMax, message.has_value());
+      for (const BlockId held : message->blocks()) {
+        WEFT_CHECK(!taker_->blocks().bytes(held).empty(), held.word);
+        taker_->blocks().release(held);
+      }
+    });
+    WEFT_CHECK(lane.head.load() == taken_, lane.head.load(), taken_);  // the message was skipped
+  }
+
+ private:
+  PeerTable table_ = PeerTable::create(testing::planted_job());
+  std::unique_ptr<LaneNode> taker_;
+  std::unique_ptr<LaneNode> sender_;
+  BlockId block_{};
+  std::uint64_t taken_ = 0;
+};
+
+}  // namespace
+}  // namespace weft
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static weft::System system;
+  system.take(std::as_bytes(std::span(data, size)));
+  return 0;
+}
