@@ -50,6 +50,8 @@ std::optional<VersionReader::Held> VersionReader::hold_newest() noexcept {
     if (hold(newest.place, newest.version)) {
       return Held{.version = newest.version, .place = newest.place};
     }
+    // By invariant 1 the newest version keeps its place, so this memory was changed by others.
+    if (memory_.header().newest.load(std::memory_order_acquire) == word) return std::nullopt;
   }
 }
 
