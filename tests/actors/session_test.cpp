@@ -239,6 +239,31 @@ TEST(Session, RunsCompiledFunctions) {
   EXPECT_EQ(session.counts().runs, 20U);
 }
 
+TEST(Session, DrawsOtherRandomNumbersInEachCall) {
+  const Scale net;
+  const Source source(net);
+  const auto draw = [&](std::uint64_t seed) {
+    Session session;
+    std::vector<float> all;
+    for (int i = 0; i < 10; ++i) {
+      session.bind(net, source.newest());
+      manual_seed(seed);
+      all.push_back(rand({2}).to_vector()[0]);
+    }
+    EXPECT_EQ(session.counts().programs, 1U);
+    return all;
+  };
+  const std::vector<float> first = draw(1);
+  const std::vector<float> second = draw(2);
+  const std::vector<float> again = draw(1);
+  manual_seed(0);
+  EXPECT_EQ(again, first);
+  EXPECT_NE(second, first);
+  std::vector<float> sorted = first;
+  std::ranges::sort(sorted);
+  EXPECT_EQ(std::ranges::adjacent_find(sorted), sorted.end());
+}
+
 TEST(Session, KeepsStateOfItsUserFromCallToCall) {
   const Scale net;
   const Source source(net);
