@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "actors/launch/process_fd.hpp"
-#include "actors/message/actor_host.hpp"
 #include "actors/message/schema.hpp"
 #include "actors/process/wake_queue.hpp"
+#include "actors/user/actor_host.hpp"
 #include "actors/user/actor_process.hpp"
 
 namespace weft {

@@ -5,7 +5,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/launch/worker_entry.hpp"
-#include "actors/user/actor_table.hpp"
+#include "actors/table/actor_table.hpp"
 #include "actors/user/registry.hpp"
 #include "transport/lanes/lane_format.hpp"
 
@@ -77,16 +77,61 @@ void require_valid(const detail::ActorClass& type, const SpawnOptions& options) 
   if (supervision.restart == ActorRestart::process && processes == 0) {
     fail(Errc::invalid_argument,
          "mesh \"{}\": restart = process for actors of this process, which can't be started again: "
-         "use "
-         ".place = weft::processes(n), or another Supervision::restart",
+         "use .place = weft::processes(n), or another Supervision::restart",
          name);
   }
+}
+
+void require_worker_main(const detail::ActorClass& type, const SpawnOptions& options) {
+  const int processes = options.place.processes;
   if (processes > 0 && !called_worker_main()) {
     fail(Errc::invalid_argument,
          "mesh \"{}\": processes({}): a process of actors would run this program's main(), which "
          "doesn't call weft::worker_main(): add `weft::worker_main(argc, argv);` as its first line",
-         name, processes);
+         mesh_name(type, options), processes);
   }
+}
+
+Error failed_before_error(const Error& failure) {
+  return {Errc::actor_failed, fmt::format("the actor system has failed: {}", failure.what())};
+}
+
+Error name_taken_error(const std::string& mesh) {
+  return {Errc::invalid_argument,
+          fmt::format("the system has a mesh \"{}\" already: give SpawnOptions::name another "
+                      "value, or stop that mesh first",
+                      mesh)};
+}
+
+Error no_mesh_error(const std::string& mesh) {
+  return {Errc::not_found, fmt::format("stop: there is no mesh \"{}\"", mesh)};
+}
+
+Error stopped_error(const std::string& mesh) {
+  return {Errc::cancelled, fmt::format("mesh \"{}\" was stopped", mesh)};
+}
+
+Error no_ports_error(const std::string& mesh, std::uint32_t needed, std::uint32_t used) {
+  return {Errc::no_space,
+          fmt::format("mesh \"{}\": {} more threads of its own for this process, which has {} of "
+                      "at most {}; use .place = weft::processes(n), or shared threads",
+                      mesh, needed, used, kPortCountMax - 1)};
+}
+
+Error process_ended_error(bool mesh_was_ready, const std::string& mesh, const std::string& process,
+                          std::size_t first_actor, std::size_t last_actor, const std::string& why) {
+  return {mesh_was_ready ? Errc::actor_failed : Errc::unavailable,
+          fmt::format("mesh \"{}\": process {} of actors {} to {} {}", mesh, process, first_actor,
+                      last_actor, why)};
+}
+
+std::string failed_actor_text(const Error& error) {
+  return fmt::format("was ended, because one of them has failed: {}", error.what());
+}
+
+std::string hang_text(const std::string& actor, double hang_timeout_s) {
+  return fmt::format("was killed because {} was in one function for more than {} s", actor,
+                     hang_timeout_s);
 }
 
 }  // namespace weft

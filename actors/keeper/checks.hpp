@@ -1,8 +1,13 @@
 #pragma once
 /// Checks the options of an actor system and of its meshes.
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
 #include <weft/actor/actor_options.hpp>
 #include <weft/actor/actor_type.hpp>
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 
@@ -11,6 +16,24 @@ SystemOptions checked(SystemOptions options);
 
 /// Throws invalid_argument for options that can't be, whatever else the system has.
 void require_valid(const detail::ActorClass& type, const SpawnOptions& options);
+
+/// Throws invalid_argument if processes of actors can't be started from this program.
+void require_worker_main(const detail::ActorClass& type, const SpawnOptions& options);
+
+// The following are errors of spawn() and stop().
+Error failed_before_error(const Error& failure);
+Error name_taken_error(const std::string& mesh);
+Error no_mesh_error(const std::string& mesh);
+Error stopped_error(const std::string& mesh);
+/// `needed` threads of its own more than the `used` ones are too many.
+Error no_ports_error(const std::string& mesh, std::uint32_t needed, std::uint32_t used);
+/// `process` is a text such as "3 (pid 4711)", and `why` one such as "was killed by SIGKILL".
+Error process_ended_error(bool mesh_was_ready, const std::string& mesh, const std::string& process,
+                          std::size_t first_actor, std::size_t last_actor, const std::string& why);
+/// Returns `why` for a process that is killed because an actor of it has failed
+/// (ActorRestart::process), and because of hang_timeout_s.
+std::string failed_actor_text(const Error& error);
+std::string hang_text(const std::string& actor, double hang_timeout_s);
 
 /// Returns the name of the mesh.
 const std::string& mesh_name(const detail::ActorClass& type, const SpawnOptions& options);

@@ -146,6 +146,7 @@ int Keeper::run_timers() {
 std::vector<detail::ActorHandle> Keeper::spawn(const detail::ActorClass& type,
                                                const SpawnOptions& options) {
   require_valid(type, options);
+  require_worker_main(type, options);
   const JobTie job = tie_to(options.lives_with);
   std::promise<std::vector<detail::ActorHandle>> added;
   std::future<void> ready;
@@ -164,26 +165,15 @@ std::vector<detail::ActorHandle> Keeper::spawn(const detail::ActorClass& type,
 std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type,
                                                   const SpawnOptions& options, const JobTie& job,
                                                   std::future<void>& ready) {
-  if (const auto failed = failure()) {
-    fail(Errc::actor_failed, "the actor system has failed: {}", failed->what());
-  }
+  if (const auto failed = failure()) throw failed_before_error(*failed);
   const std::string& name = mesh_name(type, options);
   ActorTable& table = process_->actors();
-  if (table.find(name)) {
-    fail(Errc::invalid_argument,
-         "the system has a mesh \"{}\" already: give SpawnOptions::name another value, or stop "
-         "that mesh first",
-         name);
-  }
+  if (table.find(name)) throw name_taken_error(name);
   const std::uint32_t needed = options.own_thread && options.place.processes == 0
                                    ? static_cast<std::uint32_t>(options.count)
                                    : 0;
   if (next_port_ + needed > kPortCountMax) {
-    fail(
-        Errc::no_space,
-        "mesh \"{}\": {} more threads of its own for this process, which has {} of at most {}; use "
-        ".place = weft::processes(n), or shared threads",
-        name, needed, next_port_ - 1, kPortCountMax - 1);
+    throw no_ports_error(name, needed, next_port_ - 1);
   }
   const std::uint32_t index = table.add(facts_of(name, type, options, job.id));
   Mesh& mesh = meshes_
@@ -330,8 +320,7 @@ void Keeper::stop(const std::string& name) {
       asked.set_value(mesh.ended.emplace_back().get_future());
       return end_mesh(mesh, std::nullopt);
     }
-    asked.set_exception(std::make_exception_ptr(
-        Error(Errc::not_found, fmt::format("stop: there is no mesh \"{}\"", name))));
+    asked.set_exception(std::make_exception_ptr(no_mesh_error(name)));
   });
   asked.get_future().get().get();
 }

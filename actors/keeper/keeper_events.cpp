@@ -8,9 +8,10 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/job/job_control.hpp"
+#include "actors/keeper/checks.hpp"
 #include "actors/keeper/keeper.hpp"
-#include "actors/pipe/pipe_end.hpp"
 #include "actors/process/log.hpp"
+#include "actors/user/pipe_end.hpp"
 #include "transport/memory/wait.hpp"
 
 namespace weft {
@@ -146,12 +147,11 @@ void Keeper::on_process_ended(const ProcessEnded& ended) {
   for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
     if (mesh.actors[i].child == child.number) failed.push_back(i);
   }
-  const Errc code = mesh.is_ready ? Errc::actor_failed : Errc::unavailable;
-  on_failure(
-      mesh, failed,
-      Error(code, fmt::format("mesh \"{}\": process {} (pid {}) of actors {} to {} {}", mesh.name,
-                              child.number, ended.pid, failed.front(), failed.back(),
-                              child.why_killed.empty() ? text_of(ended) : child.why_killed)));
+  on_failure(mesh, failed,
+             process_ended_error(mesh.is_ready, mesh.name,
+                                 fmt::format("{} (pid {})", child.number, ended.pid),
+                                 failed.front(), failed.back(),
+                                 child.why_killed.empty() ? text_of(ended) : child.why_killed));
   child.why_killed.clear();
 }
 
@@ -163,7 +163,7 @@ void Keeper::on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error
   if (restarted == ActorRestart::process) {
     Child& child = children_.at(mesh.actors[failed.front()].child);
     if (child.is_running) {  // its end counts as the failure
-      child.why_killed = fmt::format("was ended, because one of them has failed: {}", error.what());
+      child.why_killed = failed_actor_text(error);
       return processes_.kill(child.number, false);
     }
   }
@@ -218,7 +218,6 @@ void Keeper::restart(std::uint32_t index, const std::vector<std::size_t>& actors
   const auto found = meshes_.find(index);
   if (found == meshes_.end() || found->second.is_ending) return;
   Mesh& mesh = found->second;
-  std::vector<int> started;
   for (const std::size_t i : actors) {
     if (!mesh.actors[i].is_waited_for) continue;
     if (mesh.actors[i].child < 0 || children_.at(mesh.actors[i].child).is_alive) {
@@ -227,8 +226,7 @@ void Keeper::restart(std::uint32_t index, const std::vector<std::size_t>& actors
     }
     mesh.actors[i].is_waited_for = false;
     const int number = mesh.actors[i].child;
-    if (std::ranges::count(started, number) != 0) continue;
-    started.push_back(number);
+    if (children_.at(number).is_running) continue;  // it makes its actors when it joins
     try {
       start_child(children_.at(number));
     } catch (const Error& error) {
@@ -241,9 +239,7 @@ void Keeper::end_mesh(Mesh& mesh, const std::optional<Error>& cause) {
   if (mesh.is_ending) return;
   mesh.is_ending = true;
   if (!mesh.is_ready) {
-    mesh.ready.set_exception(std::make_exception_ptr(
-        cause ? *cause
-              : Error(Errc::cancelled, fmt::format("mesh \"{}\" was stopped", mesh.name))));
+    mesh.ready.set_exception(std::make_exception_ptr(cause ? *cause : stopped_error(mesh.name)));
   }
   MeshCause written;
   if (cause) written = {.code = static_cast<std::uint8_t>(cause->code()), .text = cause->what()};
@@ -322,8 +318,7 @@ void Keeper::look_for_hangs(std::uint32_t index) {
     if (since == 0 || !mesh.actors[i].is_made) continue;
     if (now.time_since_epoch().count() - static_cast<std::int64_t>(since) < limit.count()) continue;
     children_.at(mesh.actors[i].child).why_killed =
-        fmt::format("was killed because {} was in one function for more than {} s",
-                    process_->actors().name(row), mesh.options.supervision.hang_timeout_s);
+        hang_text(process_->actors().name(row), mesh.options.supervision.hang_timeout_s);
     processes_.kill(mesh.actors[i].child, false);
   }
   call_in(limit / 4, [this, index] { look_for_hangs(index); });

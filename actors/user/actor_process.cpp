@@ -37,7 +37,7 @@ class AwaitingActor {
 
 std::shared_ptr<ActorProcess> ActorProcess::join(PeerTable peers, ActorTable actors, PeerId self,
                                                  ActorProcessOptions options, OnNews on_news) {
-  auto members = std::make_shared<Members>(
+  auto members = std::make_shared<ActorMemory>(
       std::move(peers), std::move(actors), self,
       PeerMemoryOptions{.port_count = options.port_count, .heap_bytes = options.heap_bytes},
       std::move(options.life));
@@ -52,7 +52,7 @@ std::shared_ptr<ActorProcess> ActorProcess::join(PeerTable peers, ActorTable act
   return process;
 }
 
-ActorProcess::ActorProcess(std::shared_ptr<Members> members, ActorProcessOptions options,
+ActorProcess::ActorProcess(std::shared_ptr<ActorMemory> members, ActorProcessOptions options,
                            OnNews on_news)
     : members_(std::move(members)),
       node_(members_, &members_->node),
@@ -143,9 +143,7 @@ void ActorProcess::check_wait(std::string_view what) const {
 
 MeshOfActors ActorProcess::mesh_of(std::uint32_t row) const {
   const ActorTable& table = members_->actors;
-  if (row >= table.row_count()) {
-    fail(Errc::corrupt, "a message refers to actor {}; there are {}", row, table.row_count());
-  }
+  if (row >= table.row_count()) throw no_such_actor_error(row, table.row_count());
   const MeshTableRow& mesh = table.mesh(table.row(row).mesh);
   return {.name = mesh.name, .type = mesh.type, .first_row = mesh.first_row, .count = mesh.count};
 }
@@ -231,10 +229,7 @@ void ActorProcess::lose(const std::shared_ptr<ActorCall>& call) {
     call->was_lost = true;
     return park(call);
   }
-  finish(*call, {.error = Error(
-                     Errc::peer_lost,
-                     fmt::format("{}: its process died before it answered; the call may have run",
-                                 name_of(*call)))});
+  finish(*call, {.error = lost_call_error(name_of(*call))});
 }
 
 // --- Ends of calls ---
@@ -263,10 +258,8 @@ void ActorProcess::end(ActorCall& call, Answer answer) {
 bool ActorProcess::wait(ActorCall& call, Clock::time_point time) {
   const ThreadRole& role = ThreadRole::current();
   if (!role.may_block) {  // refused even if the answer happens to be there
-    fail(Errc::invalid_argument,
-         "{}: {} may not wait for an answer, because other actors need its thread; use then(), or "
-         "spawn the mesh with .own_thread = true",
-         name_of(call), role.actor ? actors().name(*role.actor) : "a callback of then()");
+    throw may_not_wait_error(name_of(call),
+                             role.actor ? actors().name(*role.actor) : "a callback of then()");
   }
   if (!role.actor || call.is_done()) return replies_->wait(call, time);
   const bool waits_for_end = time == Clock::time_point::max();
@@ -275,10 +268,7 @@ bool ActorProcess::wait(ActorCall& call, Clock::time_point time) {
                             .number = waits_for_end ? calls_.number_of(call) : 0};
   const AwaitingActor awaiting(actors().row(*role.actor), awaited);
   if (const std::string circle = circle_of_waits(*this, *role.actor, awaited); !circle.empty()) {
-    end(call, {.error = Error(Errc::invalid_argument,
-                              fmt::format("{}: each waits for the answer of the next, and the last "
-                                          "for itself; one of them must use then(), or a Reply",
-                                          circle))});
+    end(call, {.error = circle_error(circle)});
   }
   return replies_->wait(call, time);
 }
@@ -383,32 +373,20 @@ std::string ActorProcess::name_of(const ActorCall& call) {
 
 Error ActorProcess::timeout_error(const ActorCall& call) {
   const std::uint32_t row = call.what.row;
-  const ActorPosition at = actors().position(row);
   const std::uint64_t since = actors().row(row).since_ns.load(std::memory_order_acquire);
   const EndpointEntry* endpoint = endpoint_of(call);
-  std::string why = endpoint != nullptr && endpoint->replies_later
-                        ? "it hasn't begun, or its Reply wasn't sent"
-                        : "it hasn't begun";
-  if (at.phase == ActorPhase::starting) {
-    why = "the actor is being made again";
-  } else if (since != 0) {
+  UnansweredCall why{.is_being_made = actors().position(row).phase == ActorPhase::starting,
+                     .replies_later = endpoint != nullptr && endpoint->replies_later};
+  if (since != 0) {
     const auto now = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
-    why = fmt::format("the actor has been busy for {:.1f} s",
-                      static_cast<double>(now - std::min(now, since)) * 1e-9);
+    why.busy_s = static_cast<double>(now - std::min(now, since)) * 1e-9;
   }
-  return Error(Errc::timeout,
-               fmt::format("{}: no answer within {} s: {}", name_of(call), call.timeout_s, why));
+  return no_answer_error(name_of(call), call.timeout_s, why);
 }
 
 Error ActorProcess::ended_error(std::uint32_t row) {
   const MeshCause cause = actors().cause(row);
-  if (cause.code == 0) {
-    return Error(Errc::cancelled, fmt::format("{} was stopped", actors().name(row)));
-  }
-  // A mesh that ends with its job was cancelled; otherwise one of its actors has failed.
-  const bool is_cancelled = static_cast<Errc>(cause.code) == Errc::cancelled;
-  return Error(is_cancelled ? Errc::cancelled : Errc::actor_failed,
-               fmt::format("{} has ended: {}", actors().name(row), cause.text));
+  return mesh_ended_error(actors().name(row), cause.code, cause.text);
 }
 
 }  // namespace weft::detail

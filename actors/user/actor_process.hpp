@@ -13,8 +13,8 @@
 
 #include <weft/actor/call.hpp>
 
-#include "actors/message/actor_host.hpp"
-#include "actors/user/actor_table.hpp"
+#include "actors/table/actor_memory.hpp"
+#include "actors/user/actor_host.hpp"
 #include "actors/user/calls.hpp"
 #include "actors/user/replies.hpp"
 #include "actors/user/runner.hpp"
@@ -104,20 +104,7 @@ class ActorProcess final : public ActorHost, public CallHost {
   void end(ActorCall& call, Answer answer) override;
 
  private:
-  struct Members {
-    Members(PeerTable its_peers, ActorTable its_actors, PeerId self,
-            const PeerMemoryOptions& options, std::optional<LifeLock> its_life)
-        : life(std::move(its_life)),
-          peers(std::move(its_peers)),
-          actors(std::move(its_actors)),
-          node(peers, self, options) {}
-
-    std::optional<LifeLock> life;
-    PeerTable peers;
-    ActorTable actors;
-    LaneNode node;
-  };
-  ActorProcess(std::shared_ptr<Members> members, ActorProcessOptions options, OnNews on_news);
+  ActorProcess(std::shared_ptr<ActorMemory> members, ActorProcessOptions options, OnNews on_news);
 
   std::shared_ptr<CallHost> shared_host() { return {shared_from_this(), this}; }
   void submit(const std::shared_ptr<ActorCall>& call, bool wait_if_full);
@@ -139,7 +126,7 @@ class ActorProcess final : public ActorHost, public CallHost {
   std::string name_of(const ActorCall& call);
   PeerId keeper() const;
 
-  std::shared_ptr<Members> members_;
+  std::shared_ptr<ActorMemory> members_;
   std::shared_ptr<LaneNode> node_;  ///< a part of members_
   ActorProcessOptions options_;
   std::uint64_t system_key_;

@@ -24,15 +24,10 @@ void ActorProcess::send(PeerId to, std::uint32_t port, const LaneHeading& headin
     const ThreadRole& role = ThreadRole::current();
     const bool is_own_port = to == node_->self() && port == role.port && port != kReplyPort;
     if (!wait_if_full || !role.may_wait_for_room || is_own_port) {
-      fail(Errc::overloaded, "{}: {} messages of this process wait for its thread already{}",
-           actors().name(heading.target), kLaneEntryCount,
-           wait_if_full ? ", and this thread may not wait" : "");
+      throw full_error(actors().name(heading.target), wait_if_full);
     }
-    if (limit.is_over()) {
-      fail(Errc::timeout, "{}: {} messages of this process waited for its thread all the time",
-           actors().name(heading.target), kLaneEntryCount);
-    }
-    if (is_stopped_.load()) fail(Errc::cancelled, "the actor system has ended");
+    if (limit.is_over()) throw still_full_error(actors().name(heading.target));
+    if (is_stopped_.load()) throw system_ended_error();
     if (!peers().is_alive(to)) fail(Errc::peer_lost, "process {} has died", to.slot);
     sender->wait_for_room(spins(), kSleepSlice);
   }
@@ -80,7 +75,7 @@ void ActorProcess::submit(const std::shared_ptr<ActorCall>& call, bool wait_if_f
   const std::uint32_t row = call->what.row;
   if (call->is_done()) return;
   if (is_stopped_.load()) {
-    return finish(*call, {.error = Error(Errc::cancelled, "the actor system has ended")});
+    return finish(*call, {.error = system_ended_error()});
   }
   const ActorPosition at = actors().position(row);
   if (at.phase == ActorPhase::alive && !is_parked(row) &&
@@ -109,7 +104,7 @@ void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWri
                         const CallOptions& options) {
   SendLimit limit(options.timeout_s > 0 ? options.timeout_s : options_.call_timeout_s);
   for (;;) {
-    if (is_stopped_.load()) fail(Errc::cancelled, "the actor system has ended");
+    if (is_stopped_.load()) throw system_ended_error();
     const std::uint32_t changes = actors().head().changes.load(std::memory_order_seq_cst);
     const ActorPosition at = actors().position(row);
     if (at.phase != ActorPhase::alive && at.phase != ActorPhase::starting) throw ended_error(row);
@@ -122,12 +117,9 @@ void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWri
       }
     }
     if (!options.wait_if_full || !ThreadRole::current().may_wait_for_room) {
-      fail(Errc::overloaded, "{} is being made again, and this thread may not wait for it",
-           actors().name(row));
+      throw being_made_error(actors().name(row));
     }
-    if (limit.is_over()) {
-      fail(Errc::timeout, "{} is being made again, and wasn't there in time", actors().name(row));
-    }
+    if (limit.is_over()) throw still_being_made_error(actors().name(row));
     sleep_on(actors().head().changes, changes, kSleepSlice);
   }
 }
@@ -142,8 +134,7 @@ void ActorProcess::send_answer(const Asked& asked, ActorOp op, const MessageWrit
     if (error.code() == Errc::peer_lost || error.code() == Errc::cancelled) return;
     if (op == ActorOp::error) throw;
     MessageWriter body;  // the value is too long, or there is no memory for it
-    put_error(body, Error(error.code(),
-                          fmt::format("{}: its answer: {}", actors().name(row), error.what())));
+    put_error(body, unsendable_answer_error(actors().name(row), error));
     send_answer(asked, ActorOp::error, body);
   }
 }

@@ -10,7 +10,7 @@
 #include <weft/message/containers.hpp>
 #include <weft/tensor/error.hpp>
 
-#include "actors/message/actor_host.hpp"
+#include "actors/user/actor_host.hpp"
 #include "actors/user/registry.hpp"
 
 namespace weft::detail {

@@ -65,11 +65,7 @@ Calls::Calls(PeerMemory& own) : own_(&own), calls_(kCallCountMax), rounds_(kCall
 
 Calls::Begun Calls::begin(const std::shared_ptr<ActorCall>& call, PeerId to) {
   const std::lock_guard lock(mutex_);
-  if (free_.empty()) {
-    fail(Errc::overloaded,
-         "{} calls of this process wait for answers, the most that may: get() some of them first",
-         kCallCountMax);
-  }
+  if (free_.empty()) throw too_many_calls_error();
   const std::uint32_t index = free_.back();
   free_.pop_back();
   call->number = ++rounds_[index] * kCallCountMax + index;

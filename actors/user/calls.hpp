@@ -13,7 +13,7 @@
 
 #include <weft/actor/call.hpp>
 
-#include "actors/user/actor_protocol.hpp"
+#include "actors/table/actor_protocol.hpp"
 #include "transport/lanes/peer_memory.hpp"
 
 namespace weft {

@@ -7,8 +7,8 @@
 
 #include <weft/actor/reply.hpp>
 
-#include "actors/message/actor_host.hpp"
-#include "actors/user/actor_protocol.hpp"
+#include "actors/table/actor_protocol.hpp"
+#include "actors/user/actor_host.hpp"
 
 namespace weft {
 

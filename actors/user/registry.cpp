@@ -9,7 +9,7 @@
 
 #include <weft/tensor/error.hpp>
 
-#include "actors/user/actor_table.hpp"
+#include "transport/actors/actor_table_format.hpp"
 
 namespace weft {
 namespace {

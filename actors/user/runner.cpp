@@ -51,25 +51,6 @@ class RunningFunction {
   const std::uint64_t begin_ns_ = now_ns();
 };
 
-/// Returns the text of the exception that is being handled.
-std::string current_exception_text() {
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (...) {
-    return "an exception that isn't a std::exception";
-  }
-}
-
-/// Mixes words into one (splitmix64), so that actors draw different numbers from the same seed.
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t x = a + 0x9e37'79b9'7f4a'7c15ULL * (b + 1);
-  x = (x ^ (x >> 30U)) * 0xbf58'476d'1ce4'e5b9ULL;
-  x = (x ^ (x >> 27U)) * 0x94d0'49bb'1331'11ebULL;
-  return x ^ (x >> 31U);
-}
-
 }  // namespace
 
 Runner::Runner(detail::ActorProcess& process, std::uint32_t port)
@@ -170,9 +151,7 @@ void Runner::refuse(const InMessage& message) {
     return answer_error(asked, Error(Errc::corrupt, fmt::format("there is no actor {}", row)));
   }
   const Error why = actors_.contains(row)
-                        ? Error(Errc::overloaded,
-                                fmt::format("{} is being made again, and {} messages wait for that",
-                                            process_->actors().name(row), kKeptMax))
+                        ? kept_too_many_error(process_->actors().name(row), kKeptMax)
                         : process_->ended_error(row);
   if (op_of(message.heading) == ActorOp::call) return answer_error(asked, why);
   process_->count_lost_tell();
@@ -202,9 +181,7 @@ void Runner::run_message(Actor& actor, InMessage&& message) {
                                 .actor = actor.row});
     UnpackedMessage in(process_->node(), std::move(message));
     const auto& endpoints = actor.type->parts().endpoints;
-    if (endpoint >= endpoints.size()) {
-      fail(Errc::version, "it has no endpoint {}; both programs need the same build", endpoint);
-    }
+    if (endpoint >= endpoints.size()) throw no_endpoint_error(endpoint);
     MessageReader reader(in.body(), in.payloads(), process_);
     if (endpoints[endpoint].replies_later) {
       later = std::make_shared<LateReply>(process_->weak_from_this(), asked,
@@ -304,7 +281,7 @@ void Runner::make(InMessage&& message) {
             .index = static_cast<int>(index),
             .count = static_cast<int>(mesh.count),
             .incarnation = position.incarnation,
-            .seed = mix(mix(mix(order.seed, table.row(row).mesh), index), position.incarnation),
+            .seed = actor_seed(order.seed, table.row(row).mesh, index, position.incarnation),
             .config = nlohmann::json::parse(order.config),
             .job = order.job},
         made->stop.get_token(), process_->shared_from_this());
@@ -317,9 +294,7 @@ void Runner::make(InMessage&& message) {
                                 .actor = row});
     made->object = made->type->parts().make(*made->context);
   } catch (...) {
-    answer_error(asked,
-                 Error(Errc::actor_failed, fmt::format("{}: its constructor threw: {}",
-                                                       table.name(row), current_exception_text())));
+    answer_error(asked, constructor_error(table.name(row), current_exception_text()));
     return;
   }
   answer(asked, MessageWriter());

@@ -16,8 +16,8 @@
 #include <weft/actor/actor_context.hpp>
 #include <weft/actor/actor_type.hpp>
 
-#include "actors/user/actor_protocol.hpp"
-#include "actors/user/actor_table.hpp"
+#include "actors/table/actor_protocol.hpp"
+#include "actors/table/actor_table.hpp"
 #include "actors/user/tensor_blocks.hpp"
 #include "transport/lanes/lane_node.hpp"
 

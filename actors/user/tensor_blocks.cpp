@@ -25,10 +25,6 @@ struct BlockRelease {
   void operator()(const void*) const noexcept { node->blocks().release(block); }
 };
 
-std::size_t bytes_of(const HostTensor& tensor) {
-  return static_cast<std::size_t>(TensorType{tensor.elements.dtype(), tensor.shape}.bytes());
-}
-
 /// Returns null if the tensor isn't in a block that this process holds.
 const BlockRelease* block_of(const std::shared_ptr<LaneNode>& node, const HostTensor& tensor) {
   const auto* release = std::get_deleter<BlockRelease>(tensor.owner);
@@ -43,6 +39,10 @@ HostTensor copy_into_block(const std::shared_ptr<LaneNode>& node, const HostTens
 }
 
 }  // namespace
+
+std::size_t bytes_of(const HostTensor& tensor) {
+  return static_cast<std::size_t>(TensorType{tensor.elements.dtype(), tensor.shape}.bytes());
+}
 
 void drop_message(LaneNode& node, const InMessage& message) noexcept {
   for (const BlockId block : message.blocks()) node.blocks().release(block);

@@ -12,7 +12,7 @@
 
 #include <weft/actor.hpp>
 
-#include "actors/pipe/pipe_end.hpp"
+#include "actors/user/pipe_end.hpp"
 #include "tests/support/app_process.hpp"
 #include "tests/support/expect_error.hpp"
 #include "transport/memory/segment.hpp"

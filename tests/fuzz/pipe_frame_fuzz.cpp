@@ -1,6 +1,6 @@
 /// Reads the fuzz input as a value of a pipe that another process has written.
 
-#include "actors/pipe/pipe_end.hpp"
+#include "actors/user/pipe_end.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

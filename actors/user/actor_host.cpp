@@ -1,4 +1,4 @@
-#include "actors/message/actor_host.hpp"
+#include "actors/user/actor_host.hpp"
 
 #include <weft/tensor/error.hpp>
 

@@ -17,7 +17,7 @@
 
 #include <weft/actor/pipe.hpp>
 
-#include "actors/message/actor_host.hpp"
+#include "actors/user/actor_host.hpp"
 #include "transport/channel/channel.hpp"
 
 namespace weft {

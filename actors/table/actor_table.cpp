@@ -1,4 +1,4 @@
-#include "actors/user/actor_table.hpp"
+#include "actors/table/actor_table.hpp"
 
 #include <algorithm>
 #include <atomic>

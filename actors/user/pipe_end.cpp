@@ -1,4 +1,4 @@
-#include "actors/pipe/pipe_end.hpp"
+#include "actors/user/pipe_end.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +10,7 @@
 #include <weft/message/aggregate.hpp>
 #include <weft/tensor/error.hpp>
 
+#include "actors/user/tensor_blocks.hpp"
 #include "transport/memory/wait.hpp"
 
 namespace weft {
@@ -33,10 +34,6 @@ bool had(const Channel& channel, ChannelRole role) {
 
 std::string channel_name(const detail::PipeEnd::Name& name) {
   return fmt::format("pipe.{}.{}.{}", name.slot, name.incarnation, name.number);
-}
-
-std::size_t bytes_of(const HostTensor& tensor) {
-  return static_cast<std::size_t>(tensor.elements.size()) * byte_size(tensor.elements.dtype());
 }
 
 void require_valid(const PipeOptions& options) {

@@ -1,0 +1,129 @@
+#pragma once
+/// ActorSimulation: the clock, the events and the processes of an ActorTest.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/actor/actor_test.hpp>
+
+#include "actors/simulate/simulated_keeper.hpp"
+#include "actors/simulate/simulated_rows.hpp"
+
+namespace weft {
+
+class SimulatedProcess;
+
+/// One thread at a time uses it: that of the test, or the fiber whose function runs.
+class ActorSimulation : public std::enable_shared_from_this<ActorSimulation> {
+ public:
+  explicit ActorSimulation(const ActorTestOptions& options);
+  ~ActorSimulation();
+  /// Makes the process of the test.
+  void begin();
+  /// Ends all processes. Calls then end with the error cancelled.
+  void end();
+
+  // Steps and time. The functions that take steps are the test's.
+  bool step(bool with_work_alone);
+  void advance_to(SimulatedTime time);
+  SimulatedTime now() const { return now_; }
+  double seconds() const;
+  /// Waits on the calling thread until `is_over` returns true or the time has come.
+  void wait(const std::function<bool()>& is_over, SimulatedTime limit);
+  void call_in(std::chrono::nanoseconds time, std::function<void()> what);
+  void add(SimulatedEvent event) { events_.push_back(std::move(event)); }
+  void add_event(const SimulatedEvent::Channel& channel, PeerId process,
+                 std::function<void()> happen);
+  /// Throws invalid_argument on a thread that isn't to run now.
+  void require_turn() const;
+
+  // Functions of processes.
+  /// Runs a function of a process, on the port's fiber if it may pause. `port` may be null.
+  void enter(SimulatedProcess& process, SimulatedPort* port, bool may_pause,
+             std::function<void()> function);
+  /// Returns whether a function of this process runs.
+  bool runs(const SimulatedProcess& process) const { return running_.process == &process; }
+
+  // Processes.
+  PeerId start_process(std::uint32_t port_count);
+  SimulatedProcess& test_process() { return *processes_.begin()->second; }
+  std::shared_ptr<SimulatedProcess> find(PeerId process) const;  ///< null: it has died
+  bool is_alive(PeerId process) const { return processes_.contains(process.slot); }
+  /// Whether functions of the process are to end.
+  bool is_killed(PeerId process) const {
+    return !is_alive(process) || killed_.contains(process.slot);
+  }
+  /// `why` such as "was killed".
+  void kill(PeerId process, const std::string& why);
+  /// Ends a process whose actors have ended.
+  void leave(PeerId process);
+
+  // Messages.
+  /// Returns how many messages wait in the lane from one process to the port of another.
+  int waiting(PeerId from, PeerId to, std::uint32_t port) const;
+  bool has_message(PeerId to, std::uint32_t port) const;
+  bool has_event(const SimulatedEvent::Channel& channel) const;
+  bool has_answer(std::uint64_t call) const;
+  std::uint64_t next_call() { return ++last_call_; }
+  bool is_awaited(const Asked& asked) const;
+
+  // Chance, faults, and what is counted.
+  std::uint64_t draw(std::uint64_t below);
+  bool draws_kill();
+  bool draws_drop();
+  void end_faults() { kills_ = drops_ = 0; }
+  bool has_ended() const { return has_ended_; }
+  std::uint64_t key() const { return key_; }
+  const ActorTestOptions& options() const { return options_; }
+  SimulatedKeeper& keeper() { return keeper_; }
+  ActorCounts& counts() { return counts_; }
+  void log(std::string text);
+  const std::vector<std::string>& history() const { return history_; }
+
+ private:
+  struct Running {
+    SimulatedProcess* process = nullptr;
+    SimulatedPort* port = nullptr;
+    bool may_pause = false;
+  };
+  struct Choice;
+
+  std::vector<Choice> choices(bool with_work_alone);
+  void happen(std::size_t event);
+  void resume(SimulatedProcess& process, SimulatedPort& port);
+  void after_function();
+  void bury(const std::shared_ptr<SimulatedProcess>& process);
+  void pump(const std::function<bool()>& is_over, SimulatedTime limit);
+  SimulatedTime next_time() const;
+  void run_due();
+  bool draws_fault(int& left);
+
+  ActorTestOptions options_;
+  std::uint64_t random_;
+  std::uint64_t key_;  ///< of references to actors
+  int kills_;
+  int drops_;
+  int steps_ = 0;
+  bool has_ended_ = false;
+  SimulatedTime now_{};
+  std::thread::id thread_ = std::this_thread::get_id();  ///< the test's
+  Running running_{};
+  std::vector<SimulatedEvent> events_;
+  std::multimap<SimulatedTime, std::function<void()>> timers_;
+  std::map<std::uint32_t, std::shared_ptr<SimulatedProcess>> processes_;  ///< by number
+  std::map<std::uint32_t, std::string> killed_;  ///< by number: why, of those to be buried
+  std::uint32_t last_process_ = 0;
+  std::uint64_t last_call_ = 0;
+  ActorCounts counts_{};
+  SimulatedKeeper keeper_;
+  std::vector<std::string> history_;
+};
+
+}  // namespace weft

@@ -1,0 +1,92 @@
+#pragma once
+/// The messages between the processes of an actor system, as lanes carry them, and the errors that
+/// calls and messages end with.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <weft/message/bytes.hpp>
+#include <weft/tensor/error.hpp>
+
+#include "transport/actors/actor_op.hpp"
+#include "transport/lanes/lane_message.hpp"
+
+namespace weft {
+
+/// The keeper is the process that has the ActorSystem: slot 0.
+inline constexpr std::uint32_t kKeeperSlot = 0;
+/// Each process takes answers and news at this port. Actors have the ports behind it.
+inline constexpr std::uint32_t kReplyPort = 0;
+
+inline LaneHeading heading_of(ActorOp op, std::uint64_t call, std::uint32_t row,
+                              std::uint32_t endpoint = 0) {
+  return {.call = call, .target = row, .kind = static_cast<std::uint32_t>(op) | endpoint << 8U};
+}
+inline ActorOp op_of(const LaneHeading& heading) { return op_of_kind(heading.kind); }
+inline std::uint32_t endpoint_of(const LaneHeading& heading) {
+  return endpoint_of_kind(heading.kind);
+}
+
+/// The body of `error` and `failed`. The text is cut to 16 KiB. get_error() throws corrupt.
+void put_error(MessageWriter& out, const Error& error);
+Error get_error(MessageReader& in);
+
+/// Identifies the message that is answered.
+struct Asked {
+  PeerId by{};
+  LaneHeading heading{};
+};
+
+/// The body of `make`.
+struct MakeOrder {
+  std::string type{};
+  std::uint64_t seed = 0;
+  bool own_thread = false;
+  std::string config{};  ///< JSON
+  std::string job{};     ///< the id of SpawnOptions::lives_with; "": none
+};
+
+/// Returns the seed of an actor's context, from that of its system.
+std::uint64_t actor_seed(std::uint64_t system, std::uint32_t mesh, std::uint32_t index,
+                         std::uint32_t incarnation);
+
+/// Returns the text of the exception that is being handled.
+std::string current_exception_text();
+
+// The following are the errors of calls and messages. `call` is a name such as "sieves[3].primes",
+// and `actor` one such as "sieves[3]".
+
+/// `waiter` may not wait for answers.
+Error may_not_wait_error(std::string_view call, std::string_view waiter);
+/// `circle` is a text such as "a[0].f > b[0].g > a[0].h".
+Error circle_error(std::string_view circle);
+/// As many messages wait for the actor's thread as may. `must_not_wait`: the sender wants to wait
+/// for room, but its thread may not.
+Error full_error(std::string_view actor, bool must_not_wait);
+Error still_full_error(std::string_view actor);
+Error being_made_error(std::string_view actor);
+Error still_being_made_error(std::string_view actor);
+Error kept_too_many_error(std::string_view actor, std::size_t kept);
+Error lost_call_error(std::string_view call);
+Error system_ended_error();
+/// As many calls of this process wait for answers as may.
+Error too_many_calls_error();
+/// The answer of the actor is too long, or there is no memory for it.
+Error unsendable_answer_error(std::string_view actor, const Error& why);
+Error constructor_error(std::string_view actor, std::string_view text);
+Error no_endpoint_error(std::uint32_t endpoint);
+Error no_such_actor_error(std::uint32_t row, std::uint32_t count);
+/// The mesh of the actor has ended with an error of this code and text; code 0: it was stopped.
+Error mesh_ended_error(std::string_view actor, std::uint8_t code, std::string_view text);
+/// The state of an actor that hasn't answered in time.
+struct UnansweredCall {
+  bool is_being_made = false;
+  std::optional<double> busy_s{};  ///< how long its current function has run
+  bool replies_later = false;
+};
+Error no_answer_error(std::string_view call, double timeout_s, const UnansweredCall& why);
+
+}  // namespace weft

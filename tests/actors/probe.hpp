@@ -1,0 +1,65 @@
+#pragma once
+/// Probe: an actor whose functions show what a system of actors does with their calls.
+
+#include <weft/actor.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft::testing {
+
+class Probe {
+ public:
+  /// Throws in incarnations from "fails_from" of the config on, and if "fails_at" has its index and
+  /// its incarnation.
+  explicit Probe(ActorContext& ctx);
+  ~Probe();
+
+  void append(const std::string& text) { log_ += text; }
+  std::string log() const { return log_; }
+  std::uint32_t incarnation() const { return ctx_.incarnation(); }
+  std::uint64_t seed() const { return ctx_.seed(); }
+  int pid() const;
+  void fail_with(const std::string& text);
+  std::string too_long() const { return std::string(100'000, 'x'); }
+  HostTensor pass(HostTensor tensor) const { return tensor; }
+
+  /// Is answered by release().
+  void hold(Reply<int> reply) { held_.push_back(std::move(reply)); }
+  /// Is answered by a later incarnation than the first.
+  void hold_first(Reply<int> reply) const;
+  void throws(Reply<int> reply) const;
+  int held() const { return static_cast<int>(held_.size()); }
+  int awaited() const;
+  void release(int value);
+  void drop() { held_.clear(); }
+
+  /// Waits for another probe's hold().
+  int ask(const ActorRef<Probe>& whom) const { return whom.call<&Probe::hold>().get(); }
+  /// Asks the last of these probes, which asks the one before it, and so on.
+  int ask_along(const std::vector<ActorRef<Probe>>& probes) const;
+  /// Calls another probe and writes its log to this one's, with then().
+  void copy_log(const ActorRef<Probe>& whom, Reply<std::string> reply) const;
+  std::vector<ActorRef<Probe>> others(const std::string& mesh) const;
+
+  using endpoints =
+      Endpoints<&Probe::append, &Probe::log, &Probe::incarnation, &Probe::seed, &Probe::pid,
+                &Probe::fail_with, &Probe::too_long, &Probe::pass, &Probe::hold, &Probe::hold_first,
+                &Probe::throws, &Probe::held, &Probe::awaited, &Probe::release, &Probe::drop,
+                &Probe::ask, &Probe::ask_along, &Probe::copy_log, &Probe::others>;
+
+  static inline std::atomic<int> made = 0;  ///< how many there are in this process
+
+ private:
+  ActorContext& ctx_;
+  std::string log_;
+  std::vector<Reply<int>> held_;
+  mutable std::vector<Reply<int>> held_first_;
+};
+
+extern const ActorType<Probe> probe;
+
+}  // namespace weft::testing
