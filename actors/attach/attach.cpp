@@ -23,20 +23,11 @@ using Clock = std::chrono::steady_clock;
 /// The keeper's thread answers within milliseconds, unless its process is stopped or overloaded.
 constexpr std::chrono::seconds kAcceptWithin{10};
 
-/// Whether the program of the system lives. Throws nothing if the system is gone.
-bool runs(const std::string& id) {
-  try {
-    return LifeLock::is_held(Segment::open(actor_table_name(id), true, 1), kActorTableLifeByte);
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 /// Returns the ids of the running systems that are asked for.
 std::vector<std::string> running_systems(std::string_view asked) {
   std::vector<std::string> ids;
   for (std::string& id : find_actor_systems(asked)) {
-    if (runs(id)) ids.push_back(std::move(id));
+    if (system_runs(id)) ids.push_back(std::move(id));
   }
   return ids;
 }
@@ -53,7 +44,8 @@ std::string names_of(const std::vector<std::string>& ids) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Returns the id of the system.
+/// Returns the id of the one running system with this name or first digits. Waits for it up to
+/// `wait_s` seconds. Throws not_found, or invalid_argument if there are several.
 std::string find_running(std::string_view asked, double wait_s) {
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                         std::chrono::duration<double>(wait_s));
@@ -66,8 +58,7 @@ std::string find_running(std::string_view asked, double wait_s) {
            asked, ids.size(), names_of(ids));
     }
     if (Clock::now() >= until) break;
-    const std::atomic<std::uint32_t> nothing = 0;
-    sleep_on(nothing, 0, kSleepSlice);
+    std::this_thread::sleep_for(kSleepSlice);
   }
   fail(
       Errc::not_found,
@@ -80,6 +71,13 @@ void require_valid(std::string_view asked, const AttachOptions& options) {
   if (asked.empty()) {
     fail(Errc::invalid_argument,
          "attach(\"\"): expected the name of an actor system, or the first digits of its id");
+  }
+  constexpr std::size_t kHeapMin = std::size_t{1} << 20;
+  constexpr std::size_t kHeapMax = std::size_t{1} << 40;
+  if (options.heap_bytes < kHeapMin || options.heap_bytes > kHeapMax) {
+    fail(Errc::invalid_argument,
+         "attach(\"{}\"): AttachOptions::heap_bytes = {}: expected {} to {}", asked,
+         options.heap_bytes, kHeapMin, kHeapMax);
   }
   if (!(options.wait_s >= 0) || !(options.wait_s < 1e9) || !(options.call_timeout_s > 0)) {
     fail(Errc::invalid_argument,
@@ -96,12 +94,15 @@ void await_acceptance(detail::ActorProcess& process, PeerId self, const std::str
   for (;;) {
     const std::uint32_t changes = head.changes.load(std::memory_order_seq_cst);
     if (process.peers().is_alive(self)) return;
-    if (!runs(id)) fail(Errc::unavailable, "attach: actor system {} has ended", id);
+    if (process.peers().life(self.slot).state != PeerState::joining) {
+      fail(Errc::unavailable,
+           "attach: the program of actor system {} has refused this one; its log says why", id);
+    }
+    if (!system_runs(id)) fail(Errc::unavailable, "attach: actor system {} has ended", id);
     if (Clock::now() >= until) {
       fail(Errc::unavailable,
-           "attach: the program of actor system {} (pid {}) didn't answer within {} s; `weft "
-           "inspect "
-           "why {}` says what it does",
+           "attach: the program of actor system {} (pid {}) didn't answer within {} s; "
+           "`weft inspect why {}` shows why",
            id, process.peers().pid(kKeeperSlot), kAcceptWithin.count(), id.substr(0, 8));
     }
     sleep_on(head.changes, changes, kSleepSlice);
@@ -113,23 +114,28 @@ void await_acceptance(detail::ActorProcess& process, PeerId self, const std::str
 AttachedSystem attach(std::string_view system, const AttachOptions& options) {
   require_valid(system, options);
   const std::string id = find_running(system, options.wait_s);
-  PeerTable peers = PeerTable::open(id);
-  ActorTable actors = ActorTable::open(id);
-  PeerClaim claim = peers.claim();
+  PeerTable table = PeerTable::open(id);
+  PeerClaim claim = table.claim();
   auto end = std::make_shared<WakeFd>();
-  const PeerId self = claim.peer;
-  auto process = detail::ActorProcess::join(
-      std::move(peers), std::move(actors), self,
-      {.port_count = 1,
-       .runners = 0,
-       .heap_bytes = options.heap_bytes,
-       .call_timeout_s = options.call_timeout_s,
-       .life = std::move(claim.life)},
-      [end](ActorOp op, PeerId, std::uint32_t, std::uint64_t, const Error&) {
-        if (op == ActorOp::leave) end->wake();
-      });
+  std::shared_ptr<detail::ActorProcess> process;
+  try {
+    process = detail::ActorProcess::join(
+        PeerTable::open(id), ActorTable::open(id), claim.peer,
+        {.port_count = 1,
+         .runners = 0,
+         .heap_bytes = options.heap_bytes,
+         .call_timeout_s = options.call_timeout_s},
+        [end](ActorOp op, PeerId, std::uint32_t, std::uint64_t, const Error&) {
+          if (op == ActorOp::leave) end->wake();
+        });
+  } catch (...) {
+    PeerMemory::remove(id, claim.peer);
+    table.give_back(claim.peer);  // while this process still has the lock
+    throw;
+  }
+  process->keep(std::move(claim.life));
   process->report_joined();
-  await_acceptance(*process, self, id);
+  await_acceptance(*process, claim.peer, id);
   return AttachedSystem(detail::AttachedHost::make(std::move(process), std::move(end)));
 }
 
@@ -171,22 +177,24 @@ std::uint64_t AttachedSystem::post(const Command& command, double timeout_s,
     if (actors.mesh(mesh).is_ended.load() == 0) jobs.insert(actors.job(mesh));
   }
   jobs.erase("");
-  if (!job.empty()) std::erase_if(jobs, [&](const auto& id) { return !id.starts_with(job); });
-  if (jobs.size() != 1) {
-    fail(jobs.empty() ? Errc::not_found : Errc::invalid_argument,
-         "post(\"{}\"): no mesh of actor system {} lives with {}; it has meshes that live with: {}",
-         command.name, name(), job.empty() ? "exactly one job" : fmt::format("job {}", job),
+  std::set<std::string> fitting = jobs;
+  std::erase_if(fitting, [&](const auto& id) { return !id.starts_with(job); });
+  if (fitting.size() != 1) {
+    fail(fitting.empty() ? Errc::not_found : Errc::invalid_argument,
+         "post(\"{}\"): job = \"{}\" fits {} of the jobs that meshes of actor system {} live with: "
+         "expected 1; these jobs are: {}",
+         command.name, job, fitting.size(), name(),
          jobs.empty() ? "none (SpawnOptions::lives_with)"
                       : fmt::format("{}", fmt::join(jobs, ", ")));
   }
   const auto step =
-      post_command(*jobs.begin(), command.name, command.payload,
+      post_command(*fitting.begin(), command.name, command.payload,
                    std::chrono::milliseconds(std::llround(std::ceil(1000 * timeout_s))));
   if (!step) {
     fail(Errc::timeout,
          "post(\"{}\"): not all loops of job {} have read it within {} s; it stays posted, and a "
          "loop reads it when it calls ctx.commands()",
-         command.name, *jobs.begin(), timeout_s);
+         command.name, *fitting.begin(), timeout_s);
   }
   return *step;
 }

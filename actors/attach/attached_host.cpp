@@ -12,9 +12,12 @@
 #include "actors/message/translation.hpp"
 #include "actors/process/job_thread.hpp"
 #include "actors/user/registry.hpp"
+#include "transport/memory/life_lock.hpp"
 
 namespace weft {
 namespace {
+
+constexpr int kLookAtLockMs = 500;
 
 /// A call that can't be sent.
 class RefusedCall final : public detail::PendingCall {
@@ -34,7 +37,7 @@ class RefusedCall final : public detail::PendingCall {
   detail::Answer answer_;
 };
 
-/// A call whose result is translated when it is read.
+/// A call that keeps its host, and whose result is translated when it is read.
 class TranslatedCall final : public detail::PendingCall {
  public:
   /// `host` has `match`.
@@ -47,6 +50,7 @@ class TranslatedCall final : public detail::PendingCall {
   }
   std::chrono::steady_clock::time_point now() const override { return call_->now(); }
   const detail::Answer& answer() const override {
+    if (match_->is_same) return call_->answer();
     std::call_once(is_translated_, [this] { answer_ = translated(); });
     return answer_;
   }
@@ -79,23 +83,47 @@ class TranslatedCall final : public detail::PendingCall {
 
 }  // namespace
 
+bool system_runs(const std::string& id) {
+  try {
+    return LifeLock::is_held(Segment::open(actor_table_name(id), true, 1), kActorTableLifeByte);
+  } catch (const Error&) {
+    return false;  // its memory is gone
+  }
+}
+
+namespace {
+
+EndpointMatch match_of(const detail::EndpointEntry& ours, const std::string& theirs) {
+  EndpointMatch match{.is_same = ours.schema == theirs};
+  match.our_schema.text = ours.schema;
+  match.their_schema.text = theirs;
+  if (match.is_same) return match;
+  try {
+    match.our_schema = parse_endpoint_schema(ours.schema);
+    match.their_schema = parse_endpoint_schema(theirs);
+    match.why_not = why_untranslatable(match.our_schema, match.their_schema);
+  } catch (const Error& error) {
+    match.why_not = error.what();
+  }
+  return match;
+}
+
+}  // namespace
+
 std::vector<EndpointMatch> matched_endpoints(const detail::ActorClass& ours,
                                              const std::vector<std::string>& theirs) {
-  std::vector<EndpointSchema> all;
-  for (const std::string& schema : theirs) all.push_back(parse_endpoint_schema(schema));
+  const auto name_of = [](std::string_view schema) { return schema.substr(0, schema.find('(')); };
   std::vector<EndpointMatch> matches;
   for (const detail::EndpointEntry& entry : ours.parts().endpoints) {
-    EndpointMatch match{.our_schema = parse_endpoint_schema(entry.schema)};
-    const auto found = std::ranges::find(all, entry.name, &EndpointSchema::name);
-    if (found == all.end()) {
-      match.why_not = "the system's program has no such endpoint";
-    } else {
-      match.theirs = {.index = static_cast<std::uint32_t>(found - all.begin()),
-                      .is_const = entry.is_const && found->is_const};
-      match.their_schema = *found;
-      match.is_same = found->text == entry.schema;
-      if (!match.is_same) match.why_not = why_untranslatable(match.our_schema, *found);
+    const auto found = std::ranges::find(theirs, name_of(entry.schema), name_of);
+    if (found == theirs.end()) {
+      matches.push_back({.why_not = "that program may be older or newer"});
+      matches.back().our_schema.text = entry.schema;
+      continue;
     }
+    EndpointMatch match = match_of(entry, *found);
+    match.theirs = {.index = static_cast<std::uint32_t>(found - theirs.begin()),
+                    .is_const = entry.is_const && found->ends_with(" const")};
     matches.push_back(std::move(match));
   }
   return matches;
@@ -135,10 +163,14 @@ AttachedHost::~AttachedHost() { detach(); }
 void AttachedHost::watch() {
   std::array<pollfd, 2> waits{{{.fd = end_->fd(), .events = POLLIN, .revents = 0},
                                {.fd = keeper_.fd(), .events = POLLIN, .revents = 0}}};
-  while (waits[0].revents == 0 && waits[1].revents == 0) ::poll(waits.data(), waits.size(), -1);
+  const std::string id = process_->peers().system();
+  // The lock is looked at too, for a system that ends before its program, and without a pidfd.
+  while (waits[0].revents == 0 && waits[1].revents == 0) {
+    if (::poll(waits.data(), waits.size(), kLookAtLockMs) == 0 && !system_runs(id)) break;
+  }
   if (is_detached_.load()) return;
   has_ended_.store(true);
-  const bool has_died = waits[0].revents == 0;
+  const bool has_died = waits[1].revents != 0;
   process_->stop(
       Error(has_died ? Errc::peer_lost : Errc::cancelled,
             has_died ? "the program of the actor system has died" : "the actor system has ended"));
@@ -173,10 +205,10 @@ std::shared_ptr<PendingCall> AttachedHost::begin(std::uint32_t row, EndpointId e
   try {
     const EndpointMatch& match = this->match(row, endpoint.index);
     if (!match.why_not.empty()) throw version_error(name(row), match);
-    if (match.is_same) return process_->begin(row, match.theirs, std::move(arguments), options);
-    auto call = process_->begin(
-        row, match.theirs, translated_arguments(match.our_schema, match.their_schema, arguments),
-        options);
+    if (!match.is_same) {
+      arguments = translated_arguments(match.our_schema, match.their_schema, arguments);
+    }
+    auto call = process_->begin(row, match.theirs, std::move(arguments), options);
     return std::make_shared<TranslatedCall>(std::move(call), shared_from_this(), match);
   } catch (const Error& error) {
     return std::make_shared<RefusedCall>(process_, error);

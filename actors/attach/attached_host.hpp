@@ -27,7 +27,10 @@ struct EndpointMatch {
   std::string why_not{};  ///< why calls can't be translated; "": they can
 };
 
-/// Compares the endpoints of a class. Throws corrupt for a schema that can't be.
+/// Whether the program of an actor system lives and still has the system.
+bool system_runs(const std::string& id);
+
+/// Compares the endpoints of a class.
 std::vector<EndpointMatch> matched_endpoints(const detail::ActorClass& ours,
                                              const std::vector<std::string>& theirs);
 

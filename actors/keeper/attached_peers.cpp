@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <weft/tensor/error.hpp>
+
 namespace weft {
 
 bool AttachedPeers::add(PeerId peer) {
@@ -22,6 +24,14 @@ bool AttachedPeers::expects_end() const {
   return std::ranges::any_of(peers_, [](const auto& entry) { return entry.second.expects_end; });
 }
 
+bool AttachedPeers::is_alive(const Attached& attached) const {
+  try {
+    return table_->is_claimed(attached.peer.slot);
+  } catch (const Error&) {
+    return true;  // the lock can't be looked at now
+  }
+}
+
 std::vector<PeerId> AttachedPeers::all() const {
   std::vector<PeerId> all;
   for (const auto& [slot, attached] : peers_) all.push_back(attached.peer);
@@ -36,13 +46,14 @@ void AttachedPeers::add_to(std::vector<pollfd>& waits) const {
 
 std::vector<PeerId> AttachedPeers::take_ended(const pollfd* waits) {
   std::vector<PeerId> ended;
-  std::erase_if(peers_, [&](const auto& entry) {
-    const Attached& attached = entry.second;
-    const bool has_ended = (waits++)->revents != 0 ||
-                           (attached.expects_end && !table_->is_claimed(attached.peer.slot));
-    if (has_ended) ended.push_back(attached.peer);
-    return has_ended;
-  });
+  for (auto& [slot, attached] : peers_) {
+    if ((waits++)->revents != 0) {  // a process of the number has ended; the lock says whether ours
+      attached.expects_end = true;
+      attached.process = ProcessFd(0);
+    }
+    if (attached.expects_end && !is_alive(attached)) ended.push_back(attached.peer);
+  }
+  for (const PeerId peer : ended) peers_.erase(peer.slot);
   return ended;
 }
 

@@ -39,6 +39,8 @@ class AttachedPeers {
     bool expects_end = false;
   };
 
+  bool is_alive(const Attached& attached) const;
+
   const PeerTable* table_;
   std::map<std::uint32_t, Attached> peers_;  ///< by slot
 };

@@ -1,10 +1,12 @@
 #include "actors/keeper/checks.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include <weft/tensor/error.hpp>
 
 #include "actors/launch/worker_entry.hpp"
+#include "actors/process/log.hpp"
 #include "actors/table/actor_table.hpp"
 #include "actors/user/registry.hpp"
 #include "transport/lanes/lane_format.hpp"
@@ -132,6 +134,14 @@ std::string failed_actor_text(const Error& error) {
 std::string hang_text(const std::string& actor, double hang_timeout_s) {
   return fmt::format("was killed because {} was in one function for more than {} s", actor,
                      hang_timeout_s);
+}
+
+void log_once_a_minute(const std::string& system, const Error& error) {
+  using Clock = std::chrono::steady_clock;
+  static thread_local Clock::time_point next{};
+  if (Clock::now() < next) return;
+  next = Clock::now() + std::chrono::minutes(1);
+  logger("weft.trainer")->error("actor system {}: {}", system, error.what());
 }
 
 }  // namespace weft

@@ -38,4 +38,7 @@ std::string hang_text(const std::string& actor, double hang_timeout_s);
 /// Returns the name of the mesh.
 const std::string& mesh_name(const detail::ActorClass& type, const SpawnOptions& options);
 
+/// Logs an error of a keeper that may come again soon, such as the lack of file descriptors.
+void log_once_a_minute(const std::string& system, const Error& error);
+
 }  // namespace weft

@@ -119,7 +119,13 @@ void Keeper::run() {
     for (const PeerId peer : attached_->take_ended(waits.data() + 1)) on_detached(peer);
     processes_.serve(waits.data() + first_child,
                      [this](const ProcessEnded& ended) { on_process_ended(ended); });
-    while (auto what = commands_.pop()) (*what)();
+    while (auto what = commands_.pop()) {
+      try {
+        (*what)();
+      } catch (const Error& error) {
+        log_once_a_minute(options_.name, error);
+      }
+    }
     bury();
   }
   processes_.clear();

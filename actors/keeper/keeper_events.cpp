@@ -73,9 +73,13 @@ void Keeper::on_joined(PeerId peer) {
 void Keeper::on_attached(PeerId peer) {
   bury_claims();
   const PeerLife life = process_->peers().life(peer.slot);
-  if (life != PeerLife{.state = PeerState::joining, .incarnation = peer.incarnation} ||
-      !attached_->add(peer)) {
-    return;
+  if (life != PeerLife{.state = PeerState::joining, .incarnation = peer.incarnation}) return;
+  try {
+    process_->node()->peers().current(peer.slot);  // as its answers will need it
+    if (!attached_->add(peer)) return bury_soon(peer);
+  } catch (const Error& error) {
+    log_once_a_minute(options_.name, error);
+    return bury_soon(peer);
   }
   process_->peers().mark(peer.slot, PeerState::alive);
   process_->actors().head().processes.fetch_add(1);
@@ -340,7 +344,12 @@ void Keeper::look_for_end_of_job(std::uint32_t index) {
 
 void Keeper::bury() {
   std::erase_if(burials_, [this](const std::unique_ptr<Burial>& burial) {
-    if (!burial->finish()) return false;
+    try {
+      if (!burial->finish()) return false;
+    } catch (const Error& error) {
+      log_once_a_minute(options_.name, error);
+      return false;
+    }
     remove_pipes(id(), burial->dead().slot, burial->dead().incarnation);
     return true;
   });
@@ -351,9 +360,13 @@ void Keeper::kick_all() {
   wake_all(process_->actors().head().changes);
   for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
     if (process_->peers().life(slot).state != PeerState::alive) continue;
-    PortHead& port = process_->node()->peers().current(slot).port(kReplyPort);
-    port.rung.fetch_add(1, std::memory_order_seq_cst);
-    wake_all(port.rung);
+    try {
+      PortHead& port = process_->node()->peers().current(slot).port(kReplyPort);
+      port.rung.fetch_add(1, std::memory_order_seq_cst);
+      wake_all(port.rung);
+    } catch (const Error& error) {
+      log_once_a_minute(options_.name, error);
+    }
   }
 }
 

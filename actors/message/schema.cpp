@@ -19,6 +19,13 @@ bool is_word(char c) {
          c == '.';
 }
 
+/// Whether each value of the type has a byte at least.
+bool has_bytes(const SchemaType& type) {
+  if (type.kind == SchemaType::Kind::array) return type.count > 0;  // its elements have bytes
+  if (type.kind != SchemaType::Kind::record) return true;
+  return std::ranges::any_of(type.parts, [](const auto& field) { return has_bytes(field.type); });
+}
+
 class SchemaReader {
  public:
   explicit SchemaReader(std::string_view text) : text_(text) {}
@@ -78,6 +85,7 @@ class SchemaReader {
       } else if (accept("[")) {
         outer.kind = SchemaType::Kind::array;
         outer.count = number(kArrayCountMax);
+        if (!has_bytes(made)) refuse("elements that have bytes");  // or else a loop could be long
         expect("]");
       } else if (accept("?")) {
         outer.kind = SchemaType::Kind::optional;
@@ -185,10 +193,23 @@ class SchemaReader {
 
 namespace detail {
 
+bool has_handles(std::string_view schema) {
+  for (const std::string_view type : {"tensor", "actor", "pipe_reader", "pipe_writer"}) {
+    for (std::size_t at = schema.find(type); at != schema.npos; at = schema.find(type, at + 1)) {
+      const std::size_t end = at + type.size();
+      const bool begins = at == 0 || !is_word(schema[at - 1]);
+      const bool ends = end == schema.size() || (!is_word(schema[end]) && schema[end] != ':');
+      if (begins && ends) return true;  // and isn't the name of a field
+    }
+  }
+  return false;
+}
+
 std::string default_in_schema(std::string_view schema, const MessageWriter& value) {
   const std::span<const std::byte> bytes = value.bytes();
   const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
-  if (std::ranges::all_of(bytes, is_zero) || schema.find("actor") != schema.npos) return "";
+  const bool has_other_default = schema.find('=') != schema.npos;
+  if (bytes.empty() || (!has_other_default && std::ranges::all_of(bytes, is_zero))) return "";
   std::string text = "=";
   for (const std::byte byte : bytes) {
     text += kHexDigits[std::to_integer<unsigned>(byte) >> 4U];

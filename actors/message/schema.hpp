@@ -59,8 +59,8 @@ struct EndpointSchema {
   std::string text{};  ///< the schema
 };
 
-/// Reads a schema that another program wrote. Throws corrupt, with the place that can't be, also
-/// for types that are nested deeper than 32 levels.
+/// Reads a schema that another program wrote. Throws corrupt, with the position of the first
+/// character that doesn't fit, or if types are nested deeper than 32 levels.
 EndpointSchema parse_endpoint_schema(std::string_view text);
 
 }  // namespace weft

@@ -15,9 +15,9 @@ namespace weft {
 /// Returns why values of type `from` can't become values of type `to`; "" if they can:
 ///
 ///   a number      becomes a wider number that has all its values, and a bool only a bool
-///   a record      fields are found by name if both have names, and else by position; fields of
-///                 `from` alone are dropped, those of `to` alone get their default value, which a
-///                 tensor or a type of the program's own hasn't
+///   a record      fields are found by name if both have names, and else by position; fields that
+///                 only `from` has are dropped; fields that only `to` has get their default value,
+///                 but tensors, pipes and types with a MessageCodec of their own have none
 ///   T             also becomes an optional T
 ///   other types   become the same type; their elements are translated
 std::string why_untranslatable(const SchemaType& from, const SchemaType& to);

@@ -155,6 +155,7 @@ std::uint64_t ActorTest::seed() const { return simulation_->options().seed; }
 
 void ActorTest::for_seeds(std::uint64_t first, int count, const ActorTestOptions& options,
                           const Body& body) {
+  if (count < 1) fail(Errc::invalid_argument, "for_seeds: count = {}: expected 1 or more", count);
   const auto run = [&](std::uint64_t seed) -> std::optional<FailedRun> {
     ActorTestOptions its = options;
     its.seed = seed;

@@ -13,11 +13,8 @@ namespace weft {
 
 struct ActorMemory {
   ActorMemory(PeerTable its_peers, ActorTable its_actors, PeerId self,
-              const PeerMemoryOptions& options, std::optional<LifeLock> its_life)
-      : life(std::move(its_life)),
-        peers(std::move(its_peers)),
-        actors(std::move(its_actors)),
-        node(peers, self, options) {}
+              const PeerMemoryOptions& options)
+      : peers(std::move(its_peers)), actors(std::move(its_actors)), node(peers, self, options) {}
 
   std::optional<LifeLock> life;  ///< of a process that has claimed its slot; released last
   PeerTable peers;

@@ -39,8 +39,7 @@ std::shared_ptr<ActorProcess> ActorProcess::join(PeerTable peers, ActorTable act
                                                  ActorProcessOptions options, OnNews on_news) {
   auto members = std::make_shared<ActorMemory>(
       std::move(peers), std::move(actors), self,
-      PeerMemoryOptions{.port_count = options.port_count, .heap_bytes = options.heap_bytes},
-      std::move(options.life));
+      PeerMemoryOptions{.port_count = options.port_count, .heap_bytes = options.heap_bytes});
   std::shared_ptr<ActorProcess> process(
       new ActorProcess(std::move(members), std::move(options), std::move(on_news)));
   process->node_->set_on_lost([process = process.get()](const LaneHeading& heading) {

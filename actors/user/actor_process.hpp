@@ -1,6 +1,7 @@
 #pragma once
 /// ActorProcess: the part of one process in an actor system.
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -29,8 +30,6 @@ struct ActorProcessOptions {
   std::uint32_t runners = 2;     ///< started at once, for ports 1 to `runners`
   std::size_t heap_bytes = std::size_t{8} << 30;
   double call_timeout_s = 30;
-  /// Of a process that has claimed its slot. It is kept as long as the process's memory is used.
-  std::optional<LifeLock> life{};
 };
 
 namespace detail {
@@ -57,7 +56,6 @@ class ActorProcess final : public ActorHost, public CallHost {
   bool is_awaited(const Asked& asked) override;
   /// Returns how often a thread looks for a message before it sleeps.
   int spins() const;
-  /// Starts the runner of a port that has none.
   void start_runner(std::uint32_t port);
   /// Ends all calls with an error, and all threads. The actors are destroyed.
   void stop(const Error& why = Error(Errc::cancelled, "the actor system has ended"));
@@ -75,18 +73,19 @@ class ActorProcess final : public ActorHost, public CallHost {
             const CallOptions& options) override;
   /// Waits for room as long as the process that asked lives.
   void send_answer(const Asked& asked, ActorOp op, const MessageWriter& value) override;
+  /// Keeps the lock of a claimed slot as long as the memory of this process is used.
+  void keep(LifeLock life) { members_->life = std::move(life); }
   /// Tells the keeper that an actor of this process has failed.
   void report_failure(std::uint32_t row, const Error& error);
   /// Tells the keeper that this process can be sent messages.
   void report_joined();
-  /// Tells the keeper that this process, which had attached, is about to end or detach.
+  /// Tells the others that this process, which had attached, takes nothing any more.
   void report_leaving();
   /// Tells a process that the keeper has started to end.
   void leave(PeerId process);
   /// The error of a call of an actor whose mesh has ended.
   Error ended_error(std::uint32_t row);
   Replies& replies() { return *replies_; }
-  /// Counts a message that was told and will never be run.
   void count_lost_tell() { actors().head().lost_tells.fetch_add(1, std::memory_order_relaxed); }
   std::size_t least_busy(const std::vector<ActorHandle>& actors) override;
   std::string name(std::uint32_t row) const override { return members_->actors.name(row); }
@@ -134,7 +133,8 @@ class ActorProcess final : public ActorHost, public CallHost {
   ActorHost* reader_ = this;
   int cores_;
   Calls calls_;
-  std::unique_ptr<std::atomic<std::uint32_t>[]> open_calls_;  ///< by row
+  std::unique_ptr<std::atomic<std::uint32_t>[]> open_calls_;    ///< by row
+  std::array<std::atomic<bool>, kPeerCountMax> slow_takers_{};  ///< by slot
   std::atomic<bool> is_stopped_{false};
   std::mutex mutex_;
   std::map<std::uint32_t, std::vector<std::shared_ptr<ActorCall>>>

@@ -10,6 +10,13 @@
 #include "transport/memory/wait.hpp"
 
 namespace weft::detail {
+namespace {
+
+/// So long an answer waits for room in the lane of a program that has attached.
+constexpr std::chrono::seconds kAttachedTakesWithin{1};
+
+}  // namespace
+
 void ActorProcess::send(PeerId to, std::uint32_t port, const LaneHeading& heading,
                         const MessageWriter& body, bool wait_if_full, SendLimit& limit) {
   const PackedMessage packed(node_, body);
@@ -127,11 +134,26 @@ void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWri
 void ActorProcess::send_answer(const Asked& asked, ActorOp op, const MessageWriter& value) {
   const ThreadRoleScope role({.may_block = false, .may_wait_for_room = true});
   const std::uint32_t row = asked.heading.target;
-  SendLimit limit(Clock::time_point::max());
+  const PeerRole taker = peers().role(asked.by.slot);
+  if (taker == PeerRole::leaving) return;
+  const bool is_attached = taker == PeerRole::attached;
+  std::atomic<bool>& is_slow = slow_takers_[asked.by.slot];
+  SendLimit limit(is_attached ? Clock::now() + kAttachedTakesWithin : Clock::time_point::max());
   try {
-    send(asked.by, kReplyPort, heading_of(op, asked.heading.call, row), value, true, limit);
+    const bool waits = !is_attached || !is_slow.load(std::memory_order_relaxed);
+    send(asked.by, kReplyPort, heading_of(op, asked.heading.call, row), value, waits, limit);
+    if (is_attached) is_slow.store(false, std::memory_order_relaxed);
   } catch (const Error& error) {
     if (error.code() == Errc::peer_lost || error.code() == Errc::cancelled) return;
+    if (error.code() == Errc::timeout || error.code() == Errc::overloaded) {
+      // A program that is stopped must not stop the actors of others.
+      if (!is_slow.exchange(true)) {
+        logger("weft.worker")
+            ->warn("actors: the attached program in slot {} takes no answers; they are dropped",
+                   asked.by.slot);
+      }
+      return;
+    }
     if (op == ActorOp::error) throw;
     MessageWriter body;  // the value is too long, or there is no memory for it
     put_error(body, unsendable_answer_error(actors().name(row), error));
@@ -157,7 +179,10 @@ void ActorProcess::report_joined() {
   send(keeper(), kReplyPort, heading_of(ActorOp::joined, 0, 0), MessageWriter(), true, limit);
 }
 
-void ActorProcess::report_leaving() { leave(keeper()); }
+void ActorProcess::report_leaving() {
+  peers().set_leaving(node_->self().slot);
+  leave(keeper());
+}
 
 void ActorProcess::leave(PeerId process) {
   SendLimit limit(Clock::time_point::max());

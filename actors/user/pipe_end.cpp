@@ -23,13 +23,13 @@ constexpr std::size_t aligned(std::size_t offset) {
   return (offset + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-ChannelRole other(ChannelRole role) {
+ChannelRole other_role(ChannelRole role) {
   return role == ChannelRole::writer ? ChannelRole::reader : ChannelRole::writer;
 }
 
-/// Whether the channel has or had this side.
-bool had(const Channel& channel, ChannelRole role) {
-  return channel.side(role).attached.load(std::memory_order_acquire) != 0;
+/// Whether the channel has, or has had, this side.
+bool was_opened(const Channel& channel, ChannelRole role) {
+  return channel.side(role).attached.load(std::memory_order_seq_cst) != 0;
 }
 
 std::string channel_name(const detail::PipeEnd::Name& name) {
@@ -98,9 +98,14 @@ PipeEnd::PipeEnd(std::shared_ptr<ActorHost> host, const Name& name, ChannelRole 
     : host_(std::move(host)), name_(name), role_(role), join_timeout_s_(join_timeout_s) {}
 
 PipeEnd::~PipeEnd() {
-  if (was_sent_ || channel_) return;
+  if (was_sent_) return;
   try {
     open();  // so that the other end learns that this one is gone
+    // The other end may have been lost with its message. If it comes, it finds values, or no pipe.
+    const bool has_values = writer_ && (writer_->count() > 0 || is_closed_);
+    if (!has_values && !was_opened(*channel_, other_role(role_))) {
+      Segment::remove(channel_->segment().name());
+    }
   } catch (const Error&) {
     return;
   }
@@ -116,7 +121,9 @@ void PipeEnd::open() {
     channel_.emplace(Channel::open(host_->place().system, channel_name(name_)));
   } catch (const Error& error) {
     if (error.code() != Errc::not_found) throw;
-    fail(Errc::peer_lost, "pipe {}: the process that made it has ended", channel_name(name_));
+    fail(Errc::peer_lost,
+         "pipe {}: its other end was destroyed, or the process that made it has ended",
+         channel_name(name_));
   }
   const WaitPolicy policy = WaitPolicy::for_threads(2, std::chrono::hours(1));
   try {
@@ -129,7 +136,7 @@ void PipeEnd::open() {
     channel_.reset();
     throw;
   }
-  if (had(*channel_, other(role_))) Segment::remove(channel_->segment().name());
+  if (was_opened(*channel_, other_role(role_))) Segment::remove(channel_->segment().name());
 }
 
 /// Waits until `wait_for` returns true.
@@ -140,7 +147,7 @@ void PipeEnd::wait(Wait wait_for) {
     host_->check_wait(channel_->label());
     if (wait_for(kSleepSlice)) return;
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - since;
-    if (waited.count() > join_timeout_s_ && !had(*channel_, other(role_))) {
+    if (waited.count() > join_timeout_s_ && !was_opened(*channel_, other_role(role_))) {
       fail(Errc::timeout,
            "{}: its {} wasn't used within {} s (PipeOptions::join_timeout_s); the actor to which "
            "it was sent may have died",
@@ -157,7 +164,7 @@ bool PipeEnd::find_room(bool may_wait) {
       next_ = *room;
       used_ = kAlignment;
     } else if (!may_wait) {
-      return false;
+      if (!writer_->wait_for({})) return false;
     } else {
       wait([&](std::chrono::nanoseconds at_most) { return writer_->wait_for(at_most); });
     }
@@ -221,6 +228,7 @@ void PipeEnd::close() {
   open();
   next_ = {};
   writer_->close();
+  is_closed_ = true;
 }
 
 /// A frame that is released when no tensor of its value is used any more.
@@ -252,7 +260,11 @@ std::optional<PipeValue> PipeEnd::read(bool may_wait) {
       value.process = host_.get();
       return value;
     }
-    if (reader_->ended() || !may_wait) return std::nullopt;
+    if (reader_->ended()) return std::nullopt;
+    if (!may_wait) {
+      if (!reader_->wait_for({})) return std::nullopt;
+      continue;
+    }
     wait([&](std::chrono::nanoseconds at_most) { return reader_->wait_for(at_most); });
   }
 }
@@ -293,7 +305,7 @@ PipeEnds make_pipe(const std::shared_ptr<ActorHost>& process, const PipeOptions&
 
 namespace {
 
-PipeEnd& used(PipeEnd* end) {
+PipeEnd& checked_end(PipeEnd* end) {
   if (end == nullptr) {
     fail(Errc::invalid_argument,
          "this is no end of a pipe; get one from pipe(), or from a message");
@@ -304,18 +316,20 @@ PipeEnd& used(PipeEnd* end) {
 }  // namespace
 
 bool pipe_write(PipeEnd* end, const MessageWriter& value, bool may_wait) {
-  return used(end).write(value, may_wait);
+  return checked_end(end).write(value, may_wait);
 }
 
-LoanedTensor pipe_loan(PipeEnd* end, const TensorType& type) { return used(end).loan(type); }
+LoanedTensor pipe_loan(PipeEnd* end, const TensorType& type) { return checked_end(end).loan(type); }
 
-void pipe_close(PipeEnd* end) { used(end).close(); }
+void pipe_close(PipeEnd* end) { checked_end(end).close(); }
 
-std::optional<PipeValue> pipe_read(PipeEnd* end, bool may_wait) { return used(end).read(may_wait); }
+std::optional<PipeValue> pipe_read(PipeEnd* end, bool may_wait) {
+  return checked_end(end).read(may_wait);
+}
 
-bool pipe_has_ended(PipeEnd* end) { return used(end).has_ended(); }
+bool pipe_has_ended(PipeEnd* end) { return checked_end(end).has_ended(); }
 
-void put_pipe(MessageWriter& out, PipeEnd* end) { used(end).put(out); }
+void put_pipe(MessageWriter& out, PipeEnd* end) { checked_end(end).put(out); }
 
 std::shared_ptr<PipeEnd> get_pipe(MessageReader& in, bool is_writer) {
   const auto key = MessageCodec<std::uint64_t>::get(in);

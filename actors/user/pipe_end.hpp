@@ -3,7 +3,7 @@
 ///
 /// A pipe is a channel of the actor system. Each value is one frame, in native byte order:
 ///
-///   frame = PipeFrameHead, padding to 64 bytes, payloads, PipePayload{payload_count}, body
+///   frame = PipeFrameHead, padding to 64 bytes, payloads, payload_count times PipePayload, body
 ///
 /// A payload is the elements of a tensor, and begins at a multiple of 64 bytes.
 
@@ -37,12 +37,12 @@ struct PipePayload {
 detail::PipeValue read_pipe_frame(std::span<const std::byte> frame,
                                   const std::shared_ptr<const void>& owner);
 
-/// Removes the pipes that a process has made, of which not both ends are used yet.
+/// Removes the pipes that a process has made, unless both ends are in use.
 void remove_pipes(std::string_view system, std::uint32_t slot, std::uint32_t incarnation);
 
 namespace detail {
 
-/// Opens its side of the channel when it is first used. Who uses an end second removes the
+/// Opens its side of the channel when it is first used. The end that is used second removes the
 /// channel's name.
 class PipeEnd final : public std::enable_shared_from_this<PipeEnd> {
  public:
@@ -80,6 +80,7 @@ class PipeEnd final : public std::enable_shared_from_this<PipeEnd> {
   ChannelRole role_;
   double join_timeout_s_;
   bool was_sent_ = false;
+  bool is_closed_ = false;
   std::optional<Channel> channel_;
   std::optional<ChannelWriter> writer_;
   std::optional<ChannelReader> reader_;

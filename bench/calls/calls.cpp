@@ -50,7 +50,7 @@ void measure_calls(CallsClient& client, std::size_t words, std::chrono::millisec
 }
 
 void measure_stream(CallsClient& client, std::size_t words, std::chrono::milliseconds time) {
-  // A burst has so many messages that the answer to its last one doesn't count.
+  // So many that the time for the one answer is negligible, but not too much data.
   const int burst = static_cast<int>(std::clamp<std::size_t>((8 << 20) / words, 4, 2000));
   check(client.stream(words, burst), words, 0);
   std::int64_t count = 0;

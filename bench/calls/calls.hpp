@@ -1,6 +1,6 @@
 #pragma once
-/// What the programs of bench_calls share: each measures one implementation of calls between two
-/// processes of a host.
+/// Shared code of the programs of bench_calls. Each measures one implementation of calls between
+/// two processes of a host.
 ///
 ///   PROGRAM call BYTES MILLISECONDS     prints {"p50": us, "p99": us}
 ///   PROGRAM stream BYTES MILLISECONDS   prints {"per_s": messages}
@@ -33,7 +33,8 @@ int run_calls(int argc, char** argv, const std::function<CallsClient&()>& start)
 /// Runs the server in a fork, which ends with this process.
 void fork_server(const std::function<void()>& serve);
 
-/// Waits a moment in a loop that polls: spins if the machine has two cores.
+/// Waits a moment in a loop that polls: spins if this process may use more than one core, and else
+/// yields.
 void poll_again();
 
 }  // namespace weft::bench

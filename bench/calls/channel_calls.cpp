@@ -10,8 +10,8 @@ namespace {
 using namespace weft;
 using namespace weft::bench;
 
-constexpr int kSlots = 3;
-constexpr std::size_t kSmallSlots = 64;  ///< for streams of messages that fit the cache
+constexpr int kSlotsOfLarge = 3;
+constexpr int kSlotsOfSmall = 64;  ///< for messages of up to 4 KiB
 
 std::span<std::uint64_t> as_words(std::span<std::byte> bytes) {
   return {reinterpret_cast<std::uint64_t*>(bytes.data()), bytes.size() / 8};
@@ -72,10 +72,9 @@ int main(int argc, char** argv) {
   std::optional<ChannelClient> client;
   return run_calls(argc, argv, [&]() -> CallsClient& {
     const std::size_t bytes = std::stoul(argv[2]);
-    there.emplace(
-        Channel::anonymous({.name = "there",
-                            .slot_count = bytes <= 4096 ? static_cast<int>(kSmallSlots) : kSlots,
-                            .slot_bytes = bytes + 64}));
+    there.emplace(Channel::anonymous({.name = "there",
+                                      .slot_count = bytes <= 4096 ? kSlotsOfSmall : kSlotsOfLarge,
+                                      .slot_bytes = bytes + 64}));
     back.emplace(Channel::anonymous({.name = "back", .slot_bytes = 64}));
     fork_server([&] { ChannelClient::serve(*there, *back); });
     return client.emplace(*there, *back);

@@ -16,7 +16,7 @@ using namespace weft::bench;
 
 constexpr std::size_t kWordsMax = 512;
 
-/// 32 bytes, and 64.
+/// Messages of 32 and of 64 bytes.
 using Four = std::array<std::uint64_t, 4>;
 using Eight = std::array<std::uint64_t, 8>;
 

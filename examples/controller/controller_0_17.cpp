@@ -76,8 +76,8 @@ int main(int argc, char** argv) {
   (void)learned.at_least(kLearnedSteps);  // before that, the pole would fall
   const auto policies = system.spawn(policy, {.place = weft::processes(1),
                                               .own_thread = true,
-                                              .supervision = {.max_restarts = -1},
-                                              .lives_with = &job});
+                                              .lives_with = &job,
+                                              .supervision = {.max_restarts = -1}});
   own.spawn(controller, weft::to_caf(own, policies[0]), run);
   own.await_all_actors_done();
   fmt::print("the job has made {} steps meanwhile\n",

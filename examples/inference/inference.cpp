@@ -2,7 +2,7 @@
 /// answer from the newest published parameters. Workers and actors that are killed are replaced.
 /// SIGTERM stops the job and ends the service.
 ///
-///   curl localhost:8080/job                                    its id, last report and losses
+///   curl localhost:8080/job                                    its id and last report
 ///   curl -X POST localhost:8080/digits -d '[[0,0,5,13, ...]]'  {"digits":[0],"version":420}
 ///
 /// An image is 64 pixels from 0 to 16, as in a line of examples/data/digits.csv.
@@ -155,8 +155,8 @@ int main(int argc, char** argv) {
   const auto readers = system.spawn(reader, {.count = 2,
                                              .place = weft::processes(2),
                                              .own_thread = true,
-                                             .supervision = {.max_restarts = -1},
-                                             .lives_with = &job});
+                                             .lives_with = &job,
+                                             .supervision = {.max_restarts = -1}});
   add_routes(service.server(), job, system, readers);
   const bool has_served = service.serve(port);
   job.stop();

@@ -13,7 +13,8 @@
 /// in shared memory. Each type has a schema, a text such as "{action:i32,log_probability:f32}". Two
 /// programs whose schemas of an endpoint are equal understand each other. If they differ, messages
 /// are translated where that loses nothing that the taker needs: fields are found by their names,
-/// fields that the sender lacks get the taker's default value, and numbers may become wider.
+/// fields that the sender lacks get the taker's default value (tensors have none), and numbers may
+/// become wider.
 
 #include <weft/message/aggregate.hpp>
 #include <weft/message/bytes.hpp>

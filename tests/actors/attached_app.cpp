@@ -1,6 +1,7 @@
 /// The other program of the tests of weft::attach().
 ///
 ///   attached_app serve NAME    has an actor system of this name until SIGTERM
+///   attached_app flood NAME    attaches, and calls hundreds of times what isn't answered yet
 ///   attached_app attach NAME   attaches to the system, holds tensors of it until it is killed
 
 #include <weft/actor.hpp>
@@ -47,16 +48,24 @@ class Store {
     return {tensor, tensor};
   }
   void wait(weft::Reply<int> reply) { waiting_.push_back(std::move(reply)); }
+  void release() {
+    for (auto& reply : std::exchange(waiting_, {})) reply.send(1);
+  }
+  std::vector<weft::ActorRef<Store>> peers() const;
   std::int64_t narrow() const { return 1; }
   void forget() { items_.clear(); }
-  using endpoints = weft::Endpoints<&Store::forget, &Store::add, &Store::find, &Store::echo,
-                                    &Store::wait, &Store::narrow>;
+  explicit Store(weft::ActorContext& ctx) : ctx_(ctx) {}
+  using endpoints = weft::Endpoints<&Store::forget, &Store::release, &Store::peers, &Store::add,
+                                    &Store::find, &Store::echo, &Store::wait, &Store::narrow>;
 
  private:
+  weft::ActorContext& ctx_;
   std::map<std::int32_t, Item> items_;
   std::vector<weft::Reply<int>> waiting_;
 };
 const weft::ActorType<Store> store{"attached.store"};
+
+std::vector<weft::ActorRef<Store>> Store::peers() const { return {ctx_.find(store, "here")[0]}; }
 
 sigset_t term() {
   sigset_t signals;
@@ -77,6 +86,17 @@ int serve(const std::string& name) {
   sigset_t waited = term();
   ::sigwait(&waited, &signal);
   return 0;
+}
+
+int flood(const std::string& name) {
+  const weft::AttachedSystem system = weft::attach(name);
+  const auto here = system.find(store, "here")[0].with({.timeout_s = 1e6});
+  std::vector<weft::Future<int>> calls;
+  for (int i = 0; i < 400; ++i) calls.push_back(here.call<&Store::wait>());
+  here.call<&Store::find>(1).get();  // so all calls have begun
+  fmt::print("flooded\n");
+  std::fflush(stdout);
+  for (;;) ::pause();
 }
 
 int attach(const std::string& name) {
@@ -101,5 +121,7 @@ int main(int argc, char** argv) {
   weft::worker_main(argc, argv);
   if (argc != 3) return 1;
   const std::string name = argv[2];
-  return argv[1] == std::string_view("serve") ? attached::serve(name) : attached::attach(name);
+  const std::string_view what = argv[1];
+  if (what == "serve") return attached::serve(name);
+  return what == "flood" ? attached::flood(name) : attached::attach(name);
 }

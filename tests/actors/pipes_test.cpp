@@ -215,9 +215,29 @@ TEST_P(Pipes, EndIfAnEndIsDestroyed) {
   expect_error(Errc::peer_lost, {"left without closing"}, [&] { (void)pipe.reader.read(); });
   Pipe<int> unused = system_.pipe<int>();
   unused.reader = {};
-  expect_error(Errc::peer_lost, {"left without closing"}, [&] { unused.writer.write(1); });
+  expect_error(Errc::peer_lost, {"its other end was destroyed"}, [&] { unused.writer.write(1); });
   unused.writer = {};
   EXPECT_TRUE(names().empty());
+}
+
+TEST_P(Pipes, ThatNobodyGetsLeaveNoMemory) {
+  const auto streamers = spawn({.name = "gone"});
+  system_.stop("gone");
+  for (int i = 0; i < 3; ++i) {
+    Pipe<int> pipe = system_.pipe<int>();
+    EXPECT_FALSE(streamers[0].call<&Streamer::keep>(pipe.writer).outcome().ok());
+  }
+  EXPECT_TRUE(names().empty());
+}
+
+TEST_P(Pipes, AreToldOfADeathThoughTheyNeverWait) {
+  if (GetParam() == 0) GTEST_SKIP() << "actors of this process can't be killed";
+  const auto streamers = spawn({.supervision = {.max_restarts = 5}});
+  Pipe<int> pipe = system_.pipe<int>();
+  ::kill(streamers[0].call<&Streamer::keep>(pipe.writer).get(), SIGKILL);
+  expect_error(Errc::peer_lost, {"died before frame #2"}, [&] {
+    for (;;) (void)pipe.reader.try_read();
+  });
 }
 
 TEST_P(Pipes, EndWaitsOfActorsThatAreToStop) {

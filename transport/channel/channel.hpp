@@ -99,7 +99,7 @@ class ChannelWriter {
 
 class ChannelReader;
 
-/// Owns a received frame. The destructor releases its slot. Movable. Must not outlive its reader.
+/// Owns a received frame. The destructor releases its slot. Must not outlive its reader.
 class ChannelFrame {
  public:
   ChannelFrame(ChannelFrame&& other) noexcept;

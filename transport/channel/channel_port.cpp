@@ -57,7 +57,7 @@ LifeLock attach(const Channel& channel, ChannelRole role) {
          channel.label(), to_string(role), side.pid.load(std::memory_order_relaxed));
   }
   side.pid.store(getpid(), std::memory_order_relaxed);
-  side.attached.store(1, std::memory_order_release);
+  side.attached.store(1, std::memory_order_seq_cst);
   return std::move(*lock);
 }
 
@@ -156,6 +156,10 @@ void ChannelPort::await() {
 }
 
 bool ChannelPort::await_for(std::chrono::nanoseconds at_most) {
+  if (at_most == std::chrono::nanoseconds::zero()) {
+    check_peer();
+    return arrived();
+  }
   for (int i = 0; i < policy_.spins; ++i) {
     if (arrived()) return true;
     pause_cpu();
@@ -173,7 +177,7 @@ bool ChannelPort::await_for(std::chrono::nanoseconds at_most) {
       continue;
     }
     sleep(std::min<std::chrono::nanoseconds>(kSleepSlice, at_most - waited));
-    if (!arrived() && peer_died() && !arrived()) fail_lost("died");
+    check_peer();
   }
   return true;
 }
@@ -185,6 +189,11 @@ void ChannelPort::sleep(std::chrono::nanoseconds at_most) noexcept {
     sleep_on(number, in_.previous(), at_most);
   }
   own_->asleep.store(0, std::memory_order_relaxed);
+}
+
+/// Throws peer_lost if nothing has come, and the process of the other side is gone.
+void ChannelPort::check_peer() const {
+  if (!arrived() && peer_died() && !arrived()) fail_lost("died");
 }
 
 bool ChannelPort::peer_died() const {

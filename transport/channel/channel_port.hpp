@@ -44,7 +44,8 @@ class ChannelPort {
   /// is none yet, or if none follows. Wait-free. Throws corrupt for an invalid message, and
   /// peer_lost if the other side was destroyed without closing.
   std::optional<Message> take();
-  /// Waits as await() does, for at most so long. Returns whether take() would find a message.
+  /// Waits as await() does, for at most so long; 0: only looks whether the other side is gone.
+  /// Returns whether take() would find a message.
   bool await_for(std::chrono::nanoseconds at_most);
   /// Waits according to the policy until take() would find a message. Throws peer_lost if the
   /// process of the other side is gone or the job was aborted. Throws timeout with both sides, the
@@ -81,6 +82,7 @@ class ChannelPort {
   bool arrived() const noexcept;
   void sleep(std::chrono::nanoseconds at_most) noexcept;
   bool peer_died() const;
+  void check_peer() const;
   std::nullopt_t end_of_peer() const;
   std::string peer_name() const;
   std::string awaited_text() const;

@@ -39,7 +39,8 @@ void for_each_memory(const PeerTable& table, Peers& peers, F f) {
     try {
       f(peers.current(slot), life.state);
     } catch (const Error& error) {
-      if (error.code() != Errc::not_found) throw;  // it died before it made its memory
+      // It died before it made its memory, or while it made it.
+      if (error.code() != Errc::not_found && error.code() != Errc::corrupt) throw;
     }
   }
 }
@@ -49,15 +50,25 @@ void for_each_memory(const PeerTable& table, Peers& peers, F f) {
 Burial::Burial(PeerTable& table, Peers& peers, PeerId dead)
     : table_(&table), peers_(&peers), dead_(dead) {
   table.mark(dead.slot, PeerState::dead);
+  try {
+    begin();
+  } catch (const Error&) {
+    return;  // finish() tries again
+  }
+}
+
+void Burial::begin() {
+  sent_.clear();
   collect_sent();
   clear_bits(sent_);
-  for_each_memory(table, peers, [](const PeerMemory& memory, PeerState state) {
+  for_each_memory(*table_, *peers_, [](const PeerMemory& memory, PeerState state) {
     if (state != PeerState::alive) return;
     for (std::uint32_t port = 0; port < memory.port_count(); ++port) {
       memory.port(port).rung.fetch_add(1, std::memory_order_seq_cst);
       wake_all(memory.port(port).rung);
     }
   });
+  has_begun_ = true;
 }
 
 void Burial::collect_sent() {
@@ -101,7 +112,8 @@ void Burial::clear_bits(const std::vector<BlockId>& kept) {
 
 bool Burial::all_have_settled() const {
   for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
-    if (table_->life(slot).state == PeerState::alive && !table_->has_settled(slot, dead_)) {
+    if (table_->life(slot).state == PeerState::alive && table_->role(slot) != PeerRole::leaving &&
+        !table_->has_settled(slot, dead_)) {
       return false;
     }
   }
@@ -116,12 +128,13 @@ bool Burial::heap_is_held() {
       held = !is_free(memory.ledger_row(index));
     }
   } catch (const Error& error) {
-    if (error.code() != Errc::not_found) throw;
+    if (error.code() != Errc::not_found && error.code() != Errc::corrupt) throw;
   }
   return held;
 }
 
 bool Burial::finish() {
+  if (!has_begun_) begin();
   if (!is_settled_) {
     if (!all_have_settled()) return false;
     clear_bits({});

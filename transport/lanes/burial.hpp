@@ -21,9 +21,11 @@ class Burial {
 
   /// Once all living peers have settled the death, clears the remaining bits. Once also nobody
   /// holds a block of the dead process's heap, removes its memory, frees its slot and returns true.
+  /// Throws io or no_space if the memory of a peer can't be mapped; it may be called again.
   bool finish();
 
  private:
+  void begin();
   void collect_sent();
   void clear_bits(const std::vector<BlockId>& kept);
   bool all_have_settled() const;
@@ -33,6 +35,7 @@ class Burial {
   Peers* peers_;
   PeerId dead_;
   std::vector<BlockId> sent_;  ///< in entries that nobody has taken; sorted
+  bool has_begun_ = false;
   bool is_settled_ = false;
 };
 

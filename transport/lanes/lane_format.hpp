@@ -1,6 +1,6 @@
 #pragma once
 /// Format of the shared memory in which the processes of an actor system exchange messages and
-/// blocks, version 1 (native byte order, little-endian hosts). A process of a system is a peer: a
+/// blocks, version 2 (native byte order, little-endian hosts). A process of a system is a peer: a
 /// slot of the table, and an incarnation, which counts the processes that have had the slot.
 ///
 ///   table = TableHeader PeerRow{kPeerCountMax}         "weft-<system>-peers"
@@ -24,7 +24,7 @@ namespace weft {
 
 inline constexpr std::uint64_t kPeerTableMagic = 0x3172'6565'7066'6577;  // "wefpeer1"
 inline constexpr std::uint64_t kMailMagic = 0x316c'6961'6d66'6577;       // "wefmail1"
-inline constexpr std::uint32_t kLaneVersion = 1;
+inline constexpr std::uint32_t kLaneVersion = 2;
 inline constexpr std::uint32_t kPeerCountMax = 256;
 inline constexpr std::uint32_t kPortCountMax = 64;
 inline constexpr std::uint32_t kLaneEntryCount = 64;
@@ -45,10 +45,15 @@ struct TableHeader {
 };
 static_assert(sizeof(TableHeader) == 128);
 
+/// Whether the keeper has started the process of a slot, or it has attached. A process that is
+/// `leaving` takes no messages any more, and settles no deaths.
+enum class PeerRole : std::uint32_t { started = 0, attached = 1, leaving = 2 };
+
 struct alignas(64) PeerRow {
   std::atomic<std::uint32_t> life;  ///< a PeerLife; who takes a free slot, or the keeper, writes it
   std::atomic<std::int32_t> pid;
-  std::byte reserved[56];
+  std::atomic<std::uint32_t> role;  ///< a PeerRole
+  std::byte reserved[52];
   /// [d]: the last incarnation of slot d whose death this peer has settled.
   std::atomic<std::uint32_t> settled[kPeerCountMax];
 };

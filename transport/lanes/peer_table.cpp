@@ -107,9 +107,29 @@ PeerClaim PeerTable::claim() {
     // The lock comes first, so a slot that is `joining` without a lock belongs to the keeper's
     // process or to one that has died.
     std::optional<LifeLock> lock = LifeLock::take(segment_, kClaimByte + slot);
-    if (lock && take(slot, peer)) return {.peer = peer, .life = std::move(*lock)};
+    if (!lock || !take(slot, peer)) continue;
+    row(slot).role.store(static_cast<std::uint32_t>(PeerRole::attached), std::memory_order_seq_cst);
+    return {.peer = peer, .life = std::move(*lock)};
   }
   fail_full();
+}
+
+void PeerTable::give_back(PeerId claimed) noexcept {
+  std::uint32_t expected =
+      PeerLife{.state = PeerState::joining, .incarnation = claimed.incarnation}.word();
+  row(claimed.slot).role.store(0, std::memory_order_relaxed);
+  row(claimed.slot)
+      .life.compare_exchange_strong(
+          expected, PeerLife{.state = PeerState::free, .incarnation = claimed.incarnation}.word(),
+          std::memory_order_seq_cst);
+}
+
+PeerRole PeerTable::role(std::uint32_t slot) const noexcept {
+  return static_cast<PeerRole>(row(slot).role.load(std::memory_order_seq_cst));
+}
+
+void PeerTable::set_leaving(std::uint32_t slot) noexcept {
+  row(slot).role.store(static_cast<std::uint32_t>(PeerRole::leaving), std::memory_order_seq_cst);
 }
 
 bool PeerTable::is_claimed(std::uint32_t slot) const {
@@ -124,7 +144,10 @@ void PeerTable::fail_full() {
 }
 
 void PeerTable::mark(std::uint32_t slot, PeerState state) noexcept {
-  if (state == PeerState::free) row(slot).pid.store(0, std::memory_order_relaxed);
+  if (state == PeerState::free) {
+    row(slot).pid.store(0, std::memory_order_relaxed);
+    row(slot).role.store(0, std::memory_order_relaxed);
+  }
   row(slot).life.store(PeerLife{.state = state, .incarnation = life(slot).incarnation}.word(),
                        std::memory_order_seq_cst);
   if (state == PeerState::dead) header().deaths.fetch_add(1, std::memory_order_seq_cst);

@@ -42,6 +42,8 @@ class PeerTable {
   /// Takes a free slot for the calling process, which the keeper hasn't started. It is then
   /// `joining`, until the keeper marks it. Throws as add() does.
   PeerClaim claim();
+  /// Gives back a slot whose process has told nobody of it and keeps its lock.
+  void give_back(PeerId claimed) noexcept;
   /// Whether the process that has claimed the slot lives.
   bool is_claimed(std::uint32_t slot) const;
   void mark(std::uint32_t slot, PeerState state) noexcept;
@@ -50,6 +52,9 @@ class PeerTable {
   void set_pid(std::uint32_t slot, std::int32_t pid) noexcept;
   /// Returns 0 if the process of the slot hasn't made its memory.
   std::int32_t pid(std::uint32_t slot) const noexcept;
+  PeerRole role(std::uint32_t slot) const noexcept;
+  /// Called by a process that has attached.
+  void set_leaving(std::uint32_t slot) noexcept;
   /// `by` has taken all that `dead` sent it, and has forgotten what it sent to `dead`.
   void set_settled(std::uint32_t by, PeerId dead) noexcept;
   bool has_settled(std::uint32_t by, PeerId dead) const noexcept;

@@ -25,7 +25,7 @@ class ActorSimulation;
 struct ActorTestOptions {
   /// The environment variable WEFT_ACTOR_TEST_SEED replaces it.
   std::uint64_t seed = 1;
-  int kills = 0;  ///< at most so many processes are killed at instants that the seed gives
+  int kills = 0;  ///< at most so many processes are killed; the seed decides when
   /// At most so many calls, answers and told messages are lost, as if they came too late. The call
   /// ends at its timeout.
   int drops = 0;
@@ -50,10 +50,10 @@ struct ActorTestOptions {
 ///     test.require(counters[0].call<&Counter::total>().get() <= 5, "added twice");
 ///   });
 ///
-/// Time is told: it stands still while messages are delivered, and moves to the next instant at
-/// which something is due when the test waits in Future::get(), spawn(), stop() or advance(). Only
-/// the thread of the test and the functions of its actors may use it. An actor may wait in get(),
-/// but in nothing that weft doesn't know, such as a condition variable.
+/// The clock is simulated: it stands still while messages are delivered, and moves to the next
+/// instant at which something is due when the test waits in Future::get(), spawn(), stop() or
+/// advance(). Only the thread of the test and the functions of its actors may use it. An actor may
+/// wait in get(), but in nothing that weft doesn't know, such as a condition variable.
 class ActorTest {
  public:
   explicit ActorTest(ActorTestOptions options = {});
@@ -83,7 +83,8 @@ class ActorTest {
   bool step();
   /// Delivers messages until there are none. The clock stands still, except for calls of work().
   void run();
-  /// Moves the clock by so many seconds, and does all that is due meanwhile.
+  /// Moves the clock by 0 to 1e8 seconds, and does everything that becomes due. Throws
+  /// invalid_argument for another number.
   void advance(double seconds);
   /// Returns the seconds since the test began.
   double now() const;
@@ -106,7 +107,8 @@ class ActorTest {
   using Body = std::function<void(ActorTest&)>;
   /// Runs the body with `count` seeds, of which `first` is the first; with WEFT_ACTOR_TEST_SEED
   /// alone if that is set. If the body throws, runs that seed again to see that it fails in the
-  /// same way, and throws loop_failed with the seed, what was thrown, and the history.
+  /// same way, and throws loop_failed with the seed, what was thrown, and the history. Throws
+  /// invalid_argument unless `count` is at least 1.
   static void for_seeds(std::uint64_t first, int count, const ActorTestOptions& options,
                         const Body& body);
   static void for_seeds(std::uint64_t first, int count, const Body& body) {

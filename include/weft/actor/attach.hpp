@@ -18,9 +18,11 @@
 namespace weft {
 
 struct AttachOptions {
-  double wait_s = 0;           ///< seconds to wait for a system of this name
-  double call_timeout_s = 30;  ///< for CallOptions::timeout_s = 0
-  /// Address space for the tensors of messages that this program sends.
+  double wait_s = 0;  ///< seconds to wait until a system of this name runs; 0 to 1e9
+  /// Seconds that a call may take if its CallOptions::timeout_s is 0; more than 0.
+  double call_timeout_s = 30;
+  /// Address space, in bytes, for the tensors of messages that this program sends;
+  /// 1 MiB to 1 TiB.
   std::size_t heap_bytes = std::size_t{1} << 30;
 };
 
@@ -59,9 +61,10 @@ class AttachedSystem {
   /// Returns a tensor in shared memory, to be filled and sent without a copy. Throws no_space.
   LoanedTensor loan(const TensorType& type) const;
   /// Posts a command to the job that a mesh of the system lives with, as Job::post() does, and
-  /// waits until its loops have read it. Returns the step in which they did. `job` is an id; "":
-  /// the only one. Throws not_found if there is no such job, timeout (the command stays posted),
-  /// and the errors of PostedCommand::get().
+  /// waits until its loops have read it. Returns the step in which they did. `job` is a job's
+  /// id or its first digits; "": the only job. Throws not_found if there is no such job,
+  /// invalid_argument if there are several or unless `timeout_s` is from 0 to 1e9, timeout (the
+  /// command stays posted), and the errors of PostedCommand::get().
   std::uint64_t post(const Command& command, double timeout_s = 30,
                      std::string_view job = {}) const;
   /// See ActorSystem.
@@ -83,9 +86,10 @@ class AttachedSystem {
 };
 
 /// Attaches to the running actor system whose SystemOptions::name is `system`, or whose id begins
-/// with it. Throws not_found with the names of those that run, invalid_argument if several have the
-/// name, no_space if the system has 256 processes, version if its program has another version of
-/// weft's shared memory, and unavailable if its program doesn't answer.
+/// with it. Throws not_found with the names of those that run; invalid_argument for an empty name,
+/// for options that can't be, or if several have the name; no_space if the system has 256
+/// processes; version if its program has another version of weft's shared memory; and unavailable
+/// if its program doesn't answer or refuses this one.
 AttachedSystem attach(std::string_view system, const AttachOptions& options = {});
 
 }  // namespace weft

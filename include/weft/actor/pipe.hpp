@@ -20,9 +20,10 @@ namespace weft {
 
 /// The end of a pipe that writes. Copies are the same end, which one thread may use at a time. An
 /// end may be sent in a message once, before it is used; then only the taker may use it. Functions
-/// throw invalid_argument on a thread that actors share (spawn them with own_thread), peer_lost if
-/// the reader has ended or its process has died, timeout if the reader isn't used within
-/// PipeOptions::join_timeout_s, and cancelled when the actor is to stop.
+/// throw peer_lost if the reader was destroyed or its process has died. A function that has to wait
+/// throws invalid_argument on a thread that actors share (spawn them with own_thread), timeout if
+/// the reader isn't used within PipeOptions::join_timeout_s, and cancelled when the actor is to
+/// stop.
 template <Message T>
 class PipeWriter {
  public:
@@ -54,7 +55,7 @@ class PipeWriter {
   std::shared_ptr<detail::PipeEnd> end_;
 };
 
-/// The end of a pipe that reads. What PipeWriter says of ends and errors holds for it too.
+/// The end of a pipe that reads. The rules for copies, sending and errors are those of PipeWriter.
 template <Message T>
 class PipeReader {
  public:

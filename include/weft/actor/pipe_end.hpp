@@ -12,11 +12,12 @@
 namespace weft {
 
 struct PipeOptions {
-  /// Values that are on their way at most, 1 to 256. The writer waits while the reader hasn't read
-  /// so many, or still has tensors of them.
+  /// At most so many values, 1 to 256, wait for the reader or have tensors that it still holds.
+  /// Then the writer waits.
   int credits = 64;
-  /// The largest value in bytes, with the elements of its tensors, for each of which up to 80 bytes
-  /// are added. The pipe takes memory for as many values as it has credits.
+  /// The maximum size of a value in bytes, 1 to 2^39: its fields (at most 64 KiB), the elements of
+  /// its tensors (at most 64), and up to 80 bytes for each tensor. The pipe takes memory for as
+  /// many values as it has credits.
   std::size_t value_bytes = 4096;
   /// Seconds that one end waits until the other is used for the first time.
   double join_timeout_s = 30;

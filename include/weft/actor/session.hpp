@@ -37,15 +37,15 @@ struct SessionCounts {
   std::uint64_t memory_bytes = 0;  ///< memory that the chip's tensors have taken so far
 };
 
-/// A chip for one thread, without a mesh and without a job. The thread is that of the first bind().
-/// Ops run on this thread, when a result of them is read. The first time that it runs ops on these
-/// shapes, a program is compiled; other values need no new program. Sessions of one thread, such as
-/// those of actors that share it, don't disturb each other.
+/// A chip for one thread, without a mesh and without a job. The thread that calls bind() first owns
+/// the Session. Ops run on it when one of their results is read. A program is compiled for each new
+/// sequence of ops and shapes; new values alone need no new program. Sessions of one thread, such
+/// as those of actors that share it, don't disturb each other.
 class Session {
  public:
   /// Throws invalid_argument unless `memory_max` is from 1 MiB to 1 TiB. Takes no memory yet.
   explicit Session(const SessionOptions& options = {});
-  /// The results of its ops may outlive it, but can't be read any more. Any thread may call it.
+  /// Any thread may destroy a Session. Tensors that its ops returned can't be read any more.
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -54,7 +54,7 @@ class Session {
   /// the thread's tensor ops run on this chip until another Session is bound. Copies them unless
   /// the module has this version already, and doesn't hold the view. Results that were recorded
   /// before and not read are computed first, with the old values. A module may be bound beside
-  /// others. Only one Session may use a module.
+  /// others. A module belongs to the Session that bound it last.
   ///
   /// Such a module can't be trained: grad() throws, and so does a layer that assigns one of its
   /// buffers, until Module::eval(). Throws not_found if the version lacks a name; invalid_argument

@@ -43,8 +43,10 @@ void for_each_field(T& value, F f) {
   }
 }
 
-/// Returns "=" and the bytes of a field's default value as hex digits, or "" if all of them are 0
-/// or the value has a tensor or an actor.
+/// Returns whether the type has tensors, actors or pipes, whose values aren't bytes alone.
+bool has_handles(std::string_view schema);
+/// Returns "=" and the bytes of a field's default value as hex digits. Returns "" for a value
+/// without bytes, and if all bytes are 0 and no part of the type has another default value.
 std::string default_in_schema(std::string_view schema, const MessageWriter& value);
 
 }  // namespace detail
@@ -64,7 +66,7 @@ struct MessageCodec<T> {
         text += schema;
       } else {
         MessageWriter initial;
-        if (schema.find("tensor") == schema.npos) MessageCodec<Field>::put(initial, field);
+        if (!detail::has_handles(schema)) MessageCodec<Field>::put(initial, field);
         text.append(name).append(":") += schema + detail::default_in_schema(schema, initial);
       }
     });

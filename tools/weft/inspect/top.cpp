@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "inspect/systems/system_reader.hpp"
 #include "inspect/systems/system_top.hpp"
 #include "inspect/views/colours.hpp"
 #include "inspect/views/top_frame.hpp"
@@ -147,13 +148,21 @@ int run_system_top(const std::string& asked) {
     }
     return 0;
   }
-  Screen screen;
+  auto screen = std::make_unique<Screen>();
   watch_signals();
+  TopSize size = screen_size();
   while (!ui.quit && ended_by == 0) {
+    if (find_actor_systems(id).empty()) {
+      screen.reset();  // so that the reason stays on the terminal
+      read_asked_system(id, code);
+      return code;
+    }
     auto now = read_asked_system(id, code);
     if (!now) break;
-    const TopSize size = screen_size();
-    screen.show(system_frame(*now, *before, ui, size.lines, size.columns));
+    const TopSize new_size = screen_size();
+    if (new_size.lines != size.lines || new_size.columns != size.columns) screen->clear();
+    size = new_size;
+    screen->show(system_frame(*now, *before, ui, size.lines, size.columns));
     const auto keys = read_keys();
     if (!keys) break;
     for (const std::string& key : *keys) press(ui, key);

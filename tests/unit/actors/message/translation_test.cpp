@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <weft/actor/endpoints.hpp>
+#include <weft/actor/pipe.hpp>
 #include <weft/message.hpp>
 #include <weft/tensor/error.hpp>
 
@@ -33,6 +34,16 @@ struct Frame {
   int number = 0;
   HostTensor image;
 };
+/// Its fields have names in which names of types stand.
+struct Factor {
+  float actor_rate = 2;
+  int tensors = 1;
+};
+struct Factors {
+  Factor factor{.actor_rate = 0, .tensors = 0};
+  Factor other{.actor_rate = 3, .tensors = 1};
+  PipeWriter<int> writer{};
+};
 struct LaterFrame {
   HostTensor image;
   std::array<std::uint8_t, 2> mode{1, 2};
@@ -45,6 +56,8 @@ WEFT_MESSAGE(weft::translation_test::Old, action, reward, note);
 WEFT_MESSAGE(weft::translation_test::New, note, action, rate, extra);
 WEFT_MESSAGE(weft::translation_test::Frame, number, image);
 WEFT_MESSAGE(weft::translation_test::LaterFrame, image, mode, number);
+WEFT_MESSAGE(weft::translation_test::Factor, actor_rate, tensors);
+WEFT_MESSAGE(weft::translation_test::Factors, factor, other, writer);
 
 namespace weft::translation_test {
 namespace {
@@ -79,6 +92,23 @@ TEST(Schemas, HaveTheDefaultsOfNamedFields) {
   EXPECT_EQ(MessageCodec<New>::schema(),
             "{note:text?,action:i64,rate:f64=000000000000e03f,extra:i32[]}");
   EXPECT_EQ(MessageCodec<LaterFrame>::schema(), "{image:tensor,mode:u8[2]=0102,number:u16}");
+}
+
+TEST(Schemas, HaveTheDefaultsOfFieldsWithinFields) {
+  const std::string factor = "{actor_rate:f32=00000040,tensors:i32=01000000}";
+  EXPECT_EQ(MessageCodec<Factors>::schema(), "{factor:" + factor +
+                                                 "=0000000000000000,other:" + factor +
+                                                 "=0000404001000000,writer:pipe_writer<i32>}");
+  const Factors made = [] {
+    MessageWriter none;
+    const EndpointSchema to = takes("{factor:" + std::string("{a:f32=00000040}") + "=00000000}");
+    const MessageWriter out = translated_arguments(takes("{}"), to, none);
+    Factors read;
+    MessageReader in(out.bytes());
+    read.factor.actor_rate = MessageCodec<float>::get(in);
+    return read;
+  }();
+  EXPECT_EQ(made.factor.actor_rate, 0) << "the default of the whole, not of its part";
 }
 
 TEST(Schemas, AreParsed) {
