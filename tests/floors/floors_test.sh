@@ -83,9 +83,9 @@ refuses tools/weft/c.cpp '#include "chips/cpu/onednn/dot.hpp"\n' \
   '1: only chips/registry/registry.cpp, where engines are made, names a kind of chip'
 refuses actors/job/c.cpp '#include "tools/weft/plan.hpp"\n' "tools/weft/plan.hpp: $later"
 refuses actors/device/device.cpp 'caf::actor x;\n' \
-  '1: caf stands only in actors/caf/, *_actor.*, messages.*, system.*, <weft/caf.hpp> and its example'
+  '1: caf stands only in actors/caf/, *_actor.*, messages.*, system.*, <weft/caf.hpp>, its example and bench/calls/'
 refuses examples/c.cpp '#include <caf/all.hpp>\n' \
-  '1: caf stands only in actors/caf/, *_actor.*, messages.*, system.*, <weft/caf.hpp> and its example'
+  '1: caf stands only in actors/caf/, *_actor.*, messages.*, system.*, <weft/caf.hpp>, its example and bench/calls/'
 refuses chips/engine/c.cpp '#include <oneapi/dnnl/dnnl.hpp>\n' \
   '1: oneDNN stands only in chips/cpu/onednn/'
 refuses data/files/c.cpp '#include <curl/curl.h>\n' \
