@@ -19,6 +19,13 @@ bool is_word(char c) {
          c == '.';
 }
 
+SchemaType type_of(SchemaType::Kind kind, std::uint32_t bytes = 0) {
+  SchemaType type;
+  type.kind = kind;
+  type.bytes = bytes;
+  return type;
+}
+
 /// Whether each value of the type has a byte at least.
 bool has_bytes(const SchemaType& type) {
   if (type.kind == SchemaType::Kind::array) return type.count > 0;  // its elements have bytes
@@ -104,7 +111,7 @@ class SchemaReader {
   SchemaType base() {
     if (accept("{")) return record();
     if (accept("map<")) {
-      SchemaType map{.kind = SchemaType::Kind::map};
+      SchemaType map = type_of(SchemaType::Kind::map);
       map.parts.push_back({.type = type()});
       expect(",");
       map.parts.push_back({.type = type()});
@@ -127,24 +134,21 @@ class SchemaReader {
 
   static SchemaType named(std::string_view name) {
     using Kind = SchemaType::Kind;
-    const auto number = [&](Kind kind, std::uint32_t bytes) {
-      return SchemaType{.kind = kind, .bytes = bytes};
-    };
-    if (name == "bool") return {.kind = Kind::boolean};
-    if (name == "text") return {.kind = Kind::text};
-    if (name == "tensor") return {.kind = Kind::tensor};
-    if (name == "actor") return {.kind = Kind::actor};
+    if (name == "bool") return type_of(Kind::boolean);
+    if (name == "text") return type_of(Kind::text);
+    if (name == "tensor") return type_of(Kind::tensor);
+    if (name == "actor") return type_of(Kind::actor);
     for (const std::uint32_t bytes : {1U, 2U, 4U, 8U, 16U}) {
       const std::string bits = std::to_string(8 * bytes);
-      if (name == "i" + bits) return number(Kind::integer, bytes);
-      if (name == "u" + bits) return number(Kind::natural, bytes);
-      if (name == "f" + bits) return number(Kind::real, bytes);
+      if (name == "i" + bits) return type_of(Kind::integer, bytes);
+      if (name == "u" + bits) return type_of(Kind::natural, bytes);
+      if (name == "f" + bits) return type_of(Kind::real, bytes);
     }
-    return {.kind = Kind::other};
+    return type_of(Kind::other);
   }
 
   SchemaType record() {
-    SchemaType record{.kind = SchemaType::Kind::record};
+    SchemaType record = type_of(SchemaType::Kind::record);
     if (accept("}")) return record;
     do record.parts.push_back(field());
     while (accept(","));

@@ -39,10 +39,10 @@ struct SchemaType {
   };
   Kind kind = Kind::other;
   bool is_enum = false;
-  std::uint32_t bytes = 0;           ///< of a number
-  std::uint32_t count = 0;           ///< of an array
-  std::vector<SchemaField> parts{};  ///< fields; key and value; or the type of the elements
-  std::string text{};                ///< the schema
+  std::uint32_t bytes = 0;         ///< of a number
+  std::uint32_t count = 0;         ///< of an array
+  std::vector<SchemaField> parts;  ///< fields; key and value; or the type of the elements
+  std::string text{};              ///< the schema
 };
 
 struct SchemaField {
