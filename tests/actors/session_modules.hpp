@@ -21,7 +21,7 @@ struct DeepNet : Module {
   Linear a{*this, "a", {12, 32}};
   BatchNorm1d norm{*this, "norm", {32}};
   Linear b{*this, "b", {32, 32}};
-  LayerNorm last{*this, "last", {{32}}};
+  LayerNorm last{*this, "last", {.size = 32}};
   Linear c{*this, "c", {32, 5}};
   Tensor operator()(const Tensor& x) const {
     return softmax(c(last(gelu(b(relu(norm(a(x))))))), -1);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <weft/actor_test.hpp>
+#include <weft/job.hpp>
 
 #include "tests/actors/actors.hpp"
 #include "tests/actors/probe.hpp"
