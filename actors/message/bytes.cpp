@@ -13,6 +13,15 @@ namespace {
 /// reader allocate much.
 constexpr std::size_t kEmptyElementsMax = std::size_t{1} << 16;
 
+/// Returns the shape with these dims. Throws corrupt if there is none.
+Shape shape_of(std::span<const std::int64_t> dims) {
+  try {
+    return Shape(dims);
+  } catch (const Error& error) {
+    fail(Errc::corrupt, "a message has a tensor with an impossible shape: {}", error.what());
+  }
+}
+
 }  // namespace
 
 void MessageWriter::put_large(const void* bytes, std::size_t size) {
@@ -101,7 +110,7 @@ HostTensor MessageReader::tensor() {
   }
   if (payloads_.empty()) fail(Errc::corrupt, "a message has fewer tensors than its bytes say");
   const MessagePayload& payload = payloads_.front();
-  const TensorType type{static_cast<DType>(dtype), Shape(std::span(dims).first(num_dims))};
+  const TensorType type{static_cast<DType>(dtype), shape_of(std::span(dims).first(num_dims))};
   if (static_cast<std::uint64_t>(elements) > payload.bytes.size() ||
       static_cast<std::uint64_t>(type.bytes()) > payload.bytes.size()) {
     fail(Errc::corrupt, "a message has a tensor {} in {} bytes", type.to_string(),

@@ -26,7 +26,11 @@ bool read_entry(const TensorEntry& entry, std::string_view& names, const TensorT
   for (int dim = 0; dim < entry.rank; ++dim) {
     if (entry.dims[dim] < 0 || __builtin_mul_overflow(bytes, entry.dims[dim], &bytes)) return false;
   }
-  tensor.type.shape = Shape(std::span(entry.dims, entry.rank));
+  try {
+    tensor.type.shape = Shape(std::span(entry.dims, entry.rank));
+  } catch (const Error&) {
+    return false;  // a shape has at most 2^53 elements
+  }
   tensor.offset = entry.offset;
   return entry.offset % size.alignment == 0 && entry.offset <= size.bytes &&
          bytes <= size.bytes - entry.offset;
