@@ -136,7 +136,7 @@ AttachedSystem attach(std::string_view system, const AttachOptions& options) {
   process->keep(std::move(claim.life));
   process->report_joined();
   await_acceptance(*process, claim.peer, id);
-  return AttachedSystem(detail::AttachedHost::make(std::move(process), std::move(end)));
+  return AttachedSystem(std::make_shared<detail::AttachedHost>(std::move(process), std::move(end)));
 }
 
 AttachedSystem::AttachedSystem(AttachedSystem&&) noexcept = default;

@@ -9,6 +9,7 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "actors/message/tensor_bytes.hpp"
 #include "actors/message/translation.hpp"
 #include "actors/process/job_thread.hpp"
 #include "actors/user/registry.hpp"
@@ -17,6 +18,7 @@
 namespace weft {
 namespace {
 
+/// The time between two looks at the system's life lock.
 constexpr int kLookAtLockMs = 500;
 
 /// A call that can't be sent.
@@ -37,12 +39,13 @@ class RefusedCall final : public detail::PendingCall {
   detail::Answer answer_;
 };
 
-/// A call that keeps its host, and whose result is translated when it is read.
-class TranslatedCall final : public detail::PendingCall {
+/// A call of an attached program. Its answer is made when it is read: its result is translated, and
+/// actors and pipes in it belong to the host, which the call keeps.
+class AttachedCall final : public detail::PendingCall {
  public:
   /// `host` has `match`.
-  TranslatedCall(std::shared_ptr<detail::PendingCall> call, std::shared_ptr<detail::ActorHost> host,
-                 const EndpointMatch& match)
+  AttachedCall(std::shared_ptr<detail::PendingCall> call, std::shared_ptr<detail::ActorHost> host,
+               const EndpointMatch& match)
       : call_(std::move(call)), host_(std::move(host)), match_(&match) {}
 
   bool wait_until(std::chrono::steady_clock::time_point time) override {
@@ -50,18 +53,22 @@ class TranslatedCall final : public detail::PendingCall {
   }
   std::chrono::steady_clock::time_point now() const override { return call_->now(); }
   const detail::Answer& answer() const override {
-    if (match_->is_same) return call_->answer();
-    std::call_once(is_translated_, [this] { answer_ = translated(); });
+    std::call_once(is_made_, [this] { answer_ = made(); });
     return answer_;
   }
   void when_done(std::function<void()> done) override { call_->when_done(std::move(done)); }
   void cancel() override { call_->cancel(); }
 
  private:
-  detail::Answer translated() const {
+  detail::Answer made() const {
     const detail::Answer& theirs = call_->answer();
     detail::Answer ours{.error = theirs.error, .process = host_.get()};
     if (theirs.error) return ours;
+    if (match_->is_same) {
+      ours.bytes = theirs.bytes;
+      ours.payloads = theirs.payloads;
+      return ours;
+    }
     try {
       const MessageWriter result =
           translated_result(match_->their_schema, match_->our_schema,
@@ -77,7 +84,7 @@ class TranslatedCall final : public detail::PendingCall {
   std::shared_ptr<detail::PendingCall> call_;
   std::shared_ptr<detail::ActorHost> host_;
   const EndpointMatch* match_;
-  mutable std::once_flag is_translated_;
+  mutable std::once_flag is_made_;
   mutable detail::Answer answer_{};
 };
 
@@ -86,8 +93,8 @@ class TranslatedCall final : public detail::PendingCall {
 bool system_runs(const std::string& id) {
   try {
     return LifeLock::is_held(Segment::open(actor_table_name(id), true, 1), kActorTableLifeByte);
-  } catch (const Error&) {
-    return false;  // its memory is gone
+  } catch (const Error& error) {
+    return error.code() != Errc::not_found;  // or else its memory can't be looked at now
   }
 }
 
@@ -144,13 +151,6 @@ Error version_error(const std::string& actor, const EndpointMatch& match) {
 
 }  // namespace
 
-std::shared_ptr<AttachedHost> AttachedHost::make(std::shared_ptr<ActorProcess> process,
-                                                 std::shared_ptr<WakeFd> end) {
-  std::shared_ptr<AttachedHost> host(new AttachedHost(std::move(process), std::move(end)));
-  host->process_->set_reader(host.get());
-  return host;
-}
-
 AttachedHost::AttachedHost(std::shared_ptr<ActorProcess> process, std::shared_ptr<WakeFd> end)
     : process_(std::move(process)),
       end_(std::move(end)),
@@ -164,16 +164,15 @@ void AttachedHost::watch() {
   std::array<pollfd, 2> waits{{{.fd = end_->fd(), .events = POLLIN, .revents = 0},
                                {.fd = keeper_.fd(), .events = POLLIN, .revents = 0}}};
   const std::string id = process_->peers().system();
-  // The lock is looked at too, for a system that ends before its program, and without a pidfd.
+  // The lock is looked at too: a system may end before its program, or there may be no pidfd.
   while (waits[0].revents == 0 && waits[1].revents == 0) {
     if (::poll(waits.data(), waits.size(), kLookAtLockMs) == 0 && !system_runs(id)) break;
   }
   if (is_detached_.load()) return;
   has_ended_.store(true);
   const bool has_died = waits[1].revents != 0;
-  process_->stop(
-      Error(has_died ? Errc::peer_lost : Errc::cancelled,
-            has_died ? "the program of the actor system has died" : "the actor system has ended"));
+  process_->stop(has_died ? Error(Errc::peer_lost, "the program of the actor system has died")
+                          : system_ended_error());
 }
 
 void AttachedHost::detach() {
@@ -209,7 +208,7 @@ std::shared_ptr<PendingCall> AttachedHost::begin(std::uint32_t row, EndpointId e
       arguments = translated_arguments(match.our_schema, match.their_schema, arguments);
     }
     auto call = process_->begin(row, match.theirs, std::move(arguments), options);
-    return std::make_shared<TranslatedCall>(std::move(call), shared_from_this(), match);
+    return std::make_shared<AttachedCall>(std::move(call), shared_from_this(), match);
   } catch (const Error& error) {
     return std::make_shared<RefusedCall>(process_, error);
   }

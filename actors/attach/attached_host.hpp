@@ -40,8 +40,7 @@ namespace detail {
 class AttachedHost final : public ActorHost {
  public:
   /// `process` has joined. `end` is woken when the system tells it to leave.
-  static std::shared_ptr<AttachedHost> make(std::shared_ptr<ActorProcess> process,
-                                            std::shared_ptr<WakeFd> end);
+  AttachedHost(std::shared_ptr<ActorProcess> process, std::shared_ptr<WakeFd> end);
   ~AttachedHost() override;
 
   ActorProcess& process() const { return *process_; }
@@ -70,7 +69,6 @@ class AttachedHost final : public ActorHost {
  private:
   using Matches = std::vector<EndpointMatch>;
 
-  AttachedHost(std::shared_ptr<ActorProcess> process, std::shared_ptr<WakeFd> end);
   const EndpointMatch& match(std::uint32_t row, std::uint32_t endpoint);
   void watch();
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 namespace weft {
-
 namespace {
 
 /// The jobs of this process by id.
@@ -12,9 +11,10 @@ struct KnownJobs {
   std::mutex mutex;
   std::map<std::string, JobControl*> jobs;  // guarded by mutex
 
+  /// It is never destroyed, because a Job may be a static variable.
   static KnownJobs& instance() {
-    static KnownJobs known;
-    return known;
+    static auto* const known = new KnownJobs;
+    return *known;
   }
 };
 

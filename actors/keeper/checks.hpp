@@ -1,5 +1,5 @@
 #pragma once
-/// Checks the options of an actor system and of its meshes.
+/// Checks the options of an actor system and of its meshes, and words its errors.
 
 #include <cstddef>
 #include <cstdint>

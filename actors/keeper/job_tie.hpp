@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// What a mesh needs of its job, so that the Job may be moved or destroyed.
+/// The facts about a job that its mesh keeps, so that the Job may be moved or destroyed.
 struct JobTie {
   std::string id{};                     ///< "": none
   std::shared_ptr<const int> end_fd{};  ///< readable once the job has ended

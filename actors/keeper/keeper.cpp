@@ -291,7 +291,7 @@ void Keeper::set_phase(const Mesh& mesh, std::size_t index, ActorPhase phase) {
 void Keeper::make(Mesh& mesh, std::size_t index) {
   Actor& actor = mesh.actors[index];
   actor.is_made = false;
-  actor.is_waited_for = false;
+  actor.has_failed = false;
   ++actor.incarnation;
   process_->actors().set_position(row_of(mesh, index), {.phase = ActorPhase::starting,
                                                         .port = actor.port,

@@ -68,7 +68,7 @@ class Keeper {
     std::uint32_t port = 0;
     std::uint32_t incarnation = 0;
     bool is_made = false;
-    bool is_waited_for = false;  ///< its restart is due at a time
+    bool has_failed = false;  ///< a restart is due, or none will come
   };
   struct Mesh {
     std::uint32_t index = 0;

@@ -45,7 +45,7 @@ void Keeper::on_news(ActorOp op, PeerId from, std::uint32_t row, std::uint64_t i
   const std::size_t index = table.row(row).index;
   if (mesh == meshes_.end()) return;
   const Actor& actor = mesh->second.actors[index];
-  if (actor.incarnation != incarnation || actor.is_waited_for) return;  // it has failed before
+  if (actor.incarnation != incarnation || actor.has_failed) return;  // it has failed before
   on_failure(mesh->second, {index}, error);
 }
 
@@ -114,12 +114,12 @@ void Keeper::on_made(std::uint32_t index, std::size_t actor, std::uint32_t incar
   const auto found = meshes_.find(index);
   if (found == meshes_.end() || found->second.is_ending) return;
   Mesh& mesh = found->second;
-  if (mesh.actors[actor].incarnation != incarnation || mesh.actors[actor].is_waited_for) return;
+  if (mesh.actors[actor].incarnation != incarnation || mesh.actors[actor].has_failed) return;
   if (error && error->code() == Errc::overloaded) {
     return call_in(kRetryAfter, [this, index, actor, incarnation] {
       const Mesh& late = meshes_.at(index);
       const Actor& its = late.actors[actor];
-      if (!late.is_ending && its.incarnation == incarnation && !its.is_waited_for) {
+      if (!late.is_ending && its.incarnation == incarnation && !its.has_failed) {
         order_make(late, actor);
       }
     });
@@ -184,7 +184,7 @@ void Keeper::on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error
   for (const std::size_t i : failed) {
     set_phase(mesh, i, ActorPhase::starting);
     mesh.actors[i].is_made = false;
-    mesh.actors[i].is_waited_for = true;
+    mesh.actors[i].has_failed = true;
   }
   call_in(*delay, [this, index = mesh.index, failed] { restart(index, failed); });
 }
@@ -209,7 +209,7 @@ void Keeper::leave_failed(Mesh& mesh, const std::vector<std::size_t>& failed, co
       mesh.index, {.code = static_cast<std::uint8_t>(error.code()), .text = error.what()});
   for (const std::size_t i : failed) {
     Actor& actor = mesh.actors[i];
-    actor.is_waited_for = true;  // further failures of it are no news
+    actor.has_failed = true;
     set_phase(mesh, i, ActorPhase::ended);
     if (actor.child >= 0 && !children_.at(actor.child).is_alive) continue;
     process_->order(ActorOp::end, row_of(mesh, i), process_of(actor), actor.port, MessageWriter(),
@@ -223,12 +223,12 @@ void Keeper::restart(std::uint32_t index, const std::vector<std::size_t>& actors
   if (found == meshes_.end() || found->second.is_ending) return;
   Mesh& mesh = found->second;
   for (const std::size_t i : actors) {
-    if (!mesh.actors[i].is_waited_for) continue;
+    if (!mesh.actors[i].has_failed) continue;
     if (mesh.actors[i].child < 0 || children_.at(mesh.actors[i].child).is_alive) {
       make(mesh, i);
       continue;
     }
-    mesh.actors[i].is_waited_for = false;
+    mesh.actors[i].has_failed = false;
     const int number = mesh.actors[i].child;
     if (children_.at(number).is_running) continue;  // it makes its actors when it joins
     try {

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include <weft/message/codec.hpp>
 #include <weft/tensor/error.hpp>
+
+#include "actors/message/tensor_bytes.hpp"
 
 namespace weft {
 namespace {
@@ -164,17 +165,6 @@ void translate_record(const SchemaType& from, const SchemaType& to, MessageReade
 
 }  // namespace
 
-std::vector<MessagePayload> payloads_of(const MessageWriter& message) {
-  std::vector<MessagePayload> payloads;
-  for (const HostTensor& tensor : message.tensors()) {
-    const ConstElementSpan& elements = tensor.elements;
-    const std::size_t bytes =
-        static_cast<std::size_t>(elements.size()) * byte_size(elements.dtype());
-    payloads.push_back({.bytes = {elements.data(), bytes}, .owner = tensor.owner});
-  }
-  return payloads;
-}
-
 std::string why_untranslatable(const SchemaType& from, const SchemaType& to) {
   if (from.text == to.text) return "";
   if (to.kind == Kind::optional && from.kind != Kind::optional) {
@@ -256,8 +246,9 @@ std::string why_untranslatable(const EndpointSchema& caller, const EndpointSchem
     if (std::string why = why_not_readable(caller.arguments[i]); !why.empty()) return why;
   }
   if (!caller.result) return "";
-  if (!callee.result)
+  if (!callee.result) {
     return fmt::format("a {} is expected, but nothing returned", caller.result->text);
+  }
   if (std::string why = why_untranslatable(*callee.result, *caller.result); !why.empty()) {
     return why;
   }

@@ -4,7 +4,6 @@
 /// <weft/message.hpp>.
 
 #include <string>
-#include <vector>
 
 #include <weft/message/bytes.hpp>
 
@@ -25,9 +24,6 @@ std::string why_untranslatable(const SchemaType& from, const SchemaType& to);
 /// Translates one value of a pair of types for which why_untranslatable() returns "". Throws
 /// corrupt if the bytes can't be a `from`, invalid_argument if the translation is too long.
 void translate(const SchemaType& from, const SchemaType& to, MessageReader& in, MessageWriter& out);
-
-/// Returns the tensors of a message that was written, as its reader gets them.
-std::vector<MessagePayload> payloads_of(const MessageWriter& message);
 
 /// The same for the arguments and the result of an endpoint. A caller that expects no result drops
 /// it. `caller` and `callee` are the schemas of the two programs.

@@ -31,11 +31,6 @@ ActorTestOptions checked_test(const ActorTestOptions& options) {
   return options;
 }
 
-std::chrono::nanoseconds duration_of(double seconds) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(seconds));
-}
-
 /// Differs between the systems of a program.
 std::uint64_t next_key() {
   static std::atomic<std::uint64_t> last{0};
@@ -140,7 +135,7 @@ bool ActorSimulation::step(bool with_work_alone) {
     resume(*chosen.process, *chosen.port);
   } else {
     chosen.process->work(*chosen.port, *chosen.worker);
-    advance_to(now_ + duration_of(options_.work_s));
+    advance_to(now_ + nanoseconds(options_.work_s));
   }
   return true;
 }
@@ -284,7 +279,11 @@ void ActorSimulation::kill(PeerId process, const std::string& why) {
     killed_.emplace(process.slot, why);  // buried once its function has been left
     return;
   }
-  bury(killed);
+  bury_killed(process, why);
+}
+
+void ActorSimulation::bury_killed(PeerId process, const std::string& why) {
+  bury(find(process));
   add_event({SimulatedEvent::death, 0, process.slot}, kTestProcess,
             [this, process, why] { keeper_.on_process_ended(process, why); });
 }
@@ -296,10 +295,7 @@ void ActorSimulation::leave(PeerId process) {
 void ActorSimulation::after_function() {
   if (running_.process != nullptr) return;
   for (const auto& [number, why] : std::exchange(killed_, {})) {
-    const PeerId process = simulated_process(number);
-    bury(find(process));
-    add_event({SimulatedEvent::death, 0, number}, kTestProcess,
-              [this, process, why = why] { keeper_.on_process_ended(process, why); });
+    bury_killed(simulated_process(number), why);
   }
 }
 
@@ -354,10 +350,6 @@ bool ActorSimulation::has_message(PeerId to, std::uint32_t port) const {
   return std::ranges::any_of(events_, [&](const SimulatedEvent& event) {
     return event.lane && event.process == to && event.lane->port == port;
   });
-}
-
-bool ActorSimulation::has_event(const SimulatedEvent::Channel& channel) const {
-  return std::ranges::count(events_, channel, &SimulatedEvent::channel) > 0;
 }
 
 bool ActorSimulation::has_answer(std::uint64_t call) const {

@@ -69,7 +69,6 @@ class ActorSimulation : public std::enable_shared_from_this<ActorSimulation> {
   /// Returns how many messages wait in the lane from one process to the port of another.
   int waiting(PeerId from, PeerId to, std::uint32_t port) const;
   bool has_message(PeerId to, std::uint32_t port) const;
-  bool has_event(const SimulatedEvent::Channel& channel) const;
   bool has_answer(std::uint64_t call) const;
   std::uint64_t next_call() { return ++last_call_; }
   bool is_awaited(const Asked& asked) const;
@@ -100,6 +99,8 @@ class ActorSimulation : public std::enable_shared_from_this<ActorSimulation> {
   void resume(SimulatedProcess& process, SimulatedPort& port);
   void after_function();
   void bury(const std::shared_ptr<SimulatedProcess>& process);
+  /// Removes a process that was killed, and tells the keeper.
+  void bury_killed(PeerId process, const std::string& why);
   void pump(const std::function<bool()>& is_over, SimulatedTime limit);
   SimulatedTime next_time() const;
   void run_due();

@@ -118,9 +118,7 @@ void ActorTest::advance(double seconds) {
   if (!(seconds >= 0) || seconds > 1e8) {
     fail(Errc::invalid_argument, "advance({}): expected 0 to 1e8 seconds", seconds);
   }
-  simulation_->wait([] { return false; },
-                    simulation_->now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                             std::chrono::duration<double>(seconds)));
+  simulation_->wait([] { return false; }, simulation_->now() + nanoseconds(seconds));
   run();
 }
 

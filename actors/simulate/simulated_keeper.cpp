@@ -111,7 +111,7 @@ void SimulatedKeeper::on_joined(std::uint32_t number, std::size_t child) {
 void SimulatedKeeper::make(std::uint32_t row) {
   SimulatedRow& its = rows_.at(row);
   its.is_made = false;
-  its.is_waited_for = false;
+  its.has_failed = false;
   its.position.phase = ActorPhase::starting;
   its.position.process = its.child < 0
                              ? kTestProcess
@@ -124,7 +124,7 @@ void SimulatedKeeper::on_made(std::uint32_t row, std::uint32_t incarnation,
                               const std::optional<Error>& error) {
   SimulatedRow& its = rows_.at(row);
   SimulatedMesh& mesh = meshes_.at(its.mesh);
-  if (mesh.is_ending || its.position.incarnation != incarnation || its.is_waited_for) return;
+  if (mesh.is_ending || its.position.incarnation != incarnation || its.has_failed) return;
   if (error) return on_failure(its.mesh, {row}, *error);
   its.is_made = true;
   its.position.phase = ActorPhase::alive;
@@ -137,7 +137,7 @@ void SimulatedKeeper::on_made(std::uint32_t row, std::uint32_t incarnation,
 
 void SimulatedKeeper::on_failed(std::uint32_t row, std::uint32_t incarnation, const Error& error) {
   const SimulatedRow& its = rows_.at(row);
-  if (its.position.incarnation != incarnation || its.is_waited_for) return;
+  if (its.position.incarnation != incarnation || its.has_failed) return;
   on_failure(its.mesh, {row}, error);
 }
 
@@ -197,7 +197,7 @@ void SimulatedKeeper::on_failure(std::uint32_t number, std::vector<std::uint32_t
   for (const std::uint32_t row : failed) {
     rows_.at(row).position.phase = ActorPhase::starting;
     rows_.at(row).is_made = false;
-    rows_.at(row).is_waited_for = true;
+    rows_.at(row).has_failed = true;
   }
   simulation_->call_in(*delay, [this, number, failed] { restart(number, failed); });
 }
@@ -208,7 +208,7 @@ void SimulatedKeeper::leave_failed(SimulatedMesh& mesh, const std::vector<std::u
   if (!mesh.cause) mesh.cause = error;
   for (const std::uint32_t row : failed) {
     SimulatedRow& its = rows_.at(row);
-    its.is_waited_for = true;  // further failures of it are no news
+    its.has_failed = true;
     its.position.phase = ActorPhase::ended;
     if (const auto process = simulation_->find(its.position.process)) process->order_end(row);
   }
@@ -219,13 +219,13 @@ void SimulatedKeeper::restart(std::uint32_t number, const std::vector<std::uint3
   if (mesh.is_ending) return;
   for (const std::uint32_t row : rows) {
     SimulatedRow& its = rows_.at(row);
-    if (!its.is_waited_for) continue;
+    if (!its.has_failed) continue;
     const auto child = static_cast<std::size_t>(its.child);
     if (its.child < 0 || mesh.children[child].has_joined) {
       make(row);
       continue;
     }
-    its.is_waited_for = false;
+    its.has_failed = false;
     if (!mesh.children[child].process) start_child(number, child);
   }
 }

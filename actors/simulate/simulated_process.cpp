@@ -10,15 +10,6 @@
 #include "transport/lanes/lane_format.hpp"
 
 namespace weft {
-namespace {
-
-SimulatedTime deadline_after(SimulatedTime now, double seconds) {
-  constexpr double kLong = 1e8;
-  return now + std::chrono::duration_cast<std::chrono::nanoseconds>(
-                   std::chrono::duration<double>(std::min(seconds, kLong)));
-}
-
-}  // namespace
 
 SimulatedProcess::SimulatedProcess(std::shared_ptr<ActorSimulation> simulation, PeerId id,
                                    std::uint32_t ports)
@@ -65,7 +56,7 @@ std::shared_ptr<detail::PendingCall> SimulatedProcess::begin(std::uint32_t row,
       options.timeout_s > 0 ? options.timeout_s : simulation_->options().call_timeout_s;
   auto call = std::make_shared<ActorCall>(
       shared_host(), ActorCall::What{.op = ActorOp::call, .row = row, .endpoint = endpoint},
-      std::move(arguments), deadline_after(now(), timeout_s), timeout_s);
+      std::move(arguments), SendLimit::deadline_after(timeout_s, now()), timeout_s);
   ++open_calls_[row];
   if (!is_sent) {
     finish(*call, {.error = Error(Errc::cancelled, "the process of the caller has died")});
@@ -113,8 +104,8 @@ bool SimulatedProcess::send_call(const Sent& sent, const ActorPosition& to, bool
 void SimulatedProcess::tell(std::uint32_t row, detail::EndpointId endpoint,
                             const MessageWriter& body, const CallOptions& options) {
   if (!may_send()) return;
-  const SimulatedTime limit = deadline_after(
-      now(), options.timeout_s > 0 ? options.timeout_s : simulation_->options().call_timeout_s);
+  const SimulatedTime limit = SendLimit::deadline_after(
+      options.timeout_s > 0 ? options.timeout_s : simulation_->options().call_timeout_s, now());
   for (;;) {
     if (simulation_->has_ended()) throw system_ended_error();
     const ActorPosition& at = simulation_->keeper().row(row).position;

@@ -61,7 +61,7 @@ struct SimulatedEvent {
   std::function<void()> happen{};
 };
 
-/// What the table of actors and the keeper know of an actor.
+/// The facts about an actor that the table of actors and the keeper have.
 struct SimulatedRow {
   std::uint32_t mesh = 0;
   std::uint32_t index = 0;
@@ -71,7 +71,7 @@ struct SimulatedRow {
   std::optional<AwaitedCall> awaited{};
   int child = -1;  ///< the place of its process in SimulatedMesh::children; -1: the test's
   bool is_made = false;
-  bool is_waited_for = false;  ///< its restart is due at a time
+  bool has_failed = false;  ///< a restart is due, or none will come
   bool has_ended = false;
 };
 

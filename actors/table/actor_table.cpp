@@ -104,11 +104,11 @@ std::vector<std::string> ActorTable::schemas(std::uint32_t mesh) const {
   while (all.size() < row.endpoint_count) {
     const std::size_t end = rest.find('\0');
     if (end == 0 || end == rest.npos) {
-      fail(
-          Errc::no_space,
-          "mesh \"{}\": the schemas of its {} endpoints don't fit {} bytes, so programs of another "
-          "build can't call it; divide its class",
-          text_of(row.name), row.endpoint_count, sizeof row.schemas);
+      fail(Errc::no_space,
+           "mesh \"{}\": the schemas of its {} endpoints don't fit {} bytes, so programs that "
+           "attach "
+           "can't call it; divide its class",
+           text_of(row.name), row.endpoint_count, sizeof row.schemas);
     }
     all.emplace_back(rest.substr(0, end));
     rest.remove_prefix(end + 1);

@@ -50,7 +50,7 @@ class ActorTable {
   ActorTableRow& row(std::uint32_t row) const;
   ActorPosition position(std::uint32_t row) const;
   /// Returns the schemas of a mesh's endpoints. Throws no_space if the table has no room for all of
-  /// them, corrupt.
+  /// them.
   std::vector<std::string> schemas(std::uint32_t mesh) const;
   std::string job(std::uint32_t mesh) const;  ///< the id of SpawnOptions::lives_with
   std::string name(std::uint32_t row) const;  ///< "sieves[3]"

@@ -1,5 +1,5 @@
 #pragma once
-/// ActorHost: what references to actors, messages and contexts need of the process that has them.
+/// ActorHost: the process of references to actors, of messages and of actors' contexts.
 
 #include <cstddef>
 #include <cstdint>

@@ -36,26 +36,26 @@ class AwaitingActor {
 }  // namespace
 
 std::shared_ptr<ActorProcess> ActorProcess::join(PeerTable peers, ActorTable actors, PeerId self,
-                                                 ActorProcessOptions options, OnNews on_news) {
+                                                 const ActorProcessOptions& options,
+                                                 OnNews on_news) {
   auto members = std::make_shared<ActorMemory>(
       std::move(peers), std::move(actors), self,
       PeerMemoryOptions{.port_count = options.port_count, .heap_bytes = options.heap_bytes});
   std::shared_ptr<ActorProcess> process(
-      new ActorProcess(std::move(members), std::move(options), std::move(on_news)));
+      new ActorProcess(std::move(members), options, std::move(on_news)));
   process->node_->set_on_lost([process = process.get()](const LaneHeading& heading) {
     if (op_of(heading) == ActorOp::tell) process->count_lost_tell();
   });
   process->replies_->start();
-  const std::uint32_t runners = process->options_.runners;
-  for (std::uint32_t port = 1; port <= runners; ++port) process->start_runner(port);
+  for (std::uint32_t port = 1; port <= options.runners; ++port) process->start_runner(port);
   return process;
 }
 
-ActorProcess::ActorProcess(std::shared_ptr<ActorMemory> members, ActorProcessOptions options,
+ActorProcess::ActorProcess(std::shared_ptr<ActorMemory> members, const ActorProcessOptions& options,
                            OnNews on_news)
     : members_(std::move(members)),
       node_(members_, &members_->node),
-      options_(std::move(options)),
+      options_(options),
       system_key_(std::stoull(node_->peers().table().system().substr(0, 16), nullptr, 16) | 1),
       on_news_(std::move(on_news)),
       cores_(usable_cores()),
@@ -134,7 +134,7 @@ void ActorProcess::check_wait(std::string_view what) const {
          ".own_thread = true",
          what, role.actor ? table.name(*role.actor) : "a callback of then()");
   }
-  if (is_stopped_.load()) fail(Errc::cancelled, "{}: the actor system has ended", what);
+  if (is_stopped_.load()) fail(Errc::cancelled, "{}: {}", what, system_ended_error().what());
   if (role.actor && table.position(*role.actor).phase == ActorPhase::ended) {
     fail(Errc::cancelled, "{}: {} is to stop", what, table.name(*role.actor));
   }
@@ -289,7 +289,7 @@ void ActorProcess::on_message(InMessage message) {
       case ActorOp::answer:
         answer.bytes.assign(in.body().begin(), in.body().end());
         answer.payloads = std::move(in.payloads());
-        answer.process = reader_;
+        answer.process = this;
         break;
       case ActorOp::error: answer.error = get_error(reader); break;
       case ActorOp::joined:

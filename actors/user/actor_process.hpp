@@ -45,7 +45,7 @@ class ActorProcess final : public ActorHost, public CallHost {
 
   /// The calling process takes the slot. `peers` and `actors` are this process's own.
   static std::shared_ptr<ActorProcess> join(PeerTable peers, ActorTable actors, PeerId self,
-                                            ActorProcessOptions options, OnNews on_news);
+                                            const ActorProcessOptions& options, OnNews on_news);
   ~ActorProcess() override;
 
   const std::shared_ptr<LaneNode>& node() const { return node_; }
@@ -56,12 +56,10 @@ class ActorProcess final : public ActorHost, public CallHost {
   bool is_awaited(const Asked& asked) override;
   /// Returns how often a thread looks for a message before it sleeps.
   int spins() const;
+  /// Starts the runner of a port that has none.
   void start_runner(std::uint32_t port);
   /// Ends all calls with an error, and all threads. The actors are destroyed.
-  void stop(const Error& why = Error(Errc::cancelled, "the actor system has ended"));
-  /// Answers will be read as those of `reader`, which is this process at first. Call it before the
-  /// first call.
-  void set_reader(ActorHost* reader) { reader_ = reader; }
+  void stop(const Error& why = system_ended_error());
 
   std::shared_ptr<PendingCall> begin(std::uint32_t row, EndpointId endpoint,
                                      MessageWriter arguments, const CallOptions& options) override;
@@ -86,6 +84,7 @@ class ActorProcess final : public ActorHost, public CallHost {
   /// The error of a call of an actor whose mesh has ended.
   Error ended_error(std::uint32_t row);
   Replies& replies() { return *replies_; }
+  /// Counts a message that was told and will never be run.
   void count_lost_tell() { actors().head().lost_tells.fetch_add(1, std::memory_order_relaxed); }
   std::size_t least_busy(const std::vector<ActorHandle>& actors) override;
   std::string name(std::uint32_t row) const override { return members_->actors.name(row); }
@@ -103,7 +102,8 @@ class ActorProcess final : public ActorHost, public CallHost {
   void end(ActorCall& call, Answer answer) override;
 
  private:
-  ActorProcess(std::shared_ptr<ActorMemory> members, ActorProcessOptions options, OnNews on_news);
+  ActorProcess(std::shared_ptr<ActorMemory> members, const ActorProcessOptions& options,
+               OnNews on_news);
 
   std::shared_ptr<CallHost> shared_host() { return {shared_from_this(), this}; }
   void submit(const std::shared_ptr<ActorCall>& call, bool wait_if_full);
@@ -130,7 +130,6 @@ class ActorProcess final : public ActorHost, public CallHost {
   ActorProcessOptions options_;
   std::uint64_t system_key_;
   OnNews on_news_;
-  ActorHost* reader_ = this;
   int cores_;
   Calls calls_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> open_calls_;    ///< by row

@@ -10,7 +10,7 @@
 #include <weft/message/aggregate.hpp>
 #include <weft/tensor/error.hpp>
 
-#include "actors/user/tensor_blocks.hpp"
+#include "actors/message/tensor_bytes.hpp"
 #include "transport/memory/wait.hpp"
 
 namespace weft {
@@ -102,7 +102,7 @@ PipeEnd::~PipeEnd() {
   try {
     open();  // so that the other end learns that this one is gone
     // The other end may have been lost with its message. If it comes, it finds values, or no pipe.
-    const bool has_values = writer_ && (writer_->count() > 0 || is_closed_);
+    const bool has_values = writer_ && (writer_->count() > 0 || writer_->closed());
     if (!has_values && !was_opened(*channel_, other_role(role_))) {
       Segment::remove(channel_->segment().name());
     }
@@ -228,7 +228,6 @@ void PipeEnd::close() {
   open();
   next_ = {};
   writer_->close();
-  is_closed_ = true;
 }
 
 /// A frame that is released when no tensor of its value is used any more.

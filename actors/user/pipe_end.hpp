@@ -80,7 +80,6 @@ class PipeEnd final : public std::enable_shared_from_this<PipeEnd> {
   ChannelRole role_;
   double join_timeout_s_;
   bool was_sent_ = false;
-  bool is_closed_ = false;
   std::optional<Channel> channel_;
   std::optional<ChannelWriter> writer_;
   std::optional<ChannelReader> reader_;

@@ -40,10 +40,6 @@ HostTensor copy_into_block(const std::shared_ptr<LaneNode>& node, const HostTens
 
 }  // namespace
 
-std::size_t bytes_of(const HostTensor& tensor) {
-  return static_cast<std::size_t>(TensorType{tensor.elements.dtype(), tensor.shape}.bytes());
-}
-
 void drop_message(LaneNode& node, const InMessage& message) noexcept {
   for (const BlockId block : message.blocks()) node.blocks().release(block);
 }

@@ -49,9 +49,6 @@ class UnpackedMessage {
   std::vector<MessagePayload> payloads_;
 };
 
-/// Returns the size of the tensor's elements.
-std::size_t bytes_of(const HostTensor& tensor);
-
 /// Releases the blocks of a message that nobody reads.
 void drop_message(LaneNode& node, const InMessage& message) noexcept;
 

@@ -56,11 +56,11 @@ class SendLimit {
     return Clock::now() >= *deadline_;
   }
 
-  /// Returns the time after so many seconds; after three years at most.
-  static Clock::time_point deadline_after(double seconds) {
+  /// Returns the time so many seconds after `now`; after three years at most.
+  static Clock::time_point deadline_after(double seconds, Clock::time_point now = Clock::now()) {
     constexpr double kLong = 1e8;
-    return Clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
-                              std::chrono::duration<double>(std::min(seconds, kLong)));
+    return now + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                     std::chrono::duration<double>(std::min(seconds, kLong)));
   }
 
  private:

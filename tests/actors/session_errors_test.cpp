@@ -1,4 +1,4 @@
-/// What Session refuses, and the lives of Sessions and threads.
+/// Errors of Session, and Sessions that outlive their threads or are moved to others.
 
 #include <gtest/gtest.h>
 

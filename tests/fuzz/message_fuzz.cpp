@@ -43,7 +43,7 @@ void read_value(std::span<const std::byte> bytes) {
   read_or_refuse(bytes, [](std::span<const std::byte> body) {
     MessageReader in(body, payloads());
     const auto value = MessageCodec<message_fuzz::Everything>::get(in);
-    // What was read can be written, and is then the same.
+    // A value that was read can be written, in no more bytes than were there.
     MessageWriter again;
     MessageCodec<message_fuzz::Everything>::put(again, value);
     WEFT_CHECK(again.bytes().size() <= body.size());

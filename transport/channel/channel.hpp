@@ -3,8 +3,9 @@
 /// is for transfers that aren't collectives: loading, rescue, resharding, pipes between actors.
 ///
 /// A frame passes these stages: loan -> fill in place -> publish -> receive -> read in place ->
-/// release. Nothing is copied, and frames arrive in order. A writer without a free slot waits for
-/// the reader. The slot that was released last is loaned next, because it is still in the cache.
+/// release. Nothing is copied, and frames arrive in order. At most as many frames are in transit as
+/// there are slots; a writer without a free slot waits for the reader. The slot that was released
+/// last is loaned next, because it is still in the cache.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,8 @@ struct ChannelOptions {
   std::size_t slot_bytes = 0;
 };
 
-/// The memory of a channel. Thread-safe. Its writer and its reader refer to it.
+/// The memory of a channel. Thread-safe. It must outlive its writer and its reader, and mustn't be
+/// moved while they exist.
 class Channel {
  public:
   /// Returns "weft-<job>-channel-<name>", which JobMemory::remove(job) removes.
@@ -74,9 +76,9 @@ class ChannelWriter {
   /// invalid_argument if the channel has or had another writer.
   ChannelWriter(Channel& channel, WaitPolicy policy, const JobMemory* job = nullptr);
 
-  /// Returns memory for the next frame, at a multiple of 64 bytes, with any content. Waits for a
-  /// free slot. A loan that wasn't published is given up first. Throws invalid_argument after
-  /// close(), or if `bytes` exceeds slot_bytes().
+  /// Returns memory for the next frame, at a multiple of 64 bytes, with unspecified content. Waits
+  /// for a free slot. A loan that wasn't published is given up first. Throws invalid_argument if
+  /// `bytes` exceeds slot_bytes(), and after close().
   std::span<std::byte> loan(std::size_t bytes);
   /// Like loan(), but returns nothing instead of waiting if no slot is free.
   std::optional<std::span<std::byte>> try_loan(std::size_t bytes);
@@ -87,9 +89,8 @@ class ChannelWriter {
   /// Tells the reader that no frame follows. If the writer is destroyed without a call of close(),
   /// the reader gets peer_lost. Wait-free.
   void close() noexcept;
-
-  /// Returns the number of published frames.
-  std::uint64_t count() const { return port_.sent(); }
+  bool closed() const { return port_.closed(); }
+  std::uint64_t count() const { return port_.sent(); }  ///< published frames
 
  private:
   ChannelPort port_;
@@ -99,7 +100,7 @@ class ChannelWriter {
 
 class ChannelReader;
 
-/// Owns a received frame. The destructor releases its slot. Must not outlive its reader.
+/// Owns a received frame. The destructor releases its slot. Movable. Must not outlive its reader.
 class ChannelFrame {
  public:
   ChannelFrame(ChannelFrame&& other) noexcept;
@@ -109,8 +110,7 @@ class ChannelFrame {
   /// Returns the frame, which begins at a multiple of 64 bytes. view_shard_frame() reads it;
   /// read_shard_frame() also verifies the payload's checksum.
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// Returns the frame's number in the channel, counted from 1.
-  std::uint64_t number() const { return number_; }
+  std::uint64_t number() const { return number_; }  ///< in the channel, counted from 1
 
  private:
   friend class ChannelReader;
@@ -123,7 +123,8 @@ class ChannelFrame {
 };
 
 /// The reader of a channel. A channel can have only one reader during its lifetime, and only one
-/// thread may use it at a time. When it has been destroyed, the writer gets peer_lost.
+/// thread may use it at a time. Throws the errors of ChannelPort. When the reader has been
+/// destroyed, the writer gets peer_lost.
 class ChannelReader {
  public:
   /// The parameters are those of ChannelWriter.
@@ -139,9 +140,7 @@ class ChannelReader {
   bool wait_for(std::chrono::nanoseconds at_most) { return port_.await_for(at_most); }
   /// Returns whether the writer has closed the channel and every frame was received.
   bool ended() const { return port_.peer_end() == ChannelEnd::closed; }
-
-  /// Returns the number of received frames.
-  std::uint64_t count() const { return port_.taken(); }
+  std::uint64_t count() const { return port_.taken(); }  ///< received frames
 
  private:
   ChannelPort port_;

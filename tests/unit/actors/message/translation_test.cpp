@@ -15,6 +15,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/message/schema.hpp"
+#include "actors/message/tensor_bytes.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace weft::translation_test {
