@@ -102,7 +102,7 @@ TEST(ActorSystems, WarnOfFunctionsThatDelayOtherActors) {
     alone[0].call<&Desk::spin>(3).get();
   }
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_NE(log.find("desk[1].spin took 3"), std::string::npos) << log;
+  EXPECT_NE(log.find("desk[1].spin took "), std::string::npos) << log;
   EXPECT_NE(log.find("2 other actors that share its thread waited"), std::string::npos) << log;
   EXPECT_EQ(log.find("desk[2].spin"), std::string::npos) << log;
   EXPECT_EQ(log.find("alone"), std::string::npos) << log;
