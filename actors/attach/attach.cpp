@@ -10,6 +10,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/attach/attached_host.hpp"
+#include "actors/join/claimed_process.hpp"
 #include "inspect/systems/system_reader.hpp"
 #include "transport/job/post_socket.hpp"
 #include "transport/memory/life_lock.hpp"
@@ -114,28 +115,18 @@ void await_acceptance(detail::ActorProcess& process, PeerId self, const std::str
 AttachedSystem attach(std::string_view system, const AttachOptions& options) {
   require_valid(system, options);
   const std::string id = find_running(system, options.wait_s);
-  PeerTable table = PeerTable::open(id);
-  PeerClaim claim = table.claim();
   auto end = std::make_shared<WakeFd>();
-  std::shared_ptr<detail::ActorProcess> process;
-  try {
-    process = detail::ActorProcess::join(
-        PeerTable::open(id), ActorTable::open(id), claim.peer,
-        {.port_count = 1,
-         .runners = 0,
-         .heap_bytes = options.heap_bytes,
-         .call_timeout_s = options.call_timeout_s},
-        [end](ActorOp op, PeerId, std::uint32_t, std::uint64_t, const Error&) {
-          if (op == ActorOp::leave) end->wake();
-        });
-  } catch (...) {
-    PeerMemory::remove(id, claim.peer);
-    table.give_back(claim.peer);  // while this process still has the lock
-    throw;
-  }
-  process->keep(std::move(claim.life));
+  auto process =
+      join_unasked(id,
+                   {.port_count = 1,
+                    .runners = 0,
+                    .heap_bytes = options.heap_bytes,
+                    .call_timeout_s = options.call_timeout_s},
+                   [end](ActorOp op, PeerId, std::uint32_t, std::uint64_t, const Error&) {
+                     if (op == ActorOp::leave) end->wake();
+                   });
   process->report_joined();
-  await_acceptance(*process, claim.peer, id);
+  await_acceptance(*process, process->node()->self(), id);
   return AttachedSystem(std::make_shared<detail::AttachedHost>(std::move(process), std::move(end)));
 }
 

@@ -183,19 +183,21 @@ void AttachedHost::detach() {
   process_->stop();
 }
 
+/// Throws the error of a call of an actor whose mesh has ended.
 const EndpointMatch& AttachedHost::match(std::uint32_t row, std::uint32_t endpoint) {
   const std::uint32_t mesh = process_->actors().row(row).mesh;
   const Matches* matches = matches_.at(mesh).load(std::memory_order_acquire);
-  if (matches == nullptr) {
+  if (matches == nullptr || matches->turn != turn_of(row)) {
     const std::lock_guard lock(mutex_);
-    if (owned_[mesh] == nullptr) {
-      owned_[mesh] = std::make_unique<const Matches>(matched_endpoints(
-          find_actor_class(process_->mesh_of(row).type), process_->actors().schemas(mesh)));
-      matches_[mesh].store(owned_[mesh].get(), std::memory_order_release);
-    }
-    matches = owned_[mesh].get();
+    auto made = std::make_unique<Matches>();
+    made->turn = turn_of(row);
+    made->endpoints = matched_endpoints(find_actor_class(process_->mesh_of(row).type),
+                                        process_->actors().schemas(mesh));
+    if (!process_->actors().has(row)) throw process_->ended_error(row);
+    matches = owned_.emplace_back(std::move(made)).get();
+    matches_[mesh].store(matches, std::memory_order_release);
   }
-  return matches->at(endpoint);
+  return matches->endpoints.at(endpoint);
 }
 
 std::shared_ptr<PendingCall> AttachedHost::begin(std::uint32_t row, EndpointId endpoint,

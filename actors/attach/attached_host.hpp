@@ -67,7 +67,10 @@ class AttachedHost final : public ActorHost {
   LoanedTensor loan(const TensorType& type) override { return process_->loan(type); }
 
  private:
-  using Matches = std::vector<EndpointMatch>;
+  struct Matches {
+    std::uint32_t turn = 0;  ///< of the mesh
+    std::vector<EndpointMatch> endpoints{};
+  };
 
   const EndpointMatch& match(std::uint32_t row, std::uint32_t endpoint);
   void watch();
@@ -78,8 +81,8 @@ class AttachedHost final : public ActorHost {
   std::atomic<bool> has_ended_{false};
   std::atomic<bool> is_detached_{false};
   std::mutex mutex_;
-  std::array<std::unique_ptr<const Matches>, kMeshCountMax> owned_{};  // guarded by mutex_
-  std::array<std::atomic<const Matches*>, kMeshCountMax> matches_{};   ///< by mesh
+  std::vector<std::unique_ptr<const Matches>> owned_{};  // guarded by mutex_; calls refer to them
+  std::array<std::atomic<const Matches*>, kMeshCountMax> matches_{};  ///< by mesh
   std::jthread watch_;
 };
 

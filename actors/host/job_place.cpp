@@ -131,6 +131,7 @@ std::vector<std::string> JobPlace::variables_of(const JobSpec& spec, const LoopI
                        .loop = loop.name,
                        .loop_object = loop.object,
                        .loop_build = loop.build,
+                       .actors = spec.actors,
                        .cpus = spec.cpus_per_worker,
                        .tls = spec.tls},
                       spec.device.kind, spec.mesh);

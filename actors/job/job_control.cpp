@@ -33,6 +33,15 @@ void JobControl::cancel_job(const std::string& id, const std::string& why) {
   if (found != known.jobs.end()) found->second->cancel(why);
 }
 
+std::string JobControl::actors_of(const std::string& id) {
+  KnownJobs& known = KnownJobs::instance();
+  const std::lock_guard lock(known.mutex);
+  const auto found = known.jobs.find(id);
+  if (found == known.jobs.end()) return {};
+  const std::lock_guard of_job(found->second->mutex_);
+  return found->second->actors_;
+}
+
 void JobControl::stop(std::string why) {
   {
     const std::lock_guard lock(mutex_);
@@ -72,14 +81,13 @@ bool JobControl::wait_ended(std::optional<std::chrono::nanoseconds> timeout) con
   return true;
 }
 
-void JobControl::begin(JobInfo info) {
-  {
-    KnownJobs& known = KnownJobs::instance();
-    const std::lock_guard lock(known.mutex);
-    known.jobs[info.id] = this;
-  }
-  const std::lock_guard lock(mutex_);
+void JobControl::begin(JobInfo info, const std::string& actors) {
+  KnownJobs& known = KnownJobs::instance();
+  const std::lock_guard lock(known.mutex);
+  known.jobs[info.id] = this;
+  const std::lock_guard of_this(mutex_);
   info_ = std::move(info);
+  actors_ = actors;
 }
 
 void JobControl::runs() {

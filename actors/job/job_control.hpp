@@ -33,6 +33,9 @@ class JobControl {
   /// Cancels the job of this process that has the id, if there is one.
   static void cancel_job(const std::string& id, const std::string& why);
 
+  /// Returns the id of the actor system that the workers of a job of this process join; "": none.
+  static std::string actors_of(const std::string& id);
+
   // The owner of the Job calls the following functions.
   void stop(std::string why);
   void cancel(std::string why);
@@ -46,7 +49,7 @@ class JobControl {
 
   // The thread that runs the job calls the following functions.
   WakeQueue<Request>& requests() { return requests_; }
-  void begin(JobInfo info);
+  void begin(JobInfo info, const std::string& actors);
   void runs();
   void reported(const Metrics& metrics);
   void ended();
@@ -60,6 +63,7 @@ class JobControl {
   Job::Phase phase_ = Job::Phase::starting;
   Metrics latest_;
   JobInfo info_;
+  std::string actors_;  ///< see actors_of()
 };
 
 }  // namespace weft

@@ -63,7 +63,7 @@ class JobRun {
     result_.path = host_.folder.path();
     result_.config_digest = request.loop.config_digest;
     result_.job = info_of(spec_, host_.place.id(), host_.folder.path());
-    control_.begin(result_.job);
+    control_.begin(result_.job, spec_.actors);
     host_.board.trainer().open(ActorKind::trainer, -1, -1, ::getpid());
     host_.board.trainer().state(ActorState::starting);
     const std::string& checkpoints = spec_.checkpoint.path;

@@ -148,6 +148,13 @@ JobRequest request_of(What what) {
     }
     return request;
   }
+  if (what.named == nullptr && options.actors != nullptr) {
+    fail(Errc::invalid_argument,
+         "fit() at {}: TrainerOptions::actors is set and the loop has no name, so each of the {} "
+         "worker processes would run main() again and make an actor system of its own; give the "
+         "loop a name: `static weft::Loop train_loop{{\"train\", train}};` at namespace scope",
+         what.site, options.scaling.num_workers);
+  }
   if (what.named != nullptr) {
     require_worker_main(*what.named, options);
   } else {

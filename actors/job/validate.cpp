@@ -342,6 +342,7 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
   if (is_spmd(options.backend)) {
     spec.mesh = resolve_mesh(options, spec.num_joins(), spec.chips_per_worker, topology);
   }
+  if (options.actors != nullptr) spec.actors = detail::id_of(*options.actors);
   spec.timeout_s = options.backend.timeout_s;
   spec.seed = options.run.seed;
   spec.checkpoint = options.run.checkpoint;

@@ -7,6 +7,8 @@
 
 namespace weft {
 
+const std::string& detail::id_of(const ActorSystem& system) { return system.id(); }
+
 ActorSystem::ActorSystem(SystemOptions options)
     : keeper_(std::make_unique<Keeper>(std::move(options))) {}
 

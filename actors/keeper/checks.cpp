@@ -55,7 +55,15 @@ void require_valid(const detail::ActorClass& type, const SpawnOptions& options) 
   }
   const int per_process =
       processes == 0 ? options.count : (options.count + processes - 1) / processes;
-  if (options.own_thread && per_process > static_cast<int>(kPortCountMax) - 1) {
+  if (options.place.beside != nullptr && processes > 0) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": SpawnOptions::place = {} processes, and beside a job's loops: expected one "
+         "of "
+         "weft::processes(n) and weft::beside_loops(job)",
+         name, processes);
+  }
+  if (options.own_thread && options.place.beside == nullptr &&
+      per_process > static_cast<int>(kPortCountMax) - 1) {
     fail(Errc::invalid_argument,
          "mesh \"{}\": {} actors of a process with own_thread = true: expected at most {}; use "
          "more processes, or shared threads",
@@ -72,15 +80,19 @@ void require_valid(const detail::ActorClass& type, const SpawnOptions& options) 
   }
   if (supervision.hang_timeout_s > 0 && processes == 0) {
     fail(Errc::invalid_argument,
-         "mesh \"{}\": hang_timeout_s = {} for actors of this process, which can't be killed: use "
-         ".place = weft::processes(n)",
-         name, supervision.hang_timeout_s);
+         "mesh \"{}\": hang_timeout_s = {} for actors {}: use .place = weft::processes(n)", name,
+         supervision.hang_timeout_s,
+         options.place.beside == nullptr ? "of this process, which can't be killed"
+                                         : "beside loops, whose processes the job supervises");
   }
   if (supervision.restart == ActorRestart::process && processes == 0) {
-    fail(Errc::invalid_argument,
-         "mesh \"{}\": restart = process for actors of this process, which can't be started again: "
-         "use .place = weft::processes(n), or another Supervision::restart",
-         name);
+    fail(
+        Errc::invalid_argument,
+        "mesh \"{}\": restart = process for actors {}: use .place = weft::processes(n), or another "
+        "Supervision::restart",
+        name,
+        options.place.beside == nullptr ? "of this process, which can't be started again"
+                                        : "beside loops, whose processes the job starts again");
   }
 }
 
@@ -113,11 +125,12 @@ Error stopped_error(const std::string& mesh) {
   return {Errc::cancelled, fmt::format("mesh \"{}\" was stopped", mesh)};
 }
 
-Error no_ports_error(const std::string& mesh, std::uint32_t needed, std::uint32_t used) {
+Error no_ports_error(const std::string& mesh, const std::string& process, std::uint32_t needed,
+                     std::uint32_t free) {
   return {Errc::no_space,
-          fmt::format("mesh \"{}\": {} more threads of its own for this process, which has {} of "
-                      "at most {}; use .place = weft::processes(n), or shared threads",
-                      mesh, needed, used, kPortCountMax - 1)};
+          fmt::format("mesh \"{}\": own_thread = true needs {} more threads in {}, which has room "
+                      "for {}; use .place = weft::processes(n), or shared threads",
+                      mesh, needed, process, free)};
 }
 
 Error process_ended_error(bool mesh_was_ready, const std::string& mesh, const std::string& process,

@@ -25,8 +25,9 @@ Error failed_before_error(const Error& failure);
 Error name_taken_error(const std::string& mesh);
 Error no_mesh_error(const std::string& mesh);
 Error stopped_error(const std::string& mesh);
-/// `needed` threads of its own more than the `used` ones are too many.
-Error no_ports_error(const std::string& mesh, std::uint32_t needed, std::uint32_t used);
+/// The process, such as "this process", can't have `needed` more actors with their own threads.
+Error no_ports_error(const std::string& mesh, const std::string& process, std::uint32_t needed,
+                     std::uint32_t free);
 /// `process` is a text such as "3 (pid 4711)", and `why` one such as "was killed by SIGKILL".
 Error process_ended_error(bool mesh_was_ready, const std::string& mesh, const std::string& process,
                           std::size_t first_actor, std::size_t last_actor, const std::string& why);

@@ -6,23 +6,44 @@
 #include <cerrno>
 #include <cstring>
 
+#include <weft/job/job.hpp>
 #include <weft/tensor/error.hpp>
+
+#include "actors/job/job_control.hpp"
 
 namespace weft {
 
-JobTie tie_to(const Job* job) {
+JobTie tie_to(const SpawnOptions& options, std::string_view mesh, std::string_view system) {
+  const Job* const beside = options.place.beside;
+  const Job* const job = beside != nullptr ? beside : options.lives_with;
   if (job == nullptr) return {};
-  const std::string id = job->info().id;
-  const int end_fd = id.empty() ? -1 : ::fcntl(job->fd(), F_DUPFD_CLOEXEC, 0);
+  const char* const field = beside != nullptr ? "beside_loops(job)" : "SpawnOptions::lives_with";
+  const JobInfo info = job->info();
+  const int end_fd = info.id.empty() ? -1 : ::fcntl(job->fd(), F_DUPFD_CLOEXEC, 0);
   if (end_fd < 0) {
-    fail(id.empty() ? Errc::invalid_argument : Errc::io,
-         "SpawnOptions::lives_with: {}; expected a Job that Trainer::start() returned",
-         id.empty() ? "the Job is empty" : std::strerror(errno));
+    fail(info.id.empty() ? Errc::invalid_argument : Errc::io,
+         "mesh \"{}\": {}: {}; expected a Job that Trainer::start() returned", mesh, field,
+         info.id.empty() ? "the Job is empty" : std::strerror(errno));
   }
-  return {.id = id, .end_fd = {new int(end_fd), [](const int* fd) {
-                                 ::close(*fd);
-                                 delete fd;
-                               }}};
+  JobTie tie{
+      .id = info.id, .workers = info.num_workers, .end_fd = {new int(end_fd), [](const int* fd) {
+                                                               ::close(*fd);
+                                                               delete fd;
+                                                             }}};
+  if (beside == nullptr) return tie;
+  if (options.lives_with != nullptr && options.lives_with->info().id != info.id) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": it is placed beside the loops of job {} and lives with job {}: expected "
+         "the same job; leave SpawnOptions::lives_with out",
+         mesh, info.id, options.lives_with->info().id);
+  }
+  if (info.num_workers > 0 && JobControl::actors_of(info.id) != system) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": beside_loops(job): the workers of job {} don't join this actor system; "
+         "start the job with TrainerOptions{{.actors = &system}}",
+         mesh, info.id);
+  }
+  return tie;
 }
 
 }  // namespace weft

@@ -10,16 +10,14 @@
 #include <weft/message/containers.hpp>
 #include <weft/tensor/error.hpp>
 
+#include "actors/join/child_process.hpp"
 #include "actors/keeper/checks.hpp"
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
-#include "actors/user/child_process.hpp"
 
 namespace weft {
 namespace {
 
-/// Seconds within which a process must have joined, and then an actor must have been constructed.
-constexpr double kMakeTimeoutS = 300;
 constexpr std::chrono::milliseconds kBurialInterval{20};
 
 MeshFacts facts_of(const std::string& name, const detail::ActorClass& type,
@@ -44,19 +42,24 @@ MeshFacts facts_of(const std::string& name, const detail::ActorClass& type,
 Keeper::Keeper(SystemOptions options)
     : options_(checked(std::move(options))),
       place_(false),
-      next_port_(1 + static_cast<std::uint32_t>(options_.threads)),
+      workers_(static_cast<std::uint32_t>(options_.threads)),
+      ports_(static_cast<std::uint32_t>(options_.threads)),
       processes_(
           {}, [](int) {}, options_.name) {
   PeerTable peers = PeerTable::create(id());
   const PeerId self = peers.add();
   WEFT_CHECK(self.slot == kKeeperSlot, self.slot);
   peers.mark(self.slot, PeerState::alive);
-  ActorTable actors = ActorTable::create(id(), options_.name);
+  const auto runners = static_cast<std::uint32_t>(options_.threads);
+  ActorTable actors = ActorTable::create(id(), {.name = options_.name,
+                                                .threads = runners,
+                                                .heap_bytes = options_.heap_bytes,
+                                                .call_timeout_s = options_.call_timeout_s});
   actors.head().processes.store(1);
   process_ = detail::ActorProcess::join(
       std::move(peers), std::move(actors), self,
       {.port_count = kPortCountMax,
-       .runners = static_cast<std::uint32_t>(options_.threads),
+       .runners = runners,
        .heap_bytes = options_.heap_bytes,
        .call_timeout_s = options_.call_timeout_s},
       [this](ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,
@@ -72,7 +75,6 @@ Keeper::~Keeper() {
   std::promise<void> asked;
   call_soon([&] {
     for (auto& [index, mesh] : meshes_) {
-      if (mesh.is_ending && mesh.not_ended == 0 && !runs(mesh)) continue;
       ended.push_back(mesh.ended.emplace_back().get_future());
       end_mesh(mesh, std::nullopt);
     }
@@ -89,7 +91,7 @@ Keeper::~Keeper() {
   }
   std::promise<void> told;
   call_soon([&] {
-    for (const PeerId peer : attached_->all()) process_->leave(peer);
+    for (const PeerId peer : attached_->all()) process_->tell_process(peer, ActorOp::leave);
     told.set_value();
   });
   told.get_future().wait();
@@ -153,7 +155,7 @@ std::vector<detail::ActorHandle> Keeper::spawn(const detail::ActorClass& type,
                                                const SpawnOptions& options) {
   require_valid(type, options);
   require_worker_main(type, options);
-  const JobTie job = tie_to(options.lives_with);
+  const JobTie job = tie_to(options, mesh_name(type, options), id());
   std::promise<std::vector<detail::ActorHandle>> added;
   std::future<void> ready;
   call_soon([&] {
@@ -175,15 +177,12 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
   const std::string& name = mesh_name(type, options);
   ActorTable& table = process_->actors();
   if (table.find(name)) throw name_taken_error(name);
-  const std::uint32_t needed = options.own_thread && options.place.processes == 0
-                                   ? static_cast<std::uint32_t>(options.count)
-                                   : 0;
-  if (next_port_ + needed > kPortCountMax) {
-    throw no_ports_error(name, needed, next_port_ - 1);
-  }
+  require_ports(name, options, job);
   const std::uint32_t index = table.add(facts_of(name, type, options, job.id));
+  const ActorNumber first = table.number(index, 0);
   Mesh& mesh = meshes_
-                   .emplace(index, Mesh{.index = index,
+                   .emplace(first, Mesh{.index = index,
+                                        .first = first,
                                         .name = name,
                                         .type = type.name(),
                                         .options = options,
@@ -193,115 +192,56 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
   mesh.actors.resize(static_cast<std::size_t>(options.count));
   ready = mesh.ready.get_future();
   std::vector<detail::ActorHandle> handles;
-  for (std::uint32_t i = 0; i < table.mesh(index).count; ++i) {
-    handles.push_back({process_, table.mesh(index).first_row + i});
+  for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
+    handles.push_back({process_, number_of(mesh, i)});
   }
   try {
-    options.place.processes == 0 ? place_here(mesh) : place_in_children(mesh);
+    place(mesh);
   } catch (const Error& error) {
     on_failure(mesh, {}, error);
   }
-  if (options.supervision.hang_timeout_s > 0) look_for_hangs(index);
-  if (!job.id.empty()) look_for_end_of_job(index);
+  if (options.supervision.hang_timeout_s > 0) look_for_hangs(first);
+  if (!job.id.empty()) look_for_end_of_job(first);
   return handles;
 }
 
-void Keeper::place_here(Mesh& mesh) {
-  for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
-    if (mesh.options.own_thread) {
-      mesh.actors[i].port = next_port_++;
-      process_->start_runner(mesh.actors[i].port);
-    } else {
-      mesh.actors[i].port = 1 + next_runner_++ % static_cast<std::uint32_t>(options_.threads);
-    }
-    make(mesh, i);
-  }
-}
-
-void Keeper::place_in_children(Mesh& mesh) {
-  if (command_ == nullptr) command_ = std::make_unique<WorkerCommand>(ScalingConfig{}, true);
-  const auto count = mesh.actors.size();
-  const auto processes = static_cast<std::size_t>(mesh.options.place.processes);
-  std::vector<std::uint32_t> used(processes);
-  const auto first = static_cast<int>(children_.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t child = i * processes / count;  // neighbours share a process
-    const std::uint32_t n = used[child]++;
-    mesh.actors[i].child = first + static_cast<int>(child);
-    mesh.actors[i].port =
-        1 + (mesh.options.own_thread ? n : n % static_cast<std::uint32_t>(options_.threads));
-    process_->actors().set_position(row_of(mesh, i),
-                                    {.phase = ActorPhase::starting, .port = mesh.actors[i].port});
-  }
-  for (std::size_t child = 0; child < processes; ++child) {
-    const int number = first + static_cast<int>(child);
-    mesh.children.push_back(number);
-    children_[number] = {.number = number, .mesh = mesh.index};
-  }
-  for (const int number : mesh.children) start_child(children_.at(number));
-}
-
-void Keeper::start_child(Child& child) {
-  const Mesh& mesh = meshes_.at(child.mesh);
-  std::uint32_t ports = 1 + static_cast<std::uint32_t>(options_.threads);
-  if (mesh.options.own_thread) {
-    ports = 1 + static_cast<std::uint32_t>(
-                    std::ranges::count(mesh.actors, child.number, &Actor::child));
-  }
-  bury_claims();
-  child.peer = process_->peers().add();
-  child.is_alive = false;
-  try {
-    processes_.start(child.number, *command_,
-                     to_variables(ChildVariables{.system = id(),
-                                                 .peer = child.peer,
-                                                 .port_count = ports,
-                                                 .heap_bytes = options_.heap_bytes,
-                                                 .call_timeout_s = options_.call_timeout_s}));
-  } catch (...) {
-    process_->peers().mark(child.peer.slot, PeerState::free);
-    throw;
-  }
-  child.is_running = true;
-  call_in(nanoseconds(kMakeTimeoutS), [this, number = child.number, peer = child.peer] {
-    Child& late = children_.at(number);
-    if (late.peer != peer || !late.is_running || late.is_alive) return;
-    late.why_killed = fmt::format(
-        "was killed because it hadn't joined the actor system within {} s", kMakeTimeoutS);
-    processes_.kill(number, false);
-  });
-}
-
-std::uint32_t Keeper::row_of(const Mesh& mesh, std::size_t index) const {
-  return process_->actors().mesh(mesh.index).first_row + static_cast<std::uint32_t>(index);
-}
-
-PeerId Keeper::process_of(const Actor& actor) const {
-  return actor.child < 0 ? process_->node()->self() : children_.at(actor.child).peer;
+/// Returns nothing if the process isn't there, or hasn't joined.
+std::optional<PeerId> Keeper::process_of(const Mesh& mesh, const Actor& actor) const {
+  if (actor.worker >= 0)
+    return workers_.peer({.job = job_key(mesh.job.id), .worker = actor.worker});
+  if (actor.child < 0) return process_->node()->self();
+  const Child& child = children_.at(actor.child);
+  return child.is_alive ? std::optional(child.peer) : std::nullopt;
 }
 
 void Keeper::set_phase(const Mesh& mesh, std::size_t index, ActorPhase phase) {
-  const std::uint32_t row = row_of(mesh, index);
-  ActorPosition position = process_->actors().position(row);
+  const ActorNumber actor = number_of(mesh, index);
+  ActorPosition position = process_->actors().position(actor);
   position.phase = phase;
-  process_->actors().set_position(row, position);
+  process_->actors().set_position(actor, position);
 }
 
-/// Makes the next incarnation of an actor.
+/// Makes the next incarnation of an actor, whose process is there.
 void Keeper::make(Mesh& mesh, std::size_t index) {
   Actor& actor = mesh.actors[index];
   actor.is_made = false;
   actor.has_failed = false;
   ++actor.incarnation;
-  process_->actors().set_position(row_of(mesh, index), {.phase = ActorPhase::starting,
-                                                        .port = actor.port,
-                                                        .incarnation = actor.incarnation,
-                                                        .process = process_of(actor)});
+  process_->actors().set_position(number_of(mesh, index), {.phase = ActorPhase::starting,
+                                                           .port = actor.port,
+                                                           .incarnation = actor.incarnation,
+                                                           .process = *process_of(mesh, actor)});
   order_make(mesh, index);
 }
 
 void Keeper::order_make(const Mesh& mesh, std::size_t index) {
   const Actor& actor = mesh.actors[index];
+  const std::optional<PeerId> process = process_of(mesh, actor);
+  if (!process) return;  // its end has been seen meanwhile, and will be handled
+  if (actor.worker >= 0 && mesh.options.own_thread &&
+      !process_->tell_process(*process, ActorOp::run, actor.port)) {
+    return make_later(mesh, index);
+  }
   const nlohmann::json& config = mesh.options.config;
   MessageWriter body;
   MessageCodec<MakeOrder>::put(body, {.type = mesh.type,
@@ -309,13 +249,23 @@ void Keeper::order_make(const Mesh& mesh, std::size_t index) {
                                       .own_thread = mesh.options.own_thread,
                                       .config = config.is_null() ? "{}" : config.dump(),
                                       .job = mesh.job.id});
-  const auto order = process_->order(ActorOp::make, row_of(mesh, index), process_of(actor),
-                                     actor.port, body, kMakeTimeoutS);
-  order->when_done([this, order, mesh = mesh.index, index, incarnation = actor.incarnation] {
+  const auto order = process_->order(ActorOp::make, number_of(mesh, index), *process, actor.port,
+                                     body, kMakeTimeoutS);
+  order->when_done([this, order, mesh = mesh.first, index, incarnation = actor.incarnation] {
     call_soon([this, error = order->answer().error, mesh, index, incarnation] {
       on_made(mesh, index, incarnation, error);
     });
   });
+}
+
+void Keeper::make_later(const Mesh& mesh, std::size_t index) {
+  call_in(kRetryAfter,
+          [this, mesh = mesh.first, index, incarnation = mesh.actors[index].incarnation] {
+            const auto late = meshes_.find(mesh);
+            if (late == meshes_.end() || late->second.is_ending) return;
+            const Actor& its = late->second.actors[index];
+            if (its.incarnation == incarnation && !its.has_failed) order_make(late->second, index);
+          });
 }
 
 void Keeper::stop(const std::string& name) {

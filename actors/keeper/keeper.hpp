@@ -20,7 +20,9 @@
 #include "actors/host/job_place.hpp"
 #include "actors/keeper/attached_peers.hpp"
 #include "actors/keeper/job_tie.hpp"
-#include "actors/keeper/mesh_supervision.hpp"
+#include "actors/keeper/kept_mesh.hpp"
+#include "actors/keeper/loop_workers.hpp"
+#include "actors/keeper/own_ports.hpp"
 #include "actors/launch/worker_command.hpp"
 #include "actors/launch/worker_processes.hpp"
 #include "actors/process/wake_queue.hpp"
@@ -53,38 +55,12 @@ class Keeper {
   static constexpr double kEndTimeoutS = 5;
   /// An order that found a lane full is sent again after this time. The keeper never waits itself.
   static constexpr std::chrono::milliseconds kRetryAfter{2};
+  /// Seconds within which a process must have joined, and then an actor must have been constructed.
+  static constexpr double kMakeTimeoutS = 300;
 
-  /// A process that the system has started for actors of one mesh.
-  struct Child {
-    int number = 0;  ///< of WorkerProcesses
-    PeerId peer{};
-    bool is_running = false;
-    bool is_alive = false;  ///< it has joined
-    std::uint32_t mesh = 0;
-    std::string why_killed{};  ///< by the keeper
-  };
-  struct Actor {
-    int child = -1;  ///< -1: in this process
-    std::uint32_t port = 0;
-    std::uint32_t incarnation = 0;
-    bool is_made = false;
-    bool has_failed = false;  ///< a restart is due, or none will come
-  };
-  struct Mesh {
-    std::uint32_t index = 0;
-    std::string name{};
-    std::string type{};
-    SpawnOptions options{};
-    JobTie job{};
-    MeshSupervision supervision;
-    std::vector<Actor> actors{};
-    std::vector<int> children{};
-    bool is_ready = false;
-    bool is_ending = false;
-    int not_ended = 0;  ///< actors that haven't answered the order to end
-    std::promise<void> ready{};
-    std::vector<std::promise<void>> ended{};
-  };
+  using Child = KeptProcess;
+  using Actor = KeptActor;
+  using Mesh = KeptMesh;
 
   void run();
   void call_soon(std::function<void()> what) { commands_.push(std::move(what)); }
@@ -94,36 +70,48 @@ class Keeper {
   std::vector<detail::ActorHandle> add_mesh(const detail::ActorClass& type,
                                             const SpawnOptions& options, const JobTie& job,
                                             std::future<void>& ready);
+  void require_ports(const std::string& name, const SpawnOptions& options, const JobTie& job);
+  void give_back_port(const Mesh& mesh, const Actor& actor);
+  std::uint32_t shared_port() {
+    return 1 + next_shared_++ % static_cast<std::uint32_t>(options_.threads);
+  }
+  void place(Mesh& mesh);
   void place_here(Mesh& mesh);
   void place_in_children(Mesh& mesh);
+  void place_beside_loops(Mesh& mesh);
+  void make_beside(LoopWorker worker);
+  void lose_beside(LoopWorker worker);
   void start_child(Child& child);
   void make(Mesh& mesh, std::size_t index);
   void order_make(const Mesh& mesh, std::size_t index);
-  void order_end(std::uint32_t mesh, std::size_t index);
-  std::uint32_t row_of(const Mesh& mesh, std::size_t index) const;
-  PeerId process_of(const Actor& actor) const;
+  void make_later(const Mesh& mesh, std::size_t index);
+  void order_end(ActorNumber mesh, std::size_t index);
+  static ActorNumber number_of(const Mesh& mesh, std::size_t index) {
+    return mesh.first + static_cast<ActorNumber>(index);
+  }
+  std::optional<PeerId> process_of(const Mesh& mesh, const Actor& actor) const;
   void set_phase(const Mesh& mesh, std::size_t index, ActorPhase phase);
-  void on_made(std::uint32_t mesh, std::size_t index, std::uint32_t incarnation,
+  void on_made(ActorNumber mesh, std::size_t index, std::uint32_t incarnation,
                const std::optional<Error>& error);
   void on_news(ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,
                const Error& error);
-  void on_joined(PeerId peer);
-  void on_attached(PeerId peer);
+  void on_joined(PeerId peer, std::optional<LoopWorker> worker);
+  bool on_attached(PeerId peer);
   void on_detached(PeerId peer);
   void bury_claims();
   void on_process_ended(const ProcessEnded& ended);
   void on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error& error);
   void leave_failed(Mesh& mesh, const std::vector<std::size_t>& failed, const Error& error);
   void give_up(Mesh& mesh, const Error& error);
-  void restart(std::uint32_t mesh, const std::vector<std::size_t>& actors);
+  void restart(ActorNumber mesh, const std::vector<std::size_t>& actors);
   void end_mesh(Mesh& mesh, const std::optional<Error>& cause);
-  void on_ended(std::uint32_t mesh);
-  void tell_ended(Mesh& mesh);
+  void on_ended(ActorNumber mesh);
+  void tell_ended(const Mesh& mesh);
   bool runs(const Mesh& mesh) const;
   void kick_all();
   void fail_system(const Error& error);
-  void look_for_hangs(std::uint32_t mesh);
-  void look_for_end_of_job(std::uint32_t mesh);
+  void look_for_hangs(ActorNumber mesh);
+  void look_for_end_of_job(ActorNumber mesh);
   void bury();
   Child* child_of(PeerId peer);
   void bury_soon(PeerId dead);
@@ -137,10 +125,11 @@ class Keeper {
   std::optional<Error> failure_;  // guarded by mutex_
   bool must_stop_ = false;        // this and the rest belong to the thread weft.keeper
   std::multimap<Clock::time_point, std::function<void()>> timers_;
-  std::map<std::uint32_t, Mesh> meshes_;  ///< by index
-  std::map<int, Child> children_;         ///< by number
-  std::uint32_t next_port_;               ///< of this process, for an actor with its own thread
-  std::uint32_t next_runner_ = 0;
+  std::map<ActorNumber, Mesh> meshes_;  ///< by Mesh::first
+  std::map<int, Child> children_;       ///< by number
+  LoopWorkers workers_;
+  OwnPorts ports_;  ///< of this process
+  std::uint32_t next_shared_ = 0;
   std::unique_ptr<WorkerCommand> command_;
   WorkerProcesses processes_;
   std::vector<std::unique_ptr<Burial>> burials_;

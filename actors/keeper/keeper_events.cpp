@@ -37,12 +37,14 @@ std::string text_of(const ProcessEnded& ended) {
 
 void Keeper::on_news(ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,
                      const Error& error) {
-  if (op == ActorOp::joined) return on_joined(from);
+  if (op == ActorOp::joined) {
+    const LoopWorker worker{.job = incarnation, .worker = static_cast<int>(row)};
+    return on_joined(from, incarnation == 0 ? std::nullopt : std::optional(worker));
+  }
   if (op == ActorOp::leave) return attached_->expect_end(from);
-  const ActorTable& table = process_->actors();
-  if (row >= table.row_count()) return;
-  const auto mesh = meshes_.find(table.row(row).mesh);
-  const std::size_t index = table.row(row).index;
+  if (!process_->actors().has(row)) return;
+  const std::uint32_t index = process_->actors().row(row).index;
+  const auto mesh = meshes_.find(row - index);
   if (mesh == meshes_.end()) return;
   const Actor& actor = mesh->second.actors[index];
   if (actor.incarnation != incarnation || actor.has_failed) return;  // it has failed before
@@ -56,9 +58,13 @@ Keeper::Child* Keeper::child_of(PeerId peer) {
   return nullptr;
 }
 
-void Keeper::on_joined(PeerId peer) {
+void Keeper::on_joined(PeerId peer, std::optional<LoopWorker> worker) {
   Child* child = child_of(peer);
-  if (child == nullptr) return on_attached(peer);
+  if (child == nullptr) {
+    if (!on_attached(peer) || !worker) return;
+    workers_.joined(*worker, peer);
+    return make_beside(*worker);
+  }
   if (child->is_alive) return;
   child->is_alive = true;
   process_->peers().mark(peer.slot, PeerState::alive);
@@ -69,26 +75,33 @@ void Keeper::on_joined(PeerId peer) {
   }
 }
 
-/// A process of another program has taken a slot, and can be sent messages.
-void Keeper::on_attached(PeerId peer) {
+/// A process that the keeper hasn't started has taken a slot. Returns whether it can be sent
+/// messages.
+bool Keeper::on_attached(PeerId peer) {
   bury_claims();
   const PeerLife life = process_->peers().life(peer.slot);
-  if (life != PeerLife{.state = PeerState::joining, .incarnation = peer.incarnation}) return;
+  if (life != PeerLife{.state = PeerState::joining, .incarnation = peer.incarnation}) return false;
   try {
     process_->node()->peers().current(peer.slot);  // as its answers will need it
-    if (!attached_->add(peer)) return bury_soon(peer);
+    if (!attached_->add(peer)) {
+      bury_soon(peer);
+      return false;
+    }
   } catch (const Error& error) {
     log_once_a_minute(options_.name, error);
-    return bury_soon(peer);
+    bury_soon(peer);
+    return false;
   }
   process_->peers().mark(peer.slot, PeerState::alive);
   process_->actors().head().processes.fetch_add(1);
   process_->actors().head().changes.fetch_add(1);
   kick_all();
+  return true;
 }
 
 void Keeper::on_detached(PeerId peer) {
   process_->actors().head().processes.fetch_sub(1);
+  if (const auto worker = workers_.left(peer)) lose_beside(*worker);
   bury_soon(peer);
 }
 
@@ -109,26 +122,19 @@ void Keeper::bury_soon(PeerId dead) {
   kick_all();
 }
 
-void Keeper::on_made(std::uint32_t index, std::size_t actor, std::uint32_t incarnation,
+void Keeper::on_made(ActorNumber index, std::size_t actor, std::uint32_t incarnation,
                      const std::optional<Error>& error) {
   const auto found = meshes_.find(index);
   if (found == meshes_.end() || found->second.is_ending) return;
   Mesh& mesh = found->second;
   if (mesh.actors[actor].incarnation != incarnation || mesh.actors[actor].has_failed) return;
-  if (error && error->code() == Errc::overloaded) {
-    return call_in(kRetryAfter, [this, index, actor, incarnation] {
-      const Mesh& late = meshes_.at(index);
-      const Actor& its = late.actors[actor];
-      if (!late.is_ending && its.incarnation == incarnation && !its.has_failed) {
-        order_make(late, actor);
-      }
-    });
-  }
+  if (error && error->code() == Errc::overloaded) return make_later(mesh, actor);
   if (error) {
     // The end of the process says more about this than the loss of the order.
     if (error->code() != Errc::peer_lost) on_failure(mesh, {actor}, *error);
     return;
   }
+  if (!process_of(mesh, mesh.actors[actor])) return;  // a worker that was lost meanwhile
   mesh.actors[actor].is_made = true;
   set_phase(mesh, actor, ActorPhase::alive);
   kick_all();
@@ -186,7 +192,7 @@ void Keeper::on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error
     mesh.actors[i].is_made = false;
     mesh.actors[i].has_failed = true;
   }
-  call_in(*delay, [this, index = mesh.index, failed] { restart(index, failed); });
+  call_in(*delay, [this, index = mesh.first, failed] { restart(index, failed); });
 }
 
 void Keeper::give_up(Mesh& mesh, const Error& error) {
@@ -211,24 +217,26 @@ void Keeper::leave_failed(Mesh& mesh, const std::vector<std::size_t>& failed, co
     Actor& actor = mesh.actors[i];
     actor.has_failed = true;
     set_phase(mesh, i, ActorPhase::ended);
-    if (actor.child >= 0 && !children_.at(actor.child).is_alive) continue;
-    process_->order(ActorOp::end, row_of(mesh, i), process_of(actor), actor.port, MessageWriter(),
-                    kEndTimeoutS);
+    if (const std::optional<PeerId> process = process_of(mesh, actor)) {
+      process_->order(ActorOp::end, number_of(mesh, i), *process, actor.port, MessageWriter(),
+                      kEndTimeoutS);
+    }
   }
   kick_all();
 }
 
-void Keeper::restart(std::uint32_t index, const std::vector<std::size_t>& actors) {
+void Keeper::restart(ActorNumber index, const std::vector<std::size_t>& actors) {
   const auto found = meshes_.find(index);
   if (found == meshes_.end() || found->second.is_ending) return;
   Mesh& mesh = found->second;
   for (const std::size_t i : actors) {
     if (!mesh.actors[i].has_failed) continue;
-    if (mesh.actors[i].child < 0 || children_.at(mesh.actors[i].child).is_alive) {
+    if (process_of(mesh, mesh.actors[i])) {
       make(mesh, i);
       continue;
     }
     mesh.actors[i].has_failed = false;
+    if (mesh.actors[i].worker >= 0) continue;  // it is made when its worker joins
     const int number = mesh.actors[i].child;
     if (children_.at(number).is_running) continue;  // it makes its actors when it joins
     try {
@@ -251,48 +259,60 @@ void Keeper::end_mesh(Mesh& mesh, const std::optional<Error>& cause) {
   for (std::size_t i = 0; i < mesh.actors.size(); ++i) set_phase(mesh, i, ActorPhase::ended);
   kick_all();  // actors learn that they are to stop, though their lanes may be full
   mesh.not_ended = static_cast<int>(mesh.actors.size());
-  for (std::size_t i = 0; i < mesh.actors.size(); ++i) order_end(mesh.index, i);
+  for (std::size_t i = 0; i < mesh.actors.size(); ++i) order_end(mesh.first, i);
 }
 
 /// Has an actor destroyed. on_ended() is called afterwards, and also if there is no such actor.
-void Keeper::order_end(std::uint32_t index, std::size_t actor) {
+void Keeper::order_end(ActorNumber index, std::size_t actor) {
   const Mesh& mesh = meshes_.at(index);
   const Actor& its = mesh.actors[actor];
-  const bool was_ordered = its.incarnation > 0;
-  if (!was_ordered || (its.child >= 0 && !children_.at(its.child).is_alive)) {
+  const std::optional<PeerId> process = process_of(mesh, its);
+  if (its.incarnation == 0 || !process) {
+    give_back_port(mesh, its);
     return call_soon([this, index] { on_ended(index); });
   }
-  const auto order = process_->order(ActorOp::end, row_of(mesh, actor), process_of(its), its.port,
-                                     MessageWriter(), its.child < 0 ? kNoTimeoutS : kEndTimeoutS);
+  const bool is_here = *process == process_->node()->self();
+  const auto order = process_->order(ActorOp::end, number_of(mesh, actor), *process, its.port,
+                                     MessageWriter(), is_here ? kNoTimeoutS : kEndTimeoutS);
   order->when_done([this, order, index, actor] {
     call_soon([this, error = order->answer().error, index, actor] {
-      if (!error || error->code() != Errc::overloaded) return on_ended(index);
-      call_in(kRetryAfter, [this, index, actor] { order_end(index, actor); });
+      if (error && error->code() == Errc::overloaded) {
+        return call_in(kRetryAfter, [this, index, actor] { order_end(index, actor); });
+      }
+      Mesh& ending = meshes_.at(index);
+      if (!error || error->code() == Errc::peer_lost) {
+        give_back_port(ending, ending.actors[actor]);
+      } else if (ending.actors[actor].worker >= 0) {
+        ending.has_stuck = true;
+      }
+      on_ended(index);
     });
   });
 }
 
 /// Counts the ends of a mesh's actors. After the last one, ends its processes.
-void Keeper::on_ended(std::uint32_t index) {
+void Keeper::on_ended(ActorNumber index) {
   Mesh& mesh = meshes_.at(index);
   if (--mesh.not_ended > 0) return;
   for (const int number : mesh.children) {
     Child& child = children_.at(number);
-    if (child.is_alive) process_->leave(child.peer);
+    if (child.is_alive) process_->tell_process(child.peer, ActorOp::leave);
     const PeerId peer = child.peer;
     call_in(nanoseconds(child.is_alive ? kEndTimeoutS : 0), [this, number, peer] {
-      const Child& it = children_.at(number);
-      if (it.peer == peer && it.is_running) processes_.kill(number, false);
+      const Child* it = child_of(peer);
+      if (it != nullptr && it->is_running) processes_.kill(number, false);
     });
   }
   tell_ended(mesh);
 }
 
-/// Tells those who wait for the end of a mesh, once its actors and processes have ended.
-void Keeper::tell_ended(Mesh& mesh) {
+/// Forgets a mesh once its actors and processes have ended, and tells those who wait for that.
+void Keeper::tell_ended(const Mesh& mesh) {
   if (mesh.not_ended > 0 || runs(mesh)) return;
-  for (std::promise<void>& each : mesh.ended) each.set_value();
-  mesh.ended.clear();
+  if (!mesh.has_stuck) process_->actors().release(mesh.index);
+  auto ended = meshes_.extract(mesh.first);
+  for (const int number : ended.mapped().children) children_.erase(number);
+  for (std::promise<void>& each : ended.mapped().ended) each.set_value();
 }
 
 bool Keeper::runs(const Mesh& mesh) const {
@@ -310,14 +330,14 @@ void Keeper::fail_system(const Error& error) {
   for (auto& [index, mesh] : meshes_) end_mesh(mesh, error);
 }
 
-void Keeper::look_for_hangs(std::uint32_t index) {
+void Keeper::look_for_hangs(ActorNumber index) {
   const auto found = meshes_.find(index);
   if (found == meshes_.end() || found->second.is_ending) return;
   const Mesh& mesh = found->second;
   const auto limit = nanoseconds(mesh.options.supervision.hang_timeout_s);
   const Clock::time_point now = Clock::now();
   for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
-    const std::uint32_t row = row_of(mesh, i);
+    const ActorNumber row = number_of(mesh, i);
     const std::uint64_t since = process_->actors().row(row).since_ns.load();
     if (since == 0 || !mesh.actors[i].is_made) continue;
     if (now.time_since_epoch().count() - static_cast<std::int64_t>(since) < limit.count()) continue;
@@ -329,7 +349,7 @@ void Keeper::look_for_hangs(std::uint32_t index) {
 }
 
 /// Stops the mesh when its job has ended.
-void Keeper::look_for_end_of_job(std::uint32_t index) {
+void Keeper::look_for_end_of_job(ActorNumber index) {
   const auto found = meshes_.find(index);
   if (found == meshes_.end() || found->second.is_ending) return;
   Mesh& mesh = found->second;

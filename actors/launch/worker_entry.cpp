@@ -9,16 +9,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include <weft/tensor/error.hpp>
 #include <weft/train/loop.hpp>
 
+#include "actors/join/child_process.hpp"
+#include "actors/join/worker_actors.hpp"
 #include "actors/process/elf_object.hpp"
 #include "actors/process/job_thread.hpp"
 #include "actors/protocol/abi.hpp"
-#include "actors/user/child_process.hpp"
 #include "actors/worker/worker.hpp"
 
 /// The function that weft-worker calls in a library that it has loaded.
@@ -104,12 +106,28 @@ BoundLoop resolve(const Assignment& assignment, int worker) {
   };
 }
 
+/// Joins the actor system of TrainerOptions::actors. Without it the loop runs all the same.
+std::unique_ptr<WorkerActors> join_actors(const WorkerEnvironment& environment) {
+  if (environment.actors.empty()) return nullptr;
+  try {
+    return std::make_unique<WorkerActors>(environment.actors, environment.job_id,
+                                          environment.process_index);
+  } catch (const Error& error) {
+    fmt::print(stderr, "weft worker {}: no actors run beside its loop: {}\n",
+               environment.process_index, error.what());
+    return nullptr;
+  }
+}
+
 /// Finds the job's loop by its name and runs it.
 [[noreturn]] void run_named_worker(const WorkerEnvironment& environment) {
   begin_worker_output();
-  end_worker_process(run_worker_process(environment, [&](const Assignment& assignment) {
+  std::unique_ptr<WorkerActors> actors = join_actors(environment);
+  const int code = run_worker_process(environment, [&](const Assignment& assignment) {
     return resolve(assignment, environment.process_index);
-  }));
+  });
+  actors.reset();
+  end_worker_process(code);
 }
 
 }  // namespace

@@ -45,17 +45,17 @@ long oom_kills() {
 }
 
 /// A pipe. The destructor closes the ends that were not taken.
-struct Pipe {
-  Pipe() {
+struct OutputPipe {
+  OutputPipe() {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail(Errc::io, "pipe: {}", std::strerror(errno));
   }
-  ~Pipe() {
+  ~OutputPipe() {
     for (const int end : ends) {
       if (end >= 0) ::close(end);
     }
   }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
+  OutputPipe(const OutputPipe&) = delete;
+  OutputPipe& operator=(const OutputPipe&) = delete;
 
   int writer() const { return ends[1]; }
   /// Returns the end to read from, made non-blocking.
@@ -159,8 +159,8 @@ WorkerProcess::WorkerProcess(int worker, const WorkerCommand& command,
   std::vector<char*> argv = pointers(words);
   std::vector<char*> envp = pointers(environment);
   const cpu_set_t cpus = set_of(command.cpus(worker));
-  Pipe out_pipe;
-  Pipe err_pipe;
+  OutputPipe out_pipe;
+  OutputPipe err_pipe;
   pid_ = start({.parent = ::getpid(),
                 .has_stdin = command.gives_stdin(worker),
                 .out = out_pipe.writer(),

@@ -50,7 +50,8 @@ std::optional<WorkerEnvironment> worker_environment() {
                                 .num_processes = required_number("WEFT_NUM_PROCESSES"),
                                 .process_index = required_number("WEFT_PROCESS_INDEX"),
                                 .job_folder = required("WEFT_JOB_FOLDER"),
-                                .loop = variable("WEFT_LOOP")};
+                                .loop = variable("WEFT_LOOP"),
+                                .actors = variable("WEFT_ACTOR_SYSTEM")};
   if (environment.process_index >= environment.num_processes) {
     fail(Errc::invalid_argument,
          "WEFT_PROCESS_INDEX = {}: expected less than WEFT_NUM_PROCESSES = {}",
@@ -65,7 +66,8 @@ std::optional<WorkerEnvironment> worker_environment() {
 }
 
 void forget_worker_environment() noexcept {
-  for (const char* name : {"WEFT_JOB_TOKEN", "WEFT_LOOP", "WEFT_LOOP_OBJECT", "WEFT_LOOP_BUILD"}) {
+  for (const char* name : {"WEFT_JOB_TOKEN", "WEFT_LOOP", "WEFT_LOOP_OBJECT", "WEFT_LOOP_BUILD",
+                           "WEFT_ACTOR_SYSTEM"}) {
     // unsetenv() is not used, because it moves entries that another thread's getenv() may be
     // reading.
     if (char* value = std::getenv(name)) std::memset(value, 0, std::strlen(value));
@@ -117,7 +119,8 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment, Devi
       {"WEFT_JOB_TOKEN=" + environment.token,
        "WEFT_COORDINATOR_ADDRESS=" + environment.coordinator_address,
        "WEFT_JOB_FOLDER=" + environment.job_folder, "WEFT_LOOP=" + environment.loop,
-       "WEFT_LOOP_OBJECT=" + environment.loop_object, "WEFT_LOOP_BUILD=" + environment.loop_build});
+       "WEFT_LOOP_OBJECT=" + environment.loop_object, "WEFT_LOOP_BUILD=" + environment.loop_build,
+       "WEFT_ACTOR_SYSTEM=" + environment.actors});
   if (environment.cpus > 0 && variable("OMP_NUM_THREADS").empty()) {
     variables.push_back(fmt::format("OMP_NUM_THREADS={}", environment.cpus));
   }

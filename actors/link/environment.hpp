@@ -36,7 +36,8 @@ struct WorkerEnvironment {
   std::string loop{};         ///< the loop's name; "": main() runs again, up to its fit()
   std::string loop_object{};  ///< file of the library that contains the loop; for weft-worker
   std::string loop_build{};
-  int cpus = 0;  ///< OMP_NUM_THREADS, unless the trainer's process sets it; 0: not set
+  std::string actors{};  ///< WEFT_ACTOR_SYSTEM: the actor system that the worker joins; "": none
+  int cpus = 0;          ///< OMP_NUM_THREADS, unless the trainer's process sets it; 0: not set
   /// Set if and only if the coordinator's address is "tls://host:port".
   TlsConfig tls{};
 

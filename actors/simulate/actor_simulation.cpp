@@ -53,7 +53,7 @@ ActorSimulation::ActorSimulation(const ActorTestOptions& options)
       key_(next_key()),
       kills_(options.kills),
       drops_(options.drops),
-      keeper_(*this) {}
+      keeper_(*this, options_.threads) {}
 
 ActorSimulation::~ActorSimulation() = default;
 

@@ -33,6 +33,12 @@ std::uint32_t SimulatedKeeper::add(const detail::ActorClass& type, const SpawnOp
          "parameters() and experience(); give them their data by messages or by config",
          name);
   }
+  if (options.place.beside != nullptr) {
+    fail(
+        Errc::invalid_argument,
+        "mesh \"{}\": beside_loops(): an ActorTest has no jobs; use this_process() or processes(n)",
+        name);
+  }
   if (failure_) throw failed_before_error(*failure_);
   if (std::ranges::any_of(meshes_, [&](const SimulatedMesh& mesh) {
         return mesh.name == name && !mesh.is_ending;
@@ -42,8 +48,8 @@ std::uint32_t SimulatedKeeper::add(const detail::ActorClass& type, const SpawnOp
   const auto count = static_cast<std::uint32_t>(options.count);
   const auto threads = static_cast<std::uint32_t>(simulation_->options().threads);
   const bool needs_ports = options.own_thread && options.place.processes == 0;
-  if (needs_ports && 1 + threads + own_threads_ + count > kPortCountMax) {
-    throw no_ports_error(name, count, threads + own_threads_);
+  if (needs_ports && count > own_ports_.free()) {
+    throw no_ports_error(name, "this process", count, own_ports_.free());
   }
   const auto number = static_cast<std::uint32_t>(meshes_.size());
   meshes_.push_back({.name = name,
@@ -80,7 +86,7 @@ void SimulatedKeeper::place_here(SimulatedMesh& mesh) {
   const auto threads = static_cast<std::uint32_t>(simulation_->options().threads);
   for (std::size_t i = 0; i < static_cast<std::size_t>(mesh.options.count); ++i) {
     const std::uint32_t port =
-        1 + (mesh.options.own_thread ? threads + own_threads_++ : next_runner_++ % threads);
+        mesh.options.own_thread ? own_ports_.take().value() : 1 + next_runner_++ % threads;
     simulation_->test_process().ports()[port].number = port;
     rows_.at(row_of(mesh, i)).position.port = port;
     make(row_of(mesh, i));
@@ -304,6 +310,10 @@ void SimulatedKeeper::end_mesh(std::uint32_t number, const std::optional<Error>&
 void SimulatedKeeper::on_actor_ended(std::uint32_t row) {
   rows_.at(row).has_ended = true;
   const std::uint32_t number = rows_.at(row).mesh;
+  const SpawnOptions& options = meshes_.at(number).options;
+  if (options.own_thread && options.place.processes == 0) {
+    own_ports_.give_back(rows_.at(row).position.port);
+  }
   if (std::ranges::any_of(rows_, [&](const SimulatedRow& each) {
         return each.mesh == number && !each.has_ended;
       })) {

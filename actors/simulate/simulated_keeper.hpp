@@ -11,6 +11,7 @@
 #include <weft/actor/actor_options.hpp>
 #include <weft/actor/actor_type.hpp>
 
+#include "actors/keeper/own_ports.hpp"
 #include "actors/simulate/simulated_rows.hpp"
 
 namespace weft {
@@ -20,7 +21,9 @@ class ActorSimulation;
 /// Decides as Keeper does.
 class SimulatedKeeper {
  public:
-  explicit SimulatedKeeper(ActorSimulation& simulation) : simulation_(&simulation) {}
+  /// `threads` are those of a process that actors share.
+  SimulatedKeeper(ActorSimulation& simulation, int threads)
+      : simulation_(&simulation), own_ports_(static_cast<std::uint32_t>(threads)) {}
 
   /// Throws invalid_argument or actor_failed. Returns the number of the mesh.
   std::uint32_t add(const detail::ActorClass& type, const SpawnOptions& options);
@@ -63,7 +66,7 @@ class SimulatedKeeper {
   std::optional<Error> failure_;
   std::deque<SimulatedMesh> meshes_;  // references to elements stay valid
   std::deque<SimulatedRow> rows_;     // the same
-  std::uint32_t own_threads_ = 0;     ///< of the test's process
+  OwnPorts own_ports_;                ///< of the test's process
   std::uint32_t next_runner_ = 0;
   std::uint32_t next_child_ = 0;
 };

@@ -37,6 +37,10 @@ Error get_error(MessageReader& in) {
   return {static_cast<Errc>(code), std::move(text)};
 }
 
+std::uint64_t job_key(std::string_view id) {
+  return std::stoull(std::string(id.substr(0, 16)), nullptr, 16) | 1;
+}
+
 std::uint64_t actor_seed(std::uint64_t system, std::uint32_t mesh, std::uint32_t index,
                          std::uint32_t incarnation) {
   return mix(mix(mix(system, mesh), index), incarnation);

@@ -30,6 +30,9 @@ inline std::uint32_t endpoint_of(const LaneHeading& heading) {
   return endpoint_of_kind(heading.kind);
 }
 
+/// Returns the number by which the keeper knows a job. `id` is JobInfo::id. Never 0.
+std::uint64_t job_key(std::string_view id);
+
 /// The body of `error` and `failed`. The text is cut to 16 KiB. get_error() throws corrupt.
 void put_error(MessageWriter& out, const Error& error);
 Error get_error(MessageReader& in);

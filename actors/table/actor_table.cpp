@@ -40,7 +40,7 @@ std::string text_of(const char (&from)[N]) {
 
 }  // namespace
 
-ActorTable ActorTable::create(std::string_view system, std::string_view name) {
+ActorTable ActorTable::create(std::string_view system, const SystemFacts& facts) {
   ActorTable table(Segment::create(actor_table_name(system), kActorTableBytes));
   try {
     table.segment_.reserve(0, sizeof(ActorTableHead));
@@ -54,7 +54,10 @@ ActorTable ActorTable::create(std::string_view system, std::string_view name) {
   head->started_unix_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
                               std::chrono::system_clock::now().time_since_epoch())
                               .count();
-  put_text(head->name, name);
+  put_text(head->name, facts.name);
+  head->threads = facts.threads;
+  head->heap_bytes = facts.heap_bytes;
+  head->call_timeout_s = facts.call_timeout_s;
   std::atomic_ref(head->magic).store(kActorTableMagic, std::memory_order_release);
   return table;
 }
@@ -88,13 +91,32 @@ MeshTableRow& ActorTable::mesh(std::uint32_t mesh) const {
   return *reinterpret_cast<MeshTableRow*>(segment_.data() + mesh_row_offset(mesh));
 }
 
-ActorTableRow& ActorTable::row(std::uint32_t row) const {
+ActorNumber ActorTable::number(std::uint32_t mesh, std::uint32_t index) const {
+  return number_in(this->mesh(mesh).first_row + index);
+}
+
+ActorNumber ActorTable::number_in(std::uint32_t row) const {
+  return actor_number(row, this->row(row).turn.load(std::memory_order_acquire));
+}
+
+bool ActorTable::has(ActorNumber actor) const {
+  return row_of(actor) < row_count() && number_in(row_of(actor)) == actor;
+}
+
+ActorTableRow& ActorTable::row(ActorNumber actor) const {
+  const std::uint32_t row = row_of(actor);
   WEFT_CHECK(row < kActorCountMax, row);
   return *reinterpret_cast<ActorTableRow*>(segment_.data() + actor_row_offset(row));
 }
 
-ActorPosition ActorTable::position(std::uint32_t row) const {
-  return ActorPosition::of(this->row(row).position.load(std::memory_order_seq_cst));
+ActorPosition ActorTable::position(ActorNumber actor) const {
+  const ActorTableRow& row = this->row(actor);
+  // The turn is read later than the position: it is counted up before a later actor gets one.
+  const std::uint64_t word = row.position.load(std::memory_order_seq_cst);
+  if (row.turn.load(std::memory_order_acquire) != turn_of(actor)) {
+    return {.phase = ActorPhase::ended};
+  }
+  return ActorPosition::of(word);
 }
 
 std::vector<std::string> ActorTable::schemas(std::uint32_t mesh) const {
@@ -118,9 +140,15 @@ std::vector<std::string> ActorTable::schemas(std::uint32_t mesh) const {
 
 std::string ActorTable::job(std::uint32_t mesh) const { return text_of(this->mesh(mesh).job); }
 
-std::string ActorTable::name(std::uint32_t row) const {
-  const ActorTableRow& actor = this->row(row);
-  return fmt::format("{}[{}]", text_of(mesh(actor.mesh).name), actor.index);
+std::string ActorTable::type(ActorNumber actor) const {
+  return text_of(mesh(row(actor).mesh).type);
+}
+
+std::string ActorTable::name(ActorNumber actor) const {
+  const ActorTableRow& row = this->row(actor);
+  std::string name = fmt::format("{}[{}]", text_of(mesh(row.mesh).name), row.index);
+  if (row.turn.load(std::memory_order_acquire) == turn_of(actor)) return name;
+  return "an actor of an earlier mesh";  // its name is gone
 }
 
 std::optional<std::uint32_t> ActorTable::find(std::string_view name) const {
@@ -132,48 +160,90 @@ std::optional<std::uint32_t> ActorTable::find(std::string_view name) const {
   return std::nullopt;
 }
 
-MeshCause ActorTable::cause(std::uint32_t row) const {
-  const MeshTableRow& ended = mesh(this->row(row).mesh);
-  return {.code = static_cast<std::uint8_t>(ended.cause_code.load(std::memory_order_acquire)),
-          .text = text_of(ended.cause)};
+MeshCause ActorTable::cause(ActorNumber actor) const {
+  const MeshTableRow& ended = mesh(row(actor).mesh);
+  MeshCause cause{
+      .code = static_cast<std::uint8_t>(ended.cause_code.load(std::memory_order_acquire)),
+      .text = text_of(ended.cause)};
+  return has(actor) ? cause : MeshCause{};
+}
+
+/// Returns the place of a new mesh: a new one, or else the smallest one that has been released, and
+/// of these the one that was released first.
+std::uint32_t ActorTable::place_for(const MeshFacts& facts) {
+  const std::uint32_t first = row_count();
+  const std::uint32_t index = mesh_count();
+  if (index < kMeshCountMax && facts.count <= kActorCountMax - first) {
+    segment_.reserve(mesh_row_offset(index), sizeof(MeshTableRow));
+    segment_.reserve(actor_row_offset(first), facts.count * sizeof(ActorTableRow));
+    auto* const made = new (&mesh(index)) MeshTableRow{};
+    made->first_row = first;
+    made->row_count = facts.count;
+    for (std::uint32_t i = 0; i < facts.count; ++i) {
+      auto* const actor = new (&row(first + i)) ActorTableRow{};
+      actor->mesh = index;
+      actor->index = i;
+    }
+    return index;
+  }
+  auto found = released_.end();
+  for (auto each = released_.begin(); each != released_.end(); ++each) {
+    const std::uint32_t rows = mesh(*each).row_count;
+    if (rows < facts.count) continue;
+    if (found == released_.end() || rows < mesh(*found).row_count) found = each;
+  }
+  if (found == released_.end()) {
+    fail(Errc::no_space,
+         "mesh \"{}\" of {} actors: the actor system has {} meshes with {} actors: at most {} and "
+         "{}, and no mesh of as many actors has been stopped",
+         facts.name, facts.count, index, first, kMeshCountMax, kActorCountMax);
+  }
+  const std::uint32_t place = *found;
+  released_.erase(found);
+  return place;
 }
 
 std::uint32_t ActorTable::add(const MeshFacts& facts) {
-  const std::uint32_t first = row_count();
-  const std::uint32_t index = mesh_count();
-  if (facts.count > kActorCountMax - first || index == kMeshCountMax) {
-    fail(Errc::no_space,
-         "mesh \"{}\" of {} actors: the actor system has had {} actors in {} meshes; at most {} "
-         "actors and {} meshes can be made while it lives",
-         facts.name, facts.count, first, index, kActorCountMax, kMeshCountMax);
+  const std::uint32_t index = place_for(facts);
+  MeshTableRow& made = mesh(index);
+  if (index < mesh_count()) {
+    // Those who have the number of an earlier actor learn first that it has ended.
+    const std::uint32_t turn = made.turn.fetch_add(1, std::memory_order_seq_cst) + 1;
+    for (std::uint32_t i = 0; i < made.row_count; ++i) {
+      ActorTableRow& actor = row(made.first_row + i);
+      actor.turn.store(turn & 0xffffU, std::memory_order_seq_cst);
+      for (auto* word :
+           {&actor.since_ns, &actor.function, &actor.call, &actor.awaited, &actor.begun}) {
+        word->store(0, std::memory_order_relaxed);
+      }
+      actor.position.store(0, std::memory_order_relaxed);
+    }
+    made.cause_code.store(0, std::memory_order_relaxed);
+    made.restarts.store(0, std::memory_order_relaxed);
+    std::ranges::fill(made.endpoints, '\0');
+    std::ranges::fill(made.schemas, '\0');
   }
-  segment_.reserve(mesh_row_offset(index), sizeof(MeshTableRow));
-  segment_.reserve(actor_row_offset(first), facts.count * sizeof(ActorTableRow));
-  auto* made = new (&mesh(index)) MeshTableRow{};
-  made->first_row = first;
-  made->count = facts.count;
-  made->max_restarts = facts.max_restarts;
-  made->restart = facts.restart;
-  made->then = facts.then;
-  made->own_thread = facts.own_thread ? 1 : 0;
-  put_text(made->name, facts.name);
-  put_text(made->type, facts.type);
-  made->endpoint_count = static_cast<std::uint32_t>(facts.endpoints.size());
-  put_texts(made->endpoints, facts.endpoints);
-  put_texts(made->schemas, facts.schemas);
-  put_text(made->job, facts.job);
-  for (std::uint32_t i = 0; i < facts.count; ++i) {
-    auto* actor = new (&row(first + i)) ActorTableRow{};
-    actor->mesh = index;
-    actor->index = i;
+  made.count = facts.count;
+  made.max_restarts = facts.max_restarts;
+  made.restart = facts.restart;
+  made.then = facts.then;
+  made.own_thread = facts.own_thread ? 1 : 0;
+  put_text(made.name, facts.name);
+  put_text(made.type, facts.type);
+  made.endpoint_count = static_cast<std::uint32_t>(facts.endpoints.size());
+  put_texts(made.endpoints, facts.endpoints);
+  put_texts(made.schemas, facts.schemas);
+  put_text(made.job, facts.job);
+  made.is_ended.store(0, std::memory_order_release);
+  if (index == mesh_count()) {
+    head().row_count.store(made.first_row + made.row_count, std::memory_order_release);
+    head().mesh_count.store(index + 1, std::memory_order_release);
   }
-  head().row_count.store(first + facts.count, std::memory_order_release);
-  head().mesh_count.store(index + 1, std::memory_order_release);
   return index;
 }
 
-void ActorTable::set_position(std::uint32_t row, const ActorPosition& position) {
-  this->row(row).position.store(position.word(), std::memory_order_seq_cst);
+void ActorTable::set_position(ActorNumber actor, const ActorPosition& position) {
+  row(actor).position.store(position.word(), std::memory_order_seq_cst);
   head().changes.fetch_add(1, std::memory_order_seq_cst);
 }
 

@@ -2,6 +2,7 @@
 /// ActorTable: the meshes and actors of a system, in shared memory that all its processes read.
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,14 @@ namespace weft {
 struct MeshCause {
   std::uint8_t code = 0;
   std::string text{};
+};
+
+/// The facts of a new system.
+struct SystemFacts {
+  std::string_view name{};  ///< for people
+  std::uint32_t threads = 0;
+  std::uint64_t heap_bytes = 0;
+  double call_timeout_s = 0;
 };
 
 /// The facts of a new mesh.
@@ -38,8 +47,8 @@ struct MeshFacts {
 /// actor's process writes. Thread-safe, but one thread at a time uses the keeper's functions.
 class ActorTable {
  public:
-  /// `name` is the system's, for people. Throws io if the system has a table, no_space.
-  static ActorTable create(std::string_view system, std::string_view name);
+  /// Throws io if the system has a table, no_space.
+  static ActorTable create(std::string_view system, const SystemFacts& facts);
   /// Throws not_found, version or corrupt.
   static ActorTable open(std::string_view system);
 
@@ -47,32 +56,46 @@ class ActorTable {
   std::uint32_t mesh_count() const;
   std::uint32_t row_count() const;
   MeshTableRow& mesh(std::uint32_t mesh) const;
-  ActorTableRow& row(std::uint32_t row) const;
-  ActorPosition position(std::uint32_t row) const;
+  /// Returns the actor of a mesh.
+  ActorNumber number(std::uint32_t mesh, std::uint32_t index) const;
+  /// Returns the actor that has the row now.
+  ActorNumber number_in(std::uint32_t row) const;
+  /// Whether the table has the actor's row, and no later actor has it.
+  bool has(ActorNumber actor) const;
+  /// The row may have become that of a later actor.
+  ActorTableRow& row(ActorNumber actor) const;
+  /// An actor whose row a later one has is `ended`.
+  ActorPosition position(ActorNumber actor) const;
   /// Returns the schemas of a mesh's endpoints. Throws no_space if the table has no room for all of
   /// them.
   std::vector<std::string> schemas(std::uint32_t mesh) const;
   std::string job(std::uint32_t mesh) const;  ///< the id of SpawnOptions::lives_with
-  std::string name(std::uint32_t row) const;  ///< "sieves[3]"
+  std::string type(ActorNumber actor) const;  ///< the registered name of its class
+  std::string name(ActorNumber actor) const;  ///< "sieves[3]"
   /// Returns the mesh of this name that hasn't ended.
   std::optional<std::uint32_t> find(std::string_view name) const;
-  /// Returns why the actor's mesh has ended.
-  MeshCause cause(std::uint32_t row) const;
+  /// Returns why the actor's mesh has ended, as long as no later mesh has its row.
+  MeshCause cause(ActorNumber actor) const;
 
-  /// The rest are the keeper's. add() throws no_space if there are too many actors or meshes.
+  /// The rest are the keeper's. add() returns the mesh. It throws no_space if there are too many
+  /// actors or meshes.
   std::uint32_t add(const MeshFacts& facts);
-  void set_position(std::uint32_t row, const ActorPosition& position);
+  void set_position(ActorNumber actor, const ActorPosition& position);
   void set_restarts(std::uint32_t mesh, int restarts);
   /// Sets why actors of a mesh have ended, unless it was set before.
   void set_cause(std::uint32_t mesh, const MeshCause& cause);
   /// Ends a mesh. Its name is free again. An earlier cause is kept.
   void end(std::uint32_t mesh, const MeshCause& cause);
+  /// All actors of a mesh that has ended are destroyed, so a later mesh may have its rows.
+  void release(std::uint32_t mesh) { released_.push_back(mesh); }
 
  private:
+  std::uint32_t place_for(const MeshFacts& facts);
   explicit ActorTable(Segment segment) : segment_(std::move(segment)) {}
 
   Segment segment_;
-  std::optional<LifeLock> life_;  ///< the keeper's
+  std::optional<LifeLock> life_;          ///< the keeper's
+  std::deque<std::uint32_t> released_{};  ///< in the keeper's process: meshes, the oldest first
 };
 
 }  // namespace weft

@@ -6,7 +6,6 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/process/log.hpp"
-#include "actors/user/registry.hpp"
 #include "actors/user/tensor_blocks.hpp"
 #include "actors/user/waits.hpp"
 #include "transport/memory/wait.hpp"
@@ -18,6 +17,13 @@ namespace {
 constexpr int kSpins = 2000;
 /// The time after which a call that found a lane full is tried again.
 constexpr std::chrono::milliseconds kRetryAfter{1};
+
+/// Throws corrupt unless this is an order of the keeper for a port that actors may have.
+void require_order(bool is_keepers, std::uint32_t port, std::uint32_t ports) {
+  if (is_keepers && port != kReplyPort && port < ports) return;
+  fail(Errc::corrupt, "{} orders a thread for port {} of {}",
+       is_keepers ? "the keeper" : "another process", port, ports);
+}
 
 /// Shows in the table for which call an actor waits.
 class AwaitingActor {
@@ -78,6 +84,7 @@ int ActorProcess::spins() const {
 
 void ActorProcess::start_runner(std::uint32_t port) {
   const std::lock_guard lock(runners_mutex_);
+  if (is_stopped_.load() || runners_.contains(port)) return;
   runners_.emplace(port, std::make_unique<Runner>(*this, port));
 }
 
@@ -109,7 +116,7 @@ std::size_t ActorProcess::least_busy(const std::vector<ActorHandle>& actors) {
   std::size_t best = ++last % actors.size();
   replies_->look();  // for open_calls_
   const auto open = [&](std::size_t i) {
-    return open_calls_[actors[i].row].load(std::memory_order_relaxed);
+    return open_calls_[row_of(actors[i].row)].load(std::memory_order_relaxed);
   };
   for (std::size_t step = 0; step < actors.size(); ++step) {
     const std::size_t i = (last + step) % actors.size();
@@ -142,16 +149,25 @@ void ActorProcess::check_wait(std::string_view what) const {
 
 MeshOfActors ActorProcess::mesh_of(std::uint32_t row) const {
   const ActorTable& table = members_->actors;
-  if (row >= table.row_count()) throw no_such_actor_error(row, table.row_count());
-  const MeshTableRow& mesh = table.mesh(table.row(row).mesh);
-  return {.name = mesh.name, .type = mesh.type, .first_row = mesh.first_row, .count = mesh.count};
+  if (row_of(row) >= table.row_count()) throw no_such_actor_error(row_of(row), table.row_count());
+  const ActorTableRow& actor = table.row(row);
+  const MeshTableRow& mesh = table.mesh(actor.mesh);
+  MeshOfActors found{
+      .name = mesh.name, .type = mesh.type, .first_row = row - actor.index, .count = mesh.count};
+  if (!table.has(row)) throw ended_error(row);
+  return found;
 }
 
 std::vector<MeshOfActors> ActorProcess::meshes() const {
   const ActorTable& table = members_->actors;
   std::vector<MeshOfActors> all;
   for (std::uint32_t m = 0; m < table.mesh_count(); ++m) {
-    if (table.mesh(m).is_ended.load() == 0) all.push_back(mesh_of(table.mesh(m).first_row));
+    if (table.mesh(m).is_ended.load() != 0) continue;
+    try {
+      all.push_back(mesh_of(table.number(m, 0)));
+    } catch (const Error&) {
+      continue;  // it has ended meanwhile, and a later mesh has its row
+    }
   }
   return all;
 }
@@ -244,7 +260,7 @@ bool ActorProcess::is_awaited(const Asked& asked) {
 
 void ActorProcess::finish(ActorCall& call, Answer answer) {
   if (call.finish(std::move(answer))) {
-    open_calls_[call.what.row].fetch_sub(1, std::memory_order_relaxed);
+    open_calls_[row_of(call.what.row)].fetch_sub(1, std::memory_order_relaxed);
   }
 }
 
@@ -262,7 +278,7 @@ bool ActorProcess::wait(ActorCall& call, Clock::time_point time) {
   }
   if (!role.actor || call.is_done()) return replies_->wait(call, time);
   const bool waits_for_end = time == Clock::time_point::max();
-  const AwaitedCall awaited{.row = call.what.row,
+  const AwaitedCall awaited{.row = row_of(call.what.row),
                             .endpoint = call.what.endpoint.index,
                             .number = waits_for_end ? calls_.number_of(call) : 0};
   const AwaitingActor awaiting(actors().row(*role.actor), awaited);
@@ -293,7 +309,11 @@ void ActorProcess::on_message(InMessage message) {
         break;
       case ActorOp::error: answer.error = get_error(reader); break;
       case ActorOp::joined:
-      case ActorOp::leave: return on_news_(op, from, 0, 0, Error(Errc::io, ""));
+      case ActorOp::leave:
+        return on_news_(op, from, heading.target, heading.call, Error(Errc::io, ""));
+      case ActorOp::run:
+        require_order(from == keeper(), heading.target, options_.port_count);
+        return start_runner(heading.target);
       case ActorOp::failed:
         return on_news_(op, from, heading.target, heading.call, get_error(reader));
       default: fail(Errc::corrupt, "process {} answers with kind {}", from.slot, heading.kind);
@@ -349,43 +369,6 @@ ActorProcess::Clock::time_point ActorProcess::on_time() {
     replies_->kick();
   }
   return next;
-}
-
-// --- Texts ---
-
-/// Returns null if the actor's class isn't known here.
-const EndpointEntry* ActorProcess::endpoint_of(const ActorCall& call) {
-  if (call.what.op != ActorOp::call) return nullptr;
-  try {
-    const MeshTableRow& mesh = actors().mesh(actors().row(call.what.row).mesh);
-    return &find_actor_class(mesh.type).parts().endpoints.at(call.what.endpoint.index);
-  } catch (const std::exception&) {
-    return nullptr;
-  }
-}
-
-std::string ActorProcess::name_of(const ActorCall& call) {
-  const EndpointEntry* endpoint = endpoint_of(call);
-  const std::string name = actors().name(call.what.row);
-  return endpoint == nullptr ? name : fmt::format("{}.{}", name, endpoint->name);
-}
-
-Error ActorProcess::timeout_error(const ActorCall& call) {
-  const std::uint32_t row = call.what.row;
-  const std::uint64_t since = actors().row(row).since_ns.load(std::memory_order_acquire);
-  const EndpointEntry* endpoint = endpoint_of(call);
-  UnansweredCall why{.is_being_made = actors().position(row).phase == ActorPhase::starting,
-                     .replies_later = endpoint != nullptr && endpoint->replies_later};
-  if (since != 0) {
-    const auto now = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
-    why.busy_s = static_cast<double>(now - std::min(now, since)) * 1e-9;
-  }
-  return no_answer_error(name_of(call), call.timeout_s, why);
-}
-
-Error ActorProcess::ended_error(std::uint32_t row) {
-  const MeshCause cause = actors().cause(row);
-  return mesh_ended_error(actors().name(row), cause.code, cause.text);
 }
 
 }  // namespace weft::detail

@@ -56,7 +56,7 @@ class ActorProcess final : public ActorHost, public CallHost {
   bool is_awaited(const Asked& asked) override;
   /// Returns how often a thread looks for a message before it sleeps.
   int spins() const;
-  /// Starts the runner of a port that has none.
+  /// Starts the runner of a port, if it has none.
   void start_runner(std::uint32_t port);
   /// Ends all calls with an error, and all threads. The actors are destroyed.
   void stop(const Error& why = system_ended_error());
@@ -75,14 +75,15 @@ class ActorProcess final : public ActorHost, public CallHost {
   void keep(LifeLock life) { members_->life = std::move(life); }
   /// Tells the keeper that an actor of this process has failed.
   void report_failure(std::uint32_t row, const Error& error);
-  /// Tells the keeper that this process can be sent messages.
-  void report_joined();
+  /// Tells the keeper that this process can be sent messages. `job` is the job_key() of the job
+  /// whose `worker` this process is; 0: of none.
+  void report_joined(std::uint64_t job = 0, std::uint32_t worker = 0);
   /// Tells the others that this process, which had attached, takes nothing any more.
   void report_leaving();
-  /// Tells a process that the keeper has started to end.
-  void leave(PeerId process);
+  /// Sends `leave` or `run`. Doesn't wait. Returns false if it can't be sent now.
+  bool tell_process(PeerId process, ActorOp op, std::uint32_t port = 0);
   /// The error of a call of an actor whose mesh has ended.
-  Error ended_error(std::uint32_t row);
+  Error ended_error(std::uint32_t row) const;
   Replies& replies() { return *replies_; }
   /// Counts a message that was told and will never be run.
   void count_lost_tell() { actors().head().lost_tells.fetch_add(1, std::memory_order_relaxed); }

@@ -26,7 +26,8 @@ void ActorProcess::send(PeerId to, std::uint32_t port, const LaneHeading& headin
   const std::shared_ptr<LaneSender> sender = node_->sender(to, port);
   const OutMessage message{.heading = heading, .body = packed.body(), .blocks = packed.blocks()};
   const ActorOp op = op_of(heading);
-  const bool is_news = op == ActorOp::joined || op == ActorOp::failed || op == ActorOp::leave;
+  const bool is_news =
+      op == ActorOp::joined || op == ActorOp::failed || op == ActorOp::leave || op == ActorOp::run;
   while (!sender->send(message, is_news ? Ring::always : Ring::if_asleep)) {
     const ThreadRole& role = ThreadRole::current();
     const bool is_own_port = to == node_->self() && port == role.port && port != kReplyPort;
@@ -72,7 +73,7 @@ std::shared_ptr<PendingCall> ActorProcess::begin(std::uint32_t row, EndpointId e
   auto call = std::make_shared<ActorCall>(
       shared_host(), ActorCall::What{.op = ActorOp::call, .row = row, .endpoint = endpoint},
       std::move(arguments), SendLimit::deadline_after(timeout_s), timeout_s);
-  open_calls_[row].fetch_add(1, std::memory_order_relaxed);
+  open_calls_[row_of(row)].fetch_add(1, std::memory_order_relaxed);
   call->cancel_on(options.stop);
   submit(call, options.wait_if_full);
   return call;
@@ -99,7 +100,7 @@ std::shared_ptr<ActorCall> ActorProcess::order(ActorOp op, std::uint32_t row, Pe
   auto call = std::make_shared<ActorCall>(shared_host(),
                                           ActorCall::What{.op = op, .row = row, .endpoint = {}},
                                           body, SendLimit::deadline_after(timeout_s), timeout_s);
-  open_calls_[row].fetch_add(1, std::memory_order_relaxed);
+  open_calls_[row_of(row)].fetch_add(1, std::memory_order_relaxed);
   if (!send_call(call, to, port, false)) {
     finish(*call, {.error = Error(Errc::peer_lost,
                                   fmt::format("{}: its process has died", actors().name(row)))});
@@ -174,23 +175,29 @@ void ActorProcess::report_failure(std::uint32_t row, const Error& error) {
        body, true, limit);
 }
 
-void ActorProcess::report_joined() {
+void ActorProcess::report_joined(std::uint64_t job, std::uint32_t worker) {
   SendLimit limit(Clock::time_point::max());
-  send(keeper(), kReplyPort, heading_of(ActorOp::joined, 0, 0), MessageWriter(), true, limit);
+  send(keeper(), kReplyPort, heading_of(ActorOp::joined, job, worker), MessageWriter(), true,
+       limit);
 }
 
 void ActorProcess::report_leaving() {
   peers().set_leaving(node_->self().slot);
-  leave(keeper());
+  if (!tell_process(keeper(), ActorOp::leave)) {
+    logger("weft.worker")->warn("actors: the keeper isn't told that this process leaves");
+  }
 }
 
-void ActorProcess::leave(PeerId process) {
+bool ActorProcess::tell_process(PeerId process, ActorOp op, std::uint32_t port) {
   SendLimit limit(Clock::time_point::max());
   try {
-    send(process, kReplyPort, heading_of(ActorOp::leave, 0, 0), MessageWriter(), false, limit);
+    send(process, kReplyPort, heading_of(op, 0, port), MessageWriter(), false, limit);
+    return true;
   } catch (const Error& error) {
     logger("weft.worker")
-        ->warn("actors: process {} isn't told of an end: {}", process.slot, error.what());
+        ->info("actors: process {} can't be sent kind {} now: {}", process.slot,
+               static_cast<int>(op), error.what());
+    return false;
   }
 }
 

@@ -83,7 +83,13 @@ ActorHandle get_actor(MessageReader& in, ActorMaker maker) {
          "a message has a reference to an actor of another system; actors can only be sent within "
          "their system");
   }
-  const std::string type = process->mesh_of(row).type;
+  std::string type;
+  try {
+    type = process->mesh_of(row).type;
+  } catch (const Error& error) {
+    if (error.code() == Errc::corrupt) throw;
+    return {process->shared_from_this(), row};  // it has ended, and so do its calls
+  }
   if (find_actor_class(type).parts().make != maker) {
     fail(Errc::corrupt, "a message refers to {}, which is of type \"{}\", as an actor of another",
          process->name(row), type);

@@ -147,7 +147,7 @@ void Runner::refuse(const InMessage& message) {
   drop_message(*process_->node(), message);
   const std::uint32_t row = message.heading.target;
   const Asked asked{.by = message.from, .heading = message.heading};
-  if (row >= process_->actors().row_count()) {
+  if (row_of(row) >= process_->actors().row_count()) {
     return answer_error(asked, Error(Errc::corrupt, fmt::format("there is no actor {}", row)));
   }
   const Error why = actors_.contains(row)
@@ -250,7 +250,7 @@ void Runner::make(InMessage&& message) {
   const std::uint32_t row = message.heading.target;
   const Asked asked{.by = message.from, .heading = message.heading};
   ActorTable& table = process_->actors();
-  if (row >= table.row_count()) {
+  if (!table.has(row)) {
     drop_message(*process_->node(), message);
     fail(Errc::corrupt, "process {} orders an actor {}, which doesn't exist", asked.by.slot, row);
   }
@@ -281,7 +281,8 @@ void Runner::make(InMessage&& message) {
             .index = static_cast<int>(index),
             .count = static_cast<int>(mesh.count),
             .incarnation = position.incarnation,
-            .seed = actor_seed(order.seed, table.row(row).mesh, index, position.incarnation),
+            .seed = actor_seed(order.seed, table.row(row).mesh + turn_of(row) * kMeshCountMax,
+                               index, position.incarnation),
             .config = nlohmann::json::parse(order.config),
             .job = order.job},
         made->stop.get_token(), process_->shared_from_this());

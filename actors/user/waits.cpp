@@ -21,7 +21,7 @@ constexpr int kCircleLengthMax = 100;
 /// Looks along the calls for which actors wait.
 class CircleSearch {
  public:
-  CircleSearch(detail::ActorProcess& process, std::uint32_t waiter)
+  CircleSearch(detail::ActorProcess& process, ActorNumber waiter)
       : process_(process), table_(process.actors()), waiter_(waiter) {}
 
   std::string run(AwaitedCall awaited) {
@@ -29,43 +29,42 @@ class CircleSearch {
     std::string text = fmt::format(
         "{}.{}", table_.name(waiter_),
         function.kind == ActorFunctionKind::work ? "work" : endpoint(waiter_, function.endpoint));
-    std::uint32_t caller = waiter_;
+    ActorNumber caller = waiter_;
     for (int length = 0; length < kCircleLengthMax; ++length) {
       if (awaited.number == 0 || awaited.row >= table_.row_count()) return "";
-      text += fmt::format(" > {}.{}", table_.name(awaited.row),
-                          endpoint(awaited.row, awaited.endpoint));
+      const ActorNumber asked = table_.number_in(awaited.row);
+      text += fmt::format(" > {}.{}", table_.name(asked), endpoint(asked, awaited.endpoint));
       // The wait of the actor that has to answer is read before the answer is looked for. So an
       // answer that it sent before it began to wait is seen.
-      const std::uint64_t next = table_.row(awaited.row).awaited.load(std::memory_order_seq_cst);
-      if (next == 0 || !is_unanswered(caller, awaited)) return "";
-      if (awaited.row == waiter_) return text;
-      caller = awaited.row;
+      const std::uint64_t next = table_.row(asked).awaited.load(std::memory_order_seq_cst);
+      if (next == 0 || !is_unanswered(caller, asked, awaited)) return "";
+      if (asked == waiter_) return text;
+      caller = asked;
       awaited = AwaitedCall::of(next);
     }
     return "";
   }
 
  private:
-  const detail::EndpointEntry* entry(std::uint32_t row, std::uint32_t index) const {
+  const detail::EndpointEntry* entry(ActorNumber row, std::uint32_t index) const {
     try {
-      const MeshTableRow& mesh = table_.mesh(table_.row(row).mesh);
-      return &find_actor_class(mesh.type).parts().endpoints.at(index);
+      return &find_actor_class(table_.type(row)).parts().endpoints.at(index);
     } catch (const std::exception&) {
       return nullptr;
     }
   }
-  std::string endpoint(std::uint32_t row, std::uint32_t index) const {
+  std::string endpoint(ActorNumber row, std::uint32_t index) const {
     const detail::EndpointEntry* found = entry(row, index);
     return found == nullptr ? "?" : std::string(found->name);
   }
 
   /// Returns whether the caller still waits for the call, and no answer to it is under way. An
   /// actor that has a Reply may answer while it waits itself.
-  bool is_unanswered(std::uint32_t caller, const AwaitedCall& awaited) {
-    const detail::EndpointEntry* asked = entry(awaited.row, awaited.endpoint);
-    if (asked == nullptr || asked->replies_later) return false;
+  bool is_unanswered(ActorNumber caller, ActorNumber asked, const AwaitedCall& awaited) {
+    const detail::EndpointEntry* called = entry(asked, awaited.endpoint);
+    if (called == nullptr || called->replies_later) return false;
     const ActorPosition from = table_.position(caller);
-    const ActorPosition to = table_.position(awaited.row);
+    const ActorPosition to = table_.position(asked);
     if (!process_.peers().is_alive(from.process) || !process_.peers().is_alive(to.process)) {
       return false;
     }
@@ -84,12 +83,12 @@ class CircleSearch {
 
   detail::ActorProcess& process_;
   ActorTable& table_;
-  std::uint32_t waiter_;
+  ActorNumber waiter_;
 };
 
 }  // namespace
 
-std::string circle_of_waits(detail::ActorProcess& process, std::uint32_t waiter,
+std::string circle_of_waits(detail::ActorProcess& process, ActorNumber waiter,
                             const AwaitedCall& awaited) {
   try {
     return CircleSearch(process, waiter).run(awaited);

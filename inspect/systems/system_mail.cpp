@@ -6,6 +6,7 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "transport/actors/actor_words.hpp"
 #include "transport/lanes/peer_memory.hpp"
 
 namespace weft {
@@ -68,7 +69,7 @@ std::vector<SystemMail::Waiting> SystemMail::waiting(std::uint32_t port,
   for (std::uint64_t i = 0; i < kLaneEntryCount; ++i) {
     const Entry& entry = lane->entries[(head + i) % kLaneEntryCount];
     if (entry.number.load(std::memory_order_relaxed) != head + i + 1) break;
-    messages.push_back({.call = entry.call, .target = entry.target, .kind = entry.kind});
+    messages.push_back({.call = entry.call, .target = row_of(entry.target), .kind = entry.kind});
   }
   return messages;
 }

@@ -112,20 +112,20 @@ void add_table(SystemSnapshot& system, const SegmentFile& file, const ActorTable
   for (std::uint32_t m = 0; m < meshes; ++m) {
     const auto first = static_cast<std::uint32_t>(system.actors.size());
     if (!file.read(mesh_row_offset(m), &row, sizeof row) || row.first_row != first ||
-        row.count > kActorCountMax - first) {
+        row.row_count > kActorCountMax - first || row.count > row.row_count) {
       system.remarks.push_back(fmt::format(
           "mesh {} and those behind it can't be read: its row in segment {} says that it has {} "
-          "actors from row {} on",
-          m, file.name(), row.count, row.first_row));
+          "actors in {} rows from row {} on",
+          m, file.name(), row.count, row.row_count, row.first_row));
       return;
     }
-    std::vector<ActorTableRow> rows(row.count);
+    std::vector<ActorTableRow> rows(row.row_count);
     if (!file.read(actor_row_offset(first), rows.data(), rows.size() * sizeof(ActorTableRow))) {
       system.remarks.push_back(fmt::format("segment {} ends before mesh {}", file.name(), m));
       return;
     }
     system.meshes.push_back(mesh_of(row));
-    for (std::uint32_t i = 0; i < row.count; ++i) {
+    for (std::uint32_t i = 0; i < row.row_count; ++i) {
       system.actors.push_back(actor_of(rows[i], m, i));
       calls.push_back(rows[i].call.load(std::memory_order_relaxed));
     }

@@ -44,6 +44,8 @@ struct SystemActor {
   std::uint32_t box = 0;
 
   bool runs() const { return since_ns != 0; }
+  /// False for a row that an ended mesh had, and that the later mesh in its place doesn't need.
+  bool exists() const { return position.phase != ActorPhase::none; }
 };
 
 struct SystemMesh {

@@ -33,6 +33,7 @@ std::vector<std::string> system_frame(const SystemSnapshot& now, const SystemSna
                                       SystemTopUi& ui, int lines, int columns) {
   std::vector<std::uint32_t> rows(now.actors.size());
   std::iota(rows.begin(), rows.end(), 0U);
+  std::erase_if(rows, [&](std::uint32_t row) { return !now.actors[row].exists(); });
   const auto rate = [&](std::uint32_t row) { return rate_of(now, before, row); };
   if (ui.by_rate) std::ranges::stable_sort(rows, std::greater<>(), rate);
   const int room = std::max(lines - 3, 1);  // without the system, the heading and the keys

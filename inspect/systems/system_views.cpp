@@ -172,6 +172,7 @@ std::string system_actors_text(const SystemSnapshot& system) {
                columns::kBegun, columns::kDoing});
   for (std::uint32_t row = 0; row < system.actors.size(); ++row) {
     const SystemActor& actor = system.actors[row];
+    if (!actor.exists()) continue;
     const int pid = system.pid(actor.position.process.slot);
     table.add({system.actor_name(row),
                actor.position.process.incarnation == 0 ? "-" : std::to_string(pid),

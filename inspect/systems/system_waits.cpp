@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "transport/lanes/lane_format.hpp"
+
 namespace weft {
 namespace {
 

@@ -35,8 +35,8 @@ TEST(ActorOptions, OfAMeshAreChecked) {
   refuse({.count = 0}, {"\"test.echo\"", "count = 0: expected 1 to 65535"});
   refuse({.count = 2, .place = processes(3)}, {"processes(3) for 2 actors"});
   refuse({.count = 64, .own_thread = true}, {"64 actors", "expected at most 63"});
-  refuse({.count = 62, .own_thread = true}, {"62 more threads", "which has 2 of at most 63"},
-         Errc::no_space);
+  refuse({.count = 62, .own_thread = true},
+         {"62 more threads in this process", "which has room for 61"}, Errc::no_space);
   refuse({.supervision = {.max_restarts = -2}}, {"max_restarts = -2"});
   refuse({.supervision = {.within_s = std::numeric_limits<double>::quiet_NaN()}},
          {"within_s = nan"});

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -106,6 +107,37 @@ TEST(ActorSystems, WarnOfFunctionsThatDelayOtherActors) {
   EXPECT_NE(log.find("2 other actors that share its thread waited"), std::string::npos) << log;
   EXPECT_EQ(log.find("desk[2].spin"), std::string::npos) << log;
   EXPECT_EQ(log.find("alone"), std::string::npos) << log;
+}
+
+/// A system that makes and stops meshes for as long as it lives uses their rows again.
+TEST(ActorSystems, MakeMoreMeshesThanTheyHaveRoomFor) {
+  ActorSystem system;
+  const auto lasting = system.spawn(echo, {.name = "lasting"});
+  std::optional<ActorRef<Echo>> first;
+  std::optional<ActorRef<Echo>> big;
+  for (int i = 0; i < 1500; ++i) {  // there is room for 1,024 meshes
+    const int count = 1 + i % 3;
+    const auto actors = system.spawn(echo, {.name = "passing", .count = count});
+    ASSERT_EQ(actors.call<&Echo::add>(i, 1).get(), std::vector<int>(actors.size(), i + 1));
+    ASSERT_EQ(actors[actors.size() - 1].name(), fmt::format("passing[{}]", count - 1));
+    if (i == 0) first = actors[0];
+    if (i == 1) big = actors[1];
+    system.stop("passing");
+    if (i % 100 == 0) {
+      // The rows of these actors are those of others by and by.
+      for (const auto& ended : {first, big}) {
+        if (!ended) continue;
+        expect_error(Errc::cancelled, {"was stopped"},
+                     [&] { ended->call<&Echo::add>(1, 1).get(); });
+        expect_error(Errc::cancelled, {"was stopped"}, [&] { ended->tell<&Echo::append>("text"); });
+      }
+    }
+  }
+  EXPECT_EQ(first->name(), "an actor of an earlier mesh");
+  const auto asking = system.spawn(desk, {.name = "asking", .own_thread = true});
+  expect_error(Errc::endpoint_failed, {"an actor of an earlier mesh was stopped"},
+               [&] { asking[0].call<&Desk::ask>(*first, 1, 2).get(); });
+  EXPECT_EQ(asking[0].call<&Desk::ask>(lasting[0], 1, 2).get(), 3);
 }
 
 }  // namespace

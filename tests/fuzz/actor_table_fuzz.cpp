@@ -64,8 +64,9 @@ class PlantedSystem {
     for (std::uint32_t m = 0; m < 2; ++m) {
       auto& mesh = *reinterpret_cast<MeshTableRow*>(table_.data() + mesh_row_offset(m));
       mesh.first_row = rows;
-      mesh.count %= 9;
-      rows += mesh.count;
+      mesh.row_count %= 9;
+      mesh.count %= mesh.row_count + 1;
+      rows += mesh.row_count;
     }
     auto& peers = *reinterpret_cast<TableHeader*>(peers_.data());
     peers.magic = kPeerTableMagic;

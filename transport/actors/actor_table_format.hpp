@@ -1,5 +1,5 @@
 #pragma once
-/// Format of the table of an actor system's meshes and actors, version 3 (native byte order):
+/// Format of the table of an actor system's meshes and actors, version 4 (native byte order):
 ///
 ///   "weft-<system>-actors" =
 ///       ActorTableHead MeshTableRow{kMeshCountMax} ActorTableRow{kActorCountMax}
@@ -17,7 +17,7 @@
 namespace weft {
 
 inline constexpr std::uint64_t kActorTableMagic = 0x3172'6f74'6361'6677;  // "wfactor1"
-inline constexpr std::uint32_t kActorTableVersion = 3;
+inline constexpr std::uint32_t kActorTableVersion = 4;
 inline constexpr std::uint32_t kActorCountMax = 65'535;
 inline constexpr std::uint32_t kMeshCountMax = 1024;
 inline constexpr std::size_t kActorNameMax = 63;
@@ -40,16 +40,24 @@ struct ActorTableHead {
   // All processes of the system count the following up.
   std::atomic<std::uint64_t> copied_tensors;  ///< tensors of messages that weren't in blocks
   std::atomic<std::uint64_t> lost_tells;      ///< messages that were told, but never run
-  std::byte reserved2[136];
+  // Options of the system, for the processes that join it.
+  std::uint64_t heap_bytes;  ///< of each process
+  double call_timeout_s;
+  std::uint32_t threads;  ///< of each process, for actors that share them
+  std::byte reserved2[116];
 };
 static_assert(sizeof(ActorTableHead) == 256);
 
 /// The keeper writes it. The texts and numbers that aren't atomic are written before mesh_count,
-/// and `cause` once, before is_ended and the phase `ended` of actors that have failed.
+/// and `cause` once, before is_ended and the phase `ended` of actors that have failed. A mesh that
+/// has ended leaves its row and the rows of its actors to a later one of at most as many actors;
+/// `turn` is counted up before they are written again.
 struct MeshTableRow {
   std::atomic<std::uint32_t> is_ended;
+  std::atomic<std::uint32_t> turn;  ///< meshes that have had this row before
   std::uint32_t first_row;
   std::uint32_t count;
+  std::uint32_t row_count;  ///< rows from first_row on; `count` or more
   std::uint32_t endpoint_count;
   char name[kActorNameMax + 1];
   char type[kActorNameMax + 1];
@@ -67,7 +75,7 @@ struct MeshTableRow {
   char schemas[kEndpointSchemasBytes];
   char job[40];  ///< the id of SpawnOptions::lives_with; "": none
 };
-static_assert(sizeof(MeshTableRow) == 8280);
+static_assert(sizeof(MeshTableRow) == 8288);
 
 /// The keeper writes the first line, and the actor's process the rest.
 struct alignas(64) ActorTableRow {
@@ -82,7 +90,7 @@ struct alignas(64) ActorTableRow {
   std::atomic<std::uint64_t> awaited;   ///< an AwaitedCall
   std::atomic<std::uint64_t> begun;     ///< functions so far
   std::atomic<std::int32_t> tid;        ///< of the thread that runs the actor; 0: unknown
-  std::uint32_t reserved;
+  std::atomic<std::uint32_t> turn;      ///< of the ActorNumber; the keeper writes it
 };
 static_assert(sizeof(ActorTableRow) == 64);
 

@@ -38,6 +38,15 @@ struct ActorPosition {
   friend bool operator==(const ActorPosition&, const ActorPosition&) = default;
 };
 
+/// Identifies an actor of a system, whoever else has had its row. The row is in the low 16 bits.
+/// The rest counts the meshes that have had the rows of its mesh before, modulo 65,536.
+using ActorNumber = std::uint32_t;
+constexpr std::uint32_t row_of(ActorNumber actor) { return actor & 0xffffU; }
+constexpr std::uint32_t turn_of(ActorNumber actor) { return actor >> 16U; }
+constexpr ActorNumber actor_number(std::uint32_t row, std::uint32_t turn) {
+  return row | turn << 16U;
+}
+
 /// The kind of function of an actor that its thread runs.
 enum class ActorFunctionKind : std::uint8_t { none = 0, call = 1, tell = 2, work = 3, make = 4 };
 
@@ -61,7 +70,7 @@ struct ActorFunction {
 /// The call for whose answer an actor waits. Word 0: it waits for none.
 struct AwaitedCall {
   static constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << 35U) - 1;
-  std::uint32_t row = 0;       ///< the actor that has to answer
+  std::uint32_t row = 0;       ///< of the actor that has to answer; below 2^16
   std::uint32_t endpoint = 0;  ///< below 4096
   /// The low 35 bits of the call's number; 0: it isn't sent, or the wait has a limit of its own.
   std::uint64_t number = 0;

@@ -15,18 +15,24 @@ class Job;
 
 /// The processes in which the actors of a mesh run.
 struct ActorPlace {
-  int processes = 0;  ///< 0: in this process
+  int processes = 0;            ///< 0: in this process
+  const Job* beside = nullptr;  ///< not null: in the processes of this job's loops
 };
 inline ActorPlace this_process() { return {}; }
 /// In `count` new processes of this executable, whose main() must call weft::worker_main() first.
 /// Neighbours in the mesh share a process.
 inline ActorPlace processes(int count) { return {.processes = count}; }
+/// In the worker processes of a job, which was started with TrainerOptions::actors; in this process
+/// if its loop runs there (num_workers = 0). Neighbours in the mesh share a process. The mesh lives
+/// with the job. The actors of a worker that was lost are made again in its successor, which counts
+/// as no restart.
+inline ActorPlace beside_loops(const Job& job) { return {.beside = &job}; }
 
 /// The actors that are made again after one has failed, or its process has died.
 enum class ActorRestart : std::uint8_t {
   actor,    ///< the actor; if its process has died, all actors of that process
   mesh,     ///< all actors of the mesh
-  process,  ///< all actors of its process, in a new one. Not for actors in this process.
+  process,  ///< all actors of its process, in a new one. Only for actors in processes(n).
   /// None. Calls of an actor that has failed end with its error, and the rest of the mesh lives.
   none,
 };
@@ -47,7 +53,7 @@ struct Supervision {
   /// Seconds before the first restart. They double with each further one, up to 30 s.
   double backoff_s = 0.1;
   /// Seconds that an endpoint or a call of work() may take. 0: any time. A process whose actor
-  /// takes longer is killed. Not for actors in this process.
+  /// takes longer is killed. Only for actors in processes(n).
   double hang_timeout_s = 0;
   Choice<ActorRestart> restart = ActorRestart::actor;
   Choice<ActorGivesUp> then = ActorGivesUp::escalate;

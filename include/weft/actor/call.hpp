@@ -55,11 +55,11 @@ class PendingCall {
   virtual void cancel() = 0;
 };
 
-/// Identifies an actor among those of a system: its row in the system's table of actors. Without a
-/// process: no actor.
+/// Identifies an actor among those of a system: its number in the system's table of actors. Without
+/// a process: no actor.
 struct ActorHandle {
   std::shared_ptr<ActorHost> process{};
-  std::uint32_t row = 0;
+  std::uint32_t row = 0;  ///< and in the high bits, which of the actors that have had the row
 };
 
 /// An endpoint of an actor's class, without its types.

@@ -25,6 +25,7 @@ using Config = nlohmann::json;
 /// A loop's report: a JSON object.
 using Metrics = nlohmann::json;
 
+class ActorSystem;
 class Callback;
 
 /// When the ops of a loop run.
@@ -97,6 +98,14 @@ struct TrainerOptions {
   ScalingConfig scaling{};
   BackendConfig backend{};
   RunConfig run{};
+  /// The system whose actors may run beside the loops: beside_loops(). The worker processes join
+  /// it. The loop must have a name if there are worker processes.
+  const ActorSystem* actors = nullptr;
 };
+
+namespace detail {
+/// Returns ActorSystem::id().
+const std::string& id_of(const ActorSystem& system);
+}  // namespace detail
 
 }  // namespace weft

@@ -32,7 +32,7 @@ class WrittenSystem {
     head().version = kActorTableVersion;
     std::strcpy(head().name, "written");
     head().mesh_count = 1;
-    mesh(0).count = 2;
+    mesh(0).count = mesh(0).row_count = 2;
     mesh(0).endpoint_count = 3;
     mesh(0).max_restarts = -1;
     std::strcpy(mesh(0).name, "policy");
@@ -159,7 +159,7 @@ TEST(SystemReader, ShowsTheHoldersOfBlocks) {
 TEST(SystemReader, RefusesAnotherVersion) {
   WrittenSystem written;
   written.head().version = kActorTableVersion + 1;
-  testing::expect_error(Errc::version, {"actors of version 4", "reads version 3"},
+  testing::expect_error(Errc::version, {"actors of version 5", "reads version 4"},
                         [&] { read_actor_system(written.id); });
   written.head().magic = 7;
   testing::expect_error(Errc::corrupt, {"is no table of actors"},
@@ -172,7 +172,7 @@ TEST(SystemReader, ShowsWhatItCanOfACorruptTable) {
   WrittenSystem written;
   written.head().mesh_count = 2;
   written.mesh(1).first_row = 1;
-  written.mesh(1).count = 7;
+  written.mesh(1).count = written.mesh(1).row_count = 7;
   written.row(0).since_ns = ~std::uint64_t{0};
   written.row(0).awaited = ~std::uint64_t{0};
   const SystemSnapshot system = read_actor_system(written.id);
@@ -180,7 +180,8 @@ TEST(SystemReader, ShowsWhatItCanOfACorruptTable) {
   EXPECT_EQ(system.for_s(system.actors[0]), 0);
   EXPECT_FALSE(system.actors[0].awaits);
   ASSERT_EQ(system.remarks.size(), 1);
-  EXPECT_NE(system.remarks[0].find("says that it has 7 actors from row 1 on"), std::string::npos)
+  EXPECT_NE(system.remarks[0].find("says that it has 7 actors in 7 rows from row 1 on"),
+            std::string::npos)
       << system.remarks[0];
 }
 

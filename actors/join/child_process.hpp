@@ -1,7 +1,6 @@
 #pragma once
 /// A process that an actor system has started for its actors.
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,8 +15,6 @@ struct ChildVariables {
   std::string system{};
   PeerId peer{};
   std::uint32_t port_count = 0;
-  std::size_t heap_bytes = 0;
-  double call_timeout_s = 0;
 };
 std::vector<std::string> to_variables(const ChildVariables& variables);
 

@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/join/child_process.hpp"
+#include "actors/keeper/checks.hpp"
+#include "actors/keeper/keeper.hpp"
+#include "actors/table/actor_protocol.hpp"
+
+namespace weft {
+namespace {
+
+/// Returns in which of `processes` an actor of a mesh is. Neighbours share a process.
+int process_of_actor(std::size_t index, std::size_t count, int processes) {
+  return static_cast<int>(index * static_cast<std::size_t>(processes) / count);
+}
+
+}  // namespace
+
+/// Throws no_space if a process has too few ports for actors with threads of their own.
+void Keeper::require_ports(const std::string& name, const SpawnOptions& options,
+                           const JobTie& job) {
+  if (!options.own_thread || options.place.processes > 0) return;
+  const auto require = [&](const OwnPorts& ports, const std::string& process,
+                           std::uint32_t needed) {
+    if (needed > ports.free()) throw no_ports_error(name, process, needed, ports.free());
+  };
+  const auto count = static_cast<std::size_t>(options.count);
+  if (options.place.beside == nullptr || job.workers == 0) {
+    return require(ports_, "this process", static_cast<std::uint32_t>(count));
+  }
+  std::vector<std::uint32_t> needed(static_cast<std::size_t>(job.workers));
+  for (std::size_t i = 0; i < count; ++i) {
+    ++needed[static_cast<std::size_t>(process_of_actor(i, count, job.workers))];
+  }
+  for (int worker = 0; worker < job.workers; ++worker) {
+    require(workers_.ports({.job = job_key(job.id), .worker = worker}),
+            fmt::format("worker {}", worker), needed[static_cast<std::size_t>(worker)]);
+  }
+}
+
+/// An actor has been destroyed, so that its port is free for another one with its own thread.
+void Keeper::give_back_port(const Mesh& mesh, const Actor& actor) {
+  if (!mesh.options.own_thread || actor.child >= 0) return;
+  OwnPorts& ports = actor.worker < 0
+                        ? ports_
+                        : workers_.ports({.job = job_key(mesh.job.id), .worker = actor.worker});
+  ports.give_back(actor.port);
+}
+
+void Keeper::place(Mesh& mesh) {
+  const ActorPlace& where = mesh.options.place;
+  if (where.processes > 0) return place_in_children(mesh);
+  if (where.beside != nullptr && mesh.job.workers > 0) return place_beside_loops(mesh);
+  place_here(mesh);
+}
+
+void Keeper::place_here(Mesh& mesh) {
+  for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
+    Actor& actor = mesh.actors[i];
+    actor.port = mesh.options.own_thread ? ports_.take().value() : shared_port();
+    if (mesh.options.own_thread) process_->start_runner(actor.port);
+    make(mesh, i);
+  }
+}
+
+void Keeper::place_beside_loops(Mesh& mesh) {
+  const std::size_t count = mesh.actors.size();
+  const std::uint64_t job = job_key(mesh.job.id);
+  for (std::size_t i = 0; i < count; ++i) {
+    Actor& actor = mesh.actors[i];
+    actor.worker = process_of_actor(i, count, mesh.job.workers);
+    OwnPorts& ports = workers_.ports({.job = job, .worker = actor.worker});
+    actor.port = mesh.options.own_thread ? ports.take().value() : shared_port();
+    process_->actors().set_position(number_of(mesh, i),
+                                    {.phase = ActorPhase::starting, .port = actor.port});
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (process_of(mesh, mesh.actors[i])) make(mesh, i);  // the others once their process joins
+  }
+}
+
+/// A worker's process has joined: makes its actors.
+void Keeper::make_beside(LoopWorker worker) {
+  for (auto& [index, mesh] : meshes_) {
+    if (mesh.is_ending || mesh.job.id.empty() || job_key(mesh.job.id) != worker.job) continue;
+    for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
+      if (mesh.actors[i].worker == worker.worker) make(mesh, i);
+    }
+  }
+}
+
+/// A worker's process has ended. Its actors wait for the next one, which the job starts or not.
+void Keeper::lose_beside(LoopWorker worker) {
+  for (auto& [index, mesh] : meshes_) {
+    if (mesh.is_ending || mesh.job.id.empty() || job_key(mesh.job.id) != worker.job) continue;
+    for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
+      if (mesh.actors[i].worker != worker.worker) continue;
+      mesh.actors[i].is_made = false;
+      set_phase(mesh, i, ActorPhase::starting);
+    }
+  }
+}
+
+void Keeper::place_in_children(Mesh& mesh) {
+  if (command_ == nullptr) command_ = std::make_unique<WorkerCommand>(ScalingConfig{}, true);
+  const auto count = mesh.actors.size();
+  const int processes = mesh.options.place.processes;
+  for (int number = 0; std::ssize(mesh.children) < processes; ++number) {
+    if (!children_.try_emplace(number, Child{.number = number, .mesh = mesh.first}).second)
+      continue;
+    mesh.children.push_back(number);
+  }
+  std::vector<std::uint32_t> used(static_cast<std::size_t>(processes));
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto child = static_cast<std::size_t>(process_of_actor(i, count, processes));
+    const std::uint32_t n = used[child]++;
+    mesh.actors[i].child = mesh.children[child];
+    mesh.actors[i].port =
+        1 + (mesh.options.own_thread ? n : n % static_cast<std::uint32_t>(options_.threads));
+    process_->actors().set_position(number_of(mesh, i),
+                                    {.phase = ActorPhase::starting, .port = mesh.actors[i].port});
+  }
+  for (const int number : mesh.children) start_child(children_.at(number));
+}
+
+void Keeper::start_child(Child& child) {
+  const Mesh& mesh = meshes_.at(child.mesh);
+  std::uint32_t ports = 1 + static_cast<std::uint32_t>(options_.threads);
+  if (mesh.options.own_thread) {
+    ports = 1 + static_cast<std::uint32_t>(
+                    std::ranges::count(mesh.actors, child.number, &Actor::child));
+  }
+  bury_claims();
+  child.peer = process_->peers().add();
+  child.is_alive = false;
+  try {
+    processes_.start(
+        child.number, *command_,
+        to_variables(ChildVariables{.system = id(), .peer = child.peer, .port_count = ports}));
+  } catch (...) {
+    process_->peers().mark(child.peer.slot, PeerState::free);
+    throw;
+  }
+  child.is_running = true;
+  call_in(nanoseconds(kMakeTimeoutS), [this, number = child.number, peer = child.peer] {
+    Child* late = child_of(peer);
+    if (late == nullptr || !late->is_running || late->is_alive) return;
+    late->why_killed = fmt::format(
+        "was killed because it hadn't joined the actor system within {} s", kMakeTimeoutS);
+    processes_.kill(number, false);
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+#pragma once
+/// KeptMesh: what a keeper knows of a mesh, its actors and their processes.
+
+#include <cstdint>
+#include <future>
+#include <string>
+#include <vector>
+
+#include <weft/actor/actor_options.hpp>
+
+#include "actors/keeper/job_tie.hpp"
+#include "actors/keeper/mesh_supervision.hpp"
+#include "transport/actors/actor_words.hpp"
+#include "transport/lanes/lane_ids.hpp"
+
+namespace weft {
+
+/// A process that the system has started for actors of one mesh.
+struct KeptProcess {
+  int number = 0;  ///< of WorkerProcesses
+  PeerId peer{};
+  bool is_running = false;
+  bool is_alive = false;     ///< it has joined
+  ActorNumber mesh = 0;      ///< KeptMesh::first
+  std::string why_killed{};  ///< by the keeper
+};
+
+struct KeptActor {
+  int child = -1;   ///< the number of its KeptProcess; -1: none
+  int worker = -1;  ///< the job's worker that it runs beside; -1: none
+  std::uint32_t port = 0;
+  std::uint32_t incarnation = 0;
+  bool is_made = false;
+  bool has_failed = false;  ///< a restart is due, or none will come
+};
+
+struct KeptMesh {
+  std::uint32_t index = 0;  ///< of its row in the table of actors, which a later mesh may get
+  ActorNumber first = 0;    ///< its actor 0, by which the keeper knows the mesh
+  std::string name{};
+  std::string type{};
+  SpawnOptions options{};
+  JobTie job{};
+  MeshSupervision supervision;
+  std::vector<KeptActor> actors{};
+  std::vector<int> children{};
+  bool is_ready = false;
+  bool is_ending = false;
+  bool has_stuck = false;  ///< actors beside loops, which haven't ended in time
+  int not_ended = 0;       ///< actors that haven't answered the order to end
+  std::promise<void> ready{};
+  std::vector<std::promise<void>> ended{};
+};
+
+}  // namespace weft
