@@ -1,7 +1,7 @@
 # Configures the project SOURCE in the folder WORK, which it empties first, with the arguments
 # OPTIONS for CMake, builds its targets BUILD, and builds and runs its programs TARGETS. INSTALL, a
 # build folder, is installed for the project to find. WEFT_TEST_EMBEDDED=whole in the environment
-# also runs the programs WHOLE.
+# also runs the programs WHOLE. The folders of the programs' jobs are in WORK, which is their HOME.
 
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
@@ -23,5 +23,5 @@ endif()
 foreach(target IN LISTS TARGETS)
   run(${CMAKE_COMMAND} --build ${WORK}/build --target ${target})
   file(GLOB_RECURSE program ${WORK}/build/${target})
-  run(${program})
+  run(${CMAKE_COMMAND} -E env HOME=${WORK} ${program})
 endforeach()
