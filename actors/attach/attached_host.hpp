@@ -63,7 +63,7 @@ class AttachedHost final : public ActorHost {
   MeshOfActors mesh_of(std::uint32_t row) const override { return process_->mesh_of(row); }
   std::vector<MeshOfActors> meshes() const override { return process_->meshes(); }
   ProcessPlace place() const override { return process_->place(); }
-  void check_wait(std::string_view what) const override { process_->check_wait(what); }
+  bool must_end(std::optional<std::uint32_t> row) const override { return process_->must_end(row); }
   LoanedTensor loan(const TensorType& type) override { return process_->loan(type); }
 
  private:

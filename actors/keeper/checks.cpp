@@ -140,6 +140,12 @@ Error process_ended_error(bool mesh_was_ready, const std::string& mesh, const st
                       last_actor, why)};
 }
 
+Error job_ended_error(const std::string& mesh, const std::string& job) {
+  return {Errc::cancelled,
+          fmt::format("mesh \"{}\" was stopped because job {} has ended (SpawnOptions::lives_with)",
+                      mesh, job)};
+}
+
 std::string failed_actor_text(const Error& error) {
   return fmt::format("was ended, because one of them has failed: {}", error.what());
 }

@@ -31,6 +31,8 @@ Error no_ports_error(const std::string& mesh, const std::string& process, std::u
 /// `process` is a text such as "3 (pid 4711)", and `why` one such as "was killed by SIGKILL".
 Error process_ended_error(bool mesh_was_ready, const std::string& mesh, const std::string& process,
                           std::size_t first_actor, std::size_t last_actor, const std::string& why);
+/// The cause of the end of a mesh whose job has ended.
+Error job_ended_error(const std::string& mesh, const std::string& job);
 /// Returns `why` for a process that is killed because an actor of it has failed
 /// (ActorRestart::process), and because of hang_timeout_s.
 std::string failed_actor_text(const Error& error);

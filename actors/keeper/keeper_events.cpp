@@ -357,9 +357,7 @@ void Keeper::look_for_end_of_job(ActorNumber index) {
   if (::poll(&end, 1, 0) != 1) {
     return call_in(kJobInterval, [this, index] { look_for_end_of_job(index); });
   }
-  end_mesh(mesh, Error(Errc::cancelled, fmt::format("mesh \"{}\" was stopped because job {} has "
-                                                    "ended (SpawnOptions::lives_with)",
-                                                    mesh.name, mesh.job.id)));
+  end_mesh(mesh, job_ended_error(mesh.name, mesh.job.id));
 }
 
 void Keeper::bury() {

@@ -19,7 +19,7 @@
 #include "spmd/tensor/compile_cache.hpp"
 #include "spmd/tensor/loop_threads.hpp"
 #include "spmd/tensor/node.hpp"
-#include "transport/published/version_reader.hpp"
+#include "transport/published/version_source.hpp"
 
 namespace weft {
 namespace {
@@ -31,18 +31,18 @@ constexpr std::size_t kMemoryMost = std::size_t{1} << 40;
 class VersionBuffer : public ArenaBuffer {
  public:
   VersionBuffer(const TensorType& type, std::shared_ptr<BufferPool> pool, std::uint64_t offset,
-                std::weak_ptr<const VersionReader> from, std::uint64_t version)
+                std::weak_ptr<const VersionSource> from, std::uint64_t version)
       : ArenaBuffer(type, Sharding::closed(), std::move(pool), BlockKind::plain, offset,
                     type.bytes()),
         from_(std::move(from)),
         version_(version) {}
 
-  bool is_from(const std::shared_ptr<VersionReader>& reader, std::uint64_t version) const {
+  bool is_from(const std::shared_ptr<VersionSource>& reader, std::uint64_t version) const {
     return version_ == version && !from_.owner_before(reader) && !reader.owner_before(from_);
   }
 
  private:
-  std::weak_ptr<const VersionReader> from_;
+  std::weak_ptr<const VersionSource> from_;
   std::uint64_t version_;
 };
 
@@ -107,7 +107,7 @@ class SessionRuntime : public Runtime {
 
   /// Returns a buffer with a copy of the elements.
   BufferPtr copy(const std::string& name, const TensorType& type, const std::byte* elements,
-                 const std::shared_ptr<VersionReader>& from, std::uint64_t version) {
+                 const std::shared_ptr<VersionSource>& from, std::uint64_t version) {
     auto buffer = std::make_shared<VersionBuffer>(type, pool_, allocate(type), from, version);
     upload(*buffer, elements);
     bound_.insert(name);
@@ -235,10 +235,10 @@ struct Bound {
 
 /// Finds the tensor of the version. Most lists are in the order of the module, so it is probably at
 /// `place`.
-const PublishedTensor& find_published(const VersionReader& reader, const Parameter& parameter,
+const PublishedTensor& find_published(const VersionSource& reader, const Parameter& parameter,
                                       std::size_t place, const ParameterView& view,
                                       const std::source_location& where) {
-  const std::vector<PublishedTensor>& all = reader.memory().tensors();
+  const std::vector<PublishedTensor>& all = reader.tensors();
   const auto has_name = [&](const PublishedTensor& each) { return each.name == parameter.name(); };
   const auto found = place < all.size() && has_name(all[place])
                          ? all.begin() + static_cast<std::ptrdiff_t>(place)
@@ -300,7 +300,7 @@ void Session::bind(const Module& module, const ParameterView& view, std::source_
   state_->tensors.enter(where);
   if (entered != state_) entered = state_;
   state_->tensors.run({.function = "bind", .loc = where});
-  const std::shared_ptr<VersionReader>& reader = view.reader_;
+  const std::shared_ptr<VersionSource>& reader = view.reader_;
   std::vector<Bound> changed;
   std::size_t place = 0;
   const auto look_at = [&](const std::vector<Parameter>& all) {
@@ -317,7 +317,7 @@ void Session::bind(const Module& module, const ParameterView& view, std::source_
   look_at(module.parameters());
   look_at(module.buffers());
   // Copies all values before it sets the first one, because a copy may find no memory.
-  const std::byte* const elements = reader->memory().place(view.place_);
+  const std::byte* const elements = reader->place(view.place_);
   std::vector<BufferPtr> copies;
   for (const auto& [parameter, from] : changed) {
     copies.push_back(state_->runtime.copy(from->name, from->type, elements + from->offset, reader,

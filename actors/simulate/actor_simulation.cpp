@@ -10,6 +10,7 @@
 
 #include "actors/keeper/checks.hpp"
 #include "actors/simulate/simulated_process.hpp"
+#include "actors/user/pipe_end.hpp"
 
 namespace weft {
 namespace {
@@ -53,7 +54,8 @@ ActorSimulation::ActorSimulation(const ActorTestOptions& options)
       key_(next_key()),
       kills_(options.kills),
       drops_(options.drops),
-      keeper_(*this, options_.threads) {}
+      keeper_(*this, options_.threads),
+      job_(*this) {}
 
 ActorSimulation::~ActorSimulation() = default;
 
@@ -72,6 +74,7 @@ void ActorSimulation::end() {
   const std::shared_ptr<SimulatedProcess> last = processes_.begin()->second;
   bury(last);
   // The callbacks of then() run as in ActorSystem's destructor.
+  last->run_ready();
   std::vector<SimulatedEvent> rest = std::exchange(events_, {});
   for (const SimulatedEvent& event : rest) {
     if (event.channel[0] == SimulatedEvent::callback && event.process == kTestProcess) {
@@ -315,6 +318,9 @@ void ActorSimulation::bury(const std::shared_ptr<SimulatedProcess>& process) {
     return true;
   });
   process->clear(has_ended_ ? system_ended_error() : Error(Errc::cancelled, "the process died"));
+  std::erase_if(channels_, [prefix = pipe_prefix(id.slot, id.incarnation)](const auto& each) {
+    return each.first.starts_with(prefix);
+  });
   for (const auto& [number, other] : processes_) {
     if (!other->has_calls_to(id)) continue;
     add_event({SimulatedEvent::death, 1 + number, id.slot}, other->id(), [this, id, number] {

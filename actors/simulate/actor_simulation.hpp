@@ -13,8 +13,10 @@
 
 #include <weft/actor/actor_test.hpp>
 
+#include "actors/simulate/simulated_job.hpp"
 #include "actors/simulate/simulated_keeper.hpp"
 #include "actors/simulate/simulated_rows.hpp"
+#include "transport/channel/channel.hpp"
 
 namespace weft {
 
@@ -82,6 +84,9 @@ class ActorSimulation : public std::enable_shared_from_this<ActorSimulation> {
   std::uint64_t key() const { return key_; }
   const ActorTestOptions& options() const { return options_; }
   SimulatedKeeper& keeper() { return keeper_; }
+  SimulatedJob& job() { return job_; }
+  /// The channels of pipes whose names haven't been removed.
+  std::map<std::string, std::shared_ptr<Channel>>& channels() { return channels_; }
   ActorCounts& counts() { return counts_; }
   void log(std::string text);
   const std::vector<std::string>& history() const { return history_; }
@@ -124,6 +129,8 @@ class ActorSimulation : public std::enable_shared_from_this<ActorSimulation> {
   std::uint64_t last_call_ = 0;
   ActorCounts counts_{};
   SimulatedKeeper keeper_;
+  SimulatedJob job_;
+  std::map<std::string, std::shared_ptr<Channel>> channels_;
   std::vector<std::string> history_;
 };
 

@@ -99,6 +99,19 @@ void ActorTest::stop(const std::string& mesh) {
   simulation_->wait([&] { return keeper.has_ended(number); }, SimulatedTime::max());
 }
 
+TestJob ActorTest::job() const { return TestJob(simulation_); }
+
+std::shared_ptr<detail::ActorHost> ActorTest::host() const {
+  return simulation_->test_process().shared_from_this();
+}
+
+int ActorTest::fd() { return simulation_->test_process().ready_fd(); }
+
+int ActorTest::run_ready() {
+  simulation_->require_turn();
+  return simulation_->test_process().run_ready();
+}
+
 LoanedTensor ActorTest::loan(const TensorType& type) {
   return simulation_->test_process().loan(type);
 }

@@ -27,10 +27,11 @@ std::string SimulatedKeeper::name(std::uint32_t row) const {
 std::uint32_t SimulatedKeeper::add(const detail::ActorClass& type, const SpawnOptions& options) {
   require_valid(type, options);
   const std::string& name = mesh_name(type, options);
-  if (options.lives_with != nullptr) {
+  if (options.lives_with != nullptr && options.lives_with != simulation_->job().handle()) {
     fail(Errc::invalid_argument,
-         "mesh \"{}\": SpawnOptions::lives_with: an ActorTest has no jobs, so its actors can't use "
-         "parameters() and experience(); give them their data by messages or by config",
+         "mesh \"{}\": SpawnOptions::lives_with is another job than that of the ActorTest: set it "
+         "to "
+         "test.job().handle()",
          name);
   }
   if (options.place.beside != nullptr) {
@@ -137,6 +138,7 @@ void SimulatedKeeper::on_made(std::uint32_t row, std::uint32_t incarnation,
   mesh.is_ready = mesh.is_ready || std::ranges::all_of(rows_, [&](const SimulatedRow& each) {
                     return each.mesh != its.mesh || each.is_made;
                   });
+  if (mesh.is_ready && simulation_->job().has_ended()) on_job_ended();
 }
 
 // --- Failures ---
@@ -171,6 +173,14 @@ void SimulatedKeeper::on_process_ended(PeerId process, const std::string& why) {
   }
 }
 
+void SimulatedKeeper::on_job_ended() {
+  for (std::uint32_t number = 0; number < meshes_.size(); ++number) {
+    const SimulatedMesh& mesh = meshes_[number];
+    if (mesh.options.lives_with == nullptr || !mesh.is_ready || mesh.is_ending) continue;
+    end_mesh(number, job_ended_error(mesh.name, SimulatedJob::id()));
+  }
+}
+
 void SimulatedKeeper::on_failure(std::uint32_t number, std::vector<std::uint32_t> failed,
                                  const Error& error) {
   SimulatedMesh& mesh = meshes_.at(number);
@@ -191,7 +201,9 @@ void SimulatedKeeper::on_failure(std::uint32_t number, std::vector<std::uint32_t
       simulation_->log(fmt::format("the system has failed: {}", error.what()));
       for (std::uint32_t each = 0; each < meshes_.size(); ++each) end_mesh(each, error);
     }
-    return end_mesh(number, error);
+    end_mesh(number, error);
+    if (mesh.options.lives_with != nullptr) simulation_->job().end();
+    return;
   }
   simulation_->log(fmt::format("{}; restart {} of mesh {} in {} s", error.what(),
                                mesh.supervision.restarts(), mesh.name,

@@ -42,6 +42,7 @@ class SimulatedKeeper {
   void on_failed(std::uint32_t row, std::uint32_t incarnation, const Error& error);
   void on_actor_ended(std::uint32_t row);
   void on_process_ended(PeerId process, const std::string& why);
+  void on_job_ended();
   /// Returns the processes of meshes that have been ready.
   std::vector<PeerId> killable() const;
   /// Returns when a function that runs will have run for hang_timeout_s; the maximum: never.

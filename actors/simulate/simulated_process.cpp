@@ -336,7 +336,7 @@ bool SimulatedProcess::wait(ActorCall& call, SimulatedTime time) {
   return call.is_done();
 }
 
-void SimulatedProcess::post(std::function<void()> done, bool /*is_the_programs*/) {
+void SimulatedProcess::post(std::function<void()> done, bool is_the_programs) {
   if (is_cleared_ && !simulation_->has_ended()) return;
   auto run = [this, done = std::move(done)] {
     const ThreadRoleScope role({.may_block = false, .may_wait_for_room = false});
@@ -347,9 +347,30 @@ void SimulatedProcess::post(std::function<void()> done, bool /*is_the_programs*/
       logger("weft.worker")->error("actors: a callback of then() threw: {}", error.what());
     }
   };
-  simulation_->add_event({SimulatedEvent::callback, id_.slot}, id_, [this, run = std::move(run)] {
-    simulation_->enter(*this, nullptr, false, run);
-  });
+  auto enter = [this, run = std::move(run)] { simulation_->enter(*this, nullptr, false, run); };
+  if (is_the_programs && ready_fd_) {
+    ready_.push_back(std::move(enter));
+    ready_fd_->wake();
+    return;
+  }
+  simulation_->add_event({SimulatedEvent::callback, id_.slot}, id_, std::move(enter));
+}
+
+int SimulatedProcess::ready_fd() {
+  if (!ready_fd_) ready_fd_.emplace();
+  return ready_fd_->fd();
+}
+
+int SimulatedProcess::run_ready() {
+  int count = 0;
+  while (!ready_.empty()) {
+    for (const auto& each : std::exchange(ready_, {})) {
+      each();
+      ++count;
+    }
+  }
+  if (ready_fd_) ready_fd_->clear();
+  return count;
 }
 
 }  // namespace weft

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "actors/process/wake_queue.hpp"
 #include "actors/simulate/actor_simulation.hpp"
 #include "actors/simulate/simulated_rows.hpp"
 #include "actors/user/actor_host.hpp"
@@ -35,6 +37,19 @@ class SimulatedProcess final : public detail::ActorHost, public CallHost {
   detail::MeshOfActors mesh_of(std::uint32_t row) const override;
   std::vector<detail::MeshOfActors> meshes() const override;
   LoanedTensor loan(const TensorType& type) override;
+  detail::ProcessPlace place() const override;
+  bool must_end(std::optional<std::uint32_t> row) const override;
+  void before_sending() override { may_send(); }
+  void create_channel(ChannelOptions options) override;
+  std::shared_ptr<Channel> open_channel(const std::string& name) override;
+  void remove_channel(const std::string& name) noexcept override;
+
+  bool await(const WaitFor& wait_for, SimulatedTime deadline) override;
+  void await_job(const JobWait& wait, SimulatedTime deadline) override;
+  std::shared_ptr<VersionSource> open_versions(const std::string& job,
+                                               const std::string& name) override;
+  std::shared_ptr<RowSink> open_rows(const std::string& job, const std::string& name) override;
+  std::vector<std::string> published_names(const std::string& job) const override;
 
   bool wait(ActorCall& call, SimulatedTime time) override;
   SimulatedTime now() const override { return simulation_->now(); }
@@ -57,6 +72,9 @@ class SimulatedProcess final : public detail::ActorHost, public CallHost {
   bool has_calls_to(PeerId process) const;
   /// Ends the calls that a process that has died had taken.
   void lose_calls_to(PeerId process);
+  /// As Replies::ready_fd() and run_ready().
+  int ready_fd();
+  int run_ready();
   /// Destroys the actors, and ends the calls with an error.
   void clear(const Error& error);
 
@@ -104,6 +122,8 @@ class SimulatedProcess final : public detail::ActorHost, public CallHost {
   std::vector<Sent> parked_;                 ///< calls that wait for their actor
   std::map<std::uint32_t, int> open_calls_;  ///< by row
   std::map<std::uint32_t, SimulatedPort> ports_;
+  std::optional<WakeFd> ready_fd_;
+  std::vector<std::function<void()>> ready_;  ///< for run_ready()
 };
 
 }  // namespace weft

@@ -185,7 +185,8 @@ void SimulatedProcess::make(SimulatedPort& port, std::uint32_t row) {
             .incarnation = incarnation,
             .seed = actor_seed(simulation_->options().seed, its.mesh, its.index, incarnation),
             .config =
-                mesh.options.config.is_null() ? nlohmann::json::object() : mesh.options.config},
+                mesh.options.config.is_null() ? nlohmann::json::object() : mesh.options.config,
+            .job = mesh.options.lives_with == nullptr ? "" : SimulatedJob::id()},
         made.stop.get_token(), shared_from_this());
     its.awaited.reset();
     const SimulatedFunction running(its, {.kind = ActorFunctionKind::make}, now());

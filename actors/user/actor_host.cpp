@@ -1,14 +1,39 @@
 #include "actors/user/actor_host.hpp"
 
+#include <utility>
+
 #include <weft/tensor/error.hpp>
+
+#include "actors/table/actor_protocol.hpp"
+#include "actors/user/waits.hpp"
 
 namespace weft::detail {
 
-ProcessPlace ActorHost::place() const {
-  fail(Errc::invalid_argument,
-       "pipes lie in the shared memory of an ActorSystem, and these actors have none");
+void ActorHost::check_wait(std::string_view what) const {
+  const ThreadRole& role = ThreadRole::current();
+  if (!role.may_block) {
+    fail(Errc::invalid_argument,
+         "{}: {} may not wait, because other actors need its thread; spawn the mesh with "
+         ".own_thread = true",
+         what, role.actor ? name(*role.actor) : "a callback of then()");
+  }
+  if (must_end({})) fail(Errc::cancelled, "{}: {}", what, system_ended_error().what());
+  if (role.actor && must_end(role.actor)) {
+    fail(Errc::cancelled, "{}: {} is to stop", what, name(*role.actor));
+  }
 }
 
-void ActorHost::check_wait(std::string_view) const {}
+void ActorHost::create_channel(ChannelOptions options) {
+  options.job = place().system;
+  Channel::create(options);
+}
+
+std::shared_ptr<Channel> ActorHost::open_channel(const std::string& name) {
+  return std::make_shared<Channel>(Channel::open(place().system, name));
+}
+
+void ActorHost::remove_channel(const std::string& name) noexcept {
+  Segment::remove(Channel::segment_name(place().system, name));
+}
 
 }  // namespace weft::detail

@@ -1,15 +1,20 @@
 #pragma once
 /// ActorHost: the process of references to actors, of messages and of actors' contexts.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <weft/actor/call.hpp>
 #include <weft/actor/loan.hpp>
+
+#include "actors/user/job_wait.hpp"
+#include "transport/channel/channel.hpp"
 
 namespace weft {
 struct Asked;
@@ -34,10 +39,8 @@ struct ProcessPlace {
 };
 
 /// One process of an actor system. Thread-safe.
-class ActorHost : public std::enable_shared_from_this<ActorHost> {
+class ActorHost : public JobHost, public std::enable_shared_from_this<ActorHost> {
  public:
-  virtual ~ActorHost() = default;
-
   /// Begins a call, or sends a message: see begin_call() and begin_tell() of
   /// <weft/actor/call.hpp>.
   virtual std::shared_ptr<PendingCall> begin(std::uint32_t row, EndpointId endpoint,
@@ -59,13 +62,26 @@ class ActorHost : public std::enable_shared_from_this<ActorHost> {
   virtual MeshOfActors mesh_of(std::uint32_t row) const = 0;
   /// Returns the meshes that haven't ended.
   virtual std::vector<MeshOfActors> meshes() const = 0;
-  /// For pipes, which lie in the system's shared memory. Throws invalid_argument if it has none.
-  virtual ProcessPlace place() const;
+  virtual ProcessPlace place() const = 0;
+  /// Returns whether waits must end: those of the actor `row`, or all of this process.
+  virtual bool must_end(std::optional<std::uint32_t> row) const = 0;
   /// Called while this thread waits for something that isn't a call, of which `what` is a name.
   /// Throws invalid_argument if other actors need the thread, cancelled if the wait must end.
-  virtual void check_wait(std::string_view what) const;
+  void check_wait(std::string_view what) const;
+  /// Called before a value is given to another process by something that isn't a call. In a
+  /// simulation, the process may be killed here.
+  virtual void before_sending() {}
+  /// The channels of pipes, by their names within the system. `options` need no job. The functions
+  /// throw as those of Channel.
+  virtual void create_channel(ChannelOptions options);
+  virtual std::shared_ptr<Channel> open_channel(const std::string& name);
+  virtual void remove_channel(const std::string& name) noexcept;
+  std::uint64_t next_pipe() { return pipe_count_.fetch_add(1, std::memory_order_relaxed); }
   /// Returns a tensor that messages of this process carry without a copy. Throws no_space.
   virtual LoanedTensor loan(const TensorType& type) = 0;
+
+ private:
+  std::atomic<std::uint64_t> pipe_count_{0};  ///< that this process has made
 };
 
 }  // namespace weft::detail

@@ -132,19 +132,8 @@ ProcessPlace ActorProcess::place() const {
   return {.system = members_->peers.system(), .slot = self.slot, .incarnation = self.incarnation};
 }
 
-void ActorProcess::check_wait(std::string_view what) const {
-  const ThreadRole& role = ThreadRole::current();
-  const ActorTable& table = members_->actors;
-  if (!role.may_block) {
-    fail(Errc::invalid_argument,
-         "{}: {} may not wait, because other actors need its thread; spawn the mesh with "
-         ".own_thread = true",
-         what, role.actor ? table.name(*role.actor) : "a callback of then()");
-  }
-  if (is_stopped_.load()) fail(Errc::cancelled, "{}: {}", what, system_ended_error().what());
-  if (role.actor && table.position(*role.actor).phase == ActorPhase::ended) {
-    fail(Errc::cancelled, "{}: {} is to stop", what, table.name(*role.actor));
-  }
+bool ActorProcess::must_end(std::optional<std::uint32_t> row) const {
+  return row ? members_->actors.position(*row).phase == ActorPhase::ended : is_stopped_.load();
 }
 
 MeshOfActors ActorProcess::mesh_of(std::uint32_t row) const {

@@ -92,7 +92,8 @@ class ActorProcess final : public ActorHost, public CallHost {
   MeshOfActors mesh_of(std::uint32_t row) const override;
   std::vector<MeshOfActors> meshes() const override;
   ProcessPlace place() const override;
-  void check_wait(std::string_view what) const override;
+  bool must_end(std::optional<std::uint32_t> row) const override;
+  Clock::time_point now() const override { return Clock::now(); }
   LoanedTensor loan(const TensorType& type) override;
 
   bool wait(ActorCall& call, Clock::time_point time) override;

@@ -11,11 +11,9 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/user/job_wait.hpp"
-#include "transport/memory/wait.hpp"
-#include "transport/published/row_sender.hpp"
 
 namespace weft {
-Rows::Rows(std::shared_ptr<RowSender> sender, std::vector<std::uint32_t> blocks, std::int64_t size,
+Rows::Rows(std::shared_ptr<RowSink> sender, std::vector<std::uint32_t> blocks, std::int64_t size,
            std::uint64_t version)
     : sender_(std::move(sender)), blocks_(std::move(blocks)), size_(size), version_(version) {}
 
@@ -38,11 +36,11 @@ std::span<std::byte> Rows::find(std::string_view field, DType dtype, std::int64_
     fail(Errc::invalid_argument, "Rows: \"{}\" of row {}: the rows have been published", field,
          row);
   }
-  const RowMemory& memory = sender_->memory();
-  const auto found = std::ranges::find(memory.fields(), field, &PublishedTensor::name);
-  if (found == memory.fields().end()) {
+  const std::vector<PublishedTensor>& fields = sender_->fields();
+  const auto found = std::ranges::find(fields, field, &PublishedTensor::name);
+  if (found == fields.end()) {
     std::vector<std::string_view> names;
-    for (const PublishedTensor& each : memory.fields()) names.emplace_back(each.name);
+    for (const PublishedTensor& each : fields) names.emplace_back(each.name);
     fail(Errc::not_found, "Rows: there is no field \"{}\"; the rows have {}", field,
          fmt::join(names, ", "));
   }
@@ -53,9 +51,7 @@ std::span<std::byte> Rows::find(std::string_view field, DType dtype, std::int64_
   if (row < 0 || row >= size_) {
     fail(Errc::invalid_argument, "Rows: row = {}: expected 0 to {}", row, size_ - 1);
   }
-  const auto at = static_cast<std::size_t>(row);
-  std::byte* const begin = memory.row(blocks_[at / memory.rows_per_block()],
-                                      static_cast<std::uint32_t>(at % memory.rows_per_block()));
+  std::byte* const begin = sender_->row(blocks_, static_cast<std::uint64_t>(row));
   return {begin + found->offset, static_cast<std::size_t>(found->type.bytes())};
 }
 
@@ -74,34 +70,34 @@ struct ExperienceWriter::Source {
   JobWait wait;
   std::string name;
   std::mutex mutex{};
-  std::shared_ptr<RowSender> sender{};  // guarded by mutex
+  std::shared_ptr<RowSink> sender{};  // guarded by mutex
 
   /// Returns null if the loop hasn't called experience() yet.
-  std::shared_ptr<RowSender> open() {
+  std::shared_ptr<RowSink> open() {
     const std::lock_guard lock(mutex);
-    if (sender != nullptr) return sender;
-    try {
-      sender = shared_in_process<RowSender>(wait.job(), name);
-    } catch (const Error& error) {
-      if (error.code() != Errc::not_found) throw;
-    }
+    if (sender == nullptr) sender = wait.host().open_rows(wait.job(), name);
     return sender;
   }
 };
 
 ExperienceWriter::ExperienceWriter(std::string_view job, std::string_view name,
-                                   ExperienceWriterOptions options) {
+                                   ExperienceWriterOptions options)
+    : ExperienceWriter(job, name, std::move(options), std::make_shared<JobHost>()) {}
+
+ExperienceWriter::ExperienceWriter(std::string_view job, std::string_view name,
+                                   ExperienceWriterOptions options, std::shared_ptr<JobHost> host) {
   require_published_name(name, "ExperienceWriter");
-  source_ = std::make_shared<Source>(
-      JobWait(fmt::format("ExperienceWriter \"{}\"", name), job, options.timeout_s, options.stop),
-      std::string(name));
+  source_ =
+      std::make_shared<Source>(JobWait(fmt::format("ExperienceWriter \"{}\"", name), job,
+                                       options.timeout_s, std::move(options.stop), std::move(host)),
+                               std::string(name));
 }
 
 Rows ExperienceWriter::loan(std::int64_t count, std::uint64_t version) {
   const JobWait& wait = source_->wait;
   std::optional<JobWait::Clock::time_point> deadline;
   for (;;) {
-    const std::shared_ptr<RowSender> sender = source_->open();
+    const std::shared_ptr<RowSink> sender = source_->open();
     const std::uint32_t seen = sender == nullptr ? 0 : sender->news();
     if (sender != nullptr) {
       const auto most = static_cast<std::int64_t>(sender->capacity());
@@ -110,15 +106,13 @@ Rows ExperienceWriter::loan(std::int64_t count, std::uint64_t version) {
              "{}: loan({} rows): expected 1 to {}, which ExperienceOptions::capacity sets",
              wait.what(), count, most);
       }
-      if (sender->memory().has_job_ended()) {
+      if (sender->has_job_ended()) {
         wait.let_stop_come();
         fail(Errc::unavailable, "{}: job {} has ended", wait.what(), wait.job());
       }
       if (auto blocks = sender->take(static_cast<std::uint64_t>(count))) {
         return {sender, std::move(*blocks), count, version};
       }
-    } else {
-      wait.require_running();
     }
     if (!deadline) deadline = wait.begin();
     if (wait.is_late(*deadline)) {
@@ -127,7 +121,16 @@ Rows ExperienceWriter::loan(std::int64_t count, std::uint64_t version) {
            sender == nullptr ? "its loop hasn't called experience() with this name"
                              : "its loop uses rows more slowly than they are made, or waits");
     }
-    sender == nullptr ? JobWait::sleep() : sender->wait_for_news(seen, kSleepSlice);
+    if (sender == nullptr) {
+      wait.host().await_job(wait, *deadline);
+      continue;
+    }
+    wait.host().await(
+        [&](std::chrono::nanoseconds at_most) {
+          sender->wait_for_news(seen, at_most);
+          return sender->news() != seen;
+        },
+        *deadline);
   }
 }
 
@@ -138,7 +141,7 @@ ExperienceWriter ActorContext::experience(std::string_view name) const {
          "SpawnOptions::lives_with = &job, or make weft::ExperienceWriter(job_id, \"{}\")",
          name, facts_.mesh, name);
   }
-  return {facts_.job, name, {.stop = stop_}};
+  return {facts_.job, name, {.stop = stop_}, process_};
 }
 
 }  // namespace weft

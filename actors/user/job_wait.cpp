@@ -11,11 +11,59 @@
 #include "transport/job/job_memory.hpp"
 #include "transport/memory/segment.hpp"
 #include "transport/memory/wait.hpp"
+#include "transport/published/row_sender.hpp"
+#include "transport/published/version_reader.hpp"
 
 namespace weft {
+namespace {
 
-JobWait::JobWait(std::string what, std::string_view job, double timeout_s, std::stop_token stop)
-    : what_(std::move(what)), job_(job), timeout_s_(timeout_s), stop_(std::move(stop)) {
+void sleep_for(std::chrono::nanoseconds time) {
+  const std::atomic<std::uint32_t> nothing = 0;
+  sleep_on(nothing, 0, time);
+}
+
+/// Returns this process's T of the job, or null if the job hasn't made its memory yet.
+template <typename T>
+std::shared_ptr<T> open_shared(const std::string& job, const std::string& name) {
+  try {
+    return shared_in_process<T>(job, name);
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+bool JobHost::await(const WaitFor& wait_for, Clock::time_point /*deadline*/) {
+  return wait_for(kSleepSlice);
+}
+
+void JobHost::await_job(const JobWait& wait, Clock::time_point /*deadline*/) {
+  wait.require_running();
+  sleep_for(kSleepSlice);
+}
+
+std::shared_ptr<VersionSource> JobHost::open_versions(const std::string& job,
+                                                      const std::string& name) {
+  return open_shared<VersionReader>(job, name);
+}
+
+std::shared_ptr<RowSink> JobHost::open_rows(const std::string& job, const std::string& name) {
+  return open_shared<RowSender>(job, name);
+}
+
+std::vector<std::string> JobHost::published_names(const std::string& job) const {
+  return PublishedMemory::names(job);
+}
+
+JobWait::JobWait(std::string what, std::string_view job, double timeout_s, std::stop_token stop,
+                 std::shared_ptr<JobHost> host)
+    : what_(std::move(what)),
+      job_(job),
+      timeout_s_(timeout_s),
+      stop_(std::move(stop)),
+      host_(std::move(host)) {
   if (is_job_id(job)) return;
   fail(Errc::invalid_argument, "{}: job = \"{}\": expected the {} hex digits of JobInfo::id", what_,
        job, kJobIdLength);
@@ -28,13 +76,13 @@ JobWait::Clock::time_point JobWait::begin() const {
          "spawn its mesh with own_thread = true",
          what_);
   }
-  return Clock::now() +
+  return host_->now() +
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s_));
 }
 
 bool JobWait::is_late(Clock::time_point deadline) const {
   if (stop_.stop_requested()) fail(Errc::cancelled, "{}: the wait was cancelled", what_);
-  return Clock::now() >= deadline;
+  return host_->now() >= deadline;
 }
 
 void JobWait::require_running() const {
@@ -46,18 +94,22 @@ void JobWait::require_running() const {
   }
   const std::string root = JobMemory::control_root_of(job_);
   if (root.empty() || JobLock::is_held(root, job_)) return;
-  fail(Errc::unavailable, "{}: job {} has ended without making it", what_, job_);
+  throw job_never_made_error(*this);
+}
+
+Error job_never_made_error(const JobWait& wait) {
+  return {Errc::unavailable,
+          fmt::format("{}: job {} has ended without making it", wait.what(), wait.job())};
 }
 
 void JobWait::let_stop_come() const {
   if (!stop_.stop_possible()) return;
   constexpr std::chrono::seconds kPatience{2};
-  for (const auto until = Clock::now() + kPatience; !is_late(until);) sleep();
-}
-
-void JobWait::sleep() {
-  const std::atomic<std::uint32_t> nothing = 0;
-  sleep_on(nothing, 0, kSleepSlice);
+  const auto sleep = [](std::chrono::nanoseconds at_most) {
+    sleep_for(at_most);
+    return false;
+  };
+  for (const auto until = host_->now() + kPatience; !is_late(until);) host_->await(sleep, until);
 }
 
 }  // namespace weft

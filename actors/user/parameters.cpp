@@ -11,17 +11,15 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/user/job_wait.hpp"
-#include "transport/memory/wait.hpp"
-#include "transport/published/version_reader.hpp"
 
 namespace weft {
 namespace {
 
-const PublishedTensor& find_tensor(const VersionReader* reader, std::string_view name) {
+const PublishedTensor& find_tensor(const VersionSource* reader, std::string_view name) {
   if (reader == nullptr) {
     fail(Errc::not_found, "ParameterView: an empty view has no tensor \"{}\"", name);
   }
-  const auto& tensors = reader->memory().tensors();
+  const auto& tensors = reader->tensors();
   const auto found = std::ranges::find(tensors, name, &PublishedTensor::name);
   if (found != tensors.end()) return *found;
   std::vector<std::string_view> names;
@@ -49,13 +47,12 @@ std::span<const std::byte> ParameterView::find(std::string_view name, DType dtyp
          tensor.type.to_string(),
          TensorType{dtype, shape == nullptr ? tensor.type.shape : *shape}.to_string());
   }
-  return {reader_->memory().place(place_) + tensor.offset,
-          static_cast<std::size_t>(tensor.type.bytes())};
+  return {reader_->place(place_) + tensor.offset, static_cast<std::size_t>(tensor.type.bytes())};
 }
 
 HostTensor ParameterView::tensor(std::string_view name) const {
   const PublishedTensor& tensor = find_tensor(reader_.get(), name);
-  const std::byte* begin = reader_->memory().place(place_) + tensor.offset;
+  const std::byte* begin = reader_->place(place_) + tensor.offset;
   return {ConstElementSpan(tensor.type.dtype, begin, tensor.type.num_elements()), tensor.type.shape,
           std::make_shared<const ParameterView>(*this)};
 }
@@ -63,7 +60,7 @@ HostTensor ParameterView::tensor(std::string_view name) const {
 std::vector<std::string> ParameterView::names() const {
   std::vector<std::string> names;
   if (reader_ == nullptr) return names;
-  for (const PublishedTensor& tensor : reader_->memory().tensors()) names.push_back(tensor.name);
+  for (const PublishedTensor& tensor : reader_->tensors()) names.push_back(tensor.name);
   return names;
 }
 
@@ -74,58 +71,61 @@ struct Parameters::Source {
   JobWait wait;
   std::string name;
   std::mutex mutex{};
-  std::shared_ptr<VersionReader> opened{};  ///< doesn't change once `reader` is set
-  std::atomic<VersionReader*> reader = nullptr;
+  std::shared_ptr<VersionSource> opened{};  ///< doesn't change once `reader` is set
+  std::atomic<VersionSource*> reader = nullptr;
 
   /// Returns null if the job hasn't made its Publisher yet.
-  VersionReader* open() {
-    if (VersionReader* known = reader.load(std::memory_order_acquire)) return known;
+  VersionSource* open() {
+    if (VersionSource* known = reader.load(std::memory_order_acquire)) return known;
     const std::lock_guard lock(mutex);
     if (opened == nullptr) {
-      try {
-        opened = shared_in_process<VersionReader>(wait.job(), name);
-      } catch (const Error& error) {
-        if (error.code() != Errc::not_found) throw;
-        return nullptr;
-      }
+      opened = wait.host().open_versions(wait.job(), name);
       reader.store(opened.get(), std::memory_order_release);
     }
     return opened.get();
   }
 
   [[noreturn]] void fail_late(std::uint64_t version) const {
-    const VersionReader* its = reader.load();
+    const VersionSource* its = reader.load();
     const auto newest = its == nullptr ? std::nullopt : its->newest();
     fail(Errc::timeout,
          "{}: job {} has not published version {} or a later one within {} s; {}. It publishes "
          "under these names: {}",
          wait.what(), wait.job(), version, wait.timeout_s(),
          newest ? fmt::format("its newest version is {}", *newest) : "it has published none",
-         fmt::join(PublishedMemory::names(wait.job()), ", "));
+         fmt::join(wait.host().published_names(wait.job()), ", "));
   }
 
   /// Waits a moment for a version that is `version` or later.
-  void sleep(VersionReader* from, std::uint32_t seen, std::uint64_t version) const {
-    if (from == nullptr) {
-      wait.require_running();
-      return JobWait::sleep();
-    }
-    if (from->memory().has_job_ended()) {
+  void sleep(VersionSource* from, std::uint32_t seen, std::uint64_t version,
+             JobWait::Clock::time_point deadline) const {
+    if (from == nullptr) return wait.host().await_job(wait, deadline);
+    if (from->has_job_ended()) {
       const auto newest = from->newest();
       if (newest && *newest >= version) return;
       wait.let_stop_come();
       fail(Errc::unavailable, "{}: job {} has ended; {}", wait.what(), wait.job(),
            newest ? fmt::format("its last version is {}", *newest) : "it has published no version");
     }
-    from->wait_for_news(seen, kSleepSlice);
+    wait.host().await(
+        [&](std::chrono::nanoseconds at_most) {
+          from->wait_for_news(seen, at_most);
+          return from->news() != seen;
+        },
+        deadline);
   }
 };
 
-Parameters::Parameters(std::string_view job, std::string_view name, ParametersOptions options) {
+Parameters::Parameters(std::string_view job, std::string_view name, ParametersOptions options)
+    : Parameters(job, name, std::move(options), std::make_shared<JobHost>()) {}
+
+Parameters::Parameters(std::string_view job, std::string_view name, ParametersOptions options,
+                       std::shared_ptr<JobHost> host) {
   require_published_name(name, "Parameters");
-  source_ = std::make_shared<Source>(
-      JobWait(fmt::format("Parameters \"{}\"", name), job, options.timeout_s, options.stop),
-      std::string(name));
+  source_ =
+      std::make_shared<Source>(JobWait(fmt::format("Parameters \"{}\"", name), job,
+                                       options.timeout_s, std::move(options.stop), std::move(host)),
+                               std::string(name));
 }
 
 ParameterView Parameters::newest() const { return at_least(0); }
@@ -134,7 +134,7 @@ ParameterView Parameters::at_least(std::uint64_t version) const {
   Source& source = *source_;
   std::optional<JobWait::Clock::time_point> deadline;
   for (;;) {
-    VersionReader* const reader = source.open();
+    VersionSource* const reader = source.open();
     const std::uint32_t seen = reader == nullptr ? 0 : reader->news();
     if (reader != nullptr) {
       if (const auto held = reader->hold_newest()) {
@@ -144,22 +144,22 @@ ParameterView Parameters::at_least(std::uint64_t version) const {
     }
     if (!deadline) deadline = source.wait.begin();
     if (source.wait.is_late(*deadline)) source.fail_late(version);
-    source.sleep(reader, seen, version);
+    source.sleep(reader, seen, version, *deadline);
   }
 }
 
 std::optional<std::uint64_t> Parameters::version() const {
-  const VersionReader* reader = source_->open();
+  const VersionSource* reader = source_->open();
   return reader == nullptr ? std::nullopt : reader->newest();
 }
 
 std::uint64_t Parameters::skipped() const {
-  const VersionReader* reader = source_->open();
-  return reader == nullptr ? 0 : reader->memory().header().skipped.load(std::memory_order_relaxed);
+  const VersionSource* reader = source_->open();
+  return reader == nullptr ? 0 : reader->skipped();
 }
 
 bool Parameters::has_ended() const {
-  if (const VersionReader* reader = source_->open()) return reader->memory().has_job_ended();
+  if (const VersionSource* reader = source_->open()) return reader->has_job_ended();
   try {
     source_->wait.require_running();
   } catch (const Error& error) {
@@ -176,7 +176,7 @@ Parameters ActorContext::parameters(std::string_view name) const {
          "SpawnOptions::lives_with = &job, or make weft::Parameters(job_id, \"{}\")",
          name, facts_.mesh, name);
   }
-  return {facts_.job, name, {.stop = stop_}};
+  return {facts_.job, name, {.stop = stop_}, process_};
 }
 
 }  // namespace weft

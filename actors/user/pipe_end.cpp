@@ -11,6 +11,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/message/tensor_bytes.hpp"
+#include "actors/user/waits.hpp"
 #include "transport/memory/wait.hpp"
 
 namespace weft {
@@ -33,7 +34,7 @@ bool was_opened(const Channel& channel, ChannelRole role) {
 }
 
 std::string channel_name(const detail::PipeEnd::Name& name) {
-  return fmt::format("pipe.{}.{}.{}", name.slot, name.incarnation, name.number);
+  return fmt::format("{}{}", pipe_prefix(name.slot, name.incarnation), name.number);
 }
 
 void require_valid(const PipeOptions& options) {
@@ -83,12 +84,13 @@ detail::PipeValue read_pipe_frame(std::span<const std::byte> frame,
   return value;
 }
 
+std::string pipe_prefix(std::uint32_t slot, std::uint32_t incarnation) {
+  return fmt::format("pipe.{}.{}.", slot, incarnation);
+}
+
 void remove_pipes(std::string_view system, std::uint32_t slot, std::uint32_t incarnation) {
-  const std::string first = Channel::segment_name(
-      system, channel_name({.slot = slot, .incarnation = incarnation, .number = 0}));
-  for (const std::string& name : Segment::list(first.substr(0, first.size() - 1))) {
-    Segment::remove(name);
-  }
+  const std::string all = Channel::segment_name(system, pipe_prefix(slot, incarnation));
+  for (const std::string& name : Segment::list(all)) Segment::remove(name);
 }
 
 namespace detail {
@@ -104,7 +106,7 @@ PipeEnd::~PipeEnd() {
     // The other end may have been lost with its message. If it comes, it finds values, or no pipe.
     const bool has_values = writer_ && (writer_->count() > 0 || writer_->closed());
     if (!has_values && !was_opened(*channel_, other_role(role_))) {
-      Segment::remove(channel_->segment().name());
+      host_->remove_channel(channel_name(name_));
     }
   } catch (const Error&) {
     return;
@@ -118,7 +120,7 @@ void PipeEnd::open() {
   }
   if (channel_) return;
   try {
-    channel_.emplace(Channel::open(host_->place().system, channel_name(name_)));
+    channel_ = host_->open_channel(channel_name(name_));
   } catch (const Error& error) {
     if (error.code() != Errc::not_found) throw;
     fail(Errc::peer_lost,
@@ -136,18 +138,18 @@ void PipeEnd::open() {
     channel_.reset();
     throw;
   }
-  if (was_opened(*channel_, other_role(role_))) Segment::remove(channel_->segment().name());
+  if (was_opened(*channel_, other_role(role_))) host_->remove_channel(channel_name(name_));
 }
 
 /// Waits until `wait_for` returns true.
-template <typename Wait>
-void PipeEnd::wait(Wait wait_for) {
-  const auto since = std::chrono::steady_clock::now();
+void PipeEnd::wait(const JobHost::WaitFor& wait_for) {
+  const JobHost::Clock::time_point deadline =
+      SendLimit::deadline_after(join_timeout_s_, host_->now());
   for (;;) {
     host_->check_wait(channel_->label());
-    if (wait_for(kSleepSlice)) return;
-    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - since;
-    if (waited.count() > join_timeout_s_ && !was_opened(*channel_, other_role(role_))) {
+    const bool is_used = was_opened(*channel_, other_role(role_));
+    if (host_->await(wait_for, is_used ? JobHost::Clock::time_point::max() : deadline)) return;
+    if (host_->now() >= deadline && !was_opened(*channel_, other_role(role_))) {
       fail(Errc::timeout,
            "{}: its {} wasn't used within {} s (PipeOptions::join_timeout_s); the actor to which "
            "it was sent may have died",
@@ -192,6 +194,7 @@ LoanedTensor PipeEnd::loan(const TensorType& type) {
 }
 
 bool PipeEnd::write(const MessageWriter& value, bool may_wait) {
+  host_->before_sending();
   if (!find_room(may_wait)) return false;
   std::size_t used = used_;
   std::vector<PipePayload> table;
@@ -287,15 +290,12 @@ void PipeEnd::put(MessageWriter& out) {
 
 PipeEnds make_pipe(const std::shared_ptr<ActorHost>& process, const PipeOptions& options) {
   require_valid(options);
-  static std::atomic<std::uint64_t> count = 0;
   const ProcessPlace place = process->place();
-  const PipeEnd::Name name{.slot = place.slot,
-                           .incarnation = place.incarnation,
-                           .number = count.fetch_add(1, std::memory_order_relaxed)};
-  Channel::create({.job = place.system,
-                   .name = channel_name(name),
-                   .slot_count = options.credits,
-                   .slot_bytes = kAlignment + options.value_bytes});
+  const PipeEnd::Name name{
+      .slot = place.slot, .incarnation = place.incarnation, .number = process->next_pipe()};
+  process->create_channel({.name = channel_name(name),
+                           .slot_count = options.credits,
+                           .slot_bytes = kAlignment + options.value_bytes});
   const auto end = [&](ChannelRole role) {
     return std::make_shared<PipeEnd>(process, name, role, options.join_timeout_s);
   };

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <weft/actor/pipe.hpp>
@@ -36,6 +37,9 @@ struct PipePayload {
 /// it lies outside of it. `owner` keeps the frame.
 detail::PipeValue read_pipe_frame(std::span<const std::byte> frame,
                                   const std::shared_ptr<const void>& owner);
+
+/// Returns the first part of the channels' names of all pipes that a process has made.
+std::string pipe_prefix(std::uint32_t slot, std::uint32_t incarnation);
 
 /// Removes the pipes that a process has made, unless both ends are in use.
 void remove_pipes(std::string_view system, std::uint32_t slot, std::uint32_t incarnation);
@@ -70,8 +74,7 @@ class PipeEnd final : public std::enable_shared_from_this<PipeEnd> {
   struct HeldFrame;
 
   void open();
-  template <typename Wait>
-  void wait(Wait wait_for);
+  void wait(const JobHost::WaitFor& wait_for);
   bool find_room(bool may_wait);
   void require_room(std::size_t bytes) const;
 
@@ -80,7 +83,7 @@ class PipeEnd final : public std::enable_shared_from_this<PipeEnd> {
   ChannelRole role_;
   double join_timeout_s_;
   bool was_sent_ = false;
-  std::optional<Channel> channel_;
+  std::shared_ptr<Channel> channel_;
   std::optional<ChannelWriter> writer_;
   std::optional<ChannelReader> reader_;
   std::mutex frames_mutex_;      ///< tensors of a value are released on any thread

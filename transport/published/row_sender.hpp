@@ -1,5 +1,5 @@
 #pragma once
-/// RowSender: gives rows to a job, as one process of the user.
+/// RowSender: gives rows to a job in shared memory, as one process of the user.
 
 #include <atomic>
 #include <chrono>
@@ -11,32 +11,33 @@
 
 #include "transport/memory/life_lock.hpp"
 #include "transport/published/row_memory.hpp"
+#include "transport/published/row_sink.hpp"
 
 namespace weft {
 
 /// If the process dies, its blocks are freed, except those of chunks that have arrived.
 /// Thread-safe. Invariants: row_format.hpp.
-class RowSender {
+class RowSender final : public RowSink {
  public:
   /// Throws as RowMemory::open(), and no_space if kSenderCountMax processes send already.
   RowSender(std::string_view job, std::string_view name);
 
   const RowMemory& memory() const { return memory_; }
-  /// Returns how many rows all blocks have.
-  std::uint64_t capacity() const {
+  const std::vector<PublishedTensor>& fields() const override { return memory_.fields(); }
+  std::uint64_t capacity() const override {
     return std::uint64_t{memory_.block_count()} * memory_.rows_per_block();
   }
-  /// Takes blocks for a chunk of 1 to capacity() rows. Returns nothing if not enough are free.
-  std::optional<std::vector<std::uint32_t>> take(std::uint64_t rows);
-  /// Gives back blocks of take().
-  void give_back(std::span<const std::uint32_t> blocks) noexcept;
-  /// Sends the chunk of blocks that take() returned for as many rows.
-  void send(std::span<const std::uint32_t> blocks, std::uint64_t rows, std::uint64_t version);
-
-  /// wait_for_news() returns when news() is no longer `seen`, because blocks may have been freed,
-  /// or `at_most` has passed; it may return early.
-  std::uint32_t news() const noexcept;
-  void wait_for_news(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept;
+  std::optional<std::vector<std::uint32_t>> take(std::uint64_t rows) override;
+  std::byte* row(std::span<const std::uint32_t> blocks, std::uint64_t row) const override {
+    return memory_.row(blocks[row / memory_.rows_per_block()],
+                       static_cast<std::uint32_t>(row % memory_.rows_per_block()));
+  }
+  void give_back(std::span<const std::uint32_t> blocks) noexcept override;
+  void send(std::span<const std::uint32_t> blocks, std::uint64_t rows,
+            std::uint64_t version) override;
+  bool has_job_ended() const override { return memory_.has_job_ended(); }
+  std::uint32_t news() const noexcept override;
+  void wait_for_news(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept override;
 
  private:
   bool has_blocks() const;

@@ -94,6 +94,10 @@ void VersionReader::release(std::uint32_t place) noexcept {
   count.store(0, std::memory_order_release);
 }
 
+std::uint64_t VersionReader::skipped() const noexcept {
+  return memory_.header().skipped.load(std::memory_order_relaxed);
+}
+
 std::uint32_t VersionReader::news() const noexcept {
   return memory_.header().news.load(std::memory_order_seq_cst);
 }

@@ -1,5 +1,6 @@
 #pragma once
-/// VersionReader: reads the versions that a job publishes, as one process of the user.
+/// VersionReader: reads the versions that a job publishes in shared memory, as one process of the
+/// user.
 
 #include <array>
 #include <atomic>
@@ -13,40 +14,32 @@
 
 #include "transport/memory/life_lock.hpp"
 #include "transport/published/published_memory.hpp"
+#include "transport/published/version_source.hpp"
 
 namespace weft {
 
 /// Counts in memory of its own how often this process holds each place. In the ledger, it has one
 /// bit for each place. If the process dies, the bits are cleared by who needs the place or becomes
 /// the next reader with this number. Invariants: published_format.hpp. Thread-safe.
-class VersionReader {
+class VersionReader final : public VersionSource {
  public:
-  struct Held {
-    std::uint64_t version = 0;
-    std::uint32_t place = 0;
-  };
-
   /// Throws as PublishedMemory::open(), and no_space if kReaderCountMax processes read already.
   VersionReader(std::string_view job, std::string_view name);
-  ~VersionReader();
+  ~VersionReader() override;
   VersionReader(const VersionReader&) = delete;
   VersionReader& operator=(const VersionReader&) = delete;
 
   const PublishedMemory& memory() const { return memory_; }
-  /// Returns the newest version, without holding it; nothing if there is none.
-  std::optional<std::uint64_t> newest() const noexcept;
-
-  /// Holds the newest version: its bytes don't change until release(). Returns nothing if no
-  /// version has been published.
-  std::optional<Held> hold_newest() noexcept;
-  /// Holds a place once more, which this process must hold already.
-  void hold_again(std::uint32_t place) noexcept;
-  void release(std::uint32_t place) noexcept;
-
-  /// Counts the published versions. wait_for_news() returns when this is no longer `seen`, or
-  /// `at_most` has passed; it may return early.
-  std::uint32_t news() const noexcept;
-  void wait_for_news(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept;
+  const std::vector<PublishedTensor>& tensors() const override { return memory_.tensors(); }
+  const std::byte* place(std::uint32_t place) const override { return memory_.place(place); }
+  std::optional<std::uint64_t> newest() const noexcept override;
+  std::optional<Held> hold_newest() noexcept override;
+  void hold_again(std::uint32_t place) noexcept override;
+  void release(std::uint32_t place) noexcept override;
+  std::uint64_t skipped() const noexcept override;
+  bool has_job_ended() const override { return memory_.has_job_ended(); }
+  std::uint32_t news() const noexcept override;
+  void wait_for_news(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept override;
 
  private:
   using Count = std::atomic<std::uint32_t>;

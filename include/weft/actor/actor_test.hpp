@@ -16,6 +16,8 @@
 #include <weft/actor/actor_system.hpp>
 #include <weft/actor/actor_type.hpp>
 #include <weft/actor/loan.hpp>
+#include <weft/actor/pipe.hpp>
+#include <weft/actor/test_job.hpp>
 #include <weft/tensor/error.hpp>
 
 namespace weft {
@@ -62,8 +64,8 @@ class ActorTest {
   ActorTest(const ActorTest&) = delete;
   ActorTest& operator=(const ActorTest&) = delete;
 
-  /// As ActorSystem::spawn(). A process of actors is a part of the test's process. Throws
-  /// invalid_argument for SpawnOptions::lives_with too, because a test has no jobs.
+  /// As ActorSystem::spawn(). A process of actors is a part of the test's process.
+  /// SpawnOptions::lives_with must be null or job().handle().
   template <typename T>
   ActorMesh<T> spawn(const ActorType<T>& type, const SpawnOptions& options = {}) {
     std::vector<ActorRef<T>> actors;
@@ -72,9 +74,17 @@ class ActorTest {
     }
     return ActorMesh<T>(std::move(actors));
   }
-  /// As ActorSystem::stop(), loan(), counts() and failure().
+  /// Returns the job of the test, which publishes parameters and takes rows as the test says.
+  TestJob job() const;
+  template <Message T>
+  Pipe<T> pipe(const PipeOptions& options = {}) {
+    return detail::make_pipe_of<T>(host(), options);
+  }
+  /// These and pipe() are as in ActorSystem. A thread of the test must call run_ready() itself.
   void stop(const std::string& mesh);
   LoanedTensor loan(const TensorType& type);
+  int fd();
+  int run_ready();
   ActorCounts counts() const;
   std::optional<Error> failure() const;
 
@@ -116,6 +126,7 @@ class ActorTest {
   }
 
  private:
+  std::shared_ptr<detail::ActorHost> host() const;
   std::vector<detail::ActorHandle> spawn_class(const detail::ActorClass& type,
                                                const SpawnOptions& options);
   void kill_process_of(const detail::ActorHandle& actor);

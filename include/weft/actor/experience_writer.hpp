@@ -21,7 +21,9 @@
 
 namespace weft {
 
-class RowSender;
+class ActorContext;
+class JobHost;
+class RowSink;
 
 /// Rows in shared memory that are being written. They arrive together, by publish(). Rows that
 /// aren't published are dropped with this object, or with the process. Movable. For one thread at a
@@ -46,11 +48,11 @@ class Rows {
 
  private:
   friend class ExperienceWriter;
-  Rows(std::shared_ptr<RowSender> sender, std::vector<std::uint32_t> blocks, std::int64_t size,
+  Rows(std::shared_ptr<RowSink> sender, std::vector<std::uint32_t> blocks, std::int64_t size,
        std::uint64_t version);
   std::span<std::byte> find(std::string_view field, DType dtype, std::int64_t row);
 
-  std::shared_ptr<RowSender> sender_;  ///< null once they are published
+  std::shared_ptr<RowSink> sender_;  ///< null once they are published
   std::vector<std::uint32_t> blocks_;
   std::int64_t size_ = 0;
   std::uint64_t version_ = 0;
@@ -78,7 +80,10 @@ class ExperienceWriter {
   Rows loan(std::int64_t count, std::uint64_t version);
 
  private:
+  friend class ActorContext;
   struct Source;
+  ExperienceWriter(std::string_view job, std::string_view name, ExperienceWriterOptions options,
+                   std::shared_ptr<JobHost> host);
   std::shared_ptr<Source> source_;
 };
 

@@ -23,7 +23,9 @@
 
 namespace weft {
 
-class VersionReader;
+class ActorContext;
+class JobHost;
+class VersionSource;
 
 /// One version of published tensors, in shared memory. While a view of it exists in any process,
 /// its bytes don't change. A version that is held for long takes one of the eight places that a
@@ -67,7 +69,7 @@ class ParameterView {
   friend class Parameters;
   friend class Session;
   /// The new view takes over a hold of the place.
-  ParameterView(std::shared_ptr<VersionReader> reader, std::uint64_t version, std::uint32_t place)
+  ParameterView(std::shared_ptr<VersionSource> reader, std::uint64_t version, std::uint32_t place)
       : reader_(std::move(reader)), version_(version), place_(place) {}
   std::span<const std::byte> find(std::string_view name, DType dtype, const Shape* shape) const;
   template <typename T>
@@ -75,7 +77,7 @@ class ParameterView {
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
 
-  std::shared_ptr<VersionReader> reader_;
+  std::shared_ptr<VersionSource> reader_;
   std::uint64_t version_ = 0;
   std::uint32_t place_ = 0;
 };
@@ -110,7 +112,10 @@ class Parameters {
   bool has_ended() const;
 
  private:
+  friend class ActorContext;
   struct Source;
+  Parameters(std::string_view job, std::string_view name, ParametersOptions options,
+             std::shared_ptr<JobHost> host);
   std::shared_ptr<Source> source_;
 };
 

@@ -1,0 +1,166 @@
+#pragma once
+/// SimulatedJob: what the actors of a simulation see of their job: versions, and memory for rows.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weft/actor/test_job.hpp>
+#include <weft/job/job.hpp>
+
+#include "actors/simulate/simulated_rows.hpp"
+#include "transport/published/row_sink.hpp"
+#include "transport/published/version_source.hpp"
+
+namespace weft {
+
+class ActorSimulation;
+
+/// Memory that begins at a multiple of kPublishedAlignment.
+class SimulatedMemory {
+ public:
+  explicit SimulatedMemory(std::size_t bytes) : lines_((bytes + sizeof(Line) - 1) / sizeof(Line)) {}
+  std::byte* data() { return reinterpret_cast<std::byte*>(lines_.data()); }
+
+ private:
+  struct alignas(kPublishedAlignment) Line {
+    std::array<std::byte, kPublishedAlignment> bytes;
+  };
+  std::vector<Line> lines_;
+};
+
+/// The versions of one name. A version is held by views, which may outlive the simulation.
+class SimulatedVersions final : public VersionSource {
+ public:
+  explicit SimulatedVersions(std::vector<PublishedTensor> tensors);
+
+  /// Returns false if no place is free. The tensors have the types of tensors().
+  bool publish(std::uint64_t version, const TestJob::Tensors& tensors);
+  void end();
+
+  const std::vector<PublishedTensor>& tensors() const override { return tensors_; }
+  const std::byte* place(std::uint32_t place) const override { return places_[place]->data(); }
+  std::optional<std::uint64_t> newest() const noexcept override;
+  std::optional<Held> hold_newest() noexcept override;
+  void hold_again(std::uint32_t place) noexcept override { ++holds_[place]; }
+  void release(std::uint32_t place) noexcept override { --holds_[place]; }
+  std::uint64_t skipped() const noexcept override { return skipped_; }
+  bool has_job_ended() const override { return has_ended_; }
+  std::uint32_t news() const noexcept override { return news_; }
+  void wait_for_news(std::uint32_t, std::chrono::nanoseconds) const noexcept override {}
+
+ private:
+  std::vector<PublishedTensor> tensors_;
+  std::array<std::unique_ptr<SimulatedMemory>, kVersionCountMax> places_{};
+  std::array<std::uint32_t, kVersionCountMax> holds_{};
+  std::optional<Held> newest_{};
+  std::uint64_t skipped_ = 0;
+  std::uint32_t news_ = 0;
+  bool has_ended_ = false;
+};
+
+/// The rows of one name. Each block has one row.
+class SimulatedExperience {
+ public:
+  SimulatedExperience(std::vector<PublishedTensor> fields, std::uint32_t capacity);
+
+  const std::vector<PublishedTensor>& fields() const { return fields_; }
+  std::uint32_t capacity() const { return capacity_; }
+  std::optional<std::vector<std::uint32_t>> take(std::uint64_t rows);
+  void give_back(std::span<const std::uint32_t> blocks);
+  void send(std::span<const std::uint32_t> blocks, std::uint64_t version);
+  std::byte* row(std::uint32_t block) { return memory_.data() + block * row_bytes_; }
+  std::vector<TestRow> take_rows(std::size_t at_most);
+  void end();
+  bool has_ended() const { return has_ended_; }
+  std::uint32_t news() const { return news_; }
+
+ private:
+  struct Arrived {
+    std::uint32_t block = 0;
+    std::uint64_t version = 0;
+  };
+
+  std::vector<PublishedTensor> fields_;
+  std::uint32_t capacity_;
+  std::size_t row_bytes_;
+  SimulatedMemory memory_;
+  std::set<std::uint32_t> free_{};
+  std::deque<Arrived> arrived_{};
+  std::uint32_t news_ = 0;
+  bool has_ended_ = false;
+};
+
+/// A process's access to the rows of one name.
+class SimulatedRowSink final : public RowSink {
+ public:
+  SimulatedRowSink(std::weak_ptr<ActorSimulation> simulation, PeerId process,
+                   std::shared_ptr<SimulatedExperience> rows, std::string name);
+
+  const std::vector<PublishedTensor>& fields() const override { return rows_->fields(); }
+  std::uint64_t capacity() const override { return rows_->capacity(); }
+  std::optional<std::vector<std::uint32_t>> take(std::uint64_t rows) override {
+    return rows_->take(rows);
+  }
+  std::byte* row(std::span<const std::uint32_t> blocks, std::uint64_t row) const override {
+    return rows_->row(blocks[row]);
+  }
+  void give_back(std::span<const std::uint32_t> blocks) noexcept override {
+    rows_->give_back(blocks);
+  }
+  /// The process may be killed here. Then the rows aren't sent.
+  void send(std::span<const std::uint32_t> blocks, std::uint64_t rows,
+            std::uint64_t version) override;
+  bool has_job_ended() const override { return rows_->has_ended(); }
+  std::uint32_t news() const noexcept override { return rows_->news(); }
+  void wait_for_news(std::uint32_t, std::chrono::nanoseconds) const noexcept override {}
+
+ private:
+  std::weak_ptr<ActorSimulation> simulation_;
+  PeerId process_;
+  std::shared_ptr<SimulatedExperience> rows_;
+  std::string name_;
+};
+
+/// All names of the job. TestJob says what its functions do.
+class SimulatedJob {
+ public:
+  /// Also the id of the system of the simulation.
+  static const std::string& id();
+
+  explicit SimulatedJob(ActorSimulation& simulation) : simulation_(&simulation) {}
+
+  const Job* handle() const { return &handle_; }
+  bool publish(std::string_view name, std::uint64_t version, const TestJob::Tensors& tensors);
+  void begin_experience(std::string_view name, const std::vector<Field>& fields,
+                        std::int64_t capacity);
+  std::vector<TestRow> take_rows(std::string_view name, std::int64_t at_most);
+  void end();
+  bool has_ended() const { return has_ended_; }
+
+  std::shared_ptr<SimulatedVersions> versions(const std::string& name) const;  ///< null: none
+  std::shared_ptr<SimulatedExperience> rows(const std::string& name) const;    ///< null: none
+  std::vector<std::string> published_names() const;
+  /// Counts the names that were added, and the end.
+  std::uint32_t changes() const { return changes_; }
+
+ private:
+  void require_running(std::string_view function) const;
+
+  ActorSimulation* simulation_;
+  Job handle_{};
+  std::map<std::string, std::shared_ptr<SimulatedVersions>, std::less<>> versions_{};
+  std::map<std::string, std::shared_ptr<SimulatedExperience>, std::less<>> rows_{};
+  std::uint32_t changes_ = 0;
+  bool has_ended_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+#pragma once
+/// RowSink: takes the rows that a process writes under a name.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "transport/published/tensor_table.hpp"
+
+namespace weft {
+
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+  virtual const std::vector<PublishedTensor>& fields() const = 0;
+  /// Returns how many rows all blocks have.
+  virtual std::uint64_t capacity() const = 0;
+  /// Takes blocks for a chunk of 1 to capacity() rows. Returns nothing if not enough are free.
+  virtual std::optional<std::vector<std::uint32_t>> take(std::uint64_t rows) = 0;
+  /// Returns the memory of a row of a chunk.
+  virtual std::byte* row(std::span<const std::uint32_t> blocks, std::uint64_t row) const = 0;
+  /// Gives back blocks of take().
+  virtual void give_back(std::span<const std::uint32_t> blocks) noexcept = 0;
+  /// Sends the chunk of blocks that take() returned for as many rows.
+  virtual void send(std::span<const std::uint32_t> blocks, std::uint64_t rows,
+                    std::uint64_t version) = 0;
+  virtual bool has_job_ended() const = 0;
+
+  /// wait_for_news() returns when news() is no longer `seen`, because blocks may have been freed,
+  /// or `at_most` has passed; it may return early.
+  virtual std::uint32_t news() const noexcept = 0;
+  virtual void wait_for_news(std::uint32_t seen,
+                             std::chrono::nanoseconds at_most) const noexcept = 0;
+};
+
+}  // namespace weft
