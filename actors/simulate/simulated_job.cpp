@@ -124,23 +124,6 @@ void SimulatedExperience::end() {
   ++news_;
 }
 
-SimulatedRowSink::SimulatedRowSink(std::weak_ptr<ActorSimulation> simulation, PeerId process,
-                                   std::shared_ptr<SimulatedExperience> rows, std::string name)
-    : simulation_(std::move(simulation)),
-      process_(process),
-      rows_(std::move(rows)),
-      name_(std::move(name)) {}
-
-void SimulatedRowSink::send(std::span<const std::uint32_t> blocks, std::uint64_t rows,
-                            std::uint64_t version) {
-  const std::shared_ptr<ActorSimulation> simulation = simulation_.lock();
-  const auto process = simulation == nullptr ? nullptr : simulation->find(process_);
-  if (process == nullptr) return rows_->give_back(blocks);  // the simulation has ended
-  process->before_sending();
-  simulation->log(fmt::format("{} rows arrive at \"{}\"", rows, name_));
-  rows_->send(blocks, version);
-}
-
 // --- The job ---
 
 const std::string& SimulatedJob::id() {

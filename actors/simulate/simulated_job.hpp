@@ -2,6 +2,7 @@
 /// SimulatedJob: what the actors of a simulation see of their job: versions, and memory for rows.
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,8 +17,6 @@
 #include <weft/actor/test_job.hpp>
 #include <weft/job/job.hpp>
 
-#include "actors/simulate/simulated_rows.hpp"
-#include "transport/published/row_sink.hpp"
 #include "transport/published/version_source.hpp"
 
 namespace weft {
@@ -97,37 +96,6 @@ class SimulatedExperience {
   std::deque<Arrived> arrived_{};
   std::uint32_t news_ = 0;
   bool has_ended_ = false;
-};
-
-/// A process's access to the rows of one name.
-class SimulatedRowSink final : public RowSink {
- public:
-  SimulatedRowSink(std::weak_ptr<ActorSimulation> simulation, PeerId process,
-                   std::shared_ptr<SimulatedExperience> rows, std::string name);
-
-  const std::vector<PublishedTensor>& fields() const override { return rows_->fields(); }
-  std::uint64_t capacity() const override { return rows_->capacity(); }
-  std::optional<std::vector<std::uint32_t>> take(std::uint64_t rows) override {
-    return rows_->take(rows);
-  }
-  std::byte* row(std::span<const std::uint32_t> blocks, std::uint64_t row) const override {
-    return rows_->row(blocks[row]);
-  }
-  void give_back(std::span<const std::uint32_t> blocks) noexcept override {
-    rows_->give_back(blocks);
-  }
-  /// The process may be killed here. Then the rows aren't sent.
-  void send(std::span<const std::uint32_t> blocks, std::uint64_t rows,
-            std::uint64_t version) override;
-  bool has_job_ended() const override { return rows_->has_ended(); }
-  std::uint32_t news() const noexcept override { return rows_->news(); }
-  void wait_for_news(std::uint32_t, std::chrono::nanoseconds) const noexcept override {}
-
- private:
-  std::weak_ptr<ActorSimulation> simulation_;
-  PeerId process_;
-  std::shared_ptr<SimulatedExperience> rows_;
-  std::string name_;
 };
 
 /// All names of the job. TestJob says what its functions do.

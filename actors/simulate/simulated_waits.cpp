@@ -4,8 +4,54 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/simulate/simulated_process.hpp"
+#include "transport/published/row_sink.hpp"
 
 namespace weft {
+namespace {
+
+/// A process's access to the rows of one name.
+class SimulatedRowSink final : public RowSink {
+ public:
+  SimulatedRowSink(std::weak_ptr<ActorSimulation> simulation, PeerId process,
+                   std::shared_ptr<SimulatedExperience> rows, std::string name)
+      : simulation_(std::move(simulation)),
+        process_(process),
+        rows_(std::move(rows)),
+        name_(std::move(name)) {}
+
+  const std::vector<PublishedTensor>& fields() const override { return rows_->fields(); }
+  std::uint64_t capacity() const override { return rows_->capacity(); }
+  std::optional<std::vector<std::uint32_t>> take(std::uint64_t rows) override {
+    return rows_->take(rows);
+  }
+  std::byte* row(std::span<const std::uint32_t> blocks, std::uint64_t row) const override {
+    return rows_->row(blocks[row]);
+  }
+  void give_back(std::span<const std::uint32_t> blocks) noexcept override {
+    rows_->give_back(blocks);
+  }
+  /// The process may be killed here. Then the rows aren't sent.
+  void send(std::span<const std::uint32_t> blocks, std::uint64_t rows,
+            std::uint64_t version) override {
+    const std::shared_ptr<ActorSimulation> simulation = simulation_.lock();
+    const auto process = simulation == nullptr ? nullptr : simulation->find(process_);
+    if (process == nullptr) return rows_->give_back(blocks);  // the simulation has ended
+    process->before_sending();
+    simulation->log(fmt::format("{} rows arrive at \"{}\"", rows, name_));
+    rows_->send(blocks, version);
+  }
+  bool has_job_ended() const override { return rows_->has_ended(); }
+  std::uint32_t news() const noexcept override { return rows_->news(); }
+  void wait_for_news(std::uint32_t, std::chrono::nanoseconds) const noexcept override {}
+
+ private:
+  std::weak_ptr<ActorSimulation> simulation_;
+  PeerId process_;
+  std::shared_ptr<SimulatedExperience> rows_;
+  std::string name_;
+};
+
+}  // namespace
 
 // --- Waits for something that isn't a call ---
 

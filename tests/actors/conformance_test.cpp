@@ -19,6 +19,7 @@
 
 #include "tests/actors/actors.hpp"
 #include "tests/actors/probe.hpp"
+#include "tests/actors/systems.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace weft::conformance_test {
@@ -29,52 +30,11 @@ using testing::echo;
 using testing::expect_error;
 using testing::Probe;
 using testing::probe;
+using testing::Real;
+using testing::Simulated;
+using testing::SystemNames;
 using testing::Worker;
 using testing::worker;
-
-/// An ActorSystem whose meshes are in this process, or in so many processes.
-template <int kProcesses>
-struct Real {
-  static constexpr ActorPlace kPlace{.processes = kProcesses};
-  static constexpr std::uint64_t kSeed = 7;
-
-  template <typename T>
-  ActorMesh<T> spawn(const ActorType<T>& type, const SpawnOptions& options = {}) {
-    return system->spawn(type, options);
-  }
-  void until(const std::function<bool()>& is_over) {
-    while (!is_over()) std::this_thread::yield();
-  }
-  /// Returns a function that kills the process of the actor.
-  std::function<void()> killer(const ActorRef<Probe>& actor) {
-    return [pid = actor.call<&Probe::pid>().get()] { ::kill(pid, SIGKILL); };
-  }
-
-  std::unique_ptr<ActorSystem> system = std::make_unique<ActorSystem>(SystemOptions{.seed = kSeed});
-};
-
-/// The same of an ActorTest. Its checks must hold in the order of any seed.
-template <int kProcesses, std::uint64_t kItsSeed>
-struct Simulated {
-  static constexpr ActorPlace kPlace{.processes = kProcesses};
-  static constexpr std::uint64_t kSeed = kItsSeed;
-
-  template <typename T>
-  ActorMesh<T> spawn(const ActorType<T>& type, const SpawnOptions& options = {}) {
-    return system->spawn(type, options);
-  }
-  void until(const std::function<bool()>& is_over) {
-    for (int i = 0; !is_over(); ++i) {
-      ASSERT_LT(i, 100'000) << system->history();
-      if (!system->step()) system->advance(0.01);
-    }
-  }
-  std::function<void()> killer(const ActorRef<Probe>& actor) {
-    return [this, actor] { system->kill(actor); };
-  }
-
-  std::unique_ptr<ActorTest> system = std::make_unique<ActorTest>(ActorTestOptions{.seed = kSeed});
-};
 
 template <typename S>
 class ActorSemantics : public ::testing::Test {
@@ -104,14 +64,6 @@ class ActorSemantics : public ::testing::Test {
 };
 using Systems = ::testing::Types<Real<0>, Real<2>, Simulated<0, 1>, Simulated<2, 1>,
                                  Simulated<2, 2>, Simulated<2, 3>, Simulated<2, 4>>;
-struct SystemNames {
-  template <typename S>
-  static std::string GetName(int) {
-    constexpr bool kIsReal = std::is_same_v<S, Real<S::kPlace.processes>>;
-    return kIsReal ? fmt::format("Real{}", S::kPlace.processes)
-                   : fmt::format("Simulated{}Seed{}", S::kPlace.processes, S::kSeed);
-  }
-};
 TYPED_TEST_SUITE(ActorSemantics, Systems, SystemNames);
 
 // --- Calls ---

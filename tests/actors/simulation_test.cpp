@@ -292,7 +292,8 @@ TEST(ActorTests, RefuseWhatTheyDoNotHave) {
   expect_error(Errc::invalid_argument, {"kill: test.store[0] is in the test's process"},
                [&] { test.kill(here[0]); });
   const Job job;
-  expect_error(Errc::invalid_argument, {"SpawnOptions::lives_with", "has no jobs"},
+  expect_error(Errc::invalid_argument,
+               {"SpawnOptions::lives_with is another job", "test.job().handle()"},
                [&] { test.spawn(store, {.name = "tied", .lives_with = &job}); });
   expect_error(Errc::invalid_argument, {"SpawnOptions::count = 0"},
                [&] { test.spawn(store, {.name = "none", .count = 0}); });

@@ -1,0 +1,277 @@
+/// The job of an ActorTest, and actors that use it. What is as in an ActorSystem is checked in
+/// data_conformance_test.cpp.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <weft/actor_test.hpp>
+#include <weft/session.hpp>
+#include <weft/weft.hpp>
+
+#include "tests/support/expect_error.hpp"
+
+namespace weft::simulated_job_test {
+namespace {
+
+using testing::expect_error;
+
+const std::vector<Field> kFields{{"writer", {DType::i32, {}}}, {"value", {DType::f32, {2}}}};
+
+HostTensor tensor_of(float element) { return {std::vector<float>{element, element}, {2}}; }
+
+/// Reads a version, and writes two rows with its element, as often as it is called.
+class Scribe {
+ public:
+  explicit Scribe(ActorContext& ctx)
+      : ctx_(ctx), policy_(ctx.parameters("policy")), steps_(ctx.experience("steps")) {}
+  void work() {
+    const ParameterView view = policy_.newest();
+    Rows rows = steps_.loan(2, view.version());
+    for (int i = 0; i < 2; ++i) {
+      rows.get<std::int32_t>("writer", i)[0] = ctx_.index() * 1000 + 2 * written_ + i;
+      rows.get<float>("value", i)[0] = view.get<float>("w")[0];
+      rows.get<float>("value", i)[1] = static_cast<float>(ctx_.incarnation());
+    }
+    rows.publish();
+    ++written_;
+  }
+  int written() const { return written_; }
+  using endpoints = Endpoints<&Scribe::written>;
+
+ private:
+  ActorContext& ctx_;
+  Parameters policy_;
+  ExperienceWriter steps_;
+  int written_ = 0;
+};
+const ActorType<Scribe> scribe{"test.scribe"};
+
+/// Keeps views.
+class Keepsake {
+ public:
+  explicit Keepsake(ActorContext& ctx) : policy_(ctx.parameters("policy")) {}
+  std::uint64_t keep() {
+    views_.push_back(policy_.newest());
+    return views_.back().version();
+  }
+  void drop() { views_.clear(); }
+  std::uint64_t skipped() const { return policy_.skipped(); }
+  bool has_ended() const { return policy_.has_ended(); }
+  std::uint64_t wait_for(std::uint64_t version) const {
+    return policy_.at_least(version).version();
+  }
+  using endpoints = Endpoints<&Keepsake::keep, &Keepsake::drop, &Keepsake::skipped,
+                              &Keepsake::has_ended, &Keepsake::wait_for>;
+
+ private:
+  Parameters policy_;
+  std::vector<ParameterView> views_;
+};
+const ActorType<Keepsake> keepsake{"test.keepsake"};
+
+SpawnOptions with_job(const ActorTest& test, int count, int processes) {
+  return {.count = count,
+          .place = {.processes = processes},
+          .own_thread = true,
+          .lives_with = test.job().handle(),
+          .supervision = {.max_restarts = -1}};
+}
+
+TEST(TestJobs, SkipVersionsWhileViewsHoldAllPlaces) {
+  ActorTest test;
+  TestJob job = test.job();
+  EXPECT_TRUE(job.publish("policy", 1, {{"w", tensor_of(1)}}));
+  const auto keeps = test.spawn(keepsake, with_job(test, 1, 0));
+  for (std::uint64_t version = 1; version <= 8; ++version) {
+    EXPECT_EQ(keeps[0].call<&Keepsake::keep>().get(), version);
+    EXPECT_EQ(job.publish("policy", version + 1, {{"w", tensor_of(1)}}), version < 8);
+  }
+  EXPECT_EQ(keeps[0].call<&Keepsake::skipped>().get(), 1U);
+  keeps[0].call<&Keepsake::drop>().get();
+  EXPECT_TRUE(job.publish("policy", 10, {{"w", tensor_of(1)}}));
+  EXPECT_EQ(keeps[0].call<&Keepsake::keep>().get(), 10U);
+}
+
+TEST(TestJobs, LetWritersWaitInTheTimeOfTheTest) {
+  ActorTest test;
+  TestJob job = test.job();
+  const auto scribes = test.spawn(scribe, with_job(test, 1, 1));
+  test.advance(1);  // no version yet
+  job.publish("policy", 5, {{"w", tensor_of(0.5F)}});
+  test.advance(1);  // no memory for rows yet
+  job.begin_experience("steps", kFields, 5);
+  test.advance(100);
+  const std::vector<TestRow> rows = job.take_rows("steps", 100);
+  ASSERT_EQ(rows.size(), 4U);  // a third chunk has no room
+  for (int i = 0; i < 4; ++i) {
+    const TestRow& row = rows[static_cast<std::size_t>(i)];
+    EXPECT_EQ(row.version, 5U);
+    EXPECT_EQ(row.fields.at("writer").get<std::int32_t>()[0], i);
+    EXPECT_EQ(row.fields.at("value").get<float>()[0], 0.5F);
+  }
+  test.advance(1);
+  EXPECT_EQ(job.take_rows("steps", 1).size(), 1U);
+  EXPECT_EQ(job.take_rows("steps", 100).size(), 3U);
+  // ExperienceWriterOptions::timeout_s is 300: after that the actor has failed, and is made again.
+  test.advance(301);
+  EXPECT_NE(test.history().find("job 00000000000000000000000000000000 has had no room for 2 rows "
+                                "within 300 s"),
+            std::string::npos)
+      << test.history();
+}
+
+/// Chunks are whole, those of a writer's incarnation are in order, and no memory is lost, whichever
+/// writers are killed when.
+void write_with_kills(ActorTest& test) {
+  TestJob job = test.job();
+  job.begin_experience("steps", kFields, 6);
+  job.publish("policy", 1, {{"w", tensor_of(1)}});
+  const auto scribes = test.spawn(scribe, with_job(test, 3, 3));
+  std::map<int, std::vector<float>> seen;  // by writer: incarnation * 1000 + number
+  std::uint64_t version = 1;
+  for (int taken = 0; taken < 60;) {
+    const std::vector<TestRow> rows = job.take_rows("steps", 2);
+    test.require(rows.size() != 1, "half of a chunk has arrived");
+    for (const TestRow& row : rows) {
+      const int number = row.fields.at("writer").get<std::int32_t>()[0];
+      const auto value = row.fields.at("value").get<float>();
+      test.require(value[0] == static_cast<float>(row.version), "a version has other elements");
+      std::vector<float>& its = seen[number / 1000];
+      const float place = value[1] * 1000 + static_cast<float>(number % 1000);
+      test.require(its.empty() || place > its.back(), "rows of a writer aren't in order");
+      its.push_back(place);
+      ++taken;
+    }
+    if (rows.empty()) test.advance(1);
+    ++version;
+    job.publish("policy", version, {{"w", tensor_of(static_cast<float>(version))}});
+  }
+  test.end_faults();
+  test.stop("test.scribe");
+  job.take_rows("steps", 6);
+  test.spawn(scribe, with_job(test, 1, 1));
+  test.advance(10);
+  test.require(job.take_rows("steps", 100).size() == 6, "memory of killed writers isn't free");
+}
+
+TEST(TestJobs, TakeWholeChunksWhileWritersAreKilled) {
+  ActorTest::for_seeds(1, 40, {.kills = 4, .max_steps = 100'000}, write_with_kills);
+}
+
+TEST(TestJobs, ReplayTheirHistories) {
+  std::set<std::string> histories;
+  for (const std::uint64_t seed : {1, 1, 2, 2, 3, 3}) {
+    ActorTest test({.seed = seed, .kills = 3});
+    write_with_kills(test);
+    histories.insert(test.history());
+    EXPECT_NE(test.history().find(" was killed"), std::string::npos);
+  }
+  EXPECT_EQ(histories.size(), 3U);
+}
+
+TEST(TestJobs, EndWithAMeshThatGivesUp) {
+  ActorTest test;
+  TestJob job = test.job();
+  job.publish("policy", 1, {{"w", tensor_of(1)}});
+  SpawnOptions options = with_job(test, 1, 1);
+  options.supervision = {.then = ActorGivesUp::stop};
+  const auto first = test.spawn(keepsake, options);
+  options.name = "others";
+  const auto others = test.spawn(keepsake, options);
+  EXPECT_FALSE(others[0].call<&Keepsake::has_ended>().get());
+  test.kill(first[0]);
+  test.run();
+  EXPECT_TRUE(job.has_ended());
+  expect_error(Errc::cancelled, {"mesh \"others\" was stopped because job 0000", "has ended"},
+               [&] { others[0].call<&Keepsake::keep>().get(); });
+  // As in an ActorSystem, a mesh of a job that has ended is made, and then stopped.
+  options.name = "late";
+  options.supervision = {};
+  expect_error(Errc::cancelled, {"mesh \"late\" was stopped because job 0000"},
+               [&] { test.spawn(keepsake, options)[0].call<&Keepsake::keep>().get(); });
+}
+
+TEST(TestJobs, AreWaitedForInVain) {
+  ActorTest test;
+  TestJob job = test.job();
+  job.publish("policy", 3, {{"w", tensor_of(1)}});
+  const auto keeps = test.spawn(keepsake, with_job(test, 1, 1));
+  expect_error(Errc::endpoint_failed,
+               {"Parameters \"policy\": job 0000",
+                "has not published version 9 or a later one "
+                "within 30 s; its newest version is 3",
+                "under these names: policy"},
+               [&] { keeps[0].with({.timeout_s = 40}).call<&Keepsake::wait_for>(9).get(); });
+  EXPECT_EQ(test.now(), 30);
+}
+
+TEST(TestJobs, RefuseWhatCannotBe) {
+  ActorTest test;
+  TestJob job = test.job();
+  job.publish("policy", 3, {{"w", tensor_of(1)}});
+  job.begin_experience("steps", kFields, 4);
+  expect_error(Errc::invalid_argument,
+               {"publish(\"policy\", version 3): expected a later version than 3"}, [&] {
+                 job.publish("policy", 3, {{"w", tensor_of(1)}});
+               });
+  expect_error(
+      Errc::invalid_argument,
+      {"publish(\"policy\", version 4): it has \"b\" f32[2], but earlier versions have \"w\""},
+      [&] {
+        job.publish("policy", 4, {{"b", tensor_of(1)}});
+      });
+  expect_error(Errc::invalid_argument, {"expected a tensor at least"},
+               [&] { job.publish("other", 4, {}); });
+  expect_error(Errc::invalid_argument, {"TestJob::publish"}, [&] {
+    job.publish("no name", 4, {{"w", tensor_of(1)}});
+  });
+  expect_error(Errc::invalid_argument,
+               {"begin_experience(\"steps\", 2 fields, capacity 4)", "in use"},
+               [&] { job.begin_experience("steps", kFields, 4); });
+  expect_error(Errc::invalid_argument, {"capacity 0)"},
+               [&] { job.begin_experience("more", kFields, 0); });
+  expect_error(Errc::not_found, {"take_rows(\"more\"): begin_experience() was called for: steps"},
+               [&] { job.take_rows("more", 1); });
+  job.end();
+  EXPECT_TRUE(job.has_ended());
+  expect_error(Errc::invalid_argument, {"publish() after the end of the job"}, [&] {
+    job.publish("policy", 4, {{"w", tensor_of(1)}});
+  });
+}
+
+/// The code of an actor with a Session is the same, too.
+TEST(TestJobs, FeedSessions) {
+  struct Net : Module {
+    Linear a{*this, "a", {.in_features = 2, .out_features = 1, .bias = false}};
+  };
+  struct Brain {
+    explicit Brain(ActorContext& ctx) : policy(ctx.parameters("policy")) { net.eval(); }
+    float act(const std::vector<float>& state) {
+      session.bind(net, policy.newest());
+      return net.a(to_device(state, {1, 2})).item<float>();
+    }
+    using endpoints = Endpoints<&Brain::act>;
+    Session session;
+    Net net;
+    Parameters policy;
+  };
+  const ActorType<Brain> brain{"test.simulated_brain"};
+  ActorTest test;
+  TestJob job = test.job();
+  const auto weight = [](float element) {
+    return HostTensor(std::vector<float>{element, 2}, {1, 2});
+  };
+  job.publish("policy", 1, {{"a.weight", weight(1)}});
+  const auto brains = test.spawn(brain, with_job(test, 2, 0));
+  const std::vector<float> state{3, 4};
+  EXPECT_EQ(brains.call<&Brain::act>(state).get(), (std::vector<float>{11, 11}));
+  job.publish("policy", 2, {{"a.weight", weight(5)}});
+  EXPECT_EQ(brains.call<&Brain::act>(state).get(), (std::vector<float>{23, 23}));
+}
+
+}  // namespace
+}  // namespace weft::simulated_job_test
