@@ -280,7 +280,9 @@ Segment Segment::open(const std::string& name, bool read_only, std::size_t bytes
     }
     require_private(status, name);
     const auto bytes = static_cast<std::size_t>(status.st_size);
-    if (bytes < std::max<std::size_t>(bytes_min, 1)) {
+    // Its creator hasn't given it a size yet, or was killed before it did.
+    if (bytes == 0) fail(Errc::not_found, "segment {} is still being made", path);
+    if (bytes < bytes_min) {
       fail(Errc::corrupt, "segment {}: expected at least {} bytes, found {}", path, bytes_min,
            bytes);
     }

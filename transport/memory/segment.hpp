@@ -19,8 +19,8 @@ class Segment {
   /// Creates a segment of mode 0600. Throws io if the name exists (with its owner and age) or can't
   /// be created, and invalid_argument if the name isn't a single file name or the capacity is 0.
   static Segment create(const std::string& name, std::size_t capacity);
-  /// Maps an existing segment. Throws not_found. Throws corrupt if it isn't a plain file of this
-  /// user with mode 0600, or has fewer than `bytes_min` bytes.
+  /// Maps an existing segment. Throws not_found, also if it has no bytes yet. Throws corrupt if it
+  /// isn't a plain file of this user with mode 0600, or has fewer than `bytes_min` bytes.
   static Segment open(const std::string& name, bool read_only, std::size_t bytes_min);
   /// Makes memory without a name, for chips that are threads of one process.
   static Segment anonymous(std::size_t capacity);

@@ -312,9 +312,12 @@ TEST_F(SegmentTest, RefusesToOpenWhatIsTooSmall) {
   expect_error(Errc::corrupt, {"101", "100"}, [&] { Segment::open(name, true, 101); });
 }
 
-TEST_F(SegmentTest, RefusesToOpenAnEmptyFile) {
+TEST_F(SegmentTest, TakesAnEmptyFileForASegmentThatIsStillBeingMade) {
   plant(0600, 0);
-  expect_error(Errc::corrupt, {name}, [&] { Segment::open(name, true, 0); });
+  for (const std::size_t bytes_min : {std::size_t{0}, std::size_t{4096}}) {
+    expect_error(Errc::not_found, {name, "is still being made"},
+                 [&] { Segment::open(name, true, bytes_min); });
+  }
 }
 
 TEST_F(SegmentTest, ListsNamesByPrefix) {
