@@ -60,14 +60,16 @@ namespace {
 
 weft::ActorType<Adder> adder{"caf_app.adder"};
 
-/// Loses worker 1 once, at step 5.
+/// Saves each fourth step, and loses worker 1 once, at step 5.
 weft::Loop loop{
     "caf_app.loop", [](weft::TrainContext& ctx, const weft::Config& config) {
       weft::Parameter sum = weft::make_parameter("sum", std::vector<float>{0}, {1});
       const auto marker = config.at("marker").get<std::string>();
+      weft::CheckpointManager manager;
       while (ctx.step() < 10) {
         sum.assign(sum + 2.0);
         weft::sync();
+        manager.save(std::vector<weft::Parameter>{sum});
         if (ctx.world_rank() == 1 && ctx.step() == 5 && !std::filesystem::exists(marker)) {
           std::ofstream{marker};
           ::kill(::getpid(), SIGKILL);
@@ -152,6 +154,7 @@ void watch_job(caf::actor_system& own) {
                  .run = {.name = "caf_app",
                          .storage_path = storage,
                          .failure = {.max_failures = 1},
+                         .checkpoint = {.save_interval = 4},
                          .callbacks = {weft::job_events_to(own.spawn(watcher))}}}}
       .fit();
   own.await_all_actors_done();
