@@ -243,6 +243,58 @@ TEST(TestJobs, RefuseWhatCannotBe) {
   });
 }
 
+/// Writes numbers to a pipe, and reads them.
+struct Plumber {
+  void write(PipeWriter<int> out) const {
+    for (int i = 0; i < 30; ++i) out.write(i);
+    out.close();
+  }
+  /// Returns how many numbers came. They are 0, 1, ...
+  int read(PipeReader<int> in) const {
+    int count = 0;
+    try {
+      for (const int each : in) {
+        if (each != count++) return -1;
+      }
+    } catch (const Error& error) {
+      // If the message with the writer was lost with its process, nothing has come in time.
+      const bool has_begun = error.code() == Errc::peer_lost && count < 30;
+      if (!has_begun && (error.code() != Errc::timeout || count > 0)) return -1;
+    }
+    return count;
+  }
+  using endpoints = Endpoints<&Plumber::write, &Plumber::read>;
+};
+const ActorType<Plumber> plumber{"test.plumber"};
+
+TEST(TestPipes, EndEarlyIfTheirWriterIsKilled) {
+  std::set<int> counts;
+  std::map<std::uint64_t, std::string> histories;
+  const auto pass = [&](ActorTest& test) {
+    SpawnOptions options{.name = "writers",
+                         .place = processes(1),
+                         .own_thread = true,
+                         .supervision = {.max_restarts = -1}};
+    const auto writers = test.spawn(plumber, options);
+    options.name = "readers";
+    options.place = this_process();
+    const auto readers = test.spawn(plumber, options);
+    Pipe<int> pipe = test.pipe<int>({.credits = 3, .join_timeout_s = 5});
+    writers[0].tell<&Plumber::write>(pipe.writer);
+    auto read = readers[0].call<&Plumber::read>(pipe.reader);
+    const int count = read.get();
+    test.require(count >= 0, "numbers are lost or mixed up");
+    counts.insert(count);
+    const auto [known, is_new] = histories.emplace(test.seed(), test.history());
+    test.require(known->second == test.history(), "the second run has another history");
+  };
+  const ActorTestOptions options{.kills = 1, .steps_between_faults = 15};
+  ActorTest::for_seeds(1, 60, options, pass);
+  ActorTest::for_seeds(1, 60, options, pass);
+  EXPECT_TRUE(counts.contains(30));
+  EXPECT_GE(counts.size(), 5U) << "kills don't come at different moments";
+}
+
 /// The code of an actor with a Session is the same, too.
 TEST(TestJobs, FeedSessions) {
   struct Net : Module {

@@ -80,7 +80,7 @@ class ActorTest {
   Pipe<T> pipe(const PipeOptions& options = {}) {
     return detail::make_pipe_of<T>(host(), options);
   }
-  /// These and pipe() are as in ActorSystem. A thread of the test must call run_ready() itself.
+  /// These functions and pipe() are those of ActorSystem.
   void stop(const std::string& mesh);
   LoanedTensor loan(const TensorType& type);
   int fd();
