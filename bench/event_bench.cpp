@@ -1,9 +1,11 @@
-/// Measures how long writing an event of the black box takes.
+/// Measures how long writing an event of the black box, or of a ring of calls, takes.
 
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <memory>
 
+#include "transport/actors/call_ring.hpp"
 #include "transport/blackbox/black_box_writer.hpp"
 
 namespace {
@@ -47,6 +49,21 @@ void BM_Position(benchmark::State& state) {
   for (auto _ : state) chip.position(8, ++step);
 }
 BENCHMARK(BM_Position);
+
+/// An event of a call, by a thread that has its own ring, or shares it.
+void BM_CallEvent(benchmark::State& state, bool is_shared) {
+  const auto ring = std::make_unique<CallRing>();
+  const CallRingWriter writer(*ring, is_shared, find_tick_source(), {.slot = 1, .incarnation = 1});
+  std::uint64_t number = 0;
+  for (auto _ : state) {
+    writer.put(writer.now(), {.kind = CallEventKind::sent,
+                              .function = ActorFunctionKind::call,
+                              .row = 7,
+                              .number = ++number});
+  }
+}
+BENCHMARK_CAPTURE(BM_CallEvent, own, false);
+BENCHMARK_CAPTURE(BM_CallEvent, shared, true);
 
 }  // namespace
 

@@ -124,6 +124,11 @@ Error constructor_error(std::string_view actor, std::string_view text) {
   return {Errc::actor_failed, fmt::format("{}: its constructor threw: {}", actor, text)};
 }
 
+Error unmade_error(std::string_view actor, std::uint32_t slot, int pid, const Error& why) {
+  return {why.code(),
+          fmt::format("{}: process {} (pid {}) can't make it: {}", actor, slot, pid, why.what())};
+}
+
 Error no_endpoint_error(std::uint32_t endpoint) {
   return {Errc::version,
           fmt::format("it has no endpoint {}; both programs need the same build", endpoint)};

@@ -80,6 +80,8 @@ Error too_many_calls_error();
 /// The answer of the actor is too long, or there is no memory for it.
 Error unsendable_answer_error(std::string_view actor, const Error& why);
 Error constructor_error(std::string_view actor, std::string_view text);
+/// Process `slot` doesn't know the type of the actor.
+Error unmade_error(std::string_view actor, std::uint32_t slot, int pid, const Error& why);
 Error no_endpoint_error(std::uint32_t endpoint);
 Error no_such_actor_error(std::uint32_t row, std::uint32_t count);
 /// The mesh of the actor has ended with an error of this code and text; code 0: it was stopped.

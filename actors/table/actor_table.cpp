@@ -44,6 +44,7 @@ ActorTable ActorTable::create(std::string_view system, const SystemFacts& facts)
   ActorTable table(Segment::create(actor_table_name(system), kActorTableBytes));
   try {
     table.segment_.reserve(0, sizeof(ActorTableHead));
+    table.segment_.reserve(ring_ports_offset(0), call_ring_offset(0, 0) - ring_ports_offset(0));
     table.life_ = LifeLock::take(table.segment_, kActorTableLifeByte);
   } catch (...) {
     Segment::remove(table.segment_.name());
@@ -58,6 +59,9 @@ ActorTable ActorTable::create(std::string_view system, const SystemFacts& facts)
   head->threads = facts.threads;
   head->heap_bytes = facts.heap_bytes;
   head->call_timeout_s = facts.call_timeout_s;
+  const TickSource source = find_tick_source();
+  head->tick_source = static_cast<std::uint32_t>(source);
+  head->start = read_clock_pair(source);
   std::atomic_ref(head->magic).store(kActorTableMagic, std::memory_order_release);
   return table;
 }
@@ -201,6 +205,25 @@ std::uint32_t ActorTable::place_for(const MeshFacts& facts) {
   const std::uint32_t place = *found;
   released_.erase(found);
   return place;
+}
+
+CallRing& ActorTable::open_ring(std::uint32_t slot, std::uint32_t port) {
+  WEFT_CHECK(slot < kPeerCountMax && port < kPortCountMax, slot, port);
+  segment_.reserve(call_ring_offset(slot, port), sizeof(CallRing));
+  auto& ring = *reinterpret_cast<CallRing*>(segment_.data() + call_ring_offset(slot, port));
+  for (CallRingRecord& record : ring.records) {  // claimed by a process that was killed
+    if (record.words[0].load(std::memory_order_relaxed) == CallRingRecord::kClaimed) {
+      record.words[0].store(0, std::memory_order_relaxed);
+    }
+  }
+  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(segment_.data() + ring_ports_offset(slot)))
+      .fetch_or(std::uint64_t{1} << port, std::memory_order_release);
+  return ring;
+}
+
+std::atomic<std::uint64_t>& ActorTable::pipe_wait(std::uint32_t slot) const {
+  WEFT_CHECK(slot < kPeerCountMax, slot);
+  return *reinterpret_cast<std::atomic<std::uint64_t>*>(segment_.data() + pipe_wait_offset(slot));
 }
 
 std::uint32_t ActorTable::add(const MeshFacts& facts) {

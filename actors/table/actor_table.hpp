@@ -76,6 +76,11 @@ class ActorTable {
   std::optional<std::uint32_t> find(std::string_view name) const;
   /// Returns why the actor's mesh has ended, as long as no later mesh has its row.
   MeshCause cause(ActorNumber actor) const;
+  /// Returns the ring of the thread that takes messages from a port of a process, for that thread
+  /// alone, or for port 0 that of all other threads. Throws no_space.
+  CallRing& open_ring(std::uint32_t slot, std::uint32_t port);
+  /// The word of a thread that waits at a pipe and runs no actor. Several threads share it.
+  std::atomic<std::uint64_t>& pipe_wait(std::uint32_t slot) const;
 
   /// The rest are the keeper's. add() returns the mesh. It throws no_space if there are too many
   /// actors or meshes.

@@ -77,6 +77,10 @@ class ActorHost : public JobHost, public std::enable_shared_from_this<ActorHost>
   virtual std::shared_ptr<Channel> open_channel(const std::string& name);
   virtual void remove_channel(const std::string& name) noexcept;
   std::uint64_t next_pipe() { return pipe_count_.fetch_add(1, std::memory_order_relaxed); }
+  /// Returns the word of a PipeUser that is the calling thread; 0: unknown.
+  virtual std::uint32_t pipe_user() const { return 0; }
+  /// Shows others that this thread waits at a pipe: the word of an AwaitedPipe. 0: it doesn't.
+  virtual void show_pipe_wait(std::uint64_t /*word*/) const {}
   /// Returns a tensor that messages of this process carry without a copy. Throws no_space.
   virtual LoanedTensor loan(const TensorType& type) = 0;
 

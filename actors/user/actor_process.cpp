@@ -61,6 +61,7 @@ ActorProcess::ActorProcess(std::shared_ptr<ActorMemory> members, const ActorProc
                            OnNews on_news)
     : members_(std::move(members)),
       node_(members_, &members_->node),
+      tracer_(members_->actors, node_->self()),
       options_(options),
       system_key_(std::stoull(node_->peers().table().system().substr(0, 16), nullptr, 16) | 1),
       on_news_(std::move(on_news)),
@@ -248,8 +249,12 @@ bool ActorProcess::is_awaited(const Asked& asked) {
 }
 
 void ActorProcess::finish(ActorCall& call, Answer answer) {
-  if (call.finish(std::move(answer))) {
-    open_calls_[row_of(call.what.row)].fetch_sub(1, std::memory_order_relaxed);
+  const auto code = static_cast<std::uint8_t>(answer.error ? answer.error->code() : Errc{});
+  if (!call.finish(std::move(answer))) return;
+  open_calls_[row_of(call.what.row)].fetch_sub(1, std::memory_order_relaxed);
+  const std::uint64_t number = call.sent_as.load(std::memory_order_relaxed);
+  if (number != 0 && call.what.op == ActorOp::call) {
+    tracer_.answered(call.what.row, call.what.endpoint.index, number, call.what.from, code);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <weft/actor/call.hpp>
 
 #include "actors/table/actor_memory.hpp"
+#include "actors/table/call_tracer.hpp"
 #include "actors/user/actor_host.hpp"
 #include "actors/user/calls.hpp"
 #include "actors/user/replies.hpp"
@@ -51,14 +52,12 @@ class ActorProcess final : public ActorHost, public CallHost {
   const std::shared_ptr<LaneNode>& node() const { return node_; }
   PeerTable& peers() { return members_->peers; }
   ActorTable& actors() { return members_->actors; }
-  /// A part of the system's id, by which references to its actors are known. Never 0.
   std::uint64_t system_key() const override { return system_key_; }
   bool is_awaited(const Asked& asked) override;
   /// Returns how often a thread looks for a message before it sleeps.
   int spins() const;
-  /// Starts the runner of a port, if it has none.
-  void start_runner(std::uint32_t port);
-  /// Ends all calls with an error, and all threads. The actors are destroyed.
+  void start_runner(std::uint32_t port);  ///< of a port, if it has none
+  /// Ends all calls with an error, and all threads; destroys the actors.
   void stop(const Error& why = system_ended_error());
 
   std::shared_ptr<PendingCall> begin(std::uint32_t row, EndpointId endpoint,
@@ -69,11 +68,12 @@ class ActorProcess final : public ActorHost, public CallHost {
                                    const MessageWriter& body, double timeout_s);
   void tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
             const CallOptions& options) override;
-  /// Waits for room as long as the process that asked lives.
   void send_answer(const Asked& asked, ActorOp op, const MessageWriter& value) override;
+  /// Answers a call. Waits for room as long as the process that asked lives.
+  void answer(const Asked& asked, ActorOp op, const MessageWriter& value);
   /// Keeps the lock of a claimed slot as long as the memory of this process is used.
   void keep(LifeLock life) { members_->life = std::move(life); }
-  /// Tells the keeper that an actor of this process has failed.
+  /// Tells the keeper that an actor of this process has failed, or that the process has joined.
   void report_failure(std::uint32_t row, const Error& error);
   /// Tells the keeper that this process can be sent messages. `job` is the job_key() of the job
   /// whose `worker` this process is; 0: of none.
@@ -82,10 +82,9 @@ class ActorProcess final : public ActorHost, public CallHost {
   void report_leaving();
   /// Sends `leave` or `run`. Doesn't wait. Returns false if it can't be sent now.
   bool tell_process(PeerId process, ActorOp op, std::uint32_t port = 0);
-  /// The error of a call of an actor whose mesh has ended.
-  Error ended_error(std::uint32_t row) const;
+  Error ended_error(std::uint32_t row) const;  ///< of a call of an actor whose mesh has ended
   Replies& replies() { return *replies_; }
-  /// Counts a message that was told and will never be run.
+  CallTracer& tracer() { return tracer_; }
   void count_lost_tell() { actors().head().lost_tells.fetch_add(1, std::memory_order_relaxed); }
   std::size_t least_busy(const std::vector<ActorHandle>& actors) override;
   std::string name(std::uint32_t row) const override { return members_->actors.name(row); }
@@ -94,6 +93,8 @@ class ActorProcess final : public ActorHost, public CallHost {
   ProcessPlace place() const override;
   bool must_end(std::optional<std::uint32_t> row) const override;
   Clock::time_point now() const override { return Clock::now(); }
+  std::uint32_t pipe_user() const override;
+  void show_pipe_wait(std::uint64_t word) const override;
   LoanedTensor loan(const TensorType& type) override;
 
   bool wait(ActorCall& call, Clock::time_point time) override;
@@ -129,6 +130,7 @@ class ActorProcess final : public ActorHost, public CallHost {
 
   std::shared_ptr<ActorMemory> members_;
   std::shared_ptr<LaneNode> node_;  ///< a part of members_
+  CallTracer tracer_;
   ActorProcessOptions options_;
   std::uint64_t system_key_;
   OnNews on_news_;
@@ -138,8 +140,8 @@ class ActorProcess final : public ActorHost, public CallHost {
   std::array<std::atomic<bool>, kPeerCountMax> slow_takers_{};  ///< by slot
   std::atomic<bool> is_stopped_{false};
   std::mutex mutex_;
-  std::map<std::uint32_t, std::vector<std::shared_ptr<ActorCall>>>
-      parked_;                           // by row; guarded by mutex_
+  using CallsByRow = std::map<std::uint32_t, std::vector<std::shared_ptr<ActorCall>>>;
+  CallsByRow parked_;                    // guarded by mutex_
   std::atomic<bool> has_parked_{false};  // written under mutex_; spares senders the mutex
   std::uint32_t seen_changes_ = 0;       // of weft.replies
   std::mutex runners_mutex_;

@@ -49,6 +49,9 @@ bool ActorProcess::send_call(const std::shared_ptr<ActorCall>& call, PeerId to, 
     const Calls::Begun begun = calls_.begin(call, to);
     number = begun.number;
     if (begun.is_earliest) replies_->kick();
+    if (call->what.op == ActorOp::call) {
+      tracer_.called(call->what.row, call->what.endpoint.index, number, call->what.from);
+    }
     const LaneHeading heading =
         heading_of(call->what.op, number, call->what.row, call->what.endpoint.index);
     SendLimit limit(call->deadline);
@@ -71,7 +74,11 @@ std::shared_ptr<PendingCall> ActorProcess::begin(std::uint32_t row, EndpointId e
                                                  const CallOptions& options) {
   const double timeout_s = options.timeout_s > 0 ? options.timeout_s : options_.call_timeout_s;
   auto call = std::make_shared<ActorCall>(
-      shared_host(), ActorCall::What{.op = ActorOp::call, .row = row, .endpoint = endpoint},
+      shared_host(),
+      ActorCall::What{.op = ActorOp::call,
+                      .row = row,
+                      .endpoint = endpoint,
+                      .from = tracer_.caller(ThreadRole::current().actor)},
       std::move(arguments), SendLimit::deadline_after(timeout_s), timeout_s);
   open_calls_[row_of(row)].fetch_add(1, std::memory_order_relaxed);
   call->cancel_on(options.stop);
@@ -97,8 +104,7 @@ void ActorProcess::submit(const std::shared_ptr<ActorCall>& call, bool wait_if_f
 std::shared_ptr<ActorCall> ActorProcess::order(ActorOp op, std::uint32_t row, PeerId to,
                                                std::uint32_t port, const MessageWriter& body,
                                                double timeout_s) {
-  auto call = std::make_shared<ActorCall>(shared_host(),
-                                          ActorCall::What{.op = op, .row = row, .endpoint = {}},
+  auto call = std::make_shared<ActorCall>(shared_host(), ActorCall::What{.op = op, .row = row},
                                           body, SendLimit::deadline_after(timeout_s), timeout_s);
   open_calls_[row_of(row)].fetch_add(1, std::memory_order_relaxed);
   if (!send_call(call, to, port, false)) {
@@ -111,6 +117,8 @@ std::shared_ptr<ActorCall> ActorProcess::order(ActorOp op, std::uint32_t row, Pe
 void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
                         const CallOptions& options) {
   SendLimit limit(options.timeout_s > 0 ? options.timeout_s : options_.call_timeout_s);
+  const std::uint64_t number =
+      tracer_.told(row, endpoint.index, tracer_.caller(ThreadRole::current().actor));
   for (;;) {
     if (is_stopped_.load()) throw system_ended_error();
     const std::uint32_t changes = actors().head().changes.load(std::memory_order_seq_cst);
@@ -118,8 +126,8 @@ void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWri
     if (at.phase != ActorPhase::alive && at.phase != ActorPhase::starting) throw ended_error(row);
     if (at.phase == ActorPhase::alive && !is_parked(row)) {
       try {
-        return send(at.process, at.port, heading_of(ActorOp::tell, 0, row, endpoint.index), body,
-                    options.wait_if_full, limit);
+        return send(at.process, at.port, heading_of(ActorOp::tell, number, row, endpoint.index),
+                    body, options.wait_if_full, limit);
       } catch (const Error& error) {
         if (error.code() != Errc::peer_lost) throw;
       }
@@ -133,6 +141,11 @@ void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWri
 }
 
 void ActorProcess::send_answer(const Asked& asked, ActorOp op, const MessageWriter& value) {
+  tracer_.replied(asked);
+  answer(asked, op, value);
+}
+
+void ActorProcess::answer(const Asked& asked, ActorOp op, const MessageWriter& value) {
   const ThreadRoleScope role({.may_block = false, .may_wait_for_room = true});
   const std::uint32_t row = asked.heading.target;
   const PeerRole taker = peers().role(asked.by.slot);
@@ -158,7 +171,7 @@ void ActorProcess::send_answer(const Asked& asked, ActorOp op, const MessageWrit
     if (op == ActorOp::error) throw;
     MessageWriter body;  // the value is too long, or there is no memory for it
     put_error(body, unsendable_answer_error(actors().name(row), error));
-    send_answer(asked, ActorOp::error, body);
+    answer(asked, ActorOp::error, body);
   }
 }
 

@@ -69,6 +69,7 @@ Calls::Begun Calls::begin(const std::shared_ptr<ActorCall>& call, PeerId to) {
   const std::uint32_t index = free_.back();
   free_.pop_back();
   call->number = ++rounds_[index] * kCallCountMax + index;
+  call->sent_as.store(call->number, std::memory_order_relaxed);
   call->sent_to = to;
   calls_[index] = call;
   own_->call(index).store(call->number, std::memory_order_seq_cst);

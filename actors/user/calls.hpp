@@ -46,6 +46,7 @@ class ActorCall final : public detail::PendingCall {
     ActorOp op = ActorOp::call;
     std::uint32_t row = 0;
     detail::EndpointId endpoint{};
+    std::uint32_t from = 0;  ///< the row + 1 of the actor that calls; 0: none
   };
 
   ActorCall(std::shared_ptr<CallHost> host, What its_what, MessageWriter its_message,
@@ -82,6 +83,8 @@ class ActorCall final : public detail::PendingCall {
   std::uint64_t number = 0;  ///< 0: not sent
   PeerId sent_to{};
   bool was_lost = false;  ///< it is sent for the second time
+  /// The number that it was given last; 0: none. Any thread may read it.
+  std::atomic<std::uint64_t> sent_as{0};
 
  private:
   std::shared_ptr<CallHost> host_;

@@ -12,6 +12,8 @@
 
 #include "actors/message/tensor_bytes.hpp"
 #include "actors/user/waits.hpp"
+#include "transport/actors/actor_words.hpp"
+#include "transport/blackbox/box_clock.hpp"
 #include "transport/memory/wait.hpp"
 
 namespace weft {
@@ -138,15 +140,41 @@ void PipeEnd::open() {
     channel_.reset();
     throw;
   }
+  channel_->side(role_).user.store(host_->pipe_user(), std::memory_order_relaxed);
   if (was_opened(*channel_, other_role(role_))) host_->remove_channel(channel_name(name_));
 }
+
+/// Shows for which end this one waits, until the object is destroyed.
+class PipeEnd::ShownWait {
+ public:
+  explicit ShownWait(const PipeEnd& end) : end_(end) {}
+  ~ShownWait() { end_.host_->show_pipe_wait(0); }
+  ShownWait(const ShownWait&) = delete;
+  ShownWait& operator=(const ShownWait&) = delete;
+
+  /// The other end may have been opened since the last call.
+  void show() {
+    const std::uint32_t other =
+        end_.channel_->side(other_role(end_.role_)).user.load(std::memory_order_relaxed);
+    end_.host_->show_pipe_wait(AwaitedPipe{.writes = end_.role_ == ChannelRole::writer,
+                                           .other = PipeUser::of(other),
+                                           .since_ns = since_ns_}
+                                   .word());
+  }
+
+ private:
+  const PipeEnd& end_;
+  std::int64_t since_ns_ = clock_ns(CLOCK_MONOTONIC);
+};
 
 /// Waits until `wait_for` returns true.
 void PipeEnd::wait(const JobHost::WaitFor& wait_for) {
   const JobHost::Clock::time_point deadline =
       SendLimit::deadline_after(join_timeout_s_, host_->now());
+  ShownWait shown(*this);
   for (;;) {
     host_->check_wait(channel_->label());
+    shown.show();
     const bool is_used = was_opened(*channel_, other_role(role_));
     if (host_->await(wait_for, is_used ? JobHost::Clock::time_point::max() : deadline)) return;
     if (host_->now() >= deadline && !was_opened(*channel_, other_role(role_))) {

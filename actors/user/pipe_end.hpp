@@ -72,6 +72,7 @@ class PipeEnd final : public std::enable_shared_from_this<PipeEnd> {
 
  private:
   struct HeldFrame;
+  class ShownWait;
 
   void open();
   void wait(const JobHost::WaitFor& wait_for);

@@ -73,11 +73,12 @@ const detail::ActorClass& find_actor_class(std::string_view name) {
   }
   if (found != nullptr) return *found;
   std::ranges::sort(names);
-  fail(
-      Errc::not_found,
-      "there is no actor type \"{}\" in this process; it has: {}; the ActorType must be a variable "
-      "of namespace scope that is linked into the executable",
-      name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+  fail(Errc::not_found,
+       "there is no actor type \"{}\" in this process; it has: {}; define the ActorType as a "
+       "variable "
+       "of namespace scope that is linked into the executable, so that it exists in every process "
+       "before main()",
+       name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
 void require_usable(const detail::ActorClass& type) {

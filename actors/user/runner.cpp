@@ -80,8 +80,11 @@ void Runner::stop() {
 void Runner::run() {
   const ThreadRoleScope role({.may_block = true, .may_wait_for_room = true, .port = port_});
   LanePort& port = process_->node()->port(port_);
+  process_->tracer().begin_thread(port_);
+  functions_ = FunctionTrace(process_->tracer().writer());
   while (!must_stop_.load()) {
     if (take_one() || work_once()) continue;
+    functions_.pause();
     port.wait(process_->spins(), std::chrono::seconds(1));
   }
   std::map<std::uint32_t, Actor> ended;
@@ -165,16 +168,16 @@ void Runner::run_message(Actor& actor, InMessage&& message) {
   if (op == ActorOp::call && !process_->is_awaited(asked)) {
     return drop_message(*process_->node(), message);
   }
+  const ActorFunction function{
+      .kind = op == ActorOp::call ? ActorFunctionKind::call : ActorFunctionKind::tell,
+      .caller = asked.by.slot,
+      .endpoint = endpoint};
+  const std::uint64_t begin = functions_.begin();
   MessageWriter result;
   std::optional<Error> error;
   std::shared_ptr<LateReply> later;
   try {
-    const RunningFunction running(
-        process_->actors().row(actor.row),
-        {.kind = op == ActorOp::call ? ActorFunctionKind::call : ActorFunctionKind::tell,
-         .caller = asked.by.slot,
-         .endpoint = endpoint},
-        asked.heading.call);
+    const RunningFunction running(process_->actors().row(actor.row), function, asked.heading.call);
     const ThreadRoleScope role({.may_block = actor.own_thread,
                                 .may_wait_for_room = actor.own_thread,
                                 .port = port_,
@@ -201,6 +204,13 @@ void Runner::run_message(Actor& actor, InMessage&& message) {
   } else if (op == ActorOp::tell && error) {
     fail_actor(actor, error->what());
   }
+  functions_.end(begin, {.function = function.kind,
+                         .replies_later = later != nullptr,
+                         .row = actor.row,
+                         .endpoint = endpoint,
+                         .peer = asked.by.slot,
+                         .peer_incarnation = asked.by.incarnation,
+                         .number = asked.heading.call});
 }
 
 /// Warns once of each endpoint of a class.
@@ -232,13 +242,16 @@ bool Runner::work_once() {
   if (next == actors_.end()) return false;
   Actor& actor = next->second;
   last_worker_ = actor.row;
+  const std::uint64_t begin = functions_.begin();
   try {
     const RunningFunction running(process_->actors().row(actor.row),
                                   {.kind = ActorFunctionKind::work});
     const ThreadRoleScope role(
         {.may_block = true, .may_wait_for_room = true, .port = port_, .actor = actor.row});
     actor.type->parts().work(actor.object.get());
+    functions_.end_work(begin, actor.row);
   } catch (...) {
+    functions_.end_work(begin, actor.row);
     if (actor.stop.stop_requested()) return true;  // a call that was cancelled ends work()
     fail_actor(actor, fmt::format("{}.work: {}", process_->actors().name(actor.row),
                                   current_exception_text()));
@@ -255,6 +268,8 @@ void Runner::make(InMessage&& message) {
     fail(Errc::corrupt, "process {} orders an actor {}, which doesn't exist", asked.by.slot, row);
   }
   Actor* made = nullptr;
+  const std::uint64_t begin = functions_.begin();
+  const CallEvent made_event{.function = ActorFunctionKind::make, .row = row};
   try {
     UnpackedMessage in(process_->node(), std::move(message));
     MessageReader reader(in.body());
@@ -271,7 +286,12 @@ void Runner::make(InMessage&& message) {
     before.reset();
     made->context.reset();
     made->row = row;
-    made->type = &find_actor_class(order.type);
+    try {
+      made->type = &find_actor_class(order.type);
+    } catch (const Error& error) {
+      const std::uint32_t self = process_->node()->self().slot;
+      return answer_error(asked, unmade_error(table.name(row), self, getpid(), error));
+    }
     made->own_thread = order.own_thread;
     const ActorPosition position = table.position(row);
     const std::uint32_t index = table.row(row).index;
@@ -296,9 +316,10 @@ void Runner::make(InMessage&& message) {
     made->object = made->type->parts().make(*made->context);
   } catch (...) {
     answer_error(asked, constructor_error(table.name(row), current_exception_text()));
-    return;
+    return functions_.end(begin, made_event);
   }
   answer(asked, MessageWriter());
+  functions_.end(begin, made_event);
   run_kept(*made);
 }
 
@@ -314,6 +335,7 @@ void Runner::end(const InMessage& message) {
     }
   }
   ended.object.reset();
+  functions_.pause();
   for (const InMessage& each : ended.kept) refuse(each);
   answer({.by = message.from, .heading = message.heading}, MessageWriter());
   drop_message(*process_->node(), message);
@@ -327,13 +349,13 @@ void Runner::fail_actor(Actor& actor, const std::string& why) {
 }
 
 void Runner::answer(const Asked& asked, const MessageWriter& value) {
-  process_->send_answer(asked, ActorOp::answer, value);
+  process_->answer(asked, ActorOp::answer, value);
 }
 
 void Runner::answer_error(const Asked& asked, const Error& error) {
   MessageWriter body;
   put_error(body, error);
-  process_->send_answer(asked, ActorOp::error, body);
+  process_->answer(asked, ActorOp::error, body);
 }
 
 std::string Runner::endpoint_name(const Actor& actor, std::uint32_t endpoint) const {

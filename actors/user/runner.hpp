@@ -18,6 +18,7 @@
 
 #include "actors/table/actor_protocol.hpp"
 #include "actors/table/actor_table.hpp"
+#include "actors/table/function_trace.hpp"
 #include "actors/user/tensor_blocks.hpp"
 #include "transport/lanes/lane_node.hpp"
 
@@ -75,6 +76,7 @@ class Runner {
   std::mutex mutex_;
   std::map<std::uint32_t, Actor> actors_;  // by row; other threads lock mutex_ to read it
   std::uint32_t last_worker_ = 0;          ///< the row whose work() ran last
+  FunctionTrace functions_;
   std::set<std::pair<const detail::ActorClass*, std::uint32_t>> warned_;
   std::atomic<bool> must_stop_{false};
   std::jthread thread_;

@@ -97,4 +97,23 @@ std::string circle_of_waits(detail::ActorProcess& process, ActorNumber waiter,
   }
 }
 
+namespace detail {
+
+std::uint32_t ActorProcess::pipe_user() const {
+  const std::uint32_t caller = tracer_.caller(ThreadRole::current().actor);
+  return PipeUser{.is_known = true,
+                  .slot = node_->self().slot,
+                  .row = caller == 0 ? PipeUser::kNoActor : caller - 1}
+      .word();
+}
+
+void ActorProcess::show_pipe_wait(std::uint64_t word) const {
+  const ActorTable& table = members_->actors;
+  const std::uint32_t caller = tracer_.caller(ThreadRole::current().actor);
+  std::atomic<std::uint64_t>& wait =
+      caller == 0 ? table.pipe_wait(node_->self().slot) : table.row(caller - 1).awaited;
+  wait.store(word, std::memory_order_relaxed);
+}
+
+}  // namespace detail
 }  // namespace weft

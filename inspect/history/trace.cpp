@@ -1,20 +1,18 @@
 #include "inspect/history/trace.hpp"
 
 #include <algorithm>
-#include <ctime>
-#include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <weft/tensor/error.hpp>
 
 #include "inspect/history/call_places.hpp"
 #include "inspect/history/flows.hpp"
 #include "inspect/history/timeline.hpp"
+#include "inspect/history/trace_document.hpp"
 
 namespace weft {
 namespace {
@@ -23,9 +21,6 @@ namespace {
 /// kernel.
 constexpr int kTrainerProcess = 1000;
 constexpr int kFirstChipThread = 10;
-/// The number of bytes that are written at once.
-constexpr std::size_t kPieceBytes = 1 << 16;
-
 int process_of(int worker) { return worker < 0 ? kTrainerProcess : worker + 1; }
 
 int thread_of(const EventRing& ring) {
@@ -43,38 +38,6 @@ std::string thread_name(const EventRing& ring) {
   return fmt::format("chip {}", ring.chip);
 }
 
-std::string json_text(std::string_view text) {
-  using Json = nlohmann::json;
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// The fields of an event's `args`.
-class TraceArgs {
- public:
-  TraceArgs& add(std::string_view name, std::string_view text) {
-    if (!text.empty()) add_raw(name, json_text(text));
-    return *this;
-  }
-  TraceArgs& add(std::string_view name, std::uint64_t number) {
-    return add_raw(name, fmt::to_string(number));
-  }
-  TraceArgs& add_us(std::string_view name, std::uint64_t ns) {
-    return add_raw(name, fmt::format("{}.{:03}", ns / 1000, ns % 1000));
-  }
-  TraceArgs& add_true(std::string_view name, bool is_true) {
-    return is_true ? add_raw(name, "true") : *this;
-  }
-  const std::string& fields() const { return fields_; }
-
- private:
-  TraceArgs& add_raw(std::string_view name, std::string_view value) {
-    fmt::format_to(std::back_inserter(fields_), "{}\"{}\":{}", fields_.empty() ? "" : ",", name,
-                   value);
-    return *this;
-  }
-  std::string fields_;
-};
-
 struct SliceText {
   std::string name{};
   std::string_view category{};
@@ -86,7 +49,7 @@ std::string chip_text(int chip) { return chip < 0 ? "" : fmt::format("chip {}", 
 class TraceWriter {
  public:
   TraceWriter(const Snapshot& job, const std::function<void(std::string_view)>& write)
-      : job_(job), write_(write), places_(places_of_calls(job)) {
+      : job_(job), document_(write), places_(places_of_calls(job)) {
     for (const EventRing& ring : job.rings) tracks_.push_back(to_track(ring));
   }
 
@@ -99,8 +62,7 @@ class TraceWriter {
     std::uint64_t id = 0;
     for (const Flow& flow : flows.found) write_flow(flow, ++id);
     write_mailboxes(flows);
-    write_text("\n]}\n");
-    write_(buffer_);
+    document_.finish();
     return counts_;
   }
 
@@ -142,79 +104,46 @@ class TraceWriter {
     }
   }
 
-  void write_text(std::string_view text) {
-    buffer_ += text;
-    if (buffer_.size() < kPieceBytes) return;
-    write_(buffer_);
-    buffer_.clear();
-  }
-  template <typename... Values>
-  void add_event(fmt::format_string<Values...> format, Values&&... values) {
-    std::string text(is_first_ ? "\n" : ",\n");
-    is_first_ = false;
-    fmt::format_to(std::back_inserter(text), format, std::forward<Values>(values)...);
-    write_text(text);
-  }
-  std::string us(std::int64_t ns) const { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
-  std::string since_first(std::int64_t at_ns) const { return us(at_ns - first_ns_); }
-
   void begin_document(const TimeWindow& window) {
-    std::int64_t unix_ns = 0;
-    if (__builtin_add_overflow(first_ns_, job_.unix_minus_monotonic_ns, &unix_ns)) unix_ns = 0;
-    unix_ns = std::max<std::int64_t>(unix_ns, 0);
-    const std::time_t seconds = unix_ns / 1'000'000'000;
     TraceArgs about;
     about.add("job", job_.job)
         .add("name", job_.header.name)
-        .add("begin", fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:09}Z", fmt::gmtime(seconds),
-                                  unix_ns % 1'000'000'000))
-        .add("begin_unix_ns", static_cast<std::uint64_t>(unix_ns))
         .add_us("span_us", static_cast<std::uint64_t>(window.to_ns - first_ns_))
         .add("dropped_flows", counts_.dropped_flows)
         .add("unfinished", counts_.unfinished)
         .add("lost_begins", counts_.lost_begins);
-    write_text(fmt::format("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{{}}},\"traceEvents\":[",
-                           about.fields()));
+    document_.begin(std::move(about), first_ns_, job_.unix_minus_monotonic_ns);
     for (const Track& track : tracks_) name_thread(*track.ring);
   }
 
+  static TraceThread place_of(const EventRing& ring) {
+    return {process_of(ring.worker), thread_of(ring)};
+  }
+
   void name_thread(const EventRing& ring) {
-    const int process = process_of(ring.worker);
-    const int thread = thread_of(ring);
-    const auto metadata = [&](std::string_view what, const TraceArgs& args) {
-      add_event(R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{{{}}}}})", process, thread,
-                what, args.fields());
-    };
+    const TraceThread place = place_of(ring);
     if (ring.kind == RingKind::loop) {
       const ActorRow* row = ring.worker < 0 ? job_.trainer() : job_.worker(ring.worker);
       std::string name = ring.worker < 0 ? "trainer" : fmt::format("worker {}", ring.worker);
       if (row != nullptr && row->pid > 0) name += fmt::format(" (pid {})", row->pid);
-      metadata("process_name", TraceArgs().add("name", name));
-      metadata("process_sort_index",
-               TraceArgs().add("sort_index", static_cast<std::uint64_t>(ring.worker + 1)));
+      document_.name_process(place.process, name, static_cast<std::uint64_t>(ring.worker + 1));
     }
-    metadata("thread_name", TraceArgs().add("name", thread_name(ring)));
-    metadata("thread_sort_index",
-             TraceArgs().add("sort_index", static_cast<std::uint64_t>(thread)));
+    document_.name_thread(place, thread_name(ring), static_cast<std::uint64_t>(place.thread));
   }
 
   void write_track(const Track& track, const TimeWindow& window) {
-    const std::string place =
-        fmt::format(R"("pid":{},"tid":{})", process_of(track.ring->worker), thread_of(*track.ring));
+    const TraceThread place = place_of(*track.ring);
     for (const Slice& slice : track.slices) {
       if (!window.has(slice)) continue;
       SliceText text = text_of(slice);
       text.args.add_true("unfinished", slice.unfinished);
-      add_event(R"({{"ph":"X",{},"ts":{},"dur":{},"cat":"{}","name":{},"args":{{{}}}}})", place,
-                since_first(slice.begin_ns), us(slice.end_ns - slice.begin_ns), text.category,
-                json_text(text.name), text.args.fields());
+      document_.add_slice(place, slice.begin_ns, slice.end_ns, text.category, text.name, text.args);
     }
     for (const Mark& mark : track.marks) {
       if (!window.has(mark)) continue;
       const SliceText text = text_of(mark);
       if (text.name.empty()) continue;
-      add_event(R"({{"ph":"i","s":"t",{},"ts":{},"cat":"{}","name":{},"args":{{{}}}}})", place,
-                since_first(mark.at_ns), text.category, json_text(text.name), text.args.fields());
+      document_.add_mark(place, mark.at_ns, text.category, text.name, text.args);
     }
   }
 
@@ -299,14 +228,12 @@ class TraceWriter {
 
   void write_flow(const Flow& flow, std::uint64_t id) {
     const std::string_view category = flow.is_message ? "message flow" : "arrival";
-    const auto write_end = [&](std::string_view phase, const FlowEnd& end) {
-      const EventRing& ring = *tracks_[end.track].ring;
-      add_event(R"({{"ph":{},"id":{},"pid":{},"tid":{},"ts":{},"cat":"{}","name":{}}})", phase, id,
-                process_of(ring.worker), thread_of(ring), since_first(end.at_ns), category,
-                json_text(flow.name));
+    const auto write_end = [&](bool begins, const FlowEnd& end) {
+      document_.add_flow(begins, id, place_of(*tracks_[end.track].ring), end.at_ns, category,
+                         flow.name);
     };
-    write_end(R"("s")", flow.from);
-    write_end(R"("f","bp":"e")", flow.to);
+    write_end(true, flow.from);
+    write_end(false, flow.to);
   }
 
   /// Writes a curve of the number of messages in each worker's mailbox: those that were sent and
@@ -328,20 +255,17 @@ class TraceWriter {
       int depth = 0;
       for (const Change& change : mailbox) {
         depth += change.by;
-        add_event(R"({{"ph":"C","pid":{},"ts":{},"name":"mailbox","args":{{"messages":{}}}}})",
-                  process_of(worker), since_first(change.at_ns), depth);
+        document_.add_counter(process_of(worker), change.at_ns, "mailbox", "messages", depth);
       }
     }
   }
 
   const Snapshot& job_;
-  const std::function<void(std::string_view)>& write_;
+  TraceDocument document_;
   const std::map<std::string_view, std::string_view> places_;
   std::vector<Track> tracks_;
   TraceCounts counts_;
   std::int64_t first_ns_ = 0;
-  std::string buffer_;
-  bool is_first_ = true;
 };
 
 }  // namespace

@@ -96,16 +96,18 @@ SystemActor actor_of(const ActorTableRow& row, std::uint32_t mesh, std::uint32_t
                     .since_ns = static_cast<std::int64_t>(
                         std::min(row.since_ns.load(std::memory_order_acquire), kLatest)),
                     .function = ActorFunction::of(row.function.load(std::memory_order_relaxed)),
+                    .call = row.call.load(std::memory_order_relaxed),
                     .begun = row.begun.load(std::memory_order_relaxed),
                     .tid = row.tid.load(std::memory_order_relaxed)};
   const std::uint64_t awaited = row.awaited.load(std::memory_order_relaxed);
-  if (awaited != 0 && actor.runs()) actor.awaits = AwaitedCall::of(awaited);
+  if (awaited == 0 || !actor.runs()) return actor;
+  actor.pipe = AwaitedPipe::of(awaited, clock_ns(CLOCK_MONOTONIC));
+  if (!actor.pipe) actor.awaits = AwaitedCall::of(awaited);
   return actor;
 }
 
 /// Reads meshes and actors. The rows of a mesh follow those of the mesh before it.
-void add_table(SystemSnapshot& system, const SegmentFile& file, const ActorTableHead& head,
-               std::vector<std::uint64_t>& calls) {
+void add_table(SystemSnapshot& system, const SegmentFile& file, const ActorTableHead& head) {
   const std::uint32_t meshes =
       std::min(head.mesh_count.load(std::memory_order_relaxed), kMeshCountMax);
   MeshTableRow row{};
@@ -127,7 +129,6 @@ void add_table(SystemSnapshot& system, const SegmentFile& file, const ActorTable
     system.meshes.push_back(mesh_of(row));
     for (std::uint32_t i = 0; i < row.row_count; ++i) {
       system.actors.push_back(actor_of(rows[i], m, i));
-      calls.push_back(rows[i].call.load(std::memory_order_relaxed));
     }
   }
 }
@@ -135,6 +136,11 @@ void add_table(SystemSnapshot& system, const SegmentFile& file, const ActorTable
 /// Clears the function of an actor whose process is gone and has no slot any more: its row shows
 /// what it did when it was killed. Clears waits for actors that don't exist.
 void forget_what_cant_be(SystemSnapshot& system) {
+  const auto check_user = [&](std::optional<AwaitedPipe>& pipe) {
+    if (!pipe || !pipe->other.is_known || pipe->other.row == PipeUser::kNoActor) return;
+    pipe->other.is_known = pipe->other.row < system.actors.size();
+  };
+  for (SystemProcess& process : system.processes) check_user(process.pipe);
   for (SystemActor& actor : system.actors) {
     const SystemProcess* process = system.process(actor.position.process.slot);
     const bool is_gone = process == nullptr || process->peer != actor.position.process;
@@ -142,6 +148,19 @@ void forget_what_cant_be(SystemSnapshot& system) {
     if (is_gone || (actor.awaits && actor.awaits->row >= system.actors.size())) {
       actor.awaits.reset();
     }
+    if (is_gone) actor.pipe.reset();
+    check_user(actor.pipe);
+  }
+}
+
+/// Adds the waits at pipes of threads that run no actor.
+void add_pipes(SystemSnapshot& system, const SegmentFile& file) {
+  std::vector<std::uint64_t> words(kPeerCountMax);
+  if (!file.read(pipe_wait_offset(0), words.data(), words.size() * sizeof(std::uint64_t))) return;
+  const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+  for (SystemProcess& process : system.processes) {
+    if (process.state != PeerState::alive) continue;
+    process.pipe = AwaitedPipe::of(words[process.peer.slot], now_ns);
   }
 }
 
@@ -193,12 +212,11 @@ class MailReader {
  public:
   explicit MailReader(SystemSnapshot& system) : system_(system) {}
 
-  void read(const std::vector<std::uint64_t>& calls) {
+  void read() {
     for (const SystemProcess& process : system_.processes) open(process.peer);
-    for (std::size_t row = 0; row < system_.actors.size(); ++row) {
-      SystemActor& actor = system_.actors[row];
+    for (SystemActor& actor : system_.actors) {
       actor.is_awaited = actor.runs() && actor.function.kind == ActorFunctionKind::call &&
-                         is_awaited(actor.function.caller, calls[row]);
+                         is_awaited(actor.function.caller, actor.call);
     }
     for (const auto& [slot, mail] : mails_) {
       for (std::uint32_t port = 1; port < mail.port_count(); ++port) read_port(slot, mail, port);
@@ -301,11 +319,11 @@ SystemSnapshot read_actor_system(const std::string& id) {
       .id = id, .name = text_in(head.name), .started_unix_ns = head.started_unix_ns};
   system.is_held =
       LifeLock::is_held(Segment::open(actor_table_name(id), true, 1), kActorTableLifeByte);
-  std::vector<std::uint64_t> calls;  // by row
-  add_table(system, file, head, calls);
+  add_table(system, file, head);
   add_peers(system);
+  add_pipes(system, file);
   forget_what_cant_be(system);
-  MailReader(system).read(calls);
+  MailReader(system).read();
   system.at_ns = clock_ns(CLOCK_MONOTONIC);
   return system;
 }

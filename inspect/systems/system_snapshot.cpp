@@ -21,6 +21,10 @@ double SystemSnapshot::for_s(const SystemActor& actor) const {
   return static_cast<double>(std::max<std::int64_t>(0, at_ns - actor.since_ns)) * 1e-9;
 }
 
+double SystemSnapshot::wait_s(const AwaitedPipe& pipe) const {
+  return static_cast<double>(std::max<std::int64_t>(0, at_ns - pipe.since_ns)) * 1e-9;
+}
+
 std::string SystemSnapshot::actor_name(std::uint32_t row) const {
   if (row >= actors.size()) return fmt::format("actor {}", row);
   return fmt::format("{}[{}]", meshes[actors[row].mesh].name, actors[row].index);
@@ -44,6 +48,17 @@ std::string SystemSnapshot::function_name(std::uint32_t row) const {
     case ActorFunctionKind::none: break;
   }
   return "?";
+}
+
+std::string SystemSnapshot::pipe_text(const AwaitedPipe& pipe) const {
+  const std::string_view wanted = pipe.writes ? "room in a pipe" : "a value of a pipe";
+  if (!pipe.other.is_known) return fmt::format("{} whose other end isn't used yet", wanted);
+  return fmt::format("{} that {} {}", wanted, user_name(pipe.other),
+                     pipe.writes ? "reads" : "writes");
+}
+
+std::string SystemSnapshot::user_name(const PipeUser& user) const {
+  return user.row == PipeUser::kNoActor ? process_name(user.slot) : actor_name(user.row);
 }
 
 std::string SystemSnapshot::process_name(std::uint32_t slot) {

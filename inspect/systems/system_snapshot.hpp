@@ -17,6 +17,8 @@ struct SystemProcess {
   PeerId peer{};
   PeerState state = PeerState::free;  ///< as the keeper has marked it
   ProcessState process{};             ///< as /proc shows it
+  /// A pipe at which a thread waits that runs no actor. The process may have several such threads.
+  std::optional<AwaitedPipe> pipe{};
 };
 
 /// Messages that nobody has begun: those of one process to one endpoint of an actor.
@@ -34,8 +36,10 @@ struct SystemActor {
   ActorPosition position{};
   std::int64_t since_ns = 0;            ///< CLOCK_MONOTONIC: when the function began; 0: none runs
   ActorFunction function{};             ///< the function that runs, or ran last
+  std::uint64_t call = 0;               ///< the number of the function's message; 0: none
   bool is_awaited = false;              ///< a call runs, for whose answer its caller waits
   std::optional<AwaitedCall> awaits{};  ///< a call whose answer the actor waits for
+  std::optional<AwaitedPipe> pipe{};    ///< a pipe at which the actor waits
   std::uint64_t begun = 0;              ///< functions that the actor has begun
   int tid = 0;                          ///< 0: unknown
   std::uint32_t unread = 0;             ///< messages for this actor that nobody has begun
@@ -80,11 +84,16 @@ struct SystemSnapshot {
   int pid(std::uint32_t slot) const;  ///< 0: unknown
   /// Returns for how many seconds the actor's function has run.
   double for_s(const SystemActor& actor) const;
+  double wait_s(const AwaitedPipe& pipe) const;     ///< the seconds of the wait so far
   std::string actor_name(std::uint32_t row) const;  ///< "sieves[3]"
   /// Returns the name of an endpoint, "endpoint 17" if the table doesn't have it.
   std::string endpoint_name(std::uint32_t row, std::uint32_t endpoint) const;
   /// Returns the name of the function that runs or ran last: "primes", "work", "constructor".
   std::string function_name(std::uint32_t row) const;
+  /// Returns "room in a pipe that b[0] reads", "a value of a pipe that the program writes", or "a
+  /// value of a pipe whose other end isn't used yet".
+  std::string pipe_text(const AwaitedPipe& pipe) const;
+  std::string user_name(const PipeUser& user) const;  ///< "b[0]" or "the program"
   /// Returns "the program" or "process 3".
   static std::string process_name(std::uint32_t slot);
   /// Returns "running", "stopped", "held" (in a debugger), "failed" or "dead".

@@ -93,7 +93,8 @@ Json actor_json(const SystemSnapshot& system, std::uint32_t row) {
             {"unread", actor.unread},
             {"box", actor.box},
             {"runs", nullptr},
-            {"awaits", nullptr}};
+            {"awaits", nullptr},
+            {"pipe", nullptr}};
   if (actor.runs()) {
     const bool has_caller = actor.function.kind == ActorFunctionKind::call ||
                             actor.function.kind == ActorFunctionKind::tell;
@@ -107,6 +108,10 @@ Json actor_json(const SystemSnapshot& system, std::uint32_t row) {
     json["awaits"] = {
         {"actor", system.actor_name(actor.awaits->row)},
         {"endpoint", system.endpoint_name(actor.awaits->row, actor.awaits->endpoint)}};
+  }
+  if (actor.pipe) {
+    json["pipe"] = {{"writes", actor.pipe->writes}, {"other", nullptr}};
+    if (actor.pipe->other.is_known) json["pipe"]["other"] = system.user_name(actor.pipe->other);
   }
   return json;
 }
@@ -160,6 +165,7 @@ std::string doing_text(const SystemSnapshot& system, std::uint32_t row, bool wit
       text += fmt::format(", waits for {}.{}", system.actor_name(actor.awaits->row),
                           system.endpoint_name(actor.awaits->row, actor.awaits->endpoint));
     }
+    if (actor.pipe) text += ", waits for " + system.pipe_text(*actor.pipe);
     return text;
   }
   if (!text.empty()) return text;

@@ -28,6 +28,7 @@ class SystemWaitsMaker {
   std::vector<Wait> make() {
     add_actors();
     add_callers();
+    add_pipes();
     add_places();
     return std::move(waits_);
   }
@@ -78,6 +79,33 @@ class SystemWaitsMaker {
       const SystemActor& callee = system_.actors[row];
       add(node_of_process(system_, slot), row, endpoint, callee.runs() ? system_.for_s(callee) : 0);
     }
+  }
+
+  void add_pipes() {
+    for (std::size_t row = 0; row < system_.actors.size(); ++row) {
+      const SystemActor& actor = system_.actors[row];
+      const auto running = running_.find(thread_of(actor));
+      const bool runs = running != running_.end() && running->second == row;
+      if (actor.pipe && runs)
+        add_pipe(static_cast<int>(row), *actor.pipe, actor.position.process.slot);
+    }
+    for (const SystemProcess& process : system_.processes) {
+      const int node = node_of_process(system_, process.peer.slot);
+      if (process.pipe) add_pipe(node, *process.pipe, process.peer.slot);
+    }
+  }
+
+  void add_pipe(int from, const AwaitedPipe& pipe, std::uint32_t slot) {
+    if (frozen_.contains(slot) || !pipe.other.is_known) return;
+    const bool is_actor = pipe.other.row != PipeUser::kNoActor;
+    const int to =
+        is_actor ? static_cast<int>(pipe.other.row) : node_of_process(system_, pipe.other.slot);
+    if (to == from) return;
+    waits_.push_back({.from = from,
+                      .to = to,
+                      .on = std::string(pipe.writes ? kPipeRoom : kPipeValue),
+                      .since_s = system_.wait_s(pipe)});
+    if (is_actor) awaited_.insert(pipe.other.row);
   }
 
   /// Adds the reasons for which awaited actors can't run.

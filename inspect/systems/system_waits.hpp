@@ -2,6 +2,7 @@
 /// Makes the graph of the waits between the actors and processes of an actor system.
 
 #include <string>
+#include <string_view>
 
 #include "inspect/systems/system_snapshot.hpp"
 #include "inspect/why/wait_graph.hpp"
@@ -14,12 +15,19 @@ namespace weft {
 /// - from an actor that waits in get(), or else from the process of a caller, to the actor that has
 ///   to answer;
 /// - from an actor that doesn't run to the actor that runs on their common thread;
+/// - from an actor, or a process, that waits for room in a full pipe to the actor or process that
+///   reads it, and from one that waits for a value of an empty pipe to the one that writes it;
 /// - from an actor to its process if that can't continue by itself.
 WaitGraph waits_of(const SystemSnapshot& system);
 
 inline int node_of_process(const SystemSnapshot& system, std::uint32_t slot) {
   return static_cast<int>(system.actors.size() + slot);
 }
+/// Wait::on of a wait at a pipe.
+inline constexpr std::string_view kPipeRoom = "room in its pipe";
+inline constexpr std::string_view kPipeValue = "a value of its pipe";
+inline bool is_at_pipe(const Wait& wait) { return wait.on == kPipeRoom || wait.on == kPipeValue; }
+
 /// Returns "sieves[3]", "process 2" or "the program".
 std::string name_of_node(const SystemSnapshot& system, int node);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "tests/support/app_process.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/trace_grammar.hpp"
 #include "transport/lanes/peer_table.hpp"
 
 namespace weft::inspect_test {
@@ -51,7 +53,7 @@ class Inspected {
       : name_("inspected-" + testing::unique_job()),
         app_({INSPECTED_APP, name_, what}, {"XDG_RUNTIME_DIR=" + root_.path()}),
         pid_(app_.pid()),
-        id_(app_.wait_for_line("system ").substr(7)) {}
+        id_(app_.wait_for_line("the id ").substr(7)) {}
   ~Inspected() {
     if (app_.pid() > 0) kill();
     PeerTable::remove(id_);
@@ -179,6 +181,19 @@ TEST(InspectOfActors, SaysWhichProcessIsStopped) {
              fmt::format("kill -CONT {}", pid)});
 }
 
+TEST(InspectOfActors, NamesACircleOfPipes) {
+  const Inspected system("pipes");
+  const auto waits_for = [&](std::size_t writer, const std::string& other) {
+    const Json pipe = system.actor("writes", writer).at("pipe");
+    return !pipe.is_null() && pipe.at("writes") == true && pipe.at("other") == other;
+  };
+  wait_until([&] { return waits_for(0, "writes[1]") && waits_for(1, "writes[0]"); });
+  expect_in(output_of({"why", system.id(), "--patience", "0.001"}, 10),
+            {"DEADLOCK", "a circle of waits: writes[0].start > writes[1].start > writes[0], for",
+             "writes[0] waits for room in a pipe that writes[1] reads", "try_write()"});
+  expect_in(output_of({"actors", system.id()}), {"waits for room in a pipe that writes[0] reads"});
+}
+
 TEST(InspectOfActors, SaysWhyAMeshHasFailed) {
   const Inspected system("fails");
   expect_in(output_of({"why", system.id()}, 10),
@@ -208,6 +223,102 @@ TEST(InspectOfActors, WritesAPage) {
   std::ostringstream page;
   page << std::ifstream(file).rdbuf();
   expect_in(page.str(), {system.name(), "keeps[2]", "asks[0]", "nobody waits for a function"});
+}
+
+/// Writes the trace of a system, and returns it after a check of its grammar.
+Json trace_of(const std::string& system, const std::vector<std::string>& options = {}) {
+  const testing::TemporaryFolder folder;
+  std::vector<std::string> words{"trace", system, "-o", folder.path() + "/trace.json"};
+  words.insert(words.end(), options.begin(), options.end());
+  output_of(words);
+  Json trace = Json::parse(std::ifstream(folder.path() + "/trace.json"));
+  EXPECT_EQ(testing::TraceGrammar::fault_of(trace), "") << trace.dump(1);
+  return trace;
+}
+
+/// Returns the name of the track of an event, after that of its process: "the program: a[0]".
+std::string track_of(const Json& trace, const Json& event) {
+  std::string process;
+  std::string thread;
+  for (const Json& each : trace.at("traceEvents")) {
+    if (each.at("ph") != "M" || each.at("pid") != event.at("pid")) continue;
+    const std::string name = each.at("args").value("name", "");
+    if (each.at("name") == "process_name") process = name.substr(0, name.find(" (pid"));
+    if (each.at("name") == "thread_name" && each.at("tid") == event.at("tid")) thread = name;
+  }
+  return process + ": " + thread;
+}
+
+/// Returns the arrows of one kind as "FROM > TO NAME", sorted.
+std::vector<std::string> arrows_of(const Json& trace, const std::string& category) {
+  std::map<int, std::string> from;
+  std::vector<std::string> arrows;
+  for (const Json& each : trace.at("traceEvents")) {
+    if (each.value("cat", "") != category) continue;
+    const std::string track = track_of(trace, each);
+    if (each.at("ph") == "s") from[each.at("id")] = track;
+    if (each.at("ph") == "f") {
+      arrows.push_back(from.at(each.at("id")) + " > " + track + " " +
+                       each.at("name").get<std::string>());
+    }
+  }
+  std::ranges::sort(arrows);
+  return arrows;
+}
+
+void expect_trace_of_calls(const Json& trace) {
+  EXPECT_EQ(arrows_of(trace, "call flow"),
+            (std::vector<std::string>{"the program: asks[0] calls > process 1: keeps[0] quick",
+                                      "the program: calls > process 1: keeps[0] keep",
+                                      "the program: calls > process 1: keeps[0] later",
+                                      "the program: calls > process 1: keeps[0] quick",
+                                      "the program: calls > process 1: keeps[1] endless",
+                                      "the program: calls > the program: asks[0] ask"}));
+  EXPECT_EQ(arrows_of(trace, "reply flow"),
+            (std::vector<std::string>{"process 1: keeps[0] > the program: asks[0] calls quick",
+                                      "process 1: keeps[0] > the program: calls later",
+                                      "process 1: keeps[0] > the program: calls quick",
+                                      "the program: asks[0] > the program: calls ask"}));
+  int unfinished = 0;
+  bool has_reply = false;
+  for (const Json& each : trace.at("traceEvents")) {
+    if (each.at("ph") != "X") continue;
+    if (each.at("cat") == "reply") has_reply = each.at("name") == "keeps[0].later";
+    if (!each.at("args").value("unfinished", false)) continue;
+    ++unfinished;
+    EXPECT_TRUE(each.at("name") == "endless" || each.at("name") == "keeps[1].endless") << each;
+  }
+  EXPECT_EQ(unfinished, 2) << "the call, and its function";
+  EXPECT_TRUE(has_reply);
+}
+
+TEST(InspectOfActors, TracesCallsWhileTheSystemLivesHangsAndIsDead) {
+  Inspected system("calls");
+  wait_until([&] { return !system.actor("keeps", 1).at("runs").is_null(); });
+  const Json live = trace_of(system.name());
+  expect_trace_of_calls(live);
+  EXPECT_EQ(live.at("otherData").at("system"), system.id());
+  EXPECT_EQ(live.at("otherData").at("dropped_flows"), 0);
+  const pid_t pid = system.actor("keeps", 1).at("pid").get<pid_t>();
+  ASSERT_EQ(::kill(pid, SIGSTOP), 0);
+  expect_trace_of_calls(trace_of(system.id()));
+  system.kill();
+  expect_trace_of_calls(trace_of(system.id()));
+  EXPECT_LT(trace_of(system.id(), {"--last", "1e-9"}).at("traceEvents").size(),
+            live.at("traceEvents").size());
+  expect_in(output_of({"trace", system.id(), "-o", "trace.json", "--steps", "1"}, 1),
+            {"--steps is for jobs"});
+}
+
+TEST(InspectOfActors, TracesTheCallsOfAProcessThatHasDied) {
+  const Inspected system("again");
+  const Json trace = trace_of(system.id());
+  const std::vector<std::string> arrows = arrows_of(trace, "reply flow");
+  const auto count_of = [&](const std::string& text) {
+    return std::ranges::count_if(
+        arrows, [&](const std::string& each) { return each.find(text) != std::string::npos; });
+  };
+  EXPECT_EQ(count_of("keeps[0] > the program: calls quick"), 2) << trace.dump(1);
 }
 
 TEST(InspectOfActors, SaysThatThereIsNoSuchSystem) {

@@ -2,6 +2,9 @@
 /// then lasts until it is killed.
 ///
 ///   endless  a function that never returns, for which others wait
+///   calls    calls, tells and Replies that have ended, and a call that never will
+///   pipes    two actors that write to each other's full pipes
+///   again    an actor whose process has died is there again
 ///   keeps    an actor that keeps a tensor of a message
 ///   fails    a mesh that has failed, beside one that lives
 
@@ -10,6 +13,7 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <csignal>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -33,12 +37,25 @@ class Keeps {
   }
   void keep(const weft::HostTensor& tensor) { kept_.push_back(tensor); }
   void fail() { throw std::runtime_error("told to fail"); }
-  using endpoints = weft::Endpoints<&Keeps::quick, &Keeps::endless, &Keeps::keep, &Keeps::fail>;
+  void later(weft::Reply<int> reply) { reply.send(2); }
+  void die() { ::kill(::getpid(), SIGKILL); }
+  using endpoints = weft::Endpoints<&Keeps::quick, &Keeps::endless, &Keeps::keep, &Keeps::fail,
+                                    &Keeps::later, &Keeps::die>;
 
  private:
   std::vector<weft::HostTensor> kept_;
 };
 const weft::ActorType<Keeps> keeps{"inspected.keeps"};
+
+class Writes {
+ public:
+  void start(weft::PipeWriter<int> out, weft::PipeReader<int> in) {
+    in.try_read();  // so that the pipe knows its reader
+    for (int i = 0;; ++i) out.write(i);
+  }
+  using endpoints = weft::Endpoints<&Writes::start>;
+};
+const weft::ActorType<Writes> writes{"inspected.writes"};
 
 class Asks {
  public:
@@ -68,6 +85,24 @@ int main(int argc, char** argv) {
   if (what == "endless") {
     calls.push_back(kept[1].with({.timeout_s = 1e6}).call<&Keeps::endless>());
     calls.push_back(asking[0].with({.timeout_s = 1e6}).call<&Asks::ask>(1));
+  } else if (what == "calls") {
+    asking[0].call<&Asks::ask>(0).get();
+    kept[0].call<&Keeps::later>().get();
+    kept[0].tell<&Keeps::keep>(weft::HostTensor());
+    kept[0].call<&Keeps::quick>().get();
+    calls.push_back(kept[1].with({.timeout_s = 1e6}).call<&Keeps::endless>());
+  } else if (what == "pipes") {
+    const auto writers = system.spawn(
+        writes, {.name = "writes", .count = 2, .place = weft::processes(2), .own_thread = true});
+    weft::Pipe<int> to_first = system.pipe<int>({.credits = 2});
+    weft::Pipe<int> to_second = system.pipe<int>({.credits = 2});
+    writers[0].tell<&Writes::start>(to_second.writer, to_first.reader);
+    writers[1].tell<&Writes::start>(to_first.writer, to_second.reader);
+  } else if (what == "again") {
+    kept[0].call<&Keeps::quick>().get();
+    kept[0].tell<&Keeps::die>();
+    while (!kept[0].call<&Keeps::quick>().outcome().ok()) {
+    }
   } else if (what == "keeps") {
     kept[2].call<&Keeps::keep>(system.loan({weft::DType::f32, {1 << 18}}).finish()).get();
   } else if (what == "fails") {
@@ -77,7 +112,7 @@ int main(int argc, char** argv) {
     while (failing[0].call<&Keeps::quick>().outcome().ok()) {
     }
   }
-  fmt::print("system {}\n", system.id());
+  fmt::print("the id {}\n", system.id());
   std::fflush(stdout);
   for (;;) ::pause();
 }

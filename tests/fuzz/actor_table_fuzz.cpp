@@ -1,6 +1,7 @@
 /// Reads the fuzz input as the memory of an actor system, as `weft inspect` does: the table of
-/// actors, the table of processes, and the ports and blocks of the first process. The input has
-/// those parts of the sparse segments that a small system uses, one after the other.
+/// actors with two rings of calls, the table of processes, and the ports and blocks of the first
+/// process. The input has those parts of the sparse segments that a small system uses, one after
+/// the other.
 
 #include <algorithm>
 #include <cstring>
@@ -9,12 +10,17 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "inspect/history/system_trace.hpp"
 #include "inspect/systems/system_blocks.hpp"
+#include "inspect/systems/system_events.hpp"
 #include "inspect/systems/system_reader.hpp"
 #include "inspect/systems/system_views.hpp"
 #include "inspect/systems/system_why.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/planted.hpp"
+#include "tests/support/trace_grammar.hpp"
 #include "transport/actors/actor_table_format.hpp"
 #include "transport/lanes/lane_format.hpp"
 #include "transport/lanes/peer_memory.hpp"
@@ -53,6 +59,10 @@ class PlantedSystem {
     put(mail_, ledger_offset(), 4 * sizeof(LedgerRow), input);
     put(mail_, port_offset(kPort), sizeof(PortHead), input);
     put(mail_, lane_offset(kPort, 0), 128 + 3 * sizeof(Entry), input);
+    put(table_, ring_ports_offset(0), 3 * sizeof(std::uint64_t), input);
+    for (std::uint32_t slot = 0; slot < 2; ++slot) {
+      put(table_, call_ring_offset(slot, kPort), 64 + 8 * sizeof(CallRingRecord), input);
+    }
   }
 
   /// Sets the fields that a mutation would hardly find, so that what is behind them is read.
@@ -60,6 +70,10 @@ class PlantedSystem {
     auto& head = *reinterpret_cast<ActorTableHead*>(table_.data());
     head.magic = kActorTableMagic;
     head.version = kActorTableVersion;
+    head.tick_source = static_cast<std::uint32_t>(TickSource::monotonic);
+    head.start = {};
+    auto* ports = reinterpret_cast<std::uint64_t*>(table_.data() + ring_ports_offset(0));
+    std::fill(ports, ports + 2, std::uint64_t{1} << kPort);
     std::uint32_t rows = 0;
     for (std::uint32_t m = 0; m < 2; ++m) {
       auto& mesh = *reinterpret_cast<MeshTableRow*>(table_.data() + mesh_row_offset(m));
@@ -93,6 +107,19 @@ class PlantedSystem {
   Segment mail_;
 };
 
+void read_events(const std::string& id) {
+  const SystemEvents events = read_system_events(id);
+  std::string trace;
+  try {
+    write_system_trace(events, 0, [&](std::string_view piece) { trace += piece; });
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
+    return;
+  }
+  const std::string fault = testing::TraceGrammar::fault_of(nlohmann::json::parse(trace));
+  WEFT_CHECK(fault.empty(), fault);
+}
+
 void read(const std::string& id) {
   const SystemSnapshot system = read_actor_system(id);
   WEFT_CHECK(system.actors.size() <= kActorCountMax && system.meshes.size() <= kMeshCountMax);
@@ -107,6 +134,7 @@ void read(const std::string& id) {
   (void)to_json(why);
   (void)system_tree_text(system);
   (void)system_json(system);
+  read_events(id);
   const SystemBlocks blocks = read_system_blocks(system);
   (void)system_blocks_text(system, blocks);
   (void)system_blocks_json(system, blocks);

@@ -3,8 +3,12 @@
 ///
 ///   "weft-<system>-actors" =
 ///       ActorTableHead MeshTableRow{kMeshCountMax} ActorTableRow{kActorCountMax}
-/// The rows are sparse: a page has memory once a mesh needs it. The keeper's process holds the life
-/// lock of byte 0 as long as the system exists. A change of this needs a new version.
+///       ports{kPeerCountMax} wait{kPeerCountMax} CallRing{kPeerCountMax}{kPortCountMax}
+///   ports = u64: bit n says that the process of this slot has, or had, the ring of port n
+///   wait  = u64: the AwaitedPipe of a thread of this process that runs no actor; 0: none waits
+/// The rows and rings are sparse: a page has memory once a mesh or a thread needs it. The keeper's
+/// process holds the life lock of byte 0 as long as the system exists. A change of this needs a new
+/// version.
 
 #include <atomic>
 #include <cstddef>
@@ -13,6 +17,9 @@
 #include <string_view>
 
 #include "transport/actors/actor_words.hpp"
+#include "transport/actors/call_ring.hpp"
+#include "transport/blackbox/box_format.hpp"
+#include "transport/lanes/lane_format.hpp"
 
 namespace weft {
 
@@ -34,7 +41,7 @@ struct ActorTableHead {
   std::atomic<std::uint32_t> row_count;
   std::atomic<std::uint32_t> changes;    ///< how often a position has changed
   std::atomic<std::uint32_t> processes;  ///< that run
-  std::uint32_t reserved;
+  std::uint32_t tick_source;             ///< a TickSource: of the ticks in all rings
   std::int64_t started_unix_ns;
   char name[kActorNameMax + 1];  ///< of the system
   // All processes of the system count the following up.
@@ -43,8 +50,9 @@ struct ActorTableHead {
   // Options of the system, for the processes that join it.
   std::uint64_t heap_bytes;  ///< of each process
   double call_timeout_s;
-  std::uint32_t threads;  ///< of each process, for actors that share them
-  std::byte reserved2[116];
+  box_format::ClockPairV1 start;  ///< the clocks when the system was made
+  std::uint32_t threads;          ///< of each process, for actors that share them
+  std::byte reserved[92];
 };
 static_assert(sizeof(ActorTableHead) == 256);
 
@@ -87,7 +95,7 @@ struct alignas(64) ActorTableRow {
   std::atomic<std::uint64_t> since_ns;
   std::atomic<std::uint64_t> function;  ///< an ActorFunction
   std::atomic<std::uint64_t> call;      ///< the number that the caller gave the call; 0: none
-  std::atomic<std::uint64_t> awaited;   ///< an AwaitedCall
+  std::atomic<std::uint64_t> awaited;   ///< an AwaitedCall or AwaitedPipe
   std::atomic<std::uint64_t> begun;     ///< functions so far
   std::atomic<std::int32_t> tid;        ///< of the thread that runs the actor; 0: unknown
   std::atomic<std::uint32_t> turn;      ///< of the ActorNumber; the keeper writes it
@@ -100,7 +108,18 @@ constexpr std::size_t mesh_row_offset(std::uint32_t mesh) {
 constexpr std::size_t actor_row_offset(std::uint32_t row) {
   return (mesh_row_offset(kMeshCountMax) + 63) / 64 * 64 + row * sizeof(ActorTableRow);
 }
-inline constexpr std::size_t kActorTableBytes = actor_row_offset(kActorCountMax);
+constexpr std::size_t ring_ports_offset(std::uint32_t slot) {
+  return (actor_row_offset(kActorCountMax) + 4095) / 4096 * 4096 + slot * sizeof(std::uint64_t);
+}
+constexpr std::size_t pipe_wait_offset(std::uint32_t slot) {
+  return ring_ports_offset(kPeerCountMax) + slot * sizeof(std::uint64_t);
+}
+constexpr std::size_t call_ring_offset(std::uint32_t slot, std::uint32_t port) {
+  return pipe_wait_offset(kPeerCountMax) +
+         (std::size_t{slot} * kPortCountMax + port) * sizeof(CallRing);
+}
+static_assert(call_ring_offset(0, 0) % 4096 == 0);
+inline constexpr std::size_t kActorTableBytes = call_ring_offset(kPeerCountMax, 0);
 
 inline std::string actor_table_name(std::string_view system) {
   return "weft-" + std::string(system) + "-actors";

@@ -3,6 +3,7 @@
 /// of different moments.
 
 #include <cstdint>
+#include <optional>
 
 #include "transport/lanes/lane_ids.hpp"
 
@@ -67,11 +68,11 @@ struct ActorFunction {
   }
 };
 
-/// The call for whose answer an actor waits. Word 0: it waits for none.
+/// The call for whose answer an actor waits. Word 0: it waits for none. See AwaitedPipe.
 struct AwaitedCall {
   static constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << 35U) - 1;
   std::uint32_t row = 0;       ///< of the actor that has to answer; below 2^16
-  std::uint32_t endpoint = 0;  ///< below 4096
+  std::uint32_t endpoint = 0;  ///< below 4094; see AwaitedPipe
   /// The low 35 bits of the call's number; 0: it isn't sent, or the wait has a limit of its own.
   std::uint64_t number = 0;
 
@@ -83,6 +84,56 @@ struct AwaitedCall {
   std::uint64_t word() const noexcept {
     return 1U | std::uint64_t{row} << 1U | std::uint64_t{endpoint & 0xfffU} << 17U |
            (number & kNumberMask) << 29U;
+  }
+};
+
+/// Who uses an end of a pipe: an actor, or a thread of a process that runs none.
+struct PipeUser {
+  static constexpr std::uint32_t kNoActor = 0xffff;
+  bool is_known = false;
+  std::uint32_t slot = 0;  ///< of the process
+  std::uint32_t row = kNoActor;
+
+  static PipeUser of(std::uint32_t word) noexcept {
+    return {.is_known = word >> 31U != 0, .slot = word >> 16U & 0xffU, .row = word & 0xffffU};
+  }
+  std::uint32_t word() const noexcept {
+    return std::uint32_t{is_known} << 31U | (slot & 0xffU) << 16U | (row & 0xffffU);
+  }
+};
+
+/// A wait at an end of a pipe. Its word is that of an AwaitedCall of an endpoint that can't be.
+struct AwaitedPipe {
+  bool writes = false;        ///< waits for room; false: for a value
+  PipeUser other{};           ///< of the other end
+  std::int64_t since_ns = 0;  ///< CLOCK_MONOTONIC
+
+  /// `now_ns` is at most 13 days later than since_ns.
+  static std::optional<AwaitedPipe> of(std::uint64_t word, std::int64_t now_ns) noexcept {
+    const AwaitedCall call = AwaitedCall::of(word);
+    if (word == 0 || (call.endpoint != kWrites && call.endpoint != kReads)) return std::nullopt;
+    const std::uint64_t passed = (units(now_ns) - (call.number >> 9U)) & kUnitsMask;
+    return AwaitedPipe{.writes = call.endpoint == kWrites,
+                       .other = {.is_known = (call.number >> 8U & 1U) != 0,
+                                 .slot = static_cast<std::uint32_t>(call.number & 0xffU),
+                                 .row = call.row},
+                       .since_ns = now_ns - static_cast<std::int64_t>(passed << kUnitBits)};
+  }
+  std::uint64_t word() const noexcept {
+    return AwaitedCall{.row = other.row,
+                       .endpoint = writes ? kWrites : kReads,
+                       .number = (units(since_ns) & kUnitsMask) << 9U |
+                                 std::uint64_t{other.is_known} << 8U | other.slot}
+        .word();
+  }
+
+ private:
+  static constexpr std::uint32_t kWrites = 0xfff;
+  static constexpr std::uint32_t kReads = 0xffe;
+  static constexpr std::uint64_t kUnitBits = 24;  ///< a unit is 17 ms
+  static constexpr std::uint64_t kUnitsMask = (std::uint64_t{1} << 26U) - 1;
+  static std::uint64_t units(std::int64_t ns) noexcept {
+    return static_cast<std::uint64_t>(ns) >> kUnitBits;
   }
 };
 

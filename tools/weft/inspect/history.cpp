@@ -10,8 +10,10 @@
 
 #include "data/files/utf8.hpp"
 #include "inspect/history/late.hpp"
+#include "inspect/history/system_trace.hpp"
 #include "inspect/history/trace.hpp"
 #include "tools/weft/inspect/job.hpp"
+#include "tools/weft/inspect/systems.hpp"
 #include "tools/weft/inspect/trace_file.hpp"
 
 namespace weft {
@@ -48,6 +50,14 @@ std::string check_steps(const std::string& text) {
   return parse_steps(text) ? "" : fmt::format("\"{}\": expected steps, such as 100..120", text);
 }
 
+void print_counts(const TraceCommand& command, const TraceCounts& counts) {
+  fmt::print("{}: {} slices, {} instants, {} flows\n", visible(command.file), counts.slices,
+             counts.marks, counts.flows);
+  fmt::print("left out: {} flows whose other end is missing, {} ends whose beginning is missing\n",
+             counts.dropped_flows, counts.lost_begins);
+  fmt::print("unfinished: {} slices\n", counts.unfinished);
+}
+
 int write(SnapshotReader& reader, const TraceCommand& command) {
   TraceOptions options{.last_s = command.last_s};
   if (!command.steps.empty()) options.steps = parse_steps(command.steps);
@@ -56,11 +66,22 @@ int write(SnapshotReader& reader, const TraceCommand& command) {
   const TraceCounts counts =
       write_trace(job, options, [&](std::string_view text) { file.write(text); });
   file.finish();
-  fmt::print("{}: {} slices, {} instants, {} flows\n", visible(command.file), counts.slices,
-             counts.marks, counts.flows);
-  fmt::print("left out: {} flows whose other end is missing, {} ends whose beginning is missing\n",
-             counts.dropped_flows, counts.lost_begins);
-  fmt::print("unfinished: {} slices\n", counts.unfinished);
+  print_counts(command, counts);
+  return 0;
+}
+
+int write_of_system(const std::string& system, const TraceCommand& command) {
+  if (!command.steps.empty()) {
+    fmt::print(stderr, "--steps is for jobs: \"{}\" is an actor system, which has no steps\n",
+               visible(command.job));
+    return kUsage;
+  }
+  const SystemEvents events = read_system_events(system);
+  TraceFile file(command.file);
+  const TraceCounts counts =
+      write_system_trace(events, command.last_s, [&](std::string_view text) { file.write(text); });
+  file.finish();
+  print_counts(command, counts);
   return 0;
 }
 
@@ -82,8 +103,10 @@ void add_late(CLI::App& inspect, int& code) {
 void add_trace(CLI::App& inspect, int& code) {
   auto command = std::make_shared<TraceCommand>();
   CLI::App* trace = inspect.add_subcommand(
-      "trace", "write the events in the job's black box as a trace for ui.perfetto.dev");
-  trace->add_option("job", command->job, kJobHelp);
+      "trace",
+      "write the last events of a job, or the last calls of an actor system, as a trace for "
+      "ui.perfetto.dev");
+  trace->add_option("job", command->job, kJobOrSystemHelp);
   trace
       ->add_option("-o,--output", command->file,
                    "file to write, as JSON; compressed if its name ends with .gz")
@@ -92,10 +115,23 @@ void add_trace(CLI::App& inspect, int& code) {
   trace->add_option("--last", command->last_s, "only the last seconds")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
-  trace->add_option("--steps", command->steps, "only the time of these steps, or of one step")
+  trace
+      ->add_option("--steps", command->steps,
+                   "only the time of these steps of a job, or of one step")
       ->type_name("A..B")
       ->check(CLI::Validator(check_steps, ""));
   trace->callback([command, &code] {
+    if (selects_system(command->job)) {
+      const auto system = read_asked_system(command->job, code);
+      if (!system) return;
+      try {
+        code = write_of_system(system->id, *command);
+      } catch (const std::exception& e) {
+        fmt::print(stderr, "actor system {}: {}\n", system->id, visible(e.what()));
+        code = kUnreadable;
+      }
+      return;
+    }
     code = with_job(command->job, [&](SnapshotReader& reader) { return write(reader, *command); });
   });
 }

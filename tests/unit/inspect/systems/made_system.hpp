@@ -73,6 +73,14 @@ class MadeSystem {
     ++actor(callee).unread;
   }
 
+  /// Makes a running actor wait at a pipe of which `other` has the other end.
+  void wait_at_pipe(std::uint32_t row, bool writes, const PipeUser& other, double for_s) {
+    actor(row).pipe =
+        AwaitedPipe{.writes = writes,
+                    .other = other,
+                    .since_ns = snapshot.at_ns - static_cast<std::int64_t>(for_s * kSecond)};
+  }
+
   SystemSnapshot snapshot;
 };
 

@@ -104,6 +104,85 @@ TEST(SystemWhy, NamesACircleOfCalls) {
   EXPECT_EQ(root.pids, (std::vector{4700, 4701}));
 }
 
+PipeUser actor_of(std::uint32_t row) { return {.is_known = true, .slot = 0, .row = row}; }
+
+TEST(SystemWhy, NamesACircleWithPipes) {
+  MadeSystem system(3);
+  const auto a = system.add("a", {"f"}, {1});
+  const auto b = system.add("b", {"g"}, {2});
+  system.run(a, 0, 0, 60);
+  system.run(b, 0, 0, 60);
+  system.actor(b).is_awaited = false;
+  system.wait_at_pipe(a, true, actor_of(b), 8);
+  system.wait_at_pipe(b, true, actor_of(a), 9);
+  const Why why = why_of(system);
+  EXPECT_EQ(why.verdict, Verdict::hung);
+  ASSERT_EQ(why.roots.size(), 1) << to_text(why);
+  const Root& root = why.roots.front();
+  EXPECT_EQ(root.cause, Cause::deadlock);
+  EXPECT_EQ(root.headline, "a circle of waits: a[0].f > b[0].g > a[0], for 8.0 s");
+  EXPECT_EQ(note_of(root, "pipe"),
+            "a[0] waits for room in a pipe that b[0] reads; b[0] waits for "
+            "room in a pipe that a[0] reads");
+  EXPECT_EQ(note_of(root, "waits"), "the program");
+  EXPECT_EQ(root.pids, (std::vector{4701, 4702}));
+
+  system.wait_at_pipe(a, true, actor_of(b), 2);
+  EXPECT_EQ(why_of(system).verdict, Verdict::well) << "the wait is too short";
+}
+
+TEST(SystemWhy, NamesACircleOfACallAndAPipe) {
+  MadeSystem system(3);
+  const auto a = system.add("a", {"f"}, {1});
+  const auto b = system.add("b", {"g"}, {2});
+  system.run(a, 0, 0, 60);
+  system.run(b, 0, 1, 60);
+  system.wait_for(a, b, 0);
+  system.wait_at_pipe(b, false, actor_of(a), 9);
+  const Why why = why_of(system);
+  ASSERT_EQ(why.roots.size(), 1) << to_text(why);
+  EXPECT_EQ(why.roots.front().headline, "a circle of waits: a[0].f > b[0].g > a[0], for 9.0 s");
+}
+
+TEST(SystemWhy, NamesTheReaderOfAFullPipe) {
+  MadeSystem system(3);
+  const auto camera = system.add("camera", {"stream"}, {1});
+  const auto viewer = system.add("viewer", {"show"}, {2});
+  system.run(camera, 0, 0, 3600);
+  system.run(viewer, 0, 0, 3600);
+  system.actor(viewer).is_awaited = false;
+  system.wait_at_pipe(camera, true, actor_of(viewer), 8);
+  const Why why = why_of(system);
+  ASSERT_EQ(why.roots.size(), 1) << to_text(why);
+  EXPECT_EQ(why.roots[0].cause, Cause::busy);
+  EXPECT_EQ(why.roots[0].headline, "viewer[0] (pid 4702), in show() for 60 min 0 s");
+  EXPECT_EQ(note_of(why.roots[0], "waits"), "camera[0] for room in its pipe, for 8.0 s");
+
+  system.wait_at_pipe(camera, true, actor_of(viewer), 0.01);
+  EXPECT_EQ(why_of(system).verdict, Verdict::well) << "a stream isn't a hang";
+}
+
+TEST(SystemWhy, NamesWhoDoesntUseItsEndOfAPipe) {
+  MadeSystem system(3);
+  const auto camera = system.add("camera", {"stream"}, {1});
+  const auto viewer = system.add("viewer", {"show"}, {2});
+  system.run(camera, 0, 0, 60);
+  system.wait_at_pipe(camera, true, actor_of(viewer), 8);
+  Why why = why_of(system);
+  ASSERT_EQ(why.roots.size(), 1) << to_text(why);
+  EXPECT_EQ(why.roots[0].headline, "viewer[0] (pid 4702) has read nothing from its pipe for 8.0 s");
+
+  system.wait_at_pipe(camera, true, {.is_known = true, .slot = 0}, 8);
+  why = why_of(system);
+  ASSERT_EQ(why.roots.size(), 1) << to_text(why);
+  EXPECT_EQ(why.roots[0].headline,
+            "the program (pid 4700) has read nothing from its pipe for 8.0 s");
+  EXPECT_EQ(note_of(why.roots[0], "itself"), "waits for camera[0].stream");
+
+  system.actor(camera).is_awaited = false;
+  EXPECT_EQ(why_of(system).verdict, Verdict::well) << "nobody waits for the camera";
+}
+
 TEST(SystemWhy, NamesAnActorThatCallsItself) {
   MadeSystem system(1);
   const auto a = system.add("a", {"f", "h"}, {0});

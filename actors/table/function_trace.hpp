@@ -1,0 +1,62 @@
+#pragma once
+/// FunctionTrace: records the functions that a thread of actors runs.
+
+#include <cstdint>
+
+#include "transport/actors/call_ring.hpp"
+
+namespace weft {
+
+/// For one thread.
+class FunctionTrace {
+ public:
+  FunctionTrace() = default;  ///< records nothing
+  explicit FunctionTrace(const CallRingWriter& writer) : writer_(writer) {}
+
+  /// Returns when the function begins that runs next. If the thread hasn't waited since the end of
+  /// the last function, it begins then, so that the clock is read once for both.
+  std::uint64_t begin() const {
+    if (!writer_.is_on()) return 0;
+    return ended_ != 0 ? ended_ : writer_.now();
+  }
+  /// Records a function that ends now. `event` needs no kind and no value.
+  void end(std::uint64_t begin, CallEvent event) {
+    if (!writer_.is_on()) return;
+    event.kind = CallEventKind::ran;
+    event.value = begin;
+    ended_ = writer_.now();
+    number_ = writer_.put(ended_, event);
+  }
+  /// Records that work() of an actor ends now. Short calls in a row are one event, so that an actor
+  /// that only looks for something to do doesn't overwrite all other events.
+  void end_work(std::uint64_t begin, std::uint32_t row) {
+    if (!writer_.is_on()) return;
+    const std::uint64_t now = writer_.now();
+    const bool is_short = now - begin < kShortTicks;
+    if (is_short && work_.row == row && work_.number != 0) {
+      ++work_.number;
+      ended_ = now;
+      if (writer_.replace(number_, now, work_)) return;
+    }
+    work_ = {.kind = CallEventKind::ran,
+             .function = ActorFunctionKind::work,
+             .row = row,
+             .number = 1,
+             .value = begin};
+    end(begin, work_);
+    if (!is_short) work_.number = 0;
+  }
+  /// Call it before the thread waits, or does something other than to run a function.
+  void pause() { ended_ = 0; }
+
+ private:
+  /// Some microseconds.
+  static constexpr std::uint64_t kShortTicks = 1U << 14U;
+
+  CallRingWriter writer_;
+  std::uint64_t ended_ = 0;   ///< when the last function ended; 0: the thread has waited since
+  std::uint64_t number_ = 0;  ///< of the last event of a function
+  CallEvent work_{};          ///< the event to which calls of work() can be added; number 0: none
+};
+
+}  // namespace weft
