@@ -60,7 +60,7 @@ TEST(ActorOptions, NamesAreUnique) {
 TEST(ActorOptions, ATypeMustBeKnownInTheOtherProcess) {
   ActorSystem system;
   const ActorType<Echo> local{"test.local"};
-  expect_error(Errc::actor_failed, {"no actor type \"test.local\"", "namespace scope"},
+  expect_error(Errc::not_found, {"no actor type \"test.local\"", "namespace scope"},
                [&] { system.spawn(local, {.place = processes(1)}); });
 }
 
