@@ -97,7 +97,7 @@ void CallTracer::replied(const Asked& asked) const {
 }
 
 std::uint32_t CallTracer::caller(const std::optional<std::uint32_t>& actor) const {
-  return actor && RingOfThread::current().tracer == this ? *actor + 1 : 0;
+  return actor && RingOfThread::current().tracer == this ? row_of(*actor) + 1 : 0;
 }
 
 }  // namespace weft

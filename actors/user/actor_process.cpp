@@ -52,6 +52,7 @@ std::shared_ptr<ActorProcess> ActorProcess::join(PeerTable peers, ActorTable act
   process->node_->set_on_lost([process = process.get()](const LaneHeading& heading) {
     if (op_of(heading) == ActorOp::tell) process->count_lost_tell();
   });
+  process->actors().pipe_wait(self.slot).store(0);  // of a process that was killed
   process->replies_->start();
   for (std::uint32_t port = 1; port <= options.runners; ++port) process->start_runner(port);
   return process;
