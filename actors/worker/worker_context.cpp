@@ -125,8 +125,8 @@ std::vector<Command> WorkerContext::wait_commands(std::source_location where) {
   runtime_.recorder().at(where);
   run_step_closures();
   ++*loaders_.questions();
+  const StateScope waiting(runtime_.recorder(), ActorState::commands);
   for (;;) {
-    const StateScope waiting(runtime_.recorder(), ActorState::lease);
     const auto marks = link_.permits().with_commands(
         [](const LoopCommands& commands) { return commands.marks(); });
     link_.awaits_commands({.worker = worker_,

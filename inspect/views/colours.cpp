@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kBad{"stopped", "gone", "lost",  "failed",
                                                "dead",    "hung", "frozen"};
-constexpr std::array<std::string_view, 4> kWaits{"waiting", "held", "admission", "lease"};
+constexpr std::array<std::string_view, 5> kWaits{"waiting", "held", "admission", "lease",
+                                                 "commands"};
 constexpr std::array<std::string_view, 8> kRests{"absent", "idle",      "ended",   "succeeded",
                                                  "kept",   "cancelled", "unknown", ""};
 

@@ -197,6 +197,12 @@ void add_remarks(const Snapshot& now, Why& why) {
 }
 
 std::string summary_of_well(const Snapshot& now) {
+  if (const auto waited_s = awaits_commands_s(now)) {
+    return fmt::format(
+        "step {}, all loops have waited for a command for {}; Job::post() or `weft "
+        "post` posts one",
+        now.step(), seconds_text(*waited_s));
+  }
   const std::optional<double> rate = steps_per_second(now);
   return fmt::format("step {}{}", now.step(),
                      rate ? fmt::format(", {} steps/s", per_second_text(*rate)) : "");
@@ -211,7 +217,7 @@ void explain_living(const Snapshot& before, const Snapshot& now, const WhyOption
   patience.circle_s = stop_patience_s(now, patience.wait_s);
   patience.stop_s = is_given ? options.patience_s : patience.circle_s;
   const WaitGraph graph = WaitGraph::of(now);
-  const RootView view{before, now, graph, why.idle_s > patience.wait_s};
+  const RootView view{before, now, graph, why.idle_s > patience.wait_s && !awaits_commands_s(now)};
   why.roots = find_roots(view, still);
   drop_moments(why.roots, patience, why);
   why.roots = merged(view, std::move(why.roots));

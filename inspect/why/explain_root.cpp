@@ -104,6 +104,7 @@ std::string doing_of(const RootView& view, const ActorRow& row) {
                  : fmt::format("waits for item {} of {}", row.inside_number, row.inside);
     case ActorState::admission: return "waits until its program is admitted";
     case ActorState::lease: return "waits until the trainer grants a step";
+    case ActorState::commands: return "waits for a command (ctx.wait_commands())";
     case ActorState::absent:
     case ActorState::starting:
     case ActorState::joining: return "hasn't joined yet";

@@ -116,8 +116,19 @@ double idle_s(const Snapshot& snapshot, int worker) {
   return seconds_after(snapshot, last);
 }
 
+std::optional<double> awaits_commands_s(const Snapshot& snapshot) {
+  std::int64_t since = 0;
+  for (const ActorRow& row : snapshot.rows) {
+    if (row.kind != ActorKind::worker || row.state == ActorState::ended) continue;
+    if (row.state != ActorState::commands) return {};
+    since = std::max(since, row.since_ns);
+  }
+  return since == 0 ? std::nullopt : std::optional(seconds_after(snapshot, since));
+}
+
 bool is_hung(const Snapshot& snapshot, double patience_s) {
   if (!snapshot.live || snapshot.over() || !snapshot.held) return false;
+  if (awaits_commands_s(snapshot)) return false;
   if (std::ranges::any_of(snapshot.processes, &ProcessState::held)) return false;
   const auto works = [&](const ActorRow& row) { return compiles(snapshot, row); };
   return idle_s(snapshot) > patience_s && std::ranges::none_of(snapshot.rows, works);

@@ -2,6 +2,8 @@
 /// Decides when a job that doesn't move is hung. This state is derived from the snapshot and never
 /// stored.
 
+#include <optional>
+
 #include "inspect/snapshot/snapshot.hpp"
 
 namespace weft {
@@ -22,8 +24,12 @@ double idle_s(const Snapshot& snapshot);
 /// Returns the seconds since the worker or one of its chips has moved, by the rules above.
 double idle_s(const Snapshot& snapshot, int worker);
 
-/// Returns whether the job is hung: its loops run, no debugger holds a process, and nothing has
-/// moved for longer than patience_s().
+/// Returns for how many seconds all loops that haven't ended have waited for commands
+/// (TrainContext::wait_commands()); nothing if one of them doesn't.
+std::optional<double> awaits_commands_s(const Snapshot& snapshot);
+
+/// Returns whether the job is hung: its loops run and don't all wait for commands, no debugger holds
+/// a process, and nothing has moved for longer than patience_s().
 bool is_hung(const Snapshot& snapshot);
 bool is_hung(const Snapshot& snapshot, double patience_s);
 

@@ -180,7 +180,8 @@ class Maker {
     for (const ActorRow& worker : snapshot_.rows) {
       if (worker.kind != ActorKind::worker) continue;
       const bool there = worker.state == ActorState::idle || worker.state == ActorState::ended ||
-                         worker.state == ActorState::failed || asks_trainer(worker) != nullptr;
+                         worker.state == ActorState::failed ||
+                         worker.state == ActorState::commands || asks_trainer(worker) != nullptr;
       some_are_there = some_are_there || there;
       if (!there) others.push_back(worker.index);
     }

@@ -26,8 +26,9 @@ enum class ActorState : std::uint8_t {
   admission = 13,  ///< the loop waits until every worker has shown the same program
   lease = 14,      ///< the loop waits for the trainer's grant of a step
   reporting = 15,
+  commands = 16,  ///< the loop waits for a command (TrainContext::wait_commands())
 };
-inline constexpr ActorState kActorStateMax = ActorState::reporting;
+inline constexpr ActorState kActorStateMax = ActorState::commands;
 enum class JobStatus : std::uint8_t {
   starting = 0,
   running = 1,

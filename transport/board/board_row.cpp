@@ -172,6 +172,7 @@ std::string_view to_string(ActorState state) noexcept {
     case ActorState::admission: return "admission";
     case ActorState::lease: return "lease";
     case ActorState::reporting: return "reporting";
+    case ActorState::commands: return "commands";
   }
   return "unknown";
 }

@@ -1,4 +1,5 @@
 #include "inspect/why/explain.hpp"
+#include "inspect/why/hang.hpp"
 
 #include <gtest/gtest.h>
 
@@ -386,6 +387,28 @@ TEST(Why, ALoopThatOnlyReportsWhileNobodyWaitsIsWell) {
   now.worker(1).state = ActorState::reporting;
   now.worker(1).since_ns = now.snapshot.at_ns;
   EXPECT_EQ(weft::explain(before.snapshot, now.snapshot).verdict, Verdict::well);
+}
+
+TEST(Why, AJobWhoseLoopsAllWaitForCommandsIsWell) {
+  MadeJob job(2, 1);
+  for (int w = 0; w < 2; ++w) job.worker(w).state = ActorState::commands;
+  const Why why = weft::explain(job.snapshot, job.snapshot);
+  EXPECT_EQ(why.verdict, Verdict::well);
+  EXPECT_NE(why.summary.find("all loops have waited for a command for "), std::string::npos)
+      << why.summary;
+  EXPECT_FALSE(is_hung(job.snapshot, 1));
+  job.worker(0).state = ActorState::ended;
+  EXPECT_FALSE(is_hung(job.snapshot, 1));
+}
+
+TEST(Why, ALoopThatIsBusyWhileAnotherWaitsForCommandsIsAccused) {
+  MadeJob job(2, 1);
+  job.worker(1).state = ActorState::commands;
+  EXPECT_TRUE(is_hung(job.snapshot, 1));
+  const Why why = weft::explain(job.snapshot, job.snapshot, {.patience_s = 1});
+  EXPECT_EQ(why.verdict, Verdict::hung);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].workers, (std::vector<int>{0}));
 }
 
 MadeJob loading_job() {
