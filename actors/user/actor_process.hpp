@@ -54,8 +54,7 @@ class ActorProcess final : public ActorHost, public CallHost {
   ActorTable& actors() { return members_->actors; }
   std::uint64_t system_key() const override { return system_key_; }
   bool is_awaited(const Asked& asked) override;
-  /// Returns how often a thread looks for a message before it sleeps.
-  int spins() const;
+  int spins() const;  ///< how often a thread looks for a message before it sleeps
   void start_runner(std::uint32_t port);  ///< of a port, if it has none
   /// Ends all calls with an error, and all threads; destroys the actors.
   void stop(const Error& why = system_ended_error());

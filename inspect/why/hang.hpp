@@ -28,8 +28,8 @@ double idle_s(const Snapshot& snapshot, int worker);
 /// (TrainContext::wait_commands()); nothing if one of them doesn't.
 std::optional<double> awaits_commands_s(const Snapshot& snapshot);
 
-/// Returns whether the job is hung: its loops run and don't all wait for commands, no debugger holds
-/// a process, and nothing has moved for longer than patience_s().
+/// Returns whether the job is hung: its loops run and don't all wait for commands, no debugger
+/// holds a process, and nothing has moved for longer than patience_s().
 bool is_hung(const Snapshot& snapshot);
 bool is_hung(const Snapshot& snapshot, double patience_s);
 
