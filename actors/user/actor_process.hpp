@@ -39,8 +39,7 @@ namespace detail {
 class ActorProcess final : public ActorHost, public CallHost {
  public:
   using Clock = ActorCall::Clock;
-  /// Gets the messages at port 0 that aren't answers: joined and failed in the keeper's process,
-  /// leave in others. Must not wait.
+  /// Gets joined and failed in the keeper's process, and leave in others. Must not wait.
   using OnNews = std::function<void(ActorOp op, PeerId from, std::uint32_t row,
                                     std::uint64_t incarnation, const Error& error)>;
 
