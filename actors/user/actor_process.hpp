@@ -71,8 +71,7 @@ class ActorProcess final : public ActorHost, public CallHost {
   void answer(const Asked& asked, ActorOp op, const MessageWriter& value);
   /// Keeps the lock of a claimed slot as long as the memory of this process is used.
   void keep(LifeLock life) { members_->life = std::move(life); }
-  /// Tells the keeper that an actor of this process has failed, or that the process has joined.
-  void report_failure(std::uint32_t row, const Error& error);
+  void report_failure(std::uint32_t row, const Error& error);  ///< of an actor, to the keeper
   /// Tells the keeper that this process can be sent messages. `job` is the job_key() of the job
   /// whose `worker` this process is; 0: of none.
   void report_joined(std::uint64_t job = 0, std::uint32_t worker = 0);

@@ -68,10 +68,9 @@ static weft::ActorType<Rollout> rollout{"cartpole.rollout"};
 int main(int argc, char** argv) {
   weft::worker_main(argc, argv);
   weft::ActorSystem system{{.name = "cartpole"}};
-  weft::Trainer trainer{learner,
-                        {.scaling = {.num_workers = 2},
-                         .run = {.failure = {.max_failures = 3}},
-                         .actors = &system}};
+  weft::Trainer trainer{
+      learner,
+      {.scaling = {.num_workers = 2}, .run = {.failure = {.max_failures = 3}}, .actors = &system}};
   weft::Job job = trainer.start();
   const auto rollouts = system.spawn(rollout, {.count = 8,
                                                .place = weft::processes(4),
