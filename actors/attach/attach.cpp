@@ -117,15 +117,14 @@ AttachedSystem attach(std::string_view system, const AttachOptions& options) {
   const std::string id = find_running(system, options.wait_s);
   auto end = std::make_shared<WakeFd>();
   auto process =
-      join_unasked(id,
-                   {.port_count = 1,
-                    .runners = 0,
-                    .heap_bytes = options.heap_bytes,
-                    .call_timeout_s = options.call_timeout_s},
-                   [end](ActorOp op, PeerId, std::uint32_t, std::uint64_t, const Error&) {
-                     if (op == ActorOp::leave) end->wake();
-                   });
-  process->report_joined();
+      join_by_claim(id,
+                    {.port_count = 1,
+                     .runners = 0,
+                     .heap_bytes = options.heap_bytes,
+                     .call_timeout_s = options.call_timeout_s},
+                    [end](ActorOp op, PeerId, std::uint32_t, std::uint64_t, const Error&) {
+                      if (op == ActorOp::leave) end->wake();
+                    });
   await_acceptance(*process, process->node()->self(), id);
   return AttachedSystem(std::make_shared<detail::AttachedHost>(std::move(process), std::move(end)));
 }

@@ -6,9 +6,10 @@
 
 namespace weft {
 
-std::shared_ptr<detail::ActorProcess> join_unasked(const std::string& system,
-                                                   const ActorProcessOptions& options,
-                                                   detail::ActorProcess::OnNews on_news) {
+std::shared_ptr<detail::ActorProcess> join_by_claim(const std::string& system,
+                                                    const ActorProcessOptions& options,
+                                                    detail::ActorProcess::OnNews on_news,
+                                                    std::uint64_t job, std::uint32_t worker) {
   PeerTable table = PeerTable::open(system);
   PeerClaim claim = table.claim();
   std::shared_ptr<detail::ActorProcess> process;
@@ -21,6 +22,12 @@ std::shared_ptr<detail::ActorProcess> join_unasked(const std::string& system,
     throw;
   }
   process->keep(std::move(claim.life));
+  try {
+    process->report_joined(job, worker);
+  } catch (...) {  // the system has ended meanwhile, and won't remove this memory
+    PeerMemory::remove(system, claim.peer);
+    throw;
+  }
   return process;
 }
 

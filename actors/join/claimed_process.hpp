@@ -1,6 +1,7 @@
 #pragma once
-/// A process that joins an actor system whose keeper hasn't started it.
+/// Joins an actor system from a process that its keeper hasn't started.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -8,10 +9,13 @@
 
 namespace weft {
 
-/// Claims a slot of the system and makes the memory of this process. report_joined() must follow.
-/// Throws not_found or version if there is no such system, no_space.
-std::shared_ptr<detail::ActorProcess> join_unasked(const std::string& system,
-                                                   const ActorProcessOptions& options,
-                                                   detail::ActorProcess::OnNews on_news);
+/// Claims a slot of the system, makes the memory of this process, and tells the keeper. `job` and
+/// `worker` are those of ActorProcess::report_joined(). Throws not_found or version if there is no
+/// such system, no_space.
+std::shared_ptr<detail::ActorProcess> join_by_claim(const std::string& system,
+                                                    const ActorProcessOptions& options,
+                                                    detail::ActorProcess::OnNews on_news,
+                                                    std::uint64_t job = 0,
+                                                    std::uint32_t worker = 0);
 
 }  // namespace weft

@@ -142,8 +142,15 @@ Error process_ended_error(bool mesh_was_ready, const std::string& mesh, const st
 
 Error job_ended_error(const std::string& mesh, const std::string& job) {
   return {Errc::cancelled,
-          fmt::format("mesh \"{}\" was stopped because job {} has ended (SpawnOptions::lives_with)",
-                      mesh, job)};
+          fmt::format("mesh \"{}\" was stopped because its job {} has ended", mesh, job)};
+}
+
+Error not_joined_error(const std::string& mesh, const std::string& job, double timeout_s) {
+  return {
+      Errc::unavailable,
+      fmt::format("mesh \"{}\": not all workers of job {} have joined the actor system and made "
+                  "their actors within {} s; the job's log says what its workers do",
+                  mesh, job, timeout_s)};
 }
 
 std::string failed_actor_text(const Error& error) {
@@ -155,12 +162,24 @@ std::string hang_text(const std::string& actor, double hang_timeout_s) {
                      hang_timeout_s);
 }
 
-void log_once_a_minute(const std::string& system, const Error& error) {
+std::string config_text(const std::string& mesh, const nlohmann::json& config) {
+  try {
+    return config.is_null() ? "{}" : config.dump();
+  } catch (const nlohmann::json::exception& error) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": SpawnOptions::config can't become JSON text: {}; give bytes that aren't "
+         "UTF-8 "
+         "in another form, such as hex digits",
+         mesh, error.what());
+  }
+}
+
+void log_once_a_minute(const std::string& system, const std::string& error) {
   using Clock = std::chrono::steady_clock;
   static thread_local Clock::time_point next{};
   if (Clock::now() < next) return;
   next = Clock::now() + std::chrono::minutes(1);
-  logger("weft.trainer")->error("actor system {}: {}", system, error.what());
+  logger("weft.trainer")->error("actor system {}: {}", system, error);
 }
 
 }  // namespace weft

@@ -33,6 +33,7 @@ Error process_ended_error(bool mesh_was_ready, const std::string& mesh, const st
                           std::size_t first_actor, std::size_t last_actor, const std::string& why);
 /// The cause of the end of a mesh whose job has ended.
 Error job_ended_error(const std::string& mesh, const std::string& job);
+Error not_joined_error(const std::string& mesh, const std::string& job, double timeout_s);
 /// Returns `why` for a process that is killed because an actor of it has failed
 /// (ActorRestart::process), and because of hang_timeout_s.
 std::string failed_actor_text(const Error& error);
@@ -41,7 +42,10 @@ std::string hang_text(const std::string& actor, double hang_timeout_s);
 /// Returns the name of the mesh.
 const std::string& mesh_name(const detail::ActorClass& type, const SpawnOptions& options);
 
+/// Returns SpawnOptions::config as text. Throws invalid_argument if that is impossible.
+std::string config_text(const std::string& mesh, const nlohmann::json& config);
+
 /// Logs an error of a keeper that may come again soon, such as the lack of file descriptors.
-void log_once_a_minute(const std::string& system, const Error& error);
+void log_once_a_minute(const std::string& system, const std::string& error);
 
 }  // namespace weft

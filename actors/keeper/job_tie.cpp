@@ -19,11 +19,15 @@ JobTie tie_to(const SpawnOptions& options, std::string_view mesh, std::string_vi
   if (job == nullptr) return {};
   const char* const field = beside != nullptr ? "beside_loops(job)" : "SpawnOptions::lives_with";
   const JobInfo info = job->info();
-  const int end_fd = info.id.empty() ? -1 : ::fcntl(job->fd(), F_DUPFD_CLOEXEC, 0);
+  if (info.id.empty()) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": {}: the Job is empty; expected a Job that Trainer::start() returned", mesh,
+         field);
+  }
+  const int end_fd = ::fcntl(job->fd(), F_DUPFD_CLOEXEC, 0);
   if (end_fd < 0) {
-    fail(info.id.empty() ? Errc::invalid_argument : Errc::io,
-         "mesh \"{}\": {}: {}; expected a Job that Trainer::start() returned", mesh, field,
-         info.id.empty() ? "the Job is empty" : std::strerror(errno));
+    fail(Errc::io, "mesh \"{}\": the descriptor of job {} can't be duplicated: {}", mesh, info.id,
+         std::strerror(errno));
   }
   JobTie tie{
       .id = info.id, .workers = info.num_workers, .end_fd = {new int(end_fd), [](const int* fd) {

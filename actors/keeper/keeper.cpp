@@ -56,16 +56,16 @@ Keeper::Keeper(SystemOptions options)
                                                 .heap_bytes = options_.heap_bytes,
                                                 .call_timeout_s = options_.call_timeout_s});
   actors.head().processes.store(1);
-  process_ = detail::ActorProcess::join(
-      std::move(peers), std::move(actors), self,
-      {.port_count = kPortCountMax,
-       .runners = runners,
-       .heap_bytes = options_.heap_bytes,
-       .call_timeout_s = options_.call_timeout_s},
-      [this](ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,
-             const Error& error) {
-        call_soon([=, this] { on_news(op, from, row, incarnation, error); });
-      });
+  process_ =
+      detail::ActorProcess::join(std::move(peers), std::move(actors), self,
+                                 {.port_count = kPortCountMax,
+                                  .runners = runners,
+                                  .heap_bytes = options_.heap_bytes,
+                                  .call_timeout_s = options_.call_timeout_s},
+                                 [this](ActorOp op, PeerId from, std::uint32_t target,
+                                        std::uint64_t call, const Error& error) {
+                                   call_soon([=, this] { on_news(op, from, target, call, error); });
+                                 });
   attached_.emplace(process_->peers());
   thread_ = start_job_thread("weft.keeper", [this] { run(); });
 }
@@ -121,16 +121,19 @@ void Keeper::run() {
     for (const PeerId peer : attached_->take_ended(waits.data() + 1)) on_detached(peer);
     processes_.serve(waits.data() + first_child,
                      [this](const ProcessEnded& ended) { on_process_ended(ended); });
-    while (auto what = commands_.pop()) {
-      try {
-        (*what)();
-      } catch (const Error& error) {
-        log_once_a_minute(options_.name, error);
-      }
-    }
+    while (auto what = commands_.pop()) attempt(*what);
     bury();
   }
   processes_.clear();
+}
+
+/// Calls a function that may need memory, threads or descriptors that there aren't.
+void Keeper::attempt(const std::function<void()>& what) const {
+  try {
+    what();
+  } catch (const std::exception& error) {
+    log_once_a_minute(options_.name, error.what());
+  }
 }
 
 void Keeper::call_in(std::chrono::nanoseconds time, std::function<void()> what) {
@@ -147,20 +150,22 @@ int Keeper::run_timers() {
     }
     const std::function<void()> what = std::move(timers_.begin()->second);
     timers_.erase(timers_.begin());
-    what();
+    attempt(what);
   }
 }
 
 std::vector<detail::ActorHandle> Keeper::spawn(const detail::ActorClass& type,
                                                const SpawnOptions& options) {
+  require_may_wait("spawn()");
   require_valid(type, options);
   require_worker_main(type, options);
+  const std::string config = config_text(mesh_name(type, options), options.config);
   const JobTie job = tie_to(options, mesh_name(type, options), id());
   std::promise<std::vector<detail::ActorHandle>> added;
   std::future<void> ready;
   call_soon([&] {
     try {
-      added.set_value(add_mesh(type, options, job, ready));
+      added.set_value(add_mesh(type, options, config, job, ready));
     } catch (...) {
       added.set_exception(std::current_exception());
     }
@@ -171,7 +176,8 @@ std::vector<detail::ActorHandle> Keeper::spawn(const detail::ActorClass& type,
 }
 
 std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type,
-                                                  const SpawnOptions& options, const JobTie& job,
+                                                  const SpawnOptions& options,
+                                                  const std::string& config, const JobTie& job,
                                                   std::future<void>& ready) {
   if (const auto failed = failure()) throw failed_before_error(*failed);
   const std::string& name = mesh_name(type, options);
@@ -186,6 +192,7 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
                                         .name = name,
                                         .type = type.name(),
                                         .options = options,
+                                        .config = config,
                                         .job = job,
                                         .supervision = MeshSupervision(options.supervision)})
                    .first->second;
@@ -199,16 +206,22 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
     place(mesh);
   } catch (const Error& error) {
     on_failure(mesh, {}, error);
+  } catch (const std::exception& error) {  // such as a thread that can't be started
+    on_failure(mesh, {},
+               Error(Errc::unavailable, fmt::format("mesh \"{}\": {}", name, error.what())));
   }
   if (options.supervision.hang_timeout_s > 0) look_for_hangs(first);
   if (!job.id.empty()) look_for_end_of_job(first);
   return handles;
 }
 
+LoopWorker Keeper::worker_of(const Mesh& mesh, const Actor& actor) {
+  return {.job = job_key(mesh.job.id), .worker = actor.worker};
+}
+
 /// Returns nothing if the process isn't there, or hasn't joined.
 std::optional<PeerId> Keeper::process_of(const Mesh& mesh, const Actor& actor) const {
-  if (actor.worker >= 0)
-    return workers_.peer({.job = job_key(mesh.job.id), .worker = actor.worker});
+  if (actor.worker >= 0) return workers_.peer(worker_of(mesh, actor));
   if (actor.child < 0) return process_->node()->self();
   const Child& child = children_.at(actor.child);
   return child.is_alive ? std::optional(child.peer) : std::nullopt;
@@ -242,12 +255,11 @@ void Keeper::order_make(const Mesh& mesh, std::size_t index) {
       !process_->tell_process(*process, ActorOp::run, actor.port)) {
     return make_later(mesh, index);
   }
-  const nlohmann::json& config = mesh.options.config;
   MessageWriter body;
   MessageCodec<MakeOrder>::put(body, {.type = mesh.type,
                                       .seed = options_.seed,
                                       .own_thread = mesh.options.own_thread,
-                                      .config = config.is_null() ? "{}" : config.dump(),
+                                      .config = mesh.config,
                                       .job = mesh.job.id});
   const auto order = process_->order(ActorOp::make, number_of(mesh, index), *process, actor.port,
                                      body, kMakeTimeoutS);
@@ -268,7 +280,20 @@ void Keeper::make_later(const Mesh& mesh, std::size_t index) {
           });
 }
 
+/// Throws invalid_argument on a thread that the actors of this process need, since the keeper waits
+/// for their answers.
+void Keeper::require_may_wait(const char* what, const std::string& mesh) const {
+  const ThreadRole& role = ThreadRole::current();
+  const auto actor = role.actor_in(*process_);
+  const bool is_shared = actor && role.port <= static_cast<std::uint32_t>(options_.threads);
+  const bool is_of_mesh = actor && !mesh.empty() && process_->mesh_of(*actor).name == mesh;
+  if (role.may_block && !is_shared && !is_of_mesh) return;
+  throw may_not_wait_error(what,
+                           role.actor ? role.host->name(*role.actor) : "a callback of then()");
+}
+
 void Keeper::stop(const std::string& name) {
+  require_may_wait("stop()", name);
   std::promise<std::future<void>> asked;
   call_soon([&] {
     for (auto& [index, mesh] : meshes_) {

@@ -66,10 +66,12 @@ class Keeper {
   void call_soon(std::function<void()> what) { commands_.push(std::move(what)); }
   void call_in(std::chrono::nanoseconds time, std::function<void()> what);
   int run_timers();
+  void attempt(const std::function<void()>& what) const;
+  void require_may_wait(const char* what, const std::string& mesh = "") const;
 
   std::vector<detail::ActorHandle> add_mesh(const detail::ActorClass& type,
-                                            const SpawnOptions& options, const JobTie& job,
-                                            std::future<void>& ready);
+                                            const SpawnOptions& options, const std::string& config,
+                                            const JobTie& job, std::future<void>& ready);
   void require_ports(const std::string& name, const SpawnOptions& options, const JobTie& job);
   void give_back_port(const Mesh& mesh, const Actor& actor);
   std::uint32_t shared_port() {
@@ -79,6 +81,8 @@ class Keeper {
   void place_here(Mesh& mesh);
   void place_in_children(Mesh& mesh);
   void place_beside_loops(Mesh& mesh);
+  template <typename Use>
+  void for_each_beside(LoopWorker worker, Use use);
   void make_beside(LoopWorker worker);
   void lose_beside(LoopWorker worker);
   void start_child(Child& child);
@@ -89,11 +93,12 @@ class Keeper {
   static ActorNumber number_of(const Mesh& mesh, std::size_t index) {
     return mesh.first + static_cast<ActorNumber>(index);
   }
+  static LoopWorker worker_of(const Mesh& mesh, const Actor& actor);
   std::optional<PeerId> process_of(const Mesh& mesh, const Actor& actor) const;
   void set_phase(const Mesh& mesh, std::size_t index, ActorPhase phase);
   void on_made(ActorNumber mesh, std::size_t index, std::uint32_t incarnation,
                const std::optional<Error>& error);
-  void on_news(ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,
+  void on_news(ActorOp op, PeerId from, std::uint32_t target, std::uint64_t call,
                const Error& error);
   void on_joined(PeerId peer, std::optional<LoopWorker> worker);
   bool on_attached(PeerId peer);
@@ -107,6 +112,7 @@ class Keeper {
   void end_mesh(Mesh& mesh, const std::optional<Error>& cause);
   void on_ended(ActorNumber mesh);
   void tell_ended(const Mesh& mesh);
+  void release_rows(std::uint32_t mesh);
   bool runs(const Mesh& mesh) const;
   void kick_all();
   void fail_system(const Error& error);
@@ -128,6 +134,7 @@ class Keeper {
   std::map<ActorNumber, Mesh> meshes_;  ///< by Mesh::first
   std::map<int, Child> children_;       ///< by number
   LoopWorkers workers_;
+  std::vector<StuckActor> stuck_;
   OwnPorts ports_;  ///< of this process
   std::uint32_t next_shared_ = 0;
   std::unique_ptr<WorkerCommand> command_;

@@ -35,19 +35,20 @@ std::string text_of(const ProcessEnded& ended) {
 
 }  // namespace
 
-void Keeper::on_news(ActorOp op, PeerId from, std::uint32_t row, std::uint64_t incarnation,
+void Keeper::on_news(ActorOp op, PeerId from, std::uint32_t target, std::uint64_t call,
                      const Error& error) {
   if (op == ActorOp::joined) {
-    const LoopWorker worker{.job = incarnation, .worker = static_cast<int>(row)};
-    return on_joined(from, incarnation == 0 ? std::nullopt : std::optional(worker));
+    const bool is_worker = call != 0 && target < kPeerCountMax;
+    const LoopWorker worker{.job = call, .worker = static_cast<int>(target)};
+    return on_joined(from, is_worker ? std::optional(worker) : std::nullopt);
   }
   if (op == ActorOp::leave) return attached_->expect_end(from);
-  if (!process_->actors().has(row)) return;
-  const std::uint32_t index = process_->actors().row(row).index;
-  const auto mesh = meshes_.find(row - index);
-  if (mesh == meshes_.end()) return;
+  if (!process_->actors().has(target)) return;
+  const std::uint32_t index = process_->actors().row(target).index;
+  const auto mesh = meshes_.find(target - index);
+  if (mesh == meshes_.end() || index >= mesh->second.actors.size()) return;
   const Actor& actor = mesh->second.actors[index];
-  if (actor.incarnation != incarnation || actor.has_failed) return;  // it has failed before
+  if (actor.incarnation != call || actor.has_failed) return;  // it has failed before
   on_failure(mesh->second, {index}, error);
 }
 
@@ -88,7 +89,7 @@ bool Keeper::on_attached(PeerId peer) {
       return false;
     }
   } catch (const Error& error) {
-    log_once_a_minute(options_.name, error);
+    log_once_a_minute(options_.name, error.what());
     bury_soon(peer);
     return false;
   }
@@ -283,7 +284,10 @@ void Keeper::order_end(ActorNumber index, std::size_t actor) {
       if (!error || error->code() == Errc::peer_lost) {
         give_back_port(ending, ending.actors[actor]);
       } else if (ending.actors[actor].worker >= 0) {
-        ending.has_stuck = true;
+        stuck_.push_back({.worker = worker_of(ending, ending.actors[actor]),
+                          .mesh = ending.index,
+                          .port = ending.actors[actor].port,
+                          .own_thread = ending.options.own_thread});
       }
       on_ended(index);
     });
@@ -309,7 +313,7 @@ void Keeper::on_ended(ActorNumber index) {
 /// Forgets a mesh once its actors and processes have ended, and tells those who wait for that.
 void Keeper::tell_ended(const Mesh& mesh) {
   if (mesh.not_ended > 0 || runs(mesh)) return;
-  if (!mesh.has_stuck) process_->actors().release(mesh.index);
+  release_rows(mesh.index);
   auto ended = meshes_.extract(mesh.first);
   for (const int number : ended.mapped().children) children_.erase(number);
   for (std::promise<void>& each : ended.mapped().ended) each.set_value();
@@ -365,7 +369,7 @@ void Keeper::bury() {
     try {
       if (!burial->finish()) return false;
     } catch (const Error& error) {
-      log_once_a_minute(options_.name, error);
+      log_once_a_minute(options_.name, error.what());
       return false;
     }
     remove_pipes(id(), burial->dead().slot, burial->dead().incarnation);
@@ -383,7 +387,7 @@ void Keeper::kick_all() {
       port.rung.fetch_add(1, std::memory_order_seq_cst);
       wake_all(port.rung);
     } catch (const Error& error) {
-      log_once_a_minute(options_.name, error);
+      log_once_a_minute(options_.name, error.what());
     }
   }
 }

@@ -79,28 +79,56 @@ void Keeper::place_beside_loops(Mesh& mesh) {
   for (std::size_t i = 0; i < count; ++i) {
     if (process_of(mesh, mesh.actors[i])) make(mesh, i);  // the others once their process joins
   }
+  call_in(nanoseconds(kMakeTimeoutS), [this, first = mesh.first] {
+    const auto late = meshes_.find(first);
+    if (late == meshes_.end() || late->second.is_ready) return;
+    end_mesh(late->second, not_joined_error(late->second.name, late->second.job.id, kMakeTimeoutS));
+  });
+}
+
+/// Calls `use` with each mesh beside the worker's loop that hasn't ended, and the place of each of
+/// its actors there that hasn't been left.
+template <typename Use>
+void Keeper::for_each_beside(LoopWorker worker, Use use) {
+  for (auto& [first, mesh] : meshes_) {
+    if (mesh.is_ending || mesh.job.id.empty() || job_key(mesh.job.id) != worker.job) continue;
+    for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
+      const Actor& actor = mesh.actors[i];
+      const bool is_left =
+          actor.has_failed && mesh.options.supervision.restart == ActorRestart::none;
+      if (actor.worker == worker.worker && !is_left) use(mesh, i);
+    }
+  }
 }
 
 /// A worker's process has joined: makes its actors.
 void Keeper::make_beside(LoopWorker worker) {
-  for (auto& [index, mesh] : meshes_) {
-    if (mesh.is_ending || mesh.job.id.empty() || job_key(mesh.job.id) != worker.job) continue;
-    for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
-      if (mesh.actors[i].worker == worker.worker) make(mesh, i);
-    }
-  }
+  for_each_beside(worker, [this](Mesh& mesh, std::size_t i) { make(mesh, i); });
 }
 
 /// A worker's process has ended. Its actors wait for the next one, which the job starts or not.
 void Keeper::lose_beside(LoopWorker worker) {
-  for (auto& [index, mesh] : meshes_) {
-    if (mesh.is_ending || mesh.job.id.empty() || job_key(mesh.job.id) != worker.job) continue;
-    for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
-      if (mesh.actors[i].worker != worker.worker) continue;
-      mesh.actors[i].is_made = false;
-      set_phase(mesh, i, ActorPhase::starting);
-    }
+  for_each_beside(worker, [this](Mesh& mesh, std::size_t i) {
+    mesh.actors[i].is_made = false;
+    set_phase(mesh, i, ActorPhase::starting);
+  });
+  // What was left of ended meshes ended with the process.
+  for (const StuckActor& stuck : stuck_) {
+    if (stuck.worker == worker && stuck.own_thread) workers_.ports(worker).give_back(stuck.port);
   }
+  std::vector<std::uint32_t> meshes;
+  std::erase_if(stuck_, [&](const StuckActor& stuck) {
+    if (stuck.worker != worker) return false;
+    meshes.push_back(stuck.mesh);
+    return true;
+  });
+  for (const std::uint32_t mesh : meshes) release_rows(mesh);
+}
+
+/// Lets a later mesh have the rows of an ended one, unless actors of it are stuck.
+void Keeper::release_rows(std::uint32_t mesh) {
+  if (std::ranges::count(stuck_, mesh, &StuckActor::mesh) != 0) return;
+  process_->actors().release(mesh);
 }
 
 void Keeper::place_in_children(Mesh& mesh) {

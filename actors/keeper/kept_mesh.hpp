@@ -40,14 +40,14 @@ struct KeptMesh {
   std::string name{};
   std::string type{};
   SpawnOptions options{};
+  std::string config{};  ///< JSON
   JobTie job{};
   MeshSupervision supervision;
   std::vector<KeptActor> actors{};
   std::vector<int> children{};
   bool is_ready = false;
   bool is_ending = false;
-  bool has_stuck = false;  ///< actors beside loops, which haven't ended in time
-  int not_ended = 0;       ///< actors that haven't answered the order to end
+  int not_ended = 0;  ///< actors that haven't answered the order to end
   std::promise<void> ready{};
   std::vector<std::promise<void>> ended{};
 };

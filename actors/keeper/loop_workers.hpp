@@ -19,6 +19,15 @@ struct LoopWorker {
   auto operator<=>(const LoopWorker&) const = default;
 };
 
+/// An actor beside a loop that hasn't ended in time, although its mesh has. It needs its row and
+/// its port until it ends with its process.
+struct StuckActor {
+  LoopWorker worker{};
+  std::uint32_t mesh = 0;  ///< the row of its mesh in the table of actors
+  std::uint32_t port = 0;
+  bool own_thread = false;
+};
+
 /// The processes that have joined, and the ports of each. Only the keeper's thread uses it.
 class LoopWorkers {
  public:

@@ -106,13 +106,15 @@ BoundLoop resolve(const Assignment& assignment, int worker) {
   };
 }
 
-/// Joins the actor system of TrainerOptions::actors. Without it the loop runs all the same.
+/// Joins the actor system of TrainerOptions::actors, unless it has ended. Throws what WorkerActors
+/// throws.
 std::unique_ptr<WorkerActors> join_actors(const WorkerEnvironment& environment) {
   if (environment.actors.empty()) return nullptr;
   try {
     return std::make_unique<WorkerActors>(environment.actors, environment.job_id,
                                           environment.process_index);
   } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
     fmt::print(stderr, "weft worker {}: no actors run beside its loop: {}\n",
                environment.process_index, error.what());
     return nullptr;
@@ -122,9 +124,12 @@ std::unique_ptr<WorkerActors> join_actors(const WorkerEnvironment& environment) 
 /// Finds the job's loop by its name and runs it.
 [[noreturn]] void run_named_worker(const WorkerEnvironment& environment) {
   begin_worker_output();
-  std::unique_ptr<WorkerActors> actors = join_actors(environment);
+  std::unique_ptr<WorkerActors> actors;
   const int code = run_worker_process(environment, [&](const Assignment& assignment) {
-    return resolve(assignment, environment.process_index);
+    BoundLoop loop = resolve(assignment, environment.process_index);
+    actors =
+        join_actors(environment);  // once the job has accepted it, and the loop's library is loaded
+    return loop;
   });
   actors.reset();
   end_worker_process(code);

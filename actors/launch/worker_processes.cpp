@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -15,10 +17,11 @@ constexpr std::chrono::milliseconds kStackPatience{200};
 pid_t WorkerProcesses::start(int worker, const WorkerCommand& command,
                              const std::vector<std::string>& variables) {
   const auto index = static_cast<std::size_t>(worker);
-  if (processes_.size() <= index) processes_.resize(index + 1);
-  processes_[index] = std::make_unique<WorkerProcess>(
+  auto started = std::make_unique<WorkerProcess>(
       worker, command, variables,
       WorkerOutput{.out = &stdout_, .err = &stderr_, .lines = lines_, .who = who_});
+  if (processes_.size() <= index) processes_.resize(index + 1);
+  processes_[index] = std::move(started);
   return processes_[index]->pid();
 }
 
@@ -30,7 +33,9 @@ void WorkerProcesses::kill(int worker, bool dump_stack) {
 }
 
 void WorkerProcesses::kill_all() const {
-  for (const auto& process : processes_) process->kill();
+  for (const auto& process : processes_) {
+    if (process != nullptr) process->kill();
+  }
 }
 
 void WorkerProcesses::add_to(std::vector<pollfd>& waits) const {
@@ -38,9 +43,10 @@ void WorkerProcesses::add_to(std::vector<pollfd>& waits) const {
     waits.push_back({.fd = outlet->empty() ? -1 : outlet->fd(), .events = POLLOUT, .revents = 0});
   }
   for (const auto& process : processes_) {
-    for (const int fd : {process->pidfd(), process->out(), process->err()}) {
-      waits.push_back({.fd = fd, .events = POLLIN, .revents = 0});
-    }
+    const auto fds = process == nullptr
+                         ? std::array{-1, -1, -1}
+                         : std::array{process->pidfd(), process->out(), process->err()};
+    for (const int fd : fds) waits.push_back({.fd = fd, .events = POLLIN, .revents = 0});
   }
 }
 
@@ -55,9 +61,9 @@ void WorkerProcesses::serve(const pollfd* waits,
   stderr_.flush();
   const pollfd* of_processes = waits + 2;
   for (std::size_t i = 0; i < processes_.size(); ++i) {
-    WorkerProcess& process = *processes_[i];
-    process.pump();
-    if (of_processes[3 * i].revents != 0) on_end(process.reap());
+    if (processes_[i] == nullptr) continue;
+    processes_[i]->pump();
+    if (of_processes[3 * i].revents != 0) on_end(processes_[i]->reap());
   }
   kill_stuck();
 }
@@ -66,7 +72,8 @@ void WorkerProcesses::serve(const pollfd* waits,
 void WorkerProcesses::kill_stuck() {
   while (!stuck_.empty() && Clock::now() >= stuck_.front().kill_at) {
     for (std::size_t worker = 0; worker < processes_.size(); ++worker) {
-      if (processes_[worker]->pid() != stuck_.front().pid) continue;
+      if (processes_[worker] == nullptr || processes_[worker]->pid() != stuck_.front().pid)
+        continue;
       on_stack_(static_cast<int>(worker));
       processes_[worker]->kill();
     }
@@ -76,7 +83,9 @@ void WorkerProcesses::kill_stuck() {
 
 bool WorkerProcesses::over() const {
   return stdout_.empty() && stderr_.empty() &&
-         std::ranges::none_of(processes_, &WorkerProcess::running);
+         std::ranges::none_of(processes_, [](const auto& process) {
+           return process != nullptr && process->running();
+         });
 }
 
 void WorkerProcesses::drop_output() {

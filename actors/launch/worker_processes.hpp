@@ -62,7 +62,7 @@ class WorkerProcesses {
   const std::string who_;
   Outlet stdout_{STDOUT_FILENO};
   Outlet stderr_{STDERR_FILENO};
-  std::vector<std::unique_ptr<WorkerProcess>> processes_;  // by worker
+  std::vector<std::unique_ptr<WorkerProcess>> processes_;  // by worker; null: never started
   std::deque<Stuck> stuck_;  ///< processes that were asked for their stacks, in order
 };
 

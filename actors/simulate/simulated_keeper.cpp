@@ -24,22 +24,24 @@ std::string SimulatedKeeper::name(std::uint32_t row) const {
 
 // --- Making meshes ---
 
-std::uint32_t SimulatedKeeper::add(const detail::ActorClass& type, const SpawnOptions& options) {
-  require_valid(type, options);
-  const std::string& name = mesh_name(type, options);
+/// Returns the options with the job that the mesh lives with. Actors beside the loops of the test's
+/// job run in the test's process. Throws invalid_argument for another job.
+SpawnOptions SimulatedKeeper::tied(SpawnOptions options, const std::string& mesh) const {
+  if (options.place.beside != nullptr) options.lives_with = options.place.beside;
   if (options.lives_with != nullptr && options.lives_with != simulation_->job().handle()) {
-    fail(Errc::invalid_argument,
-         "mesh \"{}\": SpawnOptions::lives_with is another job than that of the ActorTest: set it "
-         "to "
-         "test.job().handle()",
-         name);
-  }
-  if (options.place.beside != nullptr) {
     fail(
         Errc::invalid_argument,
-        "mesh \"{}\": beside_loops(): an ActorTest has no jobs; use this_process() or processes(n)",
-        name);
+        "mesh \"{}\": {} is another job than that of the ActorTest: set it to test.job().handle()",
+        mesh,
+        options.place.beside != nullptr ? "the job of beside_loops()" : "SpawnOptions::lives_with");
   }
+  return options;
+}
+
+std::uint32_t SimulatedKeeper::add(const detail::ActorClass& type, const SpawnOptions& given) {
+  require_valid(type, given);
+  const std::string& name = mesh_name(type, given);
+  const SpawnOptions options = tied(given, name);
   if (failure_) throw failed_before_error(*failure_);
   if (std::ranges::any_of(meshes_, [&](const SimulatedMesh& mesh) {
         return mesh.name == name && !mesh.is_ending;
@@ -320,10 +322,10 @@ void SimulatedKeeper::end_mesh(std::uint32_t number, const std::optional<Error>&
 }
 
 void SimulatedKeeper::on_actor_ended(std::uint32_t row) {
-  rows_.at(row).has_ended = true;
+  const bool was_left = std::exchange(rows_.at(row).has_ended, true);  // before its mesh ended
   const std::uint32_t number = rows_.at(row).mesh;
   const SpawnOptions& options = meshes_.at(number).options;
-  if (options.own_thread && options.place.processes == 0) {
+  if (options.own_thread && options.place.processes == 0 && !was_left) {
     own_ports_.give_back(rows_.at(row).position.port);
   }
   if (std::ranges::any_of(rows_, [&](const SimulatedRow& each) {

@@ -26,7 +26,7 @@ class SimulatedKeeper {
       : simulation_(&simulation), own_ports_(static_cast<std::uint32_t>(threads)) {}
 
   /// Throws invalid_argument or actor_failed. Returns the number of the mesh.
-  std::uint32_t add(const detail::ActorClass& type, const SpawnOptions& options);
+  std::uint32_t add(const detail::ActorClass& type, const SpawnOptions& given);
   /// Returns the number of the mesh of this name. Throws not_found.
   std::uint32_t find(const std::string& mesh) const;
   void end_mesh(std::uint32_t mesh, const std::optional<Error>& cause);
@@ -54,6 +54,7 @@ class SimulatedKeeper {
   std::uint32_t row_of(const SimulatedMesh& mesh, std::size_t index) const {
     return mesh.first_row + static_cast<std::uint32_t>(index);
   }
+  SpawnOptions tied(SpawnOptions options, const std::string& mesh) const;
   void place_here(SimulatedMesh& mesh);
   void start_child(std::uint32_t mesh, std::size_t child);
   void on_joined(std::uint32_t mesh, std::size_t child);

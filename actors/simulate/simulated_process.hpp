@@ -39,13 +39,14 @@ class SimulatedProcess final : public detail::ActorHost, public CallHost {
   LoanedTensor loan(const TensorType& type) override;
   detail::ProcessPlace place() const override;
   bool must_end(std::optional<std::uint32_t> row) const override;
-  void before_sending() override { may_send(); }
+  bool before_sending() override { return may_send(); }
   void create_channel(ChannelOptions options) override;
   std::shared_ptr<Channel> open_channel(const std::string& name) override;
   void remove_channel(const std::string& name) noexcept override;
 
   bool await(const WaitFor& wait_for, SimulatedTime deadline) override;
   void await_job(const JobWait& wait, SimulatedTime deadline) override;
+  void require_running(const JobWait& wait) const override;
   std::shared_ptr<VersionSource> open_versions(const std::string& job,
                                                const std::string& name) override;
   std::shared_ptr<RowSink> open_rows(const std::string& job, const std::string& name) override;

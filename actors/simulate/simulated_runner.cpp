@@ -86,7 +86,8 @@ void SimulatedProcess::run_message(SimulatedPort& port, SimulatedActor& actor,
     const ThreadRoleScope role({.may_block = actor.own_thread,
                                 .may_wait_for_room = actor.own_thread,
                                 .port = port.number,
-                                .actor = actor.row});
+                                .actor = actor.row,
+                                .host = this});
     const auto& endpoints = actor.type->parts().endpoints;
     if (endpoint >= endpoints.size()) throw no_endpoint_error(endpoint);
     const detail::EndpointEntry& entry = endpoints[endpoint];
@@ -135,8 +136,11 @@ void SimulatedProcess::work(SimulatedPort& port, std::uint32_t row) {
     try {
       const SimulatedFunction running(simulation_->keeper().row(row),
                                       {.kind = ActorFunctionKind::work}, now());
-      const ThreadRoleScope role(
-          {.may_block = true, .may_wait_for_room = true, .port = port.number, .actor = row});
+      const ThreadRoleScope role({.may_block = true,
+                                  .may_wait_for_room = true,
+                                  .port = port.number,
+                                  .actor = row,
+                                  .host = this});
       actor.type->parts().work(actor.object.get());
     } catch (const ProcessKilled&) {
       throw;
@@ -193,7 +197,8 @@ void SimulatedProcess::make(SimulatedPort& port, std::uint32_t row) {
     const ThreadRoleScope role({.may_block = made.own_thread,
                                 .may_wait_for_room = made.own_thread,
                                 .port = port.number,
-                                .actor = row});
+                                .actor = row,
+                                .host = this});
     made.object = made.type->parts().make(*made.context);
   } catch (const ProcessKilled&) {
     throw;
@@ -256,7 +261,8 @@ void SimulatedProcess::fail_actor(SimulatedActor& actor, const std::string& why)
 }
 
 void SimulatedProcess::destroy(SimulatedActor& actor) {
-  const ThreadRoleScope role({.may_block = false, .may_wait_for_room = false, .actor = actor.row});
+  const ThreadRoleScope role(
+      {.may_block = false, .may_wait_for_room = false, .actor = actor.row, .host = this});
   ++destroyed_;
   actor.object.reset();  // before the context that it may refer to
   actor.context.reset();

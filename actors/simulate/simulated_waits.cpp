@@ -36,7 +36,7 @@ class SimulatedRowSink final : public RowSink {
     const std::shared_ptr<ActorSimulation> simulation = simulation_.lock();
     const auto process = simulation == nullptr ? nullptr : simulation->find(process_);
     if (process == nullptr) return rows_->give_back(blocks);  // the simulation has ended
-    process->before_sending();
+    if (!process->before_sending()) return rows_->give_back(blocks);
     simulation->log(fmt::format("{} rows arrive at \"{}\"", rows, name_));
     rows_->send(blocks, version);
   }
@@ -68,7 +68,7 @@ bool SimulatedProcess::await(const WaitFor& wait_for, SimulatedTime deadline) {
     try {
       return wait_for({});
     } catch (const Error&) {
-      return true;  // it throws again below, where the function runs
+      return true;  // wait_for() throws it again below, in the function that waits
     }
   };
   if (!is_over()) {
@@ -82,10 +82,14 @@ bool SimulatedProcess::await(const WaitFor& wait_for, SimulatedTime deadline) {
 // --- The job ---
 
 void SimulatedProcess::await_job(const JobWait& wait, SimulatedTime deadline) {
+  require_running(wait);
   const SimulatedJob& job = simulation_->job();
-  if (job.has_ended()) throw job_never_made_error(wait);
   const std::uint32_t seen = job.changes();
   await([&](std::chrono::nanoseconds) { return job.changes() != seen; }, deadline);
+}
+
+void SimulatedProcess::require_running(const JobWait& wait) const {
+  if (simulation_->job().has_ended()) throw job_never_made_error(wait);
 }
 
 std::shared_ptr<VersionSource> SimulatedProcess::open_versions(const std::string& /*job*/,

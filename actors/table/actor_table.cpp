@@ -151,6 +151,7 @@ std::string ActorTable::type(ActorNumber actor) const {
 std::string ActorTable::name(ActorNumber actor) const {
   const ActorTableRow& row = this->row(actor);
   std::string name = fmt::format("{}[{}]", text_of(mesh(row.mesh).name), row.index);
+  std::atomic_thread_fence(std::memory_order_acquire);  // the turn is read after the text
   if (row.turn.load(std::memory_order_acquire) == turn_of(actor)) return name;
   return "an actor of an earlier mesh";  // its name is gone
 }
@@ -169,6 +170,7 @@ MeshCause ActorTable::cause(ActorNumber actor) const {
   MeshCause cause{
       .code = static_cast<std::uint8_t>(ended.cause_code.load(std::memory_order_acquire)),
       .text = text_of(ended.cause)};
+  std::atomic_thread_fence(std::memory_order_acquire);
   return has(actor) ? cause : MeshCause{};
 }
 
@@ -198,9 +200,9 @@ std::uint32_t ActorTable::place_for(const MeshFacts& facts) {
   }
   if (found == released_.end()) {
     fail(Errc::no_space,
-         "mesh \"{}\" of {} actors: the actor system has {} meshes with {} actors: at most {} and "
-         "{}, and no mesh of as many actors has been stopped",
-         facts.name, facts.count, index, first, kMeshCountMax, kActorCountMax);
+         "mesh \"{}\" of {} actors: the table of the actor system had rows for {} meshes and {} "
+         "actors (at most {} and {}), all of which were used, and no stopped mesh has left {} rows",
+         facts.name, facts.count, index, first, kMeshCountMax, kActorCountMax, facts.count);
   }
   const std::uint32_t place = *found;
   released_.erase(found);
@@ -241,6 +243,7 @@ std::uint32_t ActorTable::add(const MeshFacts& facts) {
       }
       actor.position.store(0, std::memory_order_relaxed);
     }
+    std::atomic_thread_fence(std::memory_order_release);  // the texts are written after the turns
     made.cause_code.store(0, std::memory_order_relaxed);
     made.restarts.store(0, std::memory_order_relaxed);
     std::ranges::fill(made.endpoints, '\0');

@@ -32,8 +32,8 @@ class CallTracer {
                 std::uint8_t error) const;
   /// Records that a Reply is about to be sent.
   void replied(const Asked& asked) const;
-  /// Returns the row + 1 of the actor of this process that the calling thread runs; 0: none.
-  std::uint32_t caller(const std::optional<std::uint32_t>& actor) const;
+  /// Returns the row of the actor that calls, plus 1; 0: no actor.
+  static std::uint32_t caller(const std::optional<ActorNumber>& actor);
 
  private:
   CallRingWriter open(std::uint32_t port) const;

@@ -15,11 +15,11 @@ void ActorHost::check_wait(std::string_view what) const {
     fail(Errc::invalid_argument,
          "{}: {} may not wait, because other actors need its thread; spawn the mesh with "
          ".own_thread = true",
-         what, role.actor ? name(*role.actor) : "a callback of then()");
+         what, role.actor ? role.host->name(*role.actor) : "a callback of then()");
   }
   if (must_end({})) fail(Errc::cancelled, "{}: {}", what, system_ended_error().what());
-  if (role.actor && must_end(role.actor)) {
-    fail(Errc::cancelled, "{}: {} is to stop", what, name(*role.actor));
+  if (role.actor && role.host->must_end(role.actor)) {
+    fail(Errc::cancelled, "{}: {} is to stop", what, role.host->name(*role.actor));
   }
 }
 

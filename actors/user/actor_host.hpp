@@ -58,7 +58,8 @@ class ActorHost : public JobHost, public std::enable_shared_from_this<ActorHost>
   virtual std::uint64_t system_key() const = 0;
   /// Returns the name of an actor, such as "sieves[3]".
   virtual std::string name(std::uint32_t row) const = 0;
-  /// Returns the mesh of an actor. Throws corrupt if there is no such actor.
+  /// Returns the mesh of an actor. Throws corrupt if there was never such an actor, and the error
+  /// of its calls if a later actor has its row.
   virtual MeshOfActors mesh_of(std::uint32_t row) const = 0;
   /// Returns the meshes that haven't ended.
   virtual std::vector<MeshOfActors> meshes() const = 0;
@@ -68,9 +69,10 @@ class ActorHost : public JobHost, public std::enable_shared_from_this<ActorHost>
   /// Called while this thread waits for something that isn't a call, of which `what` is a name.
   /// Throws invalid_argument if other actors need the thread, cancelled if the wait must end.
   void check_wait(std::string_view what) const;
-  /// Called before a value is given to another process by something that isn't a call. In a
-  /// simulation, the process may be killed here.
-  virtual void before_sending() {}
+  /// Called before something that isn't a call is given to another process. In a simulation, the
+  /// process may be killed here. Returns false in destructors of a process that was killed, which
+  /// send nothing.
+  virtual bool before_sending() { return true; }
   /// The channels of pipes, by their names within the system. `options` need no job. The functions
   /// throw as those of Channel.
   virtual void create_channel(ChannelOptions options);

@@ -116,7 +116,7 @@ void ActorProcess::stop(const Error& why) {
 std::size_t ActorProcess::least_busy(const std::vector<ActorHandle>& actors) {
   static thread_local std::size_t last = 0;  // so that idle actors are taken in turn
   std::size_t best = ++last % actors.size();
-  replies_->look();  // for open_calls_
+  if (!is_stopped_.load()) replies_->look();  // for open_calls_
   const auto open = [&](std::size_t i) {
     return open_calls_[row_of(actors[i].row)].load(std::memory_order_relaxed);
   };
@@ -145,6 +145,7 @@ MeshOfActors ActorProcess::mesh_of(std::uint32_t row) const {
   const MeshTableRow& mesh = table.mesh(actor.mesh);
   MeshOfActors found{
       .name = mesh.name, .type = mesh.type, .first_row = row - actor.index, .count = mesh.count};
+  std::atomic_thread_fence(std::memory_order_acquire);  // the turn is read after the texts
   if (!table.has(row)) throw ended_error(row);
   return found;
 }
@@ -269,15 +270,16 @@ bool ActorProcess::wait(ActorCall& call, Clock::time_point time) {
   const ThreadRole& role = ThreadRole::current();
   if (!role.may_block) {  // refused even if the answer happens to be there
     throw may_not_wait_error(name_of(call),
-                             role.actor ? actors().name(*role.actor) : "a callback of then()");
+                             role.actor ? role.host->name(*role.actor) : "a callback of then()");
   }
-  if (!role.actor || call.is_done()) return replies_->wait(call, time);
+  const std::optional<ActorNumber> waiter = role.actor_in(*this);
+  if (!waiter || call.is_done()) return replies_->wait(call, time);
   const bool waits_for_end = time == Clock::time_point::max();
   const AwaitedCall awaited{.row = row_of(call.what.row),
                             .endpoint = call.what.endpoint.index,
                             .number = waits_for_end ? calls_.number_of(call) : 0};
-  const AwaitingActor awaiting(actors().row(*role.actor), awaited);
-  if (const std::string circle = circle_of_waits(*this, *role.actor, awaited); !circle.empty()) {
+  const AwaitingActor awaiting(actors().row(*waiter), awaited);
+  if (const std::string circle = circle_of_waits(*this, *waiter, awaited); !circle.empty()) {
     end(call, {.error = circle_error(circle)});
   }
   return replies_->wait(call, time);
@@ -294,6 +296,8 @@ void ActorProcess::on_message(InMessage message) {
       call = calls_.take(heading.call);
       if (call == nullptr) return drop_message(*node_, message);  // it has ended before
     }
+    // Whoever gets the news may be gone.
+    if (call == nullptr && is_stopped_.load()) return drop_message(*node_, message);
     UnpackedMessage in(node_, std::move(message));
     MessageReader reader(in.body());
     switch (op) {
@@ -319,6 +323,10 @@ void ActorProcess::on_message(InMessage message) {
       return;
     }
     answer.error = error;
+  } catch (const std::exception& error) {  // such as a thread that can't be started
+    logger("weft.worker")->warn("actors: a message was dropped: {}", error.what());
+    if (call == nullptr) return;
+    answer.error = Error(Errc::io, error.what());
   }
   finish(*call, std::move(answer));
 }

@@ -39,9 +39,9 @@ namespace detail {
 class ActorProcess final : public ActorHost, public CallHost {
  public:
   using Clock = ActorCall::Clock;
-  /// Gets joined and failed in the keeper's process, and leave in others. Must not wait.
-  using OnNews = std::function<void(ActorOp op, PeerId from, std::uint32_t row,
-                                    std::uint64_t incarnation, const Error& error)>;
+  /// Gets the messages at port 0 that aren't answers; for the numbers, see ActorOp. Must not wait.
+  using OnNews = std::function<void(ActorOp op, PeerId from, std::uint32_t target,
+                                    std::uint64_t call, const Error& error)>;
 
   /// The calling process takes the slot. `peers` and `actors` are this process's own.
   static std::shared_ptr<ActorProcess> join(PeerTable peers, ActorTable actors, PeerId self,

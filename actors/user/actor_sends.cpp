@@ -30,7 +30,8 @@ void ActorProcess::send(PeerId to, std::uint32_t port, const LaneHeading& headin
       op == ActorOp::joined || op == ActorOp::failed || op == ActorOp::leave || op == ActorOp::run;
   while (!sender->send(message, is_news ? Ring::always : Ring::if_asleep)) {
     const ThreadRole& role = ThreadRole::current();
-    const bool is_own_port = to == node_->self() && port == role.port && port != kReplyPort;
+    const bool is_own_port =
+        role.host == this && to == node_->self() && port == role.port && port != kReplyPort;
     if (!wait_if_full || !role.may_wait_for_room || is_own_port) {
       throw full_error(actors().name(heading.target), wait_if_full);
     }
@@ -78,7 +79,7 @@ std::shared_ptr<PendingCall> ActorProcess::begin(std::uint32_t row, EndpointId e
       ActorCall::What{.op = ActorOp::call,
                       .row = row,
                       .endpoint = endpoint,
-                      .from = tracer_.caller(ThreadRole::current().actor)},
+                      .from = CallTracer::caller(ThreadRole::current().actor_in(*this))},
       std::move(arguments), SendLimit::deadline_after(timeout_s), timeout_s);
   open_calls_[row_of(row)].fetch_add(1, std::memory_order_relaxed);
   call->cancel_on(options.stop);
@@ -118,7 +119,7 @@ void ActorProcess::tell(std::uint32_t row, EndpointId endpoint, const MessageWri
                         const CallOptions& options) {
   SendLimit limit(options.timeout_s > 0 ? options.timeout_s : options_.call_timeout_s);
   const std::uint64_t number =
-      tracer_.told(row, endpoint.index, tracer_.caller(ThreadRole::current().actor));
+      tracer_.told(row, endpoint.index, CallTracer::caller(ThreadRole::current().actor_in(*this)));
   for (;;) {
     if (is_stopped_.load()) throw system_ended_error();
     const std::uint32_t changes = actors().head().changes.load(std::memory_order_seq_cst);
@@ -208,8 +209,8 @@ bool ActorProcess::tell_process(PeerId process, ActorOp op, std::uint32_t port) 
     return true;
   } catch (const Error& error) {
     logger("weft.worker")
-        ->info("actors: process {} can't be sent kind {} now: {}", process.slot,
-               static_cast<int>(op), error.what());
+        ->info("actors: a message of kind {} to process {} can't be sent now: {}",
+               static_cast<int>(op), process.slot, error.what());
     return false;
   }
 }

@@ -9,7 +9,7 @@ namespace weft::detail {
 
 /// Returns null if the actor's class isn't known here.
 const EndpointEntry* ActorProcess::endpoint_of(const ActorCall& call) {
-  if (call.what.op != ActorOp::call) return nullptr;
+  if (call.what.op != ActorOp::call || !actors().has(call.what.row)) return nullptr;
   try {
     return &find_actor_class(actors().type(call.what.row))
                 .parts()
@@ -27,7 +27,8 @@ std::string ActorProcess::name_of(const ActorCall& call) {
 
 Error ActorProcess::timeout_error(const ActorCall& call) {
   const std::uint32_t row = call.what.row;
-  const std::uint64_t since = actors().row(row).since_ns.load(std::memory_order_acquire);
+  const std::uint64_t since =
+      actors().has(row) ? actors().row(row).since_ns.load(std::memory_order_acquire) : 0;
   const EndpointEntry* endpoint = endpoint_of(call);
   UnansweredCall why{.is_being_made = actors().position(row).phase == ActorPhase::starting,
                      .replies_later = endpoint != nullptr && endpoint->replies_later};

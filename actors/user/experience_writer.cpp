@@ -10,6 +10,7 @@
 #include <weft/actor/actor_context.hpp>
 #include <weft/tensor/error.hpp>
 
+#include "actors/user/actor_host.hpp"
 #include "actors/user/job_wait.hpp"
 
 namespace weft {

@@ -40,8 +40,20 @@ bool JobHost::await(const WaitFor& wait_for, Clock::time_point /*deadline*/) {
 }
 
 void JobHost::await_job(const JobWait& wait, Clock::time_point /*deadline*/) {
-  wait.require_running();
+  require_running(wait);
   sleep_for(kSleepSlice);
+}
+
+void JobHost::require_running(const JobWait& wait) const {
+  if (Segment::list(fmt::format("weft-{}-", wait.job())).empty()) {
+    fail(Errc::not_found,
+         "{}: this user has no running job {} on this host, or it has ended; `weft ps` lists the "
+         "jobs",
+         wait.what(), wait.job());
+  }
+  const std::string root = JobMemory::control_root_of(wait.job());
+  if (root.empty() || JobLock::is_held(root, wait.job())) return;
+  throw job_never_made_error(wait);
 }
 
 std::shared_ptr<VersionSource> JobHost::open_versions(const std::string& job,
@@ -83,18 +95,6 @@ JobWait::Clock::time_point JobWait::begin() const {
 bool JobWait::is_late(Clock::time_point deadline) const {
   if (stop_.stop_requested()) fail(Errc::cancelled, "{}: the wait was cancelled", what_);
   return host_->now() >= deadline;
-}
-
-void JobWait::require_running() const {
-  if (Segment::list(fmt::format("weft-{}-", job_)).empty()) {
-    fail(Errc::not_found,
-         "{}: this user has no running job {} on this host, or it has ended; `weft ps` lists the "
-         "jobs",
-         what_, job_);
-  }
-  const std::string root = JobMemory::control_root_of(job_);
-  if (root.empty() || JobLock::is_held(root, job_)) return;
-  throw job_never_made_error(*this);
 }
 
 Error job_never_made_error(const JobWait& wait) {

@@ -26,17 +26,20 @@ class JobWait;
 class JobHost {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Returns whether that for which one waits has come, after waiting at most so long.
+  /// Waits at most so long, and returns whether the awaited thing has come.
   using WaitFor = std::function<bool(std::chrono::nanoseconds at_most)>;
 
   virtual ~JobHost() = default;
   virtual Clock::time_point now() const { return Clock::now(); }
-  /// Waits as a thread of this process, for a moment, and in a simulation until `wait_for` returns
-  /// true, the thread's actor is to stop, or `deadline`. Returns what `wait_for` returned last.
+  /// In a program, calls `wait_for` once, which waits a moment. In a simulation, waits until
+  /// `wait_for` returns true, the actor of this thread is to stop, or `deadline` has come. Returns
+  /// the last result of `wait_for`.
   virtual bool await(const WaitFor& wait_for, Clock::time_point deadline);
   /// Waits a moment for a job that hasn't made its memory yet. Throws not_found or unavailable if
   /// there is no such job any more.
   virtual void await_job(const JobWait& wait, Clock::time_point deadline);
+  /// Throws not_found or unavailable if there is no such job any more.
+  virtual void require_running(const JobWait& wait) const;
   /// Return null if the loop hasn't begun to publish, or to take rows, under this name.
   virtual std::shared_ptr<VersionSource> open_versions(const std::string& job,
                                                        const std::string& name);
@@ -65,7 +68,7 @@ class JobWait {
   /// Returns whether the wait must end. Throws cancelled if a stop was requested.
   bool is_late(Clock::time_point deadline) const;
   /// Throws not_found or unavailable if there is no such job any more.
-  void require_running() const;
+  void require_running() const { host_->require_running(*this); }
   /// Called when the job has ended. If this is the wait of an actor, whose mesh is about to be
   /// stopped too, waits a moment for that, and then throws cancelled.
   void let_stop_come() const;

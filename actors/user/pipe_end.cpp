@@ -222,7 +222,7 @@ LoanedTensor PipeEnd::loan(const TensorType& type) {
 }
 
 bool PipeEnd::write(const MessageWriter& value, bool may_wait) {
-  host_->before_sending();
+  if (!host_->before_sending()) return true;
   if (!find_room(may_wait)) return false;
   std::size_t used = used_;
   std::vector<PipePayload> table;
@@ -256,6 +256,7 @@ bool PipeEnd::write(const MessageWriter& value, bool may_wait) {
 }
 
 void PipeEnd::close() {
+  if (!host_->before_sending()) return;
   open();
   next_ = {};
   writer_->close();

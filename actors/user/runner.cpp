@@ -78,7 +78,8 @@ void Runner::stop() {
 }
 
 void Runner::run() {
-  const ThreadRoleScope role({.may_block = true, .may_wait_for_room = true, .port = port_});
+  const ThreadRoleScope role(
+      {.may_block = true, .may_wait_for_room = true, .port = port_, .host = process_});
   LanePort& port = process_->node()->port(port_);
   process_->tracer().begin_thread(port_);
   functions_ = FunctionTrace(process_->tracer().writer());
@@ -181,7 +182,8 @@ void Runner::run_message(Actor& actor, InMessage&& message) {
     const ThreadRoleScope role({.may_block = actor.own_thread,
                                 .may_wait_for_room = actor.own_thread,
                                 .port = port_,
-                                .actor = actor.row});
+                                .actor = actor.row,
+                                .host = process_});
     UnpackedMessage in(process_->node(), std::move(message));
     const auto& endpoints = actor.type->parts().endpoints;
     if (endpoint >= endpoints.size()) throw no_endpoint_error(endpoint);
@@ -246,8 +248,11 @@ bool Runner::work_once() {
   try {
     const RunningFunction running(process_->actors().row(actor.row),
                                   {.kind = ActorFunctionKind::work});
-    const ThreadRoleScope role(
-        {.may_block = true, .may_wait_for_room = true, .port = port_, .actor = actor.row});
+    const ThreadRoleScope role({.may_block = true,
+                                .may_wait_for_room = true,
+                                .port = port_,
+                                .actor = actor.row,
+                                .host = process_});
     actor.type->parts().work(actor.object.get());
     functions_.end_work(begin, actor.row);
   } catch (...) {
@@ -312,7 +317,8 @@ void Runner::make(InMessage&& message) {
     const ThreadRoleScope role({.may_block = made->own_thread,
                                 .may_wait_for_room = made->own_thread,
                                 .port = port_,
-                                .actor = row});
+                                .actor = row,
+                                .host = process_});
     made->object = made->type->parts().make(*made->context);
   } catch (...) {
     answer_error(asked, constructor_error(table.name(row), current_exception_text()));

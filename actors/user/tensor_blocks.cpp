@@ -6,6 +6,8 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "actors/message/tensor_bytes.hpp"
+
 namespace weft {
 namespace {
 

@@ -100,7 +100,7 @@ std::string circle_of_waits(detail::ActorProcess& process, ActorNumber waiter,
 namespace detail {
 
 std::uint32_t ActorProcess::pipe_user() const {
-  const std::uint32_t caller = tracer_.caller(ThreadRole::current().actor);
+  const std::uint32_t caller = CallTracer::caller(ThreadRole::current().actor_in(*this));
   return PipeUser{.is_known = true,
                   .slot = node_->self().slot,
                   .row = caller == 0 ? PipeUser::kNoActor : caller - 1}
@@ -109,7 +109,7 @@ std::uint32_t ActorProcess::pipe_user() const {
 
 void ActorProcess::show_pipe_wait(std::uint64_t word) const {
   const ActorTable& table = members_->actors;
-  const std::uint32_t caller = tracer_.caller(ThreadRole::current().actor);
+  const std::uint32_t caller = CallTracer::caller(ThreadRole::current().actor_in(*this));
   std::atomic<std::uint64_t>& wait =
       caller == 0 ? table.pipe_wait(node_->self().slot) : table.row(caller - 1).awaited;
   wait.store(word, std::memory_order_relaxed);

@@ -13,8 +13,9 @@
 namespace weft {
 
 namespace detail {
+class ActorHost;
 class ActorProcess;
-}
+}  // namespace detail
 
 /// The role of the calling thread.
 struct ThreadRole {
@@ -23,8 +24,14 @@ struct ThreadRole {
   /// Whether it may wait until a lane has room.
   bool may_wait_for_room = true;
   std::uint32_t port = 0;                   ///< from which the thread takes messages; 0: none
-  std::optional<std::uint32_t> actor = {};  ///< the row of the actor whose function it runs
+  std::optional<ActorNumber> actor = {};    ///< whose function the thread runs
+  const detail::ActorHost* host = nullptr;  ///< the process of `port` and `actor` in its system
 
+  /// Returns the actor if it belongs to this process of a system. An actor of another system may
+  /// call this one, too.
+  std::optional<ActorNumber> actor_in(const detail::ActorHost& its_host) const {
+    return host == &its_host ? actor : std::nullopt;
+  }
   static ThreadRole& current() {
     static thread_local ThreadRole role;
     return role;

@@ -25,6 +25,12 @@ double SystemSnapshot::wait_s(const AwaitedPipe& pipe) const {
   return static_cast<double>(std::max<std::int64_t>(0, at_ns - pipe.since_ns)) * 1e-9;
 }
 
+std::size_t SystemSnapshot::actor_count() const {
+  return static_cast<std::size_t>(std::ranges::count_if(actors, [](const SystemActor& actor) {
+    return actor.exists() && actor.position.phase != ActorPhase::ended;
+  }));
+}
+
 std::string SystemSnapshot::actor_name(std::uint32_t row) const {
   if (row >= actors.size()) return fmt::format("actor {}", row);
   return fmt::format("{}[{}]", meshes[actors[row].mesh].name, actors[row].index);

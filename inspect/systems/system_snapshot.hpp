@@ -48,7 +48,7 @@ struct SystemActor {
   std::uint32_t box = 0;
 
   bool runs() const { return since_ns != 0; }
-  /// False for a row that an ended mesh had, and that the later mesh in its place doesn't need.
+  /// Returns false for a row without an actor: a smaller mesh has the place of a larger one.
   bool exists() const { return position.phase != ActorPhase::none; }
 };
 
@@ -85,6 +85,7 @@ struct SystemSnapshot {
   /// Returns for how many seconds the actor's function has run.
   double for_s(const SystemActor& actor) const;
   double wait_s(const AwaitedPipe& pipe) const;     ///< the seconds of the wait so far
+  std::size_t actor_count() const;                  ///< that haven't ended
   std::string actor_name(std::uint32_t row) const;  ///< "sieves[3]"
   /// Returns the name of an endpoint, "endpoint 17" if the table doesn't have it.
   std::string endpoint_name(std::uint32_t row, std::uint32_t endpoint) const;

@@ -27,12 +27,6 @@ std::size_t living_processes(const SystemSnapshot& system) {
       }));
 }
 
-std::size_t actor_count(const SystemSnapshot& system) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      system.actors,
-      [&](const SystemActor& actor) { return actor.position.phase != ActorPhase::ended; }));
-}
-
 std::string_view phase_text(ActorPhase phase) {
   switch (phase) {
     case ActorPhase::starting: return "starting";
@@ -131,7 +125,7 @@ std::string systems_text(std::span<const SystemSnapshot> systems) {
   for (const SystemSnapshot& system : systems) {
     const std::time_t started = system.started_unix_ns / 1'000'000'000;
     table.add({system.id, system.name, system.state(), std::to_string(living_processes(system)),
-               std::to_string(system.meshes.size()), std::to_string(actor_count(system)),
+               std::to_string(system.meshes.size()), std::to_string(system.actor_count()),
                std::to_string(system.pid(0)),
                fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(started))});
   }
@@ -146,7 +140,7 @@ Json systems_json(std::span<const SystemSnapshot> systems) {
                     {"state", system.state()},
                     {"processes", living_processes(system)},
                     {"meshes", system.meshes.size()},
-                    {"actors", actor_count(system)},
+                    {"actors", system.actor_count()},
                     {"pid", system.pid(0)},
                     {"started_unix_ns", system.started_unix_ns}});
   }

@@ -239,7 +239,7 @@ void SystemExplainer::conclude_well() {
     if (longest < 0 || actor(node).since_ns < actor(longest).since_ns) longest = node;
   }
   why_.summary = fmt::format("{} actors in {} meshes; nobody waits for a function that lasts",
-                             actor_count(), now_.meshes.size());
+                             now_.actor_count(), now_.meshes.size());
   if (longest >= 0) {
     const auto row = static_cast<std::uint32_t>(longest);
     why_.summary +=

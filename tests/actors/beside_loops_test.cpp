@@ -32,7 +32,7 @@ std::atomic<std::uint64_t> steps_here{0};
 
 /// Makes steps until the file "end" exists.
 Loop steps_loop{"test.beside", [](TrainContext& ctx, const Config& config) {
-                  Parameter count = make_parameter("count", {0}, {});
+                  Parameter count = make_parameter("count", 0.0F, {});
                   while (true) {
                     const bool has_end =
                         std::filesystem::exists(config.at("end").get<std::string>());
@@ -112,7 +112,8 @@ TEST_F(BesideLoops, RunInTheProcessesOfTheLoops) {
 TEST_F(BesideLoops, AreMadeAgainInTheSuccessorOfALostWorker) {
   ActorSystem system;
   const Job job = start(2, &system, 3);
-  const auto actors = system.spawn(observer, {.count = 2, .place = beside_loops(job)});
+  const auto actors =
+      system.spawn(observer, {.count = 2, .place = beside_loops(job), .own_thread = true});
   for (std::uint32_t kill = 1; kill <= 2; ++kill) {
     const std::vector<int> pids = actors.call<&Observer::pid>().get();
     ::kill(pids[1], SIGKILL);
@@ -124,6 +125,23 @@ TEST_F(BesideLoops, AreMadeAgainInTheSuccessorOfALostWorker) {
   end_loops();
   expect_ok(job);
   EXPECT_FALSE(system.failure());
+}
+
+TEST_F(BesideLoops, ThatWereLeftStayLeftAfterALoss) {
+  ActorSystem system;
+  const Job job = start(1, &system, 1);
+  const auto actors = system.spawn(
+      observer,
+      {.count = 2, .place = beside_loops(job), .supervision = {.restart = ActorRestart::none}});
+  const int pid = actors[1].call<&Observer::pid>().get();
+  actors[0].tell<&Observer::fail>("left");
+  const auto ends_with = [&] { return actors[0].call<&Observer::pid>().outcome(); };
+  while (ends_with().ok()) std::this_thread::yield();
+  ::kill(pid, SIGKILL);
+  while (actors[1].call<&Observer::incarnation>().get() == 1) std::this_thread::yield();
+  expect_error(Errc::actor_failed, {"left"}, [&] { ends_with().value(); });
+  end_loops();
+  expect_ok(job);
 }
 
 TEST_F(BesideLoops, AreSupervisedAsOthers) {
@@ -152,7 +170,7 @@ TEST_F(BesideLoops, RunInThisProcessIfItsLoopDoes) {
   expect_ok(job);
 }
 
-TEST_F(BesideLoops, OfAMeshThatIsStoppedAreDestroyedAndTheLoopsGoOn) {
+TEST_F(BesideLoops, AreDestroyedWhenTheirMeshIsStopped) {
   ActorSystem system;
   const Job job = start(1, &system);
   const std::string destroyed = folder_.path() + "/destroyed";
@@ -166,7 +184,7 @@ TEST_F(BesideLoops, OfAMeshThatIsStoppedAreDestroyedAndTheLoopsGoOn) {
   expect_ok(job);
 }
 
-TEST_F(BesideLoops, GoOnAfterTheirSystemHasEnded) {
+TEST_F(BesideLoops, AreDestroyedWithTheirSystemWhileTheLoopsContinue) {
   const std::string destroyed = folder_.path() + "/destroyed";
   std::optional<ActorSystem> system(std::in_place);
   const Job job = start(2, &*system);

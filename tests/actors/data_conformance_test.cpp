@@ -212,7 +212,7 @@ TYPED_TEST(ActorData, AMeshEndsWithItsJob) {
   this->s_.end_job();
   this->s_.until([&] { return !couriers[1].template call<&Courier::pid>().outcome().ok(); });
   expect_error(Errc::cancelled,
-               {"c[1] has ended: mesh \"c\" was stopped because job ", "has ended"},
+               {"c[1] has ended: mesh \"c\" was stopped because its job ", "has ended"},
                [&] { couriers[1].template call<&Courier::pid>().get(); });
 }
 

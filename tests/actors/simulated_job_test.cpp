@@ -96,6 +96,30 @@ TEST(TestJobs, SkipVersionsWhileViewsHoldAllPlaces) {
   EXPECT_EQ(keeps[0].call<&Keepsake::keep>().get(), 10U);
 }
 
+TEST(TestJobs, HaveNotEndedBeforeTheFirstVersion) {
+  ActorTest test;
+  TestJob job = test.job();
+  const auto keeps = test.spawn(keepsake, with_job(test, 1, 1));
+  EXPECT_FALSE(keeps[0].call<&Keepsake::has_ended>().get());
+  job.publish("policy", 1, {{"w", tensor_of(1)}});
+  EXPECT_FALSE(keeps[0].call<&Keepsake::has_ended>().get());
+}
+
+TEST(TestJobs, HaveActorsBesideTheirLoops) {
+  ActorTest test;
+  TestJob job = test.job();
+  job.publish("policy", 3, {{"w", tensor_of(1)}});
+  const auto keeps =
+      test.spawn(keepsake, {.place = beside_loops(*job.handle()), .own_thread = true});
+  EXPECT_EQ(keeps[0].call<&Keepsake::keep>().get(), 3U);
+  job.end();
+  expect_error(Errc::cancelled, {"has ended"}, [&] { keeps[0].call<&Keepsake::keep>().get(); });
+  ActorTest other;
+  expect_error(Errc::invalid_argument,
+               {"the job of beside_loops() is another job", "test.job().handle()"},
+               [&] { other.spawn(keepsake, {.place = beside_loops(*job.handle())}); });
+}
+
 TEST(TestJobs, LetWritersWaitInTheTimeOfTheTest) {
   ActorTest test;
   TestJob job = test.job();
@@ -186,12 +210,12 @@ TEST(TestJobs, EndWithAMeshThatGivesUp) {
   test.kill(first[0]);
   test.run();
   EXPECT_TRUE(job.has_ended());
-  expect_error(Errc::cancelled, {"mesh \"others\" was stopped because job 0000", "has ended"},
+  expect_error(Errc::cancelled, {"mesh \"others\" was stopped because its job 0000", "has ended"},
                [&] { others[0].call<&Keepsake::keep>().get(); });
   // As in an ActorSystem, a mesh of a job that has ended is made, and then stopped.
   options.name = "late";
   options.supervision = {};
-  expect_error(Errc::cancelled, {"mesh \"late\" was stopped because job 0000"},
+  expect_error(Errc::cancelled, {"mesh \"late\" was stopped because its job 0000"},
                [&] { test.spawn(keepsake, options)[0].call<&Keepsake::keep>().get(); });
 }
 

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -107,6 +108,64 @@ TEST(ActorSystems, WarnOfFunctionsThatDelayOtherActors) {
   EXPECT_NE(log.find("2 other actors that share its thread waited"), std::string::npos) << log;
   EXPECT_EQ(log.find("desk[2].spin"), std::string::npos) << log;
   EXPECT_EQ(log.find("alone"), std::string::npos) << log;
+}
+
+/// The actors have the same row, each in its system.
+TEST(ActorSystems, MayWaitForEachOthersActors) {
+  ActorSystem first;
+  ActorSystem second;
+  const auto asked = second.spawn(echo, {.place = processes(1)});
+  static std::optional<ActorRef<Echo>> other;  // references can't be sent to another system
+  other = asked[0];
+  struct Asking {
+    int ask() const { return other->call<&Echo::add>(1, 2).get(); }
+    using endpoints = Endpoints<&Asking::ask>;
+  };
+  static const ActorType<Asking> asking{"test.asking"};
+  const auto actors = first.spawn(asking, {.own_thread = true});
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(actors[0].call<&Asking::ask>().get(), 3);
+  other.reset();
+}
+
+/// Makes or stops meshes in its functions.
+class Manager {
+ public:
+  static inline ActorSystem* system = nullptr;
+  void spawn(const std::string& name) const { system->spawn(echo, {.name = name}); }
+  void stop(const std::string& name) const { system->stop(name); }
+  using endpoints = Endpoints<&Manager::spawn, &Manager::stop>;
+};
+const ActorType<Manager> manager{"test.manager"};
+
+TEST(ActorSystems, AreManagedByActorsThatNobodyWaitsFor) {
+  ActorSystem system;
+  Manager::system = &system;
+  const auto own = system.spawn(manager, {.name = "own", .own_thread = true});
+  own[0].call<&Manager::spawn>("made").get();
+  own[0].call<&Manager::stop>("made").get();
+  expect_error(Errc::endpoint_failed, {"own[0]", "stop()"},
+               [&] { own[0].call<&Manager::stop>("own").get(); });
+  const auto shared = system.spawn(manager, {.name = "shared"});
+  expect_error(Errc::endpoint_failed, {"spawn()", "shared[0]", "own_thread = true"},
+               [&] { shared[0].call<&Manager::spawn>("made").get(); });
+  std::promise<std::string> refused;
+  own[0].call<&Manager::spawn>("again").then([&](const Outcome<void>&) {
+    try {
+      system.stop("again");
+      refused.set_value("");
+    } catch (const Error& error) {
+      refused.set_value(error.what());
+    }
+  });
+  EXPECT_NE(refused.get_future().get().find("a callback of then()"), std::string::npos);
+}
+
+TEST(ActorSystems, RefuseConfigThatIsNoText) {
+  ActorSystem system;
+  expect_error(Errc::invalid_argument, {"\"test.echo\"", "SpawnOptions::config", "UTF-8"}, [&] {
+    system.spawn(echo, {.place = processes(1), .config = {{"file", "caf\xe9"}}});
+  });
+  EXPECT_EQ(system.spawn(echo)[0].call<&Echo::add>(1, 2).get(), 3);
 }
 
 /// A system that makes and stops meshes for as long as it lives uses their rows again.

@@ -57,9 +57,10 @@ struct ActorTableHead {
 static_assert(sizeof(ActorTableHead) == 256);
 
 /// The keeper writes it. The texts and numbers that aren't atomic are written before mesh_count,
-/// and `cause` once, before is_ended and the phase `ended` of actors that have failed. A mesh that
-/// has ended leaves its row and the rows of its actors to a later one of at most as many actors;
-/// `turn` is counted up before they are written again.
+/// or before is_ended becomes 0 in a row that is used again, and `cause` once, before is_ended and
+/// the phase `ended` of actors that have failed. A mesh that has ended leaves its row and the rows
+/// of its actors to a later one of at most as many actors; `turn` is counted up before they are
+/// written again.
 struct MeshTableRow {
   std::atomic<std::uint32_t> is_ended;
   std::atomic<std::uint32_t> turn;  ///< meshes that have had this row before
@@ -85,7 +86,8 @@ struct MeshTableRow {
 };
 static_assert(sizeof(MeshTableRow) == 8288);
 
-/// The keeper writes the first line, and the actor's process the rest.
+/// The keeper writes position, mesh, index and turn, and clears the rest for a new mesh. The
+/// actor's process writes the rest.
 struct alignas(64) ActorTableRow {
   std::atomic<std::uint64_t> position;  ///< an ActorPosition
   std::uint32_t mesh;

@@ -44,7 +44,7 @@ struct alignas(128) ChannelSide {
   std::atomic<std::uint32_t> attached;  ///< stored as 1 after `pid`, and never 0 again
   std::atomic<std::int32_t> pid;
   std::atomic<std::uint32_t> asleep;  ///< 1: the sender of a message must wake this side
-  std::atomic<std::uint32_t> user;    ///< what the program says about itself; 0: nothing
+  std::atomic<std::uint32_t> user;    ///< the word of a PipeUser, in pipes of actors; 0: unknown
   /// The number of the frame that the writer filled last, which is read after the writer is gone.
   /// It is in another cache line than `asleep`, which the reader loads after every frame.
   alignas(128) std::atomic<std::uint64_t> filling;

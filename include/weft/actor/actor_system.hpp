@@ -36,7 +36,9 @@ class ActorSystem {
 
   /// Makes the actors of a mesh, and returns when all of them have been constructed. Throws
   /// invalid_argument for options that can't be, or a name that is taken; actor_failed with the
-  /// first exception of a constructor; unavailable if a process can't be started.
+  /// first exception of a constructor; not_found if the type isn't registered in an actor's
+  /// process; unavailable if a process can't be started; no_space if there are no rows or threads
+  /// left; cancelled if the job of the mesh ends before.
   template <typename T>
   ActorMesh<T> spawn(const ActorType<T>& type, const SpawnOptions& options = {}) {
     std::vector<ActorRef<T>> actors;

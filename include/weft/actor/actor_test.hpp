@@ -65,7 +65,8 @@ class ActorTest {
   ActorTest& operator=(const ActorTest&) = delete;
 
   /// As ActorSystem::spawn(). A process of actors is a part of the test's process.
-  /// SpawnOptions::lives_with must be null or job().handle().
+  /// SpawnOptions::lives_with must be null or job().handle(), and beside_loops() takes that job
+  /// only: such actors run in the test's process.
   template <typename T>
   ActorMesh<T> spawn(const ActorType<T>& type, const SpawnOptions& options = {}) {
     std::vector<ActorRef<T>> actors;
@@ -80,7 +81,8 @@ class ActorTest {
   Pipe<T> pipe(const PipeOptions& options = {}) {
     return detail::make_pipe_of<T>(host(), options);
   }
-  /// These functions and pipe() are those of ActorSystem.
+  /// These functions and pipe() are those of ActorSystem. Before the first call of fd(), callbacks
+  /// of then() run as steps.
   void stop(const std::string& mesh);
   LoanedTensor loan(const TensorType& type);
   int fd();

@@ -59,7 +59,7 @@ class PendingCall {
 /// a process: no actor.
 struct ActorHandle {
   std::shared_ptr<ActorHost> process{};
-  std::uint32_t row = 0;  ///< and in the high bits, which of the actors that have had the row
+  std::uint32_t row = 0;  ///< an ActorNumber: the row, and how many meshes had it before
 };
 
 /// An endpoint of an actor's class, without its types.

@@ -98,8 +98,8 @@ struct TrainerOptions {
   ScalingConfig scaling{};
   BackendConfig backend{};
   RunConfig run{};
-  /// The system whose actors may run beside the loops: beside_loops(). The worker processes join
-  /// it. The loop must have a name if there are worker processes.
+  /// The actor system that the worker processes join, so that meshes placed by beside_loops() run
+  /// in them. It must exist when the job starts. With worker processes, the loop needs a name.
   const ActorSystem* actors = nullptr;
 };
 

@@ -24,7 +24,7 @@ caf::behavior controller(caf::event_based_actor* self, const weft::CafActor<Poli
   self->send(self, tick_a::value);
   return {[=](tick_a) {
     if (is_at_rest()) return self->quit();
-    self->request(brain, milliseconds(5), weft::call<&Policy::act>, read_joints())
+    self->request(brain, milliseconds(500), weft::call<&Policy::act>, read_joints())
         .then([](const Action& a) { drive(a); },
               [](const caf::error&) { brake(); });  // timeout, peer_lost, ...
     self->delayed_send(self, milliseconds(20), tick_a::value);
@@ -45,7 +45,7 @@ caf::behavior controller(caf::event_based_actor* self, const weft::CafActor<Poli
   return {[=](tick_a) {
     if (is_at_rest()) return self->quit();
     self->mail(weft::call<&Policy::act>, read_joints())
-        .request(brain, milliseconds(5))
+        .request(brain, milliseconds(500))
         .then([](const Action& a) { drive(a); },
               [](const caf::error&) { brake(); });  // timeout, peer_lost, ...
     self->mail(tick_a_v).delay(milliseconds(20)).send(self);

@@ -70,10 +70,10 @@ int write(SnapshotReader& reader, const TraceCommand& command) {
   return 0;
 }
 
-int write_of_system(const std::string& system, const TraceCommand& command) {
+int write_system(const std::string& system, const TraceCommand& command) {
   if (!command.steps.empty()) {
     fmt::print(stderr, "--steps is for jobs: \"{}\" is an actor system, which has no steps\n",
-               visible(command.job));
+               visible(system));
     return kUsage;
   }
   const SystemEvents events = read_system_events(system);
@@ -125,7 +125,7 @@ void add_trace(CLI::App& inspect, int& code) {
       const auto system = read_asked_system(command->job, code);
       if (!system) return;
       try {
-        code = write_of_system(system->id, *command);
+        code = write_system(system->id, *command);
       } catch (const std::exception& e) {
         fmt::print(stderr, "actor system {}: {}\n", system->id, visible(e.what()));
         code = kUnreadable;
