@@ -219,6 +219,9 @@ void explain_living(const Snapshot& before, const Snapshot& now, const WhyOption
   const WaitGraph graph = WaitGraph::of(now);
   const RootView view{before, now, graph, why.idle_s > patience.wait_s && !awaits_commands_s(now)};
   why.roots = find_roots(view, still);
+  if (awaits_commands_s(now) && callback_s(now) == 0) {
+    std::erase_if(why.roots, is_at_work);  // the trainer waits for a command, too
+  }
   drop_moments(why.roots, patience, why);
   why.roots = merged(view, std::move(why.roots));
   sort_out(why.roots);

@@ -159,6 +159,7 @@ class Maker {
     switch (loop.state) {
       case ActorState::admission: return "the admission of its program";
       case ActorState::lease: return "a lease";
+      case ActorState::commands: return "a command";
       default: return nullptr;
     }
   }
@@ -180,8 +181,7 @@ class Maker {
     for (const ActorRow& worker : snapshot_.rows) {
       if (worker.kind != ActorKind::worker) continue;
       const bool there = worker.state == ActorState::idle || worker.state == ActorState::ended ||
-                         worker.state == ActorState::failed ||
-                         worker.state == ActorState::commands || asks_trainer(worker) != nullptr;
+                         worker.state == ActorState::failed || asks_trainer(worker) != nullptr;
       some_are_there = some_are_there || there;
       if (!there) others.push_back(worker.index);
     }

@@ -393,7 +393,7 @@ TEST(Why, AJobWhoseLoopsAllWaitForCommandsIsWell) {
   MadeJob job(2, 1);
   for (int w = 0; w < 2; ++w) job.worker(w).state = ActorState::commands;
   const Why why = weft::explain(job.snapshot, job.snapshot);
-  EXPECT_EQ(why.verdict, Verdict::well);
+  EXPECT_EQ(why.verdict, Verdict::well) << to_text(why);
   EXPECT_NE(why.summary.find("all loops have waited for a command for "), std::string::npos)
       << why.summary;
   EXPECT_FALSE(is_hung(job.snapshot, 1));
@@ -406,8 +406,8 @@ TEST(Why, ALoopThatIsBusyWhileAnotherWaitsForCommandsIsAccused) {
   job.worker(1).state = ActorState::commands;
   EXPECT_TRUE(is_hung(job.snapshot, 1));
   const Why why = weft::explain(job.snapshot, job.snapshot, {.patience_s = 1});
-  EXPECT_EQ(why.verdict, Verdict::hung);
-  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.verdict, Verdict::hung) << to_text(why);
+  ASSERT_EQ(why.roots.size(), 1U) << to_text(why);
   EXPECT_EQ(why.roots[0].workers, (std::vector<int>{0}));
 }
 
