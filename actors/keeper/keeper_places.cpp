@@ -112,7 +112,7 @@ void Keeper::lose_beside(LoopWorker worker) {
     mesh.actors[i].is_made = false;
     set_phase(mesh, i, ActorPhase::starting);
   });
-  // What was left of ended meshes ended with the process.
+  // Actors of ended meshes that hadn't ended in time ended with the process.
   for (const StuckActor& stuck : stuck_) {
     if (stuck.worker == worker && stuck.own_thread) workers_.ports(worker).give_back(stuck.port);
   }

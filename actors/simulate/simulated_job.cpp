@@ -141,7 +141,7 @@ bool SimulatedJob::publish(std::string_view name, std::uint64_t version,
   require_running("publish");
   require_published_name(name, "TestJob::publish");
   if (tensors.empty()) {
-    fail(Errc::invalid_argument, "TestJob: publish(\"{}\"): expected a tensor at least", name);
+    fail(Errc::invalid_argument, "TestJob: publish(\"{}\"): expected 1 or more tensors", name);
   }
   std::vector<PublishedTensor> types;
   for (const auto& [its_name, tensor] : tensors) {

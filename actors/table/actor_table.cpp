@@ -232,7 +232,7 @@ std::uint32_t ActorTable::add(const MeshFacts& facts) {
   const std::uint32_t index = place_for(facts);
   MeshTableRow& made = mesh(index);
   if (index < mesh_count()) {
-    // Those who have the number of an earlier actor learn first that it has ended.
+    // First, the earlier actors end for everybody who has their numbers.
     const std::uint32_t turn = made.turn.fetch_add(1, std::memory_order_seq_cst) + 1;
     for (std::uint32_t i = 0; i < made.row_count; ++i) {
       ActorTableRow& actor = row(made.first_row + i);

@@ -169,7 +169,8 @@ class SystemTraceWriter {
     }
   }
 
-  /// An actor runs one function at a time. A function begins after its message was sent.
+  /// Corrects times, which come from several clocks: a function begins after its message was sent
+  /// and after the actor's function before it.
   void order_functions() {
     for (CallSlice& function : functions_) {
       const CallSlice* call = call_of(function);
@@ -298,7 +299,7 @@ class SystemTraceWriter {
 
   void add_flow(const CallSlice& from, std::int64_t from_ns, const CallSlice& to,
                 std::int64_t to_ns, std::string_view category) {
-    if (from_ns > to_ns) {  // an event that isn't true
+    if (from_ns > to_ns) {  // the times contradict each other
       ++counts_.dropped_flows;
     } else if (is_shown(from) && is_shown(to)) {
       flows_.push_back({&from, &to, from_ns, to_ns, category});
@@ -345,8 +346,8 @@ class SystemTraceWriter {
                        name);
   }
 
-  /// Writes a curve of the number of messages that wait for each actor: those of which both ends
-  /// are known, and those that nobody has begun.
+  /// Writes how many messages wait for each actor over time. It counts messages whose sending and
+  /// beginning are both recorded, and those that nobody has begun.
   void write_mailboxes() {
     std::map<std::uint32_t, std::vector<std::pair<std::int64_t, int>>> changes;
     for (const CallSlice& function : functions_) {

@@ -10,10 +10,10 @@
 namespace weft {
 
 /// Calls `write` with the pieces of the document in order. An actor has a track with the functions
-/// that it ran. Its calls, and those of a process's other threads, have tracks beside it, so many
-/// that the calls of a track don't overlap. Arrows lead from a message to the function that it
-/// began, and from there to the end of the call. `last_s` selects the last seconds; 0: all. Throws
-/// not_found if there are no events.
+/// that it ran. Its calls, and those of a process's other threads, have tracks beside it, as many
+/// as are needed so that calls on one track don't overlap. Arrows lead from a message to the
+/// function that it began, and from there to the end of the call. `last_s` selects the last
+/// seconds; 0: all. Throws not_found if there are no events.
 TraceCounts write_system_trace(const SystemEvents& events, double last_s,
                                const std::function<void(std::string_view)>& write);
 

@@ -45,7 +45,8 @@ class EventsReader {
 
   SystemEvents read() {
     read_rings();
-    // A function that ran while the rings were read isn't in them, but in the snapshot.
+    // A function that hasn't ended has no event. The snapshot is read after the rings, so that it
+    // shows this function.
     found_.system = read_actor_system(id_);
     convert();
     read_mail();

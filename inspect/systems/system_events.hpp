@@ -31,8 +31,8 @@ struct SystemEvent {
   MessageId message() const;
 };
 
-/// A system, and its last events: of each thread that runs actors the last 2,046, and as many of
-/// all other threads of a process.
+/// A system and its last events: 2,046 of each thread that runs actors, and 2,046 of all other
+/// threads of a process together.
 struct SystemEvents {
   SystemSnapshot system{};            ///< was read after the events
   std::vector<SystemEvent> events{};  ///< by time

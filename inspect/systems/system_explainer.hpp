@@ -37,8 +37,8 @@ class SystemExplainer {
   bool lasts(int node) const;
   /// Returns names such as "rollouts[0-5], the program".
   std::string names_text(const std::set<int>& nodes) const;
-  /// Adds a note for each endpoint in which others wait for one of these actors, and for the actors
-  /// that need the thread of one of them.
+  /// Adds notes: for each endpoint, the actors that wait in it for one of these actors; for pipes,
+  /// who waits for room or a value; and the actors that need the thread of one of these.
   void add_waiters(Root& root, const std::set<int>& awaited) const;
   void explain_dead();
   /// Adds the meshes that have failed. Those that ended with the same cause share a root.

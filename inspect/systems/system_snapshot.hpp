@@ -17,7 +17,7 @@ struct SystemProcess {
   PeerId peer{};
   PeerState state = PeerState::free;  ///< as the keeper has marked it
   ProcessState process{};             ///< as /proc shows it
-  /// A pipe at which a thread waits that runs no actor. The process may have several such threads.
+  /// The pipe at which a thread that runs no actor waits. Several may wait; one is shown.
   std::optional<AwaitedPipe> pipe{};
 };
 

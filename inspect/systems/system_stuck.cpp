@@ -42,7 +42,7 @@ bool SystemExplainer::explain_circle(const std::vector<int>& root) {
     pipes.push_back({"pipe", fmt::format("{} waits for {}", name(node), now_.pipe_text(*it.pipe))});
   }
   if (has_pipe && now_.is_held && since_s < options_.patience_s) return true;
-  // The last call of the circle is that of which the first actor can't begin the function.
+  // The text ends with the function that the last actor waits for and the first one can't begin.
   const SystemActor& last = actor(circle.back());
   if (last.pipe) names.push_back(name(circle.front()));
   if (last.awaits) {
@@ -72,8 +72,8 @@ bool SystemExplainer::explain_circle(const std::vector<int>& root) {
   return true;
 }
 
-/// Returns for how long others have waited for the node, if they all wait at pipes: an actor that
-/// streams values is in one function all the time. Else a time without end.
+/// Returns how long others have waited for the node if all of them wait at pipes, since an actor
+/// that streams values stays in one function; infinity if one waits for a call; -1 if nobody waits.
 double SystemExplainer::waited_s(int node) const {
   double longest_s = -1;
   for (const Wait& wait : graph_.waits()) {
@@ -87,8 +87,8 @@ double SystemExplainer::busy_s(int node) const {
   return std::min(now_.for_s(actor(node)), waited_s(node));
 }
 
-/// Adds a root for an actor, or a process, that has one end of a pipe but doesn't use it, if it
-/// is waited for by someone for whom others wait.
+/// Adds a root for an actor or process that doesn't use its end of a pipe, if the one at the other
+/// end waits and others wait for that one. Returns false if this isn't so.
 bool SystemExplainer::explain_idle_end(int node) {
   const auto is_cause = [&](const Wait& wait) {
     return wait.to == node && is_at_pipe(wait) && wait.since_s >= options_.patience_s &&
@@ -123,7 +123,7 @@ bool SystemExplainer::explain_idle_end(int node) {
   return true;
 }
 
-/// Notes an actor or process for which others wait, and which waits for nobody.
+/// Explains a root that is no circle of actors. Its nodes are sorted, so a process is the last one.
 void SystemExplainer::explain_busy(const std::vector<int>& root) {
   const int node = root.front();
   if (!is_actor(root.back()) && explain_idle_end(root.back())) return;

@@ -9,9 +9,8 @@
 
 namespace weft {
 
-/// Returns the waits. A node is an actor, numbered by its row, or behind the actors a process,
-/// numbered by its slot: the process itself if it is stopped or gone, and otherwise its threads
-/// that aren't actors'. The edges go
+/// Returns the waits. Nodes are the actors by their rows; node_of_process() is the process itself
+/// if it is stopped or gone, and else those of its threads that run no actor. The edges go
 /// - from an actor that waits in get(), or else from the process of a caller, to the actor that has
 ///   to answer;
 /// - from an actor that doesn't run to the actor that runs on their common thread;

@@ -1,5 +1,5 @@
-/// The job of an ActorTest, and actors that use it. What is as in an ActorSystem is checked in
-/// data_conformance_test.cpp.
+/// The job of an ActorTest, and actors that use it. Behaviour that ActorSystem has too is checked
+/// in data_conformance_test.cpp.
 
 #include <gtest/gtest.h>
 
@@ -248,7 +248,7 @@ TEST(TestJobs, RefuseWhatCannotBe) {
       [&] {
         job.publish("policy", 4, {{"b", tensor_of(1)}});
       });
-  expect_error(Errc::invalid_argument, {"expected a tensor at least"},
+  expect_error(Errc::invalid_argument, {"expected 1 or more tensors"},
                [&] { job.publish("other", 4, {}); });
   expect_error(Errc::invalid_argument, {"TestJob::publish"}, [&] {
     job.publish("no name", 4, {{"w", tensor_of(1)}});
@@ -319,7 +319,7 @@ TEST(TestPipes, EndEarlyIfTheirWriterIsKilled) {
   EXPECT_GE(counts.size(), 5U) << "kills don't come at different moments";
 }
 
-/// The code of an actor with a Session is the same, too.
+/// An actor with a Session runs in a test unchanged.
 TEST(TestJobs, FeedSessions) {
   struct Net : Module {
     Linear a{*this, "a", {.in_features = 2, .out_features = 1, .bias = false}};

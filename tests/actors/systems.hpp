@@ -26,7 +26,8 @@ inline constexpr std::int64_t kWeights = 100;  ///< elements of the tensor that 
 inline constexpr int kRowCapacity = 8;         ///< for which the jobs have memory, at least
 inline const std::vector<Field> kNumbers{{"number", {DType::i32, {}}}};
 
-/// What the loop of the job of a real system does, and has done. It runs in this process.
+/// Orders to the loop of a real system's job, and the rows that it has taken. The loop runs in this
+/// process.
 struct LoopOrders {
   std::atomic<std::uint64_t> versions{0};  ///< that it is to publish
   std::atomic<std::size_t> rows{0};        ///< that it is to take
@@ -91,7 +92,7 @@ struct Real {
   std::optional<Job> its_job;
 };
 
-/// The same of an ActorTest. Its checks must hold in the order of any seed.
+/// An ActorTest with the functions of Real. The checks must hold for every seed.
 template <int kProcesses, std::uint64_t kItsSeed>
 struct Simulated {
   static constexpr ActorPlace kPlace{.processes = kProcesses};

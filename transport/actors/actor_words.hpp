@@ -87,7 +87,7 @@ struct AwaitedCall {
   }
 };
 
-/// Who uses an end of a pipe: an actor, or a thread of a process that runs none.
+/// The user of an end of a pipe: an actor, or a thread that runs none.
 struct PipeUser {
   static constexpr std::uint32_t kNoActor = 0xffff;
   bool is_known = false;
@@ -102,7 +102,8 @@ struct PipeUser {
   }
 };
 
-/// A wait at an end of a pipe. Its word is that of an AwaitedCall of an endpoint that can't be.
+/// A wait at an end of a pipe. It is stored in the same word as an AwaitedCall; its endpoint
+/// number, 4094 or 4095, is that of no endpoint.
 struct AwaitedPipe {
   bool writes = false;        ///< waits for room; false: for a value
   PipeUser other{};           ///< of the other end

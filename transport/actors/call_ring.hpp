@@ -46,8 +46,8 @@ struct CallEvent {
   std::uint32_t peer = 0;      ///< of `ran` and `replied`: the slot of the process that called
   std::uint32_t peer_incarnation = 0;  ///< its low 16 bits
   std::uint32_t incarnation = 0;       ///< of the process that wrote the event; its low 16 bits
-  /// Of a message: the number that its sender gave it, which is unique among the calls, or the
-  /// tells, of that process; its low 48 bits. Of `work`: how often it ran.
+  /// The low 48 bits of the number that the sender gave the message; it is unique among the calls,
+  /// or the tells, of that process. If `function` is work: how often it ran.
   std::uint64_t number = 0;
   std::uint64_t value = 0;
 
@@ -100,7 +100,8 @@ class CallRingWriter {
   bool is_on() const { return ring_ != nullptr; }
   std::uint64_t now() const { return read_ticks(source_); }
 
-  /// Writes an event, and returns its number. `tick` is a result of now(), 2 or more.
+  /// Writes an event and returns its number. The event is dropped if another thread is writing to
+  /// its record. `tick` is a result of now(), 2 or more.
   std::uint64_t put(std::uint64_t tick, const CallEvent& event) const {
     const std::uint64_t number = is_shared_ ? ring_->next.fetch_add(1, std::memory_order_relaxed)
                                             : ring_->next.load(std::memory_order_relaxed);

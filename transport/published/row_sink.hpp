@@ -16,7 +16,7 @@ class RowSink {
  public:
   virtual ~RowSink() = default;
   virtual const std::vector<PublishedTensor>& fields() const = 0;
-  /// Returns how many rows all blocks have.
+  /// Returns the number of rows for which there is memory.
   virtual std::uint64_t capacity() const = 0;
   /// Takes blocks for a chunk of 1 to capacity() rows. Returns nothing if not enough are free.
   virtual std::optional<std::vector<std::uint32_t>> take(std::uint64_t rows) = 0;

@@ -73,7 +73,7 @@ class MadeSystem {
     ++actor(callee).unread;
   }
 
-  /// Makes a running actor wait at a pipe of which `other` has the other end.
+  /// Makes a running actor wait at a pipe whose other end `other` has.
   void wait_at_pipe(std::uint32_t row, bool writes, const PipeUser& other, double for_s) {
     actor(row).pipe =
         AwaitedPipe{.writes = writes,
