@@ -58,8 +58,7 @@ void require_valid(const detail::ActorClass& type, const SpawnOptions& options) 
   if (options.place.beside != nullptr && processes > 0) {
     fail(Errc::invalid_argument,
          "mesh \"{}\": SpawnOptions::place = {} processes, and beside a job's loops: expected one "
-         "of "
-         "weft::processes(n) and weft::beside_loops(job)",
+         "of weft::processes(n) and weft::beside_loops(job)",
          name, processes);
   }
   if (options.own_thread && options.place.beside == nullptr &&
@@ -69,6 +68,7 @@ void require_valid(const detail::ActorClass& type, const SpawnOptions& options) 
          "more processes, or shared threads",
          name, per_process, kPortCountMax - 1);
   }
+  config_text(name, options.config);
   const Supervision& supervision = options.supervision;
   if (supervision.max_restarts < -1 || !(supervision.within_s >= 0) ||
       !(supervision.backoff_s >= 0) || !(supervision.hang_timeout_s >= 0)) {

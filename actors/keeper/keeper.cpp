@@ -159,13 +159,12 @@ std::vector<detail::ActorHandle> Keeper::spawn(const detail::ActorClass& type,
   require_may_wait("spawn()");
   require_valid(type, options);
   require_worker_main(type, options);
-  const std::string config = config_text(mesh_name(type, options), options.config);
   const JobTie job = tie_to(options, mesh_name(type, options), id());
   std::promise<std::vector<detail::ActorHandle>> added;
   std::future<void> ready;
   call_soon([&] {
     try {
-      added.set_value(add_mesh(type, options, config, job, ready));
+      added.set_value(add_mesh(type, options, job, ready));
     } catch (...) {
       added.set_exception(std::current_exception());
     }
@@ -176,8 +175,7 @@ std::vector<detail::ActorHandle> Keeper::spawn(const detail::ActorClass& type,
 }
 
 std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type,
-                                                  const SpawnOptions& options,
-                                                  const std::string& config, const JobTie& job,
+                                                  const SpawnOptions& options, const JobTie& job,
                                                   std::future<void>& ready) {
   if (const auto failed = failure()) throw failed_before_error(*failed);
   const std::string& name = mesh_name(type, options);
@@ -192,7 +190,6 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
                                         .name = name,
                                         .type = type.name(),
                                         .options = options,
-                                        .config = config,
                                         .job = job,
                                         .supervision = MeshSupervision(options.supervision)})
                    .first->second;
@@ -259,7 +256,7 @@ void Keeper::order_make(const Mesh& mesh, std::size_t index) {
   MessageCodec<MakeOrder>::put(body, {.type = mesh.type,
                                       .seed = options_.seed,
                                       .own_thread = mesh.options.own_thread,
-                                      .config = mesh.config,
+                                      .config = config_text(mesh.name, mesh.options.config),
                                       .job = mesh.job.id});
   const auto order = process_->order(ActorOp::make, number_of(mesh, index), *process, actor.port,
                                      body, kMakeTimeoutS);

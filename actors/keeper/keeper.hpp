@@ -70,8 +70,8 @@ class Keeper {
   void require_may_wait(const char* what, const std::string& mesh = "") const;
 
   std::vector<detail::ActorHandle> add_mesh(const detail::ActorClass& type,
-                                            const SpawnOptions& options, const std::string& config,
-                                            const JobTie& job, std::future<void>& ready);
+                                            const SpawnOptions& options, const JobTie& job,
+                                            std::future<void>& ready);
   void require_ports(const std::string& name, const SpawnOptions& options, const JobTie& job);
   void give_back_port(const Mesh& mesh, const Actor& actor);
   std::uint32_t shared_port() {

@@ -313,8 +313,8 @@ void Keeper::on_ended(ActorNumber index) {
 /// Forgets a mesh once its actors and processes have ended, and tells those who wait for that.
 void Keeper::tell_ended(const Mesh& mesh) {
   if (mesh.not_ended > 0 || runs(mesh)) return;
-  release_rows(mesh.index);
   auto ended = meshes_.extract(mesh.first);
+  release_rows(ended.mapped().index);
   for (const int number : ended.mapped().children) children_.erase(number);
   for (std::promise<void>& each : ended.mapped().ended) each.set_value();
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <weft/tensor/error.hpp>
@@ -43,9 +44,7 @@ void Keeper::require_ports(const std::string& name, const SpawnOptions& options,
 /// An actor has been destroyed, so that its port is free for another one with its own thread.
 void Keeper::give_back_port(const Mesh& mesh, const Actor& actor) {
   if (!mesh.options.own_thread || actor.child >= 0) return;
-  OwnPorts& ports = actor.worker < 0
-                        ? ports_
-                        : workers_.ports({.job = job_key(mesh.job.id), .worker = actor.worker});
+  OwnPorts& ports = actor.worker < 0 ? ports_ : workers_.ports(worker_of(mesh, actor));
   ports.give_back(actor.port);
 }
 
@@ -67,11 +66,10 @@ void Keeper::place_here(Mesh& mesh) {
 
 void Keeper::place_beside_loops(Mesh& mesh) {
   const std::size_t count = mesh.actors.size();
-  const std::uint64_t job = job_key(mesh.job.id);
   for (std::size_t i = 0; i < count; ++i) {
     Actor& actor = mesh.actors[i];
     actor.worker = process_of_actor(i, count, mesh.job.workers);
-    OwnPorts& ports = workers_.ports({.job = job, .worker = actor.worker});
+    OwnPorts& ports = workers_.ports(worker_of(mesh, actor));
     actor.port = mesh.options.own_thread ? ports.take().value() : shared_port();
     process_->actors().set_position(number_of(mesh, i),
                                     {.phase = ActorPhase::starting, .port = actor.port});
@@ -116,17 +114,19 @@ void Keeper::lose_beside(LoopWorker worker) {
   for (const StuckActor& stuck : stuck_) {
     if (stuck.worker == worker && stuck.own_thread) workers_.ports(worker).give_back(stuck.port);
   }
-  std::vector<std::uint32_t> meshes;
+  std::set<std::uint32_t> meshes;
   std::erase_if(stuck_, [&](const StuckActor& stuck) {
     if (stuck.worker != worker) return false;
-    meshes.push_back(stuck.mesh);
+    meshes.insert(stuck.mesh);
     return true;
   });
   for (const std::uint32_t mesh : meshes) release_rows(mesh);
 }
 
-/// Lets a later mesh have the rows of an ended one, unless actors of it are stuck.
+/// Lets a later mesh have the rows of one, if all its actors have ended and none is stuck.
 void Keeper::release_rows(std::uint32_t mesh) {
+  const auto is_its = [&](const auto& entry) { return entry.second.index == mesh; };
+  if (std::ranges::any_of(meshes_, is_its)) return;
   if (std::ranges::count(stuck_, mesh, &StuckActor::mesh) != 0) return;
   process_->actors().release(mesh);
 }
@@ -136,9 +136,9 @@ void Keeper::place_in_children(Mesh& mesh) {
   const auto count = mesh.actors.size();
   const int processes = mesh.options.place.processes;
   for (int number = 0; std::ssize(mesh.children) < processes; ++number) {
-    if (!children_.try_emplace(number, Child{.number = number, .mesh = mesh.first}).second)
-      continue;
-    mesh.children.push_back(number);
+    if (children_.try_emplace(number, Child{.number = number, .mesh = mesh.first}).second) {
+      mesh.children.push_back(number);
+    }
   }
   std::vector<std::uint32_t> used(static_cast<std::size_t>(processes));
   for (std::size_t i = 0; i < count; ++i) {

@@ -40,7 +40,6 @@ struct KeptMesh {
   std::string name{};
   std::string type{};
   SpawnOptions options{};
-  std::string config{};  ///< JSON
   JobTie job{};
   MeshSupervision supervision;
   std::vector<KeptActor> actors{};

@@ -199,8 +199,8 @@ void add_remarks(const Snapshot& now, Why& why) {
 std::string summary_of_well(const Snapshot& now) {
   if (const auto waited_s = awaits_commands_s(now)) {
     return fmt::format(
-        "step {}, all loops have waited for a command for {}; Job::post() or `weft "
-        "post` posts one",
+        "step {}, all loops have waited for a command for {}; Job::post() or `weft post` posts "
+        "one",
         now.step(), seconds_text(*waited_s));
   }
   const std::optional<double> rate = steps_per_second(now);

@@ -231,6 +231,31 @@ TEST_F(BesideLoops, UseThePortsOfStoppedMeshesAgain) {
   expect_ok(job);
 }
 
+TEST_F(BesideLoops, OfAWorkerThatIsStoppedLeaveTheirPortsWhenItDies) {
+  ActorSystem system;
+  const Job job = start(1, &system, 1);
+  const SpawnOptions half{
+      .name = "half", .count = 30, .place = beside_loops(job), .own_thread = true};
+  const auto actors = system.spawn(observer, half);
+  const int pid = actors[0].call<&Observer::pid>().get();
+  ::kill(pid, SIGSTOP);
+  system.stop("half");
+  system.spawn(echo, {.name = "here"});  // the keeper goes on
+  ::kill(pid, SIGKILL);
+  SpawnOptions all = half;
+  all.count = 61;  // as many as there can be
+  for (;;) {
+    try {
+      EXPECT_EQ(system.spawn(observer, all).size(), 61);
+      break;
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), Errc::no_space) << error.what();  // it isn't seen yet that it died
+    }
+  }
+  end_loops();
+  expect_ok(job);
+}
+
 TEST_F(BesideLoops, RefuseWhatCantBe) {
   ActorSystem system;
   ActorSystem other;
