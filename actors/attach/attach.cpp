@@ -94,8 +94,9 @@ void await_acceptance(detail::ActorProcess& process, PeerId self, const std::str
   ActorTableHead& head = process.actors().head();
   for (;;) {
     const std::uint32_t changes = head.changes.load(std::memory_order_seq_cst);
-    if (process.peers().is_alive(self)) return;
-    if (process.peers().life(self.slot).state != PeerState::joining) {
+    const PeerLife life = process.peers().life(self.slot);  // once, since it may change at any time
+    if (life == PeerLife{.state = PeerState::alive, .incarnation = self.incarnation}) return;
+    if (life != PeerLife{.state = PeerState::joining, .incarnation = self.incarnation}) {
       fail(Errc::unavailable,
            "attach: the program of actor system {} has refused this one; its log says why", id);
     }

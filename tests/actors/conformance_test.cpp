@@ -351,10 +351,10 @@ TYPED_TEST(ActorSemantics, AFailedActorCanBeLeft) {
 
 TYPED_TEST(ActorSemantics, AConstructorThatThrowsEndsTheSpawn) {
   SpawnOptions options = this->options(2);
-  options.config = {{"fails_from", 1}};
+  options.config = Config{{"fails_from", 1}};
   expect_error(Errc::actor_failed, {"its constructor threw: no memory for a probe"},
                [&] { this->s_.spawn(probe, options); });
-  options.config = {{"fails_from", 2}};
+  options.config = Config{{"fails_from", 2}};
   const auto probes = this->s_.spawn(probe, options);  // the name is free again
   probes[1].template tell<&Probe::fail_with>("once");
   this->s_.until([&] { return this->s_.system->failure().has_value(); });
