@@ -146,7 +146,8 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
                                  .user = options.user,
                                  .best_by = options_.config.best_by,
                                  .is_max_best = options_.config.best_mode == BestMode::max}),
-      .loaders = loaders_.made()};
+      .loaders = loaders_.made(),
+      .dcn_shape = dcn_shape(mesh)};
   if (options_.worker == 0) {  // its table becomes the manifest
     job.table.commands = link_.permits().with_commands(
         [](const LoopCommands& commands) { return commands.known(); });

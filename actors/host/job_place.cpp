@@ -17,6 +17,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/link/environment.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/blackbox/box_clock.hpp"
 #include "transport/memory/namespaces.hpp"
 
@@ -147,6 +148,7 @@ Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) cons
       .run_dir = run_dir,
       .mesh_shape = {},
       .axis_names = {},
+      .dcn_shape = {},
       .device_ids = {},
       .num_workers = spec.num_joins(),
       .num_chips = spec.num_chips(),
@@ -159,6 +161,7 @@ Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) cons
   if (spec.mesh) {
     header.mesh_shape = spec.mesh->shape();
     header.axis_names = spec.mesh->axis_names();
+    header.dcn_shape = dcn_shape(*spec.mesh);
     const std::vector<int>& ids = spec.mesh->device_ids();
     if (!std::ranges::is_sorted(ids)) header.device_ids = ids;
   }

@@ -139,7 +139,7 @@ void check_backend(const BackendConfig& backend) {
   }
 }
 
-/// Replaces a HybridMesh by the equivalent mesh of one host, given by mesh_shape and axis_names.
+/// Sets mesh_shape, axis_names and device_ids to those of a HybridMesh.
 void flatten_hybrid(SpmdConfig& spmd) {
   if (!spmd.hybrid) return;
   const HybridMesh hybrid = *spmd.hybrid;
@@ -149,15 +149,21 @@ void flatten_hybrid(SpmdConfig& spmd) {
          "backend.spmd has both hybrid and mesh_shape ({}) or axis_names ({}): give one of them",
          fmt::join(spmd.mesh_shape, ","), fmt::join(spmd.axis_names, ","));
   }
-  if (hybrid.num_hosts() != 1) {
-    fail(Errc::unavailable,
-         "backend.spmd.hybrid.dcn = ({}) needs {} hosts: a job runs on one in this version; give "
-         "its chips in ici, and dcn = ({})",
-         fmt::join(hybrid.dcn, ","), hybrid.num_hosts(),
-         fmt::join(std::vector<int>(hybrid.dcn.size(), 1), ","));
+  const bool has_one_host =
+      std::ranges::all_of(hybrid.dcn, [](std::int64_t hosts) { return hosts == 1; });
+  if (!has_one_host && !spmd.device_ids.empty()) {
+    fail(Errc::invalid_argument,
+         "backend.spmd has device_ids ({}) and hybrid.dcn = ({}): the chips of each host have "
+         "consecutive ids, in the order of hybrid.ici; leave device_ids empty",
+         fmt::join(spmd.device_ids, ","), fmt::join(hybrid.dcn, ","));
   }
-  spmd.mesh_shape = hybrid.ici;
   spmd.axis_names = hybrid.axis_names;
+  for (std::size_t axis = 0; axis < hybrid.ici.size(); ++axis) {
+    spmd.mesh_shape.push_back(hybrid.dcn[axis] * hybrid.ici[axis]);
+  }
+  if (has_one_host) return;
+  product(spmd.mesh_shape, "backend.spmd.hybrid: dcn x ici");
+  spmd.device_ids = hybrid.mesh().device_ids();
 }
 
 /// Returns the chips per worker, computed from the other fields if no field specifies them.
@@ -172,7 +178,8 @@ int resolve_chips(const TrainerOptions& options, int joins,
     source = fmt::format("scaling.topology = \"{}\"", options.scaling.topology);
     total = product(topology, source);
   } else if (!spmd.mesh_shape.empty()) {
-    source = fmt::format("backend.spmd.mesh_shape = {{{}}}", fmt::join(spmd.mesh_shape, ", "));
+    source = fmt::format("backend.spmd.{} = {{{}}}", spmd.hybrid ? "hybrid: dcn x ici" : "mesh_shape",
+                         fmt::join(spmd.mesh_shape, ", "));
     total = product(spmd.mesh_shape, source);
   } else if (spmd.data_parallel_size > 0 && spmd.model_parallel_size > 0) {
     source = fmt::format("backend.spmd: data_parallel_size {} x model_parallel_size {}",
@@ -193,13 +200,22 @@ int resolve_chips(const TrainerOptions& options, int joins,
 Mesh resolve_mesh(const TrainerOptions& options, int joins, int chips,
                   const std::vector<std::int64_t>& topology) {
   const SpmdConfig& spmd = options.backend.spmd;
-  return make_mesh({.chips_per_worker = std::vector<int>(static_cast<std::size_t>(joins), chips),
+  if (spmd.hybrid && spmd.hybrid->num_hosts() * spmd.hybrid->chips_per_host() != joins * chips) {
+    fail(Errc::mesh_mismatch,
+         "backend.spmd.hybrid has {} hosts of {} chips, but {} workers x {} chips = {}: change dcn "
+         "({}) or ici ({}), scaling.num_workers or scaling.chips_per_worker",
+         spmd.hybrid->num_hosts(), spmd.hybrid->chips_per_host(), joins, chips, joins * chips,
+         fmt::join(spmd.hybrid->dcn, ","), fmt::join(spmd.hybrid->ici, ","));
+  }
+  const Mesh mesh = make_mesh({.chips_per_worker = std::vector<int>(static_cast<std::size_t>(joins), chips),
                     .topology = topology,
                     .mesh_shape = spmd.mesh_shape,
                     .axis_names = spmd.axis_names,
                     .device_ids = spmd.device_ids,
                     .data_parallel_size = spmd.data_parallel_size,
                     .model_parallel_size = spmd.model_parallel_size});
+  if (!spmd.hybrid) return mesh;
+  return {mesh.shape(), mesh.axis_names(), mesh.device_ids(), spmd.hybrid->dcn};
 }
 
 std::string expand_home(const std::string& path, const char* field) {

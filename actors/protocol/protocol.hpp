@@ -41,6 +41,7 @@ struct Assignment {
   std::vector<std::int64_t> mesh_shape{};  ///< empty: no mesh
   std::vector<std::string> axis_names{};
   std::vector<int> device_ids{};
+  std::vector<std::int64_t> dcn_shape{};  ///< hosts per axis of the mesh; empty: one host
   DeviceKind device = DeviceKind::cpu;
   std::int32_t num_workers = 0;
   std::int32_t chips_per_worker = 0;

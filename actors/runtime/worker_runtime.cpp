@@ -48,11 +48,12 @@ FaultyItem faulty_item_of(const std::vector<BufferPtr>& inputs, const Mesh& mesh
 
 }  // namespace
 
-WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
+WorkerRuntime::WorkerRuntime(const Mesh& mesh, const Mesh& memory_mesh, std::vector<int> positions,
                              std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
                              WorkerLink& link, const Recorder& recorder,
                              WorkerRuntimeOptions options)
     : mesh_(mesh),
+      memory_mesh_(memory_mesh),
       positions_(std::move(positions)),
       devices_(std::move(devices)),
       memory_(memory),
@@ -72,7 +73,8 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
                              std::size_t bytes) {
       devices_[chip]->engine().copy_from(from.position, from.offset, to, bytes);
     };
-    state_.emplace(memory_, mesh_, positions_, copy, options_.resume_step, resume_from_ == nullptr);
+    state_.emplace(memory_, memory_mesh_, positions_, copy, options_.resume_step,
+                   resume_from_ == nullptr);
     taken = state_->taken();
   }
   const auto reserve = [this](std::uint64_t offset, std::size_t bytes) {
@@ -306,9 +308,8 @@ void WorkerRuntime::collect_metrics() {
   std::map<std::string, std::uint64_t> totals;
   for (const auto& [number, executed] : executed_) {
     for (const CollectiveSummary& collective : collectives(*executed.plan, mesh_)) {
-      const Tier tier = tier_of(collective.atoms, mesh_);
       const std::string name =
-          fmt::format("Collective.{}.{}", to_string(collective.kind), to_string(tier));
+          fmt::format("Collective.{}.{}", to_string(collective.kind), to_string(collective.tier));
       totals[name + ".Count"] += executed.runs;
       totals[name + ".Bytes"] += executed.runs * static_cast<std::uint64_t>(collective.bytes);
     }

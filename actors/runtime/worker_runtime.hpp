@@ -33,8 +33,9 @@ namespace weft {
 /// Only the loop's thread may use it. At most two runs are in progress, because run() waits.
 class WorkerRuntime : public Runtime {
  public:
-  /// `positions` are mesh positions of this worker's chips; `devices` are their actors, in order.
-  WorkerRuntime(const Mesh& mesh, std::vector<int> positions,
+  /// `memory_mesh` is the mesh as `memory` has it. `positions` are mesh positions of this worker's
+  /// chips; `devices` are their actors, in order.
+  WorkerRuntime(const Mesh& mesh, const Mesh& memory_mesh, std::vector<int> positions,
                 std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
                 WorkerLink& link, const Recorder& recorder, WorkerRuntimeOptions options);
   ~WorkerRuntime() override;
@@ -119,6 +120,7 @@ class WorkerRuntime : public Runtime {
   void read_source(const TensorSource& source, const Buffer& buffer);
 
   const Mesh mesh_;
+  const Mesh memory_mesh_;
   const std::vector<int> positions_;
   std::vector<std::unique_ptr<DeviceLink>> devices_;
   JobMemory& memory_;

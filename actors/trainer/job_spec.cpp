@@ -1,6 +1,7 @@
 #include "actors/trainer/job_spec.hpp"
 
 #include "actors/process/log.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 
 namespace weft {
 namespace {
@@ -68,6 +69,7 @@ Assignment assignment_of(const JobSpec& spec, const std::string& run_dir) {
     assignment.mesh_shape = spec.mesh->shape();
     assignment.axis_names = spec.mesh->axis_names();
     assignment.device_ids = spec.mesh->device_ids();
+    assignment.dcn_shape = dcn_shape(*spec.mesh);
   }
   return assignment;
 }

@@ -87,6 +87,7 @@ class WorkerSession {
         box_(box),
         recorder_(board.worker(worker_), box.loop(worker_)),
         mesh_(mesh_of(assignment)),
+        memory_mesh_(memory_mesh_of(assignment)),
         resumed_(start.resume.empty()
                      ? nullptr
                      : std::make_shared<ResumedState>(StateFile::open(start.resume),
@@ -94,7 +95,8 @@ class WorkerSession {
         own_memory_(has_mesh()
                         ? std::nullopt
                         : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
-        runtime_(mesh_, local_positions(), start_devices(own_memory_ ? *own_memory_ : memory),
+        runtime_(mesh_, memory_mesh_, local_positions(),
+                 start_devices(own_memory_ ? *own_memory_ : memory),
                  own_memory_ ? *own_memory_ : memory, link, recorder_,
                  {.target = *kind_.target,
                   .worker = worker_,
@@ -157,7 +159,7 @@ class WorkerSession {
   bool left() const { return left_; }
   const std::string& returned() const { return returned_; }
   bool has_mesh() const { return !assignment_.mesh_shape.empty(); }
-  void leave_collectives(JobMemory& memory) { leave_loop(memory, mesh_, local_positions()); }
+  void leave_collectives(JobMemory& memory) { leave_loop(memory, memory_mesh_, local_positions()); }
   std::string last_site() const { return to_string(runtime_.last_site()); }
 
  private:
@@ -177,7 +179,7 @@ class WorkerSession {
       const Recorder recorder(board_.device(chip), box_.chip(chip, worker_), box_.ledger(chip));
       recorder.board.open(ActorKind::device, worker_, chip, ::getpid());
       devices.push_back(link_.start_device(
-          kind_.make({memory, mesh_, position, recorder, policy, local_index}), recorder, chip,
+          kind_.make({memory, memory_mesh_, position, recorder, policy, local_index}), recorder, chip,
           [this](std::exception_ptr failure, std::uint64_t step) {
             device_failed(std::move(failure), step);
           }));
@@ -207,6 +209,7 @@ class WorkerSession {
   BlackBoxWriter& box_;
   const Recorder recorder_;
   const Mesh mesh_;
+  const Mesh memory_mesh_;
   std::shared_ptr<ResumedState> resumed_;  // null unless it resumes a checkpoint
   std::optional<JobMemory> own_memory_;
   WorkerRuntime runtime_;
@@ -297,7 +300,7 @@ class WorkerLife {
 
   void meet_peers() {
     if (assignment_.mesh_shape.empty()) return;
-    const Mesh mesh = mesh_of(assignment_);
+    const Mesh mesh = memory_mesh_of(assignment_);
     const std::vector<int> positions = positions_of(assignment_, mesh, identity_.worker);
     // The rows are opened first, so that readers of the board see which worker waits for which.
     for (const int position : positions) {

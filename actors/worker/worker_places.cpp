@@ -2,12 +2,17 @@
 
 #include <chrono>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
+
 namespace weft {
 
 Mesh mesh_of(const Assignment& assignment) {
   if (assignment.mesh_shape.empty()) return Mesh({1}, {"data"});
-  return Mesh(assignment.mesh_shape, assignment.axis_names, assignment.device_ids);
+  return Mesh(assignment.mesh_shape, assignment.axis_names, assignment.device_ids,
+              assignment.dcn_shape);
 }
+
+Mesh memory_mesh_of(const Assignment& assignment) { return in_one_memory(mesh_of(assignment)); }
 
 std::vector<int> positions_of(const Assignment& assignment, const Mesh& mesh, int worker) {
   if (assignment.mesh_shape.empty()) return {0};

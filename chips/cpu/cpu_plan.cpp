@@ -185,14 +185,11 @@ class RangeLoader {
 CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
                   std::uint64_t shared_begin, const EventWriter& events, bool checks) {
   const Mesh& mesh = chip.mesh;
-  if (plan.mesh_shape != mesh.shape() || plan.axis_names != mesh.axis_names()) {
-    fail(Errc::mesh_mismatch, "the plan is for the mesh {}, but this chip is in the mesh {}",
-         Mesh(plan.mesh_shape, plan.axis_names).to_string(), mesh.to_string());
-  }
-  verify(plan, mesh);
+  const Mesh of_plan = mesh_on(plan, mesh);
+  verify(plan, of_plan);
   const Program& program = plan.program;
   const PlanLoader loader(plan, chip, shared_begin, checks);
-  const std::vector<CollectiveSummary> summaries = collectives(plan, mesh);
+  const std::vector<CollectiveSummary> summaries = collectives(plan, of_plan);
   CpuPlan loaded;
   loaded.num_inputs = program.inputs.size();
   loaded.num_outputs = program.outputs.size();

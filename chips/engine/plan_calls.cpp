@@ -109,7 +109,10 @@ CollectiveCall call_of_op(const Plan& plan, OpId op, const Mesh& mesh, int posit
 
 CollectiveCall collective_call(const Plan& plan, const PlanStep& step, const Mesh& mesh,
                                int position, std::uint64_t shared_begin) {
-  if (step.kind == StepKind::barrier) return {.atoms = mesh.list(mesh.all_atoms())};
+  // The barrier is for shared values, which only chips of one host share.
+  if (step.kind == StepKind::barrier) {
+    return {.atoms = mesh.list(static_cast<AtomMask>(mesh.all_atoms() & ~mesh.dcn_atoms()))};
+  }
   CollectiveCall call = call_of_op(plan, step.first, mesh, position, shared_begin);
   if (step.count == 1) return call;
   const CollectiveCall last = call_of_op(plan, step.end() - 1, mesh, position, shared_begin);

@@ -134,7 +134,7 @@ std::string_view to_string(Bound bound) noexcept {
 PlanProfile profile_of(const ProgramEntry& program, const Plan& plan, const PlanTimes& times,
                        const ChipLimits& limits) {
   PlanProfile profile{.program = program, .times = times, .limits = limits};
-  const std::vector<StepCost> costs = step_costs(plan, Mesh(plan.mesh_shape, plan.axis_names));
+  const std::vector<StepCost> costs = step_costs(plan, mesh_of(plan));
   double least_s = 0;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];

@@ -17,6 +17,7 @@
 #include "inspect/views/columns.hpp"
 #include "inspect/why/words.hpp"
 #include "spmd/mesh/box.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/program/element.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/state/commits.hpp"
@@ -107,7 +108,7 @@ JobShards read_shards(const Snapshot& job, const std::string& names) {
   }
   JobShards shards;
   for (int i = 0; i < kTries; ++i) {
-    shards = read_once(memory, *mesh, workers, names);
+    shards = read_once(memory, in_one_memory(*mesh), workers, names);
     if (shards.whole) break;
   }
   return shards;

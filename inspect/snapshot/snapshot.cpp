@@ -72,7 +72,7 @@ std::optional<int> Snapshot::owner_of_thread(int tid) const {
 std::optional<Mesh> Snapshot::mesh() const {
   if (header.mesh_shape.empty()) return {};
   try {
-    return Mesh(header.mesh_shape, header.axis_names, header.device_ids);
+    return Mesh(header.mesh_shape, header.axis_names, header.device_ids, header.dcn_shape);
   } catch (const Error&) {
     return {};
   }

@@ -1,5 +1,6 @@
 #include "inspect/views/job_views.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <optional>
@@ -56,10 +57,17 @@ Json head_json(const Snapshot& job) {
           {"run_dir", job.header.run_dir}};
 }
 
+/// Returns whether the job's mesh has several hosts.
+bool has_hosts(const BoardHeader& header) {
+  return std::ranges::any_of(header.dcn_shape, [](std::int64_t hosts) { return hosts > 1; });
+}
+
 std::string mesh_words(const BoardHeader& header) {
   if (header.mesh_shape.empty()) return "none";
-  return fmt::format("({}) (\"{}\")", fmt::join(header.mesh_shape, ","),
-                     fmt::join(header.axis_names, "\",\""));
+  std::string text = fmt::format("({}) (\"{}\")", fmt::join(header.mesh_shape, ","),
+                                 fmt::join(header.axis_names, "\",\""));
+  if (has_hosts(header)) text += fmt::format(" of ({}) hosts", fmt::join(header.dcn_shape, ","));
+  return text;
 }
 
 std::string started_text(const BoardHeader& header) {
@@ -129,6 +137,7 @@ std::string show_json(const Snapshot& job) {
   Json json = head_json(job);
   json["schema"] = "weft.show/1";
   json["mesh"] = {{"shape", job.header.mesh_shape}, {"axes", job.header.axis_names}};
+  if (has_hosts(job.header)) json["mesh"]["hosts"] = job.header.dcn_shape;
   json["patience_s"] = patience_s(job);
   json["committed"] = job.control ? Json(job.control->common_step()) : Json();
   json["generation"] = job.control ? Json(job.control->generation) : Json();
@@ -178,6 +187,7 @@ std::string mesh_json(const Snapshot& job) {
             {"shape", job.header.mesh_shape},
             {"axes", job.header.axis_names},
             {"chips", Json::array()}};
+  if (has_hosts(job.header)) json["hosts"] = job.header.dcn_shape;
   for (const ActorView& actor : view_actors(job)) {
     if (actor.chip >= 0) json["chips"].push_back(to_json(actor));
   }

@@ -90,7 +90,8 @@ class Maker {
     const bool in_slots = is_message(decoded, static_cast<int>(mesh_->count(atoms)));
     const ControlState& control = *snapshot_.control;
     bool is_known = false;
-    for (const int peer : mesh_->group(row.chip, atoms)) {
+    for (const int position : mesh_->group(mesh_->position_of(row.chip), atoms)) {
+      const int peer = mesh_->device_at(position);
       if (in_slots ? control.awaits_message(row.chip, peer, atoms.mask())
                    : control.is_behind(peer, row.chip, atoms.mask())) {
         add(row, node_to(peer), last_call(snapshot_, row.chip));

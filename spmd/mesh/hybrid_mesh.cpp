@@ -53,6 +53,27 @@ int chip_on_host(const Mesh& mesh, int position) {
   return mesh.device_at(position) % chips_per_host(mesh);
 }
 
+std::vector<std::int64_t> dcn_shape(const Mesh& mesh) {
+  if (mesh.dcn_atoms() == 0) return {};
+  std::vector<std::int64_t> hosts;
+  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
+    const AtomMask atoms = mesh.axis_atoms(axis).mask();
+    hosts.push_back(mesh.count(static_cast<AtomMask>(atoms & mesh.dcn_atoms())));
+  }
+  return hosts;
+}
+
+std::string hosts_text(const Mesh& mesh) {
+  if (mesh.dcn_atoms() == 0) return {};
+  return fmt::format(" of ({}) hosts", fmt::join(dcn_shape(mesh), ","));
+}
+
+bool spans_tiers(AtomMask atoms, const Mesh& mesh) {
+  return (atoms & mesh.dcn_atoms()) != 0 && (atoms & ~mesh.dcn_atoms()) != 0;
+}
+
+Mesh in_one_memory(const Mesh& mesh) { return mesh.with_dcn_atoms(0); }
+
 std::int64_t HybridMesh::chips_per_host() const { return product(ici); }
 
 std::int64_t HybridMesh::num_hosts() const { return product(dcn); }

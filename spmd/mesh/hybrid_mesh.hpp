@@ -2,6 +2,7 @@
 /// Finds out which atoms of a mesh stay within a host, and which cross the network between hosts.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,18 @@ Tier tier_of(AtomMask atoms, const Mesh& mesh);
 int chips_per_host(const Mesh& mesh);
 int host_of(const Mesh& mesh, int position);
 int chip_on_host(const Mesh& mesh, int position);
+
+/// Returns the number of hosts into which each axis is divided, as HybridMesh::dcn; empty if the
+/// mesh is on one host.
+std::vector<std::int64_t> dcn_shape(const Mesh& mesh);
+/// Returns text such as " of (2,1) hosts"; "" for a mesh on one host.
+std::string hosts_text(const Mesh& mesh);
+/// Returns whether a collective over these atoms would meet within hosts and between them. The pass
+/// lower_tiers() replaces such collectives.
+bool spans_tiers(AtomMask atoms, const Mesh& mesh);
+/// Returns the mesh with the same chips and atoms when all chips are on one host, and share its
+/// memory.
+Mesh in_one_memory(const Mesh& mesh);
 
 /// Returns the tier of each of the mesh's atoms (index 0 is unused). Throws as HybridMesh::mesh()
 /// does.

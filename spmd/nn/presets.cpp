@@ -16,6 +16,21 @@ AtomList atoms_of(const Mesh& mesh, const std::string& axis) {
   return mesh.axis_atoms(mesh.axis_index(axis));
 }
 
+/// Returns the atoms over which fsdp() and zero1() shard: those within a host, unless the options
+/// say otherwise.
+AtomList shared_atoms(Call& call, const Mesh& mesh, const FsdpOptions& options) {
+  const AtomList all = atoms_of(mesh, options.axis);
+  if (options.across_hosts) return all;
+  const AtomList within = mesh.list(static_cast<AtomMask>(all.mask() & ~mesh.dcn_atoms()));
+  if (within.empty() && !all.empty()) {
+    call.refuse(
+        "axis \"{}\" has {} hosts with one chip on each, so a host has no chips among which to "
+        "shard: give axis = another axis, or across_hosts = true to shard over the hosts",
+        options.axis, mesh.count(all));
+  }
+  return within;
+}
+
 /// Returns the sharding that has been requested for the parameter so far.
 Sharding asked(const Parameter& parameter) {
   return parameter.node()->marked.value_or(Sharding::open(parameter.shape().size()));
@@ -157,7 +172,7 @@ void fsdp(const Module& module, const Mesh& mesh, const FsdpOptions& options,
           std::source_location loc) {
   Call call("fsdp", loc);
   call.expect_mesh(mesh);
-  const AtomList atoms = atoms_of(mesh, options.axis);
+  const AtomList atoms = shared_atoms(call, mesh, options);
   for (const Parameter& parameter : module.parameters()) {
     const Sharding before = asked(parameter);
     const Sharding after = with_largest_dim(before, parameter.shape(), mesh, atoms);
@@ -169,7 +184,7 @@ void zero1(const Optimizer& optimizer, const Mesh& mesh, const FsdpOptions& opti
            std::source_location loc) {
   Call call("zero1", loc);
   call.expect_mesh(mesh);
-  const AtomList atoms = atoms_of(mesh, options.axis);
+  const AtomList atoms = shared_atoms(call, mesh, options);
   for (const auto& [parameter, states] : optimizer.slots()) {
     Sharding own = asked(parameter);
     for (const Parameter& state : states) {

@@ -25,10 +25,8 @@ AtomList suffix(AtomList atoms, int count) { return atoms.suffix_from(atoms.size
 /// Builds the steps from a layout to a target layout.
 class Route {
  public:
-  Route(const Mesh& mesh, const Shape& shape, const Sharding& from, const Sharding& to,
-        AtomMask held)
+  Route(const Mesh& mesh, const Sharding& from, const Sharding& to, AtomMask held)
       : mesh_(&mesh),
-        shape_(shape),
         at_(from),
         to_(to),
         held_(without(held, static_cast<AtomMask>(from.used() | to.used()))) {}
@@ -38,7 +36,6 @@ class Route {
   void reduce() {
     while (slice() || reduce_scatter()) {
     }
-    scatter_within_hosts();
     const AtomMask rest = pending();
     if (rest == 0) return;
     at_.unreduced = to_.unreduced;
@@ -89,22 +86,6 @@ class Route {
     const AtomMask mask = pending();
     return append_to_some_dim(OpKind::reduce_scatter,
                               [&](Atom atom) { return contains(mask, atom); });
-  }
-
-  /// If the reduction crosses the network, scatters the value within each host first. Each chip
-  /// then reduces only a part between hosts. move() gathers the parts again.
-  void scatter_within_hosts() {
-    const AtomList within = mesh_->list(without(pending(), mesh_->dcn_atoms()));
-    if (within.empty() || within.mask() == pending()) return;
-    for (int dim = 0; dim < shape_.size(); ++dim) {
-      AtomList& atoms = at_.dims[static_cast<std::size_t>(dim)];
-      const AtomList joined = concatenated(atoms, within);
-      if (shape_[dim] % mesh_->count(joined) != 0) continue;
-      atoms = joined;
-      at_.unreduced = without(at_.unreduced, within.mask());
-      push(OpKind::reduce_scatter, within, dim);
-      return;
-    }
   }
 
   template <typename Wanted>
@@ -218,12 +199,55 @@ class Route {
   }
 
   const Mesh* mesh_;
-  Shape shape_;
   Sharding at_;
   Sharding to_;
   AtomMask held_;
   std::vector<ReshardStep> steps_;
 };
+
+/// Returns the cost of a collective. One over both tiers costs what lower_tiers() makes of it.
+std::int64_t step_cost(const Mesh& mesh, const TensorType& type, const Sharding& from,
+                       const ReshardStep& step) {
+  const std::int64_t before = type.bytes() / mesh.count(from.used());
+  const std::int64_t after = type.bytes() / mesh.count(step.after.used());
+  AtomMask atoms = step.atoms.mask();
+  if (step.kind == OpKind::collective_permute) {
+    for (std::size_t dim = 0; dim < from.dims.size(); ++dim) {
+      if (from.dims[dim] == step.after.dims[dim]) continue;
+      atoms =
+          static_cast<AtomMask>(atoms | from.dims[dim].mask() | step.after.dims[dim].mask());
+    }
+  }
+  const std::int64_t hosts = mesh.count(static_cast<AtomMask>(atoms & mesh.dcn_atoms()));
+  const std::int64_t chips = mesh.count(without(atoms, mesh.dcn_atoms()));
+  const auto moved = [](std::int64_t bytes, std::int64_t parts) { return bytes - bytes / parts; };
+  std::int64_t ici = 0;
+  std::int64_t dcn = 0;
+  switch (step.kind) {
+    case OpKind::all_reduce:
+      ici = 2 * moved(before, chips);
+      dcn = 2 * moved(before / chips, hosts);
+      break;
+    case OpKind::reduce_scatter:
+      ici = moved(before, chips);
+      dcn = before / chips - after;
+      break;
+    case OpKind::all_gather:
+      ici = after - before * hosts;
+      dcn = before * hosts - before;
+      break;
+    case OpKind::all_to_all:
+      ici = moved(before, chips);
+      dcn = moved(before, hosts);
+      break;
+    default:
+      WEFT_CHECK(step.kind == OpKind::collective_permute, to_string(step.kind));
+      (hosts > 1 ? dcn : ici) = before;
+      break;
+  }
+  if (hosts == 1) return ici + kCollectiveCost;
+  return ici + (chips > 1 ? kCollectiveCost : 0) + kNetworkCost * (dcn + kCollectiveCost);
+}
 
 }  // namespace
 
@@ -231,7 +255,7 @@ std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
                                        const Sharding& from, const Sharding& to, AtomMask held) {
   WEFT_CHECK(without(to.unreduced, from.unreduced) == 0, from.unreduced, to.unreduced);
   if (from.same_layout(to)) return {};
-  Route straight(mesh, type.shape, from, to, held);
+  Route straight(mesh, from, to, held);
   straight.reduce();
   Route permuted = straight;
   straight.move();
@@ -246,21 +270,10 @@ std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
 std::int64_t reshard_cost(const Mesh& mesh, const TensorType& type, const Sharding& from,
                           const std::vector<ReshardStep>& steps) {
   std::int64_t cost = 0;
-  AtomMask before = from.used();
+  Sharding before = from;
   for (const ReshardStep& step : steps) {
-    const std::int64_t bytes_before = type.bytes() / mesh.count(before);
-    const std::int64_t bytes_after = type.bytes() / mesh.count(step.after.used());
-    const std::int64_t chips = mesh.count(step.atoms);
-    switch (step.kind) {
-      case OpKind::all_reduce: cost += 2 * (bytes_before - bytes_before / chips); break;
-      case OpKind::reduce_scatter: cost += bytes_before - bytes_after; break;
-      case OpKind::all_gather: cost += bytes_after - bytes_before; break;
-      case OpKind::all_to_all: cost += bytes_before - bytes_before / chips; break;
-      case OpKind::collective_permute: cost += bytes_before; break;
-      default: WEFT_CHECK(step.kind == OpKind::all_slice, to_string(step.kind)); break;
-    }
-    if (is_collective(step.kind)) cost += kCollectiveCost;
-    before = step.after.used();
+    if (is_collective(step.kind)) cost += step_cost(mesh, type, before, step);
+    before = step.after;
   }
   return cost;
 }

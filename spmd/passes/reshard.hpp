@@ -27,13 +27,12 @@ struct ReshardStep {
 
 /// Returns the steps from one layout to the other, in order. There are none if the layouts are
 /// equal. Works for any two layouts if `to.unreduced` is part of `from.unreduced`. Partial results
-/// come first: reduce_scatter if the target shards a dim by the atom, otherwise all_reduce. A
-/// reduction across the network (Mesh::dcn_atoms) is a reduce_scatter within hosts, along a dim
-/// that divides evenly, and an all_reduce of each part between hosts. Slices, which cost nothing,
-/// come next, then all_to_all for atoms that change dims, then all_gather for the other atoms.
-/// Before these, a collective_permute exchanges atoms if that makes the whole cheaper. The order
-/// follows Shardy's reshard_to_collectives. No step moves the value along atoms of `held` that
-/// neither layout has, because chips may have different values there in a shard_map function.
+/// come first: reduce_scatter if the target shards a dim by the atom, otherwise all_reduce. Slices,
+/// which cost nothing, come next, then all_to_all for atoms that change dims, then all_gather for
+/// the other atoms. Before these, a collective_permute exchanges atoms if that makes the whole
+/// cheaper. The order follows Shardy's reshard_to_collectives. A step may meet both within hosts and
+/// between them (tiers.hpp). No step moves the value along atoms of `held` that neither layout has,
+/// because chips may have different values there in a shard_map function.
 std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
                                        const Sharding& from, const Sharding& to, AtomMask held = 0);
 
@@ -52,12 +51,14 @@ ValueId add_reshard(Builder& builder, const Mesh& mesh, const ReshardStep& step,
                     const Sharding& from, ValueId value);
 
 /// Returns the cost of the steps for a chip: bytes received, and kCollectiveCost for each
-/// collective. `type` is the global type.
+/// collective. Both count kNetworkCost times between hosts. `type` is the global type.
 std::int64_t reshard_cost(const Mesh& mesh, const TensorType& type, const Sharding& from,
                           const std::vector<ReshardStep>& steps);
 
 /// The cost of the synchronization in one collective, given as bytes that could be moved meanwhile:
 /// about 1.6 us at 10 GB/s.
 inline constexpr std::int64_t kCollectiveCost = 16 * 1024;
+/// The cost of a byte between hosts, in bytes within a host: about 1 GB/s to 10 GB/s.
+inline constexpr std::int64_t kNetworkCost = 10;
 
 }  // namespace weft

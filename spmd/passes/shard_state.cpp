@@ -2,7 +2,6 @@
 #include <map>
 #include <optional>
 
-#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/passes/partition.hpp"
 #include "spmd/passes/propagate.hpp"
@@ -76,10 +75,11 @@ class StateSharding {
     for (const auto& [parameter, update] : updates_) {
       const bool is_parameter = program_.inputs[parameter].kind == InputKind::param;
       if (!is_parameter || !may_be_shared(parameter)) continue;
+      const AtomMask shared = within_host(update.summed);
       for (const std::size_t state : update.states) {
-        if (state != parameter) shard(result.inputs[state], mesh_.list(update.summed));
+        if (state != parameter) shard(result.inputs[state], mesh_.list(shared));
       }
-      sharded = static_cast<AtomMask>(sharded | update.summed);
+      sharded = static_cast<AtomMask>(sharded | shared);
     }
     if (sharded == 0) return {};
     // These atoms are forbidden in all other inputs that are updated, because propagation would
@@ -119,19 +119,23 @@ class StateSharding {
     return chip_type(program_.type(value), shardings_[value], mesh_).bytes() >= bytes_min_;
   }
 
+  /// Returns those of the atoms of a sum over which the chips share the state: the chips of a host.
+  /// Each host has all of the state, and gets the sum of all hosts.
+  AtomMask within_host(AtomMask summed) const {
+    return static_cast<AtomMask>(summed & ~mesh_.dcn_atoms());
+  }
+
   /// Returns whether each chip may compute its part of the update of this parameter and of the
   /// state that it reads.
   bool may_be_shared(std::size_t parameter) const {
     const Update& update = updates_.at(parameter);
-    if (update.summed == 0 || !update.is_elementwise ||
-        tier_of(update.summed, mesh_) != Tier::ici || !is_free(parameter, update.summed)) {
-      return false;
-    }
+    const AtomMask shared = within_host(update.summed);
+    if (shared == 0 || !update.is_elementwise || !is_free(parameter, shared)) return false;
     return std::ranges::all_of(update.states, [&](std::size_t state) {
       if (state == parameter) return true;
       const ProgramInput& input = program_.inputs[state];
-      return is_open(input) && is_free(state, update.summed) && parameters_of_.at(state) == 1 &&
-             (shardings_[input.value].replicated & update.summed) == 0 &&
+      return is_open(input) && is_free(state, shared) && parameters_of_.at(state) == 1 &&
+             (shardings_[input.value].replicated & shared) == 0 &&
              is_updated_within(state, update);
     });
   }

@@ -7,6 +7,7 @@
 
 #include "spmd/control/loops.hpp"
 #include "spmd/fusion/fuse.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/ops/verify.hpp"
 #include "spmd/passes/canonicalize.hpp"
@@ -16,6 +17,7 @@
 #include "spmd/passes/partition.hpp"
 #include "spmd/passes/propagate.hpp"
 #include "spmd/passes/recompute.hpp"
+#include "spmd/passes/tiers.hpp"
 #include "spmd/plan/bucket.hpp"
 #include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/schedule.hpp"
@@ -199,6 +201,7 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   plan.output_types.assign(output_types.begin(), output_types.end());
   plan.mesh_shape = mesh.shape();
   plan.axis_names = mesh.axis_names();
+  plan.dcn_shape = dcn_shape(mesh);
   plan.slots.resize(plan.program.num_values());
   const std::vector<bool> tiled = tiled_values(plan.program, target);
   for (ValueId value = 0; value < tiled.size(); ++value) {
@@ -214,6 +217,20 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   schedule(plan, mesh, target);
   place_values(plan);
   return plan;
+}
+
+Mesh mesh_of(const Plan& plan, std::vector<int> device_ids) {
+  return {plan.mesh_shape, plan.axis_names, std::move(device_ids), plan.dcn_shape};
+}
+
+Mesh mesh_on(const Plan& plan, const Mesh& chips) {
+  const Mesh mesh = mesh_of(plan);
+  if (mesh.shape() == chips.shape() && mesh.axis_names() == chips.axis_names()) {
+    Mesh of_plan = mesh_of(plan, chips.device_ids());
+    if (chips == of_plan || chips == in_one_memory(of_plan)) return of_plan;
+  }
+  fail(Errc::mesh_mismatch, "the plan is for the mesh {}{}, but this chip is in the mesh {}{}",
+       mesh.to_string(), hosts_text(mesh), chips.to_string(), hosts_text(chips));
 }
 
 Plan compile(const Program& program, const Mesh& mesh, const Target& target,
@@ -246,8 +263,12 @@ Plan compile(const Program& program, const Mesh& mesh, const Target& target,
     propagate_all();
   }
   if (observer) observer("propagate", shardings_text(global, mesh, shardings));
-  const Program partitioned = partition(global, mesh, shardings);
+  Program partitioned = partition(global, mesh, shardings);
   passed("partition", partitioned);
+  if (std::optional<Program> lowered = lower_tiers(partitioned, mesh)) {
+    partitioned = *std::move(lowered);
+    passed("tiers", partitioned);
+  }
   Program chip_program = canonicalize(partitioned, false);
   passed("canonicalize-chip", chip_program);
   if (target.features_last) {

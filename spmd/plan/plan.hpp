@@ -9,6 +9,7 @@
 
 #include <weft/sharding/mesh.hpp>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/program/program.hpp"
 #include "spmd/target/target.hpp"
 
@@ -36,7 +37,7 @@ enum class StepKind : std::uint8_t {
   compute = 0,     ///< runs op `first`
   loop = 1,        ///< runs the elementwise ops in `first` .. `first + count - 1`, tile by tile
   collective = 2,  ///< runs op `first`; if `count` > 1, a bucket: that many all_reduces as one
-  barrier = 3,     ///< waits for all chips of the mesh; afterwards no chip reads a shared value
+  barrier = 3,     ///< waits for all chips of the host; afterwards no chip reads a shared value
   /// Waits until all chips have committed this step, then copies `held` outputs to their buffers.
   update_wait = 4,
   begin = 5,   ///< runs the loop op `first` and the carries after it, once
@@ -98,7 +99,14 @@ struct Plan {
 
   std::vector<std::int64_t> mesh_shape;
   std::vector<std::string> axis_names;
+  std::vector<std::int64_t> dcn_shape;  ///< hosts per axis, as HybridMesh::dcn; empty: one host
 };
+
+/// Returns the mesh for which the plan is made, with these device ids (default 0, 1, 2, ...).
+Mesh mesh_of(const Plan& plan, std::vector<int> device_ids = {});
+/// Returns the plan's mesh with the device ids of `chips`, the mesh of the chips that run it. Its
+/// hosts may be chips that share one memory. Throws mesh_mismatch if the meshes don't fit.
+Mesh mesh_on(const Plan& plan, const Mesh& chips);
 
 /// Inserts copies, drops optimization_barriers, groups all_reduces (fill_buckets), divides the
 /// program into steps (schedule), and places every value that is in memory (greedy by size, first
@@ -111,9 +119,9 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
                const Target& target);
 
 /// Throws corrupt, with the value, op or step, for a plan that would not compute its program: a
-/// plan for another mesh, inputs or outputs that aren't shards of their global types, steps that
-/// omit or reorder ops, or values that overlap while both live. All checks are in plan_verify.cpp
-/// and steps_verify.cpp.
+/// plan for another mesh, collectives that meet both within hosts and between them, inputs or
+/// outputs that aren't shards of their global types, steps that omit or reorder ops, or values that
+/// overlap while both live. All checks are in plan_verify.cpp and steps_verify.cpp.
 void verify(const Plan& plan, const Mesh& mesh);
 
 /// One collective of a plan, for display and for tests. A bucket counts as one collective.
@@ -123,6 +131,8 @@ struct CollectiveSummary {
   std::int64_t bytes = 0;  ///< the bytes of the chip's operands (all_gather: of its result)
   std::string value;       ///< operand's origin: "dot_general at digits.cpp:41", ".. and 3 more"
   AtomMask atoms = 0;      ///< the atoms of its group
+  Tier tier = Tier::ici;
+  std::int64_t dcn_bytes = 0;  ///< the bytes that each host sends to other hosts
 };
 /// Returns the collectives in the order of the steps.
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
@@ -131,7 +141,8 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
 using PassObserver = std::function<void(std::string_view pass, const std::string& text)>;
 
 /// Runs these passes: canonicalize, pad_uneven, propagate, shard_optimizer_state, partition,
-/// canonicalize, channels_last (if the target has features last), recompute_in_loops and make_plan.
+/// lower_tiers, canonicalize, channels_last (if the target has features last), recompute_in_loops
+/// and make_plan.
 /// After propagate, composites are expanded and shardings propagated until expand finds no more;
 /// after shard_optimizer_state this is repeated. The results of pad_uneven, expand and
 /// channels_last are canonicalized again. Verifies every program in between, and the plan.

@@ -1,5 +1,7 @@
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/plan.hpp"
+#include "spmd/plan/step_cost.hpp"
+#include "spmd/program/permute.hpp"
 
 namespace weft {
 namespace {
@@ -21,8 +23,8 @@ AtomMask group_atoms(const Program& program, OpId op) {
   return mask;
 }
 
-/// Returns the names of the mask's axes. For an axis that is only partly in the mask, returns its
-/// atoms: "data:0".
+/// Returns the names of the mask's axes. For an axis that is only partly in the mask, returns the
+/// tier that is in the mask ("data:ici"), or else the atoms: "data:0".
 std::vector<std::string> axes_of(const Mesh& mesh, AtomMask mask) {
   std::vector<std::string> axes;
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {
@@ -31,6 +33,12 @@ std::vector<std::string> axes_of(const Mesh& mesh, AtomMask mask) {
     if (atoms.empty()) continue;
     if ((mask & atoms.mask()) == atoms.mask()) {
       axes.push_back(name);
+      continue;
+    }
+    const auto between = static_cast<AtomMask>(atoms.mask() & mesh.dcn_atoms());
+    const auto in_mask = static_cast<AtomMask>(atoms.mask() & mask);
+    if (between != 0 && (in_mask == between || (in_mask ^ between) == atoms.mask())) {
+      axes.push_back(fmt::format("{}:{}", name, to_string(tier_of(in_mask, mesh))));
       continue;
     }
     for (int i = 0; i < atoms.size(); ++i) {
@@ -57,6 +65,46 @@ std::string origin(const Program& program, ValueId value) {
   return loc.empty() ? std::string(kind) : fmt::format("{} at {}", kind, loc);
 }
 
+/// Returns the number of chips of the mesh that receive from another host in the permute.
+std::int64_t permutes_between_hosts(const Program& program, OpId op, const Mesh& mesh) {
+  const auto attrs = program.op_attrs(op);
+  std::vector<int> sources;  // by position
+  if (program.kind(op) == OpKind::ppermute) {
+    for (int position = 0; position < mesh.size(); ++position) {
+      const AtomList atoms = atoms_at(attrs, 0);
+      const auto from = static_cast<std::size_t>(attrs[1 + static_cast<std::size_t>(
+                                                           mesh.index_in(position, atoms))]);
+      sources.push_back(mesh.group(position, atoms)[from]);
+    }
+  } else {
+    std::vector<AtomList> sides;
+    for (std::size_t i = 0; i < attrs.size(); ++i) sides.push_back(atoms_at(attrs, i));
+    const std::span<const AtomList> all(sides);
+    sources = permute_sources(mesh, all.first(sides.size() / 2), all.last(sides.size() / 2));
+  }
+  const AtomList hosts = mesh.list(mesh.dcn_atoms());
+  std::int64_t count = 0;
+  for (int position = 0; position < mesh.size(); ++position) {
+    const int source = sources[static_cast<std::size_t>(position)];
+    if (mesh.index_in(position, hosts) != mesh.index_in(source, hosts)) ++count;
+  }
+  return count;
+}
+
+/// Returns the bytes that each host sends to others. All chips of a host take part in the
+/// collective, and all send the same number of bytes, except in a permute.
+std::int64_t dcn_bytes(const Program& program, OpId op, const CollectiveSummary& summary,
+                       const Mesh& mesh) {
+  if (summary.tier == Tier::ici) return 0;
+  const std::int64_t hosts = mesh.count(mesh.dcn_atoms());
+  const bool is_permute =
+      summary.kind == OpKind::collective_permute || summary.kind == OpKind::ppermute;
+  if (is_permute) return summary.bytes * permutes_between_hosts(program, op, mesh) / hosts;
+  const auto group = static_cast<int>(mesh.count(summary.atoms));
+  const double of_chip = traffic_bytes(summary.kind, summary.bytes, group);
+  return static_cast<std::int64_t>(of_chip * static_cast<double>(mesh.size() / hosts));
+}
+
 }  // namespace
 
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh) {
@@ -68,13 +116,18 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh) {
     const ValueId operand = program.op_operands(step.first)[0];
     const AtomMask atoms = group_atoms(program, step.first);
     CollectiveSummary& summary = summaries.emplace_back(
-        CollectiveSummary{kind, axes_of(mesh, atoms), 0, origin(program, operand), atoms});
+        CollectiveSummary{.kind = kind,
+                          .axes = axes_of(mesh, atoms),
+                          .value = origin(program, operand),
+                          .atoms = atoms});
     if (step.count > 1) summary.value += fmt::format(" and {} more", step.count - 1);
     for (OpId op = step.first; op < step.end(); ++op) {
       const bool grows = kind == OpKind::all_gather;
       summary.bytes +=
           program.type(grows ? program.result(op) : program.op_operands(op)[0]).bytes();
     }
+    summary.tier = tier_of(atoms, mesh);
+    summary.dcn_bytes = dcn_bytes(program, step.first, summary, mesh);
   }
   return summaries;
 }

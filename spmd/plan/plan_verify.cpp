@@ -29,7 +29,8 @@ void check_boundary(const char* what, const Mesh& mesh, const TensorType& global
 
 void check_counts(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
-  if (plan.mesh_shape != mesh.shape() || plan.axis_names != mesh.axis_names()) {
+  if (plan.mesh_shape != mesh.shape() || plan.axis_names != mesh.axis_names() ||
+      plan.dcn_shape != dcn_shape(mesh)) {
     fail(Errc::corrupt, "plan: is made for another mesh than {}", mesh.to_string());
   }
   if (plan.slots.size() != program.num_values()) {
@@ -129,6 +130,13 @@ void check_behind(const Plan& plan, ValueId before, ValueId value) {
        before);
 }
 
+/// Checks that the op's chips are of one tier: those of one host, or one of each host.
+void check_tier(const Program& program, const Mesh& mesh, OpId op) {
+  if (!spans_tiers(meeting_atoms(program, op), mesh)) return;
+  fail(Errc::corrupt, "plan: op {} ({}) meets both within hosts and between them; expected one", op,
+       to_string(program.kind(op)));
+}
+
 /// Checks that chips of one host alone meet in the op. Chips of several hosts share no memory.
 void check_on_host(const Program& program, const Mesh& mesh, OpId op) {
   if (tier_of(meeting_atoms(program, op), mesh) == Tier::ici) return;
@@ -149,6 +157,7 @@ void check_collectives(const Plan& plan, const Mesh& mesh) {
   };
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (!is_collective(program.kind(op))) continue;
+    check_tier(program, mesh, op);
     for (const ValueId operand : program.op_operands(op)) check(op, operand);
     const ValueId result = program.result(op);
     const bool is_added = is_added_by_loops(program, plan.slots, result);

@@ -109,10 +109,11 @@ bool needs_final_barrier(const Plan& plan, const Mesh& mesh) {
     return is_shared(value) || is_added_by_loops(program, plan.slots, value) ||
            (is_made_where_read && std::ranges::any_of(program.op_operands(maker), is_shared));
   };
-  const AtomMask all = mesh.all_atoms();
+  // Only chips of one host share values.
+  const auto of_host = static_cast<AtomMask>(mesh.all_atoms() & ~mesh.dcn_atoms());
   const Loops loops(program);
   for (OpId op = program.num_ops(); op-- > 0;) {
-    if (meeting_atoms(program, op) == all && loops.always_runs(op)) return false;
+    if (meeting_atoms(program, op) == of_host && loops.always_runs(op)) return false;
     const bool reads = std::ranges::any_of(program.op_operands(op), is_of_others);
     if (reads || is_shared(program.result(op))) return true;
   }

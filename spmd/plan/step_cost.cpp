@@ -107,6 +107,7 @@ void StepCost::add(const StepCost& other, std::int64_t times) {
   read_bytes += times * other.read_bytes;
   written_bytes += times * other.written_bytes;
   traffic_bytes += times * other.traffic_bytes;
+  dcn_bytes += times * other.dcn_bytes;
 }
 
 StepCost op_cost(const Program& program, OpId op, const Mesh& mesh) {
@@ -144,6 +145,7 @@ std::vector<StepCost> step_costs(const Plan& plan, const Mesh& mesh) {
     const auto group = static_cast<int>(mesh.count(summary->atoms));
     cost.traffic_bytes =
         static_cast<std::int64_t>(traffic_bytes(summary->kind, summary->bytes, group));
+    cost.dcn_bytes = summary->dcn_bytes;
     ++summary;
   }
   return costs;

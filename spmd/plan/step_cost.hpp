@@ -21,6 +21,7 @@ struct StepCost {
   std::int64_t read_bytes = 0;
   std::int64_t written_bytes = 0;
   std::int64_t traffic_bytes = 0;  ///< the traffic of a collective; see traffic_bytes()
+  std::int64_t dcn_bytes = 0;      ///< the bytes that the chip's host sends to other hosts
   DType dtype = DType::f32;        ///< the dtype in which the step multiplies
 
   std::int64_t bytes() const { return read_bytes + written_bytes; }

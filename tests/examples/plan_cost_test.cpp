@@ -119,7 +119,7 @@ TEST_P(PlanCost, OfTheFirstStepIsAsItWas) {
   const std::string file = folder.path() + "/first.weftplan";
   ASSERT_TRUE(std::filesystem::exists(file)) << app.output();
   const Plan plan = decode_plan(read_file_bytes(file, kPlanBytesMax));
-  verify(plan, Mesh(plan.mesh_shape, plan.axis_names));
+  verify(plan, mesh_of(plan));
   EXPECT_LE(20 * plan.temp_bytes, 21 * plan.temp_bytes_bound);
   testing::expect_golden("plan_cost/" + GetParam().name + ".txt", cost_text(plan));
 }

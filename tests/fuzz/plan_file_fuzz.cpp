@@ -4,7 +4,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   weft::fuzz_reader(weft::kPlanFormat, {data, size}, [](std::span<const std::byte> bytes) {
     const weft::Plan plan = weft::decode_plan(bytes);
-    const weft::Mesh mesh(plan.mesh_shape, plan.axis_names);
+    const weft::Mesh mesh = weft::mesh_of(plan);
     weft::verify(plan, mesh);
     weft::collectives(plan, mesh);
   });

@@ -115,11 +115,7 @@ class ReferenceEngine final : public Engine {
   }
 
   std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks) override {
-    if (plan.mesh_shape != mesh_.shape() || plan.axis_names != mesh_.axis_names()) {
-      fail(Errc::mesh_mismatch, "the plan is for the mesh {}, but this chip is in the mesh {}",
-           Mesh(plan.mesh_shape, plan.axis_names).to_string(), mesh_.to_string());
-    }
-    verify(plan, mesh_);
+    verify(plan, mesh_on(plan, mesh_));
     require_own_plan(plan);
     const std::size_t room = memory_.buffers_offset() - kArenaTempOffset;
     if (plan.temp_bytes + plan.shared_bytes > room) {

@@ -25,6 +25,7 @@
 #include "spmd/plan/step_cost.hpp"
 #include "tools/weft/plan/first_step.hpp"
 #include "tools/weft/plan/profile.hpp"
+#include "tools/weft/plan/tiers_text.hpp"
 #include "transport/format/plan_file.hpp"
 #include "transport/memory/wait.hpp"
 
@@ -103,7 +104,7 @@ Json to_json(const std::vector<Boundary>& rows, const char* role) {
 }
 
 Json to_json(const Plan& plan, const Mesh& mesh) {
-  Json json{{"mesh", {{"shape", mesh.shape()}, {"axes", mesh.axis_names()}}},
+  Json json{{"mesh", mesh_json(mesh)},
             {"fingerprint", fingerprint(plan.program).to_string()},
             {"ops", plan.program.num_ops()},
             {"inputs", to_json(inputs_of(plan, mesh), "kind")},
@@ -119,6 +120,7 @@ Json to_json(const Plan& plan, const Mesh& mesh) {
                                    {"axes", collective.axes},
                                    {"bytes", collective.bytes},
                                    {"of", collective.value}});
+    if (has_hosts(mesh)) json["collectives"].back().update(tier_json(collective));
   }
   const std::vector<StepCost> costs = step_costs(plan, mesh);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -148,10 +150,30 @@ void print(const char* heading, const char* role, const std::vector<Boundary>& r
   print(table);
 }
 
+Table collectives_table(const Plan& plan, const Mesh& mesh) {
+  std::vector<Column> columns{{"collectives"}, {"axes"}, {"bytes", Align::right}};
+  if (has_hosts(mesh)) columns.insert(columns.end(), {kTier, kSentByHost, kOrderOfSums});
+  columns.push_back({"of"});
+  Table table(columns);
+  for (const CollectiveSummary& collective : collectives(plan, mesh)) {
+    std::vector<std::string> row{std::string(to_string(collective.kind)),
+                                 fmt::format("{}", fmt::join(collective.axes, ",")),
+                                 std::to_string(collective.bytes)};
+    if (has_hosts(mesh)) {
+      row.insert(row.end(),
+                 {std::string(to_string(collective.tier)), std::to_string(collective.dcn_bytes),
+                  std::string(order_of_sums(collective))});
+    }
+    row.push_back(collective.value);
+    table.add(std::move(row));
+  }
+  return table;
+}
+
 void print(const Plan& plan, const Mesh& mesh) {
   const auto inputs = inputs_of(plan, mesh);
   const auto outputs = outputs_of(plan, mesh);
-  fmt::print("mesh {}\n{}\n", mesh.to_string(), mesh.grid());
+  fmt::print("mesh {}{}\n{}\n", mesh.to_string(), hosts_text(mesh), mesh.grid());
   print("inputs", "kind", inputs);
   print("outputs", "updates", outputs);
   Table bytes({{"on a chip"}, {"bytes", Align::right}, {""}});
@@ -163,13 +185,7 @@ void print(const Plan& plan, const Mesh& mesh) {
     bytes.add({"shared", std::to_string(plan.shared_bytes), "once for a group of chips"});
   }
   print(bytes);
-  Table table({{"collectives"}, {"axes"}, {"bytes", Align::right}, {"of"}});
-  for (const CollectiveSummary& collective : collectives(plan, mesh)) {
-    table.add({std::string(to_string(collective.kind)),
-               fmt::format("{}", fmt::join(collective.axes, ",")), std::to_string(collective.bytes),
-               collective.value});
-  }
-  print(table);
+  print(collectives_table(plan, mesh));
   Table steps({{"steps"},
                {"kind"},
                {"ops", Align::right},
@@ -186,6 +202,7 @@ void print(const Plan& plan, const Mesh& mesh) {
                std::to_string(cost.written_bytes), ops_of(plan, step)});
   }
   print(steps);
+  if (has_hosts(mesh)) fmt::print("{}", tiers_text(run_cost(plan, mesh).dcn_bytes));
   for (const std::uint32_t output : plan.held) {
     fmt::print("output \"{}\" is held until the update_wait\n", plan.program.outputs[output].name);
   }
@@ -193,7 +210,7 @@ void print(const Plan& plan, const Mesh& mesh) {
 
 void show_file(const std::string& file, bool json) {
   const Plan plan = decode_plan(read_file_bytes(file, kPlanBytesMax));
-  const Mesh mesh(plan.mesh_shape, plan.axis_names);
+  const Mesh mesh = mesh_of(plan);
   verify(plan, mesh);
   if (json) {
     fmt::print("{}", json_text(to_json(plan, mesh)));

@@ -64,6 +64,12 @@ void require_valid(const BoardHeader& header) {
          "and at most {}",
          header.job, header.mesh_shape.size(), header.axis_names.size(), kAxisCountMax);
   }
+  if (!header.dcn_shape.empty() && header.dcn_shape.size() != header.mesh_shape.size()) {
+    fail(Errc::invalid_argument,
+         "board of job {}: hosts are given for {} axes, but the mesh has {}: expected one number "
+         "for each axis, or none",
+         header.job, header.dcn_shape.size(), header.mesh_shape.size());
+  }
   if (header.device_ids.size() > board_format::kDeviceIdCountMax) {
     fail(Errc::invalid_argument, "board of job {}: {} device ids, expected at most {}", header.job,
          header.device_ids.size(), board_format::kDeviceIdCountMax);
@@ -95,6 +101,9 @@ void write_board(Segment& segment, const BoardHeader& header) {
   }
   for (std::size_t i = 0; i < header.device_ids.size(); ++i) {
     format.device_ids[i] = static_cast<std::uint16_t>(header.device_ids[i]);
+  }
+  for (std::size_t i = 0; i < header.dcn_shape.size(); ++i) {
+    format.dcn_shape[i] = static_cast<std::uint32_t>(header.dcn_shape[i]);
   }
   set_text(format.job, header.job);
   set_text(format.name, header.name);
@@ -147,7 +156,10 @@ BoardHeader read_header(const Segment& segment) {
   for (int i = 0; i < num_axes; ++i) {
     header.mesh_shape.push_back(format.mesh_shape[i]);
     header.axis_names.push_back(text_of(format.axis_names[i]));
+    header.dcn_shape.push_back(format.dcn_shape[i]);
   }
+  // Zeros: the job is on one host, or the board was written before this field existed.
+  if (std::ranges::count(header.dcn_shape, 0) != 0) header.dcn_shape.clear();
   for (int i = 0; i < std::min(num_chips, board_format::kDeviceIdCountMax); ++i) {
     header.device_ids.push_back(format.device_ids[i]);
   }

@@ -245,7 +245,7 @@ flatbuffers::Offset<fb::StoredTensor> write_tensor(flatbuffers::FlatBufferBuilde
 
 std::optional<Mesh> CheckpointManifest::mesh() const {
   if (mesh_shape.empty()) return std::nullopt;
-  return Mesh(mesh_shape, axis_names, device_ids);
+  return Mesh(mesh_shape, axis_names, device_ids, dcn_shape);
 }
 
 std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest, const Format& format) {
@@ -270,10 +270,12 @@ std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest, const
   flatbuffers::Offset<flatbuffers::String> rescued_from;
   if (!manifest.rescued_from.empty()) rescued_from = builder.CreateString(manifest.rescued_from);
   const auto commands = write_commands(builder, manifest.commands);
+  flatbuffers::Offset<flatbuffers::Vector<std::int64_t>> dcn_shape;
+  if (!manifest.dcn_shape.empty()) dcn_shape = write_dims(builder, manifest.dcn_shape);
   fb::FinishManifestBuffer(
       builder, fb::CreateManifest(builder, manifest.step, mesh_shape, axis_names, files,
                                   tensor_list, device_ids, manifest.seed, user_json, loaders,
-                                  manifest.partial, rescued_from, commands));
+                                  manifest.partial, rescued_from, commands, dcn_shape));
   if (builder.GetSize() > kManifestBytesMax - kEnvelopePrefixBytes) {
     fail(Errc::invalid_argument,
          "{}: {} tensors in {} files take {} bytes: expected at most {}; store fewer tensors, or "
@@ -299,6 +301,7 @@ CheckpointManifest decode_manifest(std::span<const std::byte> bytes, const Forma
   if (stored.device_ids() != nullptr) {
     manifest.device_ids = read_numbers(*stored.device_ids(), kManifestFormat.name);
   }
+  manifest.dcn_shape = read_dcn_shape(stored.dcn_shape(), kManifestFormat.name);
   if (stored.user_json() != nullptr) manifest.user_json = stored.user_json()->str();
   if (stored.rescued_from() != nullptr) manifest.rescued_from = stored.rescued_from()->str();
   if (const Fault fault = mesh_fault(manifest)) {

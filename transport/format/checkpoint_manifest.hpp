@@ -78,6 +78,7 @@ struct CheckpointManifest {
   std::string rescued_from{};
   /// All commands of the job, in order; those that its loops had read come first.
   std::vector<StoredCommand> commands{};
+  std::vector<std::int64_t> dcn_shape{};  ///< hosts per axis of the mesh; empty: one host
 
   /// Returns the mesh; std::nullopt if the manifest has none.
   std::optional<Mesh> mesh() const;

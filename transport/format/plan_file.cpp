@@ -85,7 +85,8 @@ Mesh read_mesh(const fb::Plan& stored) {
     chips *= size;
   }
   try {
-    return {read_numbers(*stored.mesh_shape()), read_strings(*stored.axis_names())};
+    return {read_numbers(*stored.mesh_shape()), read_strings(*stored.axis_names()), {},
+            read_dcn_shape(stored.dcn_shape(), kPlanFormat.name)};
   } catch (const Error& error) {
     refuse("{}", error.what());
   }
@@ -258,13 +259,14 @@ std::vector<std::byte> encode_plan(const Plan& plan) {
   const auto step_list = builder.CreateVectorOfStructs(steps);
   const auto tile_list = builder.CreateVectorOfStructs(tiles);
   const auto held = builder.CreateVector(plan.held);
+  const auto hosts = plan.dcn_shape.empty() ? 0 : builder.CreateVector(plan.dcn_shape);
   const auto target_list = targets.empty() ? 0 : builder.CreateVector(targets);
   fb::FinishPlanBuffer(
       builder, fb::CreatePlan(builder, mesh_shape, axis_names, value_types, value_ops, slot_list,
                               op_kinds, operand_begin, operands, results, attr_begin, attrs,
                               op_locs, const_pool, constraint_list, locs, input_list, output_list,
                               plan.temp_bytes, plan.temp_bytes_bound, plan.shared_bytes,
-                              target_list, step_list, tile_list, held));
+                              target_list, step_list, tile_list, held, hosts));
   return make_envelope(kPlanFormat, body_of(builder));
 }
 
@@ -277,6 +279,7 @@ Plan decode_plan(std::span<const std::byte> bytes) {
   Plan plan;
   plan.mesh_shape = mesh.shape();
   plan.axis_names = mesh.axis_names();
+  plan.dcn_shape = dcn_shape(mesh);
   plan.temp_bytes = stored.temp_bytes();
   plan.temp_bytes_bound = stored.temp_bytes_bound();
   plan.shared_bytes = stored.shared_bytes();

@@ -7,6 +7,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "data/files/plain_file.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/format/tensor_fields.hpp"
 
 namespace weft {
@@ -31,7 +32,7 @@ Mesh read_mesh(const fb::RunCard& stored) {
   const std::string_view what = kRunCardFormat.name;
   try {
     return {read_numbers(*stored.mesh_shape(), what), read_strings(*stored.axis_names()),
-            read_numbers(*stored.device_ids(), what)};
+            read_numbers(*stored.device_ids(), what), read_dcn_shape(stored.dcn_shape(), what)};
   } catch (const Error& e) {
     fail(Errc::corrupt, "{}: its mesh: {}", what, e.what());
   }
@@ -48,10 +49,13 @@ std::vector<std::byte> encode_run_card(const RunCard& card) {
   const auto axis_names = builder.CreateVectorOfStrings(card.mesh.axis_names());
   const auto device_ids = builder.CreateVector(card.mesh.device_ids());
   const auto checkpoints = builder.CreateString(card.checkpoints);
+  const std::vector<std::int64_t> hosts = dcn_shape(card.mesh);
+  const auto hosts_list = hosts.empty() ? 0 : builder.CreateVector(hosts);
   fb::FinishRunCardBuffer(
       builder,
       fb::CreateRunCard(builder, mesh_shape, axis_names, device_ids, card.num_workers, card.seed,
-                        card.begin_step, checkpoints, card.keep_for_rescue_s, card.fit_number));
+                        card.begin_step, checkpoints, card.keep_for_rescue_s, card.fit_number,
+                        hosts_list));
   return make_envelope(kRunCardFormat, body_of(builder));
 }
 

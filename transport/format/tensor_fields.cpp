@@ -30,6 +30,12 @@ AtomList read_atoms(std::uint64_t bits, const Mesh& mesh, std::string_view what)
 
 }  // namespace
 
+std::vector<std::int64_t> read_dcn_shape(const flatbuffers::Vector<std::int64_t>* stored,
+                                         std::string_view what) {
+  if (stored == nullptr) return {};
+  return read_numbers(*stored, what);
+}
+
 fb::TensorType write_type(const TensorType& type) {
   std::array<std::int64_t, kDimCountMax> dims{};
   std::ranges::copy(type.shape, dims.begin());

@@ -43,6 +43,10 @@ std::vector<T> read_numbers(const flatbuffers::Vector<T>& vector, std::string_vi
   return {numbers.begin(), numbers.end()};
 }
 
+/// Reads the hosts per axis of a mesh. `stored` is null for a mesh on one host.
+std::vector<std::int64_t> read_dcn_shape(const flatbuffers::Vector<std::int64_t>* stored,
+                                         std::string_view what);
+
 fb::TensorType write_type(const TensorType& type);
 TensorType read_type(const fb::TensorType& type, std::string_view what);
 

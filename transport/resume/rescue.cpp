@@ -11,6 +11,7 @@
 #include "data/files/file_bytes.hpp"
 #include "data/remote/storages.hpp"
 #include "spmd/mesh/box.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
@@ -158,7 +159,8 @@ Rescued rescue(const DeadJob& dead, const std::string& folder) {
   JobMemory memory = open_memory(dead.job, card);
   const std::uint64_t step = dead.step;
   const std::string run_dir = Board::open(dead.job, true).header().run_dir;
-  const KeptState state(memory, card.mesh, card.mesh.size() / card.num_workers, step);
+  const Mesh mesh = in_one_memory(card.mesh);
+  const KeptState state(memory, mesh, mesh.size() / card.num_workers, step);
   Part part{.manifest = {.step = step,
                          .mesh_shape = card.mesh.shape(),
                          .axis_names = card.mesh.axis_names(),
@@ -167,10 +169,11 @@ Rescued rescue(const DeadJob& dead, const std::string& folder) {
                          .loaders = state.loaders(0),
                          .partial = true,
                          .rescued_from = run_dir,
-                         .commands = commands_of(run_dir, state.commands(0))}};
+                         .commands = commands_of(run_dir, state.commands(0)),
+                         .dcn_shape = dcn_shape(card.mesh)}};
   Rescued rescued{.step = step, .num_tensors = state.tensors().size()};
   for (const KeptTensor& tensor : state.tensors()) {
-    add(part, tensor, state, card.mesh);
+    add(part, tensor, state, mesh);
     rescued.bytes += tensor.type.bytes();
   }
   const std::string to = folder.empty() ? card.checkpoints : without_last_slash(folder);

@@ -31,8 +31,8 @@ struct SpmdConfig {
   /// The chip at each position of the mesh, row-major, as in Mesh. Workers get chips in order of
   /// their ids. Default: 0, 1, 2, ...
   std::vector<int> device_ids{};
-  /// The mesh as chips within a host times hosts, instead of mesh_shape and axis_names. In this
-  /// version a job runs on one host, so every size of `dcn` must be 1.
+  /// The mesh as chips within a host times hosts, instead of mesh_shape, axis_names and device_ids.
+  /// In this version one host has all chips; it runs the plan, and gets the bits, of `dcn` hosts.
   std::optional<HybridMesh> hybrid{};
   std::int64_t data_parallel_size = 0;
   std::int64_t model_parallel_size = 0;

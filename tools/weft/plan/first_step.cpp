@@ -98,7 +98,7 @@ std::optional<FirstStep> trace_first_step(const LaunchOptions& options, int& cod
   }
   const std::string file = folder.file("first.weftplan");
   Plan plan = decode_plan(read_file_bytes(file, kPlanBytesMax));
-  verify(plan, Mesh(plan.mesh_shape, plan.axis_names));
+  verify(plan, mesh_of(plan));
   try {
     return parse(Json::parse(head), std::move(plan));
   } catch (const Json::exception& e) {

@@ -100,7 +100,7 @@ PlanProfile read_profile(const Snapshot& job, const ProfileOptions& options) {
   const JobProgram program = choose_program(job, options);
   expect_events(job);
   const Plan plan = read_plan(job, program);
-  const Mesh mesh(plan.mesh_shape, plan.axis_names);
+  const Mesh mesh = mesh_of(plan);
   verify(plan, mesh);
   const PlanTimes times = plan_times(job, low_half(program.entry.fingerprint), plan);
   if (times.runs == 0) {

@@ -12,6 +12,7 @@
 #include "inspect/why/words.hpp"
 #include "spmd/plan/step_cost.hpp"
 #include "tools/weft/plan/first_step.hpp"
+#include "tools/weft/plan/tiers_text.hpp"
 
 namespace weft {
 namespace {
@@ -29,18 +30,8 @@ struct Collectives {
   double seconds = 0;  ///< the sum for all
 };
 
-int group_size(const Plan& plan, const std::vector<std::string>& axes) {
-  std::int64_t size = 1;
-  for (const std::string& axis : axes) {
-    const auto found = std::ranges::find(plan.axis_names, axis);
-    if (found == plan.axis_names.end()) continue;
-    size *= plan.mesh_shape[static_cast<std::size_t>(found - plan.axis_names.begin())];
-  }
-  return static_cast<int>(size);
-}
-
 std::vector<Collectives> collectives_of(const FirstStep& step, const HostSpeed& speed) {
-  const Mesh mesh(step.plan.mesh_shape, step.plan.axis_names);
+  const Mesh mesh = mesh_of(step.plan);
   std::vector<Collectives> all;
   for (const CollectiveSummary& one : collectives(step.plan, mesh)) {
     auto found = std::ranges::find_if(all, [&](const Collectives& known) {
@@ -48,7 +39,7 @@ std::vector<Collectives> collectives_of(const FirstStep& step, const HostSpeed& 
              known.first.bytes == one.bytes;
     });
     if (found == all.end()) {
-      all.push_back({.first = one, .group = group_size(step.plan, one.axes)});
+      all.push_back({.first = one, .group = static_cast<int>(mesh.count(one.atoms))});
       found = std::prev(all.end());
     }
     ++found->count;
@@ -79,20 +70,27 @@ std::string memory_table(const FirstStep& step, const HostRoom& room) {
 }
 
 std::string collectives_table(const FirstStep& step, const HostRoom& room) {
-  Table table({{"collectives of a step"},
-               {"axes"},
-               columns::kChips,
-               columns::kTimes,
-               columns::kSize,
-               {"predicted", Align::right},
-               {"of"}});
+  const bool has_tiers = has_hosts(mesh_of(step.plan));
+  std::vector<Column> all{{"collectives of a step"}, {"axes"}};
+  if (has_tiers) all.push_back(kTier);
+  all.insert(all.end(), {columns::kChips, columns::kTimes, columns::kSize});
+  if (has_tiers) all.insert(all.end(), {kSentByHost, kOrderOfSums});
+  all.insert(all.end(), {{"predicted", Align::right}, {"of"}});
+  Table table(all);
   double seconds = 0;
   for (const Collectives& row : collectives_of(step, room.speed)) {
     seconds += row.seconds;
-    table.add({std::string(to_string(row.first.kind)),
-               fmt::format("{}", fmt::join(row.first.axes, ",")), std::to_string(row.group),
-               std::to_string(row.count), bytes_text(row.first.bytes), time_text(row.seconds),
-               row.first.value});
+    std::vector<std::string> cells{std::string(to_string(row.first.kind)),
+                                   fmt::format("{}", fmt::join(row.first.axes, ","))};
+    if (has_tiers) cells.emplace_back(to_string(row.first.tier));
+    cells.insert(cells.end(), {std::to_string(row.group), std::to_string(row.count),
+                               bytes_text(row.first.bytes)});
+    if (has_tiers) {
+      cells.push_back(bytes_text(row.first.dcn_bytes));
+      cells.emplace_back(order_of_sums(row.first));
+    }
+    cells.insert(cells.end(), {time_text(row.seconds), row.first.value});
+    table.add(std::move(cells));
   }
   return table.to_string() +
          fmt::format(
@@ -114,11 +112,12 @@ std::string groups_text(const Mesh& mesh) {
 }  // namespace
 
 std::string to_text(const FirstStep& step, const HostRoom& room) {
-  const Mesh mesh(step.plan.mesh_shape, step.plan.axis_names);
+  const Mesh mesh = mesh_of(step.plan);
   const int chips = step.num_workers * step.chips_per_worker;
   std::string text = fmt::format("first step: {}\n", visible(step.site));
   text += fmt::format("{} workers x {} chips; mesh {}\n{}\n{}", step.num_workers,
-                      step.chips_per_worker, mesh.to_string(), mesh.grid(), groups_text(mesh));
+                      step.chips_per_worker, mesh.to_string() + hosts_text(mesh), mesh.grid(),
+                      groups_text(mesh));
   text += fmt::format("{} threads of chips on {} cores{}\n\n", chips, room.speed.cores,
                       chips > room.speed.cores ? ": they take turns" : "");
   const StepCost cost = run_cost(step.plan, mesh);
@@ -128,6 +127,7 @@ std::string to_text(const FirstStep& step, const HostRoom& room) {
                       static_cast<double>(cost.written_bytes) / (1 << 20));
   text += memory_table(step, room);
   text += collectives_table(step, room);
+  if (has_hosts(mesh)) text += tiers_text(cost.dcn_bytes);
   Table table({{"largest tensors"}, columns::kType, columns::kOnAChip, columns::kSize});
   for (const ChipTensor& tensor : largest(step.plan)) {
     table.add({tensor.name, tensor.global.to_string(), tensor.chip.to_string(),
@@ -145,13 +145,14 @@ std::string to_text(const FirstStep& step, const HostRoom& room) {
 
 std::string to_json(const FirstStep& step, const HostRoom& room) {
   const ChipMemory memory = memory_of(step.plan, step.keeps_state);
-  const StepCost cost = run_cost(step.plan, Mesh(step.plan.mesh_shape, step.plan.axis_names));
+  const Mesh mesh = mesh_of(step.plan);
+  const StepCost cost = run_cost(step.plan, mesh);
   Json json{{"schema", "weft.plan/1"},
             {"site", step.site},
             {"workers", step.num_workers},
             {"chips_per_worker", step.chips_per_worker},
             {"cores", room.speed.cores},
-            {"mesh", {{"shape", step.plan.mesh_shape}, {"axes", step.plan.axis_names}}},
+            {"mesh", mesh_json(mesh)},
             {"chip_bytes",
              {{"inputs", memory.inputs},
               {"versions", memory.versions},
@@ -173,6 +174,7 @@ std::string to_json(const FirstStep& step, const HostRoom& room) {
                                    {"bytes", row.first.bytes},
                                    {"predicted_s", row.seconds},
                                    {"of", row.first.value}});
+    if (has_hosts(mesh)) json["collectives"].back().update(tier_json(row.first));
   }
   for (const ChipTensor& tensor : largest(step.plan)) {
     json["largest"].push_back({{"name", tensor.name},

@@ -1,0 +1,32 @@
+#pragma once
+/// Tiers: replaces collectives that meet both within hosts and between them.
+
+#include <cstdint>
+#include <optional>
+
+#include <weft/sharding/mesh.hpp>
+
+#include "spmd/program/program.hpp"
+
+namespace weft {
+
+/// An all_reduce of at most this many bytes isn't scattered before it goes to other hosts. It then
+/// takes two collectives instead of three, but each chip sends the whole value.
+inline constexpr std::int64_t kWholeBetweenHostsMax = 16 * 1024;
+
+/// Replaces each collective over atoms of both tiers by collectives over atoms of one tier, with
+/// the same result. Returns nothing if there is no such collective.
+///
+///   all_reduce       up to kWholeBetweenHostsMax: all_reduce within hosts, then between them;
+///                    else: reduce_scatter within hosts, all_reduce between them, all_gather within
+///                    hosts, along the first dim that divides evenly, or along a flat view of the
+///                    value that is padded with zeros
+///   all_gather       between hosts, then within hosts
+///   reduce_scatter   within hosts, then between hosts
+///   all_to_all       one after another for each run of atoms of one tier
+///
+/// A sum adds the chips of a host in the order of the group, is rounded, and then adds the hosts in
+/// ascending order. Permutes stay, because each chip receives from only one other chip.
+std::optional<Program> lower_tiers(const Program& chip_program, const Mesh& mesh);
+
+}  // namespace weft
