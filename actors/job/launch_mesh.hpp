@@ -1,5 +1,6 @@
 #pragma once
-/// Reads the mesh of `weft launch --mesh data=2,model=2` from WEFT_LAUNCH_MESH.
+/// Reads the mesh of `weft launch --mesh data=2,model=2` from WEFT_LAUNCH_MESH. data=2x4 means that
+/// 2 hosts with 4 chips each are along the axis.
 
 #include <weft/job/config.hpp>
 

@@ -11,8 +11,12 @@
 
 #include <fmt/format.h>
 
+#include "chips/cpu/cpu_target.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
+#include "spmd/text/text.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
+#include "transport/format/plan_file.hpp"
 
 namespace weft::plan_test {
 namespace {
@@ -38,6 +42,33 @@ TEST(PlanCommand, ShowsMeshShardingsMemoryAndCollectives) {
 
 TEST(PlanCommand, SaysTheSameAsJson) {
   testing::expect_golden("weft-plan.json", output_of({golden_file("plan-v2.bin"), "--json"}));
+}
+
+/// Writes a plan of data parallelism over 2 hosts of 2 x 2 chips to a file, and returns its path.
+std::string plan_of_hosts() {
+  const Mesh mesh = HybridMesh{{2, 2}, {2, 1}, {"data", "model"}}.mesh();
+  const Program program = parse_program(R"(program(%0: f32[16,96] data "x" [{"data"}, {}],
+      %1: f32[16,96] data "y" [{"data"}, {"model"}], %2: f32[96,96] param "w" [{}, {"model"}],
+      %3: f32[7] data "v" [{}]) {
+  %4 = dot_general %0, %1 {contracting = [0] x [0]} : f32[96,96]
+  %5 = subtract %2, %4 : f32[96,96]
+  %6 = reduce %0 {kind = max, dims = [0, 1]} : f32[]
+  return %5 "w" [{}, {"model"}] updates 2, %6 "most" [{}], %5 "whole" [{}, {}]
+})",
+                                        mesh);
+  const std::vector<std::byte> bytes = encode_plan(compile(program, mesh, kCpuTarget));
+  const std::string path = ::testing::TempDir() + fmt::format("weft-hosts-{}.weftplan", ::getpid());
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  return path;
+}
+
+TEST(PlanCommand, ShowsTheTiersOfAPlanForSeveralHosts) {
+  const std::string path = plan_of_hosts();
+  testing::expect_golden("weft-plan-hosts.txt", output_of({path}));
+  testing::expect_golden("weft-plan-hosts.json", output_of({path, "--json"}));
+  std::filesystem::remove(path);
 }
 
 TEST(PlanCommand, RefusesAnotherFile) {

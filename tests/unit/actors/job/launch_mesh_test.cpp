@@ -33,6 +33,18 @@ TEST(LaunchMesh, GoesBeforeTheOneThatTheProgramAsksFor) {
   EXPECT_EQ(two.axis_names, (std::vector<std::string>{"data", "model"}));
 }
 
+TEST(LaunchMesh, HasHosts) {
+  const SpmdConfig hosts = applied("data=2x4,model=2");
+  ASSERT_TRUE(hosts.hybrid);
+  EXPECT_EQ(hosts.hybrid->dcn, (std::vector<std::int64_t>{2, 1}));
+  EXPECT_EQ(hosts.hybrid->ici, (std::vector<std::int64_t>{4, 2}));
+  EXPECT_EQ(hosts.hybrid->axis_names, (std::vector<std::string>{"data", "model"}));
+  EXPECT_TRUE(hosts.mesh_shape.empty());
+  const SpmdConfig one = applied("data=1x4");
+  EXPECT_FALSE(one.hybrid);
+  EXPECT_EQ(one.mesh_shape, std::vector<std::int64_t>{4});
+}
+
 TEST(LaunchMesh, LeavesTheProgramsOwnWhereNoneIsAskedFor) {
   SpmdConfig spmd{.mesh_shape = {3}, .axis_names = {"rows"}};
   apply_launch_mesh(spmd);
@@ -40,10 +52,11 @@ TEST(LaunchMesh, LeavesTheProgramsOwnWhereNoneIsAskedFor) {
 }
 
 TEST(LaunchMesh, QuotesWhatIsNone) {
-  for (const char* text : {"", "data", "data=", "=4", "data=4,", "data=x", "data=4x", "data=0",
+  for (const char* text : {"", "data", "data=", "=4", "data=4,", "data=x", "data=4x", "data=x4",
+                           "data=0x2", "data=2x2x2", "data=0",
                            "data=-2", "data=2;model=2", "data=99999999999999999999"}) {
     testing::expect_error(Errc::invalid_argument,
-                          {"WEFT_LAUNCH_MESH", std::string("\"") + text + "\"", "data=2,model=2"},
+                          {"WEFT_LAUNCH_MESH", std::string("\"") + text + "\"", "data=2,model=2", "data=2x4"},
                           [&] { applied(text); });
   }
 }

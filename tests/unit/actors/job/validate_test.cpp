@@ -97,12 +97,42 @@ TEST(Validate, TakesAHybridMeshOfOneHost) {
   const JobSpec job = spec({.scaling = {.num_workers = 2}, .backend = {.spmd = {.hybrid = one}}});
   EXPECT_EQ(*job.mesh, Mesh({2, 4}, {"data", "model"}));
   EXPECT_EQ(job.chips_per_worker, 4);
-  const HybridMesh two{{2, 2}, {2, 1}, {"data", "model"}};
-  expect_refused(Errc::unavailable,
-                 {"backend.spmd.hybrid.dcn = (2,1) needs 2 hosts", "dcn = (1,1)"},
-                 {.scaling = {.num_workers = 2}, .backend = {.spmd = {.hybrid = two}}});
   expect_refused(Errc::invalid_argument, {"both hybrid and mesh_shape (2,4)"},
                  {.backend = {.spmd = {.mesh_shape = {2, 4}, .hybrid = one}}});
+}
+
+TEST(Validate, TakesAHybridMeshOfSeveralHostsInOneMemory) {
+  const HybridMesh two{{2, 2}, {1, 3}, {"data", "model"}};
+  for (const int workers : {0, 1, 4}) {
+    const JobSpec job =
+        spec({.scaling = {.num_workers = workers}, .backend = {.spmd = {.hybrid = two}}});
+    EXPECT_EQ(*job.mesh, two.mesh());
+    EXPECT_EQ(job.num_chips(), 12);
+  }
+  const JobSpec eager = spec(
+      {.backend = {.spmd = {.hybrid = two}}, .run = {.debug = DebugMode::eager}});
+  EXPECT_EQ(*eager.mesh, Mesh({1, 1}, {"data", "model"}));
+}
+
+TEST(Validate, RefusesAHybridMeshThatContradictsTheRest) {
+  const HybridMesh two{{2, 2}, {2, 1}, {"data", "model"}};
+  expect_refused(Errc::invalid_argument,
+                 {"device_ids (1,0)", "hybrid.dcn = (2,1)", "leave device_ids empty"},
+                 {.backend = {.spmd = {.device_ids = {1, 0}, .hybrid = two}}});
+  expect_refused(Errc::mesh_mismatch,
+                 {"backend.spmd.hybrid has 2 hosts of 4 chips", "2 workers x 3 chips = 6",
+                  "dcn (2,1)", "ici (2,2)"},
+                 {.scaling = {.num_workers = 2, .chips_per_worker = 3},
+                  .backend = {.spmd = {.hybrid = two}}});
+  expect_refused(Errc::mesh_mismatch,
+                 {"backend.spmd.hybrid: dcn x ici = {4, 2} has 8 chips", "num_workers = 3"},
+                 {.scaling = {.num_workers = 3}, .backend = {.spmd = {.hybrid = two}}});
+  expect_refused(Errc::invalid_argument, {"backend.spmd.hybrid: dcn x ici", "256"},
+                 {.backend = {.spmd = {.hybrid = HybridMesh{{16}, {32}, {"data"}}}}});
+  expect_refused(Errc::mesh_mismatch, {"ici (2) has 1 entries", "dcn (2,2) has 2"},
+                 {.backend = {.spmd = {.hybrid = HybridMesh{{2}, {2, 2}, {"data"}}}}});
+  expect_refused(Errc::invalid_argument, {"backend.backend = Backend::none"},
+                 {.backend = {.backend = Backend::none, .spmd = {.hybrid = two}}});
 }
 
 TEST(Validate, AcceptsTheBackendsAliases) {

@@ -311,6 +311,23 @@ TEST_F(Presets, GoTogetherInAnyOrder) {
   EXPECT_EQ(behind_zero1.to_string(data_, 2), alone.to_string(data_, 2));
 }
 
+TEST_F(Presets, FsdpShardsWithinHostsUnlessAskedOtherwise) {
+  const Mesh hosts = HybridMesh{{2, 1}, {2, 4}, {"data", "far"}}.mesh();
+  const auto dims = [&](const FsdpOptions& options) {
+    return asked_after([&](const Mlp& net, const Optimizer&) { fsdp(net, hosts, options); }, hosts)
+        .dims[0];
+  };
+  EXPECT_EQ(dims({}), AtomList{2});
+  EXPECT_EQ(dims({.across_hosts = true}), (AtomList{1, 2}));
+  EXPECT_EQ(dims({.axis = "far", .across_hosts = true}), (AtomList{3, 4}));
+  const auto with_zero1 = asked_after(
+      [&](const Mlp&, const Optimizer& optimizer) { zero1(optimizer, hosts); }, hosts);
+  EXPECT_EQ(with_zero1.replicated, AtomList{2}.mask());
+  expect_error(Errc::invalid_argument,
+               {"fsdp", "axis \"far\" has 4 hosts with one chip on each", "across_hosts = true"},
+               [&] { dims({.axis = "far"}); });
+}
+
 TEST_F(Presets, LeaveWhatIsMarkedByHand) {
   const Sharding marked = asked_after(
       [&](const Mlp& net, const Optimizer&) {

@@ -123,12 +123,9 @@ TEST(Reshard, KeepsWhatTheTargetKeepsUnreduced) {
 // Atom 1 is between hosts; atoms 2, 3 and 4 are within a host.
 const Mesh kHybrid = HybridMesh{{4, 2}, {2, 1}, {"data", "model"}}.mesh();
 
-TEST(Reshard, ReducesWithinHostsThenBetweenThem) {
+TEST(Reshard, ReducesBothTiersAtOnce) {
   EXPECT_EQ(steps(layout({}, {}, mask({1, 2, 3})), layout({}, {}), kHybrid),
-            (Lines{"reduce_scatter 2,3 of 0", "all_reduce 1", "all_gather 2,3 of 0"}));
-  EXPECT_EQ(
-      steps(layout({}, {4}, mask({1, 2})), layout({}, {}), kHybrid),
-      (Lines{"reduce_scatter 2 of 0", "all_reduce 1", "all_gather 2 of 0", "all_gather 4 of 1"}));
+            (Lines{"all_reduce 1,2,3"}));
 }
 
 TEST(Reshard, ReducesAtOnceWhatStaysWithinOneTier) {
@@ -140,18 +137,6 @@ TEST(Reshard, ReducesAtOnceWhatStaysWithinOneTier) {
 TEST(Reshard, ReducesBetweenHostsWhatIsScatteredWithinThem) {
   EXPECT_EQ(steps(layout({}, {}, mask({1, 2, 3})), layout({2, 3}, {}), kHybrid),
             (Lines{"reduce_scatter 2,3 of 0", "all_reduce 1"}));
-}
-
-TEST(Reshard, ScattersWithinHostsInADimThatDivides) {
-  const Sharding partial = layout({}, {}, mask({1, 2, 3}));
-  EXPECT_EQ(steps(partial, layout({}, {}), kHybrid, {DType::f32, {6, 12}}),
-            (Lines{"reduce_scatter 2,3 of 1", "all_reduce 1", "all_gather 2,3 of 1"}));
-  EXPECT_EQ(steps(partial, layout({}, {}), kHybrid, {DType::f32, {6, 6}}),
-            (Lines{"all_reduce 1,2,3"}));
-  // A chip's part is 6 rows by 6 columns, which 4 chips don't divide.
-  EXPECT_EQ(
-      steps(layout({4}, {}, mask({1, 2, 3})), layout({4}, {}), kHybrid, {DType::f32, {12, 6}}),
-      (Lines{"all_reduce 1,2,3"}));
 }
 
 TEST(Reshard, CostsBytesReceivedAndAMeetingPerCollective) {
@@ -166,6 +151,29 @@ TEST(Reshard, CostsBytesReceivedAndAMeetingPerCollective) {
   EXPECT_EQ(cost(layout({}, {}, mask({4})), layout({4}, {})), bytes - bytes / 3 + kCollectiveCost);
   EXPECT_EQ(cost(layout({1}, {}), layout({}, {1})), bytes / 4 + kCollectiveCost);
   EXPECT_EQ(cost(layout({1}, {}), layout({2}, {})), bytes / 2 + kCollectiveCost);
+}
+
+TEST(Reshard, CostsMoreBetweenHosts) {
+  // Atom 1 is between 2 hosts; atoms 2 and 3 are 4 chips of a host.
+  const auto cost = [](const Sharding& from, const Sharding& to) {
+    return reshard_cost(kHybrid, kType, from, reshard_steps(kHybrid, kType, from, to));
+  };
+  const std::int64_t bytes = kType.bytes();
+  const std::int64_t meetings = kCollectiveCost + kNetworkCost * kCollectiveCost;
+  EXPECT_EQ(cost(layout({}, {}, mask({2, 3})), layout({}, {})),
+            2 * (bytes - bytes / 4) + kCollectiveCost);
+  EXPECT_EQ(cost(layout({}, {}, mask({1})), layout({}, {})),
+            kNetworkCost * (2 * (bytes - bytes / 2) + kCollectiveCost));
+  EXPECT_EQ(cost(layout({}, {}, mask({1, 2, 3})), layout({}, {})),
+            2 * (bytes - bytes / 4) + kNetworkCost * 2 * (bytes / 4 - bytes / 8) + meetings);
+  EXPECT_EQ(cost(layout({}, {}, mask({1, 2, 3})), layout({1, 2, 3}, {})),
+            bytes - bytes / 4 + kNetworkCost * (bytes / 4 - bytes / 8) + meetings);
+  EXPECT_EQ(cost(layout({1, 2, 3}, {}), layout({}, {})),
+            bytes - bytes / 4 + kNetworkCost * (bytes / 4 - bytes / 8) + meetings);
+  EXPECT_EQ(cost(layout({1, 2, 3}, {}), layout({}, {1, 2, 3})),
+            bytes / 8 - bytes / 32 + kNetworkCost * (bytes / 8 - bytes / 16) + meetings);
+  EXPECT_EQ(cost(layout({1}, {}), layout({2}, {})),
+            kNetworkCost * (bytes / 2 + kCollectiveCost));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/passes/canonicalize.hpp"
 #include "spmd/passes/propagate.hpp"
 #include "spmd/plan/settle.hpp"
@@ -84,6 +85,22 @@ TEST(ShardState, LeavesOtherAxesToTheirMarks) {
   EXPECT_EQ(momentum_of(mlp, mesh), R"([{"data"}, {"model"}])");
   mlp.fc1 = PartitionSpec{{"model"}, {}};
   EXPECT_EQ(momentum_of(mlp, mesh), R"([{"model"}, {}])") << "its parts wouldn't be one range";
+}
+
+/// 2 hosts have 2 chips each. The chips of a host share the state, and each host has all of it.
+TEST(ShardState, IsSharedWithinAHostIfGradientsCrossHosts) {
+  const Mesh hosts = HybridMesh{{2}, {2}, {"data"}}.mesh();
+  const Plan plan = compile(data_parallel().program(hosts), hosts, kShareAll);
+  EXPECT_EQ(layout_of(plan, hosts, "fc1.weight"), kWhole);
+  EXPECT_EQ(layout_of(plan, hosts, "fc1.weight.momentum"), R"([{"data":1}, {}])");
+  EXPECT_EQ(count(plan, OpKind::reduce_scatter), 2);
+  EXPECT_EQ(count(plan, OpKind::all_gather), 2);
+  for (const CollectiveSummary& one : collectives(plan, hosts)) {
+    EXPECT_EQ(one.tier == Tier::dcn, one.axes == std::vector<std::string>{"data:dcn"});
+    if (one.tier == Tier::dcn) EXPECT_EQ(one.kind, OpKind::all_reduce);
+  }
+  EXPECT_EQ(momentum_of(data_parallel(), HybridMesh{{1}, {4}, {"data"}}.mesh()), kWhole)
+      << "a host has one chip";
 }
 
 TEST(ShardState, IsSettledAtOnce) {

@@ -75,6 +75,21 @@ TEST_F(BoardTest, ShowsWhatIsNotUtf8InARowAsText) {
   EXPECT_EQ(board.read(3).collective_name, "all_reduce '\\x9b'");
 }
 
+TEST_F(BoardTest, KeepsTheHostsOfTheMesh) {
+  {
+    const Board one = Board::create(header_of(job));
+    EXPECT_TRUE(Board::open(job, true).header().dcn_shape.empty());
+  }
+  Segment::remove(Board::segment_name(job));
+  BoardHeader header = header_of(job);
+  header.dcn_shape = {2, 1};
+  const Board board = Board::create(header);
+  EXPECT_EQ(Board::open(job, true).header().dcn_shape, header.dcn_shape);
+  header.dcn_shape = {2};
+  expect_error(Errc::invalid_argument, {"hosts are given for 1 axes", "the mesh has 2"},
+               [&] { Board::create(header); });
+}
+
 TEST_F(BoardTest, ShowsItsHeaderToAnotherProcess) {
   Board::create(header_of(job));
   const Board board = Board::open(job, true);

@@ -45,6 +45,18 @@ TEST(CheckpointManifest, ReadsWhatWasWritten) {
   EXPECT_EQ(decode_manifest(encode_manifest(sample_manifest())), sample_manifest());
 }
 
+TEST(CheckpointManifest, KeepsTheHostsOfTheMesh) {
+  CheckpointManifest manifest = sample_manifest();
+  manifest.mesh_shape = {12, 1};
+  manifest.dcn_shape = {2, 1};
+  manifest.tensors[0].sharding = Sharding::closed();
+  const CheckpointManifest read = decode_manifest(encode_manifest(manifest));
+  EXPECT_EQ(read, manifest);
+  EXPECT_EQ(read.mesh(), Mesh({12, 1}, {"data", "model"}, {}, {2, 1}));
+  manifest.dcn_shape = {5, 1};
+  expect_unwritable(manifest, "hosts[0] is 5");
+}
+
 TEST(CheckpointManifest, BytesAreThoseOfVersionOne) {
   expect_golden("manifest-v1.bin", as_text(encode_manifest(sample_manifest())));
 }

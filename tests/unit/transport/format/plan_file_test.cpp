@@ -21,8 +21,6 @@ using testing::AlignedCopy;
 using testing::expect_golden;
 using testing::read_golden;
 
-Mesh mesh_of(const Plan& plan) { return {plan.mesh_shape, plan.axis_names}; }
-
 /// Encodes the plan after `spoil` has changed it, and expects that reading it fails with `why`.
 void expect_refused_for(std::string_view why, const std::function<void(Plan&)>& spoil) {
   Plan plan = sample_plan();
@@ -49,6 +47,18 @@ TEST(PlanFile, ReadsWhatWasWritten) {
   EXPECT_EQ(read.temp_bytes_bound, plan.temp_bytes_bound);
   EXPECT_NO_THROW(verify(read, mesh_of(read)));
   EXPECT_EQ(as_text(encode_plan(read)), as_text(encode_plan(plan)));
+}
+
+TEST(PlanFile, KeepsTheHostsOfTheMesh) {
+  Plan plan = sample_plan();
+  EXPECT_TRUE(decode_plan(encode_plan(plan)).dcn_shape.empty());
+  plan.dcn_shape = {2, 1};
+  const Plan read = decode_plan(encode_plan(plan));
+  EXPECT_EQ(read.dcn_shape, plan.dcn_shape);
+  EXPECT_NO_THROW(verify(read, mesh_of(read)));
+  expect_refused_for("hosts[0] is 3", [](Plan& spoilt) { spoilt.dcn_shape = {3, 1}; });
+  expect_refused_for("has 1 entries", [](Plan& spoilt) { spoilt.dcn_shape = {2}; });
+  expect_refused_for("hosts[1] is 0", [](Plan& spoilt) { spoilt.dcn_shape = {1, 0}; });
 }
 
 TEST(PlanFile, KeepsEveryDtype) {

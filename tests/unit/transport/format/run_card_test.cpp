@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/unit/transport/format/damage.hpp"
 
@@ -34,6 +35,13 @@ void expect_unwritable(std::string_view why, const std::function<void(RunCard&)>
 
 TEST(RunCard, ReadsWhatWasWritten) {
   EXPECT_EQ(decode_run_card(encode_run_card(sample_card())), sample_card());
+}
+
+TEST(RunCard, KeepsTheHostsOfTheMesh) {
+  RunCard card = sample_card();
+  card.mesh = HybridMesh{{3, 2}, {2, 1}, {"data", "model"}}.mesh();
+  card.num_workers = 4;
+  EXPECT_EQ(decode_run_card(encode_run_card(card)), card);
 }
 
 TEST(RunCard, BytesAreThoseOfVersionOne) {

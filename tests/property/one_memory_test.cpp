@@ -1,0 +1,137 @@
+// Tests that plans for several hosts give the same bits on chips that share one memory as on hosts
+// that are connected by sockets, and the same bits in every run. WEFT_TEST_SEED=<seed> runs one case
+// again.
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "spmd/mesh/hybrid_mesh.hpp"
+#include "spmd/ops/builder.hpp"
+#include "spmd/text/text.hpp"
+#include "tests/property/seeds.hpp"
+#include "tests/support/engine_mesh.hpp"
+#include "tests/support/random_program.hpp"
+#include "tests/support/random_training.hpp"
+#include "tests/support/socket_tier.hpp"
+#include "tests/support/target.hpp"
+
+namespace weft::one_memory_test {
+namespace {
+
+using testing::EngineMesh;
+using testing::Random;
+using testing::SocketGrid;
+using Schedule = EngineMesh::Schedule;
+
+/// Returns a mesh of 2 or 3 hosts with 1 to 4 chips each. The hosts are along any of the axes.
+Mesh any_hosts(Random& random) {
+  const std::int64_t hosts = random.one_in(3) ? 3 : 2;
+  const auto chips = static_cast<std::int64_t>(1 + random.below(4));
+  switch (random.below(4)) {
+    case 0: return HybridMesh{{chips, 1}, {1, hosts}, {"a", "b"}}.mesh();
+    case 1: return HybridMesh{{1, chips}, {hosts, 1}, {"a", "b"}}.mesh();
+    case 2:
+      if (hosts == 2) return HybridMesh{{2, 2}, {1, 2}, {"a", "b"}}.mesh();
+      [[fallthrough]];
+    default: return HybridMesh{{chips}, {hosts}, {"a"}}.mesh();
+  }
+}
+
+/// Returns inputs whose sums depend on the order in which they are added. Integers stay small.
+std::vector<Elements> any_inputs(const Program& program, Random& random) {
+  std::vector<Elements> inputs = testing::small_integers(program, random);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const DType dtype = program.type(program.inputs[i].value).dtype;
+    if (!is_floating(dtype)) continue;
+    for (double& element : inputs[i]) {
+      element += static_cast<double>(random.below(1 << 20)) / (1 << 20);
+      element = static_cast<double>(static_cast<float>(element));
+    }
+  }
+  return inputs;
+}
+
+/// Runs the plan twice in one memory and once on hosts with sockets between them.
+struct Runs {
+  EngineMesh::Outputs in_one_memory;
+  EngineMesh::Outputs again;
+  EngineMesh::Outputs on_hosts;
+};
+
+Runs run(const Plan& plan, const Mesh& mesh, std::span<const Elements> inputs) {
+  Runs runs;
+  EngineMesh one(mesh);
+  const auto loaded = one.load(plan);
+  runs.in_one_memory = one.run(loaded, inputs, Schedule::thread_per_chip);
+  runs.again = one.run(loaded, inputs, Schedule::one_thread);
+  const SocketGrid sockets(mesh.size());
+  EngineMesh hosts(
+      mesh, {.network = [&](JobMemory& memory, const Mesh& of, int position, WaitPolicy policy) {
+        return testing::make_socket_tier(memory, of, position, sockets, BoardWriter(), policy);
+      }});
+  runs.on_hosts = hosts.run(plan, inputs, Schedule::thread_per_chip);
+  return runs;
+}
+
+TEST(OneMemory, GivesTheInterpretersBitsAndThoseOfHosts) {
+  for (const std::uint64_t seed : testing::seeds(400)) {
+    Random random(seed);
+    const Mesh mesh = any_hosts(random);
+    const Program program = seed % 4 == 0   ? testing::random_training(mesh, random)
+                            : seed % 4 == 1 ? testing::random_program(mesh, random)
+                            : seed % 4 == 2 ? testing::random_program_of_narrow(mesh, random)
+                                            : testing::random_program_of_shards(mesh, random);
+    SCOPED_TRACE(fmt::format("seed {}, mesh {}{}", seed, mesh.to_string(), hosts_text(mesh)));
+    const Target target =
+        testing::cpu_target_with({.shared_bytes_min = random.one_in(2) ? 0 : 65536});
+    const Plan plan = compile(program, mesh, target);
+    const Runs runs = run(plan, mesh, any_inputs(program, random));
+    ASSERT_EQ(runs.again, runs.in_one_memory) << to_text(program, mesh);
+    ASSERT_EQ(runs.on_hosts, runs.in_one_memory) << to_text(program, mesh);
+    if (seed % 4 == 0) continue;  // training isn't exact on integers
+    // Sums of small integers are exact in f64, also in large programs.
+    const std::vector<Elements> integers = testing::small_integers(program, random);
+    const std::vector<Elements> expected = interpret(program, mesh, integers);
+    const auto simulated =
+        simulate(plan.program, mesh, plan.input_types, plan.output_types, integers);
+    ASSERT_EQ(simulated, expected) << to_text(program, mesh);
+  }
+}
+
+/// Adds a row for each chip: the chips of a host in order, in f32, and then the hosts.
+TEST(OneMemory, AddsTheChipsOfAHostAndThenTheHosts) {
+  for (const auto& [chips, hosts] : {std::pair<std::int64_t, std::int64_t>{4, 2}, {3, 3}, {2, 4}}) {
+    const Mesh mesh = HybridMesh{{chips}, {hosts}, {"data"}}.mesh();
+    for (const std::int64_t size : {5, 4099, 8192}) {
+      Program program;
+      Builder b(program);
+      const Shape shape{mesh.size(), size};
+      const ValueId x = program.add_input({DType::f32, shape}, InputKind::data, "x",
+                                          Sharding::from_spec(mesh, {{"data"}, {}}, shape, "x"));
+      program.add_output(b.reduce(ReduceKind::add, x, std::array<std::int64_t, 1>{0}), "sum",
+                         Sharding::closed());
+      Random random(static_cast<std::uint64_t>(size));
+      const std::vector<Elements> inputs = any_inputs(program, random);
+      const Plan plan = compile(program, mesh, testing::cpu_target_with({}));
+      const Runs runs = run(plan, mesh, inputs);
+      EXPECT_EQ(runs.on_hosts, runs.in_one_memory);
+      const Elements found = testing::join(plan, mesh, runs.in_one_memory).front();
+      const auto at = [&](std::int64_t chip, std::int64_t i) {
+        return static_cast<float>(inputs[0][static_cast<std::size_t>(chip * size + i)]);
+      };
+      for (std::int64_t i = 0; i < size; ++i) {
+        float sum = 0;
+        for (std::int64_t host = 0; host < hosts; ++host) {
+          float of_host = at(host * chips, i);
+          for (std::int64_t chip = 1; chip < chips; ++chip) of_host += at(host * chips + chip, i);
+          sum = host == 0 ? of_host : sum + of_host;
+        }
+        ASSERT_EQ(found[static_cast<std::size_t>(i)], static_cast<double>(sum)) << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::one_memory_test
