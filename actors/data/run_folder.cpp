@@ -20,6 +20,7 @@
 
 #include "data/files/file_bytes.hpp"
 #include "data/files/file_system.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/job/job_record.hpp"
 
 namespace weft {
@@ -289,7 +290,9 @@ void RunFolder::write_result(const Result& result, std::uint64_t step) const {
                {"validations", to_json(result.validations)},
                {"metrics_history", result.metrics_history}};
   if (result.job.mesh) {
-    json["mesh"] = {{"shape", result.job.mesh->shape()}, {"axes", result.job.mesh->axis_names()}};
+    const Mesh& mesh = *result.job.mesh;
+    json["mesh"] = {{"shape", mesh.shape()}, {"axes", mesh.axis_names()}};
+    if (mesh.dcn_atoms() != 0) json["mesh"]["hosts"] = dcn_shape(mesh);
   }
   if (result.checkpoint) json["checkpoint"] = result.checkpoint->path;
   if (result.best_checkpoint) json["best_checkpoint"] = result.best_checkpoint->path;

@@ -15,7 +15,8 @@ constexpr const char* kVariable = "WEFT_LAUNCH_MESH";
 
 [[noreturn]] void refuse(const char* text) {
   fail(Errc::invalid_argument,
-       "{} = \"{}\": expected axes with their sizes, such as data=4 or data=2,model=2; or with hosts "
+       "{} = \"{}\": expected axes with their sizes, such as data=4 or data=2,model=2; or with "
+       "hosts "
        "x chips of a host, such as data=2x4",
        kVariable, text);
 }

@@ -178,8 +178,9 @@ int resolve_chips(const TrainerOptions& options, int joins,
     source = fmt::format("scaling.topology = \"{}\"", options.scaling.topology);
     total = product(topology, source);
   } else if (!spmd.mesh_shape.empty()) {
-    source = fmt::format("backend.spmd.{} = {{{}}}", spmd.hybrid ? "hybrid: dcn x ici" : "mesh_shape",
-                         fmt::join(spmd.mesh_shape, ", "));
+    source =
+        fmt::format("backend.spmd.{} = {{{}}}", spmd.hybrid ? "hybrid: dcn x ici" : "mesh_shape",
+                    fmt::join(spmd.mesh_shape, ", "));
     total = product(spmd.mesh_shape, source);
   } else if (spmd.data_parallel_size > 0 && spmd.model_parallel_size > 0) {
     source = fmt::format("backend.spmd: data_parallel_size {} x model_parallel_size {}",
@@ -207,13 +208,14 @@ Mesh resolve_mesh(const TrainerOptions& options, int joins, int chips,
          spmd.hybrid->num_hosts(), spmd.hybrid->chips_per_host(), joins, chips, joins * chips,
          fmt::join(spmd.hybrid->dcn, ","), fmt::join(spmd.hybrid->ici, ","));
   }
-  const Mesh mesh = make_mesh({.chips_per_worker = std::vector<int>(static_cast<std::size_t>(joins), chips),
-                    .topology = topology,
-                    .mesh_shape = spmd.mesh_shape,
-                    .axis_names = spmd.axis_names,
-                    .device_ids = spmd.device_ids,
-                    .data_parallel_size = spmd.data_parallel_size,
-                    .model_parallel_size = spmd.model_parallel_size});
+  const Mesh mesh =
+      make_mesh({.chips_per_worker = std::vector<int>(static_cast<std::size_t>(joins), chips),
+                 .topology = topology,
+                 .mesh_shape = spmd.mesh_shape,
+                 .axis_names = spmd.axis_names,
+                 .device_ids = spmd.device_ids,
+                 .data_parallel_size = spmd.data_parallel_size,
+                 .model_parallel_size = spmd.model_parallel_size});
   if (!spmd.hybrid) return mesh;
   return {mesh.shape(), mesh.axis_names(), mesh.device_ids(), spmd.hybrid->dcn};
 }

@@ -179,8 +179,8 @@ class WorkerSession {
       const Recorder recorder(board_.device(chip), box_.chip(chip, worker_), box_.ledger(chip));
       recorder.board.open(ActorKind::device, worker_, chip, ::getpid());
       devices.push_back(link_.start_device(
-          kind_.make({memory, memory_mesh_, position, recorder, policy, local_index}), recorder, chip,
-          [this](std::exception_ptr failure, std::uint64_t step) {
+          kind_.make({memory, memory_mesh_, position, recorder, policy, local_index}), recorder,
+          chip, [this](std::exception_ptr failure, std::uint64_t step) {
             device_failed(std::move(failure), step);
           }));
     }

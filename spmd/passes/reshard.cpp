@@ -214,8 +214,7 @@ std::int64_t step_cost(const Mesh& mesh, const TensorType& type, const Sharding&
   if (step.kind == OpKind::collective_permute) {
     for (std::size_t dim = 0; dim < from.dims.size(); ++dim) {
       if (from.dims[dim] == step.after.dims[dim]) continue;
-      atoms =
-          static_cast<AtomMask>(atoms | from.dims[dim].mask() | step.after.dims[dim].mask());
+      atoms = static_cast<AtomMask>(atoms | from.dims[dim].mask() | step.after.dims[dim].mask());
     }
   }
   const std::int64_t hosts = mesh.count(static_cast<AtomMask>(atoms & mesh.dcn_atoms()));

@@ -135,8 +135,7 @@ class StateSharding {
       if (state == parameter) return true;
       const ProgramInput& input = program_.inputs[state];
       return is_open(input) && is_free(state, shared) && parameters_of_.at(state) == 1 &&
-             (shardings_[input.value].replicated & shared) == 0 &&
-             is_updated_within(state, update);
+             (shardings_[input.value].replicated & shared) == 0 && is_updated_within(state, update);
     });
   }
 

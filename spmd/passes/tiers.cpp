@@ -189,33 +189,35 @@ class TierLowering {
   }
 
   ValueId all_to_all(ValueId x, AtomList atoms, int split, int concat) {
-    std::int64_t outer = 1;  // the chips whose parts have been put together
+    std::int64_t outer = 1;  // the chips of earlier runs, whose parts have been put together
     for (const TierRun& run : runs_of(atoms, mesh_)) {
-      Shape after = builder_.type(x).shape;
-      after[split] /= run.chips;
-      after[concat] *= run.chips;
-      if (outer == 1) {
-        x = builder_.all_to_all(mesh_, x, run.atoms, split, concat);
-      } else {
-        const Shape shape = builder_.type(x).shape;
-        const int first = std::min(split, concat);
-        const int second = std::max(split, concat);
-        // The dims before, between and after the two are one dim each. The parts that are put
-        // together are in the dim before `concat`.
-        const std::int64_t before = product(shape, 0, first);
-        const std::int64_t between = product(shape, first + 1, second);
-        const std::int64_t last = product(shape, second + 1, shape.size());
-        const std::int64_t inner = shape[concat] / outer;
-        const ValueId view =
-            concat < split ? shaped(x, {before * outer, inner, between, shape[split], last})
-                           : shaped(x, {before, shape[split], between * outer, inner, last});
-        const bool is_first = concat < split;
-        x = shaped(
-            builder_.all_to_all(mesh_, view, run.atoms, is_first ? 3 : 1, is_first ? 1 : 3), after);
-      }
+      x = outer == 1 ? builder_.all_to_all(mesh_, x, run.atoms, split, concat)
+                     : all_to_all_within(x, run, split, concat, outer);
       outer *= run.chips;
     }
     return x;
+  }
+
+  /// Puts the parts of the run's chips together within each of `outer` equal parts along `concat`.
+  ValueId all_to_all_within(ValueId x, const TierRun& run, int split, int concat,
+                            std::int64_t outer) {
+    const Shape shape = builder_.type(x).shape;
+    Shape after = shape;
+    after[split] /= run.chips;
+    after[concat] *= run.chips;
+    const std::int64_t inner = shape[concat] / outer;
+    // The dims before, between and after the two are one dim each. `outer` joins the dim before
+    // `concat`.
+    const auto [first, second] = std::minmax(split, concat);
+    const std::int64_t before = product(shape, 0, first);
+    const std::int64_t between = product(shape, first + 1, second);
+    const std::int64_t last = product(shape, second + 1, shape.size());
+    if (concat < split) {
+      x = shaped(x, {before * outer, inner, between, shape[split], last});
+      return shaped(builder_.all_to_all(mesh_, x, run.atoms, 3, 1), after);
+    }
+    x = shaped(x, {before, shape[split], between * outer, inner, last});
+    return shaped(builder_.all_to_all(mesh_, x, run.atoms, 1, 3), after);
   }
 
   /// Returns x as a matrix. A row has the elements of one of `outer` equal parts along dim.

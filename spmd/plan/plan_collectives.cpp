@@ -72,8 +72,8 @@ std::int64_t permutes_between_hosts(const Program& program, OpId op, const Mesh&
   if (program.kind(op) == OpKind::ppermute) {
     for (int position = 0; position < mesh.size(); ++position) {
       const AtomList atoms = atoms_at(attrs, 0);
-      const auto from = static_cast<std::size_t>(attrs[1 + static_cast<std::size_t>(
-                                                           mesh.index_in(position, atoms))]);
+      const auto from = static_cast<std::size_t>(
+          attrs[1 + static_cast<std::size_t>(mesh.index_in(position, atoms))]);
       sources.push_back(mesh.group(position, atoms)[from]);
     }
   } else {
@@ -115,11 +115,11 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh) {
     const OpKind kind = program.kind(step.first);
     const ValueId operand = program.op_operands(step.first)[0];
     const AtomMask atoms = group_atoms(program, step.first);
-    CollectiveSummary& summary = summaries.emplace_back(
-        CollectiveSummary{.kind = kind,
-                          .axes = axes_of(mesh, atoms),
-                          .value = origin(program, operand),
-                          .atoms = atoms});
+    CollectiveSummary& summary =
+        summaries.emplace_back(CollectiveSummary{.kind = kind,
+                                                 .axes = axes_of(mesh, atoms),
+                                                 .value = origin(program, operand),
+                                                 .atoms = atoms});
     if (step.count > 1) summary.value += fmt::format(" and {} more", step.count - 1);
     for (OpId op = step.first; op < step.end(); ++op) {
       const bool grows = kind == OpKind::all_gather;

@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
 
 #include "tests/support/app_process.hpp"
 #include "tests/support/drawn_digits.hpp"
@@ -45,9 +50,7 @@ void expect_same_bits(const Words& words, const std::string& mesh) {
   for (std::size_t i = 0; i < 10; ++i) EXPECT_NEAR(losses[i], one[i], 1e-3 * one[i]) << i;
 }
 
-TEST(HybridMesh, TrainsDigits) {
-  expect_same_bits({DIGITS, "--epochs", "2"}, "data=2x2,model=2");
-}
+TEST(HybridMesh, TrainsDigits) { expect_same_bits({DIGITS, "--epochs", "2"}, "data=2x2,model=2"); }
 
 TEST(HybridMesh, TrainsAConvolutionalNet) {
   const std::filesystem::path folder =
@@ -57,6 +60,14 @@ TEST(HybridMesh, TrainsAConvolutionalNet) {
   expect_same_bits({MNIST_CNN, "--data", folder.string(), "--batch", "32", "--epochs", "1"},
                    "data=2x4,model=1");
   std::filesystem::remove_all(folder);
+}
+
+/// Gradients are added between hosts; parameters are sharded, and layers divided, within hosts.
+TEST(HybridMesh, TrainsAGptWithShardedParameters) {
+  expect_same_bits(
+      {CHAR_GPT, "--layers", "2", "--size", "32", "--heads", "4", "--length", "16", "--batch", "8",
+       "--steps", "12", "--lr", "0.01", "--sample", "0", "--tp", "--fsdp"},
+      "data=2x2,model=2");
 }
 
 }  // namespace

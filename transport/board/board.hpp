@@ -35,7 +35,7 @@ struct BoardHeader {
   std::vector<std::int64_t> mesh_shape = {};  ///< empty: no mesh
   std::vector<std::string> axis_names = {};
   std::vector<std::int64_t> dcn_shape = {};  ///< hosts per axis of the mesh; empty: one host
-  std::vector<int> device_ids = {};  ///< by position in the mesh; empty: 0, 1, 2, ...
+  std::vector<int> device_ids = {};          ///< by position in the mesh; empty: 0, 1, 2, ...
   int num_workers = 1;  ///< number of rows for workers; 1 if the trainer's process is the worker
   int num_chips = 0;
   int trainer_pid = 0;

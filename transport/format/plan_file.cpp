@@ -85,7 +85,9 @@ Mesh read_mesh(const fb::Plan& stored) {
     chips *= size;
   }
   try {
-    return {read_numbers(*stored.mesh_shape()), read_strings(*stored.axis_names()), {},
+    return {read_numbers(*stored.mesh_shape()),
+            read_strings(*stored.axis_names()),
+            {},
             read_dcn_shape(stored.dcn_shape(), kPlanFormat.name)};
   } catch (const Error& error) {
     refuse("{}", error.what());

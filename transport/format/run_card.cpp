@@ -52,10 +52,9 @@ std::vector<std::byte> encode_run_card(const RunCard& card) {
   const std::vector<std::int64_t> hosts = dcn_shape(card.mesh);
   const auto hosts_list = hosts.empty() ? 0 : builder.CreateVector(hosts);
   fb::FinishRunCardBuffer(
-      builder,
-      fb::CreateRunCard(builder, mesh_shape, axis_names, device_ids, card.num_workers, card.seed,
-                        card.begin_step, checkpoints, card.keep_for_rescue_s, card.fit_number,
-                        hosts_list));
+      builder, fb::CreateRunCard(builder, mesh_shape, axis_names, device_ids, card.num_workers,
+                                 card.seed, card.begin_step, checkpoints, card.keep_for_rescue_s,
+                                 card.fit_number, hosts_list));
   return make_envelope(kRunCardFormat, body_of(builder));
 }
 

@@ -100,7 +100,10 @@ void add_job_options(CLI::App& launch, LaunchOptions& options) {
       ->type_name("N");
   launch.add_option("--topology", options.topology, "grid of all chips, such as 4x4")
       ->type_name("GRID");
-  launch.add_option("--mesh", options.mesh, "axes of the mesh, such as data=4, data=2,model=2, or data=2x4 (2 hosts x 4 chips)")
+  launch
+      .add_option(
+          "--mesh", options.mesh,
+          "axes of the mesh, such as data=4, data=2,model=2, or data=2x4 (2 hosts x 4 chips)")
       ->type_name("AXES");
   launch
       .add_option("--max-failures", options.max_failures,

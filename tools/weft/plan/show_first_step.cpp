@@ -115,9 +115,9 @@ std::string to_text(const FirstStep& step, const HostRoom& room) {
   const Mesh mesh = mesh_of(step.plan);
   const int chips = step.num_workers * step.chips_per_worker;
   std::string text = fmt::format("first step: {}\n", visible(step.site));
-  text += fmt::format("{} workers x {} chips; mesh {}\n{}\n{}", step.num_workers,
-                      step.chips_per_worker, mesh.to_string() + hosts_text(mesh), mesh.grid(),
-                      groups_text(mesh));
+  text +=
+      fmt::format("{} workers x {} chips; mesh {}\n{}\n{}", step.num_workers, step.chips_per_worker,
+                  mesh.to_string() + hosts_text(mesh), mesh.grid(), groups_text(mesh));
   text += fmt::format("{} threads of chips on {} cores{}\n\n", chips, room.speed.cores,
                       chips > room.speed.cores ? ": they take turns" : "");
   const StepCost cost = run_cost(step.plan, mesh);

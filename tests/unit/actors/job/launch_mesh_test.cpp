@@ -52,12 +52,13 @@ TEST(LaunchMesh, LeavesTheProgramsOwnWhereNoneIsAskedFor) {
 }
 
 TEST(LaunchMesh, QuotesWhatIsNone) {
-  for (const char* text : {"", "data", "data=", "=4", "data=4,", "data=x", "data=4x", "data=x4",
-                           "data=0x2", "data=2x2x2", "data=0",
-                           "data=-2", "data=2;model=2", "data=99999999999999999999"}) {
-    testing::expect_error(Errc::invalid_argument,
-                          {"WEFT_LAUNCH_MESH", std::string("\"") + text + "\"", "data=2,model=2", "data=2x4"},
-                          [&] { applied(text); });
+  for (const char* text :
+       {"", "data", "data=", "=4", "data=4,", "data=x", "data=4x", "data=x4", "data=0x2",
+        "data=2x2x2", "data=0", "data=-2", "data=2;model=2", "data=99999999999999999999"}) {
+    testing::expect_error(
+        Errc::invalid_argument,
+        {"WEFT_LAUNCH_MESH", std::string("\"") + text + "\"", "data=2,model=2", "data=2x4"},
+        [&] { applied(text); });
   }
 }
 

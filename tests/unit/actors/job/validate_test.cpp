@@ -109,8 +109,8 @@ TEST(Validate, TakesAHybridMeshOfSeveralHostsInOneMemory) {
     EXPECT_EQ(*job.mesh, two.mesh());
     EXPECT_EQ(job.num_chips(), 12);
   }
-  const JobSpec eager = spec(
-      {.backend = {.spmd = {.hybrid = two}}, .run = {.debug = DebugMode::eager}});
+  const JobSpec eager =
+      spec({.backend = {.spmd = {.hybrid = two}}, .run = {.debug = DebugMode::eager}});
   EXPECT_EQ(*eager.mesh, Mesh({1, 1}, {"data", "model"}));
 }
 
@@ -119,11 +119,11 @@ TEST(Validate, RefusesAHybridMeshThatContradictsTheRest) {
   expect_refused(Errc::invalid_argument,
                  {"device_ids (1,0)", "hybrid.dcn = (2,1)", "leave device_ids empty"},
                  {.backend = {.spmd = {.device_ids = {1, 0}, .hybrid = two}}});
-  expect_refused(Errc::mesh_mismatch,
-                 {"backend.spmd.hybrid has 2 hosts of 4 chips", "2 workers x 3 chips = 6",
-                  "dcn (2,1)", "ici (2,2)"},
-                 {.scaling = {.num_workers = 2, .chips_per_worker = 3},
-                  .backend = {.spmd = {.hybrid = two}}});
+  expect_refused(
+      Errc::mesh_mismatch,
+      {"backend.spmd.hybrid has 2 hosts of 4 chips", "2 workers x 3 chips = 6", "dcn (2,1)",
+       "ici (2,2)"},
+      {.scaling = {.num_workers = 2, .chips_per_worker = 3}, .backend = {.spmd = {.hybrid = two}}});
   expect_refused(Errc::mesh_mismatch,
                  {"backend.spmd.hybrid: dcn x ici = {4, 2} has 8 chips", "num_workers = 3"},
                  {.scaling = {.num_workers = 3}, .backend = {.spmd = {.hybrid = two}}});

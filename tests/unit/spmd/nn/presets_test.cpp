@@ -320,8 +320,8 @@ TEST_F(Presets, FsdpShardsWithinHostsUnlessAskedOtherwise) {
   EXPECT_EQ(dims({}), AtomList{2});
   EXPECT_EQ(dims({.across_hosts = true}), (AtomList{1, 2}));
   EXPECT_EQ(dims({.axis = "far", .across_hosts = true}), (AtomList{3, 4}));
-  const auto with_zero1 = asked_after(
-      [&](const Mlp&, const Optimizer& optimizer) { zero1(optimizer, hosts); }, hosts);
+  const auto with_zero1 =
+      asked_after([&](const Mlp&, const Optimizer& optimizer) { zero1(optimizer, hosts); }, hosts);
   EXPECT_EQ(with_zero1.replicated, AtomList{2}.mask());
   expect_error(Errc::invalid_argument,
                {"fsdp", "axis \"far\" has 4 hosts with one chip on each", "across_hosts = true"},

@@ -172,8 +172,7 @@ TEST(Reshard, CostsMoreBetweenHosts) {
             bytes - bytes / 4 + kNetworkCost * (bytes / 4 - bytes / 8) + meetings);
   EXPECT_EQ(cost(layout({1, 2, 3}, {}), layout({}, {1, 2, 3})),
             bytes / 8 - bytes / 32 + kNetworkCost * (bytes / 8 - bytes / 16) + meetings);
-  EXPECT_EQ(cost(layout({1}, {}), layout({2}, {})),
-            kNetworkCost * (bytes / 2 + kCollectiveCost));
+  EXPECT_EQ(cost(layout({1}, {}), layout({2}, {})), kNetworkCost * (bytes / 2 + kCollectiveCost));
 }
 
 }  // namespace

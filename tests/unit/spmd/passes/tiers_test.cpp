@@ -39,7 +39,9 @@ using MakeOp = std::function<ValueId(Builder& builder, ValueId x)>;
 OneOp one_op(const Mesh& mesh, const TensorType& type, const MakeOp& make) {
   OneOp one;
   Builder b(one.program);
-  const auto row = [](const TensorType& of) { return TensorType{of.dtype, {1, of.num_elements()}}; };
+  const auto row = [](const TensorType& of) {
+    return TensorType{of.dtype, {1, of.num_elements()}};
+  };
   const ValueId x = one.program.add_input(row(type), InputKind::data, "x", of_all(mesh));
   const ValueId y = make(b, b.reshape(x, type.shape));
   const TensorType out = row(b.type(y));
@@ -146,7 +148,9 @@ TEST(Tiers, GatherFromHostsFirstAndScatterToHostsLast) {
 
 TEST(Tiers, ExchangeInTwoHops) {
   EXPECT_EQ(lowered({DType::f32, {16, 3, 5}},
-                    [](Builder& b, ValueId x) { return b.all_to_all(kHosts, x, {1, 2}, 0, 2); }),
+                    [](Builder& b, ValueId x) {
+                      return b.all_to_all(kHosts, x, {1, 2}, 0, 2);
+                    }),
             (Lines{"all_to_all 1 f32[8,3,10]", "reshape f32[1,8,6,5,1]",
                    "all_to_all 2 f32[1,4,6,10,1]", "reshape f32[4,3,20]"}));
 }
@@ -174,11 +178,10 @@ AtomList any_atoms(const Mesh& mesh, std::minstd_rand& random) {
 /// Lowers one collective over random atoms, on random meshes, and expects the same elements on each
 /// chip. The elements are integers, so sums are exact in every order.
 TEST(Tiers, GiveTheSameElementsOnEveryChip) {
-  const std::vector<Mesh> meshes{HybridMesh{{4}, {2}, {"a"}}.mesh(),
-                                 HybridMesh{{3}, {2}, {"a"}}.mesh(),
-                                 HybridMesh{{1, 2}, {3, 1}, {"a", "b"}}.mesh(),
-                                 HybridMesh{{2, 2}, {2, 2}, {"a", "b"}}.mesh(),
-                                 HybridMesh{{2, 1, 2}, {1, 2, 2}, {"a", "b", "c"}}.mesh()};
+  const std::vector<Mesh> meshes{
+      HybridMesh{{4}, {2}, {"a"}}.mesh(), HybridMesh{{3}, {2}, {"a"}}.mesh(),
+      HybridMesh{{1, 2}, {3, 1}, {"a", "b"}}.mesh(), HybridMesh{{2, 2}, {2, 2}, {"a", "b"}}.mesh(),
+      HybridMesh{{2, 1, 2}, {1, 2, 2}, {"a", "b", "c"}}.mesh()};
   std::minstd_rand random(1);
   int changed = 0;
   for (int i = 0; i < 600; ++i) {
@@ -187,7 +190,8 @@ TEST(Tiers, GiveTheSameElementsOnEveryChip) {
     const std::int64_t group = mesh.count(atoms);
     const int rank = 2 + static_cast<int>(random() % 3);
     const int dim = static_cast<int>(random() % static_cast<unsigned>(rank));
-    const int other = (dim + 1 + static_cast<int>(random() % static_cast<unsigned>(rank - 1))) % rank;
+    const int other =
+        (dim + 1 + static_cast<int>(random() % static_cast<unsigned>(rank - 1))) % rank;
     Shape shape{1, 1};
     if (rank > 2) shape = rank == 3 ? Shape{1, 1, 1} : Shape{1, 1, 1, 1};
     for (int d = 0; d < rank; ++d) shape[d] = 1 + static_cast<std::int64_t>(random() % 3);

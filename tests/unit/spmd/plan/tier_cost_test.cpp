@@ -47,8 +47,8 @@ TEST(TierCost, OfGradientsIsTheLeastThatHostsMustSend) {
       Mlp mlp = perceptron();
       mlp.momentum = has_momentum;
       // With a limit of 0 the chips of a host share the state of the optimizer.
-      const Plan plan = compile(mlp.program(mesh), mesh,
-                                testing::cpu_target_with({.shared_bytes_min = 0}));
+      const Plan plan =
+          compile(mlp.program(mesh), mesh, testing::cpu_target_with({.shared_bytes_min = 0}));
       const double least = 2.0 * static_cast<double>(hosts - 1) / static_cast<double>(hosts);
       const auto sent = static_cast<double>(run_cost(plan, mesh).dcn_bytes);
       EXPECT_GE(sent, least * kSummedBytes) << mesh.to_string();
