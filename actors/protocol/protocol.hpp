@@ -58,10 +58,9 @@ struct Assignment {
   std::string loop_config{};  ///< a named loop's config, as CBOR
 };
 
-/// A program that a worker shows the trainer, for one of two reasons. Either the program is new to
-/// the worker, which needs it as its `sequence`-th program for its `run`-th run. Or another worker
-/// wants a new program, number `sequence`, for that run, whereas this worker makes the run with
-/// this program, which it already knows.
+/// A program that a worker shows the trainer. Either it is new to the worker, which needs it as its
+/// `sequence`-th program for its `run`-th run. Or another worker wants a new program, number
+/// `sequence`, for that run, whereas this worker makes the run with this program, which it knows.
 struct ProgramSeen {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;

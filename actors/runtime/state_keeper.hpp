@@ -97,7 +97,7 @@ class StateKeeper {
   void take_kept(const Copy& copy);
 
   JobMemory& memory_;
-  const Mesh& mesh_;
+  const Mesh mesh_;
   const std::vector<int> positions_;
   StateDirectory directory_;
   const std::uint64_t resume_step_;

@@ -53,7 +53,6 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, const Mesh& memory_mesh, std::vec
                              WorkerLink& link, const Recorder& recorder,
                              WorkerRuntimeOptions options)
     : mesh_(mesh),
-      memory_mesh_(memory_mesh),
       positions_(std::move(positions)),
       devices_(std::move(devices)),
       memory_(memory),
@@ -73,7 +72,7 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, const Mesh& memory_mesh, std::vec
                              std::size_t bytes) {
       devices_[chip]->engine().copy_from(from.position, from.offset, to, bytes);
     };
-    state_.emplace(memory_, memory_mesh_, positions_, copy, options_.resume_step,
+    state_.emplace(memory_, memory_mesh, positions_, copy, options_.resume_step,
                    resume_from_ == nullptr);
     taken = state_->taken();
   }

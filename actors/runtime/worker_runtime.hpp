@@ -120,7 +120,6 @@ class WorkerRuntime : public Runtime {
   void read_source(const TensorSource& source, const Buffer& buffer);
 
   const Mesh mesh_;
-  const Mesh memory_mesh_;
   const std::vector<int> positions_;
   std::vector<std::unique_ptr<DeviceLink>> devices_;
   JobMemory& memory_;

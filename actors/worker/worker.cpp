@@ -86,8 +86,7 @@ class WorkerSession {
         board_(board),
         box_(box),
         recorder_(board.worker(worker_), box.loop(worker_)),
-        mesh_(mesh_of(assignment)),
-        memory_mesh_(memory_mesh_of(assignment)),
+        mesh_(memory_mesh_of(assignment)),
         resumed_(start.resume.empty()
                      ? nullptr
                      : std::make_shared<ResumedState>(StateFile::open(start.resume),
@@ -95,7 +94,7 @@ class WorkerSession {
         own_memory_(has_mesh()
                         ? std::nullopt
                         : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
-        runtime_(mesh_, memory_mesh_, local_positions(),
+        runtime_(mesh_of(assignment), mesh_, local_positions(),
                  start_devices(own_memory_ ? *own_memory_ : memory),
                  own_memory_ ? *own_memory_ : memory, link, recorder_,
                  {.target = *kind_.target,
@@ -159,7 +158,7 @@ class WorkerSession {
   bool left() const { return left_; }
   const std::string& returned() const { return returned_; }
   bool has_mesh() const { return !assignment_.mesh_shape.empty(); }
-  void leave_collectives(JobMemory& memory) { leave_loop(memory, memory_mesh_, local_positions()); }
+  void leave_collectives(JobMemory& memory) { leave_loop(memory, mesh_, local_positions()); }
   std::string last_site() const { return to_string(runtime_.last_site()); }
 
  private:
@@ -179,8 +178,8 @@ class WorkerSession {
       const Recorder recorder(board_.device(chip), box_.chip(chip, worker_), box_.ledger(chip));
       recorder.board.open(ActorKind::device, worker_, chip, ::getpid());
       devices.push_back(link_.start_device(
-          kind_.make({memory, memory_mesh_, position, recorder, policy, local_index}), recorder,
-          chip, [this](std::exception_ptr failure, std::uint64_t step) {
+          kind_.make({memory, mesh_, position, recorder, policy, local_index}), recorder, chip,
+          [this](std::exception_ptr failure, std::uint64_t step) {
             device_failed(std::move(failure), step);
           }));
     }
@@ -208,8 +207,7 @@ class WorkerSession {
   Board& board_;
   BlackBoxWriter& box_;
   const Recorder recorder_;
-  const Mesh mesh_;
-  const Mesh memory_mesh_;
+  const Mesh mesh_;                        // as the memory has it
   std::shared_ptr<ResumedState> resumed_;  // null unless it resumes a checkpoint
   std::optional<JobMemory> own_memory_;
   WorkerRuntime runtime_;

@@ -1,6 +1,9 @@
 #pragma once
 /// Partitioning: makes the program of one chip from the global program and a sharding per value.
+/// Then replaces its collectives that meet both within hosts and between them.
 
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include <weft/sharding/mesh.hpp>
@@ -17,5 +20,26 @@ Program partition(const Program& program, const Mesh& mesh, std::span<const Shar
 
 /// Returns the type of one chip's shard of a tensor of type `global`.
 TensorType chip_type(const TensorType& global, const Sharding& sharding, const Mesh& mesh);
+
+// The following is in tiers.cpp.
+
+/// An all_reduce of at most this many bytes isn't scattered before it goes to other hosts. It then
+/// takes two collectives instead of three, but each chip sends the whole value.
+inline constexpr std::int64_t kWholeBetweenHostsMax = 16 * 1024;
+
+/// Replaces each collective over atoms of both tiers by collectives over atoms of one tier, with
+/// the same result. Returns nothing if there is no such collective.
+///
+///   all_reduce       up to kWholeBetweenHostsMax: all_reduce within hosts, then between them;
+///                    else: reduce_scatter within hosts, all_reduce between them, all_gather within
+///                    hosts, along the first dim that divides evenly, or along a flat view of the
+///                    value that is padded with zeros
+///   all_gather       between hosts, then within hosts
+///   reduce_scatter   within hosts, then between hosts
+///   all_to_all       one after another for each run of atoms of one tier
+///
+/// A sum adds the chips of a host in the order of the group, is rounded, and then adds the hosts in
+/// ascending order. Permutes stay, because each chip receives from only one other chip.
+std::optional<Program> lower_tiers(const Program& chip_program, const Mesh& mesh);
 
 }  // namespace weft

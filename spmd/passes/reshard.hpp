@@ -30,9 +30,9 @@ struct ReshardStep {
 /// come first: reduce_scatter if the target shards a dim by the atom, otherwise all_reduce. Slices,
 /// which cost nothing, come next, then all_to_all for atoms that change dims, then all_gather for
 /// the other atoms. Before these, a collective_permute exchanges atoms if that makes the whole
-/// cheaper. The order follows Shardy's reshard_to_collectives. A step may meet both within hosts and
-/// between them (tiers.hpp). No step moves the value along atoms of `held` that neither layout has,
-/// because chips may have different values there in a shard_map function.
+/// cheaper. The order follows Shardy's reshard_to_collectives. A step may meet both within hosts
+/// and between them (lower_tiers). No step moves the value along atoms of `held` that neither
+/// layout has, because chips may have different values there in a shard_map function.
 std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
                                        const Sharding& from, const Sharding& to, AtomMask held = 0);
 

@@ -1,11 +1,10 @@
-#include "spmd/passes/tiers.hpp"
-
 #include <algorithm>
 #include <array>
 #include <vector>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/builder.hpp"
+#include "spmd/passes/partition.hpp"
 
 namespace weft {
 namespace {

@@ -17,7 +17,6 @@
 #include "spmd/passes/partition.hpp"
 #include "spmd/passes/propagate.hpp"
 #include "spmd/passes/recompute.hpp"
-#include "spmd/passes/tiers.hpp"
 #include "spmd/plan/bucket.hpp"
 #include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/schedule.hpp"

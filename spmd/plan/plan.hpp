@@ -142,10 +142,9 @@ using PassObserver = std::function<void(std::string_view pass, const std::string
 
 /// Runs these passes: canonicalize, pad_uneven, propagate, shard_optimizer_state, partition,
 /// lower_tiers, canonicalize, channels_last (if the target has features last), recompute_in_loops
-/// and make_plan.
-/// After propagate, composites are expanded and shardings propagated until expand finds no more;
-/// after shard_optimizer_state this is repeated. The results of pad_uneven, expand and
-/// channels_last are canonicalized again. Verifies every program in between, and the plan.
+/// and make_plan. After propagate, composites are expanded and shardings propagated until expand
+/// finds no more; after shard_optimizer_state this is repeated. The results of pad_uneven, expand
+/// and channels_last are canonicalized again. Verifies every program in between, and the plan.
 Plan compile(const Program& program, const Mesh& mesh, const Target& target,
              const PassObserver& observer = {});
 

@@ -1,6 +1,6 @@
 // Tests that plans for several hosts give the same bits on chips that share one memory as on hosts
-// that are connected by sockets, and the same bits in every run. WEFT_TEST_SEED=<seed> runs one case
-// again.
+// that are connected by sockets, and the same bits in every run. WEFT_TEST_SEED=<seed> runs one
+// case again.
 
 #include <gtest/gtest.h>
 

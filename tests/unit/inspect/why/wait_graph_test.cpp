@@ -52,6 +52,21 @@ TEST(WaitGraph, AChipInACollectiveThatAllHaveAnnouncedWaitsForNobody) {
   }
 }
 
+/// The ids of the chips don't ascend with their positions, as in a HybridMesh of hosts along "data"
+/// whose chips are along both axes.
+TEST(WaitGraph, NamesChipsByTheirIds) {
+  MadeJob job(2, 2);
+  job.snapshot.header.device_ids = {0, 2, 1, 3};
+  job.enter(0, {"data"}, "x");
+  std::vector<int> peers;
+  for (const Wait& wait : WaitGraph::of(job.snapshot).waits()) {
+    if (wait.from == job.chip(0).index && wait.on.find("'x'") != std::string::npos) {
+      peers.push_back(wait.to);
+    }
+  }
+  EXPECT_EQ(peers, std::vector<int>{job.chip(1).index});
+}
+
 TEST(WaitGraph, EpochsMayWrap) {
   MadeJob job(2, 1);
   const std::size_t data = job.mesh().axis_atoms(0).mask() >> 1U;

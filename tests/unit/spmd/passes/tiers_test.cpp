@@ -1,5 +1,3 @@
-#include "spmd/passes/tiers.hpp"
-
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -10,6 +8,7 @@
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/verify.hpp"
+#include "spmd/passes/partition.hpp"
 #include "spmd/reference/interpret.hpp"
 
 namespace weft::tiers_test {

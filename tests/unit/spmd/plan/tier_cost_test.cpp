@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
-#include "spmd/passes/tiers.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/plan/step_cost.hpp"
 #include "spmd/text/text.hpp"
