@@ -33,8 +33,7 @@ namespace weft {
 /// Only the loop's thread may use it. At most two runs are in progress, because run() waits.
 class WorkerRuntime : public Runtime {
  public:
-  /// `memory_mesh` is the mesh as `memory` has it. `positions` are mesh positions of this worker's
-  /// chips; `devices` are their actors, in order.
+  /// `memory_mesh` is the mesh as `memory` has it. `devices` drive the chips at `positions`.
   WorkerRuntime(const Mesh& mesh, const Mesh& memory_mesh, std::vector<int> positions,
                 std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
                 WorkerLink& link, const Recorder& recorder, WorkerRuntimeOptions options);

@@ -94,9 +94,8 @@ class WorkerSession {
         own_memory_(has_mesh()
                         ? std::nullopt
                         : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
-        runtime_(mesh_of(assignment), mesh_, local_positions(),
-                 start_devices(own_memory_ ? *own_memory_ : memory),
-                 own_memory_ ? *own_memory_ : memory, link, recorder_,
+        runtime_(mesh_of(assignment), mesh_, local_positions(), start_devices(memory_of(memory)),
+                 memory_of(memory), link, recorder_,
                  {.target = *kind_.target,
                   .worker = worker_,
                   .run_dir = assignment.run_dir,
@@ -162,6 +161,7 @@ class WorkerSession {
   std::string last_site() const { return to_string(runtime_.last_site()); }
 
  private:
+  JobMemory& memory_of(JobMemory& job) { return own_memory_ ? *own_memory_ : job; }
   std::vector<int> local_positions() const { return positions_of(assignment_, mesh_, worker_); }
   std::vector<std::unique_ptr<DeviceLink>> start_devices(JobMemory& memory) {
     const WaitPolicy policy = policy_of(assignment_, mesh_, is_on("WEFT_OWN_CORES"));

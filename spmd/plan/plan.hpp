@@ -71,8 +71,7 @@ struct TileBuffer {
   friend bool operator==(const TileBuffer&, const TileBuffer&) = default;
 };
 
-/// The maximal number of bytes of outputs that a plan holds back until its update_wait. Copying
-/// more would cost as much as waiting earlier.
+/// A plan holds back at most this many bytes of outputs until its update_wait; more take too long.
 inline constexpr std::int64_t kHeldBytesMax = 4096;
 
 /// A plan is identical for all chips. Operands and results of collectives are temporaries, so their
