@@ -167,8 +167,7 @@ class WorkerSession {
     const WaitPolicy policy = policy_of(assignment_, mesh_, is_on("WEFT_OWN_CORES"));
     static std::once_flag said;
     std::call_once(said, [this] {
-      const std::string limitation = kind_.limitation();
-      if (!limitation.empty()) logger("weft.device")->warn(limitation);
+      if (const auto text = kind_.limitation(); !text.empty()) logger("weft.device")->warn(text);
     });
     std::vector<std::unique_ptr<DeviceLink>> devices;
     for (const int position : local_positions()) {
