@@ -244,8 +244,9 @@ std::int64_t step_cost(const Mesh& mesh, const TensorType& type, const Sharding&
       (hosts > 1 ? dcn : ici) = before;
       break;
   }
+  const bool meets_within_hosts = chips > 1 && step.kind != OpKind::collective_permute;
   if (hosts == 1) return ici + kCollectiveCost;
-  return ici + (chips > 1 ? kCollectiveCost : 0) + kNetworkCost * (dcn + kCollectiveCost);
+  return ici + (meets_within_hosts ? kCollectiveCost : 0) + kNetworkCost * (dcn + kCollectiveCost);
 }
 
 }  // namespace

@@ -130,11 +130,14 @@ void check_behind(const Plan& plan, ValueId before, ValueId value) {
        before);
 }
 
-/// Checks that the op's chips are of one tier: those of one host, or one of each host.
-void check_tier(const Program& program, const Mesh& mesh, OpId op) {
-  if (!spans_tiers(meeting_atoms(program, op), mesh)) return;
-  fail(Errc::corrupt, "plan: op {} ({}) meets both within hosts and between them; expected one", op,
-       to_string(program.kind(op)));
+/// Checks that the chips that meet in a collective are of one tier: chips of one host, or one chip
+/// of each host.
+void check_tiers(const Program& program, const Mesh& mesh) {
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (!spans_tiers(meeting_atoms(program, op), mesh)) continue;
+    fail(Errc::corrupt, "plan: op {} ({}) meets both within hosts and between them; expected one",
+         op, to_string(program.kind(op)));
+  }
 }
 
 /// Checks that chips of one host alone meet in the op. Chips of several hosts share no memory.
@@ -157,7 +160,6 @@ void check_collectives(const Plan& plan, const Mesh& mesh) {
   };
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (!is_collective(program.kind(op))) continue;
-    check_tier(program, mesh, op);
     for (const ValueId operand : program.op_operands(op)) check(op, operand);
     const ValueId result = program.result(op);
     const bool is_added = is_added_by_loops(program, plan.slots, result);
@@ -243,6 +245,7 @@ void check_shared(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
 void verify(const Plan& plan, const Mesh& mesh) {
   verify(plan.program, mesh);
   check_counts(plan, mesh);
+  check_tiers(plan.program, mesh);
   check_regions(plan);
   check_places(plan, mesh);
   verify_steps(plan, mesh);

@@ -250,17 +250,14 @@ TEST_F(Presets, ChannelParallelConvolutionsMeetOnceInEachDirection) {
       (Lines{"1x all_reduce data 13952", "2x all_reduce model 16384"}));
 }
 
-// 4 chips are on 2 hosts. For each chip, half of each gradient crosses the network.
-TEST_F(Presets, DataParallelHostsReduceAPartOfEachGradientBetweenThem) {
+// 4 chips are on 2 hosts. No gradient has more than 16 KiB, so none is scattered before it crosses
+// the network.
+TEST_F(Presets, DataParallelHostsReduceWithinThemFirst) {
   const Mesh hosts = HybridMesh{{2}, {2}, {"data"}}.mesh();
   EXPECT_EQ(mlp_step(hosts, [](Mlp&) {}),
-            (Lines{"2x all_gather data:1 8192", "1x all_reduce data:0 8192",
-                   "2x reduce_scatter data:1 8192"}));
-  EXPECT_EQ(
-      conv_step(hosts),
-      (Lines{"1x all_gather data:1 1152", "2x all_gather data:1 4608", "1x all_gather data:1 8192",
-             "1x all_reduce data:0 9280", "1x reduce_scatter data:1 1152",
-             "2x reduce_scatter data:1 4608", "1x reduce_scatter data:1 8192"}));
+            (Lines{"1x all_reduce data:dcn 16384", "1x all_reduce data:ici 16384"}));
+  EXPECT_EQ(conv_step(hosts),
+            (Lines{"1x all_reduce data:dcn 18560", "1x all_reduce data:ici 18560"}));
 }
 
 // Only collectives along "data" cross the network.
@@ -270,8 +267,8 @@ TEST_F(Presets, TensorParallelHostsReduceActivationsWithinThem) {
                      [&](Mlp& net) {
                        tensor_parallel(net, hosts, {{"fc1", Style::columns}, {"fc2", Style::rows}});
                      }),
-            (Lines{"2x all_gather data:1 4096", "1x all_reduce data:0 4096",
-                   "1x all_reduce model 2048", "2x reduce_scatter data:1 4096"}));
+            (Lines{"1x all_reduce data:dcn 8192", "1x all_reduce data:ici 8192",
+                   "1x all_reduce model 2048"}));
 }
 
 /// Returns the sharding that `annotate` requests for the weight [64, 32] of layer fc1.

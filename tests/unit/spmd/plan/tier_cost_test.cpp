@@ -21,20 +21,20 @@ using testing::Mlp;
 Mlp perceptron() {
   Mlp mlp;
   mlp.batch = 96;
-  mlp.in = 96;
+  mlp.in = 960;
   mlp.hidden = 1024;
   mlp.out = 63;
   mlp.x = mlp.y = PartitionSpec{{"data"}, {}};
   mlp.fc1 = mlp.fc2 = PartitionSpec{{}, {}};
   return mlp;
 }
-constexpr double kSummedBytes = 4.0 * (1024 * 96 + 1024 + 63 * 1024 + 1);
+constexpr double kSummedBytes = 4.0 * (1024 * 960 + 1024 + 63 * 1024 + 1);
 
 /// One op of a chip's plan over all hosts of "data".
 Plan plan_of(const Mesh& mesh, const std::string& output) {
   return compile(parse_program(R"(program(%0: f32[48,16] data "x" [{"data"}, {}]) {
   %1 = reverse %0 {dims = [1]} : f32[48,16]
-  return %1 "y" )" + output + "\n})",
+  return %1 "y" )" + output + "\n}",
                                mesh),
                  mesh, kCpuTarget);
 }
