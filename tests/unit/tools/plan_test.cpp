@@ -53,7 +53,7 @@ std::string plan_of_hosts() {
   %4 = dot_general %0, %1 {contracting = [0] x [0]} : f32[96,96]
   %5 = subtract %2, %4 : f32[96,96]
   %6 = reduce %0 {kind = max, dims = [0, 1]} : f32[]
-  return %5 "w" [{}, {"model"}] updates 2, %6 "most" [{}], %5 "whole" [{}, {}]
+  return %5 "w" [{}, {"model"}] updates 2, %6 "most" [], %5 "whole" [{}, {}]
 })",
                                         mesh);
   const std::vector<std::byte> bytes = encode_plan(compile(program, mesh, kCpuTarget));
