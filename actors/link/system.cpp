@@ -19,6 +19,7 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "actors/link/certificate_context.hpp"
 #include "actors/link/door.hpp"
 #include "actors/link/tls_sockets.hpp"
 #include "actors/process/log.hpp"
@@ -200,7 +201,7 @@ void System::publish(const TrainerActor& trainer, const std::string& path, std::
 std::string System::publish(const TrainerActor& trainer, const TlsConfig& tls,
                             std::string_view token) {
   const TlsAddress address = parse_tls_address(tls.listen, "backend.tls.listen");
-  TlsContext context(tls, TlsSide::server);
+  TlsContext context = certificate_context(tls, TlsSide::server);
   control_->bridge = std::make_shared<TlsBridge>();
   const TlsListener listener = listen_tls(address);
   control_->door =
@@ -230,7 +231,7 @@ TrainerActor System::dial(const std::string& path, std::string_view token,
 TrainerActor System::dial(const TlsAddress& address, const TlsConfig& tls, std::string_view token,
                           std::chrono::milliseconds timeout) {
   const Preamble preamble = make_preamble(token);
-  const TlsContext context(tls, TlsSide::client);
+  const TlsContext context = certificate_context(tls, TlsSide::client);
   control_->bridge = std::make_shared<TlsBridge>();
   control_->dialled = control_->bridge->add(
       dial_tls(address, context, {preamble.data(), preamble.size()}, timeout));

@@ -49,7 +49,7 @@ class System {
   /// Accepts connections through a Door. Throws io.
   void publish(const TrainerActor& trainer, const std::string& path, std::string_view token);
   /// Accepts connections over TLS at tls.listen. Returns the address, "tls://host:port". Throws io,
-  /// and the errors of TlsContext.
+  /// and the errors of certificate_context().
   std::string publish(const TrainerActor& trainer, const TlsConfig& tls, std::string_view token);
   /// Must be called when process `pid` has ended. The bytes that the process has sent are still
   /// read. Then its connection is closed, even if another process holds the connection open.

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "actors/link/tls_session.hpp"
 #include "actors/process/wake_queue.hpp"
+#include "transport/wires/tls_session.hpp"
 
 namespace weft {
 

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "actors/link/tls_session.hpp"
+#include <weft/job/tls.hpp>
+
+#include "transport/wires/tls_session.hpp"
 
 namespace weft {
 

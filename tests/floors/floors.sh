@@ -37,7 +37,7 @@ floor include '<(fmt|nlohmann|spdlog|caf)/.*>' '<weft/[a-z]+\.hpp>'
 floor spmd '<fmt/.*>' '".*"'
 floor data "$posix" '<(fmt|nlohmann)/.*>' '<(archive|archive_entry|jerror|jpeglib|png|xxhash|zlib)\.h>' \
   '<(curl|libexif|unicode|webp)/[a-z0-9-]+\.h>' '".*"'
-floor transport "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann|weft_schema)/.*>' '<xxhash\.h>' '".*"'
+floor transport "$posix" '<(fmt|flatbuffers|boost/interprocess|nlohmann|openssl|weft_schema)/.*>' '<xxhash\.h>' '<ucp/api/ucp\.h>' '".*"'
 floor chips "$posix" '<(fmt|nlohmann|oneapi|xbyak)/.*>' '".*"'
 floor inspect "$posix" '<(fmt|nlohmann)/.*>' '<(dwarf|elfutils/libdwfl|xxhash)\.h>' '".*"'
 floor actors "$posix" '<(fmt|spdlog|nlohmann|caf|openssl)/.*>' '".*"'
@@ -51,7 +51,7 @@ say 'the headers include each other in a circle' < <(
 readonly rooms=(
   spmd/{base,mesh,program,control,rules,target,ops,text,reference,grad,fusion,passes,plan,tensor,functions,nn}
   data/{items,files,remote,formats,pytorch,images,text,datasets}
-  transport/{format,memory,board,blackbox,job,reduce,collectives,state,channel,lanes,actors,published,storage,resume}
+  transport/{format,memory,board,blackbox,job,reduce,wires,collectives,state,channel,lanes,actors,published,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/registry
   inspect/{process,snapshot,why,views,systems,programs,history,profile,page}
   actors/{message,process,table,user,join,caf,protocol,commands,supervision,link,device,runtime,data,publish,session,worker,trainer,launch,host,job,keeper,attach,simulate}

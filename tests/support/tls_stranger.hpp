@@ -12,8 +12,8 @@
 
 #include <openssl/ssl.h>
 
-#include "actors/link/tls_session.hpp"
 #include "tests/support/stranger.hpp"
+#include "transport/wires/tls_session.hpp"
 
 namespace weft::testing {
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "actors/link/certificate_context.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/tls_stranger.hpp"
@@ -101,8 +102,8 @@ class TlsBridgeTest : public ::testing::Test {
   std::string folder_ = "/tmp/weft-bridge-" + testing::unique_job();
   testing::Authority authority_{"ours"};
   TlsConfig tls_ = authority_.issue(folder_, "node");
-  TlsContext server_{tls_, TlsSide::server};
-  TlsContext client_{tls_, TlsSide::client};
+  TlsContext server_ = certificate_context(tls_, TlsSide::server);
+  TlsContext client_ = certificate_context(tls_, TlsSide::client);
   TlsBridge here_{hours(1)};
   TlsBridge there_{hours(1)};
 };

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "actors/link/certificate_context.hpp"
 #include "actors/link/door.hpp"
 #include "actors/link/tls_sockets.hpp"
 #include "tests/support/certificates.hpp"
@@ -46,8 +47,8 @@ class TlsDoorTest : public ::testing::Test {
   void open(const DoorLimits& limits = kPatient) {
     const TlsListener listener = listen_tls({.host = "127.0.0.1", .port = 0});
     address.port = listener.port;
-    door.emplace(TlsEntrance{listener.fd, TlsContext(ours, TlsSide::server), bridge}, kToken,
-                 limits);
+    door.emplace(TlsEntrance{listener.fd, certificate_context(ours, TlsSide::server), bridge},
+                 kToken, limits);
   }
   std::uint64_t count(Refusal refusal) const {
     return door->refused()[static_cast<std::size_t>(refusal)];
@@ -72,7 +73,8 @@ class TlsDoorTest : public ::testing::Test {
     });
   }
   TlsSession dial(const TlsConfig& tls, const std::string& words) const {
-    return dial_tls(address, TlsContext(tls, TlsSide::client), words, std::chrono::seconds(30));
+    return dial_tls(address, certificate_context(tls, TlsSide::client), words,
+                    std::chrono::seconds(30));
   }
   std::string answer(const TlsConfig& tls, const std::string& words = preamble()) const {
     return testing::answer_to(address.port, tls.certificate, tls.key, words);
@@ -179,8 +181,8 @@ TEST_F(TlsDoorTest, AWorkerComesAgainWhereThereWasNoTimeForIt) {
     for (int i = 0; i < 9;) {
       if (const int fd = ::accept(listener.fd, nullptr, nullptr); fd >= 0) i += ::close(fd) == 0;
     }
-    door.emplace(TlsEntrance{listener.fd, TlsContext(ours, TlsSide::server), bridge}, kToken,
-                 kPatient);
+    door.emplace(TlsEntrance{listener.fd, certificate_context(ours, TlsSide::server), bridge},
+                 kToken, kPatient);
     const auto greeter = greet();
   });
   dial(ours, preamble());
@@ -231,7 +233,7 @@ TEST_F(TlsDoorTest, AnAddressMayBeOfIpv6) {
   address = parse_tls_address("[::1]:0", "backend.tls.listen");
   const TlsListener listener = listen_tls(address);
   address.port = listener.port;
-  door.emplace(TlsEntrance{listener.fd, TlsContext(ours, TlsSide::server), bridge}, kToken,
+  door.emplace(TlsEntrance{listener.fd, certificate_context(ours, TlsSide::server), bridge}, kToken,
                kPatient);
   const auto greeter = greet();
   dial(ours, preamble());
@@ -241,7 +243,7 @@ TEST_F(TlsDoorTest, AnAddressMayBeOfIpv6) {
 
 TEST_F(TlsDoorTest, WhoHasNoDescriptorLeftIsTold) {
   open();
-  const TlsContext context(ours, TlsSide::client);
+  const TlsContext context = certificate_context(ours, TlsSide::client);
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
   rlimit none = before;
@@ -257,7 +259,8 @@ TEST_F(TlsDoorTest, WhoHasNoDescriptorLeftIsTold) {
 TEST_F(TlsDoorTest, ADoorThatCannotBeMadeLeavesNoSocket) {
   const TlsListener listener = listen_tls({.host = "127.0.0.1", .port = 0});
   expect_error(Errc::invalid_argument, {"WEFT_JOB_TOKEN", "5 characters"}, [&] {
-    const Door none(TlsEntrance{listener.fd, TlsContext(ours, TlsSide::server), bridge}, "short");
+    const Door none(TlsEntrance{listener.fd, certificate_context(ours, TlsSide::server), bridge},
+                    "short");
   });
   EXPECT_EQ(::fcntl(listener.fd, F_GETFD), -1);
 }
@@ -270,11 +273,12 @@ TEST_F(TlsDoorTest, AWorkerGoesToNobodyElse) {
   expect_error(Errc::io, {"Connection refused"}, [&] {
     TlsAddress nobody = address;
     nobody.port = 1;
-    dial_tls(nobody, TlsContext(ours, TlsSide::client), preamble(), std::chrono::seconds(30));
+    dial_tls(nobody, certificate_context(ours, TlsSide::client), preamble(),
+             std::chrono::seconds(30));
   });
   const TlsListener silent = listen_tls({.host = "127.0.0.1", .port = 0});
   expect_error(Errc::timeout, {"no answer", "50 ms"}, [&] {
-    dial_tls({.host = "127.0.0.1", .port = silent.port}, TlsContext(ours, TlsSide::client),
+    dial_tls({.host = "127.0.0.1", .port = silent.port}, certificate_context(ours, TlsSide::client),
              preamble(), milliseconds(50));
   });
   expect_error(Errc::io, {"backend.tls.listen", "Address already in use"},

@@ -1,4 +1,4 @@
-#include "actors/link/tls_session.hpp"
+#include "transport/wires/tls_session.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "actors/link/certificate_context.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/tls_stranger.hpp"
@@ -24,7 +25,8 @@ int bytes_waiting(int fd) {
 TEST(TlsSession, OneReadTakesOneKeyUpdate) {
   const std::string folder = "/tmp/weft-session-" + testing::unique_job();
   const TlsConfig tls = testing::Authority("ours").issue(folder, "node");
-  testing::KeyUpdater peer({tls, TlsSide::server}, {tls, TlsSide::client});
+  testing::KeyUpdater peer(certificate_context(tls, TlsSide::server),
+                           certificate_context(tls, TlsSide::client));
   std::filesystem::remove_all(folder);
   ASSERT_GT(peer.update(2), 1);
   const int before = bytes_waiting(peer.server().fd());

@@ -1,4 +1,4 @@
-#include "actors/link/tls_session.hpp"
+#include "transport/wires/tls_session.hpp"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -69,12 +69,12 @@ std::string last_error() {
 
 }  // namespace
 
-TlsContext::TlsContext(const TlsConfig& tls, TlsSide side) : side_(side) {
-  require_sound(tls);
+TlsContext::TlsContext(TlsSide side) : side_(side) {
   context_ = {SSL_CTX_new(side == TlsSide::server ? TLS_server_method() : TLS_client_method()),
               SSL_CTX_free};
   SSL_CTX* context = context_.get();
   WEFT_CHECK(context != nullptr);
+  // No certificate is accepted until the context has a CA.
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   // With AUTO_RETRY, one read would continue through any number of records without application
@@ -84,19 +84,8 @@ TlsContext::TlsContext(const TlsConfig& tls, TlsSide side) : side_(side) {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);
   // Both limits are set, because the machine's openssl.cnf may set others.
-  if (SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
-      SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) != 1 ||
-      SSL_CTX_use_certificate_chain_file(context, tls.certificate.c_str()) != 1 ||
-      SSL_CTX_use_PrivateKey_file(context, tls.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
-      SSL_CTX_check_private_key(context) != 1 ||
-      SSL_CTX_load_verify_locations(context, tls.ca.c_str(), nullptr) != 1) {
-    const std::string why = last_error();
-    ERR_clear_error();
-    fail(Errc::invalid_argument,
-         "backend.tls: OpenSSL doesn't accept {}, {} and {} together: {}; have the certificate "
-         "issued again",
-         tls.certificate, tls.key, tls.ca, why);
-  }
+  WEFT_CHECK(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
+             SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1);
   ERR_clear_error();
 }
 

@@ -1,15 +1,12 @@
 #pragma once
-/// TlsSession: TLS 1.3 over a connected stream socket. The certificates of both sides come from one
-/// CA. No call waits, raises SIGPIPE, or leaves an entry in OpenSSL's error queue, and the other
-/// side can't prolong a call.
+/// TlsSession: TLS 1.3 over a connected stream socket. No call waits, raises SIGPIPE, or leaves an
+/// entry in OpenSSL's error queue, and the other side can't prolong a call.
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-
-#include <weft/job/tls.hpp>
 
 struct ssl_st;
 struct ssl_ctx_st;
@@ -18,12 +15,12 @@ namespace weft {
 
 enum class TlsSide : std::uint8_t { server, client };
 
-/// The contents of a TlsConfig's files, which are read once. Thread-safe. Copies share the
-/// contents.
+/// The settings that all sessions of one side share. Thread-safe. Copies share the settings.
 class TlsContext {
  public:
-  /// Throws the errors of require_sound().
-  TlsContext(const TlsConfig& tls, TlsSide side);
+  /// Makes a context for TLS 1.3 without tickets. Handshakes fail until the caller has added
+  /// credentials to get(): see certificate_context() and secret_context().
+  explicit TlsContext(TlsSide side);
 
   TlsSide side() const { return side_; }
   ssl_ctx_st* get() const { return context_.get(); }
