@@ -1,0 +1,111 @@
+#pragma once
+/// Connects the members of a test, which are threads or processes, by wires.
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <weft/tensor/error.hpp>
+
+#include "transport/memory/wait.hpp"
+#include "transport/wires/wires.hpp"
+
+namespace weft::testing {
+
+enum class WireKind : std::uint8_t { tls, ucx };
+
+/// The time after which a test gives up. It is long, because the machine may be busy.
+inline constexpr std::chrono::seconds kWirePatience{120};
+
+/// The variables with which a process that uses UCX starts.
+inline void set_ucx_variables() {
+  for (const std::string& variable : ucx_variables()) {
+    const std::size_t equals = variable.find('=');
+    ::setenv(variable.substr(0, equals).c_str(), variable.substr(equals + 1).c_str(), 1);
+  }
+}
+
+inline std::unique_ptr<Wires> make_wires(WireKind kind, const WireConfig& config) {
+  return kind == WireKind::tls ? make_tls_wires(config) : make_ucx_wires(config);
+}
+
+/// The addresses of the members, in memory that forks share.
+class WireBook {
+ public:
+  explicit WireBook(int members) : members_(members) {
+    void* memory =
+        ::mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+    pages_ = static_cast<Page*>(memory);
+    for (int i = 0; i < members; ++i) new (&pages_[i]) Page();
+  }
+  ~WireBook() { ::munmap(pages_, bytes()); }
+  WireBook(const WireBook&) = delete;
+  WireBook& operator=(const WireBook&) = delete;
+
+  int members() const { return members_; }
+  static WireEnd end(int member) {
+    const auto number = static_cast<std::uint32_t>(member);
+    return {.slot = number, .worker = 10 + number, .chip = number, .incarnation = 1};
+  }
+  static WireConfig config(int member) {
+    return {.job = "book", .generation = 7, .self = end(member), .secret = std::string(32, 's')};
+  }
+
+  void write(int member, const std::string& address) {
+    Page& page = pages_[member];
+    if (address.size() > sizeof page.address) throw std::length_error("the address is too long");
+    std::memcpy(page.address, address.data(), address.size());
+    page.size.store(static_cast<std::uint32_t>(address.size()));
+    wake_all(page.size);
+  }
+  /// Waits until the member has written its address.
+  std::string read(int member) const {
+    const Page& page = pages_[member];
+    const auto deadline = std::chrono::steady_clock::now() + kWirePatience;
+    while (page.size.load() == 0) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        fail(Errc::timeout, "member {} has written no address", member);
+      }
+      sleep_on(page.size, 0, kSleepSlice);
+    }
+    return {page.address, page.size.load()};
+  }
+
+  /// Makes the member's wires, and connects them to those of all others. Wire i leads to member i,
+  /// or to member i + 1 if i isn't below the member.
+  std::unique_ptr<Wires> connect(WireKind kind, const WireConfig& config) {
+    std::unique_ptr<Wires> wires = make_wires(kind, config);
+    const auto self = static_cast<int>(config.self.chip);
+    write(self, wires->address());
+    std::vector<WirePeer> peers;
+    for (int member = 0; member < members_; ++member) {
+      if (member != self) peers.push_back({end(member), read(member)});
+    }
+    wires->connect(std::move(peers));
+    return wires;
+  }
+
+ private:
+  struct Page {
+    std::atomic<std::uint32_t> size;
+    char address[2044];
+  };
+  std::size_t bytes() const { return static_cast<std::size_t>(members_) * sizeof(Page); }
+
+  int members_;
+  Page* pages_ = nullptr;
+};
+
+}  // namespace weft::testing

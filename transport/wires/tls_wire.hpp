@@ -1,0 +1,55 @@
+#pragma once
+/// TlsWire: the bytes of one wire, over a TLS session whose greeting has succeeded.
+
+#include <poll.h>
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "transport/wires/tls_session.hpp"
+#include "transport/wires/wires.hpp"
+
+namespace weft {
+
+/// The bytes of a TLS record at most.
+inline constexpr std::size_t kTlsRecordBytes = std::size_t{16} << 10;
+
+class TlsWire {
+ public:
+  /// The caller may change `state` and `why` until the wire is up.
+  WireStatus status{};
+
+  /// Makes the wire use the session. What was posted before then goes over it.
+  void begin(TlsSession session);
+  void send(std::span<const std::byte> bytes);
+  void receive(std::span<std::byte> into);
+
+  /// Moves bytes without waiting, up to a limit. Returns whether any were moved. A broken
+  /// connection makes the wire lost.
+  bool progress();
+  /// Tells the other end that this one sends no more.
+  void end();
+  /// Adds the events for which progress() waits.
+  void add_events(std::vector<pollfd>& events) const;
+
+ private:
+  bool write_some();
+  bool read_some();
+  std::span<const char> next_record();
+  void pass_sent(std::size_t count);
+  bool has_stopped(TlsProgress progress, short& events);
+
+  std::optional<TlsSession> session_;
+  std::deque<std::span<const std::byte>> sends_;  ///< the parts that aren't sent yet
+  std::deque<std::span<std::byte>> receives_;     ///< the parts that aren't filled yet
+  /// The next bytes of several posts, if the first one doesn't fill a record.
+  std::array<char, kTlsRecordBytes> record_;
+  short write_events_ = 0;  ///< the event for which the next write waits; 0: none
+  short read_events_ = 0;
+};
+
+}  // namespace weft

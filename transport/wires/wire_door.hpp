@@ -1,0 +1,78 @@
+#pragma once
+/// WireDoor: accepts the connections of a chip's peers, and closes those of strangers.
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "transport/wires/wire_greeting.hpp"
+
+namespace weft {
+
+/// The time and the number of connections that a door grants to those that it doesn't know yet.
+struct WireDoorLimits {
+  std::size_t unproven_count_max = 128;
+  std::chrono::milliseconds patience{5000};
+  /// The time for a greeting while unproven_count_max connections are open or no descriptors are
+  /// free. A peer greets at once.
+  std::chrono::milliseconds patience_when_full{250};
+};
+
+/// Only one thread may use it at a time. It never waits. The first refusal for each reason is
+/// logged at once, and the counts are logged when the door closes.
+class WireDoor {
+ public:
+  using Log = std::function<void(const std::string& line)>;
+  /// Takes a connection whose greeting has succeeded.
+  using Admit = std::function<void(const WirePreamble& received, TlsSession session)>;
+
+  /// Listens at a free port of the numeric address `host`. Throws invalid_argument if it isn't an
+  /// address, and io.
+  WireDoor(const std::string& host, TlsContext context, Log log, const WireDoorLimits& limits = {});
+  ~WireDoor() { close(); }
+  WireDoor(const WireDoor&) = delete;
+  WireDoor& operator=(const WireDoor&) = delete;
+
+  /// Returns the address and port, such as "10.0.0.1:4711" or "[fd00::1]:4711".
+  const std::string& address() const { return address_; }
+  bool is_open() const { return listener_ >= 0; }
+  /// Accepts and reads what there is. `check` is the one of the greetings. Returns whether anything
+  /// has happened.
+  bool progress(const WireGreeting::Check& check, const Admit& admit);
+  /// Adds the events for which progress() waits.
+  void add_events(std::vector<pollfd>& events) const;
+  /// Stops listening, and closes unproven connections. A second call does nothing.
+  void close();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Unproven {
+    WireGreeting greeting;
+    std::string who;  ///< for the log
+    Clock::time_point since;
+    WirePreamble received{};
+  };
+  struct Refused {
+    std::string reason;
+    std::uint64_t count = 0;
+  };
+
+  bool accept_all();
+  void close_late();
+  void refuse(const std::string& who, const std::string& reason);
+
+  TlsContext context_;
+  Log log_;
+  WireDoorLimits limits_;
+  int listener_ = -1;
+  bool starved_ = false;  ///< no descriptors were free
+  std::string address_;
+  std::vector<Unproven> unproven_;  ///< oldest first
+  std::vector<Refused> refused_;
+};
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+#include "transport/wires/wires.hpp"
+
+#include <algorithm>
+
+#include <weft/tensor/error.hpp>
+
+#include "transport/memory/wait.hpp"
+
+namespace weft {
+namespace {
+
+std::string missing_wires(const Wires& wires) {
+  constexpr std::size_t kNamed = 8;  // a host that is down is the peer of many wires
+  std::string missing;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < wires.peers().size(); ++i) {
+    const WireStatus& status = wires.status(static_cast<int>(i));
+    if (status.state == WireState::up || ++count > kNamed) continue;
+    missing += fmt::format("{}{}{}", missing.empty() ? "" : "; ", to_string(wires.peers()[i].end),
+                           status.why.empty() ? "" : ": " + status.why);
+  }
+  if (count > kNamed) missing += fmt::format("; and {} others", count - kNamed);
+  return missing;
+}
+
+}  // namespace
+
+std::string to_string(const WireEnd& end) {
+  return fmt::format("chip {} of worker {} on host {} (incarnation {})", end.chip, end.worker,
+                     end.slot, end.incarnation);
+}
+
+void await_wires(Wires& wires, std::chrono::milliseconds timeout,
+                 const std::function<void()>& check) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  std::size_t up = 0;
+  for (;;) {
+    wires.progress();
+    while (up < wires.peers().size() && wires.status(static_cast<int>(up)).state == WireState::up) {
+      ++up;
+    }
+    if (up == wires.peers().size()) return;
+    if (check) check();
+    if (std::chrono::steady_clock::now() >= deadline) {
+      fail(Errc::timeout, "no connection for {:.3f} s to {}",
+           std::chrono::duration<double>(timeout).count(), missing_wires(wires));
+    }
+    wires.wait(kSleepSlice);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,108 @@
+#pragma once
+/// Wires: the connections of one chip to chips of other hosts. A wire carries bytes in order and
+/// without loss, straight from and into the caller's memory.
+///
+/// A chip makes its Wires, tells its address() to its peers, gives theirs to connect(), and calls
+/// progress() until every wire is up. The i-th send() at one end of a wire fills the i-th receive()
+/// at the other end, and the two must have the same size. A wire that breaks stays lost until the
+/// end of the generation; nobody concludes from it which of the two ends is at fault.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// The chip at one end of a wire. Both ends check each other's values when they connect.
+struct WireEnd {
+  std::uint32_t slot = 0;         ///< number of the host's slot
+  std::uint32_t worker = 0;       ///< number of the chip's worker
+  std::uint32_t chip = 0;         ///< device id
+  std::uint64_t incarnation = 0;  ///< counts the agents that have held the slot
+  friend bool operator==(const WireEnd&, const WireEnd&) = default;
+};
+/// Returns a text such as "chip 5 of worker 2 on host 1 (incarnation 3)".
+std::string to_string(const WireEnd& end);
+
+/// The longest job id, in bytes.
+inline constexpr std::size_t kWireJobBytes = 64;
+/// The shortest secret, in bytes.
+inline constexpr std::size_t kWireSecretBytes = 16;
+
+struct WireConfig {
+  std::string job;               ///< id of the job, at most kWireJobBytes
+  std::uint64_t generation = 0;  ///< wires of different generations don't connect
+  std::uint32_t channel = 0;     ///< 0: collectives; wires of different channels don't connect
+  WireEnd self{};
+  /// The numeric address of this host at which its peers reach it, without a port.
+  std::string host = "127.0.0.1";
+  /// The secret of the job, of at least kWireSecretBytes. Only TLS uses it.
+  std::string secret{};
+  /// Takes a line about connections that were refused. May be empty.
+  std::function<void(const std::string& line)> log{};
+};
+
+struct WirePeer {
+  WireEnd end;
+  std::string address;  ///< the peer's address(), any bytes
+};
+
+enum class WireState : std::uint8_t { connecting, up, lost };
+
+struct WireStatus {
+  WireState state = WireState::connecting;
+  std::string why{};         ///< the reason why it is lost, or isn't up yet; may be empty
+  std::size_t sends = 0;     ///< posts of send() whose memory is still needed
+  std::size_t receives = 0;  ///< posts of receive() that aren't filled yet
+};
+
+/// Only one thread may use it at a time. Wires are numbered as in the list of peers. The destructor
+/// delivers what was sent, unless the peer takes no more bytes.
+class Wires {
+ public:
+  virtual ~Wires() = default;
+
+  /// Returns the bytes from which a peer finds this chip.
+  virtual const std::string& address() const = 0;
+  /// Begins to connect to the peers. May be called once. Throws invalid_argument for an address
+  /// that isn't one, naming the peer.
+  virtual void connect(std::vector<WirePeer> peers) = 0;
+  virtual std::span<const WirePeer> peers() const = 0;
+  virtual const WireStatus& status(int wire) const = 0;
+
+  /// Posts memory whose bytes are sent, or which is filled with received bytes. The memory must
+  /// live, and sent bytes must not change, until status() no longer counts the post or this object
+  /// is destroyed. Posts of a wire that is lost never end.
+  virtual void send(int wire, std::span<const std::byte> bytes) = 0;
+  virtual void receive(int wire, std::span<std::byte> into) = 0;
+
+  /// Moves bytes and connections on, without waiting. Returns whether anything has happened.
+  virtual bool progress() = 0;
+  /// Sleeps until progress() can do something, at most this long. May return early.
+  virtual void wait(std::chrono::milliseconds longest) = 0;
+};
+
+/// Waits until all wires are up. `check` is called again and again, and throws if the wait is to
+/// end. Throws timeout, naming the peers that are missing, and why.
+void await_wires(Wires& wires, std::chrono::milliseconds timeout,
+                 const std::function<void()>& check = {});
+
+/// Makes wires over TCP with TLS 1.3. Both ends prove that they know the secret. Throws
+/// invalid_argument, naming the field, and io if nothing can listen at the host's address.
+std::unique_ptr<Wires> make_tls_wires(const WireConfig& config);
+
+/// Makes wires over UCX, without encryption: anyone who reaches UCX's ports can write to the
+/// process's memory. The process must have been started with the variables of ucx_variables().
+/// Throws invalid_argument, naming the field, and unavailable, with the reason, if this build, this
+/// machine or this process can't use UCX.
+std::unique_ptr<Wires> make_ucx_wires(const WireConfig& config);
+/// Returns variables ("NAME=value") that keep UCX from catching the process's signals, hooking its
+/// memory functions, starting threads and printing.
+std::vector<std::string> ucx_variables();
+
+}  // namespace weft
