@@ -49,7 +49,7 @@ CollectiveCall all_reduce(const Mesh& mesh, std::string_view name, std::int64_t 
 }
 
 template <typename Team>
-class CollectiveFaults : public ::testing::Test {
+class CollectiveFaults : public TeamTest<Team> {
  protected:
   void expect_all_succeed(const ChipBody& body) {
     for (const std::string& failure : Team::run(mesh, kCapacity, body)) {

@@ -53,7 +53,7 @@ WaitPolicy random_policy(std::uint64_t bits) {
 template <typename Team>
 void expect_job_conforms(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  const bool one_host = !std::is_same_v<Team, HostTeam>;
+  const bool one_host = !Team::kHasHosts;
   const Mesh mesh = Team::mesh_of(random_mesh(one_host, random));
   std::vector<std::vector<CollectiveCase>> sequences;
   std::size_t capacity = 0;
@@ -102,7 +102,7 @@ void expect_messages_conform(const Mesh& shape, std::uint64_t seed) {
 }
 
 template <typename Team>
-class CollectiveSequences : public ::testing::Test {};
+class CollectiveSequences : public TeamTest<Team> {};
 TYPED_TEST_SUITE(CollectiveSequences, Teams);
 
 TYPED_TEST(CollectiveSequences, OfSmallBroadcastsEndAsTheOracleSays) {

@@ -64,7 +64,7 @@ std::vector<int> group_sizes() {
 }
 
 template <typename Team>
-class CollectiveSizes : public ::testing::Test {
+class CollectiveSizes : public TeamTest<Team> {
  protected:
   /// Tests the algorithms that a job chooses if it has more chips than cores (`crowded`), or a core
   /// for each chip.

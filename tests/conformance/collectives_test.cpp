@@ -130,7 +130,7 @@ std::vector<Mesh> meshes() {
 }
 
 template <typename Team>
-class Collectives : public ::testing::Test {};
+class Collectives : public TeamTest<Team> {};
 
 TYPED_TEST_SUITE(Collectives, Teams);
 

@@ -1,4 +1,4 @@
-// Tests engines on several hosts: every host has its own memory, and sockets connect it to the
+// Tests engines on several hosts: every host has its own memory, and wires connect it to the
 // other hosts.
 
 #include <gtest/gtest.h>
@@ -12,8 +12,9 @@
 #include "spmd/ops/builder.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/reference_engine.hpp"
-#include "tests/support/socket_tier.hpp"
 #include "tests/support/target.hpp"
+#include "tests/support/wire_book.hpp"
+#include "transport/network/network_tier.hpp"
 
 namespace weft::engine_network_test {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 using testing::EngineMesh;
 using testing::expect_error;
 using testing::MakeEngine;
-using testing::SocketGrid;
+using testing::WireGrid;
 
 class EnginesOfHosts : public ::testing::TestWithParam<MakeEngine> {
  protected:
@@ -30,13 +31,14 @@ class EnginesOfHosts : public ::testing::TestWithParam<MakeEngine> {
         hosts,
         {.make = GetParam(),
          .network = [this](JobMemory& memory, const Mesh& mesh, int position, WaitPolicy policy) {
-           return testing::make_socket_tier(memory, mesh, position, sockets, BoardWriter(), policy);
+           return std::make_unique<NetworkTier>(
+               memory, mesh, position, wires.of(mesh.device_at(position)), BoardWriter(), policy);
          }});
   }
 
   /// Two hosts of two chips: "data" is between hosts, "model" within them.
   const Mesh hosts = HybridMesh{{1, 2}, {2, 1}, {"data", "model"}}.mesh();
-  const SocketGrid sockets{hosts.size()};
+  const WireGrid wires{hosts.size()};
 };
 
 /// Returns a program with two outputs: the sum of x, which is sharded over both axes, and 2 * x,
@@ -113,10 +115,11 @@ INSTANTIATE_TEST_SUITE_P(Engines, EnginesOfHosts,
 
 TEST(CpuEngine, CopiesNothingFromAnotherHost) {
   const Mesh hosts = HybridMesh{{1, 2}, {2, 1}, {"data", "model"}}.mesh();
-  const SocketGrid sockets(hosts.size());
+  const WireGrid wires(hosts.size());
   EngineMesh mesh(
       hosts, {.network = [&](JobMemory& memory, const Mesh& of, int position, WaitPolicy policy) {
-        return testing::make_socket_tier(memory, of, position, sockets, BoardWriter(), policy);
+        return std::make_unique<NetworkTier>(memory, of, position, wires.of(of.device_at(position)),
+                                             BoardWriter(), policy);
       }});
   const std::uint64_t at = mesh.memory().buffers_offset();
   for (int position = 0; position < 4; ++position) mesh.engine(position).reserve(at, 128);

@@ -94,13 +94,7 @@ class WiresConform : public ::testing::TestWithParam<WireKind> {
 
   void SetUp() override {
     if (GetParam() == WireKind::tls) return;
-#if defined(WEFT_THREAD_SANITIZER) || defined(__SANITIZE_ADDRESS__)
-    GTEST_SKIP() << "UCX isn't built with sanitizers";
-#endif
-    const std::string why = ChildProcess([] {
-                              testing::set_ucx_variables();
-                              make_ucx_wires(WireBook::config(0));
-                            }).join();
+    const std::string why = testing::why_no_ucx();
     if (!why.empty()) GTEST_SKIP() << "wires over UCX aren't tested: " << why;
   }
 

@@ -7,7 +7,7 @@ cd "$1"
 
 readonly standard='<[a-z_0-9]+>'
 # These patterns match headers of POSIX, Linux and the compiler.
-readonly posix='<((arpa|linux|net|netinet|sys)/[a-z_0-9]+|cpuid|cxxabi|dirent|dlfcn|elf|emmintrin|execinfo|fcntl|immintrin|link|netdb|poll|pthread|pwd|sched|signal|spawn|stdlib|termios|time|unistd)\.h>'
+readonly posix='<((arpa|linux|net|netinet|sys)/[a-z_0-9]+|cpuid|cxxabi|dirent|dlfcn|elf|emmintrin|execinfo|fcntl|ifaddrs|immintrin|link|netdb|poll|pthread|pwd|sched|signal|spawn|stdlib|termios|time|unistd)\.h>'
 readonly threads='<(thread|mutex|shared_mutex|condition_variable|semaphore|latch|barrier|future)>'
 readonly world='<(chrono|ctime|filesystem|fstream|iostream|random)>'
 
@@ -51,7 +51,7 @@ say 'the headers include each other in a circle' < <(
 readonly rooms=(
   spmd/{base,mesh,program,control,rules,target,ops,text,reference,grad,fusion,passes,plan,tensor,functions,nn}
   data/{items,files,remote,formats,pytorch,images,text,datasets}
-  transport/{format,memory,board,blackbox,job,reduce,wires,collectives,state,channel,lanes,actors,published,storage,resume}
+  transport/{format,memory,board,blackbox,job,reduce,wires,collectives,network,state,channel,lanes,actors,published,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/registry
   inspect/{process,snapshot,why,views,systems,programs,history,profile,page}
   actors/{message,process,table,user,join,caf,protocol,commands,supervision,link,device,runtime,data,publish,session,worker,trainer,launch,host,job,keeper,attach,simulate}
@@ -63,8 +63,8 @@ readonly rooms=(
 readonly homes='image_files data/images device chips/engine checkpoint_config actors/process state actors/process
   tls actors/process validation_config actors/process'
 # These rooms need no user: kernels are linked by name, the interpreter is the tests' oracle,
-# channels wait for Pipe, and tools are programs.
-readonly unused='^(chips/cpu/attention|spmd/reference|transport/channel|tools/.*)$'
+# channels wait for Pipe, the network for jobs of several hosts, and tools are programs.
+readonly unused='^(chips/cpu/attention|spmd/reference|transport/channel|transport/network|tools/.*)$'
 say 'this room is not in the list of rooms' < <(sources "${floors[@]}" | sed 's|/[^/]*$||' | sort -u |
   grep -vxF "$(printf '%s\n' "${rooms[@]}")" | sed 's|$|:1|' || true)
 # This folder gets for each source a line "FILE" and below it ".HEADER" or "..HEADER" for each

@@ -18,6 +18,7 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "tests/support/child_process.hpp"
 #include "transport/memory/wait.hpp"
 #include "transport/wires/wires.hpp"
 
@@ -26,7 +27,7 @@ namespace weft::testing {
 enum class WireKind : std::uint8_t { tls, ucx };
 
 /// The time after which a test gives up. It is long, because the machine may be busy.
-inline constexpr std::chrono::seconds kWirePatience{120};
+inline constexpr std::chrono::seconds kWirePatience{60};
 
 /// The variables with which a process that uses UCX starts.
 inline void set_ucx_variables() {
@@ -106,6 +107,50 @@ class WireBook {
 
   int members_;
   Page* pages_ = nullptr;
+};
+
+/// Returns the reason why tests can't use wires over UCX; "" if they can. Must be called while the
+/// process has only one thread.
+inline std::string why_no_ucx() {
+#if defined(WEFT_THREAD_SANITIZER) || defined(__SANITIZE_ADDRESS__)
+  return "UCX isn't built with sanitizers";
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+  return "UCX isn't built with sanitizers";
+#endif
+#endif
+  static const std::string why = ChildProcess([] {
+                                   set_ucx_variables();
+                                   make_ucx_wires(WireBook::config(0));
+                                 }).join();
+  return why;
+}
+
+/// TLS wires between every two of `members` members, which are in this process.
+class WireGrid {
+ public:
+  explicit WireGrid(int members) {
+    for (int member = 0; member < members; ++member) {
+      wires_.push_back(make_tls_wires(WireBook::config(member)));
+    }
+    for (int member = 0; member < members; ++member) {
+      std::vector<WirePeer> peers;
+      for (int peer = 0; peer < members; ++peer) {
+        if (peer != member) peers.push_back({WireBook::end(peer), of(peer).address()});
+      }
+      of(member).connect(std::move(peers));
+    }
+    for (int member = 0; member < members; ++member) {
+      await_wires(of(member), kWirePatience, [&] {
+        for (const auto& wires : wires_) wires->progress();
+      });
+    }
+  }
+
+  Wires& of(int member) const { return *wires_[static_cast<std::size_t>(member)]; }
+
+ private:
+  std::vector<std::unique_ptr<Wires>> wires_;
 };
 
 }  // namespace weft::testing

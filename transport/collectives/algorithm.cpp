@@ -15,6 +15,9 @@ namespace {
 /// chip loads all of them; loading more takes longer than the second sync of the other algorithms.
 constexpr std::uint64_t kAllMailboxesBytes = 4096;
 constexpr std::uint64_t kAllMailboxesBytesCrowded = 65536;
+/// Between hosts, an all_reduce is cut into slices if all sources together have more bytes than
+/// this. Below it, a second exchange takes longer than sending and adding more bytes.
+constexpr std::uint64_t kUncutBytes = 65536;
 
 std::size_t elements(const Shape& shape, int begin, int end) {
   std::size_t count = 1;
@@ -39,7 +42,16 @@ class ChipTransfers {
   }
 
   Stage after_sync() {
-    if (algorithm_ != Algorithm::signal && algorithm_ != Algorithm::share) exchange();
+    if (algorithm_ == Algorithm::slices) {
+      reduce_slice();
+    } else if (algorithm_ != Algorithm::signal && algorithm_ != Algorithm::share) {
+      exchange();
+    }
+    return std::exchange(stage_, {});
+  }
+
+  Stage after_slices() {
+    fetch_slices();
     return std::exchange(stage_, {});
   }
 
@@ -92,17 +104,43 @@ class ChipTransfers {
         inner);
   }
 
-  /// Adds a write of the chip's slice to all destinations. Slices begin on cache lines, so that no
-  /// two chips write to the same line.
-  void push_slice(int from) {
+  struct Slice {
+    std::size_t offset;  ///< in bytes
+    std::int64_t count;  ///< of elements
+  };
+  /// Returns a member's slice of a row. Slices begin on cache lines, so that no two chips write to
+  /// the same line.
+  Slice slice_of(std::size_t member) const {
     const auto n = static_cast<std::int64_t>(n_);
     const std::int64_t unit = 64 / byte_size(call_.dtype);
     const std::int64_t slice = ((call_.count + n - 1) / n + unit - 1) / unit * unit;
-    const std::int64_t begin = std::min(call_.count, slice * static_cast<std::int64_t>(index_));
+    const std::int64_t begin = std::min(call_.count, slice * static_cast<std::int64_t>(member));
     const std::int64_t end = std::min(call_.count, begin + slice);
-    const auto offset = static_cast<std::size_t>(begin) * element_;
+    return {static_cast<std::size_t>(begin) * element_, end - begin};
+  }
+
+  /// Adds a write of the chip's slice to all destinations.
+  void push_slice(int from) {
+    const auto [offset, count] = slice_of(index_);
     add({TransferEnd::Region::arena, from, call_.source + offset},
-        {TransferEnd::Region::arena, kAllMembers, call_.destination + offset}, end - begin);
+        {TransferEnd::Region::arena, kAllMembers, call_.destination + offset}, count);
+  }
+
+  /// Adds a write of the sum of all slices of the chip to its own destination.
+  void reduce_slice() {
+    const auto [offset, count] = slice_of(index_);
+    fetch(kAllMembers, offset, offset, count);
+  }
+
+  /// Adds reads of the other slices from the destinations of the chips that have added them.
+  void fetch_slices() {
+    each_member([this](std::size_t member) {
+      const auto [offset, count] = slice_of(member);
+      const std::size_t place = call_.destination + offset;
+      if (member == index_) return;
+      add({TransferEnd::Region::arena, static_cast<int>(member), place},
+          own(TransferEnd::Region::arena, place), count);
+    });
   }
 
   /// Adds a write of the chip's own part, still in its caches, to the destination of member `to`.
@@ -177,6 +215,7 @@ std::string_view to_string(Algorithm algorithm) noexcept {
     case Algorithm::push: return "push";
     case Algorithm::pull: return "pull";
     case Algorithm::share: return "share";
+    case Algorithm::slices: return "slices";
   }
   return "unknown";
 }
@@ -204,12 +243,23 @@ Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crow
   }
 }
 
+Algorithm choose_network_algorithm(const CollectiveCall& call, int group_size) {
+  const std::uint64_t bytes = bytes_of(call, group_size).source;
+  if (bytes == 0) return Algorithm::signal;
+  if (call.kind == CollectiveKind::all_reduce && group_size > 1 &&
+      bytes * static_cast<std::uint64_t>(group_size) > kUncutBytes) {
+    return Algorithm::slices;
+  }
+  return Algorithm::pull;
+}
+
 Schedule make_schedule(Algorithm algorithm, const CollectiveCall& call, int group_size, int index) {
   ChipTransfers transfers(algorithm, call, group_size, index);
   Schedule schedule{.stages = {transfers.before_sync(), transfers.after_sync()},
                     .reduce = call.reduce,
                     .dtype = call.dtype,
                     .past_caches = leaves_caches(algorithm, call, group_size)};
+  if (algorithm == Algorithm::slices) schedule.stages.push_back(transfers.after_slices());
   if (has_exit_sync(algorithm)) schedule.stages.emplace_back();
   return schedule;
 }

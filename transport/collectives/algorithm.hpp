@@ -1,6 +1,6 @@
 #pragma once
-/// Algorithm: how the chips of a group carry out a collective through shared memory. Only
-/// choose_algorithm() chooses it.
+/// Algorithm: how the chips of a group carry out a collective. Only choose_algorithm(), for shared
+/// memory, and choose_network_algorithm() choose it.
 ///
 /// With n chips, S bytes of source and D of destination, loads and stores are per chip:
 ///
@@ -23,6 +23,11 @@
 /// 1.2 to 2 times slower to store a slice into one's own destination, from which the other chips
 /// fetch it.) pull: each chip reads its result from the other chips' sources; the last sync frees
 /// the sources. share: before the sync, each chip stores its part in the first chip's destination.
+///
+/// Between hosts, signal and pull are used, where each load of another chip's memory means that the
+/// other chip sends it, and one more algorithm:
+/// slices: all_reduce. The r-th chip gets slice r of all sources, and then the other slices of the
+/// sum from the chips that have added them. A chip sends 2 (n-1)/n * S bytes, with pull (n-1) * S.
 
 #include <cstdint>
 #include <string_view>
@@ -32,7 +37,7 @@
 
 namespace weft {
 
-enum class Algorithm : std::uint8_t { signal, slots, mailbox, push, pull, share };
+enum class Algorithm : std::uint8_t { signal, slots, mailbox, push, pull, share, slices };
 std::string_view to_string(Algorithm algorithm) noexcept;
 
 /// Returns whether a call whose source has this number of bytes is carried out by `slots`.
@@ -40,7 +45,9 @@ bool is_in_slots(CollectiveKind kind, std::uint64_t bytes, int group_size);
 /// Chooses the algorithm of a call. `crowded` means that the job has more chips than cores, so that
 /// a sync takes a round of the scheduler.
 Algorithm choose_algorithm(const CollectiveCall& call, int group_size, bool crowded);
-/// Returns whether the algorithm ends with a second sync.
+/// Chooses the algorithm of a call whose chips share no memory.
+Algorithm choose_network_algorithm(const CollectiveCall& call, int group_size);
+/// Returns whether the algorithm ends with a second sync, after which nothing is transferred.
 constexpr bool has_exit_sync(Algorithm algorithm) {
   return algorithm == Algorithm::push || algorithm == Algorithm::pull;
 }

@@ -73,6 +73,27 @@ std::optional<RecordedCall> read_record(const CallRecord& record) {
   return call;
 }
 
+CallHeader make_header(std::uint64_t number, std::uint64_t signature, std::uint64_t commit,
+                       const CallWords& words, std::string_view name) noexcept {
+  CallHeader header{
+      .number = number, .signature = signature, .commit = commit, .words = words, .name = {}};
+  name.copy(header.name.data(), header.name.size());
+  return header;
+}
+
+std::optional<RecordedCall> read_header(const CallHeader& header) {
+  if (header.number == 0 ||
+      header.signature != signature_of(header.number, digest_of(header.words))) {
+    return std::nullopt;
+  }
+  RecordedCall call{.number = header.number, .words = header.words, .name = {}};
+  for (const char c : header.name) {
+    if (c == '\0') break;
+    call.name += c < ' ' && c >= 0 ? '?' : c;
+  }
+  return call;
+}
+
 std::string name_of(const RecordedCall& call, const Mesh& mesh) {
   if (call.number == 0) return "no collective yet";
   const DecodedCall decoded = decode(call.words);

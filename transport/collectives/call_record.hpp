@@ -1,11 +1,13 @@
 #pragma once
 /// Reads and writes CallRecord: a chip's last call, which other chips read after an error. The
-/// format is in control_format.hpp.
+/// format is in control_format.hpp. Between hosts, a CallHeader shows the call.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <weft/sharding/mesh.hpp>
 
@@ -44,6 +46,21 @@ inline void renew_record(CallRecord& record, std::uint64_t number,
 
 /// Reads a record. Returns nothing while the chip is writing another call.
 std::optional<RecordedCall> read_record(const CallRecord& record);
+
+/// What a chip sends to every other chip of another host's group before the data of a collective.
+struct CallHeader {
+  std::uint64_t number = 0;
+  std::uint64_t signature = 0;
+  std::uint64_t commit = 0;  ///< the step that the sender has committed
+  CallWords words{};
+  std::array<char, 64> name{};  ///< shortened to fit; filled with zeros
+};
+static_assert(std::has_unique_object_representations_v<CallHeader>);
+
+CallHeader make_header(std::uint64_t number, std::uint64_t signature, std::uint64_t commit,
+                       const CallWords& words, std::string_view name) noexcept;
+/// Returns the call that a received header shows; nothing if the bytes aren't a header.
+std::optional<RecordedCall> read_header(const CallHeader& header);
 
 /// Returns a text such as "all_reduce #812 'fc1.weight.grad' over {data}".
 std::string name_of(const RecordedCall& call, const Mesh& mesh);

@@ -124,6 +124,7 @@ static_assert(sizeof(SlotRing) <= kSlotRingBytes);
 struct alignas(128) CommitLine {
   std::atomic<std::uint64_t> step;
   std::atomic<std::uint64_t> bodies;  ///< on_each_chip() bodies ended by the chip, or kLoopEnded
+  std::atomic<std::uint64_t> far;     ///< the least step that its twins on other hosts committed
   alignas(64) std::atomic<std::uint32_t> woken;  ///< written by any chip that waits for this one
   std::atomic<std::uint32_t> sleepers;
 };

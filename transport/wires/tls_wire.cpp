@@ -1,6 +1,9 @@
 #include "transport/wires/tls_wire.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -108,10 +111,32 @@ bool TlsWire::has_stopped(TlsProgress progress, short& events) {
 }
 
 void TlsWire::end() {
-  if (status.state == WireState::up) session_->end_writing();
+  if (session_ && !has_ended_) {
+    session_->end_writing();
+    ::shutdown(session_->fd(), SHUT_WR);
+  }
+  has_ended_ = true;
+  sends_.clear();
+  receives_.clear();
+  if (status.state == WireState::lost) return;
+  status.state = WireState::lost;
+  status.why = "this end has closed the wire";
+}
+
+bool TlsWire::drain() {
+  if (!session_) return true;
+  std::array<char, 4096> dropped;
+  for (;;) {
+    const ssize_t count = ::recv(session_->fd(), dropped.data(), dropped.size(), MSG_DONTWAIT);
+    if (count > 0 || (count < 0 && errno == EINTR)) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    session_.reset();
+    return true;
+  }
 }
 
 void TlsWire::add_events(std::vector<pollfd>& events) const {
+  if (has_ended_ && session_) events.push_back({session_->fd(), POLLIN, 0});
   if (status.state != WireState::up) return;
   short waits_for = 0;
   if (!sends_.empty()) waits_for |= write_events_ != 0 ? write_events_ : POLLOUT;

@@ -31,8 +31,11 @@ class TlsWire {
   /// Moves bytes without waiting, up to a limit. Returns whether any were moved. A broken
   /// connection makes the wire lost.
   bool progress();
-  /// Tells the other end that this one sends no more.
+  /// Tells the other end that this one sends no more, and forgets all posts. The wire is then lost.
   void end();
+  /// Drops what the other end still sends. Returns whether it has ended too. If a socket is closed
+  /// before, the kernel may drop bytes that the other end hasn't read yet.
+  bool drain();
   /// Adds the events for which progress() waits.
   void add_events(std::vector<pollfd>& events) const;
 
@@ -50,6 +53,7 @@ class TlsWire {
   std::array<char, kTlsRecordBytes> record_;
   short write_events_ = 0;  ///< the event for which the next write waits; 0: none
   short read_events_ = 0;
+  bool has_ended_ = false;  ///< end() was called
 };
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <utility>
 
@@ -25,26 +26,18 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kRedialAfter{20};
 /// The time in which the destructor delivers what was sent.
 constexpr std::chrono::seconds kLinger{2};
+/// The time for which the destructor waits for the ends of wires that were closed in the middle of
+/// an exchange.
+constexpr std::chrono::milliseconds kDrain{500};
 constexpr std::string_view kPurpose = "weft wires 1";
-
-void require_usable(const WireConfig& config) {
-  if (config.job.empty() || config.job.size() > kWireJobBytes) {
-    fail(Errc::invalid_argument, "wire job = \"{}\": expected 1 to {} bytes", config.job,
-         kWireJobBytes);
-  }
-  if (config.secret.size() < kWireSecretBytes) {
-    fail(Errc::invalid_argument,
-         "wire secret has {} bytes: expected at least {}, from a source of random bytes",
-         config.secret.size(), kWireSecretBytes);
-  }
-}
 
 /// Dials one peer, again and again until its door lets this chip in.
 class WireDial {
  public:
   WireDial(WireAddress address, WirePreamble first)
       : address_(std::move(address)), first_(std::move(first)) {}
-  WireDial(WireDial&& other) noexcept = default;
+  WireDial(const WireDial&) = delete;
+  WireDial& operator=(const WireDial&) = delete;
   ~WireDial() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -124,7 +117,11 @@ class TlsWires final : public Wires {
       progress();
       wait(std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()));
     }
-    for (TlsWire& wire : wires_) wire.end();
+    close();
+    const Clock::time_point drained = Clock::now() + kDrain;
+    while (has_unread_ && !drain() && Clock::now() < drained) {
+      wait(std::chrono::ceil<std::chrono::milliseconds>(drained - Clock::now()));
+    }
   }
 
   const std::string& address() const override { return address_; }
@@ -158,6 +155,13 @@ class TlsWires final : public Wires {
     return has_moved;
   }
 
+  void close() override {
+    has_unread_ = has_unread_ || has_awaited();
+    door_.close();
+    for (auto& dial : dials_) dial.reset();
+    for (TlsWire& wire : wires_) wire.end();
+  }
+
   void wait(std::chrono::milliseconds longest) override {
     events_.clear();
     for (const TlsWire& wire : wires_) wire.add_events(events_);
@@ -179,6 +183,16 @@ class TlsWires final : public Wires {
     return std::ranges::any_of(wires_, [](const TlsWire& wire) {
       return wire.status.state == WireState::up && wire.status.sends > 0;
     });
+  }
+
+  bool has_awaited() const {
+    return std::ranges::any_of(wires_,
+                               [](const TlsWire& wire) { return wire.status.receives > 0; });
+  }
+  bool drain() {
+    bool all = true;
+    for (TlsWire& wire : wires_) all &= wire.drain();
+    return all;
   }
 
   /// Continues dials and greetings. The door closes when all wires have been up, because a lost
@@ -251,8 +265,9 @@ class TlsWires final : public Wires {
   std::string address_;
   std::vector<WirePeer> peers_;
   std::deque<TlsWire> wires_;
-  std::vector<std::optional<WireDial>> dials_;  ///< by wire; empty where the peer dials, or is done
+  std::deque<std::optional<WireDial>> dials_;  ///< by wire; empty where the peer dials, or is done
   std::size_t connecting_ = 0;
+  bool has_unread_ = false;  ///< close() was called while receives were posted
   std::vector<pollfd> events_;
 };
 
@@ -260,6 +275,11 @@ class TlsWires final : public Wires {
 
 std::unique_ptr<Wires> make_tls_wires(const WireConfig& config) {
   require_usable(config);
+  if (config.secret.size() < kWireSecretBytes) {
+    fail(Errc::invalid_argument,
+         "wire secret has {} bytes: expected at least {}, from a source of random bytes",
+         config.secret.size(), kWireSecretBytes);
+  }
   return std::make_unique<TlsWires>(config);
 }
 

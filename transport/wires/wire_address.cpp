@@ -1,10 +1,13 @@
 #include "transport/wires/wire_address.hpp"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include <weft/tensor/error.hpp>
 
@@ -32,6 +35,19 @@ in_port_t& port_of(WireAddress& address) {
   return address.bytes.ss_family == AF_INET6
              ? reinterpret_cast<sockaddr_in6&>(address.bytes).sin6_port
              : reinterpret_cast<sockaddr_in&>(address.bytes).sin_port;
+}
+
+bool has_address(const sockaddr* at, const WireAddress& wanted) {
+  if (at == nullptr || at->sa_family != wanted.bytes.ss_family) return false;
+  if (at->sa_family == AF_INET) {
+    return std::memcmp(&reinterpret_cast<const sockaddr_in*>(at)->sin_addr,
+                       &reinterpret_cast<const sockaddr_in*>(wanted.get())->sin_addr,
+                       sizeof(in_addr)) == 0;
+  }
+  return at->sa_family == AF_INET6 &&
+         std::memcmp(&reinterpret_cast<const sockaddr_in6*>(at)->sin6_addr,
+                     &reinterpret_cast<const sockaddr_in6*>(wanted.get())->sin6_addr,
+                     sizeof(in6_addr)) == 0;
 }
 
 /// Returns the text without bytes that don't belong in a message.
@@ -92,6 +108,20 @@ std::string to_string(const WireAddress& address) {
   const auto& v4 = reinterpret_cast<const sockaddr_in&>(copy.bytes);
   ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
   return fmt::format("{}:{}", text, port);
+}
+
+std::string device_of(const std::string& host) {
+  const WireAddress wanted = parse_wire_host(host, "wire host");
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) != 0) {
+    fail(Errc::io, "wire host = \"{}\": getifaddrs: {}", host, std::strerror(errno));
+  }
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> devices(found, ::freeifaddrs);
+  for (const ifaddrs* at = found; at != nullptr; at = at->ifa_next) {
+    if (has_address(at->ifa_addr, wanted)) return at->ifa_name;
+  }
+  fail(Errc::invalid_argument,
+       "wire host = \"{}\": no network device of this host has this address", host);
 }
 
 }  // namespace weft

@@ -24,4 +24,8 @@ WireAddress parse_wire_address(std::string_view text, std::string_view field);
 /// Returns the text that parse_wire_address() reads.
 std::string to_string(const WireAddress& address);
 
+/// Returns the name of this host's network device that has the numeric address. Throws
+/// invalid_argument if there is none.
+std::string device_of(const std::string& host);
+
 }  // namespace weft

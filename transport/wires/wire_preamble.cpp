@@ -74,18 +74,27 @@ class FieldReader {
   const std::byte* at_;
 };
 
+bool is_word(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
 /// Returns the id in a field that is filled with zeros.
 std::string job_of(std::string_view field) {
   const std::string_view job = field.substr(0, field.find('\0'));
-  const auto is_printable = [](char c) { return c > ' ' && c <= '~'; };
-  if (!std::ranges::all_of(job, is_printable) ||
-      field.find_first_not_of('\0', job.size()) != std::string_view::npos) {
+  if (!is_word(job) || field.find_first_not_of('\0', job.size()) != std::string_view::npos) {
     fail(Errc::corrupt, "the preamble of a wire has a job id that isn't a word");
   }
   return std::string(job);
 }
 
 }  // namespace
+
+void require_usable(const WireConfig& config) {
+  if (config.job.empty() || config.job.size() > kWireJobBytes || !is_word(config.job)) {
+    fail(Errc::invalid_argument, "wire job = \"{}\": expected 1 to {} printable ASCII characters",
+         config.job, kWireJobBytes);
+  }
+}
 
 WirePreamble preamble_to(const WireConfig& config, const WireEnd& peer) {
   return {.job = config.job,

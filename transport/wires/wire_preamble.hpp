@@ -29,6 +29,9 @@ struct WirePreamble {
   friend bool operator==(const WirePreamble&, const WirePreamble&) = default;
 };
 
+/// Throws invalid_argument if the config's job id doesn't fit a preamble.
+void require_usable(const WireConfig& config);
+
 /// Returns the preamble that the end `self` of the config sends to `peer`.
 WirePreamble preamble_to(const WireConfig& config, const WireEnd& peer);
 

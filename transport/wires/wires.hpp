@@ -85,6 +85,8 @@ class Wires {
   virtual bool progress() = 0;
   /// Sleeps until progress() can do something, at most this long. May return early.
   virtual void wait(std::chrono::milliseconds longest) = 0;
+  /// Ends all wires at once. The memory of posts isn't touched any more, and all wires are lost.
+  virtual void close() = 0;
 };
 
 /// Waits until all wires are up. `check` is called again and again, and throws if the wait is to

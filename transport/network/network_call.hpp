@@ -1,0 +1,98 @@
+#pragma once
+/// NetworkCall: what one chip sends, receives and adds in a collective between hosts.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "transport/collectives/collective_call.hpp"
+#include "transport/collectives/schedule.hpp"
+#include "transport/collectives/tier.hpp"
+
+namespace weft {
+
+/// If the mean size of the pieces of a parcel is below this, they travel as one post through scratch
+/// memory.
+inline constexpr std::size_t kPieceBytesMin = std::size_t{16} << 10;
+
+struct ParcelPiece {
+  std::size_t offset = 0;  ///< in the arena
+  std::size_t bytes = 0;
+};
+
+/// The bytes that one chip sends another in a stage. Both compute equal sizes.
+struct Parcel {
+  std::vector<ParcelPiece> pieces;
+  std::size_t bytes = 0;
+  std::size_t scratch = 0;  ///< its place in the scratch memory, if it is there
+  bool is_in_scratch = false;
+
+  void add(std::size_t offset, std::size_t size) {
+    pieces.push_back({offset, size});
+    bytes += size;
+  }
+  bool is_packed() const { return pieces.size() > 1 && bytes / pieces.size() < kPieceBytesMin; }
+  std::size_t post_count() const { return is_packed() ? 1 : pieces.size(); }
+};
+
+/// Calls body(memory) for each post of the parcel.
+template <typename Body>
+void for_each_post(const Parcel& parcel, std::byte* arena, std::byte* scratch, const Body& body) {
+  if (parcel.is_packed()) return body(std::span(scratch + parcel.scratch, parcel.bytes));
+  std::size_t at = parcel.scratch;
+  for (const ParcelPiece& piece : parcel.pieces) {
+    body(std::span(parcel.is_in_scratch ? scratch + at : arena + piece.offset, piece.bytes));
+    at += piece.bytes;
+  }
+}
+
+struct ParcelCopy {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  std::size_t bytes = 0;
+};
+
+struct NetworkReduction {
+  std::size_t own = 0;  ///< offset of the chip's own operand in its arena
+  std::size_t to = 0;
+  std::size_t at = 0;  ///< offset of a peer's operand in its parcel
+  std::int64_t count = 0;
+};
+
+/// What is sent at the beginning of a stage, and done when all of it has arrived.
+struct NetworkStage {
+  std::vector<Parcel> sent;      ///< by peer
+  std::vector<Parcel> received;  ///< by peer
+  std::vector<ParcelCopy> copies;
+  std::vector<NetworkReduction> reductions;
+};
+
+/// Peers are all members of the group except the chip itself, beginning with the next one.
+struct NetworkCall final : TierCall {
+  std::vector<int> wires;  ///< by peer
+  int group_size = 0;
+  int index = 0;  ///< index of the chip itself in the group
+  ReduceKind reduce = ReduceKind::add;
+  DType dtype = DType::f32;
+  std::vector<NetworkStage> stages;
+  std::size_t scratch_bytes = 0;
+
+  /// Fills in everything except `wires`, `group_size` and `index`.
+  void plan(const CollectiveCall& call);
+  int member_of(std::size_t peer) const {
+    return (index + 1 + static_cast<int>(peer)) % group_size;
+  }
+  /// Returns the number of receives from the peer that are posted for this stage and those after.
+  std::size_t posts_from(std::size_t stage, std::size_t peer) const {
+    std::size_t count = 0;
+    for (; stage < stages.size(); ++stage) count += stages[stage].received[peer].post_count();
+    return count;
+  }
+
+ private:
+  void plan_stage(const std::vector<Schedule>& schedules, std::size_t stage);
+  void place_in_scratch(Parcel& parcel);
+};
+
+}  // namespace weft
