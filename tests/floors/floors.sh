@@ -148,6 +148,7 @@ only caf 'actors/caf/, *_actor.*, messages.*, system.*, <weft/caf.hpp>, its exam
   '(_actor|/messages|/system)\.[a-z]+$|^(actors/caf|include/weft/caf|examples/controller)/|^bench/calls/caf_calls[.]cpp' '\bcaf::|<caf/'
 only oneDNN chips/cpu/onednn/ '^chips/cpu/onednn/' '\bdnnl::|<oneapi/'
 only libcurl data/remote/ '^data/remote/' '<curl/'
+only UCX transport/wires/ '^transport/wires/' '<ucp/'
 only xbyak chips/cpu/jit/ '^chips/cpu/jit/' '\bXbyak::|<xbyak/'
 
 say 'a header has at most 150 lines' < <(

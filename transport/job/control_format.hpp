@@ -119,7 +119,6 @@ struct SlotRing {
 };
 inline constexpr std::size_t kSlotRingBytes = 12288;
 static_assert(sizeof(SlotRing) <= kSlotRingBytes);
-
 /// A chip's progress. Only that chip writes the first half; all chips read it: see commits.hpp.
 struct alignas(128) CommitLine {
   std::atomic<std::uint64_t> step;

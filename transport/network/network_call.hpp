@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// If the mean size of the pieces of a parcel is below this, they travel as one post through scratch
+/// If the mean size of a parcel's pieces is below this, they travel as one post, through scratch
 /// memory.
 inline constexpr std::size_t kPieceBytesMin = std::size_t{16} << 10;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <string_view>
 
 #include <weft/tensor/error.hpp>
 
@@ -12,14 +13,25 @@
 #include "transport/job/control_format.hpp"
 
 namespace weft {
+namespace {
+
+/// The end of a chip's name in errors, by whether the mesh crosses hosts.
+constexpr std::string_view kOrTwins[] = {"", ", or for the chips with its place on other hosts,"};
+
+}  // namespace
 
 Commits::Commits(const JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
                  WaitPolicy policy)
-    : memory_(&memory), chip_(chip_on_host(mesh, position)), recorder_(recorder), policy_(policy) {
+    : memory_(&memory),
+      chip_(chip_on_host(mesh, position)),
+      recorder_(recorder),
+      policy_(policy),
+      crosses_hosts_(mesh.dcn_atoms() != 0) {
   for (int i = 1; i < mesh.size(); ++i) {
     const int peer = (position + i) % mesh.size();
     if (host_of(mesh, peer) == host_of(mesh, position)) peers_.push_back(chip_on_host(mesh, peer));
   }
+  if (crosses_hosts_) peers_.push_back(chip_);
 }
 
 void Commits::commit(std::uint64_t step) {
@@ -32,6 +44,13 @@ void Commits::commit(std::uint64_t step) {
   wake_all(line.woken);
 }
 
+/// Returns whether a chip has committed `step`, and knows that its twins have.
+bool Commits::has_reached(int chip, std::uint64_t step) const {
+  const CommitLine& line = memory_->commit_line(chip);
+  return line.step.load(std::memory_order_acquire) >= step &&
+         (!crosses_hosts_ || line.far.load(std::memory_order_acquire) >= step);
+}
+
 /// Returns whether all chips have committed `step`. Commits never decrease, so a chip that has
 /// reached the step isn't checked again.
 bool Commits::all_reached(std::uint64_t step) {
@@ -39,18 +58,15 @@ bool Commits::all_reached(std::uint64_t step) {
     target_ = step;
     reached_ = 0;
   }
-  for (; reached_ < peers_.size(); ++reached_) {
-    const CommitLine& line = memory_->commit_line(peers_[reached_]);
-    if (line.step.load(std::memory_order_acquire) < step) return false;
-  }
-  return true;
+  while (reached_ < peers_.size() && has_reached(peers_[reached_], step)) ++reached_;
+  return reached_ == peers_.size();
 }
 
 bool Commits::reached(std::uint64_t step) {
   if (all_reached(step)) return true;
   if (memory_->aborted()) {
-    fail(Errc::peer_lost, "{}; chip {} waited for chip {} to begin step {}",
-         memory_->abort_reason(), chip_, peers_[reached_], step + 1);
+    fail(Errc::peer_lost, "{}; chip {} waited for chip {}{} to begin step {}",
+         memory_->abort_reason(), chip_, peers_[reached_], kOrTwins[crosses_hosts_], step + 1);
   }
   return false;
 }
@@ -69,8 +85,9 @@ void Commits::wait(std::uint64_t step) {
     last = peers_[reached_];
     const Clock::duration waited = now - *since;
     if (waited >= policy_.deadline) {
-      fail(Errc::timeout, "chip {} waited {:.3f} s for chip {} to begin step {}", chip_,
-           std::chrono::duration<double>(waited).count(), peers_[reached_], step + 1);
+      fail(Errc::timeout, "chip {} waited {:.3f} s for chip {}{} to begin step {}", chip_,
+           std::chrono::duration<double>(waited).count(), peers_[reached_],
+           kOrTwins[crosses_hosts_], step + 1);
     }
     if (waited < policy_.yield_for) {
       sched_yield();
@@ -90,7 +107,7 @@ void Commits::sleep(std::uint64_t step, Clock::duration longest) {
   line.sleepers.fetch_add(1, std::memory_order_seq_cst);
   const std::uint32_t woken = line.woken.load(std::memory_order_seq_cst);
   heavy_fence();
-  if (line.step.load(std::memory_order_acquire) < step) {
+  if (!has_reached(peers_[reached_], step)) {
     sleep_on(line.woken, woken, std::min<std::chrono::nanoseconds>(kSleepSlice, longest));
   }
   line.sleepers.fetch_sub(1, std::memory_order_relaxed);

@@ -10,6 +10,10 @@
 /// 2. A chip overwrites version s - 1 only when every chip has committed s.
 /// 3. From 1 and 2: the minimum of all commits is a version that every chip still has, whichever
 ///    processes are killed at any time. A job continues from that version.
+/// 4. Between hosts, each message of NetworkTier carries the sender's commit. The `far` of a chip is
+///    the least step that its twins, the chips with its place on the other hosts, have told it. A
+///    chip waits for the far of all chips of its host, so 2 holds over hosts. No message is sent for
+///    this alone: a run that waits for commits must first carry out a collective over all hosts.
 
 #include <chrono>
 #include <cstdint>
@@ -23,8 +27,8 @@
 
 namespace weft {
 
-/// The commits as one chip sees them. Only one thread may use it at a time. It waits only for the
-/// chips of its host, whose commits are in `memory`.
+/// The commits as one chip sees them. Only one thread may use it at a time. `memory` has the
+/// commits of the chips of its host, and what these know of other hosts.
 class Commits {
  public:
   /// `memory` must outlive the object.
@@ -42,6 +46,7 @@ class Commits {
 
  private:
   using Clock = std::chrono::steady_clock;
+  bool has_reached(int chip, std::uint64_t step) const;
   bool all_reached(std::uint64_t step);
   void sleep(std::uint64_t step, Clock::duration longest);
 
@@ -49,7 +54,10 @@ class Commits {
   int chip_;
   Recorder recorder_;
   WaitPolicy policy_;
-  std::vector<int> peers_;   ///< the other chips, in the order in which they are checked
+  bool crosses_hosts_;
+  /// The other chips, in the order in which they are checked. If the mesh crosses hosts, the chip
+  /// itself is the last one.
+  std::vector<int> peers_;
   std::size_t reached_ = 0;  ///< number of peers that have reached `target_`
   std::uint64_t target_ = 0;
 };

@@ -81,7 +81,6 @@ UcxLibrary::UcxLibrary() {
   find(ucp, worker_progress, "ucp_worker_progress");
   find(ucp, ep_create, "ucp_ep_create");
   find(ucp, ep_close_nbx, "ucp_ep_close_nbx");
-  find(ucp, ep_flush_nbx, "ucp_ep_flush_nbx");
   find(ucp, tag_send_nbx, "ucp_tag_send_nbx");
   find(ucp, tag_recv_nbx, "ucp_tag_recv_nbx");
   find(ucp, request_check_status, "ucp_request_check_status");

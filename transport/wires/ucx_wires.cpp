@@ -49,9 +49,7 @@ struct UcxWire {
   std::size_t receives_given = 0;
   std::uint32_t sends_numbered = 1;  ///< number of the next message; 0 is the preamble
   std::uint32_t receives_numbered = 1;
-  bool is_broken = false;    ///< UCX has found the connection broken
-  bool needs_flush = false;  ///< UCX may still hold bytes of sends that are done
-  UcxPost flush{};
+  bool is_broken = false;  ///< UCX has found the connection broken
   WirePreambleBytes sent_preamble{};
   WirePreambleBytes received_preamble{};
   UcxPost preamble_send{};
@@ -89,6 +87,9 @@ class UcxWires final : public Wires {
     // An eager send uses both directions of a limited link at once; a rendezvous doesn't.
     ucs_status_t status = ucx_.config_modify(settings, "TLS", "tcp");
     if (status == UCS_OK) status = ucx_.config_modify(settings, "RNDV_THRESH", "inf");
+    // Such a send ends when the kernel has all of its bytes, so that nothing is left to do for UCX
+    // while the chip computes. A flush would wait until the peer calls progress().
+    if (status == UCS_OK) status = ucx_.config_modify(settings, "ZCOPY_THRESH", "0");
     if (status == UCS_OK) status = ucx_.config_modify(settings, "NET_DEVICES", device.c_str());
     ucp_params_t wanted{};
     wanted.field_mask = UCP_PARAM_FIELD_FEATURES;
@@ -194,7 +195,7 @@ class UcxWires final : public Wires {
     for (UcxWire& wire : wires_) {
       for (UcxPost& post : wire.sends) release(post);
       for (UcxPost& post : wire.receives) release(post);
-      for (UcxPost* post : {&wire.flush, &wire.preamble_send, &wire.preamble_receive}) {
+      for (UcxPost* post : {&wire.preamble_send, &wire.preamble_receive}) {
         release(*post);
       }
       wire.sends.clear();
@@ -247,7 +248,6 @@ class UcxWires final : public Wires {
     how.user_data = &post;
     take(post, ucx_.tag_send_nbx(post.wire->endpoint, post.data, post.size,
                                  tag_of(config_.self.chip, number), &how));
-    post.wire->needs_flush = true;
   }
 
   void give_receive(UcxPost& post, std::uint32_t number) {
@@ -308,9 +308,8 @@ class UcxWires final : public Wires {
     if (!wire.receives.empty() && wire.receives.front().has_failed) {
       wire.lose("the other end sent a message of another size");
     }
-    if (wire.sends.empty()) flush(wire);
     wire.status.receives = wire.receives.size();
-    wire.status.sends = wire.sends.size() + (wire.flush.is_running() ? 1U : 0U);
+    wire.status.sends = wire.sends.size();
     return has_moved;
   }
 
@@ -330,26 +329,11 @@ class UcxWires final : public Wires {
     return true;
   }
 
-  /// Makes UCX give its bytes to the kernel, because nobody calls progress() while the chip
-  /// computes.
-  void flush(UcxWire& wire) {
-    if (!wire.needs_flush || wire.flush.is_running()) return;
-    if (wire.status.state == WireState::lost) return;
-    wire.needs_flush = false;
-    release(wire.flush);
-    wire.flush = {.wire = &wire};
-    ucp_request_param_t how{};
-    how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    how.cb.send = end_post;
-    how.user_data = &wire.flush;
-    take(wire.flush, ucx_.ep_flush_nbx(wire.endpoint, &how));
-  }
-
   bool has_requests() const {
     const auto is_running = [](const UcxPost& post) { return post.is_running(); };
     return std::ranges::any_of(wires_, [&](const UcxWire& wire) {
       return is_running(wire.preamble_send) || is_running(wire.preamble_receive) ||
-             is_running(wire.flush) || std::ranges::any_of(wire.sends, is_running) ||
+             std::ranges::any_of(wire.sends, is_running) ||
              std::ranges::any_of(wire.receives, is_running);
     });
   }

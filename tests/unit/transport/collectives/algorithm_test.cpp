@@ -28,6 +28,45 @@ CollectiveCall make_call(CollectiveKind kind, int n, std::int64_t count, bool in
   return call;
 }
 
+TEST(Algorithm, CutsALargeSumBetweenHosts) {
+  CollectiveCall call = make_call(CollectiveKind::all_reduce, 2, 8192, true);
+  EXPECT_EQ(choose_network_algorithm(call, 2), Algorithm::pull);
+  EXPECT_EQ(choose_network_algorithm(call, 3), Algorithm::slices);
+  call.count = 8193;
+  EXPECT_EQ(choose_network_algorithm(call, 2), Algorithm::slices);
+  call.kind = CollectiveKind::all_gather;
+  EXPECT_EQ(choose_network_algorithm(call, 2), Algorithm::pull);
+  call.count = 0;
+  EXPECT_EQ(choose_network_algorithm(call, 2), Algorithm::signal);
+}
+
+/// Returns the bytes that a chip fetches from others.
+std::int64_t bytes_fetched(const Schedule& schedule, int n, int index) {
+  std::int64_t elements = 0;
+  for (const Stage& stage : schedule.stages) {
+    for (const Transfer& transfer : stage) {
+      if (transfer.from.member == kAllMembers) elements += (n - 1) * transfer.count;
+      if (transfer.from.member >= 0 && transfer.from.member != index) elements += transfer.count;
+    }
+  }
+  return elements * byte_size(schedule.dtype);
+}
+
+TEST(Algorithm, SlicesMoveTheFewestBytes) {
+  for (const int n : {2, 3, 5, 8, 64}) {
+    const CollectiveCall call = make_call(CollectiveKind::all_reduce, n, 1 << 18, true);
+    const auto bytes = static_cast<double>(call.count * byte_size(call.dtype));
+    std::int64_t sum = 0;
+    for (int index = 0; index < n; ++index) {
+      const std::int64_t fetched =
+          bytes_fetched(make_schedule(Algorithm::slices, call, n, index), n, index);
+      EXPECT_LE(static_cast<double>(fetched), 1.02 * 2 * (n - 1) / n * bytes) << n;
+      sum += fetched;
+    }
+    EXPECT_EQ(static_cast<double>(sum), 2 * (n - 1) * bytes);
+  }
+}
+
 TEST(Algorithm, IsChosenByKindBytesAndChips) {
   CollectiveCall call = make_call(CollectiveKind::all_reduce, 2, 512, true);
   EXPECT_EQ(choose_algorithm(call, 2, false), Algorithm::mailbox);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "tests/support/expect_error.hpp"
 #include "transport/job/control_format.hpp"
 
@@ -132,6 +133,47 @@ TEST_F(CommitsTest, TheCommonStepIsTheLeast) {
   EXPECT_EQ(common_step(memory), 4U);
   chips[0]->commit(5);
   chips[1]->commit(9);
+  EXPECT_EQ(common_step(memory), 5U);
+}
+
+/// A chip of a host with two chips; the mesh has two hosts.
+class CommitsOfHosts : public ::testing::Test {
+ protected:
+  void tell(int chip, std::uint64_t step) const { memory.commit_line(chip).far = step; }
+
+  const Mesh mesh = HybridMesh{{1, 2}, {2, 1}, {"data", "model"}}.mesh();
+  JobMemory memory =
+      JobMemory::anonymous({.job = "t", .num_chips = 2, .arena_capacity = std::size_t{1} << 20});
+  Commits first{memory, mesh, 0, BoardWriter(), kImpatient};
+  Commits second{memory, mesh, 1, BoardWriter(), kSleeps};
+};
+
+TEST_F(CommitsOfHosts, AStepIsReachedWhenAllTwinsHaveToldIt) {
+  first.commit(1);
+  second.commit(1);
+  EXPECT_FALSE(first.reached(1));
+  tell(0, 1);
+  EXPECT_FALSE(first.reached(1));
+  EXPECT_FALSE(second.reached(1));
+  tell(1, 1);
+  EXPECT_TRUE(first.reached(1));
+  EXPECT_TRUE(second.reached(1));
+  EXPECT_FALSE(first.reached(2));
+}
+
+TEST_F(CommitsOfHosts, AnErrorNamesTheChipWhoseTwinsHaventToldTheStep) {
+  first.commit(3);
+  second.commit(3);
+  tell(0, 3);
+  tell(1, 2);
+  expect_error(Errc::timeout, {"chip 0 waited", "for chip 1, or for the chips", "to begin step 4"},
+               [&] { first.wait(3); });
+}
+
+TEST_F(CommitsOfHosts, AGenerationBeginsWithoutWhatTwinsHaveTold) {
+  tell(1, 7);
+  memory.begin_generation(5);
+  EXPECT_EQ(memory.commit_line(1).far, 0U);
   EXPECT_EQ(common_step(memory), 5U);
 }
 

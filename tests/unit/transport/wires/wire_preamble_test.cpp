@@ -1,0 +1,76 @@
+#include "transport/wires/wire_preamble.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/expect_error.hpp"
+#include "transport/wires/wire_address.hpp"
+
+namespace weft::wire_preamble_test {
+namespace {
+
+using testing::expect_error;
+
+WirePreamble sample() {
+  return {.job = "0123456789abcdef0123456789abcdef",
+          .generation = 0x1122334455667788,
+          .channel = 3,
+          .from = {.slot = 1, .worker = 2, .chip = 3, .incarnation = 4},
+          .to = {.slot = 5, .worker = 6, .chip = 7, .incarnation = ~std::uint64_t{0}}};
+}
+
+TEST(WirePreamble, IsReadAsItWasWritten) {
+  EXPECT_EQ(decode_preamble(encode(sample())), sample());
+  WirePreamble longest = sample();
+  longest.job = std::string(kWireJobBytes, 'j');
+  EXPECT_EQ(decode_preamble(encode(longest)), longest);
+}
+
+TEST(WirePreamble, RefusesBytesThatArentOne) {
+  const auto changed = [](std::size_t at, std::byte value) {
+    WirePreambleBytes bytes = encode(sample());
+    bytes[at] = value;
+    return bytes;
+  };
+  expect_error(Errc::corrupt, {"aren't a preamble"},
+               [&] { decode_preamble(changed(0, std::byte{'W'})); });
+  expect_error(Errc::version, {"version 9", "version 1"},
+               [&] { decode_preamble(changed(8, std::byte{9})); });
+  expect_error(Errc::corrupt, {"job id"}, [&] { decode_preamble(changed(72, std::byte{' '})); });
+  expect_error(Errc::corrupt, {"job id"},
+               [&] { decode_preamble(changed(kWirePreambleBytes - 1, std::byte{'x'})); });
+  expect_error(Errc::corrupt, {"where 0 is expected"},
+               [&] { decode_preamble(changed(24 + 12, std::byte{1})); });
+}
+
+TEST(WirePreamble, NamesTheFieldThatDiffers) {
+  const auto expect_named = [](std::string_view field, const auto& change) {
+    WirePreamble received = sample();
+    change(received);
+    expect_error(Errc::invalid_argument, {field, "expected"},
+                 [&] { require_same(received, sample()); });
+  };
+  require_same(sample(), sample());
+  expect_named("job", [](WirePreamble& preamble) { preamble.job = "other"; });
+  expect_named("generation", [](WirePreamble& preamble) { ++preamble.generation; });
+  expect_named("channel", [](WirePreamble& preamble) { ++preamble.channel; });
+  expect_named("sender", [](WirePreamble& preamble) { ++preamble.from.incarnation; });
+  expect_named("receiver", [](WirePreamble& preamble) { ++preamble.to.slot; });
+}
+
+TEST(WireAddress, IsNumericWithAPort) {
+  for (const std::string text : {"127.0.0.1:1", "10.0.0.1:65535", "[::1]:4711", "[fd00::1]:80"}) {
+    EXPECT_EQ(to_string(parse_wire_address(text, "address")), text);
+  }
+  for (const std::string_view text :
+       {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:1x",
+        "localhost:1", "::1:4711", "[127.0.0.1]:1", "[::1]", "[::1:1", "1.2.3.4:-1"}) {
+    expect_error(Errc::invalid_argument, {"address = "},
+                 [&] { parse_wire_address(text, "address"); });
+  }
+  EXPECT_EQ(device_of("127.0.0.1"), "lo");
+  expect_error(Errc::invalid_argument, {"192.0.2.1", "no network device"},
+               [] { device_of("192.0.2.1"); });
+}
+
+}  // namespace
+}  // namespace weft::wire_preamble_test
