@@ -235,7 +235,7 @@ class Program {
     const std::uint8_t result = call(chip).result(chip.number);
     switch (call(chip).algorithm) {
       case Algorithm::slices:  // only between hosts
-      case Algorithm::slots:  // has no sync: see message_model_test.cpp
+      case Algorithm::slots:   // has no sync: see message_model_test.cpp
       case Algorithm::signal:
       // A shared value is written before the sync, to memory that the planner keeps apart, so there
       // is nothing to model.
