@@ -2,21 +2,40 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "actors/trainer/hang_text.hpp"
 
 namespace weft {
 
-HostRun::HostRun(const JobSpec& job, Lines lines, bool logs_to_console)
+namespace {
+
+RunFolder run_folder(const JobSpec& spec, const JobPlace& place,
+                     const std::optional<JobElsewhere>& other) {
+  return other ? RunFolder::join(other->run_dir)
+               : RunFolder(spec.storage_path, spec.name, place.id());
+}
+
+/// Returns the name under which this process logs.
+std::string log_name(const JobSpec& spec) {
+  return spec.place.is_agent() ? fmt::format("host-{}", spec.place.index) : "trainer";
+}
+
+}  // namespace
+
+HostRun::HostRun(const JobSpec& job, Lines lines, bool logs_to_console,
+                 const std::optional<JobElsewhere>& other)
     : spec(job),
-      place(spec.is_rescuable() && spec.keep_for_rescue_s > 0),
-      folder(spec.storage_path, spec.name, place.id()),
+      place(spec.is_rescuable() && spec.keep_for_rescue_s > 0,
+            other ? std::optional(other->name) : std::nullopt),
+      folder(run_folder(spec, place, other)),
       board(place.make_board(spec, folder.path())),
       box(place.make_box(spec)),
       hangs(board, spec.hang_warning_s),
-      memory(place.make_memory(spec.num_chips())),
-      log(JobLog::open({.who = "trainer",
-                        .file = folder.path() + "/trainer.log",
-                        .job = place.id(),
+      memory(place.make_memory(spec.chips_per_host())),
+      log(JobLog::open({.who = log_name(spec),
+                        .file = fmt::format("{}/{}.log", folder.path(), log_name(spec)),
+                        .job = place.job().id,
                         .events = box.shared(-1),
                         .console = logs_to_console})),
       log_scope(log),

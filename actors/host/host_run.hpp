@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,16 +19,24 @@
 
 namespace weft {
 
+/// A job whose trainer is on another host.
+struct JobElsewhere {
+  JobName name;
+  std::string run_dir;
+};
+
 /// The parts of a job on this host. They are destroyed in the reverse order of their declarations.
 /// Only one thread may use the object, and that thread's log is the job's log for the lifetime of
 /// the object. The job's processes have ended before any resource that they use is removed.
 struct HostRun {
   using Lines = std::function<void(int worker, bool err, std::string_view line)>;
 
-  /// `spec` must outlive the object. `lines` receives the output of the workers; if it is empty,
+  /// `spec` must outlive the object. `other` is the job of another host that this host takes part
+  /// in, and the path of its run folder; by default the job begins here. `lines` receives the output of the workers; if it is empty,
   /// the output goes to the streams of this program. Throws no_space or io if a part can't be made,
   /// and invalid_argument for an invalid WEFT_TRACE.
-  HostRun(const JobSpec& spec, Lines lines, bool logs_to_console);
+  HostRun(const JobSpec& spec, Lines lines, bool logs_to_console,
+          const std::optional<JobElsewhere>& other = {});
   HostRun(const HostRun&) = delete;
   HostRun& operator=(const HostRun&) = delete;
 

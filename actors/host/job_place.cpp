@@ -105,8 +105,10 @@ class HeldJobs {
 
 }  // namespace
 
-JobPlace::JobPlace(bool outlives_exit)
-    : id_(random_hex()), token_(random_hex()), root_(make_control_root()) {
+JobPlace::JobPlace(bool outlives_exit, std::optional<JobName> job)
+    : id_(random_hex()),
+      job_(job ? std::move(*job) : JobName{.id = id_, .token = random_hex()}),
+      root_(make_control_root()) {
   sweep_dead_jobs(root_);
   // The lock is taken first, because a sweeper removes jobs whose lock isn't held.
   HeldJobs::all().add(id_, {.root = root_,
@@ -123,12 +125,13 @@ JobPlace::JobPlace(bool outlives_exit)
 
 std::vector<std::string> JobPlace::variables_of(const JobSpec& spec, const LoopIdentity& loop,
                                                 const std::string& address, int worker) const {
-  return to_variables({.job_id = id_,
-                       .token = token_,
+  return to_variables({.job_id = job_.id,
+                       .token = job_.token,
                        .coordinator_address = address,
                        .num_processes = spec.num_workers,
                        .process_index = worker,
                        .job_folder = folder(),
+                       .memory_id = id_,
                        .loop = loop.name,
                        .loop_object = loop.object,
                        .loop_build = loop.build,

@@ -3,6 +3,7 @@
 /// removed when the place is destroyed or the process calls exit(). A forked child has a copy of
 /// the place, and removes nothing.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,19 +15,28 @@
 
 namespace weft {
 
+/// What identifies a job on all of its hosts.
+struct JobName {
+  std::string id;     ///< names its checkpoints
+  std::string token;  ///< its workers join with it
+};
+
 /// Ids and tokens are 128 random bits in hex.
 class JobPlace {
  public:
   /// Makes the job's folder and lock in the control root (job_folder.hpp). Removes the remains of
   /// other jobs in the root whose lock no process holds. With `outlives_exit`, exit() doesn't
   /// remove the place. Throws io.
-  explicit JobPlace(bool outlives_exit);
+  /// `job` is the job of another host whose memory on this host the place is for; by default the
+  /// place makes a new job.
+  explicit JobPlace(bool outlives_exit, std::optional<JobName> job = {});
   ~JobPlace() { remove(); }
   JobPlace(const JobPlace&) = delete;
   JobPlace& operator=(const JobPlace&) = delete;
 
+  /// Names the job's segments, folder and lock on this host.
   const std::string& id() const { return id_; }
-  const std::string& token() const { return token_; }
+  const JobName& job() const { return job_; }
   std::string socket_path() const { return folder() + "/control"; }
   /// Returns the job's control folder.
   std::string folder() const { return folder_in(root_, id_); }
@@ -51,7 +61,7 @@ class JobPlace {
 
  private:
   std::string id_;
-  std::string token_;
+  JobName job_;
   std::string root_;
 };
 

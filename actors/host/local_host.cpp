@@ -1,6 +1,9 @@
 #include "actors/host/local_host.hpp"
 
+#include <algorithm>
+
 #include "actors/protocol/whereabouts.hpp"
+#include "transport/blackbox/box_clock.hpp"
 #include "transport/state/commits.hpp"
 
 namespace weft {
@@ -15,6 +18,13 @@ std::string LocalHost::describe_process(const ProcessId& process) const {
 
 std::uint64_t LocalHost::core_time(const ProcessId& process) const {
   return ::weft::core_time(process.pid);
+}
+
+void LocalHost::copy_rows(const HostNews& news) {
+  const std::int64_t shift_ns = clock_ns(CLOCK_BOOTTIME) - news.now_ns;
+  for (std::size_t i = 0; i < std::min(news.rows.size(), news.row_numbers.size()); ++i) {
+    board_.copy_row(news.row_numbers[i], news.rows[i], shift_ns);
+  }
 }
 
 void LocalHost::mark_lost(int worker) { ::weft::mark_lost(board_, worker); }

@@ -82,7 +82,9 @@ class JobRun {
         {.spec = spec_,
          .resume = resume,
          .assignment = assignment_,
-         .token = host_.place.token(),
+         .job_id = host_.place.id(),
+         .token = host_.place.job().token,
+         .fits = request.nameless ? request.nameless->to_text() : "",
          .tells_all_reports = request.on_worker_report != nullptr,
          .any_process_joins = request.command && request.command->is_wrapped(),
          .socket_path = spec_.num_workers == 0 ? "" : host_.place.socket_path(),
@@ -137,7 +139,7 @@ class JobRun {
   void run_local() {
     {
       const auto link = link_->local_worker(0, link_recorder(host_.board, host_.box, 0));
-      run_worker(*link, {.worker = 0, .job_id = host_.place.id(), .token = host_.place.token()},
+      run_worker(*link, {.worker = 0, .job_id = host_.place.id(), .token = host_.place.job().token},
                  host_.memory, host_.board, host_.box,
                  [this](const Assignment&) { return request_.local; }, {});
     }
@@ -148,7 +150,7 @@ class JobRun {
   void start_processes() {
     const auto& nameless = request_.nameless;
     if (nameless) std::ofstream(host_.place.folder() + "/fits") << nameless->to_text();
-    for (int worker = 0; worker < spec_.num_workers; ++worker) start_process(worker);
+    for (int worker = 0; worker < spec_.workers_per_host(); ++worker) start_process(worker);
   }
 
   void start_process(int worker) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "actors/agent/agent_run.hpp"
 #include "actors/job/job_control.hpp"
 #include "actors/job/job_request.hpp"
 #include "actors/job/job_run.hpp"
@@ -103,10 +104,10 @@ bool is_eager_wanted() {
 }
 
 /// Calls validate() and adds the call's source line to its errors.
-JobSpec validated(const TrainerOptions& options, const std::string& site) {
+JobSpec validated(const TrainerOptions& options, const HostPlace& place, const std::string& site) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
   try {
-    return validate(options, program);
+    return validate(options, program, place);
   } catch (const Error& error) {
     fail(error.code(), "fit() at {}: {}", site, error.what());
   }
@@ -116,14 +117,15 @@ JobRequest request_of(What what) {
   static std::atomic<int> fits{0};
   const int fit_number = ++fits;
   TrainerOptions options = what.options;
-  obey_foreign_launch(options.scaling);
+  const HostPlace place = host_place([](const char* name) { return std::getenv(name); });
+  if (place.count == 1) obey_foreign_launch(options.scaling);
   apply_launch_variables(options.scaling, options.run, fit_number);
   apply_launch_mesh(options.backend.spmd);
   if (is_eager_wanted()) options.run.debug = DebugMode::eager;
   if (const std::string folder = plan_folder(); !folder.empty()) {
     options.run.storage_path = folder;
   }
-  JobRequest request{.spec = validated(options, what.site),
+  JobRequest request{.spec = validated(options, place, what.site),
                      .fit_number = fit_number,
                      .loop = std::move(what.identity),
                      .loop_config = {},
@@ -172,6 +174,15 @@ JobRequest request_of(What what) {
   return request;
 }
 
+AgentJob agent_job_of(const JobRequest& request) {
+  return {.spec = request.spec,
+          .loop = request.loop,
+          .command = *request.command,
+          .handles_signals = request.handles_signals,
+          .chains_signals = request.chains_signals,
+          .logs_to_console = request.logs_to_console};
+}
+
 Result run_to_end(const JobRequest& request, std::stop_token stop, const std::string& site) {
   JobControl control;
   const std::stop_callback on_stop(std::move(stop), [&] {
@@ -186,6 +197,7 @@ Result fit_or_note(const What& what, std::stop_token stop) {
   std::optional<JobRequest> request;
   try {
     request = request_of(what);
+    if (request->spec.place.is_agent()) end_worker_process(run_agent(agent_job_of(*request)));
     request->sets_variables = request->spec.num_workers == 0;
     Result result = run_to_end(*request, std::move(stop), what.site);
     // `weft plan` needs only the first plan of the program.
@@ -258,6 +270,7 @@ Job Trainer::start(std::source_location where) {
                   site});
   request.handles_signals = options_.run.handle_signals.value_or(false);
   request.logs_to_console = false;
+  if (request.spec.place.is_agent()) end_worker_process(run_agent(agent_job_of(request)));
   return Job::start(std::move(request));
 }
 

@@ -12,6 +12,7 @@
 
 #include <weft/sharding/mesh.hpp>
 
+#include "actors/job/validate_hosts.hpp"
 #include "actors/job/validate_run.hpp"
 #include "chips/registry/registry.hpp"
 #include "data/files/plain_file.hpp"
@@ -87,18 +88,6 @@ void check_topology(const ScalingConfig& scaling) {
        "scaling.topology = \"\" with scaling.use_tpu and {} workers: a TPU slice of several "
        "workers needs its topology; add .topology = \"4x4\" (the grid of all chips)",
        scaling.num_workers);
-}
-
-void check_placement(const ScalingConfig& scaling) {
-  if (scaling.placement_strategy == PlacementStrategy::strict_spread && scaling.num_workers > 1) {
-    utsname host{};
-    ::uname(&host);
-    fail(Errc::unavailable,
-         "scaling.placement_strategy = PlacementStrategy::strict_spread needs {} hosts for {} "
-         "workers; hosts: [{}]; several hosts are not available in this version, use "
-         "PlacementStrategy::pack",
-         scaling.num_workers, scaling.num_workers, host.nodename);
-  }
 }
 
 bool is_spmd(const BackendConfig& backend) { return backend.backend == Backend::spmd; }
@@ -315,7 +304,7 @@ void require_open_files(const JobSpec& spec) {
 
 }  // namespace
 
-JobSpec validate(const TrainerOptions& given, const std::string& program) {
+JobSpec validate(const TrainerOptions& given, const std::string& program, const HostPlace& place) {
   TrainerOptions options = given;
   if (options.loop_config.is_discarded()) {
     fail(Errc::invalid_argument,
@@ -329,7 +318,8 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
          "scaling.num_workers = {}: expected 1 to {}, or 0 to run everything in this process",
          scaling.num_workers, kWorkersMax);
   }
-  check_placement(scaling);
+  check_placement(scaling, place);
+  check_hosts(options, place);
   check_backend(options.backend);
   flatten_hybrid(options.backend.spmd);
   check_run(options.run, is_spmd(options.backend));
@@ -339,16 +329,17 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
   product(topology, fmt::format("scaling.topology = \"{}\"", scaling.topology));
 
   JobSpec spec;
+  spec.place = place;
   spec.name = options.run.name.empty() ? program : options.run.name;
   spec.storage_path = absolute_path(options.run.storage_path, "run.storage_path");
   spec.num_workers = scaling.num_workers;
   spec.device = choose_device(scaling);
   spec.chips_per_worker = resolve_chips(options, spec.num_joins(), topology);
   spec.cpus_per_worker = cpus_given(scaling.resources_per_worker);
-  if (spec.num_chips() > kChipsPerHostMax) {
+  if (spec.chips_per_host() > kChipsPerHostMax) {
     fail(Errc::invalid_argument,
-         "{} workers x {} chips = {} chips: this version runs up to {} on a host", spec.num_joins(),
-         spec.chips_per_worker, spec.num_chips(), kChipsPerHostMax);
+         "{} workers x {} chips = {} chips on a host: this version runs up to {}",
+         spec.workers_per_host(), spec.chips_per_worker, spec.chips_per_host(), kChipsPerHostMax);
   }
   if (!is_spmd(options.backend) && !topology.empty() &&
       product(topology, "scaling.topology") != spec.num_chips()) {
@@ -359,6 +350,7 @@ JobSpec validate(const TrainerOptions& given, const std::string& program) {
   }
   if (is_spmd(options.backend)) {
     spec.mesh = resolve_mesh(options, spec.num_joins(), spec.chips_per_worker, topology);
+    if (place.count > 1) spec.mesh = over_hosts(*spec.mesh, options.backend.spmd, place.count);
   }
   if (options.actors != nullptr) spec.actors = detail::id_of(*options.actors);
   spec.timeout_s = options.backend.timeout_s;

@@ -13,6 +13,7 @@ namespace weft {
 /// names the field, its value, the expected value and how to fix it. Throws no_space if this
 /// process may not open as many files as the job needs. `program` is the job's name if the options
 /// have none.
-JobSpec validate(const TrainerOptions& given, const std::string& program);
+JobSpec validate(const TrainerOptions& given, const std::string& program,
+                 const HostPlace& place = {});
 
 }  // namespace weft

@@ -50,6 +50,7 @@ std::optional<WorkerEnvironment> worker_environment() {
                                 .num_processes = required_number("WEFT_NUM_PROCESSES"),
                                 .process_index = required_number("WEFT_PROCESS_INDEX"),
                                 .job_folder = required("WEFT_JOB_FOLDER"),
+                                .memory_id = variable("WEFT_MEMORY_ID"),
                                 .loop = variable("WEFT_LOOP"),
                                 .actors = variable("WEFT_ACTOR_SYSTEM")};
   if (environment.process_index >= environment.num_processes) {
@@ -57,7 +58,9 @@ std::optional<WorkerEnvironment> worker_environment() {
          "WEFT_PROCESS_INDEX = {}: expected less than WEFT_NUM_PROCESSES = {}",
          environment.process_index, environment.num_processes);
   }
-  if (environment.coordinator_address.starts_with(kTlsScheme)) {
+  environment.place = host_place([](const char* name) { return std::getenv(name); });
+  const bool has_one_host = environment.place.count == 1;
+  if (has_one_host && environment.coordinator_address.starts_with(kTlsScheme)) {
     environment.tls.certificate = required("WEFT_TLS_CERTIFICATE");
     environment.tls.key = required("WEFT_TLS_KEY");
     environment.tls.ca = required("WEFT_TLS_CA");
@@ -118,7 +121,8 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment, Devi
       variables.end(),
       {"WEFT_JOB_TOKEN=" + environment.token,
        "WEFT_COORDINATOR_ADDRESS=" + environment.coordinator_address,
-       "WEFT_JOB_FOLDER=" + environment.job_folder, "WEFT_LOOP=" + environment.loop,
+       "WEFT_JOB_FOLDER=" + environment.job_folder, "WEFT_MEMORY_ID=" + environment.memory_id,
+       "WEFT_LOOP=" + environment.loop,
        "WEFT_LOOP_OBJECT=" + environment.loop_object, "WEFT_LOOP_BUILD=" + environment.loop_build,
        "WEFT_ACTOR_SYSTEM=" + environment.actors});
   if (environment.cpus > 0 && variable("OMP_NUM_THREADS").empty()) {

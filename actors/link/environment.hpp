@@ -10,6 +10,8 @@
 #include <weft/sharding/device.hpp>
 #include <weft/sharding/mesh.hpp>
 
+#include "actors/protocol/host_place.hpp"
+
 namespace weft {
 
 /// The descriptor of a worker's output pipe. Until the worker's own fit() call its stdout is
@@ -19,7 +21,7 @@ inline constexpr int kWorkerStdout = 3;
 /// trainer's process for worker 0 under `weft launch`, else /dev/null.
 inline constexpr int kWorkerStdin = 4;
 
-/// The values of WEFT_JOB_ID, WEFT_JOB_TOKEN, WEFT_JOB_FOLDER, WEFT_COORDINATOR_ADDRESS,
+/// The values of WEFT_JOB_ID, WEFT_MEMORY_ID, WEFT_JOB_TOKEN, WEFT_JOB_FOLDER, WEFT_COORDINATOR_ADDRESS,
 /// WEFT_NUM_PROCESSES, WEFT_PROCESS_INDEX and WEFT_DEVICE. WEFT_LOOP is set if the loop has a name,
 /// together with WEFT_LOOP_OBJECT and WEFT_LOOP_BUILD if the loop is in a shared library. The
 /// address is "unix:/path" or "tls://host:port"; in the second case WEFT_TLS_CERTIFICATE,
@@ -33,14 +35,18 @@ struct WorkerEnvironment {
   int num_processes = 0;
   int process_index = 0;
   std::string job_folder;     ///< the job's control folder
+  std::string memory_id{};    ///< names the job's memory on this host; "": the job's id does
   std::string loop{};         ///< the loop's name; "": main() runs again, up to its fit()
   std::string loop_object{};  ///< file of the library that contains the loop; for weft-worker
   std::string loop_build{};
   std::string actors{};  ///< WEFT_ACTOR_SYSTEM: the actor system that the worker joins; "": none
   int cpus = 0;          ///< OMP_NUM_THREADS, unless the trainer's process sets it; 0: not set
-  /// Set if and only if the coordinator's address is "tls://host:port".
+  /// If the coordinator's address is "tls://host:port", either these files are set, or the job has
+  /// several hosts.
   TlsConfig tls{};
+  HostPlace place{};  ///< of the worker's host
 
+  const std::string& memory() const { return memory_id.empty() ? job_id : memory_id; }
   /// Returns the path of the file that says which fit() call of main() the job is, and that has the
   /// results of earlier calls (nameless_fit.hpp).
   std::string fits_path() const { return job_folder + "/fits"; }

@@ -24,16 +24,32 @@ using WorkerActor =
                      On<end_at_a, std::uint64_t>,  // the step from which on loops are told to end
                      On<hold_a>,                   // no further step may begin until let_go
                      On<let_go_a, CommandList>,    // further commands; held loops go on
+                     On<wires_a, WireAddresses>,   // of all chips, by device id
                      On<read_a, ReadElsewhere>,    // another worker's loop has read a command
                      On<unwind_a, std::string>,    // a worker is lost: which one and how
                      On<cancel_a, std::string>, On<stop_a>>;  // cancel: why the job has failed
 
+/// What the trainer tells the agent of another host.
+using AgentActor =
+    caf::typed_actor<On<launch_a, std::int32_t>,      // the worker to start
+                     On<kill_a, std::int32_t, bool>,  // the worker, and whether it dumps its stack
+                     // The generation, its step, and the number with which to answer prepared_a.
+                     On<prepare_a, std::uint64_t, std::uint64_t, std::uint64_t>,
+                     On<abort_a, std::uint64_t, std::string>,  // the generation, and why it ends
+                     On<lost_a, std::int32_t>,    // the worker whose rows are to be marked
+                     On<status_a, std::uint8_t>,  // a JobStatus
+                     On<unlink_a>,                // the names of the arenas are to be removed
+                     On<stop_a>>;                 // the job has ended
+
 using TrainerActor = caf::typed_actor<
+    Ask<HostWelcome, host_a, HostJoin, AgentActor>, On<news_a, HostNews>,
+    On<prepared_a, std::int32_t, std::uint64_t>,                // host, number of the Prepare
     Ask<Assignment, join_a, JoinRequest, WorkerActor>, On<program_a, ProgramSeen>,
     On<lease_a, std::uint64_t>,  // the step a worker wants to begin
     On<report_a, Report>, On<hashes_a, StateHashes>, On<data_a, DataHashes>,
     On<part_a, PartWritten>, On<saved_a, SaveEnded>, On<ended_a, LoopEnded>,
-    On<unwound_a, std::int32_t, std::uint64_t>,                // worker, generation
+    On<unwound_a, std::int32_t, std::uint64_t, std::uint64_t>,  // worker, generation, committed
+    On<wires_a, WireAddresses>,                                // of a worker's chips
     On<paused_a, std::int32_t, std::uint64_t, std::uint64_t>,  // worker, generation, step not begun
     On<held_a, std::int32_t, std::uint64_t, std::uint64_t>,    // as of paused_a
     On<read_a, CommandsRead>, On<waits_a, CommandsAwaited>,    // by the worker's loop
@@ -52,9 +68,9 @@ using TrainerActor = caf::typed_actor<
 
 /// Calls TYPE(block, type, name) for each type. The name is the one between processes.
 #define WEFT_LINK_MESSAGES(TYPE)                                \
-  TYPE(weft_messages, weft::JoinRequest, "weft::join/1")        \
+  TYPE(weft_messages, weft::JoinRequest, "weft::join/2")        \
   TYPE(weft_messages, weft::LoopIdentity, "weft::loop/1")       \
-  TYPE(weft_messages, weft::Assignment, "weft::assignment/7")   \
+  TYPE(weft_messages, weft::Assignment, "weft::assignment/8")   \
   TYPE(weft_messages, weft::ProgramSeen, "weft::program/3")     \
   TYPE(weft_messages, weft::Report, "weft::report/2")           \
   TYPE(weft_messages, weft::Start, "weft::start/6")             \
@@ -67,12 +83,18 @@ using TrainerActor = caf::typed_actor<
   TYPE(weft_messages, weft::CommandPost, "weft::post/1")        \
   TYPE(weft_messages, weft::LoopEnded, "weft::ended/6")         \
   TYPE(weft_messages, weft::ProcessEnded, "weft::process/3")    \
-  TYPE(weft_messages, weft::WorkerActor, "weft::worker/6")      \
+  TYPE(weft_messages, weft::WorkerActor, "weft::worker/7")      \
   TYPE(weft_messages, weft::StateHashes, "weft::hashes/1")      \
   TYPE(weft_messages, weft::PartWritten, "weft::part/1")        \
   TYPE(weft_messages, weft::SaveEnded, "weft::saved/1")         \
   TYPE(weft_messages, weft::DataHashes, "weft::data/2")         \
-  TYPE(weft_messages, weft::TrainerActor, "weft::trainer/6")
+  TYPE(weft_messages, weft::TrainerActor, "weft::trainer/7")    \
+  TYPE(weft_messages, weft::AgentActor, "weft::agent/1")        \
+  TYPE(weft_messages, weft::HostJoin, "weft::host_join/1")      \
+  TYPE(weft_messages, weft::HostWelcome, "weft::host/1")        \
+  TYPE(weft_messages, weft::HostProcess, "weft::host_process/1") \
+  TYPE(weft_messages, weft::HostNews, "weft::host_news/1")      \
+  TYPE(weft_messages, weft::WireAddresses, "weft::wires/1")
 
 CAF_BEGIN_TYPE_ID_BLOCK(weft_messages, caf::id_block::weft_names::end)
 WEFT_LINK_MESSAGES(WEFT_CAF_TYPE)

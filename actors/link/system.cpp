@@ -23,6 +23,7 @@
 #include "actors/link/door.hpp"
 #include "actors/link/tls_sockets.hpp"
 #include "actors/process/log.hpp"
+#include "transport/wires/secret_context.hpp"
 
 namespace weft {
 
@@ -46,6 +47,12 @@ namespace net = caf::io::network;
 
 /// The port of the only actor that a socket path publishes. BASP finds published actors by port.
 constexpr std::uint16_t kSocketKey = 1;
+
+/// Separates the control connections from the other uses of a job's secret.
+constexpr std::string_view kControlPurpose = "weft control";
+
+/// The token for the door between hosts, which are known by their secret.
+constexpr std::string_view kHostsToken = "weft: a host or worker of a job.";
 
 bool make_address(const char* path, sockaddr_un& address) {
   address = {};
@@ -200,8 +207,18 @@ void System::publish(const TrainerActor& trainer, const std::string& path, std::
 
 std::string System::publish(const TrainerActor& trainer, const TlsConfig& tls,
                             std::string_view token) {
-  const TlsAddress address = parse_tls_address(tls.listen, "backend.tls.listen");
-  TlsContext context = certificate_context(tls, TlsSide::server);
+  return publish_tls(trainer, parse_tls_address(tls.listen, "backend.tls.listen"),
+                     certificate_context(tls, TlsSide::server), token);
+}
+
+std::string System::publish(const TrainerActor& trainer, const HostPlace& place) {
+  return publish_tls(trainer, parse_tls_address(place.trainer, "WEFT_TRAINER"),
+                     secret_context(place.secret, kControlPurpose, TlsSide::server),
+                     kHostsToken);
+}
+
+std::string System::publish_tls(const TrainerActor& trainer, const TlsAddress& address,
+                                TlsContext context, std::string_view token) {
   control_->bridge = std::make_shared<TlsBridge>();
   const TlsListener listener = listen_tls(address);
   control_->door =
@@ -230,11 +247,21 @@ TrainerActor System::dial(const std::string& path, std::string_view token,
 
 TrainerActor System::dial(const TlsAddress& address, const TlsConfig& tls, std::string_view token,
                           std::chrono::milliseconds timeout) {
+  return dial_tls(address, certificate_context(tls, TlsSide::client), token, timeout);
+}
+
+TrainerActor System::dial(const HostPlace& place, std::chrono::milliseconds timeout) {
+  return dial_tls(parse_tls_address(place.trainer, "WEFT_TRAINER"),
+                  secret_context(place.secret, kControlPurpose, TlsSide::client),
+                  kHostsToken, timeout);
+}
+
+TrainerActor System::dial_tls(const TlsAddress& address, const TlsContext& context,
+                              std::string_view token, std::chrono::milliseconds timeout) {
   const Preamble preamble = make_preamble(token);
-  const TlsContext context = certificate_context(tls, TlsSide::client);
   control_->bridge = std::make_shared<TlsBridge>();
   control_->dialled = control_->bridge->add(
-      dial_tls(address, context, {preamble.data(), preamble.size()}, timeout));
+      weft::dial_tls(address, context, {preamble.data(), preamble.size()}, timeout));
   return ask("tls://" + to_string(address), timeout);
 }
 

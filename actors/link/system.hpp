@@ -20,6 +20,8 @@
 
 #include "actors/link/messages.hpp"
 #include "actors/process/job_thread.hpp"
+#include "actors/protocol/host_place.hpp"
+#include "transport/wires/tls_session.hpp"
 
 namespace weft {
 
@@ -51,6 +53,9 @@ class System {
   /// Accepts connections over TLS at tls.listen. Returns the address, "tls://host:port". Throws io,
   /// and the errors of certificate_context().
   std::string publish(const TrainerActor& trainer, const TlsConfig& tls, std::string_view token);
+  /// Accepts connections of agents and of workers of all hosts, at place.trainer. Returns the
+  /// address, "tls://host:port". Throws io.
+  std::string publish(const TrainerActor& trainer, const HostPlace& place);
   /// Must be called when process `pid` has ended. The bytes that the process has sent are still
   /// read. Then its connection is closed, even if another process holds the connection open.
   void hang_up(pid_t pid);
@@ -60,9 +65,14 @@ class System {
                     std::chrono::milliseconds timeout);
   TrainerActor dial(const TlsAddress& address, const TlsConfig& tls, std::string_view token,
                     std::chrono::milliseconds timeout);
+  TrainerActor dial(const HostPlace& place, std::chrono::milliseconds timeout);
 
  private:
+  std::string publish_tls(const TrainerActor& trainer, const TlsAddress& address,
+                          TlsContext context, std::string_view token);
   void publish_at_door(const TrainerActor& trainer, const std::string& place);
+  TrainerActor dial_tls(const TlsAddress& address, const TlsContext& context,
+                        std::string_view token, std::chrono::milliseconds timeout);
   TrainerActor ask(const std::string& place, std::chrono::milliseconds timeout);
 
   std::optional<StartingThreads> starting_;  // lives while the members below start their threads

@@ -3,6 +3,7 @@
 /// increment the number in its name in link/messages.hpp, because CAF compares only the names.
 
 #include "actors/caf/version.hpp"
+#include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/protocol.hpp"
 #include "actors/protocol/save_messages.hpp"
 
@@ -14,7 +15,7 @@ auto inspect(Inspector& f, StoredCommand& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, JoinRequest& x) {
-  return inspect_fields(f, x, x.worker, x.pid, x.token);
+  return inspect_fields(f, x, x.worker, x.pid, x.token, x.committed);
 }
 template <class Inspector>
 auto inspect(Inspector& f, LoopIdentity& x) {
@@ -27,7 +28,7 @@ auto inspect(Inspector& f, CheckpointConfig& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, Assignment& x) {
-  return inspect_fields(f, x, x.mesh_shape, x.axis_names, x.device_ids, x.dcn_shape, x.device,
+  return inspect_fields(f, x, x.mesh_shape, x.axis_names, x.device_ids, x.dcn_shape, x.device, x.num_hosts,
                         x.num_workers, x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir,
                         x.recovers, x.keeps_state, x.check_replicas_every, x.is_eager, x.checkpoint,
                         x.resume_partial, x.loop, x.loop_config);
@@ -73,6 +74,29 @@ template <class Inspector>
 auto inspect(Inspector& f, ProcessEnded& x) {
   return inspect_fields(f, x, x.worker, x.pid, x.signal, x.exit_code, x.out_of_memory,
                         x.status_taken);
+}
+
+template <class Inspector>
+auto inspect(Inspector& f, HostJoin& x) {
+  return inspect_fields(f, x, x.host, x.num_hosts, x.pid, x.machine, x.num_workers,
+                        x.chips_per_worker, x.loop);
+}
+template <class Inspector>
+auto inspect(Inspector& f, HostWelcome& x) {
+  return inspect_fields(f, x, x.job_id, x.token, x.name, x.fits, x.assignment);
+}
+template <class Inspector>
+auto inspect(Inspector& f, HostNews& x) {
+  return inspect_fields(f, x, x.host, x.generation, x.committed, x.now_ns, x.row_numbers, x.rows,
+                        x.processes);
+}
+template <class Inspector>
+auto inspect(Inspector& f, HostProcess& x) {
+  return inspect_fields(f, x, x.worker, x.core_time, x.doing);
+}
+template <class Inspector>
+auto inspect(Inspector& f, WireAddresses& x) {
+  return inspect_fields(f, x, x.generation, x.first_chip, x.addresses);
 }
 
 }  // namespace weft

@@ -22,6 +22,7 @@ struct JoinRequest {
   std::int32_t worker = -1;
   std::int32_t pid = 0;
   std::string token{};  ///< from WEFT_JOB_TOKEN
+  std::uint64_t committed = 0;  ///< the last step that all chips of its host have committed
 };
 
 /// Identifies the loop that a job runs. A loop with a name is found by it, in the executable or
@@ -43,6 +44,7 @@ struct Assignment {
   std::vector<int> device_ids{};
   std::vector<std::int64_t> dcn_shape{};  ///< hosts per axis of the mesh; empty: one host
   DeviceKind device = DeviceKind::cpu;
+  std::int32_t num_hosts = 1;     ///< whose chips share no memory
   std::int32_t num_workers = 0;
   std::int32_t chips_per_worker = 0;
   std::int64_t timeout_ms = 0;

@@ -52,8 +52,10 @@ class WorkerLink {
   virtual void awaits_commands(const CommandsAwaited& awaited) = 0;
   virtual void loop_ended(const LoopEnded& ended) = 0;
   /// Reports that the loop of the generation before `generation` was left and that none of its work
-  /// runs any more.
-  virtual void unwound(std::uint64_t generation) = 0;
+  /// runs any more. `committed` is the last step that all chips of this host have committed.
+  virtual void unwound(std::uint64_t generation, std::uint64_t committed) = 0;
+  /// Reports where chips of this worker can be reached by those of other hosts.
+  virtual void wires_listen(const WireAddresses& addresses) = 0;
   virtual std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine,
                                                    const Recorder& recorder, int chip,
                                                    DeviceFailed on_failure) = 0;

@@ -21,9 +21,19 @@ struct WholeCheckpoint {
 
 namespace action {
 
+// The following action is a message to every host, and is carried out on the trainer's host too.
+
+/// No worker uses the memory of any host. Clear it for the next generation, in which every chip's
+/// state is at `step`, and call prepared(host, number) for each of the other hosts.
+struct Prepare {
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  std::uint64_t number = 0;  ///< counts the preparations of the job
+};
+
 // The following actions are messages to every worker that has joined.
 
-/// The next generation begins. No worker uses the job's memory before this is carried out.
+/// The next generation begins. The memory has been prepared.
 using weft::Start;
 /// Sent to all workers except `worker`, which wants its new program number `sequence` for run
 /// number `run`.
@@ -125,7 +135,7 @@ struct LinkGrace {
 }  // namespace action
 
 using Action =
-    std::variant<action::Start, action::Asked, action::Admit, action::Grant, action::Pause,
+    std::variant<action::Prepare, action::Start, action::Asked, action::Admit, action::Grant, action::Pause,
                  action::EndAt, action::PeerEnded, action::Unwind, action::Cancel, action::Stop,
                  action::DropParts, action::TellSaved, action::JoinParts, action::Kill,
                  action::Launch, action::Warn, action::GatherDeadline, action::Grace,

@@ -45,11 +45,12 @@ void JobState::end_well() {
 /// Returns a text such as "worker 1 (pid 101) has not joined, worker 2 (pid 102) has not left its
 /// loop: ...".
 std::string JobState::missing_text(std::span<const Sighting> sightings) const {
-  std::vector<std::string> missing;
+  std::vector<std::string> missing = missing_hosts();
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
     const auto seen = std::ranges::find(sightings, w, &Sighting::worker);
     const std::string how = seen == sightings.end() ? "" : ", and " + seen->process;
-    if (missing.size() == kNamesMax && at(w).place != Place::ready) {
+    if (!has_joined(host_of(w))) continue;
+    if (missing.size() >= kNamesMax && at(w).place != Place::ready) {
       missing.push_back("...");
       break;
     }
@@ -70,7 +71,9 @@ std::string JobState::missing_text(std::span<const Sighting> sightings) const {
 }
 
 Actions JobState::gather_deadline(std::uint64_t generation, std::span<const Sighting> sightings) {
-  if (phase_ != JobPhase::gathering || generation != generation_) return {};
+  if (generation != generation_) return {};
+  if (phase_ == JobPhase::preparing) return fail_unprepared();
+  if (phase_ != JobPhase::gathering) return {};
   const auto is_missing = [](const Worker& worker) { return worker.place != Place::ready; };
   const auto is_starting = [](const Worker& worker) { return worker.place == Place::starting; };
   const auto first = std::ranges::find_if(workers_, is_missing);
@@ -131,7 +134,7 @@ Actions JobState::end_if_paused() {
 
 Actions JobState::grace_over(std::span<const Sighting> sightings) {
   if (over()) return {};
-  if (phase_ == JobPhase::gathering) {
+  if (phase_ == JobPhase::gathering || phase_ == JobPhase::preparing) {
     return end_preempted(
         fmt::format("the job had not continued after a loss within run.grace_s = {}: {}",
                     terms_.grace_s, missing_text(sightings)));

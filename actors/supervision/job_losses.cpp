@@ -129,6 +129,7 @@ Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed, Los
     actions.push_back(action::Unwind{with_throw(failure.message, failure.thrown_at)});
     actions.push_back(action::GatherDeadline{generation_});
   }
+  if (phase_ == JobPhase::preparing) phase_ = JobPhase::gathering;
   at(failure.worker).place = alive ? Place::dying : Place::left;
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
     Worker& worker = at(w);

@@ -13,6 +13,7 @@ namespace weft {
 JobState::JobState(const JobTerms& terms)
     : terms_(terms),
       workers_(static_cast<std::size_t>(terms.num_workers)),
+      hosts_(static_cast<std::size_t>(terms.num_hosts)),
       recovery_(terms.recovery),
       checkpoints_(terms.num_workers, terms.keeps_state, terms.resume),
       reports_(workers_.size()) {}
@@ -57,7 +58,7 @@ Actions JobState::joined(int worker, int pid, std::uint64_t committed) {
   at(worker).in_vain = 0;
   at(worker).is_linked = true;
   ++at(worker).link_grace;  // this cancels a LinkGrace of the previous link
-  return start_if_gathered(committed);
+  return prepare_if_gathered(committed);
 }
 
 Actions JobState::unwound(int worker, std::uint64_t generation, std::uint64_t committed) {
@@ -66,14 +67,22 @@ Actions JobState::unwound(int worker, std::uint64_t generation, std::uint64_t co
     return {};
   }
   at(worker).place = Place::ready;
-  return start_if_gathered(committed);
+  return prepare_if_gathered(committed);
 }
 
-Actions JobState::start_if_gathered(std::uint64_t committed) {
+Actions JobState::prepare_if_gathered(std::uint64_t committed) {
   const auto is_ready = [](const Worker& worker) { return worker.place == Place::ready; };
   if (phase_ != JobPhase::gathering || !std::ranges::all_of(workers_, is_ready)) return {};
+  phase_ = JobPhase::preparing;
+  next_step_ = checkpoints_.next_begin(committed);
+  for (std::size_t host = 1; host < hosts_.size(); ++host) hosts_[host].is_prepared = false;
+  return concat({action::Prepare{generation_, next_step_, ++preparations_}}, start_if_prepared());
+}
+
+Actions JobState::start_if_prepared() {
+  if (!std::ranges::all_of(hosts_, &Host::is_prepared)) return {};
   phase_ = JobPhase::running;
-  const std::uint64_t step = checkpoints_.next_begin(committed);
+  const std::uint64_t step = next_step_;
   const auto load = checkpoints_.to_load(step);
   Start start{.generation = generation_,
               .step = step,

@@ -15,6 +15,8 @@
 /// 7. Loops of a preempted job are told to end at the first step that none of them has begun. The
 ///    job skips backoffs, and starts no worker if its loops don't ask whether to end.
 /// 8. Workers that are lost while all gather are one incident (recovery.hpp).
+/// 9. A generation starts only after every host has been prepared for it, in the order gathering,
+///    preparing, running. A loss in between makes the workers gather again.
 
 #include <cstdint>
 #include <map>
@@ -35,12 +37,19 @@
 
 namespace weft {
 
-enum class JobPhase : std::uint8_t { gathering, running, succeeded, failed };
+enum class JobPhase : std::uint8_t { gathering, preparing, running, succeeded, failed };
 
 class JobState {
  public:
   explicit JobState(const JobTerms& terms);
   Actions begin() const { return {action::GatherDeadline{generation_}}; }
+  /// Returns why this host may not join. If it returns nothing, host_joined() must follow.
+  std::optional<std::string> refuse_host(int host, int num_hosts) const;
+  void host_joined(int host, std::string machine);
+  /// Called when the agent of a host has gone, for the reason `why`. The job fails.
+  Actions host_lost(int host, const std::string& why);
+  /// Called when a host has been prepared by the Prepare of this number.
+  Actions prepared(int host, std::uint64_t number);
   void started(int worker, int pid);
   /// Returns why this worker may not join. If it returns nothing, joined() must follow.
   std::optional<std::string> refuse_join(int worker, int pid) const;
@@ -111,12 +120,22 @@ class JobState {
     bool is_linked = false, awaits_link_end = false;  ///< its link must end before it is launched
     std::uint64_t link_grace = 0;                     ///< the number of the last LinkGrace
   };
+  struct Host {
+    std::string machine{};    ///< "": it hasn't joined
+    bool is_prepared = true;  ///< by the last Prepare
+  };
   Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
   const Worker& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
   /// Returns whether `generation` is the current one and the worker is in its loop.
   bool takes_part(int worker, std::uint64_t generation) const;
   std::string name(int worker) const;
-  Actions start_if_gathered(std::uint64_t committed);
+  Actions prepare_if_gathered(std::uint64_t committed);
+  Actions start_if_prepared();
+  int host_of(int worker) const;
+  bool has_joined(int host) const;
+  std::string host_name(int host) const;
+  std::vector<std::string> missing_hosts() const;
+  Actions fail_unprepared();
   /// Handles a loss: the worker is started again, or the job fails. If `alive`, kills its process.
   Actions lose(Failure failure, bool alive, std::uint64_t committed, LossKind kind = {});
   Failure uneven(const LoopEnded& told, std::string message) const;
@@ -133,6 +152,9 @@ class JobState {
 
   JobTerms terms_;
   std::vector<Worker> workers_;
+  std::vector<Host> hosts_;
+  std::uint64_t preparations_ = 0;
+  std::uint64_t next_step_ = 0;  ///< at which the generation that is prepared begins
   std::set<ProcessId> ended_;  ///< processes whose requests to join may still arrive
   Recovery recovery_;
   CheckpointTally checkpoints_;

@@ -18,6 +18,7 @@ inline bool is_for(const Action& action, int worker) {
                         [&](const action::Asked& asked) { return worker != asked.worker; },
                         [&](const action::PeerEnded& ended) { return worker != ended.worker; },
                         [&](const action::JoinParts&) { return worker == 0; },
+                        [](const action::Prepare&) { return false; },
                         [](const action::Kill&) { return false; },
                         [](const action::Launch&) { return false; },
                         [](const action::Warn&) { return false; },

@@ -80,6 +80,10 @@ void Permits::let_go(std::vector<StoredCommand> commands) {
   change([&] { commands_.let_go(std::move(commands)); });
 }
 
+void Permits::wires(WireAddresses all) {
+  change([&] { wires_ = std::move(all); });
+}
+
 std::optional<LoopEnded> Permits::read_elsewhere(const ReadElsewhere& read) {
   return change([&]() -> std::optional<LoopEnded> {
     auto missed = commands_.read_elsewhere(read);
@@ -124,6 +128,13 @@ Start Permits::wait_started(std::uint64_t after) {
   changed_.wait(lock, [&] { return state_.cancelled() || state_.started(after) != nullptr; });
   if (state_.cancelled()) throw Error(Errc::cancelled, state_.reason());
   return *state_.started(after);
+}
+
+WireAddresses Permits::wait_wires(std::uint64_t generation) {
+  wait("tell where the chips of other hosts can be reached",
+       [&] { return wires_.generation == generation; });
+  const std::lock_guard lock(mutex_);
+  return wires_;
 }
 
 void Permits::wait_over() {

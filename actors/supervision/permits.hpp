@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/commands/loop_commands.hpp"
+#include "actors/protocol/host_messages.hpp"
 #include "actors/supervision/worker_state.hpp"
 
 namespace weft {
@@ -38,6 +39,7 @@ class Permits {
   void end_at(std::uint64_t step);
   std::uint64_t hold();
   void let_go(std::vector<StoredCommand> commands);
+  void wires(WireAddresses all);
   /// Returns the error that the loop has made if it has missed this command.
   std::optional<LoopEnded> read_elsewhere(const ReadElsewhere& read);
   void join_parts(std::uint64_t generation, std::uint64_t save);
@@ -52,6 +54,8 @@ class Permits {
   /// the trainer has a deadline. A generation that is already over is returned too, because the
   /// worker must report that it has left it.
   Start wait_started(std::uint64_t after = 0);
+  /// Waits until all chips of the generation can be reached, and returns where.
+  WireAddresses wait_wires(std::uint64_t generation);
   /// Waits until the generation or the job is over, and throws peer_lost or cancelled.
   [[noreturn]] void wait_over();
   /// Keeps a program that this worker shows, in order of sequence.
@@ -128,6 +132,7 @@ class Permits {
   bool has_left_part_ = false;
   WorkerState state_;
   LoopCommands commands_;
+  WireAddresses wires_;
 };
 
 }  // namespace weft

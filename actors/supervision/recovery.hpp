@@ -29,6 +29,7 @@ struct RecoveryPolicy {
 /// The facts about the job's options that JobState needs.
 struct JobTerms {
   int num_workers = 1;
+  int num_hosts = 1;  ///< each has the same number of workers, in order of their numbers
   RecoveryPolicy recovery{};
   std::uint64_t lease_steps = kLeaseSteps;
   bool keeps_state = true;                  ///< see CheckpointTally

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/sighting.hpp"
 #include "transport/board/actor_row.hpp"
 
@@ -48,6 +49,9 @@ class HostLink {
   virtual std::uint64_t core_time(const ProcessId& process) const = 0;
 
   // The board.
+
+  /// Copies rows of another host to this one's board.
+  virtual void copy_rows(const HostNews& news) = 0;
 
   /// Marks the rows of a worker whose process has ended.
   virtual void mark_lost(int worker) = 0;

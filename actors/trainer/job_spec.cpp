@@ -53,6 +53,7 @@ JobInfo info_of(const JobSpec& spec, const std::string& id, const std::string& r
 
 Assignment assignment_of(const JobSpec& spec, const std::string& run_dir) {
   Assignment assignment{.device = spec.device.kind,
+                        .num_hosts = spec.place.count,
                         .num_workers = spec.num_joins(),
                         .chips_per_worker = spec.chips_per_worker,
                         .timeout_ms = spec.timeout().count(),

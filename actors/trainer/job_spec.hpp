@@ -12,6 +12,7 @@
 #include <weft/sharding/mesh.hpp>
 
 #include "actors/process/device_choice.hpp"
+#include "actors/protocol/host_place.hpp"
 #include "actors/protocol/protocol.hpp"
 #include "actors/supervision/recovery.hpp"
 
@@ -49,11 +50,16 @@ struct JobSpec {
   bool is_eager = false;                   ///< each op runs when it is recorded
   bool ends_on_nan = false;                ///< the job ends if a report contains NaN
   TlsConfig tls;                           ///< a Unix socket is used if TLS isn't wanted
+  HostPlace place{};     ///< of this process among the job's hosts
   std::string actors{};  ///< the id of the actor system that the workers join; "": none
 
   /// Returns the number of workers that join, at least 1.
   int num_joins() const { return num_workers == 0 ? 1 : num_workers; }
   int num_chips() const { return num_joins() * chips_per_worker; }
+  int workers_per_host() const { return num_joins() / place.count; }
+  int chips_per_host() const { return num_chips() / place.count; }
+  /// Returns the first worker of this host.
+  int first_worker() const { return place.index * workers_per_host(); }
   std::chrono::milliseconds timeout() const { return milliseconds(timeout_s); }
   /// Returns whether the state of the job's last step can be recovered after its processes have
   /// died.

@@ -18,14 +18,13 @@ namespace weft {
 namespace trainer_actor {
 namespace {
 
-/// Carries out a Start before it is sent to the workers. No process uses the job's memory during
-/// this call, so the memory can be cleared for the new generation.
+/// Carries out a Start before it is sent to the workers.
 void begin_generation(Self self, const Start& start) {
   auto& state = state_of(self);
   const JobSpec& spec = state.options.spec;
   state.replicas->begin_generation(start.generation);
+  state.wires = WireBook(spec.num_chips(), start.generation);
   state.recorder.events.put(EventKind::generation, {.number = start.generation});
-  if (start.generation > 1 || start.step > 0) state.host->begin_generation(start.step);
   const std::string& load = start.resume.empty() ? start.checkpoint : start.resume;
   if (start.generation > 1) {
     const std::string last =
@@ -37,9 +36,9 @@ void begin_generation(Self self, const Start& start) {
     logger("weft.trainer")->info("the job continues at step {} from {}", start.step, load);
   }
   // No other process will open the arenas: no worker is started again, and no state is rescued.
-  if (!spec.recovery.recovers() && !spec.is_rescuable()) state.host->remove_arena_names();
+  if (!spec.recovery.recovers() && !spec.is_rescuable()) state.hosts->remove_arena_names();
   state.recorder.state(ActorState::running);
-  state.host->set_status(JobStatus::running);
+  state.hosts->set_status(JobStatus::running);
   state.options.on_event(
       trainer_event::Started{.generation = start.generation, .step = start.step});
 }
@@ -49,7 +48,7 @@ void unwind(Self self, const std::string& why) {
   logger("weft.trainer")->warn("{}; the other workers wait until it has joined again", why);
   state.recorder.state(ActorState::joining);
   // A loop may be waiting in a collective, and it receives no message until that wait ends.
-  state.host->abort(why);
+  state.hosts->abort(why);
   if (state.hangs) state.hangs->forget();
   unwind_commands(self);
 }
@@ -66,15 +65,16 @@ void finish(Self self) {
     state.recorder.error(failure->message);
   }
   state.recorder.state(failure && !cancelled ? ActorState::failed : ActorState::ended);
-  state.host->set_status(cancelled ? JobStatus::cancelled
+  state.hosts->set_status(cancelled ? JobStatus::cancelled
                          : failure ? JobStatus::failed
                                    : JobStatus::succeeded);
+  state.hosts->stop();
   std::vector<std::string> worker_metrics(static_cast<std::size_t>(state.options.spec.num_joins()));
   for (auto& [worker, metrics] : state.last_metrics) {
     worker_metrics.at(static_cast<std::size_t>(worker)) = std::move(metrics);
   }
   std::uint64_t step = 0;
-  for (const ActorRow& row : state.host->rows()) {
+  for (const ActorRow& row : state.hosts->rows()) {
     if (row.kind == ActorKind::worker) step = std::max(step, row.step);
   }
   state.options.on_event(
@@ -94,13 +94,20 @@ void carry_out(Self self, Action action) {
   };
   std::visit(
       Overloaded{
+          [&](const action::Prepare& order) { prepare(self, order); },
           [&](const Start& start) { begin_generation(self, start); },
           [&](const action::Unwind& over) { unwind(self, over.why); },
           [&](const action::Pause&) {
             carry_out(self, state.desk->close(Error(Errc::cancelled, "the job is to end")));
           },
-          [&](const action::Kill& kill) { state.options.on_event(kill); },
-          [&](const action::Launch& launch) { state.options.on_event(launch); },
+          [&](const action::Kill& kill) {
+            if (state.hosts->is_own(kill.worker)) return state.options.on_event(kill);
+            state.hosts->kill(kill.worker, kill.dumps_stack);
+          },
+          [&](const action::Launch& launch) {
+            if (state.hosts->is_own(launch.worker)) return state.options.on_event(launch);
+            state.hosts->launch(launch.worker);
+          },
           [&](const action::Warn& warn) { logger("weft.trainer")->warn("{}", warn.text); },
           [&](const action::GatherDeadline& deadline) {
             send_later(self, state.options.spec.timeout(), deadline_a_v, deadline.generation);
@@ -115,7 +122,7 @@ void carry_out(Self self, Action action) {
           [&](const action::LinkGrace& grace) {
             in(action::kLinkGraceMs, link_grace_a_v, std::int32_t{grace.worker}, grace.number);
           },
-          [&](const action::Cancel& cancel) { state.host->abort(cancel.why); },
+          [&](const action::Cancel& cancel) { state.hosts->abort(cancel.why); },
           [](const auto&) {},  // the other actions are messages to workers
       },
       action);
@@ -145,6 +152,7 @@ JobTerms terms_of(const TrainerLinkOptions& options) {
     resume = {.step = options.resume->step, .path = options.resume->path, .is_saved = true};
   }
   return {.num_workers = spec.num_joins(),
+          .num_hosts = spec.place.count,
           .recovery = spec.recovery,
           .keeps_state = spec.keeps_state,
           .resume = std::move(resume),
@@ -152,32 +160,6 @@ JobTerms terms_of(const TrainerLinkOptions& options) {
           .grace_s = spec.grace_s,
           .any_process_joins = options.any_process_joins,
           .has_processes = spec.num_workers > 0};
-}
-
-void link_down(Self self, const caf::actor_addr& gone) {
-  auto& state = state_of(self);
-  const std::optional<int> lost = state.workers.remove(gone);
-  if (!lost) return;
-  const int worker = *lost;
-  logger("weft.trainer")->info("lost the link to worker {}", worker);
-  carry_out(self, state.job->link_down(worker));
-}
-
-caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker) {
-  auto& state = state_of(self);
-  if (!same_secret(request.token, state.options.token)) {
-    logger("weft.trainer")->warn("refused a join as worker {}: wrong token", request.worker);
-    return caf::make_error(caf::sec::invalid_argument, std::string("wrong job token"));
-  }
-  if (const auto refusal = state.job->refuse_join(request.worker, request.pid)) {
-    logger("weft.trainer")->warn("refused a join: {}", *refusal);
-    return caf::make_error(caf::sec::invalid_argument, *refusal);
-  }
-  logger("weft.trainer")->info("worker {} (pid {}) joined", request.worker, request.pid);
-  state.workers.add(request.worker, worker);
-  watch(self, worker, [self](const caf::actor_addr& gone) { link_down(self, gone); });
-  carry_out(self, state.job->joined(request.worker, request.pid, state.host->common_step()));
-  return state.options.assignment;
 }
 
 /// Reports each complete checkpoint once, even if it is written again after a loss.
@@ -233,7 +215,7 @@ void compare(Self self, const Hashes& hashes) {
 }
 
 void process_ended(Self self, const ProcessEnded& ended) {
-  HostLink& host = *state_of(self).host;
+  HostLink& host = *state_of(self).hosts;
   JobState& job = *state_of(self).job;
   const bool was_over = job.over();
   const Actions actions = job.process_ended(ended, host.locate(ended.worker), host.common_step());
@@ -247,7 +229,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
                                              HostLink* host, const Recorder& recorder) {
   auto& state = state_of(self);
   state.options = options;
-  state.host = host;
+  state.hosts.emplace(*host, options.spec);
   state.recorder = recorder;
   state.workers.record_by(recorder.events);
   static_cast<WatchedTrainer*>(self)->find_origins_by([self](const caf::strong_actor_ptr& sender) {
@@ -263,6 +245,15 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   carry_out(self, state.job->begin());
   begin_to_look_for_hangs(self);
   return {
+      [self](host_a, const HostJoin& request, const AgentActor& agent) {
+        heard(self);
+        return join_host(self, request, agent);
+      },
+      [self](news_a, const HostNews& news) { take_news(self, news); },
+      [self](prepared_a, std::int32_t other, std::uint64_t number) {
+        heard(self);
+        host_prepared(self, other, number);
+      },
       [self](join_a, const JoinRequest& request, const WorkerActor& worker) {
         heard(self);
         return join(self, request, worker);
@@ -309,14 +300,13 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
           end_by(self, state_of(self).replicas->ended(ended.worker, ended.generation));
           carry_out(self, state_of(self).desk->loop_ended(ended.worker, ended.generation));
         }
-        carry_out(self, state_of(self).job->loop_ended(ended, state_of(self).host->common_step(),
+        carry_out(self, state_of(self).job->loop_ended(ended, state_of(self).hosts->common_step(),
                                                        awaited_by(self, ended.worker)));
       },
-      [self](unwound_a, std::int32_t worker, std::uint64_t generation) {
+      [self](unwound_a, std::int32_t worker, std::uint64_t generation, std::uint64_t committed) {
         heard(self);
         if (!from_a_member(self)) return;
-        carry_out(self, state_of(self).job->unwound(worker, generation,
-                                                    state_of(self).host->common_step()));
+        unwound(self, worker, generation, committed);
       },
       [self](paused_a, std::int32_t worker, std::uint64_t generation, std::uint64_t step) {
         heard(self);
@@ -339,6 +329,10 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         if (!from_a_member(self)) return;
         carry_out(self, state_of(self).desk->waits(awaited.worker, awaited.generation, awaited.step,
                                                    awaited.last));
+      },
+      [self](wires_a, const WireAddresses& addresses) {
+        heard(self);
+        if (from_a_member(self)) take_wires(self, addresses);
       },
       [self](post_a, const CommandPost& post) { carry_out(self, state_of(self).desk->post(post)); },
       [self](asks_a) { state_of(self).job->asks(); },
@@ -370,9 +364,9 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](link_grace_a, std::int32_t worker, std::uint64_t number) {
         heard(self);
-        const Whereabouts where = state_of(self).host->locate(worker);
+        const Whereabouts where = state_of(self).hosts->locate(worker);
         carry_out(self, state_of(self).job->link_grace_over(worker, number, where,
-                                                            state_of(self).host->common_step()));
+                                                            state_of(self).hosts->common_step()));
       },
       [self](cancel_a, std::uint8_t code, const std::string& reason) {
         heard(self);

@@ -35,7 +35,7 @@ std::uint64_t num_read_in(const std::string& checkpoint) {
 /// Notes the last step that the loops have begun, for commands that are posted while they gather.
 void note_begun(Self self) {
   auto& begun = state_of(self).begun;
-  for (const ActorRow& row : state_of(self).host->rows()) {
+  for (const ActorRow& row : state_of(self).hosts->rows()) {
     if (row.kind == ActorKind::worker) begun = std::max(begun.value_or(0), row.step);
   }
 }

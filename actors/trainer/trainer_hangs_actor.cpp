@@ -18,15 +18,15 @@ void deal_with(Self self, const Hang& hang) {
     hanging.push_back(with_stack(sight(self, worker), spec, state.options.assignment.run_dir));
   }
   carry_out(self, state.job->hung(hanging, describe(hang, spec.hang_timeout_s),
-                                  state.host->common_step()));
+                                  state.hosts->common_step()));
 }
 
 }  // namespace
 
 Sighting sight(Self self, int worker) {
   const auto& state = state_of(self);
-  return {worker, state.host->locate(worker),
-          state.host->describe_process(state.job->process(worker))};
+  return {worker, state.hosts->locate(worker),
+          state.hosts->describe_process(state.job->process(worker))};
 }
 
 std::vector<Sighting> sightings_of_unwinding(Self self) {
@@ -37,17 +37,17 @@ std::vector<Sighting> sightings_of_unwinding(Self self) {
 
 std::optional<Missing> awaited_by(Self self, int worker) {
   const auto& state = state_of(self);
-  const auto awaited = find_awaited(state.host->rows(), worker);
+  const auto awaited = find_awaited(state.hosts->rows(), worker);
   if (!awaited) return {};
-  return Missing{*awaited, state.host->describe_process(state.job->process(*awaited))};
+  return Missing{*awaited, state.hosts->describe_process(state.job->process(*awaited))};
 }
 
 void look_for_hangs(Self self) {
   auto& state = state_of(self);
   if (state.job->over()) return;
-  const std::vector<ActorRow> rows = state.host->rows();
+  const std::vector<ActorRow> rows = state.hosts->rows();
   const std::vector<int> awaited = state.job->awaited();
-  const auto core_time = [&](const ProcessId& process) { return state.host->core_time(process); };
+  const auto core_time = [&](const ProcessId& process) { return state.hosts->core_time(process); };
   const Hang hang = state.hangs->observe({.rows = rows,
                                           .awaited = awaited,
                                           .running = state.job->phase() == JobPhase::running,

@@ -74,7 +74,9 @@ struct TrainerLinkOptions {
   JobSpec spec;
   std::optional<ResumePoint> resume;
   Assignment assignment;  ///< the same for every worker
+  std::string job_id;
   std::string token;
+  std::string fits;  ///< for workers of other hosts that run main() again; see HostWelcome
   /// True if the reports of all workers are sent, and not only those of worker 0.
   bool tells_all_reports = false;
   /// True if any process may join, and not only those that process_started() has reported.

@@ -15,6 +15,8 @@
 #include "actors/supervision/hang_watch.hpp"
 #include "actors/supervision/job_state.hpp"
 #include "actors/supervision/replica_check.hpp"
+#include "actors/supervision/wire_book.hpp"
+#include "actors/trainer/all_hosts_actor.hpp"
 #include "actors/trainer/trainer_link.hpp"
 #include "actors/trainer/worker_group_actor.hpp"
 #include "transport/blackbox/recorder.hpp"
@@ -24,7 +26,7 @@ namespace weft::trainer_actor {
 struct TrainerState {
   std::optional<JobState> job;
   TrainerLinkOptions options;
-  HostLink* host = nullptr;
+  std::optional<AllHosts> hosts;
   Recorder recorder;
   WorkerGroup workers;
   std::map<int, std::string> last_metrics;  ///< by worker: the metrics of its last report
@@ -32,6 +34,7 @@ struct TrainerState {
   std::uint64_t messages = 0;      ///< the number of messages received
   std::size_t losses_told = 0;     ///< the number of survived losses that were reported
   std::uint64_t saved_told = 0;    ///< the step of the last complete checkpoint that was reported
+  WireBook wires;                  ///< of this generation
   std::optional<ReplicaCheck> replicas;
   std::optional<CommandDesk> desk;
   std::optional<std::uint64_t> begun;  ///< the last step that a loop of an earlier generation began
@@ -50,6 +53,18 @@ void add_commands(Self self, Start& start);
 void unwind_commands(Self self);
 /// The job has ended: answers the posters whose commands weren't read.
 void end_commands(Self self);
+
+// The following functions are in trainer_members_actor.cpp.
+caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker);
+/// Handles the first message of an agent. If its program differs from this host's, the job fails
+/// before its loops begin.
+caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentActor& agent);
+/// Clears the memory of all hosts for the next generation. No worker uses it.
+void prepare(Self self, const action::Prepare& prepare);
+void host_prepared(Self self, int host, std::uint64_t number);
+void take_news(Self self, const HostNews& news);
+void unwound(Self self, int worker, std::uint64_t generation, std::uint64_t committed);
+void take_wires(Self self, const WireAddresses& addresses);
 
 // The following functions are in trainer_hangs_actor.cpp.
 /// Returns where a worker is, and what its process is doing.

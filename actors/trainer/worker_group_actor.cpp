@@ -67,6 +67,7 @@ void WorkerGroup::send(int but, Name name, const Content&... content) {
   });
 }
 
+void WorkerGroup::tell(const WireAddresses& addresses) { send(-1, wires_a_v, addresses); }
 void WorkerGroup::hold() { send(-1, hold_a_v); }
 void WorkerGroup::let_go(const CommandList& commands) { send(-1, let_go_a_v, commands); }
 void WorkerGroup::read(const ReadElsewhere& read) { send(read.worker, read_a_v, read); }

@@ -25,6 +25,8 @@ class WorkerGroup {
   std::optional<int> remove(const caf::actor_addr& actor);
   /// Sends the action as a message to the members that it concerns.
   void tell(const Action& action);
+  /// Sends the addresses to all members.
+  void tell(const WireAddresses& addresses);
   /// Sends messages about commands to all members, or to all but one.
   void hold();
   void let_go(const CommandList& commands);

@@ -22,12 +22,14 @@
 #include "actors/worker/term_watch.hpp"
 #include "actors/worker/worker_context.hpp"
 #include "actors/worker/worker_places.hpp"
+#include "actors/worker/worker_session.hpp"
 #include "chips/registry/registry.hpp"
 #include "data/files/plain_file.hpp"
 #include "spmd/tensor/step_watch.hpp"
 #include "transport/collectives/check_members.hpp"
 #include "transport/collectives/communicator.hpp"
 #include "transport/job/crash_format.hpp"
+#include "transport/state/commits.hpp"
 
 namespace weft {
 namespace {
@@ -36,185 +38,6 @@ using Clock = std::chrono::steady_clock;
 
 /// How long a worker tries to reach the trainer, which listens before it starts any worker.
 constexpr std::chrono::seconds kConnectPatience{30};
-
-/// Measures the stages of the start-up.
-class StageClock {
- public:
-  explicit StageClock(std::vector<BootstrapStage> stages) : stages_(std::move(stages)) {}
-  void ended(const char* stage) {
-    const auto now = Clock::now();
-    const double took = std::chrono::duration<double, std::milli>(now - begin_).count();
-    begin_ = now;
-    logger("weft.worker")->debug("start-up: {} took {:.2f} ms", stage, took);
-    stages_.push_back({stage, took});
-  }
-  std::vector<BootstrapStage> take() { return std::move(stages_); }
-
- private:
-  std::vector<BootstrapStage> stages_;
-  Clock::time_point begin_ = Clock::now();
-};
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-bool is_on(const char* name) {
-  const std::string value = variable(name);
-  return !value.empty() && value != "0";
-}
-
-/// Returns where the exception was thrown. Finding the place takes tens of milliseconds, so this
-/// skips the errors that weft throws in all other workers when one worker is lost.
-std::string place_of(const std::exception_ptr& thrown, Errc code) {
-  const bool is_of_others =
-      code == Errc::cancelled || code == Errc::peer_lost || code == Errc::timeout;
-  return is_of_others ? "" : thrown_at(thrown);
-}
-
-/// The loop of one generation and its objects. Its end ends all use of the job's memory.
-class WorkerSession {
- public:
-  WorkerSession(WorkerLink& link, const WorkerIdentity& identity, const Assignment& assignment,
-                const Start& start, JobMemory& memory, Board& board, BlackBoxWriter& box)
-      : link_(link),
-        worker_(identity.worker),
-        job_id_(identity.job_id),
-        assignment_(assignment),
-        kind_(chip_kind(assignment.device)),
-        start_(start),
-        board_(board),
-        box_(box),
-        recorder_(board.worker(worker_), box.loop(worker_)),
-        mesh_(memory_mesh_of(assignment)),
-        resumed_(start.resume.empty()
-                     ? nullptr
-                     : std::make_shared<ResumedState>(StateFile::open(start.resume),
-                                                      assignment.resume_partial)),
-        own_memory_(has_mesh()
-                        ? std::nullopt
-                        : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
-        runtime_(mesh_of(assignment), mesh_, local_positions(), start_devices(memory_of(memory)),
-                 memory_of(memory), link, recorder_,
-                 {.target = *kind_.target,
-                  .worker = worker_,
-                  .run_dir = assignment.run_dir,
-                  .has_mesh = has_mesh(),
-                  .dump_dir = path_variable("WEFT_DUMP_TO"),
-                  .plan_dir = path_variable("WEFT_COMPILE_CACHE"),
-                  .debug = debug_level(),
-                  .generation = start.generation,
-                  .resume_step = start.step,
-                  .keeps_state = assignment.keeps_state,
-                  .resume_from = resumed_,
-                  .check_replicas_every = assignment.check_replicas_every,
-                  .check_data = has_mesh() && assignment.num_workers > 1
-                                    ? data_checks(variable("WEFT_CHECK_DATA"))
-                                    : DataChecks::never,
-                  .detect_anomaly = is_on("WEFT_DETECT_ANOMALY"),
-                  .plan_folder = plan_folder(),
-                  .num_workers = assignment.num_workers}),
-        loaders_(runtime_, recorder_, assignment.seed,
-                 resumed_ ? resumed_->file().checkpoint()->loaders : std::vector<StoredLoader>()),
-        checkpoints_(runtime_, loaders_, link, recorder_,
-                     {.worker = worker_,
-                      .num_workers = assignment.num_workers,
-                      .job_id = job_id_,
-                      .seed = assignment.seed,
-                      .config = assignment.checkpoint,
-                      .resumed_from = start.resume,
-                      .saved_step =
-                          start.saved_step == 0 ? std::nullopt : std::optional(start.saved_step)}) {
-    resumed_.reset();  // the runtime has it until the first step has ended
-  }
-
-  void run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
-    stages.ended("devices");
-    link_.permits().begin_step(runtime_.step());
-    // The name is set late, because threads inherit it. The process's first thread keeps its own.
-    if (::gettid() != ::getpid()) name_this_thread("loop");
-    recorder_.state(ActorState::user_code);
-    manual_seed(assignment_.seed);
-    RuntimeScope runtime_scope(runtime_, assignment_.is_eager);
-    WorkerContext context(worker_, job_id_, assignment_, start_, link_, runtime_, checkpoints_,
-                          loaders_, reports, stages.take());
-    const ContextScope context_scope(context);
-    try {
-      returned_ = returned_bytes(loop(context));
-    } catch (const Preempted&) {
-      left_ = true;
-    }
-    runtime_scope.finish();
-    loaders_.require_counted();
-    if (!left_) warn_of_unrun();
-    runtime_.drain();
-    checkpoints_.wait(true);
-    context.publishers().finish();
-  }
-
-  std::uint64_t steps() const { return runtime_.step(); }
-  std::uint64_t runs() const { return runtime_.runs(); }
-  bool left() const { return left_; }
-  const std::string& returned() const { return returned_; }
-  bool has_mesh() const { return !assignment_.mesh_shape.empty(); }
-  void leave_collectives(JobMemory& memory) { leave_loop(memory, mesh_, local_positions()); }
-  std::string last_site() const { return to_string(runtime_.last_site()); }
-
- private:
-  JobMemory& memory_of(JobMemory& job) { return own_memory_ ? *own_memory_ : job; }
-  std::vector<int> local_positions() const { return positions_of(assignment_, mesh_, worker_); }
-  std::vector<std::unique_ptr<DeviceLink>> start_devices(JobMemory& memory) {
-    const WaitPolicy policy = policy_of(assignment_, mesh_, is_on("WEFT_OWN_CORES"));
-    static std::once_flag said;
-    std::call_once(said, [this] {
-      if (const auto text = kind_.limitation(); !text.empty()) logger("weft.device")->warn(text);
-    });
-    std::vector<std::unique_ptr<DeviceLink>> devices;
-    for (const int position : local_positions()) {
-      const int local_index = static_cast<int>(devices.size());
-      const int chip =
-          has_mesh() ? mesh_.device_at(position) : worker_ * assignment_.chips_per_worker;
-      const Recorder recorder(board_.device(chip), box_.chip(chip, worker_), box_.ledger(chip));
-      recorder.board.open(ActorKind::device, worker_, chip, ::getpid());
-      devices.push_back(link_.start_device(
-          kind_.make({memory, mesh_, position, recorder, policy, local_index}), recorder, chip,
-          [this](std::exception_ptr failure, std::uint64_t step) {
-            device_failed(std::move(failure), step);
-          }));
-    }
-    return devices;
-  }
-  /// Reports the failure at once, from the device's thread, because the loop may be busy for a long
-  /// time.
-  void device_failed(std::exception_ptr failure, std::uint64_t step) {
-    const Thrown text = describe(failure);
-    link_.loop_ended({.worker = worker_,
-                      .generation = start_.generation,
-                      .step = step == ~std::uint64_t{0} ? start_.step : step,  // before any run
-                      .runs = 0,
-                      .error = static_cast<std::uint8_t>(text.code),
-                      .message = text.message,
-                      .thrown_at = place_of(failure, text.code)});
-  }
-
-  WorkerLink& link_;
-  const int worker_;
-  const std::string job_id_;
-  const Assignment assignment_;
-  const ChipKind& kind_;
-  const Start start_;
-  Board& board_;
-  BlackBoxWriter& box_;
-  const Recorder recorder_;
-  const Mesh mesh_;                        // as the memory has it
-  std::shared_ptr<ResumedState> resumed_;  // null unless it resumes a checkpoint
-  std::optional<JobMemory> own_memory_;
-  WorkerRuntime runtime_;
-  JobLoaders loaders_;
-  JobCheckpoints checkpoints_;
-  bool left_ = false;
-  std::string returned_;
-};
 
 /// Runs the loop in one generation after another, until the trainer says that the job has ended.
 class WorkerLife {
@@ -252,7 +75,7 @@ class WorkerLife {
       }
       const Verdict verdict = tell_end(ended);
       if (verdict != Verdict::unwinds) return verdict == Verdict::leaves_well;
-      link_.unwound(generation + 1);
+      link_.unwound(generation + 1, common_step(memory_));
     }
   }
 
@@ -264,7 +87,10 @@ class WorkerLife {
   bool join() {
     try {
       assignment_ =
-          link_.join({.worker = identity_.worker, .pid = ::getpid(), .token = identity_.token});
+          link_.join({.worker = identity_.worker,
+                      .pid = ::getpid(),
+                      .token = identity_.token,
+                      .committed = common_step(memory_)});
     } catch (const std::exception& e) {
       logger("weft.worker")->info("{}", e.what());  // the trainer has logged the reason, or is gone
       return false;
@@ -305,7 +131,7 @@ class WorkerLife {
       board_.device(chip).open(ActorKind::device, identity_.worker, chip, ::getpid());
     }
     check_members(memory_, mesh, positions, board_,
-                  policy_of(assignment_, mesh, is_on("WEFT_OWN_CORES")));
+                  policy_of(assignment_, mesh, owns_cores()));
     stages_.ended("members checked");
   }
 
@@ -361,11 +187,11 @@ bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& mem
 int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& resolve) {
   try {
     StageClock clock({});
-    JobMemory memory = JobMemory::open(environment.job_id);
+    JobMemory memory = JobMemory::open(environment.memory());
     memory.hide_arenas_from_children();
-    Board board = Board::open(environment.job_id, false);
+    Board board = Board::open(environment.memory(), false);
     const int worker = environment.process_index;
-    BlackBoxWriter box = BlackBoxWriter::open(environment.job_id);
+    BlackBoxWriter box = BlackBoxWriter::open(environment.memory());
     const std::string log = fmt::format("{}/worker-{}.log", board.header().run_dir, worker);
     set_process_log(JobLog::open({.who = fmt::format("worker {}", worker),
                                   .file = log,
@@ -385,7 +211,8 @@ int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& 
                                  {.worker = worker,
                                   .job_id = environment.job_id,
                                   .token = environment.token,
-                                  .report_log = environment.report_log_path()},
+                                  .report_log = environment.report_log_path(),
+                                  .place = environment.place},
                                  memory, board, box, resolve, clock.take());
     preemption.reset();  // before the link, which it uses
     link.reset();

@@ -25,6 +25,7 @@ struct WorkerIdentity {
   std::string job_id;
   std::string token;
   std::string report_log{};  ///< path of the ReportLog's file; "" if no log is needed
+  HostPlace place{};         ///< of the worker's host
 };
 
 /// Returns the loop to run, after the trainer has said which one. If the function throws, the error

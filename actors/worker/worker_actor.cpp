@@ -97,6 +97,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, int worker,
                state_of(self).permits->generation(), step);
       },
       [self](let_go_a, const CommandList& list) { state_of(self).permits->let_go(list.commands); },
+      [self](wires_a, const WireAddresses& all) { state_of(self).permits->wires(all); },
       [self](read_a, const ReadElsewhere& read) {
         if (const auto wrong = state_of(self).permits->read_elsewhere(read)) {
           answer(self, ended_a_v, *wrong);
@@ -150,9 +151,10 @@ class ActorWorkerLink : public WorkerLink {
   void commands_read(const CommandsRead& read) override { send(read_a_v, read); }
   void awaits_commands(const CommandsAwaited& awaited) override { send(waits_a_v, awaited); }
   void loop_ended(const LoopEnded& ended) override { send(ended_a_v, ended); }
-  void unwound(std::uint64_t generation) override {
-    send(unwound_a_v, std::int32_t{rank_}, generation);
+  void unwound(std::uint64_t generation, std::uint64_t committed) override {
+    send(unwound_a_v, std::int32_t{rank_}, generation, committed);
   }
+  void wires_listen(const WireAddresses& addresses) override { send(wires_a_v, addresses); }
   std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine, const Recorder& recorder,
                                            int chip, DeviceFailed on_failure) override {
     return spawn_device(system_, std::move(engine), recorder, chip, std::move(on_failure));
@@ -186,12 +188,16 @@ std::unique_ptr<WorkerLink> WorkerLink::connect(const WorkerEnvironment& environ
                                                 std::chrono::milliseconds timeout,
                                                 const LinkRecorder& recorder) {
   const std::string& address = environment.coordinator_address;
-  const bool over_tls = environment.tls.wanted();
   auto system = std::make_unique<System>();
   System& reference = *system;
-  const TrainerActor trainer =
-      over_tls ? reference.dial(tls_address(address), environment.tls, environment.token, timeout)
-               : reference.dial(socket_path(address), environment.token, timeout);
+  const auto dial = [&] {
+    if (environment.place.count > 1) return reference.dial(environment.place, timeout);
+    if (!environment.tls.wanted()) {
+      return reference.dial(socket_path(address), environment.token, timeout);
+    }
+    return reference.dial(tls_address(address), environment.tls, environment.token, timeout);
+  };
+  const TrainerActor trainer = dial();
   return std::make_unique<ActorWorkerLink>(std::move(system), reference, trainer,
                                            environment.process_index, timeout, recorder);
 }

@@ -27,7 +27,9 @@ class WorkerContext : public TrainContext {
   bool is_spmd_backend() const override { return mesh() != nullptr; }
   int world_size() const override { return assignment_.num_workers; }
   int world_rank() const override { return worker_; }
-  int local_rank() const override { return worker_; }
+  int local_rank() const override {
+    return worker_ % (assignment_.num_workers / assignment_.num_hosts);
+  }
   int num_devices() const override {
     return assignment_.num_workers * assignment_.chips_per_worker;
   }

@@ -12,7 +12,10 @@ Mesh mesh_of(const Assignment& assignment) {
               assignment.dcn_shape);
 }
 
-Mesh memory_mesh_of(const Assignment& assignment) { return in_one_memory(mesh_of(assignment)); }
+Mesh memory_mesh_of(const Assignment& assignment) {
+  const Mesh mesh = mesh_of(assignment);
+  return assignment.num_hosts > 1 ? mesh : in_one_memory(mesh);
+}
 
 std::vector<int> positions_of(const Assignment& assignment, const Mesh& mesh, int worker) {
   if (assignment.mesh_shape.empty()) return {0};

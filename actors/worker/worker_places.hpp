@@ -13,8 +13,8 @@ namespace weft {
 /// Returns the mesh of the job. If the job has none, returns a mesh of one chip, on which the
 /// worker's own programs run.
 Mesh mesh_of(const Assignment& assignment);
-/// Returns the mesh as the chips' memory has it. All chips of a job are on one host and share its
-/// memory, also those of different hosts of a HybridMesh.
+/// Returns the mesh as the chips' memory has it. If the job runs on one host, all its chips share
+/// the host's memory, also those of different hosts of a HybridMesh.
 Mesh memory_mesh_of(const Assignment& assignment);
 /// Returns the positions of the worker's chips. Chips are assigned to workers in order of their
 /// ids.

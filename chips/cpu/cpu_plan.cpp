@@ -197,6 +197,8 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
   const auto add_call = [&](const CollectiveCall& call) {
     loaded.steps.push_back({.call = static_cast<std::int32_t>(loaded.calls.size())});
     loaded.calls.push_back(communicator.prepare(call));
+    const AtomMask hosts = mesh.dcn_atoms();
+    if (hosts != 0) loaded.meets_hosts.push_back((call.atoms.mask() & hosts) == hosts);
   };
   RangeLoader ranges(loader, program, loaded);
   auto summary = summaries.begin();

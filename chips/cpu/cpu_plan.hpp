@@ -94,6 +94,8 @@ struct CpuPlan final : LoadedPlan {
   };
   std::vector<Step> steps;
   std::vector<PreparedCall> calls;
+  /// By call: whether the chip meets its twins on all other hosts in it. Empty if it has none.
+  std::vector<bool> meets_hosts;
   std::vector<Loop> loops;
   std::vector<Range> ranges;
   std::size_t scratch_bytes = 0;

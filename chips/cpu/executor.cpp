@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "chips/cpu/cpu_chip_collectives.hpp"
@@ -25,6 +26,7 @@ struct Executor::State {
   Recorder recorder;
   Communicator communicator;
   Commits commits;
+  std::optional<PreparedCall> meeting{};  ///< with the chip's twins on other hosts; absent: none
   CpuChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
   kernels::AlignedBuffer scratch{};  ///< for the running kernel; large enough for all loaded plans
   std::uint64_t temp_bytes = 0;      ///< the maximum over the loaded plans
@@ -44,6 +46,7 @@ struct Executor::State {
   bool samples = false;               ///< the run's steps are recorded as events
   std::vector<std::int64_t> done{};   ///< by range of the plan: number of ended iterations
   bool in_collective = false;         ///< step `next` was started and must be waited for
+  bool has_met_hosts = false;         ///< in this run
 
   std::byte* address(const CpuPlan::Operand& operand) {
     switch (operand.place) {
@@ -176,8 +179,13 @@ struct Executor::State {
   }
 
   /// Returns true when no chip needs the versions of the state any more that the plan overwrites
-  /// next. Returns false if a chip still needs them and `wait` is false.
+  /// next. Returns false if a chip still needs them and `wait` is false. Chips of other hosts tell
+  /// what they have committed in collectives, so the chip meets them if it hasn't in this run.
   bool may_update(bool wait) {
+    if (meeting && !has_met_hosts && commit.step > 0) {
+      if (!meet(*meeting, wait)) return false;
+      has_met_hosts = true;
+    }
     if (wait) {
       commits.wait(commit.step);
     } else if (!commits.reached(commit.step)) {
@@ -214,8 +222,10 @@ struct Executor::State {
         compute(plan->loops[static_cast<std::size_t>(step.loop)]);
       } else if (step.call < 0) {
         compute(step);
-      } else if (!meet(plan->calls[static_cast<std::size_t>(step.call)], wait)) {
-        return false;
+      } else {
+        const auto call = static_cast<std::size_t>(step.call);
+        if (!meet(plan->calls[call], wait)) return false;
+        has_met_hosts |= meeting && plan->meets_hosts[call];
       }
     }
     const bool has_to_wait = next == plan->first_update || commit.is_awaited;
@@ -231,6 +241,7 @@ struct Executor::State {
 Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
                    WaitPolicy policy, int local_index, std::unique_ptr<CollectiveTier> network) {
   const int arena = chip_on_host(mesh, position);
+  const bool meets_hosts = network != nullptr && mesh.dcn_atoms() != 0;
   state_.reset(new State{
       .memory = memory,
       .chip = {mesh, position, kernels::make_matmul_stream()},
@@ -241,6 +252,10 @@ Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, const Reco
       .communicator = Communicator(memory, mesh, position, recorder, policy, std::move(network)),
       .commits = Commits(memory, mesh, position, recorder, policy),
   });
+  if (!meets_hosts) return;
+  state_->meeting = state_->communicator.prepare({.kind = CollectiveKind::barrier,
+                                                  .atoms = mesh.list(mesh.dcn_atoms()),
+                                                  .name = "hosts have begun the step"});
 }
 
 Executor::~Executor() = default;
@@ -330,6 +345,7 @@ void Executor::start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t ste
   state_->next = 0;
   state_->done.assign(state_->plan->ranges.size(), 0);
   state_->in_collective = false;
+  state_->has_met_hosts = false;
   state_->communicator.set_step(step);
   state_->recorder.board.step(step);
   state_->commit = commit;

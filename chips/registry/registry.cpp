@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include <weft/tensor/error.hpp>
 
@@ -14,9 +15,10 @@ namespace {
 constexpr ChipKind kKinds[] = {
     {.kind = DeviceKind::cpu,
      .target = &kCpuTarget,
-     .make = [](const EngineParts& parts) -> std::unique_ptr<Engine> {
+     .make = [](EngineParts parts) -> std::unique_ptr<Engine> {
        return std::make_unique<Executor>(parts.memory, parts.mesh, parts.position, parts.recorder,
-                                         parts.policy, parts.local_index);
+                                         parts.policy, parts.local_index,
+                                         std::move(parts.network));
      },
      .limitation = Executor::limitation},
 };

@@ -12,6 +12,7 @@
 #include "chips/engine/engine.hpp"
 #include "spmd/target/target.hpp"
 #include "transport/blackbox/recorder.hpp"
+#include "transport/collectives/tier.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/memory/wait.hpp"
 
@@ -25,12 +26,13 @@ struct EngineParts {
   const Recorder& recorder;
   WaitPolicy policy{};
   int local_index = 0;  ///< the chip's index among the chips of its worker
+  std::unique_ptr<CollectiveTier> network{};  ///< to the chips of other hosts; null: there are none
 };
 
 struct ChipKind {
   DeviceKind kind;
   const Target* target;
-  std::unique_ptr<Engine> (*make)(const EngineParts& parts);
+  std::unique_ptr<Engine> (*make)(EngineParts parts);
   /// Returns text for the log that says why chips of this kind are slower on this machine than they
   /// could be; "" if they aren't.
   std::string (*limitation)();

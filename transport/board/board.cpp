@@ -296,7 +296,11 @@ ActorRow Board::read(int index) const {
   if (index < 0 || index >= num_rows()) {
     fail(Errc::invalid_argument, "board: row = {}, but there are {} rows", index, num_rows());
   }
-  ActorRow copy = read_row(*static_cast<const BoardRowV2*>(row(index)));
+  return require_own(index, read_row(*static_cast<const BoardRowV2*>(row(index))));
+}
+
+/// Returns the row with its number, unless no writer can have written it there.
+ActorRow Board::require_own(int index, ActorRow copy) const {
   copy.index = index;
   if (copy.state > kActorStateMax || !is_own(copy)) {
     fail(Errc::corrupt,

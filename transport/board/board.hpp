@@ -117,6 +117,11 @@ class Board {
   BoardWriter device(int chip) const;
   /// Returns a copy of the row. Throws corrupt for values that no writer can have written.
   ActorRow read(int index) const;
+  /// Returns the bytes of a row, for copy_row() of another board; "" if its writer is too busy.
+  std::string bytes_of_row(int index) const;
+  /// Makes a row a copy of another host's. `shift_ns` is added to its times. The row's own host
+  /// writes to another board, and must not write to this one. Throws corrupt as read() does.
+  void copy_row(int index, std::string_view bytes, std::int64_t shift_ns) const;
   /// Returns all rows except those for which read() throws corrupt, so that a corrupt row hides no
   /// other row. `refused` gets the reason for each of those.
   std::vector<ActorRow> readable_rows(std::vector<std::string>* refused = nullptr) const;
@@ -126,6 +131,7 @@ class Board {
   void* row(int index) const;
   BoardWriter writer(int index) const;
   bool is_own(const ActorRow& row) const;
+  ActorRow require_own(int index, ActorRow copy) const;
 
   Segment segment_;
   BoardHeader header_;

@@ -18,7 +18,7 @@ int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mes
 
 KeptState::KeptState(JobMemory& memory, const Mesh& mesh, int chips_per_worker, std::uint64_t step)
     : memory_(memory), mesh_(mesh), chips_per_worker_(chips_per_worker) {
-  for (int worker = 0; worker < mesh.size() / chips_per_worker; ++worker) {
+  for (int worker = 0; worker < chips_per_host(mesh) / chips_per_worker; ++worker) {
     const int first = worker * chips_per_worker;
     auto table = StateDirectory(memory, mesh, first).read(step);
     if (!table) {

@@ -1,6 +1,6 @@
 #pragma once
-/// KeptState: finds the state of a job after some step in the memory of its chips, by the
-/// directories of all workers.
+/// KeptState: finds the state of a job after some step in the memory of a host, by the
+/// directories of its workers.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ struct KeptTensor {
   TensorType type{};  ///< of the global tensor
   Sharding sharding{};
   StateKind kind = StateKind::param;
-  std::vector<std::uint64_t> offsets{};  ///< by worker: offset of the shard in the arenas
+  std::vector<std::uint64_t> offsets{};  ///< by worker of the host: place of the shard
 };
 
 /// The chip that has a shard, by its position in the mesh, and the place in its arena.
@@ -42,7 +42,7 @@ class KeptState {
   /// Returns the tensors that all workers have. A tensor that one loop has dropped can't be used by
   /// any later program, because all workers run the same programs.
   const std::vector<KeptTensor>& tensors() const { return tensors_; }
-  /// Returns the loaders of a worker's loop.
+  /// Returns the loaders of the loop of a worker, which is counted on its host.
   const std::vector<StoredLoader>& loaders(std::size_t worker) const { return loaders_[worker]; }
   /// Returns the last commands that a worker's loop had read.
   const std::vector<CommandMark>& commands(std::size_t worker) const { return commands_[worker]; }

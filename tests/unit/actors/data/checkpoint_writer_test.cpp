@@ -81,7 +81,8 @@ class SaveLink : public WorkerLink {
   void commands_read(const CommandsRead&) override {}
   void awaits_commands(const CommandsAwaited&) override {}
   void loop_ended(const LoopEnded&) override {}
-  void unwound(std::uint64_t) override {}
+  void unwound(std::uint64_t, std::uint64_t) override {}
+  void wires_listen(const WireAddresses&) override {}
   std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine>, const Recorder&, int,
                                            DeviceFailed) override {
     return nullptr;

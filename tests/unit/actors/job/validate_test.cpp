@@ -9,6 +9,7 @@
 
 #include "actors/job/validate_run.hpp"
 #include "chips/cpu/cpu_target.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace weft::validate_test {
@@ -190,8 +191,48 @@ TEST(Validate, ChecksThePlacementStrategy) {
     EXPECT_NO_THROW(spec({.scaling = {.num_workers = 2, .placement_strategy = strategy}}));
   }
   expect_refused(
-      Errc::unavailable, {"PlacementStrategy::strict_spread", "2 hosts", "hosts: ["},
+      Errc::unavailable, {"PlacementStrategy::strict_spread", "2 hosts", "the job has 1 (this one is "},
       {.scaling = {.num_workers = 2, .placement_strategy = PlacementStrategy::strict_spread}});
+}
+
+/// Returns the job of a program that is started on `hosts` hosts.
+JobSpec spec_on(int hosts, const TrainerOptions& options) {
+  return validate(options, "test", {.index = 0, .count = hosts, .trainer = "h:1", .secret = "s"});
+}
+
+TEST(Validate, DividesAJobAmongHosts) {
+  const JobSpec job = spec_on(2, {.scaling = {.num_workers = 4, .chips_per_worker = 2},
+                                  .backend = {.spmd = {.mesh_shape = {4, 2},
+                                                       .axis_names = {"data", "model"}}}});
+  EXPECT_EQ(job.workers_per_host(), 2);
+  EXPECT_EQ(job.chips_per_host(), 4);
+  EXPECT_EQ(dcn_shape(*job.mesh), (std::vector<std::int64_t>{2, 1}));
+  EXPECT_NO_THROW(spec_on(
+      2, {.scaling = {.num_workers = 2, .placement_strategy = PlacementStrategy::strict_spread}}));
+}
+
+TEST(Validate, RefusesAJobThatItsHostsCannotDivide) {
+  const auto refuses = [](Errc code, std::initializer_list<std::string_view> words,
+                          const TrainerOptions& options) {
+    expect_error(code, words, [&] { spec_on(2, options); });
+  };
+  refuses(Errc::mesh_mismatch, {"scaling.num_workers = 3 with WEFT_HOSTS = 2", "a multiple of 2"},
+          {.scaling = {.num_workers = 3}});
+  refuses(Errc::mesh_mismatch, {"scaling.num_workers = 0 with WEFT_HOSTS = 2"},
+          {.scaling = {.num_workers = 0}});
+  refuses(Errc::mesh_mismatch, {"hybrid.dcn = (4,1) has 4 hosts, but WEFT_HOSTS = 2"},
+          {.scaling = {.num_workers = 4},
+           .backend = {.spmd = {.hybrid = HybridMesh{
+                                    .ici = {1, 1}, .dcn = {4, 1}, .axis_names = {"a", "b"}}}}});
+  refuses(Errc::mesh_mismatch, {"can't be divided among WEFT_HOSTS = 2", "backend.spmd.hybrid"},
+          {.scaling = {.num_workers = 2},
+           .backend = {.spmd = {.mesh_shape = {2}, .axis_names = {"a"}, .device_ids = {1, 0}}}});
+  refuses(Errc::unavailable, {"strict_pack", "all 2 workers on one host", "on 2 hosts"},
+          {.scaling = {.num_workers = 2, .placement_strategy = PlacementStrategy::strict_pack}});
+  refuses(Errc::unavailable, {"strict_spread", "needs 4 hosts", "the job has 2"},
+          {.scaling = {.num_workers = 4, .placement_strategy = PlacementStrategy::strict_spread}});
+  refuses(Errc::unavailable, {"run.keep_for_rescue_s = 5 with WEFT_HOSTS = 2"},
+          {.scaling = {.num_workers = 2}, .run = {.keep_for_rescue_s = 5}});
 }
 
 TEST(Validate, RefusesABadTimeout) {

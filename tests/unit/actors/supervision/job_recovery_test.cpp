@@ -84,7 +84,7 @@ TEST_F(JobRecoveryTest, GoesOnAtTheCommonStepOnceAllAreThere) {
   job.started(1, 201);
   EXPECT_FALSE(job.refuse_join(1, 201));
   EXPECT_EQ(words(job.joined(1, 201, 7)), "") << "worker 2 is still in its loop";
-  EXPECT_EQ(words(job.unwound(2, 2, 8)), "start at 8, grant 18");
+  EXPECT_EQ(words(job.unwound(2, 2, 8)), "prepare at 8, start at 8, grant 18");
   EXPECT_EQ(job.phase(), JobPhase::running);
   EXPECT_EQ(job.generation(), 2U);
 }
@@ -93,7 +93,7 @@ TEST_F(JobRecoveryTest, TheLastOfAllMayBeTheOneThatWasLost) {
   JobState job = unwinding();
   job.unwound(0, 2, 7);
   job.unwound(2, 2, 7);
-  EXPECT_EQ(words(job.joined(1, 201, 7)), "start at 7, grant 17");
+  EXPECT_EQ(words(job.joined(1, 201, 7)), "prepare at 7, start at 7, grant 17");
 }
 
 TEST_F(JobRecoveryTest, TheOthersHaveJoinedAlready) {
@@ -154,7 +154,7 @@ TEST_F(JobRecoveryTest, AWorkerThatIsLostWhileTheyGatherIsStartedAgainToo) {
             "worker 1 (pid 101) was killed by signal 9 (SIGKILL) before it joined");
   EXPECT_EQ(job.generation(), 2U) << "which hasn't begun";
   for (const int worker : {0, 1}) EXPECT_EQ(words(job.joined(worker, 300, 7)), "");
-  EXPECT_EQ(words(job.joined(2, 300, 7)), "start at 7, grant 17");
+  EXPECT_EQ(words(job.joined(2, 300, 7)), "prepare at 7, start at 7, grant 17");
   EXPECT_EQ(job.recovery().failures().size(), 4U);
 }
 
@@ -163,7 +163,7 @@ TEST_F(JobRecoveryTest, ALossBeforeTheFirstGenerationEndsNone) {
   job.joined(0, 100, 0);
   EXPECT_EQ(words(job.process_ended(killed(1), {}, 0)), "restart 1");
   EXPECT_EQ(job.generation(), 1U);
-  EXPECT_EQ(words(job.joined(1, 201, 0)), "start at 0, grant 64");
+  EXPECT_EQ(words(job.joined(1, 201, 0)), "prepare at 0, start at 0, grant 64");
 }
 
 TEST_F(JobRecoveryTest, WaitsLongerFromLossToLoss) {
@@ -232,7 +232,7 @@ TEST_F(JobRecoveryTest, TheLossAfterTheNextGenerationEndsThatOne) {
   EXPECT_EQ(words(job.unwound(0, 2, 9)), "");
   job.unwound(0, 3, 9);
   job.unwound(1, 3, 9);
-  EXPECT_EQ(words(job.joined(2, 202, 9)), "start at 9, grant 19");
+  EXPECT_EQ(words(job.joined(2, 202, 9)), "prepare at 9, start at 9, grant 19");
 }
 
 TEST_F(JobRecoveryTest, AWorkerWhoseLoopFailedIsKilledFirst) {
@@ -257,7 +257,7 @@ TEST_F(JobRecoveryTest, TheWorkerThatATimeoutWaitedForIsTheLostOne) {
   job.unwound(0, 2, 7);
   job.unwound(1, 2, 7);
   job.process_ended(killed(2), {}, 7);
-  EXPECT_EQ(words(job.joined(2, 202, 7)), "start at 7, grant 17");
+  EXPECT_EQ(words(job.joined(2, 202, 7)), "prepare at 7, start at 7, grant 17");
 }
 
 TEST_F(JobRecoveryTest, AGroupIsStartedAgainAsAWhole) {
@@ -270,7 +270,7 @@ TEST_F(JobRecoveryTest, AGroupIsStartedAgainAsAWhole) {
   EXPECT_EQ(job.recovery().failures().size(), 1U);
   job.joined(0, 200, 7);
   job.joined(1, 201, 7);
-  EXPECT_EQ(words(job.joined(2, 202, 7)), "start at 7, grant 17");
+  EXPECT_EQ(words(job.joined(2, 202, 7)), "prepare at 7, start at 7, grant 17");
 }
 
 TEST_F(JobRecoveryTest, AGroupKillsTheOneWhoseLoopFailedToo) {
@@ -294,7 +294,7 @@ TEST_F(JobRecoveryTest, AWorkerWhoseLoopEndedWellComesAgainForALossOfAnother) {
   EXPECT_FALSE(job.refuse_join(0, 900));
   EXPECT_EQ(words(job.unwound(2, 2, 9)), "") << "its process waited for the others' end";
   EXPECT_EQ(words(job.joined(0, 200, 9)), "");
-  EXPECT_EQ(words(job.joined(1, 201, 9)), "start at 9, grant 19");
+  EXPECT_EQ(words(job.joined(1, 201, 9)), "prepare at 9, start at 9, grant 19");
   EXPECT_EQ(words(job.loop_ended(ended(1, 2), 9)), "1 ended after 9")
       << "the ends of the generation before don't count";
   EXPECT_EQ(job.phase(), JobPhase::running);
@@ -310,7 +310,7 @@ TEST_F(JobRecoveryTest, AWorkerWhoseLoopEndedWellIsLostAsAnyOtherOnceItIsNeededA
   EXPECT_EQ(words(job.process_ended(killed(2), {}, 9)), "restart 2");
   job.unwound(0, 2, 9);
   job.joined(1, 201, 9);
-  EXPECT_EQ(words(job.joined(2, 202, 9)), "start at 9, grant 19");
+  EXPECT_EQ(words(job.joined(2, 202, 9)), "prepare at 9, start at 9, grant 19");
 }
 
 TEST_F(JobRecoveryTest, ADivergenceIsNeverSurvived) {

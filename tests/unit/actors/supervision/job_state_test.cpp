@@ -30,7 +30,7 @@ ProgramSeen seen(int worker, std::uint64_t fingerprint, std::string text) {
 TEST(JobState, StartsOnceAllHaveJoined) {
   JobState job({.num_workers = 2, .timeout_s = 5});
   EXPECT_TRUE(job.joined(1, 11, 0).empty());
-  EXPECT_EQ(words(job.joined(0, 10, 0)), "start at 0, grant 64");
+  EXPECT_EQ(words(job.joined(0, 10, 0)), "prepare at 0, start at 0, grant 64");
   EXPECT_EQ(job.phase(), JobPhase::running);
 }
 
@@ -52,7 +52,7 @@ TEST(JobState, BeginsWithTheDeadlineToGather) {
 /// Loops get their state from the chips, or from a checkpoint if no chip keeps state.
 TEST(JobState, SaysWhichCheckpointTheLoopsLoad) {
   const auto start = [](JobState job, std::uint64_t committed) {
-    return std::get<Start>(job.joined(0, 10, committed).front());
+    return std::get<Start>(job.joined(0, 10, committed).at(1));
   };
   const WholeCheckpoint first{.step = 8, .path = "there", .is_saved = true};
   const Start resumed = start(JobState({.resume = first}), 0);
@@ -121,7 +121,7 @@ TEST(JobState, RefusesTheJoinOfAProcessThatHasEnded) {
   job.started(1, 21);
   EXPECT_TRUE(job.refuse_join(1, 11));
   EXPECT_FALSE(job.refuse_join(1, 21));
-  EXPECT_EQ(words(job.joined(1, 21, 0)), "start at 0, grant 64");
+  EXPECT_EQ(words(job.joined(1, 21, 0)), "prepare at 0, start at 0, grant 64");
 }
 
 /// Workers on two hosts may have processes with the same pid.
@@ -135,7 +135,7 @@ TEST(JobState, TellsProcessesOfTheSamePidApartByTheirWorkers) {
   EXPECT_EQ(words(job.joined(0, 10, 0)), "");
   job.started(1, 10);
   EXPECT_FALSE(job.refuse_join(1, 10)) << "another process has the pid now";
-  EXPECT_EQ(words(job.joined(1, 10, 0)), "start at 0, grant 64");
+  EXPECT_EQ(words(job.joined(1, 10, 0)), "prepare at 0, start at 0, grant 64");
 }
 
 /// Worker 0 joins after worker 1's process, which had the same pid, has ended.
@@ -178,7 +178,7 @@ TEST(JobState, NamesTheOpThatDivergesRatherThanAnInputThatFollowsIt) {
 TEST(JobState, GrowsLeasesAndNeverShrinksThem) {
   JobState job({.num_workers = 1, .lease_steps = 10, .timeout_s = 5});
   const Actions start = job.joined(0, 1, 0);
-  EXPECT_EQ(words(start), "start at 0, grant 10");
+  EXPECT_EQ(words(start), "prepare at 0, start at 0, grant 10");
   const Actions more = job.lease_wanted(5);
   ASSERT_EQ(words(more), "grant 15");
   EXPECT_TRUE(job.lease_wanted(3).empty());
@@ -318,7 +318,7 @@ TEST(JobState, ALinkThatOutlivesItsProcessIsNotWaitedForLong) {
   EXPECT_EQ(words(job.link_grace_over(0, 1, {}, 0)), "") << "of another time";
   EXPECT_EQ(words(job.link_grace_over(0, 2, {}, 0)), "launch 0");
   job.started(0, 200);
-  EXPECT_EQ(words(job.joined(0, 200, 0)), "start at 0, grant 64");
+  EXPECT_EQ(words(job.joined(0, 200, 0)), "prepare at 0, start at 0, grant 64");
   EXPECT_EQ(words(job.link_grace_over(0, 2, {}, 0)), "");
 }
 

@@ -115,7 +115,7 @@ TEST(Preemption, IsAskedForAgainWhenAWorkerHasBeenLost) {
   job.unwound(0, 2, 4);
   job.started(1, 111);
   const Actions actions = job.joined(1, 111, 4);
-  EXPECT_EQ(words(actions), "start at 4, grant 14, pause");
+  EXPECT_EQ(words(actions), "prepare at 4, start at 4, grant 14, pause");
   EXPECT_TRUE(job.paused(1, 2, 5).empty());
   EXPECT_EQ(words(job.paused(0, 2, 5)), "end at 5");
 }

@@ -47,6 +47,7 @@ class FakeHost final : public HostLink {
   std::string describe_process(const ProcessId&) const override { return "sleeps"; }
   std::uint64_t core_time(const ProcessId&) const override { return 0; }
 
+  void copy_rows(const HostNews&) override { note("copy rows"); }
   void mark_lost(int worker) override { note(fmt::format("mark {}", worker)); }
   void set_status(JobStatus status) override { note(fmt::format("{}", to_string(status))); }
 
@@ -156,7 +157,7 @@ TEST_F(HostLinkTest, ALossIsMarkedAndAbortsAndTheMemoryIsClearedBeforeLoopsBegin
   trainer_->process_started(1, kPid);
   join(1);
   EXPECT_EQ(host_.take_calls(), Calls{}) << "worker 0 may still use the memory";
-  workers_[0]->unwound(2);
+  workers_[0]->unwound(2, 7);
   const auto again = events_.next<trainer_event::Started>();
   EXPECT_EQ(again.generation, 2U);
   EXPECT_EQ(again.step, 7U) << "the step that the host has committed";

@@ -469,5 +469,35 @@ TEST_F(BoardTest, ReadsTheBytesOfVersion2) {
   EXPECT_EQ(board.read(3).step, 204U);
 }
 
+TEST(Board, CopiesRowsOfAnotherHost) {
+  const BoardHeader header{.job = testing::unique_job(), .num_workers = 2, .num_chips = 2};
+  const Board there = Board::anonymous(header);
+  const Board here = Board::anonymous(header);
+  there.worker(1).open(ActorKind::worker, 1, -1, 77);
+  there.worker(1).step(5);
+  there.worker(1).source("digits.cpp:84");
+  there.worker(1).message_came();
+  here.copy_row(2, there.bytes_of_row(2), 1000);
+  const ActorRow told = there.read(2);
+  const ActorRow copy = here.read(2);
+  EXPECT_EQ(copy.step, 5U);
+  EXPECT_EQ(copy.pid, 77);
+  EXPECT_EQ(copy.source, "digits.cpp:84");
+  EXPECT_EQ(copy.messages_came, 1U);
+  EXPECT_EQ(copy.updated_ns, told.updated_ns + 1000);
+  EXPECT_FALSE(copy.torn);
+}
+
+TEST(Board, RefusesToCopyARowThatBelongsElsewhere) {
+  const BoardHeader header{.job = testing::unique_job(), .num_workers = 2, .num_chips = 2};
+  const Board there = Board::anonymous(header);
+  const Board here = Board::anonymous(header);
+  expect_error(Errc::corrupt, {"row 1 is of kind 1, worker 1"},
+               [&] { here.copy_row(1, there.bytes_of_row(2), 0); });
+  expect_error(Errc::corrupt, {"a row of another host has 3 bytes"},
+               [&] { here.copy_row(1, "abc", 0); });
+  EXPECT_EQ(here.read(1).worker, 0) << "nothing was copied";
+}
+
 }  // namespace
 }  // namespace weft::board_test

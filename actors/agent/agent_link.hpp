@@ -1,0 +1,71 @@
+#pragma once
+/// AgentLink: the interface through which an agent uses its actor, which talks to the trainer.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/protocol/host_messages.hpp"
+#include "actors/protocol/host_place.hpp"
+#include "actors/supervision/action.hpp"
+#include "transport/board/actor_row.hpp"
+
+namespace weft {
+
+namespace agent_event {
+
+/// The generation ends, because of `why`. It concerns only the memory that is prepared for it.
+struct Abort {
+  std::uint64_t generation = 0;
+  std::string why;
+};
+/// The rows of this worker, whose process is gone, are to be marked.
+struct MarkLost {
+  int worker = -1;
+};
+struct SetStatus {
+  JobStatus status{};
+};
+/// No other process will open the arenas.
+struct RemoveArenaNames {};
+/// The job has ended.
+struct Stop {};
+/// The connection to the trainer has ended.
+struct TrainerGone {};
+
+}  // namespace agent_event
+
+/// An order of the trainer, or the end of the connection to it.
+using AgentEvent = std::variant<action::Launch, action::Kill, action::Prepare, agent_event::Abort,
+                                agent_event::MarkLost, agent_event::SetStatus,
+                                agent_event::RemoveArenaNames, agent_event::Stop,
+                                agent_event::TrainerGone>;
+
+/// Owns the actor system. Thread-safe.
+class AgentLink {
+ public:
+  /// Connects to the trainer, which may start later than this call. `on_event` is called on the
+  /// actor's thread. Throws timeout, io or version.
+  static std::unique_ptr<AgentLink> connect(const HostPlace& place,
+                                            std::chrono::milliseconds timeout,
+                                            std::function<void(AgentEvent)> on_event);
+  virtual ~AgentLink() = default;
+
+  /// Joins the job. Throws mesh_mismatch with the trainer's reason if it refuses, and timeout.
+  virtual HostWelcome join(const HostJoin& request) = 0;
+  /// Returns the address at which workers of this host reach the trainer.
+  virtual const std::string& address() const = 0;
+  virtual void process_started(int worker, int pid) = 0;
+  virtual void process_ended(const ProcessEnded& ended) = 0;
+  virtual void tell(const HostNews& news) = 0;
+  virtual void prepared(std::uint64_t number) = 0;
+  /// Ends the job, since this host can't take part in it.
+  virtual void cancel(Errc code, const std::string& why) = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,130 @@
+#include <thread>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/agent/agent_link.hpp"
+#include "actors/link/system.hpp"
+#include "actors/process/log.hpp"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The time between two tries to reach a trainer that doesn't listen yet.
+constexpr std::chrono::milliseconds kRetryAfter{100};
+
+struct AgentState {
+  std::function<void(AgentEvent)> on_event;
+  const char* name = "weft.agent";
+};
+using AgentSelf = AgentActor::stateful_pointer<AgentState>;
+
+AgentActor::behavior_type agent_behavior(AgentSelf self, const TrainerActor& trainer,
+                                         std::function<void(AgentEvent)> on_event) {
+  state_of(self).on_event = std::move(on_event);
+  route_to_log(self, "weft.trainer");
+  watch(self, trainer, [self](const caf::actor_addr&) {
+    state_of(self).on_event(agent_event::TrainerGone{});
+  });
+  const auto tell = [self](AgentEvent event) { state_of(self).on_event(std::move(event)); };
+  return {
+      [tell](launch_a, std::int32_t worker) { tell(action::Launch{.worker = worker}); },
+      [tell](kill_a, std::int32_t worker, bool dumps_stack) {
+        tell(action::Kill{.worker = worker, .dumps_stack = dumps_stack});
+      },
+      [tell](prepare_a, std::uint64_t generation, std::uint64_t step, std::uint64_t number) {
+        tell(action::Prepare{.generation = generation, .step = step, .number = number});
+      },
+      [tell](abort_a, std::uint64_t generation, const std::string& why) {
+        tell(agent_event::Abort{.generation = generation, .why = why});
+      },
+      [tell](lost_a, std::int32_t worker) { tell(agent_event::MarkLost{worker}); },
+      [tell](status_a, std::uint8_t status) {
+        tell(agent_event::SetStatus{static_cast<JobStatus>(status)});
+      },
+      [tell](unlink_a) { tell(agent_event::RemoveArenaNames{}); },
+      [tell](stop_a) { tell(agent_event::Stop{}); },
+  };
+}
+
+class ActorAgentLink final : public AgentLink {
+ public:
+  ActorAgentLink(const HostPlace& place, std::chrono::milliseconds timeout,
+                 std::function<void(AgentEvent)> on_event)
+      : host_(place.index),
+        timeout_(timeout),
+        address_("tls://" + place.trainer),
+        trainer_(dial(place)),
+        agent_(system_->caf().spawn([trainer = trainer_, on_event](AgentSelf self) {
+          return agent_behavior(self, trainer, on_event);
+        })) {}
+  ~ActorAgentLink() override { caf::anon_send_exit(agent_, caf::exit_reason::user_shutdown); }
+
+  HostWelcome join(const HostJoin& request) override {
+    caf::scoped_actor self{system_->caf()};
+    HostWelcome welcome;
+    request_by(self, trainer_, timeout_, host_a_v, request, agent_)
+        .receive([&](HostWelcome& answer) { welcome = std::move(answer); },
+                 [&](const caf::error& error) {
+                   fail(error == caf::sec::request_timeout ? Errc::timeout : Errc::mesh_mismatch,
+                        "host {} can't join the job: {}", request.host, caf::to_string(error));
+                 });
+    return welcome;
+  }
+  const std::string& address() const override { return address_; }
+  void process_started(int worker, int pid) override {
+    send(started_a_v, std::int32_t{worker}, std::int32_t{pid});
+  }
+  void process_ended(const ProcessEnded& ended) override { send(process_a_v, ended); }
+  void tell(const HostNews& news) override { send(news_a_v, news); }
+  void prepared(std::uint64_t number) override {
+    send(prepared_a_v, std::int32_t{host_}, number);
+  }
+  void cancel(Errc code, const std::string& why) override {
+    send(cancel_a_v, static_cast<std::uint8_t>(code), why);
+  }
+
+ private:
+  template <typename... Content>
+  void send(const Content&... content) {
+    post_as(agent_, trainer_, content...);
+  }
+
+  /// Dials until the trainer answers. A refused connection means that it doesn't listen yet.
+  TrainerActor dial(const HostPlace& place) {
+    const auto deadline = Clock::now() + timeout_;
+    for (;;) {
+      system_ = std::make_unique<System>();
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+      try {
+        return system_->dial(place, left);
+      } catch (const Error& error) {
+        const bool may_come = error.code() == Errc::io && Clock::now() + kRetryAfter < deadline;
+        if (!may_come) throw;
+      }
+      std::this_thread::sleep_for(kRetryAfter);
+    }
+  }
+
+  const int host_;
+  const std::chrono::milliseconds timeout_;
+  const std::string address_;
+  std::unique_ptr<System> system_;
+  TrainerActor trainer_;
+  AgentActor agent_;
+};
+
+}  // namespace
+
+std::unique_ptr<AgentLink> AgentLink::connect(const HostPlace& place,
+                                              std::chrono::milliseconds timeout,
+                                              std::function<void(AgentEvent)> on_event) {
+  return std::make_unique<ActorAgentLink>(place, timeout, std::move(on_event));
+}
+
+}  // namespace weft

@@ -1,0 +1,217 @@
+#include "actors/agent/agent_run.hpp"
+
+#include <poll.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/agent/agent_link.hpp"
+#include "actors/host/host_run.hpp"
+#include "actors/process/log.hpp"
+#include "actors/process/signal_hub.hpp"
+#include "actors/process/wake_queue.hpp"
+#include "actors/protocol/whereabouts.hpp"
+#include "transport/blackbox/box_clock.hpp"
+#include "transport/state/commits.hpp"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The time between two HostNews.
+constexpr std::chrono::seconds kNewsInterval{1};
+/// How long processes may take to end after the job has ended.
+constexpr std::chrono::seconds kEndPatience{10};
+
+HostJoin join_of(const AgentJob& job) {
+  utsname machine{};
+  ::uname(&machine);
+  return {.host = job.spec.place.index,
+          .num_hosts = job.spec.place.count,
+          .pid = ::getpid(),
+          .machine = machine.nodename,
+          .num_workers = job.spec.num_workers,
+          .chips_per_worker = job.spec.chips_per_worker,
+          .loop = job.loop};
+}
+
+class AgentRun {
+ public:
+  AgentRun(const AgentJob& job, AgentLink& link, WakeQueue<AgentEvent>& events)
+      : job_(job),
+        spec_(job.spec),
+        signals_(job.handles_signals ? std::make_unique<SignalSubscription>(job.chains_signals)
+                                     : nullptr),
+        link_(link),
+        events_(events),
+        welcome_(link.join(join_of(job))),
+        host_(spec_, {}, job.logs_to_console,
+              JobElsewhere{.name = {.id = welcome_.job_id, .token = welcome_.token},
+                           .run_dir = welcome_.assignment.run_dir}) {
+    logger("weft.trainer")
+        ->info("host {} takes part in job {} of host 0", spec_.place.index, welcome_.job_id);
+  }
+  ~AgentRun() { host_.processes.clear(); }
+
+  int run() {
+    if (!welcome_.fits.empty()) std::ofstream(host_.place.folder() + "/fits") << welcome_.fits;
+    for (int i = 0; i < spec_.workers_per_host(); ++i) start(spec_.first_worker() + i);
+    while (!over()) turn();
+    return ended_well_ ? 0 : 1;
+  }
+
+ private:
+  bool over() const { return has_ended_ && host_.processes.over(); }
+
+  void start(int worker) {
+    const int pid = host_.start_process(worker, job_.command, job_.loop, link_.address());
+    link_.process_started(worker, pid);
+  }
+
+  /// Waits for the next event, and handles all that have come.
+  void turn() {
+    std::vector<pollfd> waits;
+    for (const int fd : {events_.fd(), signals_ ? signals_->fd() : -1}) {
+      waits.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+    }
+    const std::size_t first = waits.size();
+    host_.processes.add_to(waits);
+    if (::poll(waits.data(), waits.size(), milliseconds_left()) < 0 && errno != EINTR) {
+      fail(Errc::io, "can't watch the workers: poll: {}", std::strerror(errno));
+    }
+    host_.processes.serve(&waits[first], [this](const ProcessEnded& ended) {
+      tell_news();  // the last word on what its chips have committed
+      link_.process_ended(ended);
+    });
+    while (const int signal = signals_ ? signals_->take() : 0) interrupted(signal);
+    while (const auto event = events_.pop()) handle(*event);
+    const Clock::time_point now = Clock::now();
+    if (now >= next_news_) tell_news();
+    if (kill_at_ && now >= *kill_at_) host_.processes.kill_all();
+    host_.times.on_time(now);
+  }
+
+  int milliseconds_left() const {
+    Clock::time_point next = std::min(next_news_, host_.times.deadline());
+    if (const auto due = host_.processes.deadline()) next = std::min(next, *due);
+    if (kill_at_) next = std::min(next, *kill_at_);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
+    return static_cast<int>(std::max(left, std::chrono::milliseconds(0)).count());
+  }
+
+  void handle(const AgentEvent& event) {
+    std::visit(
+        Overloaded{
+            [&](const action::Launch& launch) {
+              if (!has_ended_) start(launch.worker);
+            },
+            [&](const action::Kill& kill) { host_.processes.kill(kill.worker, kill.dumps_stack); },
+            [&](const action::Prepare& prepare) { this->prepare(prepare); },
+            [&](const agent_event::Abort& abort) {
+              if (abort.generation == generation_) host_.link.abort(abort.why);
+            },
+            [&](const agent_event::MarkLost& lost) { host_.link.mark_lost(lost.worker); },
+            [&](const agent_event::SetStatus& set) {
+              ended_well_ = set.status == JobStatus::succeeded;
+              host_.link.set_status(set.status);
+            },
+            [&](const agent_event::RemoveArenaNames&) { host_.link.remove_arena_names(); },
+            [&](const agent_event::Stop&) { end(); },
+            [&](const agent_event::TrainerGone&) {
+              if (has_ended_) return;
+              logger("weft.trainer")->error("the connection to the trainer of host 0 has ended");
+              ended_well_ = false;
+              end();
+              host_.processes.kill_all();
+            },
+        },
+        event);
+  }
+
+  void prepare(const action::Prepare& prepare) {
+    if (prepare.generation > 1 || prepare.step > 0) host_.link.begin_generation(prepare.step);
+    generation_ = prepare.generation;
+    host_.times.tell();
+    link_.prepared(prepare.number);
+  }
+
+  /// The workers end by themselves, since the trainer has told them too.
+  void end() {
+    has_ended_ = true;
+    if (!kill_at_) kill_at_ = Clock::now() + kEndPatience;
+  }
+
+  void interrupted(int signal) {
+    logger("weft.trainer")->warn("host {} got SIG{}", spec_.place.index, ::sigabbrev_np(signal));
+    ended_well_ = false;
+    end();
+    host_.processes.kill_all();
+  }
+
+  void tell_news() {
+    next_news_ = Clock::now() + kNewsInterval;
+    HostNews news{.host = spec_.place.index,
+                  .generation = generation_,
+                  .committed = host_.link.common_step(),
+                  .now_ns = clock_ns(CLOCK_BOOTTIME)};
+    for (int i = 0; i < spec_.workers_per_host(); ++i) {
+      const int worker = spec_.first_worker() + i;
+      add_row(news, 1 + worker);
+      for (int c = 0; c < spec_.chips_per_worker; ++c) {
+        add_row(news, 1 + spec_.num_workers + worker * spec_.chips_per_worker + c);
+      }
+      const int pid = host_.board.read(1 + worker).pid;
+      if (pid <= 0) continue;
+      news.processes.push_back({.worker = worker,
+                                .core_time = core_time(pid),
+                                .doing = describe_process(pid)});
+    }
+    link_.tell(news);
+  }
+
+  void add_row(HostNews& news, int number) const {
+    std::string bytes = host_.board.bytes_of_row(number);
+    if (bytes.empty()) return;
+    news.row_numbers.push_back(number);
+    news.rows.push_back(std::move(bytes));
+  }
+
+  const AgentJob& job_;
+  const JobSpec& spec_;
+  const std::unique_ptr<SignalSubscription> signals_;
+  AgentLink& link_;
+  WakeQueue<AgentEvent>& events_;
+  const HostWelcome welcome_;
+  HostRun host_;
+  std::uint64_t generation_ = 1;  ///< for which the memory is prepared
+  bool has_ended_ = false;
+  bool ended_well_ = false;
+  Clock::time_point next_news_ = Clock::now();
+  std::optional<Clock::time_point> kill_at_;
+};
+
+}  // namespace
+
+int run_agent(const AgentJob& job) {
+  WakeQueue<AgentEvent> events;
+  const auto link = AgentLink::connect(job.spec.place, job.spec.timeout(), [&](AgentEvent event) {
+    events.push(std::move(event));
+  });
+  try {
+    return AgentRun(job, *link, events).run();
+  } catch (const Error& error) {
+    link->cancel(error.code(), fmt::format("host {}: {}", job.spec.place.index, error.what()));
+    throw;
+  }
+}
+
+}  // namespace weft

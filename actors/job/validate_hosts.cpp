@@ -1,0 +1,89 @@
+#include "actors/job/validate_hosts.hpp"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include <weft/sharding/hybrid_mesh.hpp>
+#include <weft/tensor/error.hpp>
+
+namespace weft {
+
+void check_placement(const ScalingConfig& scaling, const HostPlace& place) {
+  const PlacementStrategy strategy = scaling.placement_strategy;
+  if (strategy == PlacementStrategy::strict_spread && scaling.num_workers > place.count) {
+    utsname host{};
+    ::uname(&host);
+    fail(Errc::unavailable,
+         "scaling.placement_strategy = PlacementStrategy::strict_spread needs {} hosts for {} "
+         "workers, but the job has {} (this one is {}): start the program on {} hosts "
+         "(docs/clusters.md), or use PlacementStrategy::spread",
+         scaling.num_workers, scaling.num_workers, place.count, host.nodename,
+         scaling.num_workers);
+  }
+  if (strategy == PlacementStrategy::strict_pack && place.count > 1) {
+    fail(Errc::unavailable,
+         "scaling.placement_strategy = PlacementStrategy::strict_pack needs all {} workers on one "
+         "host, but the program was started on {} hosts (WEFT_HOSTS): start it on one, or use "
+         "PlacementStrategy::pack",
+         scaling.num_workers, place.count);
+  }
+}
+
+void check_hosts(const TrainerOptions& options, const HostPlace& place) {
+  if (place.count == 1) return;
+  const int workers = options.scaling.num_workers;
+  if (workers == 0 || workers % place.count != 0) {
+    fail(Errc::mesh_mismatch,
+         "scaling.num_workers = {} with WEFT_HOSTS = {}: each host runs the same number of worker "
+         "processes, so give a multiple of {}",
+         workers, place.count, place.count);
+  }
+  if (options.backend.tls.wanted()) {
+    fail(Errc::invalid_argument,
+         "backend.tls with WEFT_HOSTS = {}: between hosts the control connections are encrypted "
+         "with the secret of WEFT_SECRET_FILE; leave backend.tls out",
+         place.count);
+  }
+  if (options.run.keep_for_rescue_s > 0) {
+    fail(Errc::unavailable,
+         "run.keep_for_rescue_s = {} with WEFT_HOSTS = {}: weft rescue can't read the memory of "
+         "several hosts in this version; set it to 0 and save checkpoints",
+         options.run.keep_for_rescue_s, place.count);
+  }
+  if (options.actors != nullptr) {
+    fail(Errc::unavailable,
+         "TrainerOptions::actors with WEFT_HOSTS = {}: actors beside the loops of several hosts "
+         "are not available in this version; leave it out, or run the job on one host",
+         place.count);
+  }
+}
+
+Mesh over_hosts(const Mesh& mesh, const SpmdConfig& spmd, int hosts) {
+  if (spmd.hybrid) {
+    if (spmd.hybrid->num_hosts() == hosts) return spmd.hybrid->mesh();
+    fail(Errc::mesh_mismatch,
+         "backend.spmd.hybrid.dcn = ({}) has {} hosts, but WEFT_HOSTS = {}: make the product of "
+         "dcn {}",
+         fmt::join(spmd.hybrid->dcn, ","), spmd.hybrid->num_hosts(), hosts, hosts);
+  }
+  HybridMesh hybrid{.ici = mesh.shape(),
+                    .dcn = std::vector<std::int64_t>(mesh.shape().size(), 1),
+                    .axis_names = mesh.axis_names()};
+  const auto axis = std::ranges::find_if(hybrid.ici, [&](auto size) { return size % hosts == 0; });
+  if (axis == hybrid.ici.end() || !std::ranges::is_sorted(mesh.device_ids())) {
+    fail(Errc::mesh_mismatch,
+         "mesh {} can't be divided among WEFT_HOSTS = {}: none of its axes has a size that {} "
+         "divides, or it has device ids of its own; say in backend.spmd.hybrid which axes cross "
+         "hosts",
+         mesh.to_string(), hosts, hosts);
+  }
+  *axis /= hosts;
+  hybrid.dcn[static_cast<std::size_t>(axis - hybrid.ici.begin())] = hosts;
+  return hybrid.mesh();
+}
+
+}  // namespace weft

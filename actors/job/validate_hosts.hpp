@@ -1,0 +1,22 @@
+#pragma once
+/// The part of validate() that checks how a job is divided among its hosts.
+
+#include <weft/job/config.hpp>
+#include <weft/sharding/mesh.hpp>
+#include <weft/train/trainer.hpp>
+
+#include "actors/protocol/host_place.hpp"
+
+namespace weft {
+
+/// Throws unavailable if the number of hosts contradicts scaling.placement_strategy.
+void check_placement(const ScalingConfig& scaling, const HostPlace& place);
+
+/// Throws mesh_mismatch, invalid_argument or unavailable if the job can't run on these hosts.
+void check_hosts(const TrainerOptions& options, const HostPlace& place);
+
+/// Returns the mesh with its hosts: those of `spmd.hybrid` if it is given, else the hosts divide
+/// the first axis that has a size which they divide. Throws mesh_mismatch.
+Mesh over_hosts(const Mesh& mesh, const SpmdConfig& spmd, int hosts);
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+#pragma once
+/// The messages between the trainer and the agents, which run a job's part on the other hosts. Host
+/// 0 is the trainer's own host and has no agent.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actors/protocol/protocol.hpp"
+
+namespace weft {
+
+/// The first message of an agent.
+struct HostJoin {
+  std::int32_t host = -1;
+  std::int32_t num_hosts = 0;
+  std::int32_t pid = 0;
+  std::string machine{};  ///< its host name
+  std::int32_t num_workers = 0;       ///< of all hosts, as the next
+  std::int32_t chips_per_worker = 0;
+  LoopIdentity loop{};
+};
+
+/// The trainer's answer: what the agent needs for its part of the job.
+struct HostWelcome {
+  std::string job_id{};
+  std::string token{};  ///< the agent's workers join with it
+  std::string name{};  ///< the job's name
+  std::string fits{};   ///< for workers that run main() again (NamelessFit); "": the loop has a name
+  Assignment assignment{};
+};
+
+/// What the process of a worker does, as its host sees it.
+struct HostProcess {
+  std::int32_t worker = -1;
+  std::uint64_t core_time = 0;  ///< on all cores, in ticks of its kernel
+  std::string doing{};          ///< "sleeps in futex_wait"
+};
+
+/// Sent each second, before the end of a process is reported, and when something has changed.
+struct HostNews {
+  std::int32_t host = -1;
+  std::uint64_t generation = 0;  ///< the last one for which the host was prepared
+  std::uint64_t committed = 0;   ///< the last step that all chips of the host have committed
+  std::int64_t now_ns = 0;       ///< CLOCK_BOOTTIME of the host, to which the times in `rows` refer
+  std::vector<std::int32_t> row_numbers{};
+  std::vector<std::string> rows{};  ///< the bytes of those rows of its board
+  std::vector<HostProcess> processes{};
+};
+
+/// The addresses at which chips of other hosts reach some chips in a generation (Wires::address()),
+/// by device id from `first_chip` on. Each worker tells those of its chips, and gets those of all.
+struct WireAddresses {
+  std::uint64_t generation = 0;
+  std::int32_t first_chip = 0;
+  std::vector<std::string> addresses{};
+};
+
+}  // namespace weft

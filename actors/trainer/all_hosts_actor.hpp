@@ -1,0 +1,72 @@
+#pragma once
+/// AllHosts: the trainer's link to all hosts of a job: its own, and the agents of the others.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/link/messages.hpp"
+#include "actors/supervision/action.hpp"
+#include "actors/trainer/host_link.hpp"
+#include "actors/trainer/job_spec.hpp"
+
+namespace weft {
+
+/// Only the trainer's actor may use it. The own host's board also has the rows of the other hosts,
+/// as they were told last.
+class AllHosts final : public HostLink {
+ public:
+  /// `own` must outlive the object.
+  AllHosts(HostLink& own, const JobSpec& spec);
+
+  void add(int host, const AgentActor& agent) { others_[host].agent = agent; }
+  /// Removes the agent if it is one. Returns its host.
+  std::optional<int> remove(const caf::actor_addr& agent);
+  /// Returns the host whose agent has sent the message; nothing for another sender.
+  std::optional<int> host_of(const caf::strong_actor_ptr& sender) const;
+  bool is_own(int worker) const { return worker / workers_per_host_ == 0; }
+
+  /// Keeps what a host tells of itself.
+  void take(const HostNews& news);
+  /// A worker has told which step the chips of its host have committed since the last prepare().
+  void committed(int worker, std::uint64_t step);
+  void prepare(const action::Prepare& prepare);
+  /// Gives an order about a worker of another host.
+  void launch(int worker);
+  void kill(int worker, bool dumps_stack);
+  /// Tells all agents that the job has ended.
+  void stop();
+
+  std::uint64_t common_step() const override;
+  void begin_generation(std::uint64_t step) override { own_.begin_generation(step); }
+  void abort(std::string_view why) override;
+  void remove_arena_names() override;
+  std::vector<ActorRow> rows() const override { return own_.rows(); }
+  Whereabouts locate(int worker) const override { return own_.locate(worker); }
+  std::string describe_process(const ProcessId& process) const override;
+  std::uint64_t core_time(const ProcessId& process) const override;
+  void copy_rows(const HostNews& news) override { own_.copy_rows(news); }
+  void mark_lost(int worker) override;
+  void set_status(JobStatus status) override;
+
+ private:
+  struct Other {
+    AgentActor agent{};
+    std::uint64_t committed = 0;
+    std::map<int, HostProcess> processes{};  ///< by worker
+  };
+  template <typename... Content>
+  void tell_all(const Content&... content) const;
+  template <typename... Content>
+  void tell_host_of(int worker, const Content&... content) const;
+  const HostProcess* find(const ProcessId& process) const;
+
+  HostLink& own_;
+  const int workers_per_host_;
+  std::uint64_t generation_ = 1;
+  std::map<int, Other> others_;  ///< by host
+};
+
+}  // namespace weft

@@ -1,0 +1,123 @@
+// The part of the trainer's actor that deals with those who join: workers, and agents of hosts.
+
+#include <fmt/format.h>
+
+#include "actors/process/log.hpp"
+#include "actors/link/watched_actor.hpp"
+#include "actors/trainer/trainer_state_actor.hpp"
+#include "spmd/base/same_secret.hpp"
+
+namespace weft::trainer_actor {
+namespace {
+
+/// Returns in what the program on another host differs from this host's.
+std::optional<std::string> difference(const HostJoin& there, const TrainerLinkOptions& here) {
+  const LoopIdentity& loop = here.assignment.loop;
+  const auto differs = [&](const char* what, const auto& theirs, const auto& ours) {
+    return fmt::format("host {} ({}) has {} {}, but host 0 has {}: start the same program with the "
+                       "same options on all hosts",
+                       there.host, there.machine, what, theirs, ours);
+  };
+  if (there.loop.build != loop.build) return differs("build", there.loop.build, loop.build);
+  if (there.loop.name != loop.name) return differs("loop", there.loop.name, loop.name);
+  if (there.loop.site != loop.site) return differs("the loop at", there.loop.site, loop.site);
+  if (there.loop.config_digest != loop.config_digest) {
+    return differs("a loop_config of digest", there.loop.config_digest, loop.config_digest);
+  }
+  if (there.num_workers != here.spec.num_workers) {
+    return differs("scaling.num_workers =", there.num_workers, here.spec.num_workers);
+  }
+  if (there.chips_per_worker != here.spec.chips_per_worker) {
+    return differs("chips per worker:", there.chips_per_worker, here.spec.chips_per_worker);
+  }
+  return {};
+}
+
+void link_down(Self self, const caf::actor_addr& gone) {
+  auto& state = state_of(self);
+  if (const auto host = state.hosts->remove(gone)) {
+    return carry_out(self, state.job->host_lost(*host, "the connection to its agent has ended"));
+  }
+  const std::optional<int> lost = state.workers.remove(gone);
+  if (!lost) return;
+  const int worker = *lost;
+  logger("weft.trainer")->info("lost the link to worker {}", worker);
+  carry_out(self, state.job->link_down(worker));
+}
+
+/// Sees the end of a worker's or an agent's actor.
+template <typename Member>
+void watch_member(Self self, const Member& member) {
+  watch(self, member, [self](const caf::actor_addr& gone) { link_down(self, gone); });
+}
+
+}  // namespace
+
+caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker) {
+  auto& state = state_of(self);
+  if (!same_secret(request.token, state.options.token)) {
+    logger("weft.trainer")->warn("refused a join as worker {}: wrong token", request.worker);
+    return caf::make_error(caf::sec::invalid_argument, std::string("wrong job token"));
+  }
+  if (const auto refusal = state.job->refuse_join(request.worker, request.pid)) {
+    logger("weft.trainer")->warn("refused a join: {}", *refusal);
+    return caf::make_error(caf::sec::invalid_argument, *refusal);
+  }
+  logger("weft.trainer")->info("worker {} (pid {}) joined", request.worker, request.pid);
+  state.workers.add(request.worker, worker);
+  watch_member(self, worker);
+  state.hosts->committed(request.worker, request.committed);
+  carry_out(self, state.job->joined(request.worker, request.pid, state.hosts->common_step()));
+  return state.options.assignment;
+}
+
+caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentActor& agent) {
+  auto& state = state_of(self);
+  auto refusal = state.job->refuse_host(join.host, join.num_hosts);
+  if (!refusal) refusal = difference(join, state.options);
+  if (refusal) {
+    logger("weft.trainer")->warn("refused a host: {}", *refusal);
+    const bool has_begun = state.job->phase() != JobPhase::gathering || state.job->generation() > 1;
+    if (!has_begun) carry_out(self, state.job->cancel(Errc::mesh_mismatch, *refusal));
+    return caf::make_error(caf::sec::invalid_argument, *refusal);
+  }
+  logger("weft.trainer")->info("host {} ({}, pid {}) joined", join.host, join.machine, join.pid);
+  state.hosts->add(join.host, agent);
+  state.job->host_joined(join.host, join.machine);
+  watch_member(self, agent);
+  return HostWelcome{.job_id = state.options.job_id,
+                     .token = state.options.token,
+                     .name = state.options.spec.name,
+                     .fits = state.options.fits,
+                     .assignment = state.options.assignment};
+}
+
+void prepare(Self self, const action::Prepare& prepare) {
+  auto& state = state_of(self);
+  if (prepare.generation > 1 || prepare.step > 0) state.hosts->begin_generation(prepare.step);
+  state.hosts->prepare(prepare);
+}
+
+void take_news(Self self, const HostNews& news) {
+  auto& state = state_of(self);
+  if (state.hosts->host_of(self->current_sender()) == news.host) state.hosts->take(news);
+}
+
+void host_prepared(Self self, int host, std::uint64_t number) {
+  auto& state = state_of(self);
+  if (state.hosts->host_of(self->current_sender()) != host) return;
+  carry_out(self, state.job->prepared(host, number));
+}
+
+void unwound(Self self, int worker, std::uint64_t generation, std::uint64_t committed) {
+  auto& state = state_of(self);
+  if (generation == state.job->generation()) state.hosts->committed(worker, committed);
+  carry_out(self, state.job->unwound(worker, generation, state.hosts->common_step()));
+}
+
+void take_wires(Self self, const WireAddresses& addresses) {
+  auto& state = state_of(self);
+  if (const auto all = state.wires.add(addresses)) state.workers.tell(*all);
+}
+
+}  // namespace weft::trainer_actor

@@ -1,0 +1,108 @@
+#include "actors/worker/host_wires.hpp"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <weft/job/tls.hpp>
+#include <weft/tensor/error.hpp>
+
+#include "actors/process/log.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
+#include "transport/network/network_tier.hpp"
+
+namespace weft {
+namespace {
+
+/// Returns this host's numeric address on the way to the trainer. Nothing is sent.
+std::string address_towards(const std::string& trainer) {
+  const TlsAddress to = parse_tls_address(trainer, "WEFT_TRAINER");
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  const int error =
+      ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found);
+  if (error != 0) fail(Errc::io, "WEFT_TRAINER = \"{}\": {}", trainer, ::gai_strerror(error));
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
+  const int fd = ::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  auto* const address = reinterpret_cast<sockaddr*>(&own);
+  const bool is_known = fd >= 0 && ::connect(fd, found->ai_addr, found->ai_addrlen) == 0 &&
+                        ::getsockname(fd, address, &size) == 0;
+  const int why = errno;
+  if (fd >= 0) ::close(fd);
+  if (!is_known) {
+    fail(Errc::io, "WEFT_TRAINER = \"{}\": this host has no way there: {}", trainer,
+         std::strerror(why));
+  }
+  char text[NI_MAXHOST];
+  const int named = ::getnameinfo(address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+  if (named != 0) fail(Errc::io, "WEFT_TRAINER = \"{}\": {}", trainer, ::gai_strerror(named));
+  return text;
+}
+
+}  // namespace
+
+HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
+                     const std::vector<int>& positions, const Assignment& assignment,
+                     JobMemory& memory, WorkerLink& link)
+    : mesh_(mesh), positions_(positions), memory_(memory) {
+  if (mesh.dcn_atoms() == 0) return;
+  const auto end_of = [&](int chip) {
+    return WireEnd{.slot = static_cast<std::uint32_t>(chip / chips_per_host(mesh)),
+                   .worker = static_cast<std::uint32_t>(chip / assignment.chips_per_worker),
+                   .chip = static_cast<std::uint32_t>(chip),
+                   .incarnation = 1};
+  };
+  const std::string host = address_towards(options.place.trainer);
+  WireAddresses own{.generation = options.generation,
+                    .first_chip = options.worker * assignment.chips_per_worker};
+  for (const int position : positions) {
+    wires_.push_back(make_tls_wires(
+        {.job = options.job_id,
+         .generation = options.generation,
+         .self = end_of(mesh.device_at(position)),
+         .host = host,
+         .secret = options.place.secret,
+         .log = [](const std::string& line) { logger("weft.worker")->warn("{}", line); }}));
+    own.addresses.push_back(wires_.back()->address());
+  }
+  link.wires_listen(own);
+  const WireAddresses all = link.permits().wait_wires(options.generation);
+  for (std::size_t i = 0; i < wires_.size(); ++i) {
+    std::vector<WirePeer> peers;
+    for (int other = 0; other < mesh.size(); ++other) {
+      if (host_of(mesh, other) == host_of(mesh, positions[i])) continue;
+      const int chip = mesh.device_at(other);
+      peers.push_back({end_of(chip), all.addresses.at(static_cast<std::size_t>(chip))});
+    }
+    wires_[i]->connect(std::move(peers));
+  }
+  for (const auto& wires : wires_) {
+    await_wires(*wires, std::chrono::milliseconds(assignment.timeout_ms), [&] {
+      for (const auto& others : wires_) others->progress();
+      if (memory.aborted()) fail(Errc::peer_lost, "{}", memory.abort_reason());
+    });
+  }
+}
+
+std::unique_ptr<CollectiveTier> HostWires::tier(int local_index, const Recorder& recorder,
+                                                WaitPolicy policy) const {
+  if (wires_.empty()) return nullptr;
+  const auto index = static_cast<std::size_t>(local_index);
+  return std::make_unique<NetworkTier>(
+      memory_, mesh_, positions_[index], *wires_[index], recorder, policy,
+      [](const WireLoss& loss) {
+        logger("weft.device")
+            ->warn("the wire of chip {} to chip {} was lost: {}", loss.chip, loss.peer, loss.why);
+      });
+}
+
+}  // namespace weft

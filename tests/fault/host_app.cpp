@@ -1,0 +1,70 @@
+/// A job for tests over several hosts: each step adds to a counter that chips share with nobody, and
+/// some steps also reduce a value over all chips.
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <weft/weft.hpp>
+
+namespace {
+
+struct Plan {
+  std::uint64_t steps = 40;
+  std::uint64_t meets_every = 0;  ///< steps; 0: never
+  int kills = -1;        ///< the worker that kills itself once, at half of the steps
+  std::string once{};    ///< the file that says that it has
+};
+Plan plan;  // main() sets it before fit(), in the workers too
+
+void count(weft::TrainContext& ctx) {
+  weft::Parameter counter = weft::make_parameter("counter", std::vector<float>{0}, {1});
+  weft::Parameter sum = weft::make_parameter("sum", std::vector<float>(8, 0), {8});
+  weft::mark_sharding(sum, *ctx.mesh(), {{"data"}});
+  while (ctx.step() < plan.steps) {
+    const bool dies = ctx.world_rank() == plan.kills && ctx.step() == plan.steps / 2;
+    if (dies && ::access(plan.once.c_str(), F_OK) != 0) {
+      std::ofstream(plan.once) << "now\n";
+      ::kill(::getpid(), SIGKILL);
+    }
+    counter.assign(counter + 1);
+    if (plan.meets_every != 0 && ctx.step() % plan.meets_every == 0) {
+      sum.assign(sum * 0.5 + weft::sum(sum + 1) * 0.01);
+    }
+    weft::sync();
+  }
+  const weft::Tensor whole = weft::sum(sum);
+  ctx.report({{"counter", counter.item()}, {"sum", whole.item()}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string json;
+  int workers = 2;
+  int max_failures = 0;
+  CLI::App app{"Counts on all chips of a job."};
+  app.add_option("--steps", plan.steps);
+  app.add_option("--meets-every", plan.meets_every);
+  app.add_option("--kills", plan.kills);
+  app.add_option("--once", plan.once);
+  app.add_option("--workers", workers);
+  app.add_option("--max-failures", max_failures);
+  app.add_option("--json", json);
+  CLI11_PARSE(app, argc, argv);
+  const weft::Result result =
+      weft::Trainer(count, {.scaling = {.num_workers = workers},
+                            .backend = {.spmd = {.mesh_shape = {workers}, .axis_names = {"data"}}},
+                            .run = {.name = "hosts", .failure = {.max_failures = max_failures}}})
+          .fit();
+  if (!json.empty()) std::ofstream(json) << result.metrics.dump() << '\n';
+  if (result.error) fmt::print(stderr, "{}\n", result.error->message);
+  return result.ok() ? 0 : 1;
+}

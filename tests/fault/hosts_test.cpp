@@ -1,0 +1,173 @@
+/// Runs jobs over two slots of this machine, which share no memory: their losses have the bits of
+/// one memory, what contradicts is refused on every host, and a lost host ends the job by name.
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/support/app_process.hpp"
+#include "tests/support/free_port.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace weft::hosts_test {
+namespace {
+
+using testing::AppProcess;
+using Json = nlohmann::json;
+
+/// Hosts of one job, each of which is a slot of this machine.
+class Slots {
+ public:
+  explicit Slots(std::vector<std::string> words, std::vector<std::string> variables = {})
+      : words_(std::move(words)), variables_(std::move(variables)) {
+    std::ofstream(secret()) << "0123456789abcdef0123456789abcdef\n";
+    ::chmod(secret().c_str(), 0600);
+  }
+
+  AppProcess& start(int index, int count = 2, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> variables = variables_;
+    variables.insert(variables.end(), {fmt::format("WEFT_HOSTS={}", count),
+                                       fmt::format("WEFT_HOST_INDEX={}", index),
+                                       fmt::format("WEFT_TRAINER=127.0.0.1:{}", port_),
+                                       "WEFT_SECRET_FILE=" + secret()});
+    std::vector<std::string> words = words_;
+    words.insert(words.end(), more.begin(), more.end());
+    hosts_.push_back(std::make_unique<AppProcess>(words, variables));
+    return *hosts_.back();
+  }
+  AppProcess& host(std::size_t index) { return *hosts_.at(index); }
+  /// Starts two hosts, and returns the result of host 0.
+  Json run() {
+    start(0);
+    start(1);
+    EXPECT_EQ(host(0).wait(), 0) << host(0).output();
+    EXPECT_EQ(host(1).wait(), 0) << host(1).output();
+    return host(0).result();
+  }
+  std::string secret() const { return folder_.path() + "/secret"; }
+
+ private:
+  const testing::TemporaryFolder folder_;
+  const std::vector<std::string> words_;
+  const std::vector<std::string> variables_;
+  const int port_ = testing::free_port();
+  std::vector<std::unique_ptr<AppProcess>> hosts_;
+};
+
+/// Returns the result of the same program on one host, whose memory has all chips.
+Json in_one_memory(const std::vector<std::string>& words,
+                   const std::vector<std::string>& variables) {
+  AppProcess app(words, variables);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  return app.result();
+}
+
+void expect_same_bits(const std::vector<std::string>& words, const std::string& mesh) {
+  const std::vector<std::string> variables{"WEFT_LAUNCH_MESH=" + mesh};
+  const Json alone = in_one_memory(words, variables);
+  Slots slots(words, variables);
+  const Json together = slots.run();
+  ASSERT_FALSE(alone.is_null());
+  ASSERT_FALSE(alone.at("loss_history").empty());
+  for (const char* what : {"loss_history", "params_digest", "test_accuracy", "steps"}) {
+    EXPECT_EQ(together.at(what), alone.at(what)) << what;
+  }
+}
+
+TEST(Hosts, TrainDigitsWithTheBitsOfOneMemory) {
+  expect_same_bits({DIGITS, "--epochs", "2", "--workers", "4", "--chips", "1", "--json", "{json}"},
+                   "data=2x2,model=1");
+}
+
+TEST(Hosts, TrainWithTensorParallelismWithinEachHost) {
+  expect_same_bits({DIGITS, "--epochs", "2", "--workers", "2", "--chips", "2", "--json", "{json}"},
+                   "data=2x1,model=1x2");
+}
+
+/// Counts 40 steps on two hosts of two workers. No collective precedes most of the updates.
+void expect_counts(const std::vector<std::string>& more) {
+  std::vector<std::string> words{HOST_APP, "--workers", "4", "--max-failures", "2",
+                                 "--json", "{json}"};
+  words.insert(words.end(), more.begin(), more.end());
+  const testing::TemporaryFolder folder;
+  words.insert(words.end(), {"--once", folder.path() + "/once"});
+  const Json metrics = Slots(words).run();
+  EXPECT_EQ(metrics.at("counter"), 40);
+}
+
+TEST(Hosts, UpdateStateThatNoCollectivePrecedes) {
+  expect_counts({});
+  expect_counts({"--meets-every", "7"});
+}
+
+TEST(Hosts, LoseNoStepWithAWorkerOfAnyHost) {
+  expect_counts({"--kills", "0"});
+  expect_counts({"--kills", "3"});
+  expect_counts({"--kills", "2", "--meets-every", "1"});
+}
+
+TEST(Hosts, RefuseAnotherNumberOfHosts) {
+  Slots slots({DIGITS, "--epochs", "1", "--workers", "6", "--chips", "1"});
+  AppProcess& trainer = slots.start(0, 2);
+  AppProcess& other = slots.start(1, 3);
+  EXPECT_NE(trainer.wait(), 0);
+  EXPECT_NE(other.wait(), 0);
+  for (const AppProcess* host : {&trainer, &other}) {
+    EXPECT_NE(host->output().find("the number of hosts 3, but host 0 has 2"), std::string::npos)
+        << host->output();
+  }
+}
+
+TEST(Hosts, RefuseOtherOptions) {
+  Slots slots({DIGITS, "--epochs", "1", "--chips", "1"});
+  AppProcess& trainer = slots.start(0, 2, {"--workers", "4"});
+  AppProcess& other = slots.start(1, 2, {"--workers", "2"});
+  EXPECT_NE(trainer.wait(), 0);
+  EXPECT_NE(other.wait(), 0);
+  for (const AppProcess* host : {&trainer, &other}) {
+    EXPECT_NE(host->output().find("scaling.num_workers = 2, but host 0 has 4"), std::string::npos)
+        << host->output();
+  }
+}
+
+TEST(Hosts, RefuseASecretThatOthersMayRead) {
+  Slots slots({DIGITS, "--epochs", "1", "--workers", "2", "--chips", "1"});
+  ::chmod(slots.secret().c_str(), 0644);
+  AppProcess& trainer = slots.start(0);
+  EXPECT_NE(trainer.wait(), 0);
+  EXPECT_NE(trainer.output().find("chmod 600"), std::string::npos) << trainer.output();
+}
+
+TEST(Hosts, EndAJobWhoseHostIsLost) {
+  Slots slots({DIGITS, "--epochs", "100000", "--workers", "2", "--chips", "1"});
+  AppProcess& trainer = slots.start(0);
+  AppProcess& other = slots.start(1);
+  ASSERT_NE(trainer.wait_for_line("epoch"), "") << trainer.output();
+  ::kill(other.pid(), SIGKILL);
+  EXPECT_NE(trainer.wait(), 0);
+  EXPECT_NE(trainer.output().find("host 1 ("), std::string::npos) << trainer.output();
+  EXPECT_NE(trainer.output().find("is lost"), std::string::npos) << trainer.output();
+}
+
+TEST(Hosts, EndWithTheirTrainer) {
+  Slots slots({DIGITS, "--epochs", "100000", "--workers", "2", "--chips", "1"});
+  AppProcess& trainer = slots.start(0);
+  AppProcess& other = slots.start(1);
+  ASSERT_NE(trainer.wait_for_line("epoch"), "") << trainer.output();
+  ::kill(trainer.pid(), SIGKILL);
+  EXPECT_EQ(other.wait(), 1);
+  EXPECT_NE(other.output().find("the connection to the trainer of host 0 has ended"),
+            std::string::npos)
+      << other.output();
+}
+
+}  // namespace
+}  // namespace weft::hosts_test

@@ -1,0 +1,60 @@
+// The part of Board that copies rows between the boards of several hosts.
+
+#include <array>
+#include <cstring>
+
+#include <weft/tensor/error.hpp>
+
+#include "transport/board/board_row.hpp"
+
+namespace weft {
+namespace {
+
+using board_format::BoardRowV2;
+
+using RowWords = std::array<std::uint64_t, sizeof(BoardRowV2) / sizeof(std::uint64_t)>;
+constexpr std::size_t kSequenceWord = offsetof(BoardRowV2, sequence) / sizeof(std::uint64_t);
+constexpr int kTries = 1000;
+
+std::uint64_t* words_of(void* row) { return static_cast<std::uint64_t*>(row); }
+
+}  // namespace
+
+std::string Board::bytes_of_row(int index) const {
+  const std::uint64_t* const shared = words_of(row(index));
+  for (int i = 0; i < kTries; ++i) {
+    const std::uint64_t sequence = load_field(shared[kSequenceWord]);
+    if (sequence % 2 != 0) continue;
+    RowWords copy;
+    for (std::size_t word = 0; word < copy.size(); ++word) copy[word] = load_field(shared[word]);
+    if (load_field(shared[kSequenceWord]) != sequence) continue;
+    return {reinterpret_cast<const char*>(copy.data()), sizeof copy};
+  }
+  return {};
+}
+
+void Board::copy_row(int index, std::string_view bytes, std::int64_t shift_ns) const {
+  if (bytes.size() != sizeof(BoardRowV2)) {
+    fail(Errc::corrupt, "board of job {}: a row of another host has {} bytes, expected {}",
+         header_.job, bytes.size(), sizeof(BoardRowV2));
+  }
+  BoardRowV2 copy;
+  std::memcpy(&copy, bytes.data(), sizeof copy);
+  for (std::int64_t* const time :
+       {&copy.updated_ns, &copy.since_ns, &copy.moved_ns, &copy.inside_since_ns}) {
+    if (*time != 0) *time += shift_ns;
+  }
+  copy.message_sequence &= ~std::uint64_t{1};
+  require_own(index, read_row(copy));
+  RowWords words;
+  std::memcpy(words.data(), &copy, sizeof words);
+  std::uint64_t* const shared = words_of(row(index));
+  const std::uint64_t odd = load_field(shared[kSequenceWord]) | 1U;
+  store_field(shared[kSequenceWord], odd);
+  for (std::size_t word = 0; word < words.size(); ++word) {
+    if (word != kSequenceWord) store_field(shared[word], words[word]);
+  }
+  store_field(shared[kSequenceWord], odd + 1);
+}
+
+}  // namespace weft
