@@ -41,10 +41,10 @@ struct TrainerGone {};
 }  // namespace agent_event
 
 /// An order of the trainer, or the end of the connection to it.
-using AgentEvent = std::variant<action::Launch, action::Kill, action::Prepare, agent_event::Abort,
-                                agent_event::MarkLost, agent_event::SetStatus,
-                                agent_event::RemoveArenaNames, agent_event::Stop,
-                                agent_event::TrainerGone>;
+using AgentEvent =
+    std::variant<action::Launch, action::Kill, action::Prepare, agent_event::Abort,
+                 agent_event::MarkLost, agent_event::SetStatus, agent_event::RemoveArenaNames,
+                 agent_event::Stop, agent_event::TrainerGone>;
 
 /// Owns the actor system. Thread-safe.
 class AgentLink {

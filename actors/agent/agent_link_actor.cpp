@@ -27,9 +27,8 @@ AgentActor::behavior_type agent_behavior(AgentSelf self, const TrainerActor& tra
                                          std::function<void(AgentEvent)> on_event) {
   state_of(self).on_event = std::move(on_event);
   route_to_log(self, "weft.trainer");
-  watch(self, trainer, [self](const caf::actor_addr&) {
-    state_of(self).on_event(agent_event::TrainerGone{});
-  });
+  watch(self, trainer,
+        [self](const caf::actor_addr&) { state_of(self).on_event(agent_event::TrainerGone{}); });
   const auto tell = [self](AgentEvent event) { state_of(self).on_event(std::move(event)); };
   return {
       [tell](launch_a, std::int32_t worker) { tell(action::Launch{.worker = worker}); },
@@ -81,9 +80,7 @@ class ActorAgentLink final : public AgentLink {
   }
   void process_ended(const ProcessEnded& ended) override { send(process_a_v, ended); }
   void tell(const HostNews& news) override { send(news_a_v, news); }
-  void prepared(std::uint64_t number) override {
-    send(prepared_a_v, std::int32_t{host_}, number);
-  }
+  void prepared(std::uint64_t number) override { send(prepared_a_v, std::int32_t{host_}, number); }
   void cancel(Errc code, const std::string& why) override {
     send(cancel_a_v, static_cast<std::uint8_t>(code), why);
   }

@@ -171,9 +171,8 @@ class AgentRun {
       }
       const int pid = host_.board.read(1 + worker).pid;
       if (pid <= 0) continue;
-      news.processes.push_back({.worker = worker,
-                                .core_time = core_time(pid),
-                                .doing = describe_process(pid)});
+      news.processes.push_back(
+          {.worker = worker, .core_time = core_time(pid), .doing = describe_process(pid)});
     }
     link_.tell(news);
   }
@@ -203,9 +202,8 @@ class AgentRun {
 
 int run_agent(const AgentJob& job) {
   WakeQueue<AgentEvent> events;
-  const auto link = AgentLink::connect(job.spec.place, job.spec.timeout(), [&](AgentEvent event) {
-    events.push(std::move(event));
-  });
+  const auto link = AgentLink::connect(job.spec.place, job.spec.timeout(),
+                                       [&](AgentEvent event) { events.push(std::move(event)); });
   try {
     return AgentRun(job, *link, events).run();
   } catch (const Error& error) {

@@ -197,13 +197,6 @@ RunFolder::RunFolder(const std::string& storage_path, const std::string& name,
   reserve_room(path_);
 }
 
-RunFolder RunFolder::join(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail(Errc::io, "can't make the run folder {}: {}", path, error.message());
-  return RunFolder(path);
-}
-
 RunFolder::~RunFolder() { free_room(path_); }
 
 RunFolder::RunFolder(const std::string& path) : path_(path) {

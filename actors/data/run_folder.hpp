@@ -17,9 +17,6 @@ class RunFolder {
   /// Opens the folder of a dead job. If the trainer was killed while it wrote a row, the incomplete
   /// row is removed. Throws io.
   static RunFolder open(const std::string& path) { return RunFolder(path); }
-  /// Opens the folder of a job whose trainer is on another host. Makes it if the hosts share no
-  /// file system. Throws io.
-  static RunFolder join(const std::string& path);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;

@@ -1,8 +1,12 @@
 #include "actors/host/host_run.hpp"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include <weft/tensor/error.hpp>
 
 #include "actors/trainer/hang_text.hpp"
 
@@ -10,10 +14,17 @@ namespace weft {
 
 namespace {
 
+/// Makes or opens the job's run folder. If the hosts share no file system, each has its own.
 RunFolder run_folder(const JobSpec& spec, const JobPlace& place,
                      const std::optional<JobElsewhere>& other) {
-  return other ? RunFolder::join(other->run_dir)
-               : RunFolder(spec.storage_path, spec.name, place.id());
+  if (!other) return RunFolder(spec.storage_path, spec.name, place.id());
+  std::error_code error;
+  std::filesystem::create_directories(other->run_dir, error);
+  if (error) {
+    fail(Errc::io, "can't make the run folder {} of host 0 on this host: {}", other->run_dir,
+         error.message());
+  }
+  return RunFolder::open(other->run_dir);
 }
 
 /// Returns the name under which this process logs.

@@ -32,9 +32,9 @@ struct HostRun {
   using Lines = std::function<void(int worker, bool err, std::string_view line)>;
 
   /// `spec` must outlive the object. `other` is the job of another host that this host takes part
-  /// in, and the path of its run folder; by default the job begins here. `lines` receives the output of the workers; if it is empty,
-  /// the output goes to the streams of this program. Throws no_space or io if a part can't be made,
-  /// and invalid_argument for an invalid WEFT_TRACE.
+  /// in; by default the job begins here. `lines` receives the output of the workers; if it is
+  /// empty, the output goes to the streams of this program. Throws no_space or io if a part can't
+  /// be made, and invalid_argument for an invalid WEFT_TRACE.
   HostRun(const JobSpec& spec, Lines lines, bool logs_to_console,
           const std::optional<JobElsewhere>& other = {});
   HostRun(const HostRun&) = delete;

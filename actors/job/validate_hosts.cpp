@@ -21,8 +21,7 @@ void check_placement(const ScalingConfig& scaling, const HostPlace& place) {
          "scaling.placement_strategy = PlacementStrategy::strict_spread needs {} hosts for {} "
          "workers, but the job has {} (this one is {}): start the program on {} hosts "
          "(docs/clusters.md), or use PlacementStrategy::spread",
-         scaling.num_workers, scaling.num_workers, place.count, host.nodename,
-         scaling.num_workers);
+         scaling.num_workers, scaling.num_workers, place.count, host.nodename, scaling.num_workers);
   }
   if (strategy == PlacementStrategy::strict_pack && place.count > 1) {
     fail(Errc::unavailable,

@@ -122,9 +122,8 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment, Devi
       {"WEFT_JOB_TOKEN=" + environment.token,
        "WEFT_COORDINATOR_ADDRESS=" + environment.coordinator_address,
        "WEFT_JOB_FOLDER=" + environment.job_folder, "WEFT_MEMORY_ID=" + environment.memory_id,
-       "WEFT_LOOP=" + environment.loop,
-       "WEFT_LOOP_OBJECT=" + environment.loop_object, "WEFT_LOOP_BUILD=" + environment.loop_build,
-       "WEFT_ACTOR_SYSTEM=" + environment.actors});
+       "WEFT_LOOP=" + environment.loop, "WEFT_LOOP_OBJECT=" + environment.loop_object,
+       "WEFT_LOOP_BUILD=" + environment.loop_build, "WEFT_ACTOR_SYSTEM=" + environment.actors});
   if (environment.cpus > 0 && variable("OMP_NUM_THREADS").empty()) {
     variables.push_back(fmt::format("OMP_NUM_THREADS={}", environment.cpus));
   }

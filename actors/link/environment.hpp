@@ -21,13 +21,13 @@ inline constexpr int kWorkerStdout = 3;
 /// trainer's process for worker 0 under `weft launch`, else /dev/null.
 inline constexpr int kWorkerStdin = 4;
 
-/// The values of WEFT_JOB_ID, WEFT_MEMORY_ID, WEFT_JOB_TOKEN, WEFT_JOB_FOLDER, WEFT_COORDINATOR_ADDRESS,
-/// WEFT_NUM_PROCESSES, WEFT_PROCESS_INDEX and WEFT_DEVICE. WEFT_LOOP is set if the loop has a name,
-/// together with WEFT_LOOP_OBJECT and WEFT_LOOP_BUILD if the loop is in a shared library. The
-/// address is "unix:/path" or "tls://host:port"; in the second case WEFT_TLS_CERTIFICATE,
-/// WEFT_TLS_KEY and WEFT_TLS_CA are set too. Three variables are only for information:
-/// WEFT_MESH_SHAPE ("4,4"), WEFT_DATA_PARALLEL_SIZE, WEFT_MODEL_PARALLEL_SIZE. A process with a
-/// token is a worker.
+/// The values of WEFT_JOB_ID, WEFT_MEMORY_ID, WEFT_JOB_TOKEN, WEFT_JOB_FOLDER,
+/// WEFT_COORDINATOR_ADDRESS, WEFT_NUM_PROCESSES, WEFT_PROCESS_INDEX and WEFT_DEVICE. WEFT_LOOP is
+/// set if the loop has a name, together with WEFT_LOOP_OBJECT and WEFT_LOOP_BUILD if the loop is in
+/// a shared library. The address is "unix:/path" or "tls://host:port". In the second case the job
+/// has several hosts, or WEFT_TLS_CERTIFICATE, WEFT_TLS_KEY and WEFT_TLS_CA are set too.
+/// Three variables are only for information: WEFT_MESH_SHAPE ("4,4"), WEFT_DATA_PARALLEL_SIZE,
+/// WEFT_MODEL_PARALLEL_SIZE. A process with a token is a worker.
 struct WorkerEnvironment {
   std::string job_id;
   std::string token;

@@ -213,8 +213,7 @@ std::string System::publish(const TrainerActor& trainer, const TlsConfig& tls,
 
 std::string System::publish(const TrainerActor& trainer, const HostPlace& place) {
   return publish_tls(trainer, parse_tls_address(place.trainer, "WEFT_TRAINER"),
-                     secret_context(place.secret, kControlPurpose, TlsSide::server),
-                     kHostsToken);
+                     secret_context(place.secret, kControlPurpose, TlsSide::server), kHostsToken);
 }
 
 std::string System::publish_tls(const TrainerActor& trainer, const TlsAddress& address,
@@ -252,8 +251,8 @@ TrainerActor System::dial(const TlsAddress& address, const TlsConfig& tls, std::
 
 TrainerActor System::dial(const HostPlace& place, std::chrono::milliseconds timeout) {
   return dial_tls(parse_tls_address(place.trainer, "WEFT_TRAINER"),
-                  secret_context(place.secret, kControlPurpose, TlsSide::client),
-                  kHostsToken, timeout);
+                  secret_context(place.secret, kControlPurpose, TlsSide::client), kHostsToken,
+                  timeout);
 }
 
 TrainerActor System::dial_tls(const TlsAddress& address, const TlsContext& context,

@@ -15,8 +15,8 @@ struct HostJoin {
   std::int32_t host = -1;
   std::int32_t num_hosts = 0;
   std::int32_t pid = 0;
-  std::string machine{};  ///< its host name
-  std::int32_t num_workers = 0;       ///< of all hosts, as the next
+  std::string machine{};         ///< its host name
+  std::int32_t num_workers = 0;  ///< of all hosts, as the next
   std::int32_t chips_per_worker = 0;
   LoopIdentity loop{};
 };
@@ -25,8 +25,8 @@ struct HostJoin {
 struct HostWelcome {
   std::string job_id{};
   std::string token{};  ///< the agent's workers join with it
-  std::string name{};  ///< the job's name
-  std::string fits{};   ///< for workers that run main() again (NamelessFit); "": the loop has a name
+  std::string name{};   ///< the job's name
+  std::string fits{};  ///< for workers that run main() again (NamelessFit); "": the loop has a name
   Assignment assignment{};
 };
 

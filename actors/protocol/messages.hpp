@@ -28,10 +28,10 @@ auto inspect(Inspector& f, CheckpointConfig& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, Assignment& x) {
-  return inspect_fields(f, x, x.mesh_shape, x.axis_names, x.device_ids, x.dcn_shape, x.device, x.num_hosts,
-                        x.num_workers, x.chips_per_worker, x.timeout_ms, x.seed, x.run_dir,
-                        x.recovers, x.keeps_state, x.check_replicas_every, x.is_eager, x.checkpoint,
-                        x.resume_partial, x.loop, x.loop_config);
+  return inspect_fields(f, x, x.mesh_shape, x.axis_names, x.device_ids, x.dcn_shape, x.device,
+                        x.num_hosts, x.num_workers, x.chips_per_worker, x.timeout_ms, x.seed,
+                        x.run_dir, x.recovers, x.keeps_state, x.check_replicas_every, x.is_eager,
+                        x.checkpoint, x.resume_partial, x.loop, x.loop_config);
 }
 template <class Inspector>
 auto inspect(Inspector& f, ProgramSeen& x) {

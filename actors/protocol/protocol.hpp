@@ -14,19 +14,18 @@ namespace weft {
 
 /// A lease lets a worker begin this many steps. A worker without a further lease then stops.
 inline constexpr std::uint64_t kLeaseSteps = 64;
-/// A worker asks for its next lease this many steps before its lease ends.
-inline constexpr std::uint64_t kLeaseAskedAhead = 32;
+inline constexpr std::uint64_t kLeaseAskedAhead = 32;  ///< steps before the end of a lease
 
 /// The first message of a worker.
 struct JoinRequest {
   std::int32_t worker = -1;
   std::int32_t pid = 0;
-  std::string token{};  ///< from WEFT_JOB_TOKEN
+  std::string token{};          ///< from WEFT_JOB_TOKEN
   std::uint64_t committed = 0;  ///< the last step that all chips of its host have committed
 };
 
-/// Identifies the loop that a job runs. A loop with a name is found by it, in the executable or
-/// library. Otherwise main() runs again in the worker, up to the fit() call of this identity.
+/// Identifies the loop that a job runs. A loop with a name is found by it, in its object. Otherwise
+/// main() runs again in the worker, up to the fit() call of this identity.
 struct LoopIdentity {
   std::string name{};           ///< "": the loop has no name
   std::string site{};           ///< "train.cpp:12", line of a named Loop, else of the fit() call
@@ -44,7 +43,7 @@ struct Assignment {
   std::vector<int> device_ids{};
   std::vector<std::int64_t> dcn_shape{};  ///< hosts per axis of the mesh; empty: one host
   DeviceKind device = DeviceKind::cpu;
-  std::int32_t num_hosts = 1;     ///< whose chips share no memory
+  std::int32_t num_hosts = 1;  ///< whose chips share no memory
   std::int32_t num_workers = 0;
   std::int32_t chips_per_worker = 0;
   std::int64_t timeout_ms = 0;
@@ -61,8 +60,8 @@ struct Assignment {
 };
 
 /// A program that a worker shows the trainer. Either it is new to the worker, which needs it as its
-/// `sequence`-th program for its `run`-th run. Or another worker wants a new program, number
-/// `sequence`, for that run, whereas this worker makes the run with this program, which it knows.
+/// `sequence`-th program for its `run`-th run. Or another worker wants a new program of this number
+/// for that run, which this worker makes with this program that it already knows.
 struct ProgramSeen {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -97,8 +96,8 @@ struct StateHashes {
   std::vector<std::uint64_t> hashes{};
 };
 
-/// Hashes of the data that a worker's loop uploads for its `run`-th run. They must be the same in
-/// all workers. State must be uploaded by all workers or by none.
+/// Hashes of the data that a worker's loop uploads for its `run`-th run, the same in all workers.
+/// State must be uploaded by all workers or by none.
 struct DataHashes {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -123,14 +122,13 @@ struct Start {
   std::uint64_t commands_read = 0;        ///< how many of them `checkpoint` knows
 };
 
-/// The end of a worker's loop. `error` is an Errc; 0 means that the loop returned. Generation 0
-/// means that the worker has joined but can't run the loop.
+/// The end of a worker's loop. Generation 0: the worker has joined but can't run the loop.
 struct LoopEnded {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
   std::uint64_t step = 0;
   std::uint64_t runs = 0;  ///< programs started
-  std::uint8_t error = 0;
+  std::uint8_t error = 0;  ///< an Errc; 0: the loop returned
   std::string message{};
   bool preempted = false;   ///< the loop ended because it was told to
   bool left = false;        ///< the loop didn't ask whether to end, so a thrown Preempted ended it

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "actors/protocol/overloaded.hpp"
 #include "actors/protocol/protocol.hpp"
 #include "actors/protocol/save_messages.hpp"
 
@@ -21,10 +22,8 @@ struct WholeCheckpoint {
 
 namespace action {
 
-// The following action is a message to every host, and is carried out on the trainer's host too.
-
-/// No worker uses the memory of any host. Clear it for the next generation, in which every chip's
-/// state is at `step`, and call prepared(host, number) for each of the other hosts.
+/// No worker uses the memory of any host. Clear it for the next generation, in which the state is
+/// at `step`, and call prepared(host, number) for each other host.
 struct Prepare {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
@@ -117,7 +116,6 @@ struct GatherDeadline {
 struct Grace {
   std::uint64_t ms = 0;
 };
-
 /// Call restart_due(worker) after this many milliseconds.
 struct Backoff {
   int worker = -1;
@@ -135,10 +133,10 @@ struct LinkGrace {
 }  // namespace action
 
 using Action =
-    std::variant<action::Prepare, action::Start, action::Asked, action::Admit, action::Grant, action::Pause,
-                 action::EndAt, action::PeerEnded, action::Unwind, action::Cancel, action::Stop,
-                 action::DropParts, action::TellSaved, action::JoinParts, action::Kill,
-                 action::Launch, action::Warn, action::GatherDeadline, action::Grace,
+    std::variant<action::Prepare, action::Start, action::Asked, action::Admit, action::Grant,
+                 action::Pause, action::EndAt, action::PeerEnded, action::Unwind, action::Cancel,
+                 action::Stop, action::DropParts, action::TellSaved, action::JoinParts,
+                 action::Kill, action::Launch, action::Warn, action::GatherDeadline, action::Grace,
                  action::Backoff, action::LinkGrace>;
 using Actions = std::vector<Action>;
 
@@ -147,13 +145,5 @@ inline Actions concat(Actions first, Actions second) {
   first.insert(first.end(), std::move_iterator(second.begin()), std::move_iterator(second.end()));
   return first;
 }
-
-/// Combines lambdas to a visitor for std::visit.
-template <typename... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
-template <typename... Functions>
-Overloaded(Functions...) -> Overloaded<Functions...>;
 
 }  // namespace weft

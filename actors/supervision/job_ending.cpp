@@ -45,11 +45,11 @@ void JobState::end_well() {
 /// Returns a text such as "worker 1 (pid 101) has not joined, worker 2 (pid 102) has not left its
 /// loop: ...".
 std::string JobState::missing_text(std::span<const Sighting> sightings) const {
-  std::vector<std::string> missing = missing_hosts();
+  std::vector<std::string> missing = hosts_.missing();
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
     const auto seen = std::ranges::find(sightings, w, &Sighting::worker);
     const std::string how = seen == sightings.end() ? "" : ", and " + seen->process;
-    if (!has_joined(host_of(w))) continue;
+    if (!hosts_.has_joined(hosts_.of(w))) continue;
     if (missing.size() >= kNamesMax && at(w).place != Place::ready) {
       missing.push_back("...");
       break;
@@ -72,10 +72,17 @@ std::string JobState::missing_text(std::span<const Sighting> sightings) const {
 
 Actions JobState::gather_deadline(std::uint64_t generation, std::span<const Sighting> sightings) {
   if (generation != generation_) return {};
-  if (phase_ == JobPhase::preparing) return fail_unprepared();
+  if (phase_ == JobPhase::preparing) {
+    return fail_with({.code = Errc::timeout,
+                      .message = fmt::format("the memory of {} was not ready within "
+                                             "backend.timeout_s = {}",
+                                             hosts_.unprepared(), terms_.timeout_s)});
+  }
   if (phase_ != JobPhase::gathering) return {};
-  const auto is_missing = [](const Worker& worker) { return worker.place != Place::ready; };
-  const auto is_starting = [](const Worker& worker) { return worker.place == Place::starting; };
+  const auto is_missing = [](const WorkerMember& worker) { return worker.place != Place::ready; };
+  const auto is_starting = [](const WorkerMember& worker) {
+    return worker.place == Place::starting;
+  };
   const auto first = std::ranges::find_if(workers_, is_missing);
   return fail_with(
       {.code = Errc::timeout,
@@ -125,7 +132,7 @@ Actions JobState::paused(int worker, std::uint64_t generation, std::uint64_t ste
 /// wait for a worker whose loop has ended, because its process may be gone.
 Actions JobState::end_if_paused() {
   std::uint64_t last = 0;
-  for (const Worker& worker : workers_) {
+  for (const WorkerMember& worker : workers_) {
     if (!worker.ended && !worker.paused) return {};
     last = std::max(last, worker.ended ? worker.ended->step : *worker.paused);
   }

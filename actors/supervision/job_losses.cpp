@@ -132,7 +132,7 @@ Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed, Los
   if (phase_ == JobPhase::preparing) phase_ = JobPhase::gathering;
   at(failure.worker).place = alive ? Place::dying : Place::left;
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
-    Worker& worker = at(w);
+    WorkerMember& worker = at(w);
     worker.ended.reset();
     const bool here = worker.place == Place::ready || worker.place == Place::looping ||
                       worker.place == Place::unwinding;
@@ -157,7 +157,7 @@ Action JobState::come_again(int worker) {
 /// when its link has ended. A link ends with its process, unless a forked child holds the link
 /// open; then the launch waits only for a LinkGrace.
 Action JobState::launch(int worker) {
-  Worker& lost = at(worker);
+  WorkerMember& lost = at(worker);
   lost.place = Place::starting;
   lost.awaits_link_end = lost.is_linked;
   if (lost.is_linked) return action::LinkGrace{worker, ++lost.link_grace};
@@ -170,7 +170,7 @@ Actions JobState::restart_due(int worker) {
 }
 
 Actions JobState::link_down(int worker) {
-  Worker& lost = at(worker);
+  WorkerMember& lost = at(worker);
   lost.is_linked = false;
   if (over()) return {};
   if (std::exchange(lost.awaits_link_end, false)) {
@@ -182,7 +182,7 @@ Actions JobState::link_down(int worker) {
 
 Actions JobState::link_grace_over(int worker, std::uint64_t number, const Whereabouts& where,
                                   std::uint64_t committed) {
-  Worker& lost = at(worker);
+  WorkerMember& lost = at(worker);
   if (over() || number != lost.link_grace) return {};
   if (std::exchange(lost.awaits_link_end, false)) {
     lost.is_linked = false;

@@ -13,7 +13,7 @@ namespace weft {
 JobState::JobState(const JobTerms& terms)
     : terms_(terms),
       workers_(static_cast<std::size_t>(terms.num_workers)),
-      hosts_(static_cast<std::size_t>(terms.num_hosts)),
+      hosts_(terms.num_hosts, terms.num_workers),
       recovery_(terms.recovery),
       checkpoints_(terms.num_workers, terms.keeps_state, terms.resume),
       reports_(workers_.size()) {}
@@ -71,16 +71,29 @@ Actions JobState::unwound(int worker, std::uint64_t generation, std::uint64_t co
 }
 
 Actions JobState::prepare_if_gathered(std::uint64_t committed) {
-  const auto is_ready = [](const Worker& worker) { return worker.place == Place::ready; };
+  const auto is_ready = [](const WorkerMember& worker) { return worker.place == Place::ready; };
   if (phase_ != JobPhase::gathering || !std::ranges::all_of(workers_, is_ready)) return {};
   phase_ = JobPhase::preparing;
   next_step_ = checkpoints_.next_begin(committed);
-  for (std::size_t host = 1; host < hosts_.size(); ++host) hosts_[host].is_prepared = false;
-  return concat({action::Prepare{generation_, next_step_, ++preparations_}}, start_if_prepared());
+  const std::uint64_t number = hosts_.prepare();
+  return concat({action::Prepare{generation_, next_step_, number}}, start_if_prepared());
+}
+
+Actions JobState::prepared(int host, std::uint64_t number) {
+  if (phase_ != JobPhase::preparing) return {};
+  hosts_.prepared(host, number);
+  return start_if_prepared();
+}
+
+Actions JobState::host_lost(int host, const std::string& why) {
+  if (over()) return {};
+  return fail_with({.code = Errc::peer_lost,
+                    .message = fmt::format("{} is lost: {}", hosts_.name(host), why),
+                    .worker = hosts_.first_worker(host)});
 }
 
 Actions JobState::start_if_prepared() {
-  if (!std::ranges::all_of(hosts_, &Host::is_prepared)) return {};
+  if (!hosts_.are_prepared()) return {};
   phase_ = JobPhase::running;
   const std::uint64_t step = next_step_;
   const auto load = checkpoints_.to_load(step);
@@ -95,7 +108,7 @@ Actions JobState::start_if_prepared() {
   start.reports = reports_.front().count();
   checkpoints_.begin_generation(generation_, step);
   recovery_.resumed(step);
-  for (Worker& worker : workers_) {
+  for (WorkerMember& worker : workers_) {
     worker.place = Place::looping;
     worker.paused.reset();
   }
@@ -175,7 +188,7 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
   }
   Actions actions{
       action::PeerEnded{.worker = ended.worker, .runs = ended.runs, .last = ended.last}};
-  if (std::ranges::all_of(workers_, [](const Worker& w) { return w.ended.has_value(); })) {
+  if (std::ranges::all_of(workers_, [](const WorkerMember& w) { return w.ended.has_value(); })) {
     end_well();
     actions.push_back(action::Stop{});
   } else if (preempted_ && !was_paused) {
@@ -189,7 +202,7 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
 /// when it was about to run a program that `told` doesn't count.
 Failure JobState::uneven(const LoopEnded& told, std::string message) const {
   const LoopEnded* first = &told;
-  for (const Worker& worker : workers_) {
+  for (const WorkerMember& worker : workers_) {
     if (worker.ended && worker.ended->runs <= first->runs) first = &*worker.ended;
   }
   return {.code = Errc::uneven_loops,
@@ -203,7 +216,7 @@ Failure JobState::uneven(const LoopEnded& told, std::string message) const {
 Actions JobState::unfit(const LoopEnded& ended, std::uint64_t committed) {
   const bool known = ended.worker >= 0 && ended.worker < static_cast<int>(workers_.size());
   if (over() || !known) return {};
-  const Worker& worker = at(ended.worker);
+  const WorkerMember& worker = at(ended.worker);
   // If this worker was the last to join, its join has begun the generation, so it is `looping`.
   const bool has_joined = worker.place == Place::ready || worker.place == Place::looping;
   if (!has_joined || worker.ended) return {};
@@ -224,7 +237,7 @@ std::vector<int> JobState::unwinding() const {
 
 std::vector<int> JobState::awaited() const {
   const bool some_ended =
-      std::ranges::any_of(workers_, [](const Worker& w) { return w.ended.has_value(); });
+      std::ranges::any_of(workers_, [](const WorkerMember& w) { return w.ended.has_value(); });
   const auto is_awaited = [&](int w) {
     if (at(w).place == Place::unwinding) return true;
     if (at(w).place != Place::looping || at(w).ended) return false;
@@ -257,7 +270,7 @@ bool JobState::reported(const Report& report) {
 std::vector<std::string> JobState::returned() const {
   std::vector<std::string> returned;
   if (phase_ != JobPhase::succeeded) return returned;
-  for (const Worker& worker : workers_) returned.push_back(worker.ended->returned);
+  for (const WorkerMember& worker : workers_) returned.push_back(worker.ended->returned);
   return returned;
 }
 

@@ -15,8 +15,7 @@
 /// 7. Loops of a preempted job are told to end at the first step that none of them has begun. The
 ///    job skips backoffs, and starts no worker if its loops don't ask whether to end.
 /// 8. Workers that are lost while all gather are one incident (recovery.hpp).
-/// 9. A generation starts only after every host has been prepared for it, in the order gathering,
-///    preparing, running. A loss in between makes the workers gather again.
+/// 9. A generation starts after every host was prepared for it. A loss before makes all gather.
 
 #include <cstdint>
 #include <map>
@@ -32,6 +31,7 @@
 #include "actors/protocol/sighting.hpp"
 #include "actors/supervision/action.hpp"
 #include "actors/supervision/checkpoint_tally.hpp"
+#include "actors/supervision/membership.hpp"
 #include "actors/supervision/recovery.hpp"
 #include "actors/supervision/report_filter.hpp"
 
@@ -43,9 +43,8 @@ class JobState {
  public:
   explicit JobState(const JobTerms& terms);
   Actions begin() const { return {action::GatherDeadline{generation_}}; }
-  /// Returns why this host may not join. If it returns nothing, host_joined() must follow.
-  std::optional<std::string> refuse_host(int host, int num_hosts) const;
-  void host_joined(int host, std::string machine);
+  /// The hosts, of which the owner tells which have joined.
+  JobHosts& hosts() { return hosts_; }
   /// Called when the agent of a host has gone, for the reason `why`. The job fails.
   Actions host_lost(int host, const std::string& why);
   /// Called when a host has been prepared by the Prepare of this number.
@@ -101,41 +100,14 @@ class JobState {
   const Recovery& recovery() const { return recovery_; }
 
  private:
-  enum class Place : std::uint8_t {
-    due,        ///< restart_due() starts its process
-    starting,   ///< its process has been started or is about to be
-    ready,      ///< it has joined or left its loop
-    looping,    ///< it is in the loop of this generation or at its end
-    unwinding,  ///< it is still in the loop of the previous generation
-    dying,      ///< its process is being killed and will be started again
-    left,       ///< its loop has ended well and its process has ended
-  };
-  struct Worker {
-    int pid = 0;
-    bool is_started = false;  ///< the process `pid` hasn't been seen to end
-    Place place = Place::starting;
-    std::optional<LoopEnded> ended;
-    std::optional<std::uint64_t> paused;  ///< the first step that it doesn't begin
-    int in_vain = 0;  ///< how many processes in a row have ended before they joined
-    bool is_linked = false, awaits_link_end = false;  ///< its link must end before it is launched
-    std::uint64_t link_grace = 0;                     ///< the number of the last LinkGrace
-  };
-  struct Host {
-    std::string machine{};    ///< "": it hasn't joined
-    bool is_prepared = true;  ///< by the last Prepare
-  };
-  Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
-  const Worker& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
+  using Place = MemberPlace;
+  WorkerMember& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
+  const WorkerMember& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
   /// Returns whether `generation` is the current one and the worker is in its loop.
   bool takes_part(int worker, std::uint64_t generation) const;
   std::string name(int worker) const;
   Actions prepare_if_gathered(std::uint64_t committed);
   Actions start_if_prepared();
-  int host_of(int worker) const;
-  bool has_joined(int host) const;
-  std::string host_name(int host) const;
-  std::vector<std::string> missing_hosts() const;
-  Actions fail_unprepared();
   /// Handles a loss: the worker is started again, or the job fails. If `alive`, kills its process.
   Actions lose(Failure failure, bool alive, std::uint64_t committed, LossKind kind = {});
   Failure uneven(const LoopEnded& told, std::string message) const;
@@ -151,11 +123,10 @@ class JobState {
   Actions end_if_paused();
 
   JobTerms terms_;
-  std::vector<Worker> workers_;
-  std::vector<Host> hosts_;
-  std::uint64_t preparations_ = 0;
+  std::vector<WorkerMember> workers_;
+  JobHosts hosts_;
   std::uint64_t next_step_ = 0;  ///< at which the generation that is prepared begins
-  std::set<ProcessId> ended_;  ///< processes whose requests to join may still arrive
+  std::set<ProcessId> ended_;    ///< processes whose requests to join may still arrive
   Recovery recovery_;
   CheckpointTally checkpoints_;
   std::vector<ReportFilter> reports_;  // by worker

@@ -50,7 +50,7 @@ struct JobSpec {
   bool is_eager = false;                   ///< each op runs when it is recorded
   bool ends_on_nan = false;                ///< the job ends if a report contains NaN
   TlsConfig tls;                           ///< a Unix socket is used if TLS isn't wanted
-  HostPlace place{};     ///< of this process among the job's hosts
+  HostPlace place{};                       ///< of this process among the job's hosts
   std::string actors{};  ///< the id of the actor system that the workers join; "": none
 
   /// Returns the number of workers that join, at least 1.

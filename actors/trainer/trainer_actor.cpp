@@ -66,8 +66,8 @@ void finish(Self self) {
   }
   state.recorder.state(failure && !cancelled ? ActorState::failed : ActorState::ended);
   state.hosts->set_status(cancelled ? JobStatus::cancelled
-                         : failure ? JobStatus::failed
-                                   : JobStatus::succeeded);
+                          : failure ? JobStatus::failed
+                                    : JobStatus::succeeded);
   state.hosts->stop();
   std::vector<std::string> worker_metrics(static_cast<std::size_t>(state.options.spec.num_joins()));
   for (auto& [worker, metrics] : state.last_metrics) {

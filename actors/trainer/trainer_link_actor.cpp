@@ -46,7 +46,8 @@ class ActorTrainerLink : public TrainerLink {
   void listen(const TrainerLinkOptions& options) {
     if (options.spec.place.count > 1) {
       address_ = system_.publish(trainer_, options.spec.place);
-      logger("weft.trainer")->info("host 0 of {}, control at {}", options.spec.place.count, address_);
+      logger("weft.trainer")
+          ->info("host 0 of {}, control at {}", options.spec.place.count, address_);
       return;
     }
     const TlsConfig& tls = options.spec.tls;

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "actors/process/log.hpp"
 #include "actors/link/watched_actor.hpp"
+#include "actors/process/log.hpp"
 #include "actors/trainer/trainer_state_actor.hpp"
 #include "spmd/base/same_secret.hpp"
 
@@ -14,9 +14,10 @@ namespace {
 std::optional<std::string> difference(const HostJoin& there, const TrainerLinkOptions& here) {
   const LoopIdentity& loop = here.assignment.loop;
   const auto differs = [&](const char* what, const auto& theirs, const auto& ours) {
-    return fmt::format("host {} ({}) has {} {}, but host 0 has {}: start the same program with the "
-                       "same options on all hosts",
-                       there.host, there.machine, what, theirs, ours);
+    return fmt::format(
+        "host {} ({}) has {} {}, but host 0 has {}: start the same program with the "
+        "same options on all hosts",
+        there.host, there.machine, what, theirs, ours);
   };
   if (there.loop.build != loop.build) return differs("build", there.loop.build, loop.build);
   if (there.loop.name != loop.name) return differs("loop", there.loop.name, loop.name);
@@ -73,7 +74,7 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
 
 caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentActor& agent) {
   auto& state = state_of(self);
-  auto refusal = state.job->refuse_host(join.host, join.num_hosts);
+  auto refusal = state.job->hosts().refuse(join.host, join.num_hosts);
   if (!refusal) refusal = difference(join, state.options);
   if (refusal) {
     logger("weft.trainer")->warn("refused a host: {}", *refusal);
@@ -83,7 +84,7 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
   }
   logger("weft.trainer")->info("host {} ({}, pid {}) joined", join.host, join.machine, join.pid);
   state.hosts->add(join.host, agent);
-  state.job->host_joined(join.host, join.machine);
+  state.job->hosts().joined(join.host, join.machine);
   watch_member(self, agent);
   return HostWelcome{.job_id = state.options.job_id,
                      .token = state.options.token,

@@ -15,9 +15,9 @@
 #include "actors/supervision/hang_watch.hpp"
 #include "actors/supervision/job_state.hpp"
 #include "actors/supervision/replica_check.hpp"
-#include "actors/supervision/wire_book.hpp"
 #include "actors/trainer/all_hosts_actor.hpp"
 #include "actors/trainer/trainer_link.hpp"
+#include "actors/trainer/wire_book.hpp"
 #include "actors/trainer/worker_group_actor.hpp"
 #include "transport/blackbox/recorder.hpp"
 

@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -26,8 +26,7 @@ std::string address_towards(const std::string& trainer) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* found = nullptr;
-  const int error =
-      ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found);
+  const int error = ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found);
   if (error != 0) fail(Errc::io, "WEFT_TRAINER = \"{}\": {}", trainer, ::gai_strerror(error));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
   const int fd = ::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -97,12 +96,12 @@ std::unique_ptr<CollectiveTier> HostWires::tier(int local_index, const Recorder&
                                                 WaitPolicy policy) const {
   if (wires_.empty()) return nullptr;
   const auto index = static_cast<std::size_t>(local_index);
-  return std::make_unique<NetworkTier>(
-      memory_, mesh_, positions_[index], *wires_[index], recorder, policy,
-      [](const WireLoss& loss) {
-        logger("weft.device")
-            ->warn("the wire of chip {} to chip {} was lost: {}", loss.chip, loss.peer, loss.why);
-      });
+  return std::make_unique<NetworkTier>(memory_, mesh_, positions_[index], *wires_[index], recorder,
+                                       policy, [](const WireLoss& loss) {
+                                         logger("weft.device")
+                                             ->warn("the wire of chip {} to chip {} was lost: {}",
+                                                    loss.chip, loss.peer, loss.why);
+                                       });
 }
 
 }  // namespace weft

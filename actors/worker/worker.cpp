@@ -86,11 +86,10 @@ class WorkerLife {
   /// process may be the worker.
   bool join() {
     try {
-      assignment_ =
-          link_.join({.worker = identity_.worker,
-                      .pid = ::getpid(),
-                      .token = identity_.token,
-                      .committed = common_step(memory_)});
+      assignment_ = link_.join({.worker = identity_.worker,
+                                .pid = ::getpid(),
+                                .token = identity_.token,
+                                .committed = common_step(memory_)});
     } catch (const std::exception& e) {
       logger("weft.worker")->info("{}", e.what());  // the trainer has logged the reason, or is gone
       return false;
@@ -130,8 +129,7 @@ class WorkerLife {
       const int chip = mesh.device_at(position);
       board_.device(chip).open(ActorKind::device, identity_.worker, chip, ::getpid());
     }
-    check_members(memory_, mesh, positions, board_,
-                  policy_of(assignment_, mesh, owns_cores()));
+    check_members(memory_, mesh, positions, board_, policy_of(assignment_, mesh, owns_cores()));
     stages_.ended("members checked");
   }
 

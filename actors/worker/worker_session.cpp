@@ -48,8 +48,9 @@ std::string place_of(const std::exception_ptr& thrown, Errc code) {
   return is_of_others ? "" : thrown_at(thrown);
 }
 
-WorkerSession::WorkerSession(WorkerLink& link, const WorkerIdentity& identity, const Assignment& assignment,
-              const Start& start, JobMemory& memory, Board& board, BlackBoxWriter& box)
+WorkerSession::WorkerSession(WorkerLink& link, const WorkerIdentity& identity,
+                             const Assignment& assignment, const Start& start, JobMemory& memory,
+                             Board& board, BlackBoxWriter& box)
     : link_(link),
       worker_(identity.worker),
       job_id_(identity.job_id),
@@ -60,10 +61,9 @@ WorkerSession::WorkerSession(WorkerLink& link, const WorkerIdentity& identity, c
       box_(box),
       recorder_(board.worker(worker_), box.loop(worker_)),
       mesh_(memory_mesh_of(assignment)),
-      resumed_(start.resume.empty()
-                   ? nullptr
-                   : std::make_shared<ResumedState>(StateFile::open(start.resume),
-                                                    assignment.resume_partial)),
+      resumed_(start.resume.empty() ? nullptr
+                                    : std::make_shared<ResumedState>(StateFile::open(start.resume),
+                                                                     assignment.resume_partial)),
       own_memory_(has_mesh()
                       ? std::nullopt
                       : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
@@ -94,15 +94,15 @@ WorkerSession::WorkerSession(WorkerLink& link, const WorkerIdentity& identity, c
                 .num_workers = assignment.num_workers}),
       loaders_(runtime_, recorder_, assignment.seed,
                resumed_ ? resumed_->file().checkpoint()->loaders : std::vector<StoredLoader>()),
-      checkpoints_(runtime_, loaders_, link, recorder_,
-                   {.worker = worker_,
-                    .num_workers = assignment.num_workers,
-                    .job_id = job_id_,
-                    .seed = assignment.seed,
-                    .config = assignment.checkpoint,
-                    .resumed_from = start.resume,
-                    .saved_step =
-                        start.saved_step == 0 ? std::nullopt : std::optional(start.saved_step)}) {
+      checkpoints_(
+          runtime_, loaders_, link, recorder_,
+          {.worker = worker_,
+           .num_workers = assignment.num_workers,
+           .job_id = job_id_,
+           .seed = assignment.seed,
+           .config = assignment.checkpoint,
+           .resumed_from = start.resume,
+           .saved_step = start.saved_step == 0 ? std::nullopt : std::optional(start.saved_step)}) {
   resumed_.reset();  // the runtime has it until the first step has ended
 }
 
@@ -153,13 +153,12 @@ std::vector<std::unique_ptr<DeviceLink>> WorkerSession::start_devices(JobMemory&
         has_mesh() ? mesh_.device_at(position) : worker_ * assignment_.chips_per_worker;
     const Recorder recorder(board_.device(chip), box_.chip(chip, worker_), box_.ledger(chip));
     recorder.board.open(ActorKind::device, worker_, chip, ::getpid());
-    devices.push_back(link_.start_device(
-        kind_.make({memory, mesh_, position, recorder, policy, local_index,
-                    wires_.tier(local_index, recorder, policy)}),
-        recorder, chip,
-        [this](std::exception_ptr failure, std::uint64_t step) {
-          device_failed(std::move(failure), step);
-        }));
+    devices.push_back(
+        link_.start_device(kind_.make({memory, mesh_, position, recorder, policy, local_index,
+                                       wires_.tier(local_index, recorder, policy)}),
+                           recorder, chip, [this](std::exception_ptr failure, std::uint64_t step) {
+                             device_failed(std::move(failure), step);
+                           }));
   }
   return devices;
 }

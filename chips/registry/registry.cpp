@@ -17,8 +17,7 @@ constexpr ChipKind kKinds[] = {
      .target = &kCpuTarget,
      .make = [](EngineParts parts) -> std::unique_ptr<Engine> {
        return std::make_unique<Executor>(parts.memory, parts.mesh, parts.position, parts.recorder,
-                                         parts.policy, parts.local_index,
-                                         std::move(parts.network));
+                                         parts.policy, parts.local_index, std::move(parts.network));
      },
      .limitation = Executor::limitation},
 };

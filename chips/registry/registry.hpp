@@ -25,7 +25,7 @@ struct EngineParts {
   int position = 0;  ///< the chip's position in the mesh
   const Recorder& recorder;
   WaitPolicy policy{};
-  int local_index = 0;  ///< the chip's index among the chips of its worker
+  int local_index = 0;                        ///< the chip's index among the chips of its worker
   std::unique_ptr<CollectiveTier> network{};  ///< to the chips of other hosts; null: there are none
 };
 

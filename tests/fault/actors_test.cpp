@@ -1,8 +1,8 @@
 /// Kills processes of actors at random instants while threads call them. Every call must end with
 /// the right answer, or with the loss of its process; no memory may leak, though the heaps have
-/// room for few tensors. WEFT_ACTOR_KILLS sets the number of kills; the default is 60. The test prints
-/// how long after a kill callers were told, and how long after the kernel had ended the process:
-/// the kernel needs milliseconds for that, and more if others wait for the cores.
+/// room for few tensors. WEFT_ACTOR_KILLS sets the number of kills; the default is 60. The test
+/// prints how long after a kill callers were told, and how long after the kernel had ended the
+/// process: the kernel needs milliseconds for that, and more if others wait for the cores.
 
 #include <gtest/gtest.h>
 #include <poll.h>

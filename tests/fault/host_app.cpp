@@ -1,5 +1,5 @@
-/// A job for tests over several hosts: each step adds to a counter that chips share with nobody, and
-/// some steps also reduce a value over all chips.
+/// A job for tests over several hosts: each step adds to a counter without a collective, and some
+/// steps also reduce a value over all chips.
 
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <weft/weft.hpp>
 
@@ -19,8 +19,8 @@ namespace {
 struct Plan {
   std::uint64_t steps = 40;
   std::uint64_t meets_every = 0;  ///< steps; 0: never
-  int kills = -1;        ///< the worker that kills itself once, at half of the steps
-  std::string once{};    ///< the file that says that it has
+  int kills = -1;                 ///< the worker that kills itself once, at half of the steps
+  std::string once{};             ///< the file that says that it has
 };
 Plan plan;  // main() sets it before fit(), in the workers too
 

@@ -34,10 +34,10 @@ class Slots {
 
   AppProcess& start(int index, int count = 2, const std::vector<std::string>& more = {}) {
     std::vector<std::string> variables = variables_;
-    variables.insert(variables.end(), {fmt::format("WEFT_HOSTS={}", count),
-                                       fmt::format("WEFT_HOST_INDEX={}", index),
-                                       fmt::format("WEFT_TRAINER=127.0.0.1:{}", port_),
-                                       "WEFT_SECRET_FILE=" + secret()});
+    variables.insert(
+        variables.end(),
+        {fmt::format("WEFT_HOSTS={}", count), fmt::format("WEFT_HOST_INDEX={}", index),
+         fmt::format("WEFT_TRAINER=127.0.0.1:{}", port_), "WEFT_SECRET_FILE=" + secret()});
     std::vector<std::string> words = words_;
     words.insert(words.end(), more.begin(), more.end());
     hosts_.push_back(std::make_unique<AppProcess>(words, variables));
@@ -94,8 +94,8 @@ TEST(Hosts, TrainWithTensorParallelismWithinEachHost) {
 
 /// Counts 40 steps on two hosts of two workers. No collective precedes most of the updates.
 void expect_counts(const std::vector<std::string>& more) {
-  std::vector<std::string> words{HOST_APP, "--workers", "4", "--max-failures", "2",
-                                 "--json", "{json}"};
+  std::vector<std::string> words{HOST_APP, "--workers", "4",     "--max-failures",
+                                 "2",      "--json",    "{json}"};
   words.insert(words.end(), more.begin(), more.end());
   const testing::TemporaryFolder folder;
   words.insert(words.end(), {"--once", folder.path() + "/once"});

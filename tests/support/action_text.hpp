@@ -12,9 +12,7 @@ namespace weft::testing {
 inline std::string words(const Action& action) {
   return std::visit(
       Overloaded{
-          [](const action::Prepare& prepare) {
-            return fmt::format("prepare at {}", prepare.step);
-          },
+          [](const action::Prepare& prepare) { return fmt::format("prepare at {}", prepare.step); },
           [](const action::Start& start) { return fmt::format("start at {}", start.step); },
           [](const action::Asked& asked) {
             return fmt::format("asked by {} for {} in run {}", asked.worker, asked.sequence,

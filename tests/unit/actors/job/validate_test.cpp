@@ -191,7 +191,8 @@ TEST(Validate, ChecksThePlacementStrategy) {
     EXPECT_NO_THROW(spec({.scaling = {.num_workers = 2, .placement_strategy = strategy}}));
   }
   expect_refused(
-      Errc::unavailable, {"PlacementStrategy::strict_spread", "2 hosts", "the job has 1 (this one is "},
+      Errc::unavailable,
+      {"PlacementStrategy::strict_spread", "2 hosts", "the job has 1 (this one is "},
       {.scaling = {.num_workers = 2, .placement_strategy = PlacementStrategy::strict_spread}});
 }
 
@@ -201,9 +202,9 @@ JobSpec spec_on(int hosts, const TrainerOptions& options) {
 }
 
 TEST(Validate, DividesAJobAmongHosts) {
-  const JobSpec job = spec_on(2, {.scaling = {.num_workers = 4, .chips_per_worker = 2},
-                                  .backend = {.spmd = {.mesh_shape = {4, 2},
-                                                       .axis_names = {"data", "model"}}}});
+  const JobSpec job =
+      spec_on(2, {.scaling = {.num_workers = 4, .chips_per_worker = 2},
+                  .backend = {.spmd = {.mesh_shape = {4, 2}, .axis_names = {"data", "model"}}}});
   EXPECT_EQ(job.workers_per_host(), 2);
   EXPECT_EQ(job.chips_per_host(), 4);
   EXPECT_EQ(dcn_shape(*job.mesh), (std::vector<std::int64_t>{2, 1}));

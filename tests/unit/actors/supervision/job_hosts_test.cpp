@@ -13,7 +13,7 @@ using testing::words;
 /// Returns a job of two hosts with two workers each, of which all but the last have joined.
 JobState almost_joined() {
   JobState job({.num_workers = 4, .num_hosts = 2, .timeout_s = 5});
-  job.host_joined(1, "node7");
+  job.hosts().joined(1, "node7");
   for (int w = 0; w < 3; ++w) {
     job.started(w, 100 + w);
     EXPECT_TRUE(job.joined(w, 100 + w, 0).empty());
@@ -37,7 +37,7 @@ TEST(JobHosts, GatherAgainIfAWorkerIsLostWhileTheyArePrepared) {
                 .num_hosts = 2,
                 .recovery = {.max_failures = 1, .restart = Restart::worker},
                 .timeout_s = 5});
-  job.host_joined(1, "node7");
+  job.hosts().joined(1, "node7");
   for (int w = 0; w < 2; ++w) {
     job.started(w, 100 + w);
     job.joined(w, 100 + w, 0);
@@ -55,12 +55,14 @@ TEST(JobHosts, GatherAgainIfAWorkerIsLostWhileTheyArePrepared) {
 
 TEST(JobHosts, RefuseHostsThatContradict) {
   JobState job({.num_workers = 4, .num_hosts = 2, .timeout_s = 5});
-  EXPECT_NE(job.refuse_host(1, 3)->find("number of hosts 3, but host 0 has 2"), std::string::npos);
-  EXPECT_NE(job.refuse_host(2, 2)->find("WEFT_HOST_INDEX = 2: expected 1 to 1"), std::string::npos);
-  EXPECT_NE(job.refuse_host(0, 2)->find("WEFT_HOST_INDEX = 0"), std::string::npos);
-  EXPECT_FALSE(job.refuse_host(1, 2));
-  job.host_joined(1, "node7");
-  EXPECT_NE(job.refuse_host(1, 2)->find("two hosts have WEFT_HOST_INDEX = 1: node7"),
+  EXPECT_NE(job.hosts().refuse(1, 3)->find("number of hosts 3, but host 0 has 2"),
+            std::string::npos);
+  EXPECT_NE(job.hosts().refuse(2, 2)->find("WEFT_HOST_INDEX = 2: expected 1 to 1"),
+            std::string::npos);
+  EXPECT_NE(job.hosts().refuse(0, 2)->find("WEFT_HOST_INDEX = 0"), std::string::npos);
+  EXPECT_FALSE(job.hosts().refuse(1, 2));
+  job.hosts().joined(1, "node7");
+  EXPECT_NE(job.hosts().refuse(1, 2)->find("two hosts have WEFT_HOST_INDEX = 1: node7"),
             std::string::npos);
 }
 
@@ -89,8 +91,7 @@ TEST(JobHosts, EndTheJobWhenOneIsLost) {
   JobState job = almost_joined();
   EXPECT_EQ(words(job.host_lost(1, "its link has ended")), "cancel");
   EXPECT_EQ(job.failure()->code, Errc::peer_lost);
-  EXPECT_EQ(job.failure()->message,
-            "host 1 (node7, workers 2 to 3) is lost: its link has ended");
+  EXPECT_EQ(job.failure()->message, "host 1 (node7, workers 2 to 3) is lost: its link has ended");
   EXPECT_TRUE(job.host_lost(1, "again").empty());
 }
 

@@ -1,4 +1,4 @@
-#include "actors/supervision/wire_book.hpp"
+#include "actors/trainer/wire_book.hpp"
 
 #include <gtest/gtest.h>
 

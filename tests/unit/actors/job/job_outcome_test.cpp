@@ -1,4 +1,4 @@
-#include "actors/supervision/job_outcome.hpp"
+#include "actors/job/job_outcome.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,65 @@
+#include "actors/supervision/membership.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace weft {
+
+std::string JobHosts::name(int host) const {
+  const std::string& machine = at(host).machine;
+  const int first = first_worker(host);
+  const int last = first + workers_per_host_ - 1;
+  return fmt::format("host {} ({}{})", host, machine.empty() ? "" : machine + ", ",
+                     first == last ? fmt::format("worker {}", first)
+                                   : fmt::format("workers {} to {}", first, last));
+}
+
+std::optional<std::string> JobHosts::refuse(int host, int num_hosts) const {
+  if (num_hosts != count()) {
+    return fmt::format(
+        "a host joined with the number of hosts {}, but host 0 has {}: start all hosts with the "
+        "same WEFT_HOSTS",
+        num_hosts, count());
+  }
+  if (host < 1 || host >= count()) {
+    return fmt::format("a host joined with WEFT_HOST_INDEX = {}: expected 1 to {}", host,
+                       count() - 1);
+  }
+  if (!has_joined(host)) return {};
+  return fmt::format(
+      "two hosts have WEFT_HOST_INDEX = {}: {} has joined already; give each host its own index, "
+      "from 0 to {}",
+      host, at(host).machine, count() - 1);
+}
+
+std::vector<std::string> JobHosts::missing() const {
+  std::vector<std::string> missing;
+  for (int host = 1; host < count(); ++host) {
+    if (!has_joined(host)) missing.push_back(name(host) + " has not joined");
+  }
+  return missing;
+}
+
+std::uint64_t JobHosts::prepare() {
+  for (int host = 1; host < count(); ++host) at(host).is_prepared = false;
+  return ++preparations_;
+}
+
+void JobHosts::prepared(int host, std::uint64_t number) {
+  if (number == preparations_) at(host).is_prepared = true;
+}
+
+bool JobHosts::are_prepared() const { return std::ranges::all_of(hosts_, &Host::is_prepared); }
+
+std::string JobHosts::unprepared() const {
+  std::vector<std::string> names;
+  for (int host = 1; host < count(); ++host) {
+    if (!at(host).is_prepared) names.push_back(name(host));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace weft
