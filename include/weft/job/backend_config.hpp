@@ -32,7 +32,7 @@ struct SpmdConfig {
   /// their ids. Default: 0, 1, 2, ...
   std::vector<int> device_ids{};
   /// The mesh as chips within a host times hosts, instead of mesh_shape, axis_names and device_ids.
-  /// In this version one host has all chips; it runs the plan, and gets the bits, of `dcn` hosts.
+  /// A job on one host runs the plan, and gets the bits, of `dcn` hosts (docs/clusters.md).
   std::optional<HybridMesh> hybrid{};
   std::int64_t data_parallel_size = 0;
   std::int64_t model_parallel_size = 0;
