@@ -19,12 +19,13 @@ namespace weft {
 
 namespace agent_event {
 
-/// The generation ends, because of `why`. It concerns only the memory that is prepared for it.
+/// Ends the waits of this host's chips, for the reason `why`, if its memory is prepared for this
+/// generation.
 struct Abort {
   std::uint64_t generation = 0;
   std::string why;
 };
-/// The rows of this worker, whose process is gone, are to be marked.
+/// Marks the board rows of this worker, whose process has ended.
 struct MarkLost {
   int worker = -1;
 };

@@ -55,8 +55,8 @@ class AgentRun {
         events_(events),
         welcome_(link.join(join_of(job))),
         host_(spec_, {}, job.logs_to_console,
-              JobElsewhere{.name = {.id = welcome_.job_id, .token = welcome_.token},
-                           .run_dir = welcome_.assignment.run_dir}) {
+              JoinedJob{.name = {.id = welcome_.job_id, .token = welcome_.token},
+                        .run_dir = welcome_.assignment.run_dir}) {
     logger("weft.trainer")
         ->info("host {} takes part in job {} of host 0", spec_.place.index, welcome_.job_id);
   }
@@ -128,7 +128,10 @@ class AgentRun {
             [&](const agent_event::Stop&) { end(); },
             [&](const agent_event::TrainerGone&) {
               if (has_ended_) return;
-              logger("weft.trainer")->error("the connection to the trainer of host 0 has ended");
+              logger("weft.trainer")
+                  ->error(
+                      "the connection to the trainer of host 0 has ended: the workers of this host "
+                      "are killed");
               ended_well_ = false;
               end();
               host_.processes.kill_all();
@@ -151,7 +154,9 @@ class AgentRun {
   }
 
   void interrupted(int signal) {
-    logger("weft.trainer")->warn("host {} got SIG{}", spec_.place.index, ::sigabbrev_np(signal));
+    logger("weft.trainer")
+        ->warn("host {} got SIG{}: its workers are killed, and the job ends", spec_.place.index,
+               ::sigabbrev_np(signal));
     ended_well_ = false;
     end();
     host_.processes.kill_all();

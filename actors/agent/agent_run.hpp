@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// What this process knows of the job, from the same fit() call as host 0.
+/// The facts about the job in this process, from the same fit() call as on host 0.
 struct AgentJob {
   const JobSpec& spec;
   const LoopIdentity& loop;

@@ -16,15 +16,18 @@ namespace {
 
 /// Makes or opens the job's run folder. If the hosts share no file system, each has its own.
 RunFolder run_folder(const JobSpec& spec, const JobPlace& place,
-                     const std::optional<JobElsewhere>& other) {
-  if (!other) return RunFolder(spec.storage_path, spec.name, place.id());
+                     const std::optional<JoinedJob>& joined) {
+  if (!joined) return RunFolder(spec.storage_path, spec.name, place.id());
   std::error_code error;
-  std::filesystem::create_directories(other->run_dir, error);
+  std::filesystem::create_directories(joined->run_dir, error);
   if (error) {
-    fail(Errc::io, "can't make the run folder {} of host 0 on this host: {}", other->run_dir,
-         error.message());
+    fail(Errc::io,
+         "can't make the run folder {} of host 0 on this host: {}; make run.storage_path writable "
+         "on "
+         "every host",
+         joined->run_dir, error.message());
   }
-  return RunFolder::open(other->run_dir);
+  return RunFolder::open(joined->run_dir);
 }
 
 /// Returns the name under which this process logs.
@@ -35,11 +38,11 @@ std::string log_name(const JobSpec& spec) {
 }  // namespace
 
 HostRun::HostRun(const JobSpec& job, Lines lines, bool logs_to_console,
-                 const std::optional<JobElsewhere>& other)
+                 const std::optional<JoinedJob>& joined)
     : spec(job),
       place(spec.is_rescuable() && spec.keep_for_rescue_s > 0,
-            other ? std::optional(other->name) : std::nullopt),
-      folder(run_folder(spec, place, other)),
+            joined ? std::optional(joined->name) : std::nullopt),
+      folder(run_folder(spec, place, joined)),
       board(place.make_board(spec, folder.path())),
       box(place.make_box(spec)),
       hangs(board, spec.hang_warning_s),

@@ -19,9 +19,9 @@
 
 namespace weft {
 
-/// A job whose trainer is on another host.
-struct JobElsewhere {
-  JobName name;
+/// A job of host 0 that this host has joined.
+struct JoinedJob {
+  JobIdentity name;
   std::string run_dir;
 };
 
@@ -31,12 +31,12 @@ struct JobElsewhere {
 struct HostRun {
   using Lines = std::function<void(int worker, bool err, std::string_view line)>;
 
-  /// `spec` must outlive the object. `other` is the job of another host that this host takes part
-  /// in; by default the job begins here. `lines` receives the output of the workers; if it is
+  /// `spec` must outlive the object. `joined` is set on every host but
+  /// host 0. `lines` receives the output of the workers; if it is
   /// empty, the output goes to the streams of this program. Throws no_space or io if a part can't
   /// be made, and invalid_argument for an invalid WEFT_TRACE.
   HostRun(const JobSpec& spec, Lines lines, bool logs_to_console,
-          const std::optional<JobElsewhere>& other = {});
+          const std::optional<JoinedJob>& joined = {});
   HostRun(const HostRun&) = delete;
   HostRun& operator=(const HostRun&) = delete;
 

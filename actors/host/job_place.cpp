@@ -105,9 +105,9 @@ class HeldJobs {
 
 }  // namespace
 
-JobPlace::JobPlace(bool outlives_exit, std::optional<JobName> job)
+JobPlace::JobPlace(bool outlives_exit, std::optional<JobIdentity> job)
     : id_(random_hex()),
-      job_(job ? std::move(*job) : JobName{.id = id_, .token = random_hex()}),
+      job_(job ? std::move(*job) : JobIdentity{.id = id_, .token = random_hex()}),
       root_(make_control_root()) {
   sweep_dead_jobs(root_);
   // The lock is taken first, because a sweeper removes jobs whose lock isn't held.

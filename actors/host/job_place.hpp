@@ -15,8 +15,8 @@
 
 namespace weft {
 
-/// What identifies a job on all of its hosts.
-struct JobName {
+/// The identity of a job, which is the same on all of its hosts.
+struct JobIdentity {
   std::string id;     ///< names its checkpoints
   std::string token;  ///< its workers join with it
 };
@@ -27,16 +27,15 @@ class JobPlace {
   /// Makes the job's folder and lock in the control root (job_folder.hpp). Removes the remains of
   /// other jobs in the root whose lock no process holds. With `outlives_exit`, exit() doesn't
   /// remove the place. Throws io.
-  /// `job` is the job of another host whose memory on this host the place is for; by default the
-  /// place makes a new job.
-  explicit JobPlace(bool outlives_exit, std::optional<JobName> job = {});
+  /// `job` is a job of another host that has a part on this host. By default, makes a new job.
+  explicit JobPlace(bool outlives_exit, std::optional<JobIdentity> job = {});
   ~JobPlace() { remove(); }
   JobPlace(const JobPlace&) = delete;
   JobPlace& operator=(const JobPlace&) = delete;
 
   /// Names the job's segments, folder and lock on this host.
   const std::string& id() const { return id_; }
-  const JobName& job() const { return job_; }
+  const JobIdentity& job() const { return job_; }
   std::string socket_path() const { return folder() + "/control"; }
   /// Returns the job's control folder.
   std::string folder() const { return folder_in(root_, id_); }
@@ -61,7 +60,7 @@ class JobPlace {
 
  private:
   std::string id_;
-  JobName job_;
+  JobIdentity job_;
   std::string root_;
 };
 

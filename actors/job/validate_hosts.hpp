@@ -15,8 +15,8 @@ void check_placement(const ScalingConfig& scaling, const HostPlace& place);
 /// Throws mesh_mismatch, invalid_argument or unavailable if the job can't run on these hosts.
 void check_hosts(const TrainerOptions& options, const HostPlace& place);
 
-/// Returns the mesh with its hosts: those of `spmd.hybrid` if it is given, else the hosts divide
-/// the first axis that has a size which they divide. Throws mesh_mismatch.
+/// Returns the mesh divided among the hosts, as `spmd.hybrid` says. Without it, the first axis
+/// whose size is a multiple of `hosts` crosses hosts. Throws mesh_mismatch.
 Mesh over_hosts(const Mesh& mesh, const SpmdConfig& spmd, int hosts);
 
 }  // namespace weft

@@ -29,7 +29,7 @@ using WorkerActor =
                      On<unwind_a, std::string>,    // a worker is lost: which one and how
                      On<cancel_a, std::string>, On<stop_a>>;  // cancel: why the job has failed
 
-/// What the trainer tells the agent of another host.
+/// The actor of an agent. It receives the trainer's orders to that host.
 using AgentActor =
     caf::typed_actor<On<launch_a, std::int32_t>,      // the worker to start
                      On<kill_a, std::int32_t, bool>,  // the worker, and whether it dumps its stack

@@ -51,7 +51,7 @@ constexpr std::uint16_t kSocketKey = 1;
 /// Separates the control connections from the other uses of a job's secret.
 constexpr std::string_view kControlPurpose = "weft control";
 
-/// The token for the door between hosts, which are known by their secret.
+/// A door needs a token. Between hosts it is a constant, because TLS has proved the secret.
 constexpr std::string_view kHostsToken = "weft: a host or worker of a job.";
 
 bool make_address(const char* path, sockaddr_un& address) {

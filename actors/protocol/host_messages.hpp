@@ -16,7 +16,7 @@ struct HostJoin {
   std::int32_t num_hosts = 0;
   std::int32_t pid = 0;
   std::string machine{};         ///< its host name
-  std::int32_t num_workers = 0;  ///< of all hosts, as the next
+  std::int32_t num_workers = 0;  ///< of all hosts together
   std::int32_t chips_per_worker = 0;
   LoopIdentity loop{};
 };
@@ -25,19 +25,18 @@ struct HostJoin {
 struct HostWelcome {
   std::string job_id{};
   std::string token{};  ///< the agent's workers join with it
-  std::string name{};   ///< the job's name
   std::string fits{};  ///< for workers that run main() again (NamelessFit); "": the loop has a name
   Assignment assignment{};
 };
 
-/// What the process of a worker does, as its host sees it.
+/// A worker's process, as its host sees it.
 struct HostProcess {
   std::int32_t worker = -1;
   std::uint64_t core_time = 0;  ///< on all cores, in ticks of its kernel
   std::string doing{};          ///< "sleeps in futex_wait"
 };
 
-/// Sent each second, before the end of a process is reported, and when something has changed.
+/// Sent each second, and before the end of a process is reported.
 struct HostNews {
   std::int32_t host = -1;
   std::uint64_t generation = 0;  ///< the last one for which the host was prepared

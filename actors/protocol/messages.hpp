@@ -83,7 +83,7 @@ auto inspect(Inspector& f, HostJoin& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, HostWelcome& x) {
-  return inspect_fields(f, x, x.job_id, x.token, x.name, x.fits, x.assignment);
+  return inspect_fields(f, x, x.job_id, x.token, x.fits, x.assignment);
 }
 template <class Inspector>
 auto inspect(Inspector& f, HostNews& x) {

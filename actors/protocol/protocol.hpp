@@ -14,7 +14,7 @@ namespace weft {
 
 /// A lease lets a worker begin this many steps. A worker without a further lease then stops.
 inline constexpr std::uint64_t kLeaseSteps = 64;
-inline constexpr std::uint64_t kLeaseAskedAhead = 32;  ///< steps before the end of a lease
+inline constexpr std::uint64_t kLeaseAskedAhead = 32;  ///< steps left when a worker asks for more
 
 /// The first message of a worker.
 struct JoinRequest {
@@ -24,8 +24,8 @@ struct JoinRequest {
   std::uint64_t committed = 0;  ///< the last step that all chips of its host have committed
 };
 
-/// Identifies the loop that a job runs. A loop with a name is found by it, in its object. Otherwise
-/// main() runs again in the worker, up to the fit() call of this identity.
+/// Identifies the loop that a job runs. A worker finds a named loop in the program or in a library.
+/// For a loop without a name it runs main() again, up to this fit() call.
 struct LoopIdentity {
   std::string name{};           ///< "": the loop has no name
   std::string site{};           ///< "train.cpp:12", line of a named Loop, else of the fit() call
@@ -59,9 +59,9 @@ struct Assignment {
   std::string loop_config{};  ///< a named loop's config, as CBOR
 };
 
-/// A program that a worker shows the trainer. Either it is new to the worker, which needs it as its
-/// `sequence`-th program for its `run`-th run. Or another worker wants a new program of this number
-/// for that run, which this worker makes with this program that it already knows.
+/// A program that a worker shows the trainer: its number `sequence` in run number `run`. Either it
+/// is new to the worker. Or another worker wants a new program with these numbers, and this worker
+/// shows the known program that it runs in that place.
 struct ProgramSeen {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -96,8 +96,8 @@ struct StateHashes {
   std::vector<std::uint64_t> hashes{};
 };
 
-/// Hashes of the data that a worker's loop uploads for its `run`-th run, the same in all workers.
-/// State must be uploaded by all workers or by none.
+/// Hashes of the data that a worker's loop uploads for its `run`-th run. They must be equal in all
+/// workers, and state must be uploaded by all workers or by none.
 struct DataHashes {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;

@@ -75,7 +75,8 @@ Actions JobState::gather_deadline(std::uint64_t generation, std::span<const Sigh
   if (phase_ == JobPhase::preparing) {
     return fail_with({.code = Errc::timeout,
                       .message = fmt::format("the memory of {} was not ready within "
-                                             "backend.timeout_s = {}",
+                                             "backend.timeout_s = {}: the log of that host in "
+                                             "its run folder may say why",
                                              hosts_.unprepared(), terms_.timeout_s)});
   }
   if (phase_ != JobPhase::gathering) return {};

@@ -15,7 +15,7 @@
 /// 7. Loops of a preempted job are told to end at the first step that none of them has begun. The
 ///    job skips backoffs, and starts no worker if its loops don't ask whether to end.
 /// 8. Workers that are lost while all gather are one incident (recovery.hpp).
-/// 9. A generation starts after every host was prepared for it. A loss before makes all gather.
+/// 9. A generation starts when every host is prepared for it. After a loss before that, all gather.
 
 #include <cstdint>
 #include <map>
@@ -43,7 +43,7 @@ class JobState {
  public:
   explicit JobState(const JobTerms& terms);
   Actions begin() const { return {action::GatherDeadline{generation_}}; }
-  /// The hosts, of which the owner tells which have joined.
+  /// Returns the hosts. The caller registers those that join.
   JobHosts& hosts() { return hosts_; }
   /// Called when the agent of a host has gone, for the reason `why`. The job fails.
   Actions host_lost(int host, const std::string& why);

@@ -20,18 +20,18 @@ std::string JobHosts::name(int host) const {
 std::optional<std::string> JobHosts::refuse(int host, int num_hosts) const {
   if (num_hosts != count()) {
     return fmt::format(
-        "a host joined with the number of hosts {}, but host 0 has {}: start all hosts with the "
-        "same WEFT_HOSTS",
-        num_hosts, count());
+        "host {} has WEFT_HOSTS = {}, but host 0 has {}: start all hosts with the same WEFT_HOSTS",
+        host, num_hosts, count());
   }
   if (host < 1 || host >= count()) {
-    return fmt::format("a host joined with WEFT_HOST_INDEX = {}: expected 1 to {}", host,
-                       count() - 1);
+    return fmt::format(
+        "a host has WEFT_HOST_INDEX = {}: expected 1 to {}; give each host its own index", host,
+        count() - 1);
   }
   if (!has_joined(host)) return {};
   return fmt::format(
-      "two hosts have WEFT_HOST_INDEX = {}: {} has joined already; give each host its own index, "
-      "from 0 to {}",
+      "two hosts have WEFT_HOST_INDEX = {}: {} has joined with it already; give each host its own "
+      "index, from 0 to {}",
       host, at(host).machine, count() - 1);
 }
 

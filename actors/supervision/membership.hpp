@@ -1,5 +1,5 @@
 #pragma once
-/// The members of a job: its workers and hosts, and how far each has come.
+/// The workers and the hosts of a job, and the stage that each of them has reached.
 
 #include <cstdint>
 #include <optional>
@@ -54,7 +54,7 @@ class JobHosts {
   /// Called when a host has been prepared by the preparation of this number.
   void prepared(int host, std::uint64_t number);
   bool are_prepared() const;
-  /// Returns the names of those that aren't.
+  /// Returns the names of the hosts that aren't prepared.
   std::string unprepared() const;
 
  private:

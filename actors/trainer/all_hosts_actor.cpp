@@ -110,7 +110,7 @@ const HostProcess* AllHosts::find(const ProcessId& process) const {
 std::string AllHosts::describe_process(const ProcessId& process) const {
   if (is_own(process.worker)) return own_.describe_process(process);
   const HostProcess* const known = find(process);
-  return known == nullptr ? "is on a host that hasn't told of it" : known->doing;
+  return known == nullptr ? "was not reported by its host yet" : known->doing;
 }
 
 std::uint64_t AllHosts::core_time(const ProcessId& process) const {

@@ -14,15 +14,15 @@
 
 namespace weft {
 
-/// Only the trainer's actor may use it. The own host's board also has the rows of the other hosts,
-/// as they were told last.
+/// Only the trainer's actor may use it. The board of host 0 also has the last rows that other hosts
+/// sent.
 class AllHosts final : public HostLink {
  public:
   /// `own` must outlive the object.
   AllHosts(HostLink& own, const JobSpec& spec);
 
   void add(int host, const AgentActor& agent) { others_[host].agent = agent; }
-  /// Removes the agent if it is one. Returns its host.
+  /// Forgets this agent and returns its host. Returns nothing if the actor isn't an agent.
   std::optional<int> remove(const caf::actor_addr& agent);
   /// Returns the host whose agent has sent the message; nothing for another sender.
   std::optional<int> host_of(const caf::strong_actor_ptr& sender) const;
@@ -30,7 +30,7 @@ class AllHosts final : public HostLink {
 
   /// Keeps what a host tells of itself.
   void take(const HostNews& news);
-  /// A worker has told which step the chips of its host have committed since the last prepare().
+  /// Notes the last step that all chips of this worker's host have committed.
   void committed(int worker, std::uint64_t step);
   void prepare(const action::Prepare& prepare);
   /// Gives an order about a worker of another host.

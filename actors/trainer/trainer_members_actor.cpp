@@ -10,26 +10,29 @@
 namespace weft::trainer_actor {
 namespace {
 
-/// Returns in what the program on another host differs from this host's.
+/// Returns a text that says how the program of another host differs from this host's; nothing if it
+/// doesn't.
 std::optional<std::string> difference(const HostJoin& there, const TrainerLinkOptions& here) {
   const LoopIdentity& loop = here.assignment.loop;
-  const auto differs = [&](const char* what, const auto& theirs, const auto& ours) {
+  const auto differs = [&](const char* field, const auto& theirs, const auto& ours) {
     return fmt::format(
-        "host {} ({}) has {} {}, but host 0 has {}: start the same program with the "
-        "same options on all hosts",
-        there.host, there.machine, what, theirs, ours);
+        "host {} ({}): {} = \"{}\", but host 0 has \"{}\": start the same program with the same "
+        "options on all hosts",
+        there.host, there.machine, field, theirs, ours);
   };
   if (there.loop.build != loop.build) return differs("build", there.loop.build, loop.build);
-  if (there.loop.name != loop.name) return differs("loop", there.loop.name, loop.name);
-  if (there.loop.site != loop.site) return differs("the loop at", there.loop.site, loop.site);
+  if (there.loop.name != loop.name) return differs("loop name", there.loop.name, loop.name);
+  if (there.loop.site != loop.site) {
+    return differs("source line of the loop", there.loop.site, loop.site);
+  }
   if (there.loop.config_digest != loop.config_digest) {
-    return differs("a loop_config of digest", there.loop.config_digest, loop.config_digest);
+    return differs("digest of loop_config", there.loop.config_digest, loop.config_digest);
   }
   if (there.num_workers != here.spec.num_workers) {
-    return differs("scaling.num_workers =", there.num_workers, here.spec.num_workers);
+    return differs("scaling.num_workers", there.num_workers, here.spec.num_workers);
   }
   if (there.chips_per_worker != here.spec.chips_per_worker) {
-    return differs("chips per worker:", there.chips_per_worker, here.spec.chips_per_worker);
+    return differs("chips per worker", there.chips_per_worker, here.spec.chips_per_worker);
   }
   return {};
 }
@@ -46,7 +49,7 @@ void link_down(Self self, const caf::actor_addr& gone) {
   carry_out(self, state.job->link_down(worker));
 }
 
-/// Sees the end of a worker's or an agent's actor.
+/// Calls link_down() when the actor of a worker or an agent has ended.
 template <typename Member>
 void watch_member(Self self, const Member& member) {
   watch(self, member, [self](const caf::actor_addr& gone) { link_down(self, gone); });
@@ -88,7 +91,6 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
   watch_member(self, agent);
   return HostWelcome{.job_id = state.options.job_id,
                      .token = state.options.token,
-                     .name = state.options.spec.name,
                      .fits = state.options.fits,
                      .assignment = state.options.assignment};
 }

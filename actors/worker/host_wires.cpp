@@ -20,7 +20,8 @@
 namespace weft {
 namespace {
 
-/// Returns this host's numeric address on the way to the trainer. Nothing is sent.
+/// Returns the numeric address by which this host reaches the trainer. UDP's connect() sends
+/// nothing.
 std::string address_towards(const std::string& trainer) {
   const TlsAddress to = parse_tls_address(trainer, "WEFT_TRAINER");
   addrinfo hints{};
@@ -38,8 +39,10 @@ std::string address_towards(const std::string& trainer) {
   const int why = errno;
   if (fd >= 0) ::close(fd);
   if (!is_known) {
-    fail(Errc::io, "WEFT_TRAINER = \"{}\": this host has no way there: {}", trainer,
-         std::strerror(why));
+    fail(Errc::io,
+         "WEFT_TRAINER = \"{}\": this host has no route to it: {}; set an address that all hosts "
+         "reach",
+         trainer, std::strerror(why));
   }
   char text[NI_MAXHOST];
   const int named = ::getnameinfo(address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST);

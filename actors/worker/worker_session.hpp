@@ -42,7 +42,7 @@ bool owns_cores();
 /// skips the errors that weft throws in all other workers when one worker is lost.
 std::string place_of(const std::exception_ptr& thrown, Errc code);
 
-/// Its end ends all use of the job's memory.
+/// Its destructor ends all use of the job's memory.
 class WorkerSession {
  public:
   WorkerSession(WorkerLink& link, const WorkerIdentity& identity, const Assignment& assignment,

@@ -121,7 +121,7 @@ TEST(Hosts, RefuseAnotherNumberOfHosts) {
   EXPECT_NE(trainer.wait(), 0);
   EXPECT_NE(other.wait(), 0);
   for (const AppProcess* host : {&trainer, &other}) {
-    EXPECT_NE(host->output().find("the number of hosts 3, but host 0 has 2"), std::string::npos)
+    EXPECT_NE(host->output().find("host 1 has WEFT_HOSTS = 3, but host 0 has 2"), std::string::npos)
         << host->output();
   }
 }
@@ -133,7 +133,8 @@ TEST(Hosts, RefuseOtherOptions) {
   EXPECT_NE(trainer.wait(), 0);
   EXPECT_NE(other.wait(), 0);
   for (const AppProcess* host : {&trainer, &other}) {
-    EXPECT_NE(host->output().find("scaling.num_workers = 2, but host 0 has 4"), std::string::npos)
+    EXPECT_NE(host->output().find("scaling.num_workers = \"2\", but host 0 has \"4\""),
+              std::string::npos)
         << host->output();
   }
 }

@@ -47,7 +47,8 @@ inline void renew_record(CallRecord& record, std::uint64_t number,
 /// Reads a record. Returns nothing while the chip is writing another call.
 std::optional<RecordedCall> read_record(const CallRecord& record);
 
-/// What a chip sends to every other chip of another host's group before the data of a collective.
+/// The header of a message to a chip of another host: the call that the sender is in. The data of
+/// the collective follows.
 struct CallHeader {
   std::uint64_t number = 0;
   std::uint64_t signature = 0;

@@ -10,11 +10,11 @@
 /// 2. A chip overwrites version s - 1 only when every chip has committed s.
 /// 3. From 1 and 2: the minimum of all commits is a version that every chip still has, whichever
 ///    processes are killed at any time. A job continues from that version.
-/// 4. Between hosts, each message of NetworkTier carries the sender's commit. The `far` of a chip
-///    is the least step that its twins, the chips with its place on the other hosts, have told it.
-///    A chip waits for the far of all chips of its host, so 2 holds over hosts. No message is sent
-///    for this alone: a run that waits for commits must first carry out a collective over all
-///    hosts.
+/// 4. A chip's twins are the chips with the same chip_on_host() on other hosts. Each message of
+///    NetworkTier carries the sender's commit, and `far` is the least commit that the twins of a
+///    chip have sent to it. A chip also waits for the `far` of all chips of its host, so 2 holds
+///    over all hosts. Only collectives carry commits: a run that waits for commits must first meet
+///    the twins in one (Executor adds a barrier if the plan has none).
 
 #include <chrono>
 #include <cstdint>

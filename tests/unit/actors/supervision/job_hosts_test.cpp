@@ -55,7 +55,7 @@ TEST(JobHosts, GatherAgainIfAWorkerIsLostWhileTheyArePrepared) {
 
 TEST(JobHosts, RefuseHostsThatContradict) {
   JobState job({.num_workers = 4, .num_hosts = 2, .timeout_s = 5});
-  EXPECT_NE(job.hosts().refuse(1, 3)->find("number of hosts 3, but host 0 has 2"),
+  EXPECT_NE(job.hosts().refuse(1, 3)->find("host 1 has WEFT_HOSTS = 3, but host 0 has 2"),
             std::string::npos);
   EXPECT_NE(job.hosts().refuse(2, 2)->find("WEFT_HOST_INDEX = 2: expected 1 to 1"),
             std::string::npos);
@@ -84,7 +84,7 @@ TEST(JobHosts, NameThoseThatAreNotPrepared) {
   EXPECT_EQ(words(job.gather_deadline(1)), "cancel");
   EXPECT_EQ(job.failure()->message,
             "the memory of host 1 (node7, workers 2 to 3) was not ready within backend.timeout_s = "
-            "5");
+            "5: the log of that host in its run folder may say why");
 }
 
 TEST(JobHosts, EndTheJobWhenOneIsLost) {
