@@ -65,7 +65,9 @@ class AgentLink {
   virtual void process_ended(const ProcessEnded& ended) = 0;
   virtual void tell(const HostNews& news) = 0;
   virtual void prepared(std::uint64_t number) = 0;
-  /// Ends the job, since this host can't take part in it.
+  /// Makes the job end soon, with all its loops at the same step.
+  virtual void preempt(const std::string& why) = 0;
+  /// Ends the job.
   virtual void cancel(Errc code, const std::string& why) = 0;
 };
 

@@ -17,6 +17,13 @@ using Clock = std::chrono::steady_clock;
 /// The time between two tries to reach a trainer that doesn't listen yet.
 constexpr std::chrono::milliseconds kRetryAfter{100};
 
+/// Returns the text with which the trainer has refused, or all that CAF knows of the error.
+std::string reason(const caf::error& error) {
+  const auto& words = error.context();
+  if (words.size() == 1 && words.match_element<std::string>(0)) return words.get_as<std::string>(0);
+  return caf::to_string(error);
+}
+
 struct AgentState {
   std::function<void(AgentEvent)> on_event;
   const char* name = "weft.agent";
@@ -70,7 +77,7 @@ class ActorAgentLink final : public AgentLink {
         .receive([&](HostWelcome& answer) { welcome = std::move(answer); },
                  [&](const caf::error& error) {
                    fail(error == caf::sec::request_timeout ? Errc::timeout : Errc::mesh_mismatch,
-                        "host {} can't join the job: {}", request.host, caf::to_string(error));
+                        "host {} can't join the job: {}", request.host, reason(error));
                  });
     return welcome;
   }
@@ -81,6 +88,7 @@ class ActorAgentLink final : public AgentLink {
   void process_ended(const ProcessEnded& ended) override { send(process_a_v, ended); }
   void tell(const HostNews& news) override { send(news_a_v, news); }
   void prepared(std::uint64_t number) override { send(prepared_a_v, std::int32_t{host_}, number); }
+  void preempt(const std::string& why) override { send(preempt_a_v, why); }
   void cancel(Errc code, const std::string& why) override {
     send(cancel_a_v, static_cast<std::uint8_t>(code), why);
   }

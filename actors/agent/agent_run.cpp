@@ -7,8 +7,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
+#include <exception>
 #include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <weft/tensor/error.hpp>
@@ -29,8 +35,11 @@ using Clock = std::chrono::steady_clock;
 
 /// The time between two HostNews.
 constexpr std::chrono::seconds kNewsInterval{1};
-/// How long processes may take to end after the job has ended.
+/// How long processes may take to end after the job has ended, well or not.
 constexpr std::chrono::seconds kEndPatience{10};
+constexpr std::chrono::seconds kFailedEndPatience{1};
+/// Two SIGTERMs within this time are one request.
+constexpr std::chrono::seconds kSameRequest{2};
 
 HostJoin join_of(const AgentJob& job) {
   utsname machine{};
@@ -46,14 +55,15 @@ HostJoin join_of(const AgentJob& job) {
 
 class AgentRun {
  public:
-  AgentRun(const AgentJob& job, AgentLink& link, WakeQueue<AgentEvent>& events)
+  AgentRun(const AgentJob& job, const HostWelcome& welcome, AgentLink& link,
+           WakeQueue<AgentEvent>& events)
       : job_(job),
         spec_(job.spec),
         signals_(job.handles_signals ? std::make_unique<SignalSubscription>(job.chains_signals)
                                      : nullptr),
         link_(link),
         events_(events),
-        welcome_(link.join(join_of(job))),
+        welcome_(welcome),
         host_(spec_, {}, job.logs_to_console,
               JoinedJob{.name = {.id = welcome_.job_id, .token = welcome_.token},
                         .run_dir = welcome_.assignment.run_dir}) {
@@ -96,7 +106,11 @@ class AgentRun {
     while (const auto event = events_.pop()) handle(*event);
     const Clock::time_point now = Clock::now();
     if (now >= next_news_) tell_news();
-    if (kill_at_ && now >= *kill_at_) host_.processes.kill_all();
+    if (kill_at_ && now >= *kill_at_) {
+      host_.processes.kill_all();
+      host_.processes.drop_output();
+      kill_at_.reset();
+    }
     host_.times.on_time(now);
   }
 
@@ -149,17 +163,29 @@ class AgentRun {
 
   /// The workers end by themselves, since the trainer has told them too.
   void end() {
-    has_ended_ = true;
-    if (!kill_at_) kill_at_ = Clock::now() + kEndPatience;
+    if (std::exchange(has_ended_, true)) return;
+    kill_at_ = Clock::now() + (ended_well_ ? kEndPatience : kFailedEndPatience);
   }
 
+  /// The first SIGTERM preempts the job, and any other first signal cancels it. A further signal
+  /// kills this host's workers. A SIGTERM soon after the first one counts as the same request, as
+  /// JobOutcome explains.
   void interrupted(int signal) {
-    logger("weft.trainer")
-        ->warn("host {} got SIG{}: its workers are killed, and the job ends", spec_.place.index,
-               ::sigabbrev_np(signal));
-    ended_well_ = false;
-    end();
-    host_.processes.kill_all();
+    const std::string why = fmt::format("the agent of host {} (pid {}) got SIG{}",
+                                        spec_.place.index, ::getpid(), ::sigabbrev_np(signal));
+    const Clock::time_point now = Clock::now();
+    if (signal == SIGTERM && first_term_ && now - *first_term_ < kSameRequest) return;
+    logger("weft.trainer")->warn("{}", why);
+    if (std::exchange(is_interrupted_, true)) {
+      ended_well_ = false;
+      end();
+      host_.processes.kill_all();
+    } else if (signal == SIGTERM) {
+      first_term_ = now;
+      link_.preempt(why);
+    } else {
+      link_.cancel(Errc::cancelled, why);
+    }
   }
 
   void tell_news() {
@@ -194,13 +220,15 @@ class AgentRun {
   const std::unique_ptr<SignalSubscription> signals_;
   AgentLink& link_;
   WakeQueue<AgentEvent>& events_;
-  const HostWelcome welcome_;
+  const HostWelcome& welcome_;
   HostRun host_;
   std::uint64_t generation_ = 1;  ///< for which the memory is prepared
   bool has_ended_ = false;
   bool ended_well_ = false;
   Clock::time_point next_news_ = Clock::now();
   std::optional<Clock::time_point> kill_at_;
+  bool is_interrupted_ = false;
+  std::optional<Clock::time_point> first_term_;
 };
 
 }  // namespace
@@ -209,10 +237,18 @@ int run_agent(const AgentJob& job) {
   WakeQueue<AgentEvent> events;
   const auto link = AgentLink::connect(job.spec.place, job.spec.timeout(),
                                        [&](AgentEvent event) { events.push(std::move(event)); });
+  const HostWelcome welcome = link->join(join_of(job));
+  // From here on the trainer counts on this host.
+  const auto cancel = [&](Errc code, const char* why) {
+    link->cancel(code, fmt::format("host {}: {}", job.spec.place.index, why));
+  };
   try {
-    return AgentRun(job, *link, events).run();
+    return AgentRun(job, welcome, *link, events).run();
   } catch (const Error& error) {
-    link->cancel(error.code(), fmt::format("host {}: {}", job.spec.place.index, error.what()));
+    cancel(error.code(), error.what());
+    throw;
+  } catch (const std::exception& error) {
+    cancel(Errc::io, error.what());
     throw;
   }
 }

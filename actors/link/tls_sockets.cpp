@@ -120,8 +120,8 @@ bool complete(const Dial& dial, const TlsSession& tls, const std::function<TlsPr
       case TlsProgress::lost: return false;
       case TlsProgress::failed:
         fail(Errc::io,
-             "the trainer at tls://{} and this worker don't accept each other's certificates: "
-             "{}; give both of them backend.tls files of one CA",
+             "the trainer at tls://{} and this process don't accept each other: {}; give both of "
+             "them backend.tls files of one CA, or, for several hosts, the same WEFT_SECRET_FILE",
              to_string(dial.address), tls.why());
     }
     if (!wait_for(tls.fd(), events, dial.deadline)) dial.late();

@@ -45,6 +45,7 @@ class JobState {
   Actions begin() const { return {action::GatherDeadline{generation_}}; }
   /// Returns the hosts. The caller registers those that join.
   JobHosts& hosts() { return hosts_; }
+  const JobHosts& hosts() const { return hosts_; }
   /// Called when the agent of a host has gone, for the reason `why`. The job fails.
   Actions host_lost(int host, const std::string& why);
   /// Called when a host has been prepared by the Prepare of this number.

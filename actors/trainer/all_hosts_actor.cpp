@@ -1,6 +1,7 @@
 #include "actors/trainer/all_hosts_actor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <caf/all.hpp>
 
@@ -60,6 +61,7 @@ void AllHosts::take(const HostNews& news) {
   try {
     own_.copy_rows(news);
   } catch (const Error& error) {
+    if (std::exchange(other.has_sent_bad_rows, true)) return;
     logger("weft.trainer")->warn("host {}: {}", news.host, error.what());
   }
 }

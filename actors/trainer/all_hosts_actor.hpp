@@ -55,6 +55,7 @@ class AllHosts final : public HostLink {
   struct Other {
     AgentActor agent{};
     std::uint64_t committed = 0;
+    bool has_sent_bad_rows = false;          ///< the log says so
     std::map<int, HostProcess> processes{};  ///< by worker
   };
   template <typename... Content>

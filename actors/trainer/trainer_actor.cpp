@@ -346,11 +346,11 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](started_a, std::int32_t worker, std::int32_t pid) {
         heard(self);
-        state_of(self).job->started(worker, pid);
+        if (may_tell_of(self, worker)) state_of(self).job->started(worker, pid);
       },
       [self](process_a, const ProcessEnded& ended) {
         heard(self);
-        process_ended(self, ended);
+        if (may_tell_of(self, ended.worker)) process_ended(self, ended);
       },
       [self](deadline_a, std::uint64_t generation) {
         heard(self);

@@ -95,6 +95,13 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
                      .assignment = state.options.assignment};
 }
 
+bool may_tell_of(Self self, int worker) {
+  const auto& state = state_of(self);
+  if (worker < 0 || worker >= state.options.spec.num_joins()) return false;
+  const auto host = state.hosts->host_of(self->current_sender());
+  return host ? *host == state.job->hosts().of(worker) : state.hosts->is_own(worker);
+}
+
 void prepare(Self self, const action::Prepare& prepare) {
   auto& state = state_of(self);
   if (prepare.generation > 1 || prepare.step > 0) state.hosts->begin_generation(prepare.step);

@@ -59,6 +59,9 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
 /// Handles the first message of an agent. If its program differs from this host's, the job fails
 /// before its loops begin.
 caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentActor& agent);
+/// Returns whether the sender of the current message may tell of the worker's process: it is in the
+/// trainer's process, or it is the agent of the worker's host.
+bool may_tell_of(Self self, int worker);
 /// Clears the memory of all hosts for the next generation. No worker uses it.
 void prepare(Self self, const action::Prepare& prepare);
 void host_prepared(Self self, int host, std::uint64_t number);

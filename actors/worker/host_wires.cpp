@@ -81,7 +81,7 @@ HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
   for (std::size_t i = 0; i < wires_.size(); ++i) {
     std::vector<WirePeer> peers;
     for (int other = 0; other < mesh.size(); ++other) {
-      if (host_of(mesh, other) == host_of(mesh, positions[i])) continue;
+      if (other == positions[i]) continue;
       const int chip = mesh.device_at(other);
       peers.push_back({end_of(chip), all.addresses.at(static_cast<std::size_t>(chip))});
     }
@@ -93,6 +93,11 @@ HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
       if (memory.aborted()) fail(Errc::peer_lost, "{}", memory.abort_reason());
     });
   }
+}
+
+HostWires::~HostWires() {
+  // All are closed before any is destroyed, so that no chip waits for the end of another's.
+  for (const auto& wires : wires_) wires->close();
 }
 
 std::unique_ptr<CollectiveTier> HostWires::tier(int local_index, const Recorder& recorder,

@@ -27,7 +27,7 @@ std::vector<int> positions_of(const Assignment& assignment, const Mesh& mesh, in
 }
 
 WaitPolicy policy_of(const Assignment& assignment, const Mesh& mesh, bool owns_cores) {
-  const int threads = owns_cores ? assignment.chips_per_worker : mesh.size();
+  const int threads = owns_cores ? assignment.chips_per_worker : chips_per_host(mesh);
   return WaitPolicy::for_threads(threads, std::chrono::milliseconds(assignment.timeout_ms));
 }
 

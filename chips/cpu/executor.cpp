@@ -46,7 +46,7 @@ struct Executor::State {
   bool samples = false;               ///< the run's steps are recorded as events
   std::vector<std::int64_t> done{};   ///< by range of the plan: number of ended iterations
   bool in_collective = false;         ///< step `next` was started and must be waited for
-  bool has_met_hosts = false;         ///< in this run
+  std::uint64_t told = 0;  ///< the last commit that the chip and its twins have told each other
 
   std::byte* address(const CpuPlan::Operand& operand) {
     switch (operand.place) {
@@ -178,14 +178,20 @@ struct Executor::State {
     holds = false;
   }
 
+  /// Meets the chip's twins on other hosts, unless they have met since the step was committed, for
+  /// only collectives tell what a chip has committed. All chips do so in the same runs: those that
+  /// commit. Returns false if a twin is missing and `wait` is false.
+  bool tell_hosts(bool wait) {
+    if (!meeting || told >= commit.step) return true;
+    if (!meet(*meeting, wait)) return false;
+    told = commit.step;
+    return true;
+  }
+
   /// Returns true when no chip needs the versions of the state any more that the plan overwrites
-  /// next. Returns false if a chip still needs them and `wait` is false. Chips of other hosts tell
-  /// what they have committed in collectives, so the chip meets them if it hasn't in this run.
+  /// next. Returns false if a chip still needs them and `wait` is false.
   bool may_update(bool wait) {
-    if (meeting && !has_met_hosts && commit.step > 0) {
-      if (!meet(*meeting, wait)) return false;
-      has_met_hosts = true;
-    }
+    if (!tell_hosts(wait)) return false;
     if (wait) {
       commits.wait(commit.step);
     } else if (!commits.reached(commit.step)) {
@@ -225,9 +231,10 @@ struct Executor::State {
       } else {
         const auto call = static_cast<std::size_t>(step.call);
         if (!meet(plan->calls[call], wait)) return false;
-        has_met_hosts |= meeting && plan->meets_hosts[call];
+        if (meeting && plan->meets_hosts[call]) told = std::max(told, commit.step);
       }
     }
+    if (!tell_hosts(wait)) return false;
     const bool has_to_wait = next == plan->first_update || commit.is_awaited;
     if (has_to_wait && !may_update(wait)) return false;
     plan.reset();
@@ -345,7 +352,6 @@ void Executor::start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t ste
   state_->next = 0;
   state_->done.assign(state_->plan->ranges.size(), 0);
   state_->in_collective = false;
-  state_->has_met_hosts = false;
   state_->communicator.set_step(step);
   state_->recorder.board.step(step);
   state_->commit = commit;

@@ -19,6 +19,7 @@ namespace {
 struct Plan {
   std::uint64_t steps = 40;
   std::uint64_t meets_every = 0;  ///< steps; 0: never
+  bool shifts = false;            ///< each step shifts the parts of a value along the chips
   int kills = -1;                 ///< the worker that kills itself once, at half of the steps
   std::string once{};             ///< the file that says that it has
 };
@@ -28,6 +29,12 @@ void count(weft::TrainContext& ctx) {
   weft::Parameter counter = weft::make_parameter("counter", std::vector<float>{0}, {1});
   weft::Parameter sum = weft::make_parameter("sum", std::vector<float>(8, 0), {8});
   weft::mark_sharding(sum, *ctx.mesh(), {{"data"}});
+  weft::Parameter shifted =
+      weft::make_parameter("shifted", std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}, {8});
+  weft::mark_sharding(shifted, *ctx.mesh(), {{"data"}});
+  const auto shift =
+      weft::shard_map([](const weft::Tensor& part) { return weft::ring_shift(part, {"data"}); },
+                      *ctx.mesh(), weft::PartitionSpec{"data"}, weft::PartitionSpec{"data"});
   while (ctx.step() < plan.steps) {
     const bool dies = ctx.world_rank() == plan.kills && ctx.step() == plan.steps / 2;
     if (dies && ::access(plan.once.c_str(), F_OK) != 0) {
@@ -35,13 +42,16 @@ void count(weft::TrainContext& ctx) {
       ::kill(::getpid(), SIGKILL);
     }
     counter.assign(counter + 1);
+    if (plan.shifts) shifted.assign(shift(shifted));
     if (plan.meets_every != 0 && ctx.step() % plan.meets_every == 0) {
       sum.assign(sum * 0.5 + weft::sum(sum + 1) * 0.01);
     }
     weft::sync();
   }
   const weft::Tensor whole = weft::sum(sum);
-  ctx.report({{"counter", counter.item()}, {"sum", whole.item()}});
+  ctx.report({{"counter", counter.item()},
+              {"sum", whole.item()},
+              {"shifted", shifted.to_vector<float>()}});
 }
 
 }  // namespace
@@ -53,6 +63,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Counts on all chips of a job."};
   app.add_option("--steps", plan.steps);
   app.add_option("--meets-every", plan.meets_every);
+  app.add_flag("--shifts", plan.shifts);
   app.add_option("--kills", plan.kills);
   app.add_option("--once", plan.once);
   app.add_option("--workers", workers);

@@ -93,7 +93,7 @@ TEST(Hosts, TrainWithTensorParallelismWithinEachHost) {
 }
 
 /// Counts 40 steps on two hosts of two workers. No collective precedes most of the updates.
-void expect_counts(const std::vector<std::string>& more) {
+Json expect_counts(const std::vector<std::string>& more) {
   std::vector<std::string> words{HOST_APP, "--workers", "4",     "--max-failures",
                                  "2",      "--json",    "{json}"};
   words.insert(words.end(), more.begin(), more.end());
@@ -101,11 +101,17 @@ void expect_counts(const std::vector<std::string>& more) {
   words.insert(words.end(), {"--once", folder.path() + "/once"});
   const Json metrics = Slots(words).run();
   EXPECT_EQ(metrics.at("counter"), 40);
+  return metrics;
 }
 
 TEST(Hosts, UpdateStateThatNoCollectivePrecedes) {
   expect_counts({});
   expect_counts({"--meets-every", "7"});
+}
+
+TEST(Hosts, ShiftValuesAlongAnAxisThatIsPartlyWithinHosts) {
+  const Json metrics = expect_counts({"--shifts", "--steps", "40"});
+  EXPECT_EQ(metrics.at("shifted"), Json({0, 1, 2, 3, 4, 5, 6, 7})) << "40 shifts by 1 of 4";
 }
 
 TEST(Hosts, LoseNoStepWithAWorkerOfAnyHost) {
@@ -145,6 +151,32 @@ TEST(Hosts, RefuseASecretThatOthersMayRead) {
   AppProcess& trainer = slots.start(0);
   EXPECT_NE(trainer.wait(), 0);
   EXPECT_NE(trainer.output().find("chmod 600"), std::string::npos) << trainer.output();
+}
+
+TEST(Hosts, GoOnWhenAStrayHostIsRefused) {
+  Slots slots({DIGITS, "--epochs", "40", "--workers", "2", "--chips", "1"});
+  AppProcess& trainer = slots.start(0);
+  AppProcess& other = slots.start(1);
+  ASSERT_NE(trainer.wait_for_line("epoch"), "") << trainer.output();
+  AppProcess& stray = slots.start(1);
+  EXPECT_NE(stray.wait(), 0);
+  EXPECT_NE(stray.output().find("two hosts have WEFT_HOST_INDEX = 1"), std::string::npos)
+      << stray.output();
+  EXPECT_EQ(trainer.wait(), 0) << trainer.output();
+  EXPECT_EQ(other.wait(), 0) << other.output();
+}
+
+TEST(Hosts, EndTheJobWhenTheirAgentGetsASignal) {
+  Slots slots({DIGITS, "--epochs", "100000", "--workers", "2", "--chips", "1"});
+  AppProcess& trainer = slots.start(0);
+  AppProcess& other = slots.start(1);
+  ASSERT_NE(trainer.wait_for_line("epoch"), "") << trainer.output();
+  ::kill(other.pid(), SIGTERM);
+  EXPECT_NE(trainer.wait(), 0);
+  EXPECT_NE(other.wait(), 0);
+  EXPECT_NE(trainer.output().find("the agent of host 1 (pid"), std::string::npos)
+      << trainer.output();
+  EXPECT_NE(trainer.output().find("got SIGTERM"), std::string::npos) << trainer.output();
 }
 
 TEST(Hosts, EndAJobWhoseHostIsLost) {

@@ -1,10 +1,11 @@
 // Tests that plans for several hosts give the same bits on chips that share one memory as on hosts
-// that are connected by sockets, and the same bits in every run. WEFT_TEST_SEED=<seed> runs one
+// that are connected by wires, and the same bits in every run. WEFT_TEST_SEED=<seed> runs one
 // case again.
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/builder.hpp"
@@ -13,15 +14,16 @@
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/random_training.hpp"
-#include "tests/support/socket_tier.hpp"
 #include "tests/support/target.hpp"
+#include "tests/support/wire_book.hpp"
+#include "transport/network/network_tier.hpp"
 
 namespace weft::one_memory_test {
 namespace {
 
 using testing::EngineMesh;
 using testing::Random;
-using testing::SocketGrid;
+using testing::WireGrid;
 using Schedule = EngineMesh::Schedule;
 
 /// Returns a mesh of 2 or 3 hosts with 1 to 4 chips each. The hosts are along any of the axes.
@@ -52,7 +54,7 @@ std::vector<Elements> any_inputs(const Program& program, Random& random) {
   return inputs;
 }
 
-/// Runs the plan twice in one memory and once on hosts with sockets between them.
+/// Runs the plan twice in one memory and once on hosts with wires between them.
 struct Runs {
   EngineMesh::Outputs in_one_memory;
   EngineMesh::Outputs again;
@@ -65,10 +67,11 @@ Runs run(const Plan& plan, const Mesh& mesh, std::span<const Elements> inputs) {
   const auto loaded = one.load(plan);
   runs.in_one_memory = one.run(loaded, inputs, Schedule::thread_per_chip);
   runs.again = one.run(loaded, inputs, Schedule::one_thread);
-  const SocketGrid sockets(mesh.size());
+  const WireGrid wires(mesh.size());
   EngineMesh hosts(
       mesh, {.network = [&](JobMemory& memory, const Mesh& of, int position, WaitPolicy policy) {
-        return testing::make_socket_tier(memory, of, position, sockets, BoardWriter(), policy);
+        return std::make_unique<NetworkTier>(memory, of, position, wires.of(of.device_at(position)),
+                                             Recorder(), policy);
       }});
   runs.on_hosts = hosts.run(plan, inputs, Schedule::thread_per_chip);
   return runs;

@@ -34,6 +34,10 @@ std::string Board::bytes_of_row(int index) const {
 }
 
 void Board::copy_row(int index, std::string_view bytes, std::int64_t shift_ns) const {
+  if (index < 1 || index >= num_rows()) {
+    fail(Errc::corrupt, "board of job {}: another host has sent row {}, expected 1 to {}",
+         header_.job, index, num_rows() - 1);
+  }
   if (bytes.size() != sizeof(BoardRowV2)) {
     fail(Errc::corrupt, "board of job {}: a row of another host has {} bytes, expected {}",
          header_.job, bytes.size(), sizeof(BoardRowV2));

@@ -27,6 +27,7 @@ Group::Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList g
     const int chip = chip_on_host(mesh, member);
     GroupLine& line = memory.group_line(mask, chip);
     chips.push_back(chip);
+    devices.push_back(mesh.device_at(member));
     lines.push_back(&line);
     arenas.push_back(memory.arena(chip));
     for (std::size_t parity = 0; parity < 2; ++parity) {

@@ -58,7 +58,8 @@ struct Group {
   int index = 0;               ///< index of the chip itself
   GroupLine* own = nullptr;    ///< the chip's own line
   GroupLine* first = nullptr;  ///< line of the first chip, where sleepers are counted
-  std::vector<int> chips;
+  std::vector<int> chips;      ///< numbers in the host's memory
+  std::vector<int> devices;    ///< device ids, which the board, events and errors show
   std::vector<GroupLine*> lines;
   std::vector<Peer> peers;  ///< all members except the chip itself, beginning with the next one
   std::vector<std::byte*> arenas;
@@ -72,6 +73,7 @@ struct Group {
   int size() const { return static_cast<int>(chips.size()); }
   GroupLine& line(int member) const { return *lines[static_cast<std::size_t>(member)]; }
   int chip(int member) const { return chips[static_cast<std::size_t>(member)]; }
+  int device(int member) const { return devices[static_cast<std::size_t>(member)]; }
 };
 
 }  // namespace weft

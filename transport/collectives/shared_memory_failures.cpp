@@ -78,7 +78,7 @@ void SharedMemoryTier::require_presence(const Peer& peer, Clock::duration waited
   if (left <= bodies_left(group_->index) || !is_missing(peer)) return;
   if (left == kLoopEnded && waited < kTrainerIsFirst) return;
   fail(Errc::program_divergence, "at step {} chip {} called {}, but chip {} {} without it",
-       started_->step, chip_, to_string(*started_, *mesh_), group_->chip(peer.member),
+       started_->step, device_, to_string(*started_, *mesh_), group_->device(peer.member),
        left == kLoopEnded ? "has ended its loop" : "has left its on_each_chip() body");
 }
 
@@ -108,7 +108,8 @@ void SharedMemoryTier::fail_calls(int member, const RecordedCall& call, int othe
                                   const std::optional<RecordedCall>& other) const {
   if (other && call.number == other->number && call.words == other->words) fail_history();
   fail(Errc::program_divergence, "at step {} chip {} called {}, but chip {} called {}",
-       started_->step, group_->chip(member), to_string(call, *mesh_), group_->chip(other_member),
+       started_->step, group_->device(member), to_string(call, *mesh_),
+       group_->device(other_member),
        other ? to_string(*other, *mesh_) : "a collective that it has already left");
 }
 
@@ -137,10 +138,10 @@ void SharedMemoryTier::fail_timeout(Clock::duration waited) const {
     if (!is_missing(peer)) continue;
     const std::optional<RecordedCall> last = last_call(peer.member);
     missing += fmt::format(
-        "{}chip {} (last called: {})", missing.empty() ? "" : ", ", group_->chip(peer.member),
+        "{}chip {} (last called: {})", missing.empty() ? "" : ", ", group_->device(peer.member),
         last ? to_string(*last, *mesh_) : "unknown, because it is just changing");
   }
-  fail(Errc::timeout, "chip {} waited {:.3f} s in {} (step {}, {}) for {}", chip_,
+  fail(Errc::timeout, "chip {} waited {:.3f} s in {} (step {}, {}) for {}", device_,
        std::chrono::duration<double>(waited).count(), to_string(*started_, *mesh_), started_->step,
        stage_ == 0 ? "at its entry" : "at its exit", missing);
 }

@@ -67,6 +67,7 @@ SharedMemoryTier::SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int posi
       mesh_(&mesh),
       position_(position),
       chip_(chip_on_host(mesh, position)),
+      device_(mesh.device_at(position)),
       recorder_(recorder),
       policy_(policy) {}
 
@@ -217,14 +218,14 @@ void SharedMemoryTier::end_wait() {
   arrival_.waited += waited;
   if (waited <= longest_) return;
   longest_ = waited;
-  arrival_.last_chip = group_->chip(group_->peers[missing_].member);
+  arrival_.last_chip = group_->device(group_->peers[missing_].member);
 }
 
 void SharedMemoryTier::fail_if_aborted() const {
   if (memory_->aborted()) {
     fail(Errc::peer_lost, "{}; chip {} was in {} (step {}), waiting for chip {}",
-         memory_->abort_reason(), chip_, to_string(*started_, *mesh_), started_->step,
-         group_->chip(awaited()));
+         memory_->abort_reason(), device_, to_string(*started_, *mesh_), started_->step,
+         group_->device(awaited()));
   }
 }
 
@@ -258,7 +259,7 @@ bool SharedMemoryTier::spin() {
 /// `since`, the time from which the deadline counts.
 void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
   if (!since) since = Clock::now();
-  recorder_.board.waiting_for(group_->chip(awaited()));
+  recorder_.board.waiting_for(group_->device(awaited()));
   Clock::time_point now = *since;
   while (!is_ready() && !memory_->aborted()) {
     if (now - *since >= policy_.deadline) fail_timeout(now - *since);

@@ -85,7 +85,8 @@ class SharedMemoryTier final : public CollectiveTier {
   JobMemory* memory_;
   const Mesh* mesh_;
   int position_;
-  int chip_;  ///< the chip's number in the job's memory
+  int chip_;    ///< the chip's number in the host's memory
+  int device_;  ///< its device id
   Recorder recorder_;
   WaitPolicy policy_;
   std::vector<std::unique_ptr<Group>> groups_;

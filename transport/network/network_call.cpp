@@ -10,6 +10,7 @@ void NetworkCall::plan(const CollectiveCall& call) {
   reduce = call.reduce;
   dtype = call.dtype;
   const Algorithm algorithm = choose_network_algorithm(call, group_size);
+  overwrites_sent = algorithm == Algorithm::pull && call.source == call.destination;
   std::vector<Schedule> schedules;
   for (int member = 0; member < group_size; ++member) {
     schedules.push_back(make_schedule(algorithm, call, group_size, member));

@@ -71,6 +71,9 @@ struct NetworkStage {
 /// Peers are all members of the group except the chip itself, beginning with the next one.
 struct NetworkCall final : TierCall {
   std::vector<int> wires;  ///< by peer
+  /// Whether results overwrite operands that other chips are still sent. Each stage then ends only
+  /// when its bytes have left.
+  bool overwrites_sent = false;
   int group_size = 0;
   int index = 0;  ///< index of the chip itself in the group
   ReduceKind reduce = ReduceKind::add;

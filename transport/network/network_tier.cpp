@@ -164,7 +164,7 @@ bool NetworkTier::has_received(std::size_t peer, std::size_t posts_left) const {
 
 bool NetworkTier::is_complete(std::size_t peer) const {
   return has_header_[peer] && has_received(peer, call_->posts_from(stage_ + 1, peer)) &&
-         (stage_ < call_->stages.size() || status(peer).sends == 0);
+         ((stage_ < call_->stages.size() && !call_->overwrites_sent) || status(peer).sends == 0);
 }
 
 /// Continues as far as what has arrived permits. Returns whether the collective has ended.

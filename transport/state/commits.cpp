@@ -24,14 +24,17 @@ Commits::Commits(const JobMemory& memory, const Mesh& mesh, int position, const 
                  WaitPolicy policy)
     : memory_(&memory),
       chip_(chip_on_host(mesh, position)),
+      device_(mesh.device_at(position)),
       recorder_(recorder),
       policy_(policy),
       crosses_hosts_(mesh.dcn_atoms() != 0) {
   for (int i = 1; i < mesh.size(); ++i) {
     const int peer = (position + i) % mesh.size();
-    if (host_of(mesh, peer) == host_of(mesh, position)) peers_.push_back(chip_on_host(mesh, peer));
+    if (host_of(mesh, peer) == host_of(mesh, position)) {
+      peers_.push_back({chip_on_host(mesh, peer), mesh.device_at(peer)});
+    }
   }
-  if (crosses_hosts_) peers_.push_back(chip_);
+  if (crosses_hosts_) peers_.push_back({chip_, device_});
 }
 
 void Commits::commit(std::uint64_t step) {
@@ -58,7 +61,7 @@ bool Commits::all_reached(std::uint64_t step) {
     target_ = step;
     reached_ = 0;
   }
-  while (reached_ < peers_.size() && has_reached(peers_[reached_], step)) ++reached_;
+  while (reached_ < peers_.size() && has_reached(peers_[reached_].chip, step)) ++reached_;
   return reached_ == peers_.size();
 }
 
@@ -66,7 +69,8 @@ bool Commits::reached(std::uint64_t step) {
   if (all_reached(step)) return true;
   if (memory_->aborted()) {
     fail(Errc::peer_lost, "{}; chip {} waited for chip {}{} to begin step {}",
-         memory_->abort_reason(), chip_, peers_[reached_], kOrTwins[crosses_hosts_], step + 1);
+         memory_->abort_reason(), device_, peers_[reached_].device, kOrTwins[crosses_hosts_],
+         step + 1);
   }
   return false;
 }
@@ -79,14 +83,14 @@ void Commits::wait(std::uint64_t step) {
     const Clock::time_point now = Clock::now();
     if (!since) {
       since = now;
-      recorder_.events.put(EventKind::commit, {.number = step, .peer = peers_[reached_]});
+      recorder_.events.put(EventKind::commit, {.number = step, .peer = peers_[reached_].device});
     }
-    recorder_.board.waiting_for(peers_[reached_]);
-    last = peers_[reached_];
+    recorder_.board.waiting_for(peers_[reached_].device);
+    last = peers_[reached_].device;
     const Clock::duration waited = now - *since;
     if (waited >= policy_.deadline) {
-      fail(Errc::timeout, "chip {} waited {:.3f} s for chip {}{} to begin step {}", chip_,
-           std::chrono::duration<double>(waited).count(), peers_[reached_],
+      fail(Errc::timeout, "chip {} waited {:.3f} s for chip {}{} to begin step {}", device_,
+           std::chrono::duration<double>(waited).count(), peers_[reached_].device,
            kOrTwins[crosses_hosts_], step + 1);
     }
     if (waited < policy_.yield_for) {
@@ -103,11 +107,11 @@ void Commits::wait(std::uint64_t step) {
 /// Sleeps until the missing chip may have committed. The fences are those of invariant 6 in
 /// shared_memory_tier.cpp.
 void Commits::sleep(std::uint64_t step, Clock::duration longest) {
-  CommitLine& line = memory_->commit_line(peers_[reached_]);
+  CommitLine& line = memory_->commit_line(peers_[reached_].chip);
   line.sleepers.fetch_add(1, std::memory_order_seq_cst);
   const std::uint32_t woken = line.woken.load(std::memory_order_seq_cst);
   heavy_fence();
-  if (!has_reached(peers_[reached_], step)) {
+  if (!has_reached(peers_[reached_].chip, step)) {
     sleep_on(line.woken, woken, std::min<std::chrono::nanoseconds>(kSleepSlice, longest));
   }
   line.sleepers.fetch_sub(1, std::memory_order_relaxed);

@@ -29,7 +29,7 @@
 namespace weft {
 
 /// The commits as one chip sees them. Only one thread may use it at a time. `memory` has the
-/// commits of the chips of its host, and what these know of other hosts.
+/// commits of the chips of its host, and the `far` of each.
 class Commits {
  public:
   /// `memory` must outlive the object.
@@ -51,14 +51,21 @@ class Commits {
   bool all_reached(std::uint64_t step);
   void sleep(std::uint64_t step, Clock::duration longest);
 
+  /// A chip by its number in the host's memory, and by its device id.
+  struct AwaitedChip {
+    int chip = 0;
+    int device = 0;
+  };
+
   const JobMemory* memory_;
   int chip_;
+  int device_;
   Recorder recorder_;
   WaitPolicy policy_;
   bool crosses_hosts_;
   /// The other chips, in the order in which they are checked. If the mesh crosses hosts, the chip
   /// itself is the last one.
-  std::vector<int> peers_;
+  std::vector<AwaitedChip> peers_;
   std::size_t reached_ = 0;  ///< number of peers that have reached `target_`
   std::uint64_t target_ = 0;
 };
