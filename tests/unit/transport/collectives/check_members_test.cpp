@@ -93,7 +93,7 @@ TEST_F(CheckMembersTest, FindsAPeerOfAnotherGroup) {
   expect_error(Errc::program_divergence,
                {"axis \"chip\"", "chip 0 called barrier #1 'members of mesh (2,2)"},
                [&] { first.get(); });
-  expect_error(Errc::program_divergence, {"chip 1 called barrier #1 'members of mesh (2,2)"},
+  expect_error(Errc::program_divergence, {"chip 3 called barrier #1 'members of mesh (2,2)"},
                [&] { second.get(); });
 }
 
