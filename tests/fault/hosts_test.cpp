@@ -92,6 +92,12 @@ TEST(Hosts, TrainWithTensorParallelismWithinEachHost) {
                    "data=2x1,model=1x2");
 }
 
+TEST(Hosts, TrainATransformerWhoseParametersAreShardedWithinEachHost) {
+  expect_same_bits({CHAR_GPT, "--workers", "4", "--chips", "1", "--steps", "10", "--layers", "2",
+                    "--size", "64", "--fsdp", "--json", "{json}"},
+                   "data=2x2,model=1");
+}
+
 /// Counts 40 steps on two hosts of two workers. No collective precedes most of the updates.
 Json expect_counts(const std::vector<std::string>& more) {
   std::vector<std::string> words{HOST_APP, "--workers", "4",     "--max-failures",
