@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 /// The time between two HostNews.
 constexpr std::chrono::seconds kNewsInterval{1};
-/// How long processes may take to end after the job has ended, well or not.
+/// The time in which processes must end after the job has ended, well or not.
 constexpr std::chrono::seconds kEndPatience{10};
 constexpr std::chrono::seconds kFailedEndPatience{1};
 /// Two SIGTERMs within this time are one request.

@@ -60,7 +60,7 @@ struct NetworkReduction {
   std::int64_t count = 0;
 };
 
-/// What is sent at the beginning of a stage, and done when all of it has arrived.
+/// A stage of a call: parcels to exchange, then copies and sums of the data that has arrived.
 struct NetworkStage {
   std::vector<Parcel> sent;      ///< by peer
   std::vector<Parcel> received;  ///< by peer
