@@ -65,7 +65,7 @@ class AgentRun {
         events_(events),
         welcome_(welcome),
         host_(spec_, {}, job.logs_to_console,
-              JoinedJob{.name = {.id = welcome_.job_id, .token = welcome_.token},
+              JoinedJob{.identity = {.id = welcome_.job_id, .token = welcome_.token},
                         .run_dir = welcome_.assignment.run_dir}) {
     logger("weft.trainer")
         ->info("host {} takes part in job {} of host 0", spec_.place.index, welcome_.job_id);

@@ -23,8 +23,7 @@ RunFolder run_folder(const JobSpec& spec, const JobPlace& place,
   if (error) {
     fail(Errc::io,
          "can't make the run folder {} of host 0 on this host: {}; make run.storage_path writable "
-         "on "
-         "every host",
+         "on every host",
          joined->run_dir, error.message());
   }
   return RunFolder::open(joined->run_dir);
@@ -41,7 +40,7 @@ HostRun::HostRun(const JobSpec& job, Lines lines, bool logs_to_console,
                  const std::optional<JoinedJob>& joined)
     : spec(job),
       place(spec.is_rescuable() && spec.keep_for_rescue_s > 0,
-            joined ? std::optional(joined->name) : std::nullopt),
+            joined ? std::optional(joined->identity) : std::nullopt),
       folder(run_folder(spec, place, joined)),
       board(place.make_board(spec, folder.path())),
       box(place.make_box(spec)),

@@ -21,7 +21,7 @@ namespace weft {
 
 /// A job of host 0 that this host has joined.
 struct JoinedJob {
-  JobIdentity name;
+  JobIdentity identity;
   std::string run_dir;
 };
 
@@ -31,10 +31,9 @@ struct JoinedJob {
 struct HostRun {
   using Lines = std::function<void(int worker, bool err, std::string_view line)>;
 
-  /// `spec` must outlive the object. `joined` is set on every host but
-  /// host 0. `lines` receives the output of the workers; if it is
-  /// empty, the output goes to the streams of this program. Throws no_space or io if a part can't
-  /// be made, and invalid_argument for an invalid WEFT_TRACE.
+  /// `spec` must outlive the object. `lines` receives the output of the workers; if it is empty,
+  /// the output goes to the streams of this program. `joined` is set on every host but host 0.
+  /// Throws no_space or io if a part can't be made, and invalid_argument for an invalid WEFT_TRACE.
   HostRun(const JobSpec& spec, Lines lines, bool logs_to_console,
           const std::optional<JoinedJob>& joined = {});
   HostRun(const HostRun&) = delete;

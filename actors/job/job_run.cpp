@@ -82,7 +82,7 @@ class JobRun {
         {.spec = spec_,
          .resume = resume,
          .assignment = assignment_,
-         .job_id = host_.place.id(),
+         .job_id = host_.place.job().id,
          .token = host_.place.job().token,
          .fits = request.nameless ? request.nameless->to_text() : "",
          .tells_all_reports = request.on_worker_report != nullptr,

@@ -15,9 +15,8 @@ constexpr const char* kVariable = "WEFT_LAUNCH_MESH";
 
 [[noreturn]] void refuse(const char* text) {
   fail(Errc::invalid_argument,
-       "{} = \"{}\": expected axes with their sizes, such as data=4 or data=2,model=2; or with "
-       "hosts "
-       "x chips of a host, such as data=2x4",
+       "{} = \"{}\": expected axes with their sizes, such as data=4 or data=2,model=2; data=2x4 "
+       "means 2 hosts of 4 chips each",
        kVariable, text);
 }
 

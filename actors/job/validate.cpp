@@ -1,6 +1,5 @@
 #include "actors/job/validate.hpp"
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -63,7 +63,7 @@ void check_hosts(const TrainerOptions& options, const HostPlace& place) {
 
 Mesh over_hosts(const Mesh& mesh, const SpmdConfig& spmd, int hosts) {
   if (spmd.hybrid) {
-    if (spmd.hybrid->num_hosts() == hosts) return spmd.hybrid->mesh();
+    if (spmd.hybrid->num_hosts() == hosts) return mesh;
     fail(Errc::mesh_mismatch,
          "backend.spmd.hybrid.dcn = ({}) has {} hosts, but WEFT_HOSTS = {}: make the product of "
          "dcn {}",

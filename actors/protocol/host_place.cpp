@@ -12,12 +12,12 @@
 #include <weft/job/tls.hpp>
 #include <weft/tensor/error.hpp>
 
+#include "transport/wires/wires.hpp"
+
 namespace weft {
 namespace {
 
 constexpr int kHostsMax = 4096;
-/// The shortest secret, in bytes.
-constexpr std::size_t kSecretBytesMin = 16;
 
 std::string text_of(const char* value) { return value == nullptr ? "" : value; }
 
@@ -47,11 +47,11 @@ std::string read_secret(const std::string& path) {
   }
   std::string secret(std::istreambuf_iterator<char>(in), {});
   secret.erase(secret.find_last_not_of(" \t\r\n") + 1);
-  if (secret.size() < kSecretBytesMin) {
+  if (secret.size() < kWireSecretBytes) {
     fail(Errc::invalid_argument,
          "{} = \"{}\" has a secret of {} bytes: expected at least {}, such as the output of "
          "`openssl rand -hex 32`",
-         kName, path, secret.size(), kSecretBytesMin);
+         kName, path, secret.size(), kWireSecretBytes);
   }
   return secret;
 }

@@ -3,31 +3,20 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <mutex>
 #include <optional>
 
-#include <weft/ops/elementwise.hpp>
 #include <weft/train/train_context.hpp>
 
 #include "actors/data/report_log.hpp"
 #include "actors/process/crash_dump.hpp"
 #include "actors/process/failure.hpp"
-#include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
 #include "actors/process/stack_dump.hpp"
 #include "actors/process/throw_places.hpp"
-#include "actors/protocol/first_plan.hpp"
-#include "actors/runtime/worker_runtime.hpp"
 #include "actors/worker/term_watch.hpp"
-#include "actors/worker/worker_context.hpp"
 #include "actors/worker/worker_places.hpp"
 #include "actors/worker/worker_session.hpp"
-#include "chips/registry/registry.hpp"
-#include "data/files/plain_file.hpp"
-#include "spmd/tensor/step_watch.hpp"
 #include "transport/collectives/check_members.hpp"
-#include "transport/collectives/communicator.hpp"
 #include "transport/job/crash_format.hpp"
 #include "transport/state/commits.hpp"
 

@@ -289,6 +289,8 @@ constexpr OpRow manual_collective(std::string_view doc, Attrs attrs, Infer infer
 }
 
 constexpr Traits kExchanges{.moves_only = true, .meets = true, .picks = Picks::some};
+constexpr Traits kPermutes{
+    .moves_only = true, .meets = true, .permutes = true, .picks = Picks::some};
 
 }  // namespace
 
@@ -314,12 +316,12 @@ constexpr OpRow rows::all_to_all = manual_collective(
 constexpr OpRow rows::ppermute = manual_collective(
     "On chip number i of the group, the operand of chip number sources[i].", kPpermute,
     exchanged_within_group, Rule("d* -> d*"), Linearity{Linearity::In::first}, permuted_back,
-    permuted_elements, Cost::How::nothing, kExchanges);
+    permuted_elements, Cost::How::nothing, kPermutes);
 /// `from` and `to` have the atoms of each dim. Both cut the tensor into the same number of parts
 /// (permute.hpp).
 constexpr OpRow rows::collective_permute =
     collective("x, whose sharding changes from `from` to `to`.", kPermute, permuted, {},
-               Cost::How::nothing, kExchanges);
+               Cost::How::nothing, kPermutes);
 constexpr OpRow rows::all_slice =
     collective("This chip's part of x along dim, without traffic.", kAllSlice, sliced,
                sliced_elements, Cost::How::nothing,

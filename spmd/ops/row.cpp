@@ -142,6 +142,12 @@ std::int64_t flops_of(const Program& program, OpId op, const Mesh& mesh) {
   return 0;
 }
 
+AtomMask meeting_atoms(const Program& program, OpId op) {
+  const Traits& traits = *row(program.kind(op)).traits;
+  if (!traits.meets || traits.permutes) return 0;
+  return AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])).mask();
+}
+
 ValueId picked_from(const Program& program, ValueId value, Picks least) {
   for (OpId op = program.defining_op(value); op != kNoId; op = program.defining_op(value)) {
     const Traits& traits = *row(program.kind(op)).traits;

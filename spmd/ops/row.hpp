@@ -58,6 +58,9 @@ inline const OpRow& row(OpKind kind) {
 inline bool is_elementwise(OpKind kind) { return row(kind).traits->elementwise; }
 /// Returns whether the op exchanges data with other chips. all_slice doesn't.
 inline bool is_collective(OpKind kind) { return row(kind).traits->meets; }
+/// Returns the atoms such that all chips that differ only in these atoms meet in the op. Returns 0
+/// if no chips meet or only some may, as in a permute.
+AtomMask meeting_atoms(const Program& program, OpId op);
 inline bool moves_only(OpKind kind) { return row(kind).traits->moves_only; }
 /// Returns whether the op is a composite, which has a kernel of its own but can be expressed in
 /// primitives.

@@ -20,8 +20,7 @@ class Builder;
 struct OpSignature;
 
 struct None {};
-/// An explicit "none" as the value of a field.
-inline constexpr None none;
+inline constexpr None none;  ///< an explicit "none" as the value of a field
 
 /// A field that every row must fill in. It has no default, so a row without it doesn't compile.
 template <typename T>
@@ -137,6 +136,7 @@ struct Traits {
   bool product = false;      ///< kept by checkpoint(save_dots)
   bool unique = false;       ///< never merged with an equal op
   bool meets = false;        ///< waits for other chips: it is a collective
+  bool permutes = false;     ///< each chip receives from only one chip
   bool border = false;       ///< stands at the border of a loop, which is its first operand
   bool vanishes = false;     ///< affects only gradients; afterwards its operand replaces it
   /// Computes bf16 and f16 in f32 and rounds once, even if each chip computes only a part. Its

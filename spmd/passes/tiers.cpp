@@ -4,6 +4,7 @@
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/builder.hpp"
+#include "spmd/ops/row.hpp"
 #include "spmd/passes/partition.hpp"
 
 namespace weft {
@@ -14,13 +15,7 @@ AtomList atoms_at(const Program& program, OpId op) {
 }
 
 bool has_to_be_lowered(const Program& program, OpId op, const Mesh& mesh) {
-  switch (program.kind(op)) {
-    case OpKind::all_reduce:
-    case OpKind::all_gather:
-    case OpKind::reduce_scatter:
-    case OpKind::all_to_all: return spans_tiers(atoms_at(program, op).mask(), mesh);
-    default: return false;
-  }
+  return spans_tiers(meeting_atoms(program, op), mesh);
 }
 
 /// Consecutive atoms of a group that are of the same tier.
@@ -41,7 +36,7 @@ std::vector<TierRun> runs_of(AtomList atoms, const Mesh& mesh) {
   return runs;
 }
 
-/// Returns the numbers of the runs between hosts, then of those within hosts; each in order.
+/// Returns indices of `runs`: those between hosts, then those within hosts, each in order.
 std::vector<std::size_t> hosts_first(const std::vector<TierRun>& runs) {
   std::vector<std::size_t> order;
   for (const Tier tier : {Tier::dcn, Tier::ici}) {
@@ -156,7 +151,8 @@ class TierLowering {
     const std::vector<TierRun> runs = runs_of(atoms, mesh_);
     std::vector<bool> is_gathered(runs.size(), false);
     for (const std::size_t run : hosts_first(runs)) {
-      // The parts of the run's chips are put together within the parts of earlier runs.
+      // The earlier runs that are gathered divide dim into `outer` equal parts. The pieces of this
+      // run are concatenated within each part.
       const std::int64_t outer = chips_before(runs, is_gathered, run);
       Shape whole = builder_.type(x).shape;
       whole[dim] *= runs[run].chips;
@@ -205,8 +201,8 @@ class TierLowering {
     after[split] /= run.chips;
     after[concat] *= run.chips;
     const std::int64_t inner = shape[concat] / outer;
-    // The dims before, between and after the two are one dim each. `outer` joins the dim before
-    // `concat`.
+    // Five dims: those before, between and after the two are merged, and `outer` belongs to the dim
+    // before `concat`.
     const auto [first, second] = std::minmax(split, concat);
     const std::int64_t before = product(shape, 0, first);
     const std::int64_t between = product(shape, first + 1, second);

@@ -97,8 +97,7 @@ std::int64_t dcn_bytes(const Program& program, OpId op, const CollectiveSummary&
                        const Mesh& mesh) {
   if (summary.tier == Tier::ici) return 0;
   const std::int64_t hosts = mesh.count(mesh.dcn_atoms());
-  const bool is_permute =
-      summary.kind == OpKind::collective_permute || summary.kind == OpKind::ppermute;
+  const bool is_permute = meeting_atoms(program, op) == 0;
   if (is_permute) return summary.bytes * permutes_between_hosts(program, op, mesh) / hosts;
   const auto group = static_cast<int>(mesh.count(summary.atoms));
   const double of_chip = traffic_bytes(summary.kind, summary.bytes, group);

@@ -88,13 +88,6 @@ bool is_added_by_loops(const Program& program, const std::vector<Slot>& slots, V
          program.kind(maker) == OpKind::reduce_scatter;
 }
 
-AtomMask meeting_atoms(const Program& program, OpId op) {
-  const OpKind kind = program.kind(op);
-  const bool is_permute = kind == OpKind::collective_permute || kind == OpKind::ppermute;
-  if (!is_collective(kind) || is_permute) return 0;
-  return AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])).mask();
-}
-
 bool groups_differ(const Program& program, ValueId a, ValueId b) {
   return meeting_atoms(program, program.defining_op(a)) !=
          meeting_atoms(program, program.defining_op(b));

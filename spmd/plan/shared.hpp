@@ -25,10 +25,6 @@ bool may_be_added_by_loops(const Program& program, OpId scatter);
 /// Returns whether the value is the result of a reduce_scatter that loops add up themselves.
 bool is_added_by_loops(const Program& program, const std::vector<Slot>& slots, ValueId value);
 
-/// Returns the atoms such that all chips that differ only in these atoms meet in the op. Returns 0
-/// if no chips meet or only some may, as in a collective_permute or a ppermute.
-AtomMask meeting_atoms(const Program& program, OpId op);
-
 /// Returns whether two shared values are gathered by different groups of chips.
 bool groups_differ(const Program& program, ValueId a, ValueId b);
 

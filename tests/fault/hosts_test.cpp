@@ -52,6 +52,12 @@ class Slots {
     EXPECT_EQ(host(1).wait(), 0) << host(1).output();
     return host(0).result();
   }
+  /// Starts two hosts, and waits until they train.
+  void train() {
+    start(0);
+    start(1);
+    EXPECT_NE(host(0).wait_for_line("epoch"), "") << host(0).output();
+  }
   std::string secret() const { return folder_.path() + "/secret"; }
 
  private:
@@ -61,6 +67,23 @@ class Slots {
   const int port_ = testing::free_port();
   std::vector<std::unique_ptr<AppProcess>> hosts_;
 };
+
+/// Returns the words for a job of two workers that trains for this number of epochs.
+std::vector<std::string> digits(const std::string& epochs) {
+  return {DIGITS, "--epochs", epochs, "--workers", "2", "--chips", "1"};
+}
+
+void expect_says(const AppProcess& host, const std::string& text) {
+  EXPECT_NE(host.output().find(text), std::string::npos) << text << "\n" << host.output();
+}
+
+/// Expects that two hosts end with errors that contain `text`.
+void expect_both_refuse(AppProcess& trainer, AppProcess& other, const std::string& text) {
+  EXPECT_NE(trainer.wait(), 0);
+  EXPECT_NE(other.wait(), 0);
+  expect_says(trainer, text);
+  expect_says(other, text);
+}
 
 /// Returns the result of the same program on one host, whose memory has all chips.
 Json in_one_memory(const std::vector<std::string>& words,
@@ -129,83 +152,59 @@ TEST(Hosts, LoseNoStepWithAWorkerOfAnyHost) {
 TEST(Hosts, RefuseAnotherNumberOfHosts) {
   Slots slots({DIGITS, "--epochs", "1", "--workers", "6", "--chips", "1"});
   AppProcess& trainer = slots.start(0, 2);
-  AppProcess& other = slots.start(1, 3);
-  EXPECT_NE(trainer.wait(), 0);
-  EXPECT_NE(other.wait(), 0);
-  for (const AppProcess* host : {&trainer, &other}) {
-    EXPECT_NE(host->output().find("host 1 has WEFT_HOSTS = 3, but host 0 has 2"), std::string::npos)
-        << host->output();
-  }
+  expect_both_refuse(trainer, slots.start(1, 3), "host 1 has WEFT_HOSTS = 3, but host 0 has 2");
 }
 
 TEST(Hosts, RefuseOtherOptions) {
   Slots slots({DIGITS, "--epochs", "1", "--chips", "1"});
   AppProcess& trainer = slots.start(0, 2, {"--workers", "4"});
-  AppProcess& other = slots.start(1, 2, {"--workers", "2"});
-  EXPECT_NE(trainer.wait(), 0);
-  EXPECT_NE(other.wait(), 0);
-  for (const AppProcess* host : {&trainer, &other}) {
-    EXPECT_NE(host->output().find("scaling.num_workers = \"2\", but host 0 has \"4\""),
-              std::string::npos)
-        << host->output();
-  }
+  expect_both_refuse(trainer, slots.start(1, 2, {"--workers", "2"}),
+                     "scaling.num_workers = \"2\", but host 0 has \"4\"");
 }
 
 TEST(Hosts, RefuseASecretThatOthersMayRead) {
-  Slots slots({DIGITS, "--epochs", "1", "--workers", "2", "--chips", "1"});
+  Slots slots(digits("1"));
   ::chmod(slots.secret().c_str(), 0644);
   AppProcess& trainer = slots.start(0);
   EXPECT_NE(trainer.wait(), 0);
-  EXPECT_NE(trainer.output().find("chmod 600"), std::string::npos) << trainer.output();
+  expect_says(trainer, "chmod 600");
 }
 
 TEST(Hosts, GoOnWhenAStrayHostIsRefused) {
-  Slots slots({DIGITS, "--epochs", "40", "--workers", "2", "--chips", "1"});
-  AppProcess& trainer = slots.start(0);
-  AppProcess& other = slots.start(1);
-  ASSERT_NE(trainer.wait_for_line("epoch"), "") << trainer.output();
+  Slots slots(digits("40"));
+  slots.train();
   AppProcess& stray = slots.start(1);
   EXPECT_NE(stray.wait(), 0);
-  EXPECT_NE(stray.output().find("two hosts have WEFT_HOST_INDEX = 1"), std::string::npos)
-      << stray.output();
-  EXPECT_EQ(trainer.wait(), 0) << trainer.output();
-  EXPECT_EQ(other.wait(), 0) << other.output();
+  expect_says(stray, "two hosts have WEFT_HOST_INDEX = 1");
+  EXPECT_EQ(slots.host(0).wait(), 0) << slots.host(0).output();
+  EXPECT_EQ(slots.host(1).wait(), 0) << slots.host(1).output();
 }
 
 TEST(Hosts, EndTheJobWhenTheirAgentGetsASignal) {
-  Slots slots({DIGITS, "--epochs", "100000", "--workers", "2", "--chips", "1"});
-  AppProcess& trainer = slots.start(0);
-  AppProcess& other = slots.start(1);
-  ASSERT_NE(trainer.wait_for_line("epoch"), "") << trainer.output();
-  ::kill(other.pid(), SIGTERM);
-  EXPECT_NE(trainer.wait(), 0);
-  EXPECT_NE(other.wait(), 0);
-  EXPECT_NE(trainer.output().find("the agent of host 1 (pid"), std::string::npos)
-      << trainer.output();
-  EXPECT_NE(trainer.output().find("got SIGTERM"), std::string::npos) << trainer.output();
+  Slots slots(digits("100000"));
+  slots.train();
+  ::kill(slots.host(1).pid(), SIGTERM);
+  EXPECT_NE(slots.host(0).wait(), 0);
+  EXPECT_NE(slots.host(1).wait(), 0);
+  expect_says(slots.host(0), "the agent of host 1 (pid");
+  expect_says(slots.host(0), "got SIGTERM");
 }
 
 TEST(Hosts, EndAJobWhoseHostIsLost) {
-  Slots slots({DIGITS, "--epochs", "100000", "--workers", "2", "--chips", "1"});
-  AppProcess& trainer = slots.start(0);
-  AppProcess& other = slots.start(1);
-  ASSERT_NE(trainer.wait_for_line("epoch"), "") << trainer.output();
-  ::kill(other.pid(), SIGKILL);
-  EXPECT_NE(trainer.wait(), 0);
-  EXPECT_NE(trainer.output().find("host 1 ("), std::string::npos) << trainer.output();
-  EXPECT_NE(trainer.output().find("is lost"), std::string::npos) << trainer.output();
+  Slots slots(digits("100000"));
+  slots.train();
+  ::kill(slots.host(1).pid(), SIGKILL);
+  EXPECT_NE(slots.host(0).wait(), 0);
+  expect_says(slots.host(0), "host 1 (");
+  expect_says(slots.host(0), "is lost");
 }
 
 TEST(Hosts, EndWithTheirTrainer) {
-  Slots slots({DIGITS, "--epochs", "100000", "--workers", "2", "--chips", "1"});
-  AppProcess& trainer = slots.start(0);
-  AppProcess& other = slots.start(1);
-  ASSERT_NE(trainer.wait_for_line("epoch"), "") << trainer.output();
-  ::kill(trainer.pid(), SIGKILL);
-  EXPECT_EQ(other.wait(), 1);
-  EXPECT_NE(other.output().find("the connection to the trainer of host 0 has ended"),
-            std::string::npos)
-      << other.output();
+  Slots slots(digits("100000"));
+  slots.train();
+  ::kill(slots.host(0).pid(), SIGKILL);
+  EXPECT_EQ(slots.host(1).wait(), 1);
+  expect_says(slots.host(1), "the connection to the trainer of host 0 has ended");
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ using board_format::BoardRowV2;
 
 using RowWords = std::array<std::uint64_t, sizeof(BoardRowV2) / sizeof(std::uint64_t)>;
 constexpr std::size_t kSequenceWord = offsetof(BoardRowV2, sequence) / sizeof(std::uint64_t);
-constexpr int kTries = 1000;
+constexpr std::size_t kMessageSequenceWord =
+    offsetof(BoardRowV2, message_sequence) / sizeof(std::uint64_t);
 
 std::uint64_t* words_of(void* row) { return static_cast<std::uint64_t*>(row); }
 
@@ -22,15 +23,14 @@ std::uint64_t* words_of(void* row) { return static_cast<std::uint64_t*>(row); }
 
 std::string Board::bytes_of_row(int index) const {
   const std::uint64_t* const shared = words_of(row(index));
-  for (int i = 0; i < kTries; ++i) {
-    const std::uint64_t sequence = load_field(shared[kSequenceWord]);
-    if (sequence % 2 != 0) continue;
-    RowWords copy;
-    for (std::size_t word = 0; word < copy.size(); ++word) copy[word] = load_field(shared[word]);
-    if (load_field(shared[kSequenceWord]) != sequence) continue;
-    return {reinterpret_cast<const char*>(copy.data()), sizeof copy};
-  }
-  return {};
+  RowWords copy;
+  const bool is_whole = read_between_writes(shared[kSequenceWord], [&] {
+    read_between_writes(shared[kMessageSequenceWord], [&] {
+      for (std::size_t word = 0; word < copy.size(); ++word) copy[word] = load_field(shared[word]);
+    });
+  });
+  if (!is_whole) return {};
+  return {reinterpret_cast<const char*>(copy.data()), sizeof copy};
 }
 
 void Board::copy_row(int index, std::string_view bytes, std::int64_t shift_ns) const {

@@ -1,6 +1,5 @@
 #include "transport/board/board_row.hpp"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -126,21 +125,6 @@ ActorRow copy_row(const BoardRowV2& row) {
   copy.inside_number = load_field(row.inside_number);
   copy.inside_tid = load_field(row.inside_tid);
   return copy;
-}
-
-/// Calls `read` again and again until no write was in progress during the call. Returns false after
-/// a bounded number of failed tries.
-template <typename Read>
-bool read_between_writes(const std::uint64_t& sequence, const Read& read) {
-  constexpr int kTryCount = 100;
-  constexpr int kTryCountBeforeYield = 10;  // a writer needs less than a microsecond
-  for (int i = 0; i < kTryCount; ++i) {
-    if (i >= kTryCountBeforeYield) sched_yield();
-    const std::uint64_t before = load_field(sequence);
-    read();
-    if (before % 2 == 0 && load_field(sequence) == before) return true;
-  }
-  return false;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include <weft/tensor/error.hpp>
 
@@ -13,12 +13,6 @@
 #include "transport/job/control_format.hpp"
 
 namespace weft {
-namespace {
-
-/// The end of a chip's name in errors, by whether the mesh crosses hosts.
-constexpr std::string_view kOrTwins[] = {"", ", or for the chips with its place on other hosts,"};
-
-}  // namespace
 
 Commits::Commits(const JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
                  WaitPolicy policy)
@@ -65,12 +59,17 @@ bool Commits::all_reached(std::uint64_t step) {
   return reached_ == peers_.size();
 }
 
+/// Returns a text such as "chip 1, or for the chips with its number on other hosts,".
+std::string Commits::awaited_text() const {
+  const std::string chip = fmt::format("chip {}", peers_[reached_].device);
+  return crosses_hosts_ ? chip + ", or for the chips with its number on other hosts," : chip;
+}
+
 bool Commits::reached(std::uint64_t step) {
   if (all_reached(step)) return true;
   if (memory_->aborted()) {
-    fail(Errc::peer_lost, "{}; chip {} waited for chip {}{} to begin step {}",
-         memory_->abort_reason(), device_, peers_[reached_].device, kOrTwins[crosses_hosts_],
-         step + 1);
+    fail(Errc::peer_lost, "{}; chip {} waited for {} to begin step {}", memory_->abort_reason(),
+         device_, awaited_text(), step + 1);
   }
   return false;
 }
@@ -89,9 +88,8 @@ void Commits::wait(std::uint64_t step) {
     last = peers_[reached_].device;
     const Clock::duration waited = now - *since;
     if (waited >= policy_.deadline) {
-      fail(Errc::timeout, "chip {} waited {:.3f} s for chip {}{} to begin step {}", device_,
-           std::chrono::duration<double>(waited).count(), peers_[reached_].device,
-           kOrTwins[crosses_hosts_], step + 1);
+      fail(Errc::timeout, "chip {} waited {:.3f} s for {} to begin step {}", device_,
+           std::chrono::duration<double>(waited).count(), awaited_text(), step + 1);
     }
     if (waited < policy_.yield_for) {
       sched_yield();

@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <weft/sharding/mesh.hpp>
@@ -49,6 +50,7 @@ class Commits {
   using Clock = std::chrono::steady_clock;
   bool has_reached(int chip, std::uint64_t step) const;
   bool all_reached(std::uint64_t step);
+  std::string awaited_text() const;
   void sleep(std::uint64_t step, Clock::duration longest);
 
   /// A chip by its number in the host's memory, and by its device id.
