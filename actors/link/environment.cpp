@@ -138,8 +138,7 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment, Devi
 std::string socket_path(const std::string& coordinator_address) {
   if (!coordinator_address.starts_with(kUnixScheme)) {
     fail(Errc::invalid_argument,
-         "WEFT_COORDINATOR_ADDRESS = \"{}\": expected unix:/path, or tls://host:port (workers on "
-         "other hosts are not available in this version)",
+         "WEFT_COORDINATOR_ADDRESS = \"{}\": expected unix:/path or tls://host:port",
          coordinator_address);
   }
   return coordinator_address.substr(kUnixScheme.size());
