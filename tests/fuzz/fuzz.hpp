@@ -25,6 +25,20 @@ void read_or_refuse(std::span<const std::byte> bytes, Read read) {
   }
 }
 
+/// Opens and reads shared memory that is planted under a name. Ends the process unless the reader
+/// accepts the bytes, or refuses them as invalid, or as not there: memory whose first word is 0 is
+/// still being made.
+template <typename Read>
+void read_or_refuse_segment(Read read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    const Errc code = error.code();
+    WEFT_CHECK(code == Errc::corrupt || code == Errc::version || code == Errc::not_found,
+               error.what());
+  }
+}
+
 /// Gives the bytes to the reader unchanged, and then with a valid checksum, which no mutation would
 /// find, so that the data behind the checksum is read as well.
 template <typename Read>

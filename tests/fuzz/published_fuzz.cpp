@@ -139,10 +139,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool are_rows = (data[0] & 1U) != 0;
   const auto rest = std::as_bytes(std::span(data + 1, size - 1));
   if ((data[0] & 2U) != 0) {
-    read_or_refuse(changed(are_rows ? rows : versions, are_rows, rest),
-                   are_rows ? read_rows : read_versions);
+    const std::vector<std::byte> bytes = changed(are_rows ? rows : versions, are_rows, rest);
+    read_or_refuse_segment([&] { are_rows ? read_rows(bytes) : read_versions(bytes); });
   } else {
-    read_or_refuse(rest, are_rows ? open_rows : read_versions);
+    read_or_refuse_segment([&] { are_rows ? open_rows(rest) : read_versions(rest); });
   }
   return 0;
 }
