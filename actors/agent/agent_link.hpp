@@ -36,25 +36,38 @@ struct SetStatus {
 struct RemoveArenaNames {};
 /// The job has ended.
 struct Stop {};
+/// The trainer lives.
+struct Beat {};
+/// The trainer takes this host for lost.
+struct Dropped {
+  std::string why;
+};
 /// The connection to the trainer has ended.
 struct TrainerGone {};
 
 }  // namespace agent_event
 
 /// An order of the trainer, or the end of the connection to it.
-using AgentEvent =
-    std::variant<action::Launch, action::Kill, action::Prepare, agent_event::Abort,
-                 agent_event::MarkLost, agent_event::SetStatus, agent_event::RemoveArenaNames,
-                 agent_event::Stop, agent_event::TrainerGone>;
+using AgentEvent = std::variant<action::Launch, action::Kill, action::Prepare, agent_event::Abort,
+                                agent_event::MarkLost, agent_event::SetStatus,
+                                agent_event::RemoveArenaNames, agent_event::Stop, agent_event::Beat,
+                                agent_event::Dropped, agent_event::TrainerGone>;
 
 /// Owns the actor system. Thread-safe.
 class AgentLink {
  public:
+  using OnEvent = std::function<void(AgentEvent)>;
+
   /// Connects to the trainer, which may start later than this call. `on_event` is called on the
-  /// actor's thread. Throws timeout, io or version.
+  /// actor's thread. Throws timeout, unavailable, io or version.
   static std::unique_ptr<AgentLink> connect(const HostPlace& place,
                                             std::chrono::milliseconds timeout,
-                                            std::function<void(AgentEvent)> on_event);
+                                            const OnEvent& on_event);
+  /// Connects again to a trainer that has listened before. Throws unavailable if nothing listens
+  /// there any more, and otherwise the errors of connect().
+  static std::unique_ptr<AgentLink> connect_again(const HostPlace& place,
+                                                  std::chrono::milliseconds timeout,
+                                                  const OnEvent& on_event);
   virtual ~AgentLink() = default;
 
   /// Joins the job. Throws mesh_mismatch with the trainer's reason if it refuses, and timeout.

@@ -53,19 +53,24 @@ AgentActor::behavior_type agent_behavior(AgentSelf self, const TrainerActor& tra
         tell(agent_event::SetStatus{static_cast<JobStatus>(status)});
       },
       [tell](unlink_a) { tell(agent_event::RemoveArenaNames{}); },
+      [tell](beat_a) { tell(agent_event::Beat{}); },
+      [tell](cancel_a, const std::string& why) { tell(agent_event::Dropped{why}); },
       [tell](stop_a) { tell(agent_event::Stop{}); },
   };
 }
 
 class ActorAgentLink final : public AgentLink {
  public:
+  /// `system` has dialled the trainer.
   ActorAgentLink(const HostPlace& place, std::chrono::milliseconds timeout,
-                 std::function<void(AgentEvent)> on_event)
+                 std::unique_ptr<System> system, const TrainerActor& trainer,
+                 const OnEvent& on_event)
       : host_(place.index),
         timeout_(timeout),
         address_("tls://" + place.trainer),
-        trainer_(dial(place)),
-        agent_(system_->caf().spawn([trainer = trainer_, on_event](AgentSelf self) {
+        system_(std::move(system)),
+        trainer_(trainer),
+        agent_(system_->caf().spawn([trainer, on_event](AgentSelf self) {
           return agent_behavior(self, trainer, on_event);
         })) {}
   ~ActorAgentLink() override { caf::anon_send_exit(agent_, caf::exit_reason::user_shutdown); }
@@ -99,23 +104,6 @@ class ActorAgentLink final : public AgentLink {
     post_as(agent_, trainer_, content...);
   }
 
-  /// Dials until the trainer answers. A refused connection means that it doesn't listen yet.
-  TrainerActor dial(const HostPlace& place) {
-    const auto deadline = Clock::now() + timeout_;
-    for (;;) {
-      system_ = std::make_unique<System>();
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-      try {
-        return system_->dial(place, left);
-      } catch (const Error& error) {
-        const bool may_come = error.code() == Errc::io && Clock::now() + kRetryAfter < deadline;
-        if (!may_come) throw;
-      }
-      std::this_thread::sleep_for(kRetryAfter);
-    }
-  }
-
   const int host_;
   const std::chrono::milliseconds timeout_;
   const std::string address_;
@@ -126,10 +114,30 @@ class ActorAgentLink final : public AgentLink {
 
 }  // namespace
 
+std::unique_ptr<AgentLink> AgentLink::connect_again(const HostPlace& place,
+                                                    std::chrono::milliseconds timeout,
+                                                    const OnEvent& on_event) {
+  auto system = std::make_unique<System>();
+  const TrainerActor trainer = system->dial(place, timeout);
+  return std::make_unique<ActorAgentLink>(place, timeout, std::move(system), trainer, on_event);
+}
+
+/// Dials until the trainer answers. A refused connection means that it doesn't listen yet.
 std::unique_ptr<AgentLink> AgentLink::connect(const HostPlace& place,
                                               std::chrono::milliseconds timeout,
-                                              std::function<void(AgentEvent)> on_event) {
-  return std::make_unique<ActorAgentLink>(place, timeout, std::move(on_event));
+                                              const OnEvent& on_event) {
+  const auto deadline = Clock::now() + timeout;
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    try {
+      return connect_again(place, left, on_event);
+    } catch (const Error& error) {
+      const bool is_early = error.code() == Errc::io || error.code() == Errc::unavailable;
+      if (!is_early || Clock::now() + kRetryAfter >= deadline) throw;
+    }
+    std::this_thread::sleep_for(kRetryAfter);
+  }
 }
 
 }  // namespace weft

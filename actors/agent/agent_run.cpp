@@ -1,6 +1,7 @@
 #include "actors/agent/agent_run.hpp"
 
 #include <poll.h>
+#include <sys/random.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -38,13 +39,29 @@ constexpr std::chrono::seconds kNewsInterval{1};
 /// The time in which processes must end after the job has ended, well or not.
 constexpr std::chrono::seconds kEndPatience{10};
 constexpr std::chrono::seconds kFailedEndPatience{1};
+/// A program that doesn't run for so long can't tell whether its trainer was silent meanwhile.
+constexpr std::chrono::seconds kStandstill{2};
+/// How long an agent that is cut off from its trainer tries to join again, how long each try may
+/// take, and the time between two tries.
+constexpr std::chrono::seconds kReturnPatience{60};
+constexpr std::chrono::seconds kTryPatience{2};
+constexpr std::chrono::milliseconds kTryInterval{200};
 /// Two SIGTERMs within this time are one request.
 constexpr std::chrono::seconds kSameRequest{2};
+
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) {
+    fail(Errc::io, "getrandom: {}", std::strerror(errno));
+  }
+  return number;
+}
 
 HostJoin join_of(const AgentJob& job) {
   utsname machine{};
   ::uname(&machine);
-  return {.host = job.spec.place.index,
+  return {.agent = random_number(),
+          .host = job.spec.place.index,
           .num_hosts = job.spec.place.count,
           .pid = ::getpid(),
           .machine = machine.nodename,
@@ -55,9 +72,11 @@ HostJoin join_of(const AgentJob& job) {
 
 class AgentRun {
  public:
-  AgentRun(const AgentJob& job, const HostWelcome& welcome, AgentLink& link,
-           WakeQueue<AgentEvent>& events)
+  /// `link` is null while the agent is cut off from its trainer.
+  AgentRun(const AgentJob& job, const HostJoin& join, const HostWelcome& welcome,
+           std::unique_ptr<AgentLink>& link, WakeQueue<AgentEvent>& events)
       : job_(job),
+        join_(join),
         spec_(job.spec),
         signals_(job.handles_signals ? std::make_unique<SignalSubscription>(job.chains_signals)
                                      : nullptr),
@@ -74,7 +93,7 @@ class AgentRun {
 
   int run() {
     if (!welcome_.fits.empty()) std::ofstream(host_.place.folder() + "/fits") << welcome_.fits;
-    for (int i = 0; i < spec_.workers_per_host(); ++i) start(spec_.first_worker() + i);
+    start_all();
     while (!over()) turn();
     return ended_well_ ? 0 : 1;
   }
@@ -82,9 +101,13 @@ class AgentRun {
  private:
   bool over() const { return has_ended_ && host_.processes.over(); }
 
+  void start_all() {
+    for (int i = 0; i < spec_.workers_per_host(); ++i) start(spec_.first_worker() + i);
+  }
+
   void start(int worker) {
-    const int pid = host_.start_process(worker, job_.command, job_.loop, link_.address());
-    link_.process_started(worker, pid);
+    const int pid = host_.start_process(worker, job_.command, job_.loop, link_->address());
+    link_->process_started(worker, pid);
   }
 
   /// Waits for the next event, and handles all that have come.
@@ -99,13 +122,25 @@ class AgentRun {
       fail(Errc::io, "can't watch the workers: poll: {}", std::strerror(errno));
     }
     host_.processes.serve(&waits[first], [this](const ProcessEnded& ended) {
+      if (link_ == nullptr) return;
       tell_news();  // the last word on what its chips have committed
-      link_.process_ended(ended);
+      link_->process_ended(ended);
     });
     while (const int signal = signals_ ? signals_->take() : 0) interrupted(signal);
     while (const auto event = events_.pop()) handle(*event);
     const Clock::time_point now = Clock::now();
-    if (now >= next_news_) tell_news();
+    if (now - std::exchange(last_turn_, now) > kStandstill) heard_ = now;
+    if (!has_ended_ && link_ != nullptr && now - heard_ > spec_.agent_patience()) {
+      cut_off(fmt::format("the trainer of host 0 has told nothing for {:.1f} s",
+                          std::chrono::duration<double>(now - heard_).count()));
+    }
+    if (now >= next_news_) {
+      if (link_ == nullptr) {
+        if (!has_ended_) come_back();
+      } else {
+        tell_news();
+      }
+    }
     if (kill_at_ && now >= *kill_at_) {
       host_.processes.kill_all();
       host_.processes.drop_output();
@@ -140,25 +175,66 @@ class AgentRun {
             },
             [&](const agent_event::RemoveArenaNames&) { host_.link.remove_arena_names(); },
             [&](const agent_event::Stop&) { end(); },
+            [&](const agent_event::Beat&) { heard_ = Clock::now(); },
+            [&](const agent_event::Dropped& dropped) {
+              cut_off("the trainer of host 0 takes this host for lost: " + dropped.why);
+            },
             [&](const agent_event::TrainerGone&) {
-              if (has_ended_) return;
-              logger("weft.trainer")
-                  ->error(
-                      "the connection to the trainer of host 0 has ended: the workers of this host "
-                      "are killed");
-              ended_well_ = false;
-              end();
-              host_.processes.kill_all();
+              cut_off("the connection to the trainer of host 0 has ended");
             },
         },
         event);
+  }
+
+  /// Kills the workers. The memory keeps their state, with which this host may take part again.
+  void cut_off(const std::string& why) {
+    if (has_ended_ || link_ == nullptr) return;
+    logger("weft.trainer")->error("{}: the workers of this host are killed", why);
+    host_.link.abort(why);
+    host_.processes.kill_all();
+    link_.reset();
+    while (events_.pop()) {
+    }
+    return_by_ = Clock::now() + kReturnPatience;
+    next_news_ = Clock::now();
+    if (!spec_.recovery.recovers()) give_up();
+  }
+
+  /// Tries to join the job again, after the killed workers have ended.
+  void come_back() {
+    next_news_ = Clock::now() + kTryInterval;
+    if (!host_.processes.over()) return;
+    try {
+      auto link = AgentLink::connect_again(
+          spec_.place, kTryPatience, [this](AgentEvent event) { events_.push(std::move(event)); });
+      HostJoin join = join_;
+      join.job_id = welcome_.job_id;
+      join.committed = host_.link.common_step();
+      link->join(join);
+      link_ = std::move(link);
+    } catch (const Error& error) {
+      const bool may_come = error.code() == Errc::io || error.code() == Errc::timeout;
+      if (may_come && Clock::now() < return_by_) return;
+      logger("weft.trainer")->error("this host can't take part again: {}", error.what());
+      return give_up();
+    }
+    heard_ = Clock::now();
+    logger("weft.trainer")
+        ->warn("host {} takes part again, with the state of step {}", spec_.place.index,
+               host_.link.common_step());
+    start_all();
+  }
+
+  void give_up() {
+    ended_well_ = false;
+    end();
   }
 
   void prepare(const action::Prepare& prepare) {
     if (prepare.generation > 1 || prepare.step > 0) host_.link.begin_generation(prepare.step);
     generation_ = prepare.generation;
     host_.times.tell();
-    link_.prepared(prepare.number);
+    link_->prepared(prepare.number);
   }
 
   /// The workers end by themselves, since the trainer has told them too.
@@ -182,9 +258,11 @@ class AgentRun {
       host_.processes.kill_all();
     } else if (signal == SIGTERM) {
       first_term_ = now;
-      link_.preempt(why);
+      if (link_ == nullptr) return give_up();
+      link_->preempt(why);
     } else {
-      link_.cancel(Errc::cancelled, why);
+      if (link_ == nullptr) return give_up();
+      link_->cancel(Errc::cancelled, why);
     }
   }
 
@@ -205,7 +283,7 @@ class AgentRun {
       news.processes.push_back(
           {.worker = worker, .core_time = core_time(pid), .doing = describe_process(pid)});
     }
-    link_.tell(news);
+    link_->tell(news);
   }
 
   void add_row(HostNews& news, int number) const {
@@ -216,16 +294,20 @@ class AgentRun {
   }
 
   const AgentJob& job_;
+  const HostJoin& join_;
   const JobSpec& spec_;
   const std::unique_ptr<SignalSubscription> signals_;
-  AgentLink& link_;
+  std::unique_ptr<AgentLink>& link_;
   WakeQueue<AgentEvent>& events_;
   const HostWelcome& welcome_;
   HostRun host_;
   std::uint64_t generation_ = 1;  ///< for which the memory is prepared
   bool has_ended_ = false;
   bool ended_well_ = false;
-  Clock::time_point next_news_ = Clock::now();
+  Clock::time_point next_news_ = Clock::now();  ///< or the next try to join again
+  Clock::time_point heard_ = Clock::now();      ///< when the trainer told something
+  Clock::time_point last_turn_ = Clock::now();
+  Clock::time_point return_by_{};
   std::optional<Clock::time_point> kill_at_;
   bool is_interrupted_ = false;
   std::optional<Clock::time_point> first_term_;
@@ -235,15 +317,16 @@ class AgentRun {
 
 int run_agent(const AgentJob& job) {
   WakeQueue<AgentEvent> events;
-  const auto link = AgentLink::connect(job.spec.place, job.spec.timeout(),
-                                       [&](AgentEvent event) { events.push(std::move(event)); });
-  const HostWelcome welcome = link->join(join_of(job));
+  auto link = AgentLink::connect(job.spec.place, job.spec.timeout(),
+                                 [&](AgentEvent event) { events.push(std::move(event)); });
+  const HostJoin join = join_of(job);
+  const HostWelcome welcome = link->join(join);
   // From here on the trainer counts on this host.
   const auto cancel = [&](Errc code, const char* why) {
-    link->cancel(code, fmt::format("host {}: {}", job.spec.place.index, why));
+    if (link != nullptr) link->cancel(code, fmt::format("host {}: {}", job.spec.place.index, why));
   };
   try {
-    return AgentRun(job, welcome, *link, events).run();
+    return AgentRun(job, join, welcome, link, events).run();
   } catch (const Error& error) {
     cancel(error.code(), error.what());
     throw;

@@ -52,7 +52,7 @@ struct HostRun {
   BoxTimekeeper times{box};
   HangReporter hangs;
   JobMemory memory;
-  LocalHost link{memory, board};  ///< the trainer reaches this host through it
+  LocalHost link{memory, board, spec};  ///< the trainer reaches this host through it
   const std::shared_ptr<JobLog> log;
   const LogScope log_scope;
   WorkerProcesses processes;

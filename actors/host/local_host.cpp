@@ -5,10 +5,21 @@
 #include "actors/protocol/whereabouts.hpp"
 #include "transport/blackbox/box_clock.hpp"
 #include "transport/state/commits.hpp"
+#include "transport/state/state_directory.hpp"
 
 namespace weft {
 
 std::uint64_t LocalHost::common_step() const { return ::weft::common_step(memory_); }
+
+bool LocalHost::has_whole_state() const {
+  if (!spec_.mesh) return true;
+  const Mesh& mesh = *spec_.mesh;
+  const auto table = StateDirectory(memory_, mesh, 0).read(common_step());
+  if (!table) return true;  // the step is the first one, or a checkpoint has its state
+  return std::ranges::none_of(table->tensors, [&](const StateEntry& tensor) {
+    return ((tensor.sharding.used() | tensor.sharding.unreduced) & mesh.dcn_atoms()) != 0;
+  });
+}
 
 Whereabouts LocalHost::locate(int worker) const { return ::weft::locate(board_, worker); }
 

@@ -2,6 +2,7 @@
 /// LocalHost: the link to the host on which the trainer's own process runs.
 
 #include "actors/trainer/host_link.hpp"
+#include "actors/trainer/job_spec.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/job_memory.hpp"
 
@@ -10,10 +11,12 @@ namespace weft {
 /// Calls the memory, the board and the kernel directly, and sends no messages.
 class LocalHost final : public HostLink {
  public:
-  /// `memory` and `board` must outlive the link.
-  LocalHost(JobMemory& memory, Board& board) : memory_(memory), board_(board) {}
+  /// All three must outlive the link.
+  LocalHost(JobMemory& memory, Board& board, const JobSpec& spec)
+      : memory_(memory), board_(board), spec_(spec) {}
 
   std::uint64_t common_step() const override;
+  bool has_whole_state() const override;
   void begin_generation(std::uint64_t step) override { memory_.begin_generation(step); }
   void abort(std::string_view why) override { memory_.abort(why); }
   void remove_arena_names() override { memory_.remove_arena_names(); }
@@ -30,6 +33,7 @@ class LocalHost final : public HostLink {
  private:
   JobMemory& memory_;
   Board& board_;
+  const JobSpec& spec_;
 };
 
 }  // namespace weft

@@ -261,6 +261,12 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
          "backend.timeout_s",
          failure.hang_timeout_s);
   }
+  if (!(failure.host_timeout_s >= 3)) {
+    fail(Errc::invalid_argument,
+         "run.failure.host_timeout_s = {}: expected seconds, 3 or more, because hosts tell each "
+         "other each second that they live",
+         failure.host_timeout_s);
+  }
   const double warning_s = failure.hang_warning_s.value_or(0);
   if (warning_s != 0 && !(warning_s >= 0.5)) {
     fail(Errc::invalid_argument,
@@ -361,6 +367,7 @@ JobSpec validate(const TrainerOptions& given, const std::string& program, const 
   check_kept_state(options.run, *chip_kind(spec.device.kind).target);
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
+  spec.host_timeout_s = options.run.failure.host_timeout_s;
   spec.hang_warning_s = options.run.failure.hang_warning_s;
   spec.grace_s = options.run.grace_s;
   spec.check_replicas_every = static_cast<std::uint64_t>(options.run.check_replicas_every);

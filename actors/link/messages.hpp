@@ -39,6 +39,8 @@ using AgentActor =
                      On<lost_a, std::int32_t>,    // the worker whose rows are to be marked
                      On<status_a, std::uint8_t>,  // a JobStatus
                      On<unlink_a>,                // the names of the arenas are to be removed
+                     On<beat_a>,                  // the trainer lives
+                     On<cancel_a, std::string>,   // why the trainer takes this host for lost
                      On<stop_a>>;                 // the job has ended
 
 using TrainerActor = caf::typed_actor<
@@ -50,6 +52,7 @@ using TrainerActor = caf::typed_actor<
     On<part_a, PartWritten>, On<saved_a, SaveEnded>, On<ended_a, LoopEnded>,
     On<unwound_a, std::int32_t, std::uint64_t, std::uint64_t>,  // worker, generation, committed
     On<wires_a, WireAddresses>,                                 // of a worker's chips
+    On<wire_lost_a, WireLost>,
     On<paused_a, std::int32_t, std::uint64_t, std::uint64_t>,  // worker, generation, step not begun
     On<held_a, std::int32_t, std::uint64_t, std::uint64_t>,    // as of paused_a
     On<read_a, CommandsRead>, On<waits_a, CommandsAwaited>,    // by the worker's loop
@@ -62,6 +65,8 @@ using TrainerActor = caf::typed_actor<
     On<tick_a>,                                                  // time to look for hangs
     On<restart_a, std::int32_t>,                                 // the worker to start again
     On<link_grace_a, std::int32_t, std::uint64_t>,  // worker, number of the ended LinkGrace
+    On<wire_grace_a, std::uint64_t>,                // the generation of the ended WireGrace
+    On<beat_a>,                                     // time to tell the agents that this one lives
     On<cancel_a, std::uint8_t, std::string>>;       // an Errc, why
 
 }  // namespace weft
@@ -73,7 +78,7 @@ using TrainerActor = caf::typed_actor<
   TYPE(weft_messages, weft::Assignment, "weft::assignment/8")    \
   TYPE(weft_messages, weft::ProgramSeen, "weft::program/3")      \
   TYPE(weft_messages, weft::Report, "weft::report/2")            \
-  TYPE(weft_messages, weft::Start, "weft::start/6")              \
+  TYPE(weft_messages, weft::Start, "weft::start/7")              \
   TYPE(weft_messages, weft::StoredCommand, "weft::command/1")    \
   TYPE(weft_messages, weft::CommandMark, "weft::mark/1")         \
   TYPE(weft_messages, weft::CommandList, "weft::commands/1")     \
@@ -88,13 +93,14 @@ using TrainerActor = caf::typed_actor<
   TYPE(weft_messages, weft::PartWritten, "weft::part/1")         \
   TYPE(weft_messages, weft::SaveEnded, "weft::saved/1")          \
   TYPE(weft_messages, weft::DataHashes, "weft::data/2")          \
-  TYPE(weft_messages, weft::TrainerActor, "weft::trainer/7")     \
-  TYPE(weft_messages, weft::AgentActor, "weft::agent/1")         \
-  TYPE(weft_messages, weft::HostJoin, "weft::host_join/1")       \
+  TYPE(weft_messages, weft::TrainerActor, "weft::trainer/8")     \
+  TYPE(weft_messages, weft::AgentActor, "weft::agent/2")         \
+  TYPE(weft_messages, weft::HostJoin, "weft::host_join/2")       \
   TYPE(weft_messages, weft::HostWelcome, "weft::host/1")         \
   TYPE(weft_messages, weft::HostProcess, "weft::host_process/1") \
   TYPE(weft_messages, weft::HostNews, "weft::host_news/1")       \
-  TYPE(weft_messages, weft::WireAddresses, "weft::wires/1")
+  TYPE(weft_messages, weft::WireAddresses, "weft::wires/1")      \
+  TYPE(weft_messages, weft::WireLost, "weft::wire_lost/1")
 
 CAF_BEGIN_TYPE_ID_BLOCK(weft_messages, caf::id_block::weft_names::end)
 WEFT_LINK_MESSAGES(WEFT_CAF_TYPE)

@@ -105,7 +105,8 @@ int connect(const Dial& dial) {
     if (fd >= 0) ::close(fd);
   }
   if (Clock::now() >= dial.deadline) dial.late();
-  fail(Errc::io, "control socket tls://{}: {}", to_string(dial.address), std::strerror(error));
+  fail(error == ECONNREFUSED ? Errc::unavailable : Errc::io, "control socket tls://{}: {}",
+       to_string(dial.address), std::strerror(error));
 }
 
 /// Repeats the call until it is done. Returns false if the other side has closed the connection.

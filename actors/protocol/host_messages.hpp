@@ -10,8 +10,12 @@
 
 namespace weft {
 
-/// The first message of an agent.
+/// The first message of an agent. An agent that was cut off from the trainer sends it again.
 struct HostJoin {
+  std::string job_id{};     ///< the job in which it took part; "": none
+  std::uint64_t agent = 0;  ///< a random number of its process
+  /// The last step that all chips of its host have committed. Set if job_id is.
+  std::uint64_t committed = 0;
   std::int32_t host = -1;
   std::int32_t num_hosts = 0;
   std::int32_t pid = 0;
@@ -53,6 +57,15 @@ struct WireAddresses {
   std::uint64_t generation = 0;
   std::int32_t first_chip = 0;
   std::vector<std::string> addresses{};
+};
+
+/// The end of a connection between chips of two hosts, as one of them has seen it.
+struct WireLost {
+  std::int32_t worker = -1;  ///< which tells of it
+  std::uint64_t generation = 0;
+  std::int32_t chip = -1;  ///< its device id
+  std::int32_t peer = -1;  ///< device id of the other end
+  std::string why{};
 };
 
 }  // namespace weft

@@ -63,7 +63,7 @@ auto inspect(Inspector& f, SaveEnded& x) {
 template <class Inspector>
 auto inspect(Inspector& f, Start& x) {
   return inspect_fields(f, x, x.generation, x.step, x.reports, x.checkpoint, x.resume, x.saved_step,
-                        x.asks, x.commands, x.commands_read);
+                        x.asks, x.commands, x.commands_read, x.donors);
 }
 template <class Inspector>
 auto inspect(Inspector& f, LoopEnded& x) {
@@ -78,8 +78,8 @@ auto inspect(Inspector& f, ProcessEnded& x) {
 
 template <class Inspector>
 auto inspect(Inspector& f, HostJoin& x) {
-  return inspect_fields(f, x, x.host, x.num_hosts, x.pid, x.machine, x.num_workers,
-                        x.chips_per_worker, x.loop);
+  return inspect_fields(f, x, x.job_id, x.agent, x.committed, x.host, x.num_hosts, x.pid, x.machine,
+                        x.num_workers, x.chips_per_worker, x.loop);
 }
 template <class Inspector>
 auto inspect(Inspector& f, HostWelcome& x) {
@@ -97,6 +97,10 @@ auto inspect(Inspector& f, HostProcess& x) {
 template <class Inspector>
 auto inspect(Inspector& f, WireAddresses& x) {
   return inspect_fields(f, x, x.generation, x.first_chip, x.addresses);
+}
+template <class Inspector>
+auto inspect(Inspector& f, WireLost& x) {
+  return inspect_fields(f, x, x.worker, x.generation, x.chip, x.peer, x.why);
 }
 
 }  // namespace weft

@@ -96,8 +96,8 @@ struct StateHashes {
   std::vector<std::uint64_t> hashes{};
 };
 
-/// Hashes of the data that a worker's loop uploads for its `run`-th run. They must be equal in all
-/// workers, and state must be uploaded by all workers or by none.
+/// Hashes of the data that a worker's loop uploads for its `run`-th run. All workers must have the
+/// same, and upload the same state.
 struct DataHashes {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -120,6 +120,7 @@ struct Start {
   bool asks = false;             ///< some loop has asked whether it is to end
   std::vector<StoredCommand> commands{};  ///< all commands of the job
   std::uint64_t commands_read = 0;        ///< how many of them `checkpoint` knows
+  std::vector<std::int32_t> donors{};     ///< see JobHosts::donors()
 };
 
 /// The end of a worker's loop. Generation 0: the worker has joined but can't run the loop.

@@ -18,13 +18,14 @@ bool is_same(const std::weak_ptr<Buffer>& known, const BufferPtr& buffer) {
 }  // namespace
 
 StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions,
-                         const Copy& copy, std::uint64_t resume_step, bool is_kept)
+                         const Copy& copy, std::uint64_t resume_step, StateSource source)
     : memory_(memory),
       mesh_(mesh),
       positions_(positions.begin(), positions.end()),
       directory_(memory, mesh, first_chip(positions.front())),
       resume_step_(resume_step) {
-  if (resume_step > 0 && is_kept) take_kept(copy);
+  if (resume_step > 0 && source == StateSource::host) take_kept(copy);
+  if (resume_step > 0 && source == StateSource::worker) take_own();
   directory_.keep_only(resume_step);
 }
 
@@ -64,6 +65,18 @@ void StateKeeper::take_kept(const Copy& copy) {
       copy(chip, shard, entry.offset, static_cast<std::size_t>(bytes_of(entry)));
     }
   }
+}
+
+/// Finds the state by the directory of this worker alone.
+void StateKeeper::take_own() {
+  auto table = directory_.read(resume_step_);
+  if (!table) {
+    fail(Errc::corrupt, "the state of step {} was received, but the directory of chip {} lacks it",
+         resume_step_, first_chip(positions_.front()));
+  }
+  loaders_ = std::move(table->loaders);
+  commands_ = std::move(table->commands);
+  entries_ = std::move(table->tensors);
 }
 
 std::int64_t StateKeeper::bytes_of(const StateEntry& entry) const {

@@ -30,11 +30,11 @@ class StateKeeper {
   using Copy = std::function<void(std::size_t chip, const KeptShard& from, std::uint64_t to,
                                   std::size_t bytes)>;
   /// `positions` are the mesh positions of the worker's chips. All workers have the same number of
-  /// chips, assigned in order of the chips' ids. If `is_kept` and `resume_step` > 0, finds the
-  /// state after that many steps, and calls `copy` for the parts that only other chips have. Throws
-  /// corrupt or version if a directory isn't valid or doesn't have that step.
+  /// chips, assigned in order of the chips' ids. If `resume_step` > 0, finds the state after that
+  /// many steps, unless it is in a checkpoint, and calls `copy` for the parts that only other chips
+  /// have. Throws corrupt or version if a directory isn't valid or doesn't have that step.
   StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions, const Copy& copy,
-              std::uint64_t resume_step, bool is_kept = true);
+              std::uint64_t resume_step, StateSource source = StateSource::host);
 
   /// Returns those of the worker's chips that overwrite an updated tensor's version, because
   /// another chip keeps it.
@@ -95,6 +95,7 @@ class StateKeeper {
   std::int64_t bytes_of(const StateEntry& entry) const;
   int first_chip(int position) const;
   void take_kept(const Copy& copy);
+  void take_own();
 
   JobMemory& memory_;
   const Mesh mesh_;

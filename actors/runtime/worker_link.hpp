@@ -10,6 +10,7 @@
 #include "actors/commands/command_messages.hpp"
 #include "actors/device/device_link.hpp"
 #include "actors/link/environment.hpp"
+#include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/protocol.hpp"
 #include "actors/protocol/save_messages.hpp"
 #include "actors/supervision/permits.hpp"
@@ -25,7 +26,7 @@ struct LinkRecorder {
 };
 
 /// Only the loop's thread may use it, except that any thread may call loop_ended(), preempt(),
-/// state_hashed(), part_written() and save_ended(). Only join() blocks.
+/// state_hashed(), part_written(), save_ended() and wire_lost(). Only join() blocks.
 class WorkerLink {
  public:
   /// Connects to the trainer, with an actor system of its own. Throws the errors of System::dial
@@ -56,6 +57,7 @@ class WorkerLink {
   virtual void unwound(std::uint64_t generation, std::uint64_t committed) = 0;
   /// Reports where chips of this worker can be reached by those of other hosts.
   virtual void wires_listen(const WireAddresses& addresses) = 0;
+  virtual void wire_lost(const WireLost& lost) = 0;
   virtual std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine,
                                                    const Recorder& recorder, int chip,
                                                    DeviceFailed on_failure) = 0;

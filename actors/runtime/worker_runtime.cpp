@@ -73,7 +73,7 @@ WorkerRuntime::WorkerRuntime(const Mesh& mesh, const Mesh& memory_mesh, std::vec
       devices_[chip]->engine().copy_from(from.position, from.offset, to, bytes);
     };
     state_.emplace(memory_, memory_mesh, positions_, copy, options_.resume_step,
-                   resume_from_ == nullptr);
+                   options_.state_source);
     taken = state_->taken();
   }
   const auto reserve = [this](std::uint64_t offset, std::size_t bytes) {

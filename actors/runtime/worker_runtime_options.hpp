@@ -11,6 +11,7 @@
 #include "spmd/tensor/runtime.hpp"
 #include "spmd/tensor/tensor_source.hpp"
 #include "transport/resume/resumed_state.hpp"
+#include "transport/state/kept_state.hpp"
 
 namespace weft {
 
@@ -27,6 +28,7 @@ struct WorkerRuntimeOptions {
   /// interrupted; else 0.
   std::uint64_t resume_step = 0;
   bool keeps_state = true;  ///< keeps two versions, for a later loop that continues this one
+  StateSource state_source = StateSource::host;  ///< of the state after `resume_step` steps
   /// The state after `resume_step` steps, in a checkpoint. Null if it is on the chips, or nowhere.
   std::shared_ptr<ResumedState> resume_from{};
   std::uint64_t check_replicas_every = 0;  ///< in steps; 0: never

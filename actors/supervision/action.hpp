@@ -32,8 +32,7 @@ struct Prepare {
 
 // The following actions are messages to every worker that has joined.
 
-/// The next generation begins. The memory has been prepared.
-using weft::Start;
+using weft::Start;  ///< the next generation begins, and the memory has been prepared
 /// Sent to all workers except `worker`, which wants its new program number `sequence` for run
 /// number `run`.
 struct Asked {
@@ -81,9 +80,7 @@ struct TellSaved {
   SaveEnded ended;
 };
 
-// The following action is a message to worker 0.
-
-/// All parts of this save are written and can be joined to a checkpoint.
+/// A message to worker 0: all parts of this save are written and can be joined to a checkpoint.
 struct JoinParts {
   std::uint64_t generation = 0;
   std::uint64_t save = 0;
@@ -100,8 +97,7 @@ struct Launch {
   int worker = -1;
 };
 
-// The following action writes to the log.
-
+/// Writes to the log.
 struct Warn {
   std::string text;
 };
@@ -121,6 +117,11 @@ struct Backoff {
   int worker = -1;
   std::uint64_t ms = 0;
 };
+inline constexpr std::uint64_t kWireGraceMs = 1000;
+/// Call wire_grace_over(generation) after kWireGraceMs. Meanwhile a better reason may come.
+struct WireGrace {
+  std::uint64_t generation = 0;
+};
 /// How long a worker's process may outlive its link before that counts as a loss. It is also how
 /// long a link may outlive its process before the next process is started.
 inline constexpr std::uint64_t kLinkGraceMs = 1000;
@@ -137,7 +138,7 @@ using Action =
                  action::Pause, action::EndAt, action::PeerEnded, action::Unwind, action::Cancel,
                  action::Stop, action::DropParts, action::TellSaved, action::JoinParts,
                  action::Kill, action::Launch, action::Warn, action::GatherDeadline, action::Grace,
-                 action::Backoff, action::LinkGrace>;
+                 action::Backoff, action::WireGrace, action::LinkGrace>;
 using Actions = std::vector<Action>;
 
 /// Returns the actions of `first` followed by those of `second`.

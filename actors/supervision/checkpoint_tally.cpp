@@ -73,17 +73,18 @@ Actions CheckpointTally::save_ended(const SaveEnded& ended) {
 }
 
 std::uint64_t CheckpointTally::next_begin(std::uint64_t committed) const {
-  if (keeps_state_) return std::max(committed, resume_ ? resume_->step : 0);
+  if (has_kept_state_) return std::max(committed, resume_ ? resume_->step : 0);
   return last_ ? last_->step : 0;
 }
 
 std::optional<WholeCheckpoint> CheckpointTally::to_load(std::uint64_t step) const {
-  if (!keeps_state_) return last_;
+  if (!has_kept_state_) return last_;
   return resume_ && step == resume_->step ? resume_ : std::nullopt;
 }
 
 void CheckpointTally::begin_generation(std::uint64_t generation, std::uint64_t step) {
   generation_ = generation;
+  has_kept_state_ = keeps_state_;
   save_.reset();
   std::erase_if(parts_, [&](const auto& entry) { return entry.second.step > step; });
 }

@@ -40,6 +40,9 @@ class CheckpointTally {
   Actions save_ended(const SaveEnded& ended);
   /// Called when the loops of `generation` begin at `step`. They make later checkpoints again.
   void begin_generation(std::uint64_t generation, std::uint64_t step);
+  /// The chips of a lost host had state of the last steps that no other chip has. The next
+  /// generation continues from the last whole checkpoint.
+  void lose_kept_state() { has_kept_state_ = false; }
   /// Returns the step at which the loops would continue now. `committed` is the last step that all
   /// chips have committed.
   std::uint64_t next_begin(std::uint64_t committed) const;
@@ -67,7 +70,8 @@ class CheckpointTally {
     bool is_over = false;
   };
   std::size_t num_workers_;
-  bool keeps_state_;
+  const bool keeps_state_;
+  bool has_kept_state_ = keeps_state_;
   std::optional<WholeCheckpoint> resume_;
   std::uint64_t generation_ = 1;
   std::optional<Save> save_;  ///< the last save of this generation

@@ -55,6 +55,7 @@ std::string JobState::missing_text(std::span<const Sighting> sightings) const {
       break;
     }
     switch (at(w).place) {
+      case Place::away: break;  // its host was named
       case Place::due: missing.push_back(fmt::format("{} waits to be started", name(w))); break;
       case Place::starting: missing.push_back(fmt::format("{} has not joined", name(w))); break;
       case Place::unwinding:

@@ -111,7 +111,16 @@ std::string JobState::also_hanging(std::span<const Sighting> hanging, int but) c
   return text;
 }
 
+/// Handles a loss: the worker is started again, or the job fails. If `alive`, kills its process.
 Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed, LossKind kind) {
+  if (auto ending = end_by(failure, committed, kind)) return *std::move(ending);
+  Actions actions = end_generation(failure, committed);
+  at(failure.worker).place = alive ? Place::dying : Place::left;
+  return concat(std::move(actions), gather_again(failure.worker));
+}
+
+/// Counts the failure. Returns the actions that end the job if it doesn't survive the failure.
+std::optional<Actions> JobState::end_by(Failure& failure, std::uint64_t committed, LossKind kind) {
   const auto refusal = recovery_.refuse(failure, checkpoints_.next_begin(committed), kind);
   if (const auto how = end_of_preempted(failure, !refusal)) return end_preempted(*how, failure);
   if (refusal) {
@@ -122,15 +131,24 @@ Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed, Los
     failure.message += *refusal;
     return fail_with(std::move(failure));
   }
-  Actions actions;
-  if (phase_ == JobPhase::running) {
-    phase_ = JobPhase::gathering;
-    ++generation_;
-    actions.push_back(action::Unwind{with_throw(failure.message, failure.thrown_at)});
-    actions.push_back(action::GatherDeadline{generation_});
-  }
+  return {};
+}
+
+/// Ends the generation, if it runs, because of this failure. All workers gather.
+Actions JobState::end_generation(const Failure& failure, std::uint64_t committed) {
   if (phase_ == JobPhase::preparing) phase_ = JobPhase::gathering;
-  at(failure.worker).place = alive ? Place::dying : Place::left;
+  if (phase_ != JobPhase::running) return {};
+  phase_ = JobPhase::gathering;
+  ++generation_;
+  if (committed > next_step_) hosts_.all_have_state();
+  return {action::Unwind{with_throw(failure.message, failure.thrown_at)},
+          action::GatherDeadline{generation_}};
+}
+
+/// Makes workers leave their loops, and starts those again that have ended. `lost` is the worker
+/// that is killed; -1: none.
+Actions JobState::gather_again(int lost) {
+  Actions actions;
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
     WorkerMember& worker = at(w);
     worker.ended.reset();
@@ -138,12 +156,65 @@ Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed, Los
                       worker.place == Place::unwinding;
     if (here && recovery_.restart() == Restart::group) worker.place = Place::dying;
     if (worker.place == Place::looping) worker.place = Place::unwinding;
-    if (worker.place == Place::dying && (w == failure.worker || here)) {
+    if (worker.place == Place::dying && (w == lost || here)) {
       actions.push_back(action::Kill{.worker = w});
     }
     if (worker.place == Place::left) actions.push_back(come_again(w));
   }
   return actions;
+}
+
+void JobState::host_joined(const HostArrival& arrival) {
+  hosts_.joined(arrival);
+  for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
+    if (hosts_.of(w) == arrival.host) at(w).place = Place::starting;
+  }
+}
+
+Actions JobState::host_lost(int host, const std::string& why, bool is_copied,
+                            std::uint64_t committed) {
+  if (over() || !hosts_.has_joined(host)) return {};
+  Failure failure{.code = Errc::peer_lost,
+                  .message = fmt::format("{} is lost: {}", hosts_.name(host), why),
+                  .worker = hosts_.first_worker(host)};
+  if (auto ending = end_by(failure, committed)) return *std::move(ending);
+  Actions actions = end_generation(failure, committed);
+  hosts_.lost(host, is_copied);
+  for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
+    if (hosts_.of(w) != host) continue;
+    ended_.insert(process(w));
+    at(w) = {.place = Place::away, .link_grace = at(w).link_grace + 1};
+  }
+  actions.push_back(action::Warn{
+      fmt::format("the job waits up to backend.timeout_s = {} for another host with "
+                  "WEFT_HOST_INDEX = {}: start "
+                  "the program there as before{}",
+                  terms_.timeout_s, host,
+                  hosts_.have_state()
+                      ? ""
+                      : "; the lost host had parts of the state that no other host has, so the job "
+                        "will continue from its last checkpoint")});
+  return concat(std::move(actions), gather_again(-1));
+}
+
+Actions JobState::wire_lost(const WireLost& lost) {
+  if (wire_lost_ || !takes_part(lost.worker, lost.generation)) return {};
+  wire_lost_ = lost;
+  return {action::WireGrace{generation_}};
+}
+
+Actions JobState::wire_grace_over(std::uint64_t generation, std::uint64_t committed) {
+  if (phase_ != JobPhase::running || generation != generation_ || !wire_lost_) return {};
+  Failure failure{
+      .code = Errc::peer_lost,
+      .message = fmt::format(
+          "the connection between chip {} of {} and chip {} has broken, though both "
+          "processes live: {}",
+          wire_lost_->chip, name(wire_lost_->worker), wire_lost_->peer, wire_lost_->why),
+      .worker = wire_lost_->worker,
+      .pid = at(wire_lost_->worker).pid};
+  if (auto ending = end_by(failure, committed)) return *std::move(ending);
+  return concat(end_generation(failure, committed), gather_again(-1));
 }
 
 Action JobState::come_again(int worker) {

@@ -16,7 +16,11 @@ JobState::JobState(const JobTerms& terms)
       hosts_(terms.num_hosts, terms.num_workers),
       recovery_(terms.recovery),
       checkpoints_(terms.num_workers, terms.keeps_state, terms.resume),
-      reports_(workers_.size()) {}
+      reports_(workers_.size()) {
+  for (int w = 0; w < terms.num_workers; ++w) {
+    if (!hosts_.has_joined(hosts_.of(w))) at(w).place = Place::away;
+  }
+}
 
 bool JobState::takes_part(int worker, std::uint64_t generation) const {
   return phase_ == JobPhase::running && generation == generation_ && worker >= 0 &&
@@ -74,6 +78,7 @@ Actions JobState::prepare_if_gathered(std::uint64_t committed) {
   const auto is_ready = [](const WorkerMember& worker) { return worker.place == Place::ready; };
   if (phase_ != JobPhase::gathering || !std::ranges::all_of(workers_, is_ready)) return {};
   phase_ = JobPhase::preparing;
+  if (!hosts_.have_state()) checkpoints_.lose_kept_state();
   next_step_ = checkpoints_.next_begin(committed);
   const std::uint64_t number = hosts_.prepare();
   return concat({action::Prepare{generation_, next_step_, number}}, start_if_prepared());
@@ -83,13 +88,6 @@ Actions JobState::prepared(int host, std::uint64_t number) {
   if (phase_ != JobPhase::preparing) return {};
   hosts_.prepared(host, number);
   return start_if_prepared();
-}
-
-Actions JobState::host_lost(int host, const std::string& why) {
-  if (over()) return {};
-  return fail_with({.code = Errc::peer_lost,
-                    .message = fmt::format("{} is lost: {}", hosts_.name(host), why),
-                    .worker = hosts_.first_worker(host)});
 }
 
 Actions JobState::start_if_prepared() {
@@ -102,6 +100,7 @@ Actions JobState::start_if_prepared() {
               .saved_step = checkpoints_.saved_step(),
               .asks = asks_};
   if (load) (load->is_saved ? start.resume : start.checkpoint) = load->path;
+  if (!load && step > 0) start.donors = hosts_.donors();
   for (ReportFilter& reports : reports_) {
     reports.begin_generation(generation_, step, start.checkpoint);
   }
@@ -113,6 +112,7 @@ Actions JobState::start_if_prepared() {
     worker.paused.reset();
   }
   pending_.clear();
+  wire_lost_.reset();
   granted_ = step + terms_.lease_steps;
   Actions actions{std::move(start), action::Grant{granted_}};
   if (preempted_) actions.push_back(action::Pause{});

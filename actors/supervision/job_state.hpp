@@ -16,6 +16,7 @@
 ///    job skips backoffs, and starts no worker if its loops don't ask whether to end.
 /// 8. Workers that are lost while all gather are one incident (recovery.hpp).
 /// 9. A generation starts when every host is prepared for it. After a loss before that, all gather.
+/// 10. The loss of a host is one incident.
 
 #include <cstdint>
 #include <map>
@@ -27,7 +28,7 @@
 
 #include <weft/job/result.hpp>
 
-#include "actors/protocol/protocol.hpp"
+#include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/sighting.hpp"
 #include "actors/supervision/action.hpp"
 #include "actors/supervision/checkpoint_tally.hpp"
@@ -43,11 +44,12 @@ class JobState {
  public:
   explicit JobState(const JobTerms& terms);
   Actions begin() const { return {action::GatherDeadline{generation_}}; }
-  /// Returns the hosts. The caller registers those that join.
-  JobHosts& hosts() { return hosts_; }
   const JobHosts& hosts() const { return hosts_; }
-  /// Called when the agent of a host has gone, for the reason `why`. The job fails.
-  Actions host_lost(int host, const std::string& why);
+  /// Called when a host has joined that hosts() doesn't refuse. Its agent starts its workers.
+  void host_joined(const HostArrival& arrival);
+  /// Called when a host is lost. The job waits for another one in its place. `is_copied` is true if
+  /// each other host has the whole state.
+  Actions host_lost(int host, const std::string& why, bool is_copied, std::uint64_t committed);
   /// Called when a host has been prepared by the Prepare of this number.
   Actions prepared(int host, std::uint64_t number);
   void started(int worker, int pid);
@@ -70,6 +72,9 @@ class JobState {
   /// Called when a LinkGrace is over. A process whose link broke and that has not ended is lost.
   Actions link_grace_over(int worker, std::uint64_t number, const Whereabouts& where,
                           std::uint64_t committed);
+  Actions wire_lost(const WireLost& lost);
+  /// If no worker or host was lost during the WireGrace, the loops begin again with new connections.
+  Actions wire_grace_over(std::uint64_t generation, std::uint64_t committed);
   /// Called when workers are alive but have not moved for too long. `why` says for how long.
   Actions hung(std::span<const Sighting> hanging, const std::string& why, std::uint64_t committed);
   /// Called when a timer of an action is over. `sightings` describe the workers in unwinding().
@@ -109,8 +114,10 @@ class JobState {
   std::string name(int worker) const;
   Actions prepare_if_gathered(std::uint64_t committed);
   Actions start_if_prepared();
-  /// Handles a loss: the worker is started again, or the job fails. If `alive`, kills its process.
   Actions lose(Failure failure, bool alive, std::uint64_t committed, LossKind kind = {});
+  std::optional<Actions> end_by(Failure& failure, std::uint64_t committed, LossKind kind = {});
+  Actions end_generation(const Failure& failure, std::uint64_t committed);
+  Actions gather_again(int lost);
   Failure uneven(const LoopEnded& told, std::string message) const;
   Actions unfit(const LoopEnded& ended, std::uint64_t committed);
   Action come_again(int worker);
@@ -126,8 +133,9 @@ class JobState {
   JobTerms terms_;
   std::vector<WorkerMember> workers_;
   JobHosts hosts_;
-  std::uint64_t next_step_ = 0;  ///< at which the generation that is prepared begins
-  std::set<ProcessId> ended_;    ///< processes whose requests to join may still arrive
+  std::uint64_t next_step_ = 0;          ///< at which the generation that was prepared last begins
+  std::optional<WireLost> wire_lost_{};  ///< the first one of this generation
+  std::set<ProcessId> ended_;            ///< processes whose requests to join may still arrive
   Recovery recovery_;
   CheckpointTally checkpoints_;
   std::vector<ReportFilter> reports_;  // by worker

@@ -25,6 +25,7 @@ inline bool is_for(const Action& action, int worker) {
                         [](const action::GatherDeadline&) { return false; },
                         [](const action::Grace&) { return false; },
                         [](const action::Backoff&) { return false; },
+                        [](const action::WireGrace&) { return false; },
                         [](const action::LinkGrace&) { return false; },
                         [](const auto&) { return true; },
                     },
@@ -58,6 +59,8 @@ class Members {
     if (worker) links_.erase(*worker);
     return worker;
   }
+  /// The worker stops being a member.
+  void remove_worker(int worker) { links_.erase(worker); }
   /// Calls tell(worker, link) for every member that the action concerns. The worker of a Launch
   /// stops being a member.
   template <typename Tell>

@@ -35,6 +35,25 @@ std::optional<std::string> JobHosts::refuse(int host, int num_hosts) const {
       host, at(host).machine, count() - 1);
 }
 
+void JobHosts::joined(const HostArrival& arrival) {
+  Host& host = at(arrival.host);
+  const bool has_memory = arrival.was_here && arrival.agent == host.agent;
+  if (has_memory && host.had_state) host.is_empty = false;
+  host.machine = arrival.machine;
+  host.agent = arrival.agent;
+}
+
+bool JobHosts::holds(int host, std::uint64_t agent) const {
+  return host >= 1 && host < count() && has_joined(host) && at(host).agent == agent;
+}
+
+void JobHosts::lost(int host, bool is_copied) {
+  is_copied_ = is_copied && have_state();
+  at(host).machine.clear();
+  at(host).had_state = !at(host).is_empty;
+  at(host).is_empty = true;
+}
+
 std::vector<std::string> JobHosts::missing() const {
   std::vector<std::string> missing;
   for (int host = 1; host < count(); ++host) {
@@ -53,6 +72,25 @@ void JobHosts::prepared(int host, std::uint64_t number) {
 }
 
 bool JobHosts::are_prepared() const { return std::ranges::all_of(hosts_, &Host::is_prepared); }
+
+void JobHosts::all_have_state() {
+  for (Host& host : hosts_) host.is_empty = false;
+}
+
+std::vector<std::int32_t> JobHosts::donors() const {
+  std::vector<std::int32_t> full;
+  for (int host = 0; host < count(); ++host) {
+    if (!at(host).is_empty) full.push_back(host);
+  }
+  if (full.size() == hosts_.size()) return {};
+  std::vector<std::int32_t> donors(hosts_.size(), -1);
+  std::size_t given = 0;
+  for (int host = 1; host < count(); ++host) {
+    if (!at(host).is_empty) continue;
+    donors[static_cast<std::size_t>(host)] = full[given++ % full.size()];
+  }
+  return donors;
+}
 
 std::string JobHosts::unprepared() const {
   std::vector<std::string> names;

@@ -1,6 +1,7 @@
 #pragma once
 /// The workers and the hosts of a job, and the stage that each of them has reached.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 namespace weft {
 
 enum class MemberPlace : std::uint8_t {
+  away,       ///< its host has not joined, so it has no process
   due,        ///< restart_due() starts its process
   starting,   ///< its process has been started or is about to be
   ready,      ///< it has joined or left its loop
@@ -31,7 +33,17 @@ struct WorkerMember {
   std::uint64_t link_grace = 0;                     ///< the number of the last LinkGrace
 };
 
-/// The hosts of a job. Host 0 is the trainer's own; it is always there and prepared.
+/// A host that joins, or joins again.
+struct HostArrival {
+  int host = -1;
+  std::uint64_t agent = 0;  ///< a random number that the process of the agent has made
+  std::string machine{};    ///< its host name
+  bool was_here = false;    ///< it took part in the job before, and has kept its memory
+};
+
+/// The hosts of a job. Host 0 is the trainer's own; it is always there and prepared, and has the
+/// job's state. Another host that joins in place of a lost one is empty: before the loops continue,
+/// a donor gives it the state.
 class JobHosts {
  public:
   JobHosts(int num_hosts, int num_workers)
@@ -44,8 +56,13 @@ class JobHosts {
 
   /// Returns why this host may not join. If it returns nothing, joined() must follow.
   std::optional<std::string> refuse(int host, int num_hosts) const;
-  void joined(int host, std::string machine) { at(host).machine = std::move(machine); }
+  void joined(const HostArrival& arrival);
   bool has_joined(int host) const { return host == 0 || !at(host).machine.empty(); }
+  /// Returns whether the process that joins again is the one that holds the slot.
+  bool holds(int host, std::uint64_t agent) const;
+  /// `is_copied` is true if each other host has the whole state.
+  void lost(int host, bool is_copied);
+  bool is_empty(int host) const { return at(host).is_empty; }
   /// Returns a text for each host that hasn't joined.
   std::vector<std::string> missing() const;
 
@@ -56,12 +73,23 @@ class JobHosts {
   bool are_prepared() const;
   /// Returns the names of the hosts that aren't prepared.
   std::string unprepared() const;
+  /// Returns whether the hosts, or donors for those that are empty, have the whole state.
+  bool have_state() const { return is_copied_ || !some_are_empty(); }
+  /// Called when every chip has made a step of the generation, so that no host is empty.
+  void all_have_state();
+  /// Returns by host the host that gives it the state, and -1 for a host that has it; nothing if
+  /// all hosts have it.
+  std::vector<std::int32_t> donors() const;
 
  private:
   struct Host {
-    std::string machine{};  ///< "": it hasn't joined
+    std::string machine{};    ///< "": it hasn't joined
+    std::uint64_t agent = 0;  ///< of the last process that held the slot
     bool is_prepared = true;
+    bool is_empty = false;
+    bool had_state = true;  ///< when it was lost
   };
+  bool some_are_empty() const { return std::ranges::any_of(hosts_, &Host::is_empty); }
   Host& at(int host) { return hosts_.at(static_cast<std::size_t>(host)); }
   const Host& at(int host) const { return hosts_.at(static_cast<std::size_t>(host)); }
   int count() const { return static_cast<int>(hosts_.size()); }
@@ -69,6 +97,7 @@ class JobHosts {
   int workers_per_host_;
   std::vector<Host> hosts_;
   std::uint64_t preparations_ = 0;
+  bool is_copied_ = true;  ///< each host that isn't empty has the whole state
 };
 
 }  // namespace weft

@@ -8,28 +8,53 @@
 #include "actors/process/log.hpp"
 
 namespace weft {
+namespace {
+
+/// A program that doesn't run for so long, for example because it was stopped, can't tell whether
+/// others were silent meanwhile.
+constexpr std::chrono::seconds kStandstill{2};
+
+}  // namespace
 
 AllHosts::AllHosts(HostLink& own, const JobSpec& spec)
     : own_(own), workers_per_host_(spec.workers_per_host()) {
   for (int host = 1; host < spec.place.count; ++host) others_[host];
 }
 
-std::optional<int> AllHosts::remove(const caf::actor_addr& agent) {
-  for (auto& [host, other] : others_) {
-    if (other.agent == nullptr || other.agent.address() != agent) continue;
-    other.agent = nullptr;
-    return host;
+void AllHosts::add(int host, const AgentActor& agent, std::optional<std::uint64_t> committed) {
+  Other& other = others_.at(host);
+  other.agent = agent;
+  other.heard = Clock::now();
+  if (committed) other.committed = *committed;
+}
+
+std::optional<int> AllHosts::find(const caf::actor_addr& agent) const {
+  for (const auto& [host, other] : others_) {
+    if (other.agent != nullptr && other.agent.address() == agent) return host;
   }
   return {};
 }
 
 std::optional<int> AllHosts::host_of(const caf::strong_actor_ptr& sender) const {
   if (sender == nullptr) return {};
-  const auto address = caf::actor_cast<caf::actor_addr>(sender);
-  for (const auto& [host, other] : others_) {
-    if (other.agent != nullptr && other.agent.address() == address) return host;
+  return find(caf::actor_cast<caf::actor_addr>(sender));
+}
+
+void AllHosts::lose(int host, const std::string& why) {
+  Other& other = others_.at(host);
+  if (other.agent != nullptr) post(other.agent, cancel_a_v, why);
+  other = {.committed = kNoState};
+}
+
+std::vector<int> AllHosts::beat(Clock::time_point now, Clock::duration longest) {
+  tell_all(beat_a_v);
+  const bool stood_still = now - std::exchange(beaten_, now) > kStandstill;
+  std::vector<int> silent;
+  for (auto& [host, other] : others_) {
+    if (stood_still) other.heard = now;
+    if (other.agent != nullptr && now - other.heard > longest) silent.push_back(host);
   }
-  return {};
+  return silent;
 }
 
 template <typename... Content>
@@ -49,8 +74,9 @@ void AllHosts::tell_host_of(int worker, const Content&... content) const {
 
 void AllHosts::take(const HostNews& news) {
   Other& other = others_.at(news.host);
+  other.heard = Clock::now();
   if (news.generation == generation_) {
-    other.committed = std::max(other.committed, news.committed);
+    other.committed = std::max(other.committed, news.committed);  // kNoState is the largest value
   }
   other.processes.clear();
   for (const HostProcess& process : news.processes) {

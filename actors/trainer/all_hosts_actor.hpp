@@ -1,7 +1,9 @@
 #pragma once
 /// AllHosts: the trainer's link to all hosts of a job: its own, and the agents of the others.
 
+#include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,18 +20,26 @@ namespace weft {
 /// sent.
 class AllHosts final : public HostLink {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// `own` must outlive the object.
   AllHosts(HostLink& own, const JobSpec& spec);
 
-  void add(int host, const AgentActor& agent) { others_[host].agent = agent; }
-  /// Forgets this agent and returns its host. Returns nothing if the actor isn't an agent.
-  std::optional<int> remove(const caf::actor_addr& agent);
+  /// Adds the agent of a host. If `committed` is given, the host still has the state of that step.
+  void add(int host, const AgentActor& agent, std::optional<std::uint64_t> committed = {});
+  /// Returns the host of this agent; nothing if the actor isn't the agent of a host.
+  std::optional<int> find(const caf::actor_addr& agent) const;
+  /// Forgets the agent of a lost host, and tells it why.
+  void lose(int host, const std::string& why);
   /// Returns the host whose agent has sent the message; nothing for another sender.
   std::optional<int> host_of(const caf::strong_actor_ptr& sender) const;
   bool is_own(int worker) const { return worker / workers_per_host_ == 0; }
 
   /// Keeps what a host tells of itself.
   void take(const HostNews& news);
+  /// Tells all agents that the trainer lives. Returns the hosts that have told nothing for
+  /// `longest`. None has if this program itself has stood still.
+  std::vector<int> beat(Clock::time_point now, Clock::duration longest);
   /// Notes the last step that all chips of this worker's host have committed.
   void committed(int worker, std::uint64_t step);
   void prepare(const action::Prepare& prepare);
@@ -40,6 +50,7 @@ class AllHosts final : public HostLink {
   void stop();
 
   std::uint64_t common_step() const override;
+  bool has_whole_state() const override { return own_.has_whole_state(); }
   void begin_generation(std::uint64_t step) override { own_.begin_generation(step); }
   void abort(std::string_view why) override;
   void remove_arena_names() override;
@@ -54,10 +65,12 @@ class AllHosts final : public HostLink {
  private:
   struct Other {
     AgentActor agent{};
-    std::uint64_t committed = 0;
+    std::uint64_t committed = 0;             ///< kNoState: the host is lost, or has no state yet
+    Clock::time_point heard{};               ///< when it told something
     bool has_sent_bad_rows = false;          ///< the log says so
     std::map<int, HostProcess> processes{};  ///< by worker
   };
+  static constexpr std::uint64_t kNoState = std::numeric_limits<std::uint64_t>::max();
   template <typename... Content>
   void tell_all(const Content&... content) const;
   template <typename... Content>
@@ -67,6 +80,7 @@ class AllHosts final : public HostLink {
   HostLink& own_;
   const int workers_per_host_;
   std::uint64_t generation_ = 1;
+  Clock::time_point beaten_ = Clock::now();
   std::map<int, Other> others_;  ///< by host
 };
 

@@ -26,6 +26,9 @@ class HostLink {
   /// Returns the last step that every chip has committed. All chips still have the state of this
   /// step.
   virtual std::uint64_t common_step() const = 0;
+  /// Returns whether this host has the whole state of common_step(): no tensor is divided over
+  /// hosts.
+  virtual bool has_whole_state() const = 0;
   /// Clears the job's memory for the next generation, in which the state of every chip is at
   /// `step`. No worker may use the memory during this call.
   virtual void begin_generation(std::uint64_t step) = 0;

@@ -46,6 +46,7 @@ struct JobSpec {
   /// If absent, it follows from the durations of the steps. 0 turns warnings off.
   std::optional<double> hang_warning_s{};
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
+  double host_timeout_s = 5;               ///< how long a host may tell nothing
   double keep_for_rescue_s = 0;            ///< 0: the memory isn't kept
   bool is_eager = false;                   ///< each op runs when it is recorded
   bool ends_on_nan = false;                ///< the job ends if a report contains NaN
@@ -68,6 +69,10 @@ struct JobSpec {
   }
   bool hangs_are_losses() const { return hang_timeout_s > 0; }
   std::chrono::milliseconds hang_timeout() const { return milliseconds(hang_timeout_s); }
+  std::chrono::milliseconds host_timeout() const { return milliseconds(host_timeout_s); }
+  /// Returns how long the trainer may tell an agent nothing. It is shorter than host_timeout(), so
+  /// that the agent has killed its workers before the trainer takes the host for lost.
+  std::chrono::milliseconds agent_patience() const { return milliseconds(0.8 * host_timeout_s); }
   std::chrono::milliseconds grace() const { return milliseconds(grace_s); }
 
  private:

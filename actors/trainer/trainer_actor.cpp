@@ -35,6 +35,12 @@ void begin_generation(Self self, const Start& start) {
   } else if (start.step > 0) {
     logger("weft.trainer")->info("the job continues at step {} from {}", start.step, load);
   }
+  for (std::size_t host = 0; host < start.donors.size(); ++host) {
+    if (start.donors[host] < 0) continue;
+    logger("weft.trainer")
+        ->warn("host {} gets the state of step {} from host {}", host, start.step,
+               start.donors[host]);
+  }
   // No other process will open the arenas: no worker is started again, and no state is rescued.
   if (!spec.recovery.recovers() && !spec.is_rescuable()) state.hosts->remove_arena_names();
   state.recorder.state(ActorState::running);
@@ -118,6 +124,9 @@ void carry_out(Self self, Action action) {
                 ->warn("worker {} is started again in {} ms: no step was taken since the last loss",
                        backoff.worker, backoff.ms);
             in(backoff.ms, restart_a_v, std::int32_t{backoff.worker});
+          },
+          [&](const action::WireGrace& grace) {
+            in(action::kWireGraceMs, wire_grace_a_v, grace.generation);
           },
           [&](const action::LinkGrace& grace) {
             in(action::kLinkGraceMs, link_grace_a_v, std::int32_t{grace.worker}, grace.number);
@@ -244,6 +253,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   route_to_log(self, "weft.trainer");
   carry_out(self, state.job->begin());
   begin_to_look_for_hangs(self);
+  if (options.spec.place.count > 1) beat(self);
   return {
       [self](host_a, const HostJoin& request, const AgentActor& agent) {
         heard(self);
@@ -334,6 +344,14 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         heard(self);
         if (from_a_member(self)) take_wires(self, addresses);
       },
+      [self](wire_lost_a, const WireLost& lost) {
+        heard(self);
+        if (!from_a_member(self)) return;
+        logger("weft.trainer")
+            ->warn("worker {}: the connection of chip {} to chip {} has broken: {}", lost.worker,
+                   lost.chip, lost.peer, lost.why);
+        carry_out(self, state_of(self).job->wire_lost(lost));
+      },
       [self](post_a, const CommandPost& post) { carry_out(self, state_of(self).desk->post(post)); },
       [self](asks_a) { state_of(self).job->asks(); },
       [self](preempt_a, const std::string& why) {
@@ -368,6 +386,12 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         carry_out(self, state_of(self).job->link_grace_over(worker, number, where,
                                                             state_of(self).hosts->common_step()));
       },
+      [self](wire_grace_a, std::uint64_t generation) {
+        heard(self);
+        carry_out(self, state_of(self).job->wire_grace_over(generation,
+                                                            state_of(self).hosts->common_step()));
+      },
+      [self](beat_a) { beat(self); },
       [self](cancel_a, std::uint8_t code, const std::string& reason) {
         heard(self);
         carry_out(self, state_of(self).job->cancel(static_cast<Errc>(code), reason));

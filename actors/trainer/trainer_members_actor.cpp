@@ -1,5 +1,7 @@
 // The part of the trainer's actor that deals with those who join: workers, and agents of hosts.
 
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "actors/link/watched_actor.hpp"
@@ -9,6 +11,9 @@
 
 namespace weft::trainer_actor {
 namespace {
+
+/// The time between two messages with which the trainer tells the agents that it lives.
+constexpr std::chrono::seconds kBeatInterval{1};
 
 /// Returns a text that says how the program of another host differs from this host's; nothing if it
 /// doesn't.
@@ -37,10 +42,33 @@ std::optional<std::string> difference(const HostJoin& there, const TrainerLinkOp
   return {};
 }
 
+/// The host's processes, if some live, take no part in the job any more.
+void lose_host(Self self, int host, const std::string& why) {
+  auto& state = state_of(self);
+  const bool is_copied = state.hosts->has_whole_state();
+  state.hosts->lose(host, why);
+  const int first = state.job->hosts().first_worker(host);
+  for (int i = 0; i < state.options.spec.workers_per_host(); ++i) {
+    state.workers.drop(first + i, why);
+    state.hosts->mark_lost(first + i);
+  }
+  carry_out(self, state.job->host_lost(host, why, is_copied, state.hosts->common_step()));
+}
+
+/// Returns why an agent that took part in a job may not take part again; nothing if it may.
+std::optional<std::string> refuse_return(const HostJoin& join, const TrainerState& state) {
+  if (join.job_id.empty()) return {};
+  if (join.job_id != state.options.job_id) {
+    return fmt::format("job {} is over", join.job_id);
+  }
+  if (!state.job->hosts().has_joined(join.host)) return {};
+  return fmt::format("host {} was taken as lost, and another process has its place", join.host);
+}
+
 void link_down(Self self, const caf::actor_addr& gone) {
   auto& state = state_of(self);
-  if (const auto host = state.hosts->remove(gone)) {
-    return carry_out(self, state.job->host_lost(*host, "the connection to its agent has ended"));
+  if (const auto host = state.hosts->find(gone)) {
+    return lose_host(self, *host, "the connection to its agent has ended");
   }
   const std::optional<int> lost = state.workers.remove(gone);
   if (!lost) return;
@@ -77,17 +105,27 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
 
 caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentActor& agent) {
   auto& state = state_of(self);
-  auto refusal = state.job->hosts().refuse(join.host, join.num_hosts);
+  // The agent may have seen sooner than the trainer that their connection was cut.
+  if (!join.job_id.empty() && state.job->hosts().holds(join.host, join.agent)) {
+    lose_host(self, join.host, "its agent connects again");
+  }
+  auto refusal = refuse_return(join, state);
+  if (!refusal) refusal = state.job->hosts().refuse(join.host, join.num_hosts);
   if (!refusal) refusal = difference(join, state.options);
   if (refusal) {
     logger("weft.trainer")->warn("refused a host: {}", *refusal);
+    if (!join.job_id.empty()) return caf::make_error(caf::sec::invalid_argument, *refusal);
     const bool has_begun = state.job->phase() != JobPhase::gathering || state.job->generation() > 1;
     if (!has_begun) carry_out(self, state.job->cancel(Errc::mesh_mismatch, *refusal));
     return caf::make_error(caf::sec::invalid_argument, *refusal);
   }
   logger("weft.trainer")->info("host {} ({}, pid {}) joined", join.host, join.machine, join.pid);
-  state.hosts->add(join.host, agent);
-  state.job->hosts().joined(join.host, join.machine);
+  state.job->host_joined({.host = join.host,
+                          .agent = join.agent,
+                          .machine = join.machine,
+                          .was_here = !join.job_id.empty()});
+  const bool has_state = !join.job_id.empty() && !state.job->hosts().is_empty(join.host);
+  state.hosts->add(join.host, agent, has_state ? std::optional(join.committed) : std::nullopt);
   watch_member(self, agent);
   return HostWelcome{.job_id = state.options.job_id,
                      .token = state.options.token,
@@ -123,6 +161,18 @@ void unwound(Self self, int worker, std::uint64_t generation, std::uint64_t comm
   auto& state = state_of(self);
   if (generation == state.job->generation()) state.hosts->committed(worker, committed);
   carry_out(self, state.job->unwound(worker, generation, state.hosts->common_step()));
+}
+
+void beat(Self self) {
+  auto& state = state_of(self);
+  if (state.job->over()) return;
+  send_later(self, kBeatInterval, beat_a_v);
+  const auto longest = state.options.spec.host_timeout();
+  for (const int host : state.hosts->beat(AllHosts::Clock::now(), longest)) {
+    lose_host(self, host,
+              fmt::format("it has told nothing for run.failure.host_timeout_s = {}",
+                          state.options.spec.host_timeout_s));
+  }
 }
 
 void take_wires(Self self, const WireAddresses& addresses) {

@@ -68,6 +68,8 @@ void host_prepared(Self self, int host, std::uint64_t number);
 void take_news(Self self, const HostNews& news);
 void unwound(Self self, int worker, std::uint64_t generation, std::uint64_t committed);
 void take_wires(Self self, const WireAddresses& addresses);
+/// Tells the agents that the trainer lives, and looks for silent hosts, now and each second.
+void beat(Self self);
 
 // The following functions are in trainer_hangs_actor.cpp.
 /// Returns where a worker is, and what its process is doing.

@@ -43,6 +43,13 @@ std::optional<int> WorkerGroup::remove(const caf::actor_addr& actor) {
   return members_.remove(actor);
 }
 
+void WorkerGroup::drop(int worker, const std::string& why) {
+  members_.each([&](int member, const WorkerActor& actor) {
+    if (member == worker) post(actor, cancel_a_v, why);
+  });
+  members_.remove_worker(worker);
+}
+
 bool WorkerGroup::has(const caf::strong_actor_ptr& sender) const {
   return sender != nullptr && members_.has(caf::actor_cast<caf::actor_addr>(sender));
 }

@@ -23,6 +23,8 @@ class WorkerGroup {
   bool has(const caf::strong_actor_ptr& sender) const;
   /// Removes an actor that has ended. Returns its worker, or nothing if it is no longer a member.
   std::optional<int> remove(const caf::actor_addr& actor);
+  /// Forgets the worker, and tells it why the job goes on without its process.
+  void drop(int worker, const std::string& why);
   /// Sends the action as a message to the members that it concerns.
   void tell(const Action& action);
   /// Sends the addresses to all members.

@@ -55,7 +55,7 @@ std::string address_towards(const std::string& trainer) {
 HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
                      const std::vector<int>& positions, const Assignment& assignment,
                      JobMemory& memory, WorkerLink& link)
-    : mesh_(mesh), positions_(positions), memory_(memory) {
+    : options_(options), mesh_(mesh), positions_(positions), memory_(memory), link_(link) {
   if (mesh.dcn_atoms() == 0) return;
   const auto end_of = [&](int chip) {
     return WireEnd{.slot = static_cast<std::uint32_t>(chip / chips_per_host(mesh)),
@@ -100,15 +100,26 @@ HostWires::~HostWires() {
   for (const auto& wires : wires_) wires->close();
 }
 
+void HostWires::tell_lost(std::size_t local_index, int wire) const {
+  const auto peer = wires_[local_index]->peers()[static_cast<std::size_t>(wire)];
+  link_.wire_lost({.worker = options_.worker,
+                   .generation = options_.generation,
+                   .chip = mesh_.device_at(positions_[local_index]),
+                   .peer = static_cast<std::int32_t>(peer.end.chip),
+                   .why = wires_[local_index]->status(wire).why});
+}
+
 std::unique_ptr<CollectiveTier> HostWires::tier(int local_index, const Recorder& recorder,
                                                 WaitPolicy policy) const {
   if (wires_.empty()) return nullptr;
   const auto index = static_cast<std::size_t>(local_index);
   return std::make_unique<NetworkTier>(memory_, mesh_, positions_[index], *wires_[index], recorder,
-                                       policy, [](const WireLoss& loss) {
-                                         logger("weft.device")
-                                             ->warn("the wire of chip {} to chip {} was lost: {}",
-                                                    loss.chip, loss.peer, loss.why);
+                                       policy, [this](const WireLoss& loss) {
+                                         link_.wire_lost({.worker = options_.worker,
+                                                          .generation = options_.generation,
+                                                          .chip = loss.chip,
+                                                          .peer = loss.peer,
+                                                          .why = loss.why});
                                        });
 }
 

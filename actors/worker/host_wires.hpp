@@ -39,14 +39,20 @@ class HostWires {
   HostWires(const HostWires&) = delete;
   HostWires& operator=(const HostWires&) = delete;
 
+  /// Returns the wires of the chip at positions[local_index].
+  Wires& of(std::size_t local_index) const { return *wires_[local_index]; }
+  /// Tells the trainer that a wire of that chip has broken.
+  void tell_lost(std::size_t local_index, int wire) const;
   /// Returns the tier of the chip at positions[local_index]; null if there are no wires.
   std::unique_ptr<CollectiveTier> tier(int local_index, const Recorder& recorder,
                                        WaitPolicy policy) const;
 
  private:
+  const HostWiresOptions options_;
   const Mesh& mesh_;
   const std::vector<int> positions_;
   JobMemory& memory_;
+  WorkerLink& link_;
   std::vector<std::unique_ptr<Wires>> wires_;  ///< by local index
 };
 

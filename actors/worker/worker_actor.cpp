@@ -155,6 +155,7 @@ class ActorWorkerLink : public WorkerLink {
     send(unwound_a_v, std::int32_t{rank_}, generation, committed);
   }
   void wires_listen(const WireAddresses& addresses) override { send(wires_a_v, addresses); }
+  void wire_lost(const WireLost& lost) override { send(wire_lost_a_v, lost); }
   std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine, const Recorder& recorder,
                                            int chip, DeviceFailed on_failure) override {
     return spawn_device(system_, std::move(engine), recorder, chip, std::move(on_failure));

@@ -12,6 +12,7 @@
 #include "actors/process/log.hpp"
 #include "actors/process/throw_places.hpp"
 #include "actors/protocol/first_plan.hpp"
+#include "actors/worker/state_passing.hpp"
 #include "actors/worker/worker_context.hpp"
 #include "actors/worker/worker_places.hpp"
 #include "data/files/plain_file.hpp"
@@ -72,6 +73,9 @@ WorkerSession::WorkerSession(WorkerLink& link, const WorkerIdentity& identity,
               .generation = start.generation,
               .place = identity.place},
              mesh_, local_positions(), assignment, memory, link),
+      state_source_(start.resume.empty() && start.checkpoint.empty()
+                        ? pass_state(start, assignment, mesh_, local_positions(), memory, wires_)
+                        : StateSource::checkpoint),
       runtime_(mesh_of(assignment), mesh_, local_positions(), start_devices(memory_of(memory)),
                memory_of(memory), link, recorder_,
                {.target = *kind_.target,
@@ -84,6 +88,7 @@ WorkerSession::WorkerSession(WorkerLink& link, const WorkerIdentity& identity,
                 .generation = start.generation,
                 .resume_step = start.step,
                 .keeps_state = assignment.keeps_state,
+                .state_source = state_source_,
                 .resume_from = resumed_,
                 .check_replicas_every = assignment.check_replicas_every,
                 .check_data = has_mesh() && assignment.num_workers > 1

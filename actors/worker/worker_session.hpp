@@ -77,6 +77,7 @@ class WorkerSession {
   std::shared_ptr<ResumedState> resumed_;  // null unless it resumes a checkpoint
   std::optional<JobMemory> own_memory_;
   const HostWires wires_;
+  const StateSource state_source_;
   WorkerRuntime runtime_;
   JobLoaders loaders_;
   JobCheckpoints checkpoints_;

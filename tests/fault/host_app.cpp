@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <fstream>
@@ -20,26 +21,31 @@ struct Plan {
   std::uint64_t steps = 40;
   std::uint64_t meets_every = 0;  ///< steps; 0: never
   bool shifts = false;            ///< each step shifts the parts of a value along the chips
-  int kills = -1;                 ///< the worker that kills itself once, at half of the steps
-  std::string once{};             ///< the file that says that it has
+  bool is_whole = false;          ///< each host has the whole state
+  std::string once{};             ///< the file that says that the following has been done
+  int kills = -1;                 ///< the worker that kills itself, at half of the steps
+  int signals = -1;               ///< the worker that sends `signal` to its parent then
+  int signal = SIGKILL;
 };
 Plan plan;  // main() sets it before fit(), in the workers too
 
 void count(weft::TrainContext& ctx) {
   weft::Parameter counter = weft::make_parameter("counter", std::vector<float>{0}, {1});
   weft::Parameter sum = weft::make_parameter("sum", std::vector<float>(8, 0), {8});
-  weft::mark_sharding(sum, *ctx.mesh(), {{"data"}});
+  if (!plan.is_whole) weft::mark_sharding(sum, *ctx.mesh(), {{"data"}});
   weft::Parameter shifted =
       weft::make_parameter("shifted", std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}, {8});
-  weft::mark_sharding(shifted, *ctx.mesh(), {{"data"}});
+  if (!plan.is_whole) weft::mark_sharding(shifted, *ctx.mesh(), {{"data"}});
   const auto shift =
       weft::shard_map([](const weft::Tensor& part) { return weft::ring_shift(part, {"data"}); },
                       *ctx.mesh(), weft::PartitionSpec{"data"}, weft::PartitionSpec{"data"});
   while (ctx.step() < plan.steps) {
-    const bool dies = ctx.world_rank() == plan.kills && ctx.step() == plan.steps / 2;
-    if (dies && ::access(plan.once.c_str(), F_OK) != 0) {
+    const bool acts = ctx.world_rank() == std::max(plan.kills, plan.signals);
+    if (acts && ctx.step() == plan.steps / 2 && ::access(plan.once.c_str(), F_OK) != 0) {
       std::ofstream(plan.once) << "now\n";
-      ::kill(::getpid(), SIGKILL);
+      if (plan.kills >= 0) ::kill(::getpid(), SIGKILL);
+      ::kill(::getppid(), plan.signal);
+      for (;;) ::pause();  // the parent, or its end, ends this process
     }
     counter.assign(counter + 1);
     if (plan.shifts) shifted.assign(shift(shifted));
@@ -59,21 +65,25 @@ void count(weft::TrainContext& ctx) {
 int main(int argc, char** argv) {
   std::string json;
   int workers = 2;
-  int max_failures = 0;
+  weft::FailureConfig failure;
   CLI::App app{"Counts on all chips of a job."};
   app.add_option("--steps", plan.steps);
   app.add_option("--meets-every", plan.meets_every);
   app.add_flag("--shifts", plan.shifts);
+  app.add_flag("--whole", plan.is_whole);
   app.add_option("--kills", plan.kills);
+  app.add_option("--signals", plan.signals);
+  app.add_option("--signal", plan.signal);
   app.add_option("--once", plan.once);
   app.add_option("--workers", workers);
-  app.add_option("--max-failures", max_failures);
+  app.add_option("--max-failures", failure.max_failures);
+  app.add_option("--host-timeout", failure.host_timeout_s);
   app.add_option("--json", json);
   CLI11_PARSE(app, argc, argv);
   const weft::Result result =
       weft::Trainer(count, {.scaling = {.num_workers = workers},
                             .backend = {.spmd = {.mesh_shape = {workers}, .axis_names = {"data"}}},
-                            .run = {.name = "hosts", .failure = {.max_failures = max_failures}}})
+                            .run = {.name = "hosts", .failure = failure}})
           .fit();
   if (!json.empty()) std::ofstream(json) << result.metrics.dump() << '\n';
   if (result.error) fmt::print(stderr, "{}\n", result.error->message);

@@ -149,6 +149,90 @@ TEST(Hosts, LoseNoStepWithAWorkerOfAnyHost) {
   expect_counts({"--kills", "2", "--meets-every", "1"});
 }
 
+/// A job of two hosts with two workers each, in which worker 2 sends a signal to the agent of its
+/// host after 200 of 400 steps.
+class LostHost : public ::testing::Test {
+ protected:
+  void begin(int signal, const std::vector<std::string>& more) {
+    std::vector<std::string> words{HOST_APP,
+                                   "--workers",
+                                   "4",
+                                   "--steps",
+                                   "400",
+                                   "--once",
+                                   once(),
+                                   "--signals",
+                                   "2",
+                                   "--signal",
+                                   std::to_string(signal),
+                                   "--max-failures",
+                                   "3",
+                                   "--json",
+                                   "{json}",
+                                   "--host-timeout",
+                                   "3"};
+    words.insert(words.end(), more.begin(), more.end());
+    slots_ = std::make_unique<Slots>(words);
+    slots_->start(0);
+    slots_->start(1);
+  }
+  AppProcess& host(std::size_t index) { return slots_->host(index); }
+  std::string once() const { return folder_.path() + "/once"; }
+  /// Waits until host 1 is lost, and returns its exit code.
+  int wait_for_loss() {
+    EXPECT_NE(host(0).wait_for_line("is lost"), "") << host(0).output();
+    return host(1).wait();
+  }
+  /// Expects that host 0, and the host that was started as number `last`, end well.
+  void expect_all_steps(std::size_t last) {
+    EXPECT_EQ(host(0).wait(), 0) << host(0).output();
+    EXPECT_EQ(host(last).wait(), 0) << host(last).output();
+    EXPECT_EQ(host(0).result().at("counter"), 400);
+  }
+
+  const testing::TemporaryFolder folder_;
+  std::unique_ptr<Slots> slots_;
+};
+
+TEST_F(LostHost, IsReplacedWithoutTheLossOfAStep) {
+  begin(SIGKILL, {"--whole"});
+  EXPECT_EQ(wait_for_loss(), 128 + SIGKILL);
+  slots_->start(1);
+  expect_all_steps(2);
+  // The loop is ahead of the chips by some steps.
+  expect_says(host(0), "the job continues at step 19");
+  expect_says(host(0), "host 1 gets the state of step 19");
+}
+
+TEST_F(LostHost, BeginsAgainFromACheckpointIfItHadStateOfItsOwn) {
+  begin(SIGKILL, {"--meets-every", "1"});
+  EXPECT_EQ(wait_for_loss(), 128 + SIGKILL);
+  slots_->start(1);
+  expect_all_steps(2);
+  expect_says(host(0), "the lost host had parts of the state that no other host has");
+  expect_says(host(0), "the job continues at step 0");
+}
+
+TEST_F(LostHost, ComesBackWithItsMemoryAfterItWasSilent) {
+  begin(SIGSTOP, {"--whole"});
+  EXPECT_NE(host(0).wait_for_line("is lost: it has told nothing for"), "") << host(0).output();
+  ::kill(host(1).pid(), SIGCONT);
+  expect_all_steps(1);
+  expect_says(host(1), "host 1 takes part again, with the state of step");
+  EXPECT_EQ(host(0).output().find("gets the state"), std::string::npos) << host(0).output();
+}
+
+TEST_F(LostHost, EndsIfItsPlaceIsTaken) {
+  begin(SIGSTOP, {"--whole"});
+  EXPECT_NE(host(0).wait_for_line("is lost: it has told nothing for"), "") << host(0).output();
+  slots_->start(1);
+  EXPECT_NE(host(0).wait_for_line("the job continues at step"), "") << host(0).output();
+  ::kill(host(1).pid(), SIGCONT);
+  EXPECT_EQ(host(1).wait(), 1) << host(1).output();
+  expect_says(host(1), "another process has its place");
+  expect_all_steps(2);
+}
+
 TEST(Hosts, RefuseAnotherNumberOfHosts) {
   Slots slots({DIGITS, "--epochs", "1", "--workers", "6", "--chips", "1"});
   AppProcess& trainer = slots.start(0, 2);

@@ -43,6 +43,9 @@ inline std::string words(const Action& action) {
           [](const action::Backoff& backoff) {
             return fmt::format("back off {} for {} ms", backoff.worker, backoff.ms);
           },
+          [](const action::WireGrace& grace) {
+            return fmt::format("wire grace {}", grace.generation);
+          },
           [](const action::LinkGrace& grace) {
             return fmt::format("link grace {} #{}", grace.worker, grace.number);
           },

@@ -90,7 +90,8 @@ void SimJob::take_kept(int index) {
                   memory_.arena(mesh_.device_at(from.position)) + from.offset, bytes);
     };
     worker.keeper =
-        std::make_unique<StateKeeper>(memory_, mesh_, positions, copy, worker.step, keeps_state_);
+        std::make_unique<StateKeeper>(memory_, mesh_, positions, copy, worker.step,
+                                      keeps_state_ ? StateSource::host : StateSource::checkpoint);
   } catch (const Error& e) {
     violated(e.what());
   }

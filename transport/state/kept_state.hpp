@@ -12,6 +12,13 @@
 
 namespace weft {
 
+/// Where the state is from which a worker's loop continues.
+enum class StateSource : std::uint8_t {
+  checkpoint,  ///< in a checkpoint, or nowhere
+  host,        ///< in the memory of the host, whose directories say where
+  worker,      ///< all shards of the worker's chips are in their own memory
+};
+
 /// Returns the position of the keeper: among the chips that hold the same shard as the chip at
 /// `position`, the one that doesn't overwrite the previous version. Keepers are chosen by the name
 /// of the tensor, so that no chip is the keeper of all tensors.

@@ -83,6 +83,7 @@ class SaveLink : public WorkerLink {
   void loop_ended(const LoopEnded&) override {}
   void unwound(std::uint64_t, std::uint64_t) override {}
   void wires_listen(const WireAddresses&) override {}
+  void wire_lost(const WireLost&) override {}
   std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine>, const Recorder&, int,
                                            DeviceFailed) override {
     return nullptr;

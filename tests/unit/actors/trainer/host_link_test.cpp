@@ -30,6 +30,7 @@ constexpr int kPid = 100;
 class FakeHost final : public HostLink {
  public:
   std::uint64_t common_step() const override { return step_; }
+  bool has_whole_state() const override { return true; }
   void begin_generation(std::uint64_t step) override { note(fmt::format("begin at {}", step)); }
   void abort(std::string_view why) override { note(fmt::format("abort: {}", why)); }
   void remove_arena_names() override { note("remove names"); }
