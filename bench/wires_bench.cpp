@@ -172,7 +172,7 @@ Medians measure(Kind kind, int side, int fd) {
   if (kind == Kind::plain) return measure_plain(fd);
   const auto end = [](int of) {
     const auto number = static_cast<std::uint32_t>(of);
-    return WireEnd{.slot = number, .worker = number, .chip = number, .incarnation = 1};
+    return WireEnd{.host = number, .worker = number, .chip = number};
   };
   const WireConfig config{
       .job = "bench", .generation = 1, .self = end(side), .secret = std::string(32, 's')};

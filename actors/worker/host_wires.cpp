@@ -58,10 +58,9 @@ HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
     : options_(options), mesh_(mesh), positions_(positions), memory_(memory), link_(link) {
   if (mesh.dcn_atoms() == 0) return;
   const auto end_of = [&](int chip) {
-    return WireEnd{.slot = static_cast<std::uint32_t>(chip / chips_per_host(mesh)),
+    return WireEnd{.host = static_cast<std::uint32_t>(chip / chips_per_host(mesh)),
                    .worker = static_cast<std::uint32_t>(chip / assignment.chips_per_worker),
-                   .chip = static_cast<std::uint32_t>(chip),
-                   .incarnation = 1};
+                   .chip = static_cast<std::uint32_t>(chip)};
   };
   const std::string host = address_towards(options.place.trainer);
   WireAddresses own{.generation = options.generation,
@@ -87,9 +86,11 @@ HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
     }
     wires_[i]->connect(std::move(peers));
   }
+  bool is_told = false;
   for (const auto& wires : wires_) {
     await_wires(*wires, std::chrono::milliseconds(assignment.timeout_ms), [&] {
       for (const auto& others : wires_) others->progress();
+      is_told = is_told || tell_first_lost();
       if (memory.aborted()) fail(Errc::peer_lost, "{}", memory.abort_reason());
     });
   }
@@ -98,6 +99,19 @@ HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
 HostWires::~HostWires() {
   // All are closed before any is destroyed, so that no chip waits for the end of another's.
   for (const auto& wires : wires_) wires->close();
+}
+
+/// Tells the trainer of a wire that has broken, if there is one. Returns whether there is.
+bool HostWires::tell_first_lost() const {
+  for (std::size_t i = 0; i < wires_.size(); ++i) {
+    const auto peers = static_cast<int>(wires_[i]->peers().size());
+    for (int wire = 0; wire < peers; ++wire) {
+      if (wires_[i]->status(wire).state != WireState::lost) continue;
+      tell_lost(i, wire);
+      return true;
+    }
+  }
+  return false;
 }
 
 void HostWires::tell_lost(std::size_t local_index, int wire) const {

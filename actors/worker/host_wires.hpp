@@ -48,6 +48,8 @@ class HostWires {
                                        WaitPolicy policy) const;
 
  private:
+  bool tell_first_lost() const;
+
   const HostWiresOptions options_;
   const Mesh& mesh_;
   const std::vector<int> positions_;

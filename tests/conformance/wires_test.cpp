@@ -310,7 +310,7 @@ TEST_P(WiresConform, NameThePeersThatAreMissing) {
     }
     const std::unique_ptr<Wires> wires = testing::make_wires(kind, WireBook::config(0));
     wires->connect({{WireBook::end(1), address}});
-    testing::expect_error(Errc::timeout, {"chip 1 of worker 11 on host 1 (incarnation 1)"},
+    testing::expect_error(Errc::timeout, {"chip 1 of worker 11 on host 1"},
                           [&] { await_wires(*wires, std::chrono::milliseconds(200)); });
     testing::expect_error(Errc::peer_lost, {"aborted"}, [&] {
       await_wires(*wires, testing::kWirePatience, [] { fail(Errc::peer_lost, "aborted"); });
@@ -327,9 +327,8 @@ TEST_P(WiresConform, ConnectOnlyEndsThatMeanEachOther) {
       {"job", [](WireConfig& config) { config.job = "another"; }},
       {"generation", [](WireConfig& config) { ++config.generation; }},
       {"channel", [](WireConfig& config) { ++config.channel; }},
-      {"slot", [](WireConfig& config) { ++config.self.slot; }},
+      {"host", [](WireConfig& config) { ++config.self.host; }},
       {"worker", [](WireConfig& config) { ++config.self.worker; }},
-      {"incarnation", [](WireConfig& config) { ++config.self.incarnation; }},
   };
   for (const auto& [name, change] : changes) {
     WireBook book(2);

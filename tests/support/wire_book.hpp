@@ -58,7 +58,7 @@ class WireBook {
   int members() const { return members_; }
   static WireEnd end(int member) {
     const auto number = static_cast<std::uint32_t>(member);
-    return {.slot = number, .worker = 10 + number, .chip = number, .incarnation = 1};
+    return {.host = number, .worker = 10 + number, .chip = number};
   }
   static WireConfig config(int member) {
     return {.job = "book", .generation = 7, .self = end(member), .secret = std::string(32, 's')};

@@ -29,11 +29,9 @@ class FieldWriter {
     at_ += size;
   }
   void end(const WireEnd& value) {
-    number(value.slot);
+    number(value.host);
     number(value.worker);
     number(value.chip);
-    number(std::uint32_t{0});
-    number(value.incarnation);
   }
 
  private:
@@ -60,13 +58,9 @@ class FieldReader {
   }
   WireEnd end() {
     WireEnd value;
-    value.slot = number<std::uint32_t>();
+    value.host = number<std::uint32_t>();
     value.worker = number<std::uint32_t>();
     value.chip = number<std::uint32_t>();
-    if (number<std::uint32_t>() != 0) {
-      fail(Errc::corrupt, "the preamble of a wire has a value where 0 is expected");
-    }
-    value.incarnation = number<std::uint64_t>();
     return value;
   }
 

@@ -3,7 +3,7 @@
 /// mean each other.
 ///
 ///   preamble = "weftwire" version:u32 channel:u32 generation:u64 from to job:char[64]
-///   from, to = slot:u32 worker:u32 chip:u32 zero:u32 incarnation:u64
+///   from, to = host:u32 worker:u32 chip:u32
 ///
 /// Numbers are little-endian. A shorter job id is filled with zeros.
 
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-inline constexpr std::size_t kWirePreambleBytes = 8 + 4 + 4 + 8 + 2 * 24 + kWireJobBytes;
+inline constexpr std::size_t kWirePreambleBytes = 8 + 4 + 4 + 8 + 2 * 12 + kWireJobBytes;
 using WirePreambleBytes = std::array<std::byte, kWirePreambleBytes>;
 
 struct WirePreamble {

@@ -26,8 +26,7 @@ std::string missing_wires(const Wires& wires) {
 }  // namespace
 
 std::string to_string(const WireEnd& end) {
-  return fmt::format("chip {} of worker {} on host {} (incarnation {})", end.chip, end.worker,
-                     end.slot, end.incarnation);
+  return fmt::format("chip {} of worker {} on host {}", end.chip, end.worker, end.host);
 }
 
 void await_wires(Wires& wires, std::chrono::milliseconds timeout,

@@ -20,13 +20,12 @@ namespace weft {
 
 /// The chip at one end of a wire. Both ends check each other's values when they connect.
 struct WireEnd {
-  std::uint32_t slot = 0;         ///< number of the host's slot
-  std::uint32_t worker = 0;       ///< number of the chip's worker
-  std::uint32_t chip = 0;         ///< device id
-  std::uint64_t incarnation = 0;  ///< counts the agents that have held the slot
+  std::uint32_t host = 0;    ///< number of the chip's host
+  std::uint32_t worker = 0;  ///< number of the chip's worker
+  std::uint32_t chip = 0;    ///< device id
   friend bool operator==(const WireEnd&, const WireEnd&) = default;
 };
-/// Returns a text such as "chip 5 of worker 2 on host 1 (incarnation 3)".
+/// Returns a text such as "chip 5 of worker 2 on host 1".
 std::string to_string(const WireEnd& end);
 
 /// The longest job id, in bytes.
