@@ -59,7 +59,7 @@ class AgentLink {
   using OnEvent = std::function<void(AgentEvent)>;
 
   /// Connects to the trainer, which may start later than this call. `on_event` is called on the
-  /// actor's thread. Throws timeout, unavailable, io or version.
+  /// actor's thread. Throws timeout, version, or the errors of read_rendezvous().
   static std::unique_ptr<AgentLink> connect(const HostPlace& place,
                                             std::chrono::milliseconds timeout,
                                             const OnEvent& on_event);
@@ -72,6 +72,8 @@ class AgentLink {
 
   /// Joins the job. Throws mesh_mismatch with the trainer's reason if it refuses, and timeout.
   virtual HostWelcome join(const HostJoin& request) = 0;
+  /// Returns the place of this host, with the trainer that it has reached.
+  virtual const HostPlace& place() const = 0;
   /// Returns the address at which workers of this host reach the trainer.
   virtual const std::string& address() const = 0;
   virtual void process_started(int worker, int pid) = 0;

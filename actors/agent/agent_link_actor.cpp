@@ -1,11 +1,15 @@
+#include <algorithm>
+#include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <caf/all.hpp>
 
 #include <weft/tensor/error.hpp>
 
 #include "actors/agent/agent_link.hpp"
+#include "actors/link/rendezvous.hpp"
 #include "actors/link/system.hpp"
 #include "actors/process/log.hpp"
 
@@ -16,6 +20,10 @@ using Clock = std::chrono::steady_clock;
 
 /// The time between two tries to reach a trainer that doesn't listen yet.
 constexpr std::chrono::milliseconds kRetryAfter{100};
+/// The time after which a host says on the console that it still waits.
+constexpr std::chrono::seconds kTellAfter{2};
+/// The longest time for one of several addresses of host 0.
+constexpr std::chrono::seconds kOneAddress{5};
 
 /// Returns the text with which the trainer has refused, or all that CAF knows of the error.
 std::string reason(const caf::error& error) {
@@ -25,13 +33,13 @@ std::string reason(const caf::error& error) {
 }
 
 struct AgentState {
-  std::function<void(AgentEvent)> on_event;
+  AgentLink::OnEvent on_event;
   const char* name = "weft.agent";
 };
 using AgentSelf = AgentActor::stateful_pointer<AgentState>;
 
 AgentActor::behavior_type agent_behavior(AgentSelf self, const TrainerActor& trainer,
-                                         std::function<void(AgentEvent)> on_event) {
+                                         AgentLink::OnEvent on_event) {
   state_of(self).on_event = std::move(on_event);
   route_to_log(self, "weft.trainer");
   watch(self, trainer,
@@ -61,12 +69,12 @@ AgentActor::behavior_type agent_behavior(AgentSelf self, const TrainerActor& tra
 
 class ActorAgentLink final : public AgentLink {
  public:
-  /// `system` has dialled the trainer.
+  /// `system` has dialled the trainer of this place.
   ActorAgentLink(const HostPlace& place, std::chrono::milliseconds timeout,
                  std::unique_ptr<System> system, const TrainerActor& trainer,
                  const OnEvent& on_event)
-      : host_(place.index),
-        timeout_(timeout),
+      : timeout_(timeout),
+        place_(place),
         address_("tls://" + place.trainer),
         system_(std::move(system)),
         trainer_(trainer),
@@ -86,13 +94,16 @@ class ActorAgentLink final : public AgentLink {
                  });
     return welcome;
   }
+  const HostPlace& place() const override { return place_; }
   const std::string& address() const override { return address_; }
   void process_started(int worker, int pid) override {
     send(started_a_v, std::int32_t{worker}, std::int32_t{pid});
   }
   void process_ended(const ProcessEnded& ended) override { send(process_a_v, ended); }
   void tell(const HostNews& news) override { send(news_a_v, news); }
-  void prepared(std::uint64_t number) override { send(prepared_a_v, std::int32_t{host_}, number); }
+  void prepared(std::uint64_t number) override {
+    send(prepared_a_v, std::int32_t{place_.index}, number);
+  }
   void preempt(const std::string& why) override { send(preempt_a_v, why); }
   void cancel(Errc code, const std::string& why) override {
     send(cancel_a_v, static_cast<std::uint8_t>(code), why);
@@ -104,13 +115,37 @@ class ActorAgentLink final : public AgentLink {
     post_as(agent_, trainer_, content...);
   }
 
-  const int host_;
   const std::chrono::milliseconds timeout_;
+  const HostPlace place_;
   const std::string address_;
   std::unique_ptr<System> system_;
   TrainerActor trainer_;
   AgentActor agent_;
 };
+
+bool may_come(Errc code) {
+  return code == Errc::io || code == Errc::unavailable || code == Errc::timeout;
+}
+
+[[noreturn]] void late_for_meeting(const HostPlace& wanted, std::chrono::milliseconds timeout) {
+  fail(Errc::timeout,
+       "host {} ({}) has found no file {} in {} within backend.timeout_s = {}: host 0 writes it "
+       "when its fit() begins. If this folder isn't on a file system that all hosts share, set "
+       "run.storage_path to one that is, or set WEFT_TRAINER and WEFT_SECRET_FILE on all hosts; "
+       "if host 0 has not started, its own output says why",
+       wanted.index, machine_name(), rendezvous_name(wanted), wanted.meeting_folder,
+       static_cast<double>(timeout.count()) / 1000);
+}
+
+/// Returns a remedy for a mistake that a refused connection doesn't show.
+std::string hint(const HostPlace& wanted) {
+  if (wanted.trainer.empty()) return {};
+  if (!is_loopback(parse_tls_address(wanted.trainer, "WEFT_TRAINER").host)) return {};
+  return fmt::format(
+      "; WEFT_TRAINER = \"{}\" is an address of this machine ({}) itself: if host 0 is another "
+      "machine, give an address by which it is reached from here",
+      wanted.trainer, machine_name());
+}
 
 }  // namespace
 
@@ -122,22 +157,40 @@ std::unique_ptr<AgentLink> AgentLink::connect_again(const HostPlace& place,
   return std::make_unique<ActorAgentLink>(place, timeout, std::move(system), trainer, on_event);
 }
 
-/// Dials until the trainer answers. A refused connection means that it doesn't listen yet.
-std::unique_ptr<AgentLink> AgentLink::connect(const HostPlace& place,
+/// Dials until the trainer answers. A refused connection means that it doesn't listen yet, that
+/// this host doesn't reach that address, or that the rendezvous file is of an earlier run.
+std::unique_ptr<AgentLink> AgentLink::connect(const HostPlace& wanted,
                                               std::chrono::milliseconds timeout,
                                               const OnEvent& on_event) {
   const auto deadline = Clock::now() + timeout;
-  for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-    try {
-      return connect_again(place, left, on_event);
-    } catch (const Error& error) {
-      const bool is_early = error.code() == Errc::io || error.code() == Errc::unavailable;
-      if (!is_early || Clock::now() + kRetryAfter >= deadline) throw;
+  const auto late = Clock::now() + kTellAfter;
+  const bool meets = !wanted.meeting.empty();
+  bool told = !meets;
+  std::string why;
+  while (Clock::now() < deadline) {
+    if (!told && Clock::now() >= late) {
+      told = true;
+      logger("weft.trainer")
+          ->warn("host {} waits for the file {} of host 0 in {}", wanted.index,
+                 rendezvous_name(wanted), wanted.meeting_folder);
+    }
+    const std::vector<HostPlace> places =
+        meets ? read_rendezvous(wanted) : std::vector<HostPlace>{wanted};
+    for (const HostPlace& place : places) {
+      auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+      if (places.size() > 1) left = std::min(left, std::chrono::milliseconds(kOneAddress));
+      try {
+        return connect_again(place, std::max(left, std::chrono::milliseconds(1)), on_event);
+      } catch (const Error& error) {
+        if (!may_come(error.code())) throw;
+        why = error.what();
+      }
     }
     std::this_thread::sleep_for(kRetryAfter);
   }
+  if (meets && why.empty()) late_for_meeting(wanted, timeout);
+  fail(Errc::timeout, "host {} has not reached host 0 within backend.timeout_s = {}: {}{}",
+       wanted.index, static_cast<double>(timeout.count()) / 1000, why, hint(wanted));
 }
 
 }  // namespace weft

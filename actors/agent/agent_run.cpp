@@ -67,7 +67,8 @@ HostJoin join_of(const AgentJob& job) {
           .machine = machine.nodename,
           .num_workers = job.spec.num_workers,
           .chips_per_worker = job.spec.chips_per_worker,
-          .loop = job.loop};
+          .loop = job.loop,
+          .trainer = parse_tls_address(job.spec.place.trainer, "WEFT_TRAINER").host};
 }
 
 class AgentRun {
@@ -315,10 +316,18 @@ class AgentRun {
 
 }  // namespace
 
-int run_agent(const AgentJob& job) {
+int run_agent(const AgentJob& given) {
   WakeQueue<AgentEvent> events;
-  auto link = AgentLink::connect(job.spec.place, job.spec.timeout(),
+  auto link = AgentLink::connect(given.spec.place, given.spec.timeout(),
                                  [&](AgentEvent event) { events.push(std::move(event)); });
+  JobSpec spec = given.spec;
+  spec.place = link->place();
+  const AgentJob job{.spec = spec,
+                     .loop = given.loop,
+                     .command = given.command,
+                     .handles_signals = given.handles_signals,
+                     .chains_signals = given.chains_signals,
+                     .logs_to_console = given.logs_to_console};
   const HostJoin join = join_of(job);
   const HostWelcome welcome = link->join(join);
   // From here on the trainer counts on this host.

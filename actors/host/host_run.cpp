@@ -52,7 +52,9 @@ HostRun::HostRun(const JobSpec& job, Lines lines, bool logs_to_console,
                         .events = box.shared(-1),
                         .console = logs_to_console})),
       log_scope(log),
-      processes(std::move(lines), [this](int worker) { warn_of_stack(worker, folder.path()); }) {}
+      processes(std::move(lines), [this](int worker) { warn_of_stack(worker, folder.path()); }) {
+  if (spec.place.count > 1) place.keep_secret(spec.place.secret);
+}
 
 int HostRun::start_process(int worker, const WorkerCommand& command, const LoopIdentity& loop,
                            const std::string& address) {

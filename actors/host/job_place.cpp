@@ -1,10 +1,8 @@
 #include "actors/host/job_place.hpp"
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -19,20 +17,14 @@
 #include "actors/link/environment.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/blackbox/box_clock.hpp"
+#include "transport/job/private_file.hpp"
 #include "transport/memory/namespaces.hpp"
 
 namespace weft {
 namespace {
 
-std::string random_hex() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    fail(Errc::io, "getrandom: {}", std::strerror(errno));
-  }
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
+/// The random bytes of ids and tokens.
+constexpr std::size_t kIdBytes = 16;
 
 constexpr const char* kArenaVariable = "WEFT_ARENA_BYTES";
 
@@ -106,8 +98,8 @@ class HeldJobs {
 }  // namespace
 
 JobPlace::JobPlace(bool outlives_exit, std::optional<JobIdentity> job)
-    : id_(random_hex()),
-      job_(job ? std::move(*job) : JobIdentity{.id = id_, .token = random_hex()}),
+    : id_(random_hex(kIdBytes)),
+      job_(job ? std::move(*job) : JobIdentity{.id = id_, .token = random_hex(kIdBytes)}),
       root_(make_control_root()) {
   sweep_dead_jobs(root_);
   // The lock is taken first, because a sweeper removes jobs whose lock isn't held.
@@ -125,6 +117,8 @@ JobPlace::JobPlace(bool outlives_exit, std::optional<JobIdentity> job)
 
 std::vector<std::string> JobPlace::variables_of(const JobSpec& spec, const LoopIdentity& loop,
                                                 const std::string& address, int worker) const {
+  HostPlace place = spec.place;
+  if (place.count > 1) place.trainer = to_string(tls_address(address));
   return to_variables({.job_id = job_.id,
                        .token = job_.token,
                        .coordinator_address = address,
@@ -137,8 +131,15 @@ std::vector<std::string> JobPlace::variables_of(const JobSpec& spec, const LoopI
                        .loop_build = loop.build,
                        .actors = spec.actors,
                        .cpus = spec.cpus_per_worker,
-                       .tls = spec.tls},
+                       .tls = spec.tls,
+                       .place = std::move(place)},
                       spec.device.kind, spec.mesh);
+}
+
+void JobPlace::keep_secret(const std::string& secret) const {
+  WorkerEnvironment workers;
+  workers.job_folder = folder();
+  write_private_file(workers.secret_path(), secret);
 }
 
 void JobPlace::remove() { HeldJobs::all().remove(id_); }

@@ -48,6 +48,9 @@ class JobPlace {
   BlackBoxWriter make_box(const JobSpec& spec) const;
   JobMemory make_memory(int num_chips) const;
 
+  /// Writes the secret of a job of several hosts into the control folder, for the workers. Throws
+  /// io.
+  void keep_secret(const std::string& secret) const;
   /// Returns the environment of a worker's process. The trainer listens at `address`.
   std::vector<std::string> variables_of(const JobSpec& spec, const LoopIdentity& loop,
                                         const std::string& address, int worker) const;

@@ -20,6 +20,7 @@
 #include "actors/job/resume.hpp"
 #include "actors/job/running_jobs.hpp"
 #include "actors/launch/launch_variables.hpp"
+#include "actors/link/rendezvous.hpp"
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
 #include "actors/process/signal_hub.hpp"
@@ -91,6 +92,8 @@ class JobRun {
          .on_event = [this](TrainerEvent event) { events_.push(std::move(event)); },
          .on_answer = [this](const CommandAnswer& answer) { control_.posts().answered(answer); }},
         host_.link, Recorder(host_.board.trainer(), host_.box.link(-1)));
+    if (!spec_.place.meeting.empty())
+      rendezvous_.emplace(spec_.place, spec_.network, link_->address());
     control_.posts().open([link = link_.get()](const CommandPost& post) { link->post(post); });
     post_server_.emplace(post_socket_in(host_.place.folder()), control_.posts());
   }
@@ -244,6 +247,7 @@ class JobRun {
     std::visit(
         Overloaded{
             [&](const trainer_event::Started& started) {
+              rendezvous_.reset();  // all hosts have joined
               host_.times.tell();
               control_.runs();
               if (started.generation == 1) return;
@@ -359,14 +363,14 @@ class JobRun {
   JobControl& control_;
   const SigpipeBlock sigpipe_;
   const RunningJob running_;
-  // The subscription is made before the members below, so signals are handled until those are
-  // destroyed.
+  // It is made before the members below, so signals are handled until those are destroyed.
   const std::unique_ptr<SignalSubscription> signals_;
   std::optional<CheckpointLock> checkpoint_lock_;
   HostRun host_;
   Assignment assignment_;
   WakeQueue<TrainerEvent> events_;
   std::unique_ptr<TrainerLink> link_;
+  std::optional<Rendezvous> rendezvous_;
   std::optional<PostServer> post_server_;
   WakeFd local_ended_;
   std::atomic<bool> local_runs_ = false;  ///< whether the loop runs on a thread of this process

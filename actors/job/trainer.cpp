@@ -20,8 +20,10 @@
 #include "actors/job/validate.hpp"
 #include "actors/launch/foreign_launch.hpp"
 #include "actors/launch/launch_variables.hpp"
+#include "actors/launch/start_place.hpp"
 #include "actors/launch/weft_copies.hpp"
 #include "actors/launch/worker_entry.hpp"
+#include "actors/link/rendezvous.hpp"
 #include "actors/process/elf_object.hpp"
 #include "actors/process/failure.hpp"
 #include "actors/process/surroundings.hpp"
@@ -113,12 +115,35 @@ JobSpec validated(const TrainerOptions& options, const HostPlace& place, const s
   }
 }
 
+/// Returns this process's place, and adapts the options to the launcher that has started it. Ends
+/// the process if it is none of the job's hosts.
+HostPlace take_place(ScalingConfig& scaling) {
+  const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
+  const auto launch = foreign_launch(variable);
+  HostPlace place = start_place(launch, variable);
+  if (launch) obey_foreign_launch(*launch, place, scaling);
+  return place;
+}
+
+/// Makes the trainer's half of a place whose hosts find each other by a file. Throws unavailable
+/// for the second job of the program, because the other hosts have ended with the first.
+void prepare_trainer(JobSpec& spec, const std::string& site) {
+  static std::atomic<bool> has_run = false;
+  if (spec.place.count == 1 || spec.place.is_agent()) return;
+  if (has_run.exchange(true)) {
+    fail(Errc::unavailable,
+         "fit() at {} is the second job of this program on {} hosts: the other hosts have ended "
+         "with the first job in this version; run each job by a start of the program",
+         site, spec.place.count);
+  }
+  if (!spec.place.meeting.empty()) prepare_meeting(spec.place, spec.network);
+}
+
 JobRequest request_of(What what) {
   static std::atomic<int> fits{0};
   const int fit_number = ++fits;
   TrainerOptions options = what.options;
-  const HostPlace place = host_place([](const char* name) { return std::getenv(name); });
-  if (place.count == 1) obey_foreign_launch(options.scaling);
+  const HostPlace place = take_place(options.scaling);
   apply_launch_variables(options.scaling, options.run, fit_number);
   apply_launch_mesh(options.backend.spmd);
   if (is_eager_wanted()) options.run.debug = DebugMode::eager;
@@ -136,6 +161,7 @@ JobRequest request_of(What what) {
                      .validation = options.run.validation,
                      .output = options.run.output,
                      .on_worker_report = options.run.on_worker_report};
+  prepare_trainer(request.spec, what.site);
   request.handles_signals = options.run.handle_signals.value_or(true);
   request.chains_signals = options.run.chain_signals;
   Config::to_cbor(options.loop_config, request.loop_config);

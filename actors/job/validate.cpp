@@ -376,6 +376,7 @@ JobSpec validate(const TrainerOptions& given, const std::string& program, const 
       options.run.failure.state_versions == 2 &&
       (spec.recovery.recovers() || spec.check_replicas_every > 0 || spec.keep_for_rescue_s > 0);
   spec.tls = options.backend.tls;
+  set_network(options.backend, spec);
   spec.is_eager = options.run.debug == DebugMode::eager;
   spec.ends_on_nan = options.run.failure.ends_on_nan;
   if (spec.is_eager) take_one_chip(spec);

@@ -61,6 +61,24 @@ void check_hosts(const TrainerOptions& options, const HostPlace& place) {
   }
 }
 
+void set_network(const BackendConfig& backend, JobSpec& spec) {
+  const PortRange ports = parse_ports(backend.ports, "backend.ports");
+  if (spec.place.count == 1) return;
+  spec.network = backend.network;
+  if (spec.place.meeting_folder.empty()) spec.place.meeting_folder = spec.storage_path;
+  if (!backend.network.empty()) {
+    spec.place.address = own_addresses(backend.network, "backend.network").front();
+  }
+  spec.place.ports = ports;
+  const int needed = spec.chips_per_host() + 1;
+  if (!ports.is_any() && ports.size() < needed) {
+    fail(Errc::invalid_argument,
+         "backend.ports = \"{}\" has {} ports, but a host with {} chips needs {}: give a larger "
+         "range, and open it in the firewall",
+         backend.ports, ports.size(), spec.chips_per_host(), needed);
+  }
+}
+
 Mesh over_hosts(const Mesh& mesh, const SpmdConfig& spmd, int hosts) {
   if (spmd.hybrid) {
     if (spmd.hybrid->num_hosts() == hosts) return mesh;

@@ -6,6 +6,7 @@
 #include <weft/train/trainer.hpp>
 
 #include "actors/protocol/host_place.hpp"
+#include "actors/trainer/job_spec.hpp"
 
 namespace weft {
 
@@ -14,6 +15,9 @@ void check_placement(const ScalingConfig& scaling, const HostPlace& place);
 
 /// Throws mesh_mismatch, invalid_argument or unavailable if the job can't run on these hosts.
 void check_hosts(const TrainerOptions& options, const HostPlace& place);
+
+/// Sets the network, the ports and the meeting folder of a job's hosts. Throws invalid_argument.
+void set_network(const BackendConfig& backend, JobSpec& spec);
 
 /// Returns the mesh divided among the hosts, as `spmd.hybrid` says. Without it, the first axis
 /// whose size is a multiple of `hosts` crosses hosts. Throws mesh_mismatch.

@@ -4,9 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <string_view>
+#include <initializer_list>
+#include <limits>
+
+#include <fmt/ranges.h>
 
 #include <weft/tensor/error.hpp>
 
@@ -15,39 +16,143 @@
 namespace weft {
 namespace {
 
-/// The names of the variables that a launcher sets: `here` for the number of processes on this
-/// host, `hosts` for the number of hosts.
+/// The names of the variables that a launcher sets. A name may be "", if it has no such variable.
 struct Launcher {
   const char* name;
   const char* rank;
   const char* size;
-  const char* here;
+  const char* local_rank;
+  const char* local_size;
   const char* hosts;
+  const char* host;
+  const char* required;  ///< another variable without which it isn't this launcher
+  /// Their values together name a start of the program. The first one must be set.
+  std::initializer_list<const char*> job;
+  bool spreads;  ///< without `hosts` and `local_size`, each process has a host of its own
 };
 
 /// For Slurm, only variables that srun sets count. sbatch and salloc also set SLURM_PROCID and
-/// SLURM_NTASKS, although they start the program once.
-constexpr Launcher kLaunchers[] = {
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", ""},
-    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", ""},
-    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "", "SLURM_STEP_NUM_NODES"},
+/// SLURM_NTASKS, although they start the program once. The names of torchrun's variables are so
+/// general that only several of them together count; they come last, since another launcher may
+/// have been told to set them too.
+const Launcher kLaunchers[] = {
+    {"Open MPI",
+     "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     "",
+     "",
+     "",
+     {"PMIX_NAMESPACE"},
+     false},
+    {"MPICH",
+     "PMI_RANK",
+     "PMI_SIZE",
+     "MPI_LOCALRANKID",
+     "MPI_LOCALNRANKS",
+     "",
+     "",
+     "",
+     {"PMIX_NAMESPACE"},
+     false},
+    {"Slurm",
+     "SLURM_PROCID",
+     "SLURM_STEP_NUM_TASKS",
+     "SLURM_LOCALID",
+     "",
+     "SLURM_STEP_NUM_NODES",
+     "SLURM_NODEID",
+     "",
+     {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"},
+     false},
+    {"torchrun",
+     "RANK",
+     "WORLD_SIZE",
+     "LOCAL_RANK",
+     "LOCAL_WORLD_SIZE",
+     "GROUP_WORLD_SIZE",
+     "GROUP_RANK",
+     "MASTER_ADDR",
+     {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"},
+     true},
 };
 
-int number(const char* name, const char* text, int least) {
-  int value = 0;
-  const std::string_view view(text);
-  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
-  if (error != std::errc{} || end != view.data() + view.size() || value < least) {
-    fail(Errc::invalid_argument,
-         "{} = \"{}\": expected a number from {} up; set WEFT_IGNORE_LAUNCHER=1 if no launcher has "
-         "set it",
-         name, text, least);
+/// The run id of torchrun if its user gave none.
+constexpr std::string_view kNoRunId = "none";
+
+/// The variables of one launcher.
+class Facts {
+ public:
+  Facts(const Launcher& launcher, const VariableLookup& variable)
+      : launcher_(launcher), variable_(variable) {}
+
+  bool has(const char* name) const { return *name != '\0' && variable_(name) != nullptr; }
+  int number(const char* name, int least, int most = std::numeric_limits<int>::max()) const {
+    try {
+      return parse_variable(name, variable_(name), least, most);
+    } catch (const Error& error) {
+      fail(error.code(), "{}; set WEFT_IGNORE_LAUNCHER=1 if no launcher has set it", error.what());
+    }
   }
-  return value;
+  std::string says(const char* name) const { return fmt::format("{} = {}", name, variable_(name)); }
+
+  std::string job() const {
+    std::vector<std::string> parts;
+    for (const char* name : launcher_.job) {
+      const char* const value = variable_(name);
+      if (value != nullptr && *value != '\0' && value != kNoRunId) {
+        parts.emplace_back(value);
+      } else if (parts.empty()) {
+        return {};
+      }
+    }
+    return fmt::format("{}", fmt::join(parts, "."));
+  }
+
+ private:
+  const Launcher& launcher_;
+  const VariableLookup& variable_;
+};
+
+[[noreturn]] void refuse_uneven(const ForeignLaunch& launch) {
+  fail(
+      Errc::unavailable,
+      "{} has not started the same number of processes on each host, one after the other ({}, {}): "
+      "start the program once on each host (mpirun --map-by ppr:1:node, srun "
+      "--ntasks-per-node=1), or as often as each host is to have workers",
+      launch.launcher, launch.says_size, launch.says_hosts);
 }
 
-/// Lets this process, rank 0, run on all cores of its parent, the launcher. The launcher has bound
-/// it to the cores of one rank, and the workers, its children, would otherwise share those.
+void read_hosts(const Launcher& launcher, const Facts& facts, ForeignLaunch& found) {
+  const bool has_local = facts.has(launcher.local_rank);
+  if (has_local) found.local_rank = facts.number(launcher.local_rank, 0);
+  if (facts.has(launcher.hosts) && facts.has(launcher.host)) {
+    found.hosts = facts.number(launcher.hosts, 1);
+    found.host = facts.number(launcher.host, 0, found.hosts - 1);
+    found.says_hosts = facts.says(launcher.hosts);
+    found.says_host = facts.says(launcher.host);
+    if (found.size % found.hosts != 0) refuse_uneven(found);
+    return;
+  }
+  found.says_host = found.says_rank;
+  if (!facts.has(launcher.local_size)) {
+    found.says_hosts = found.says_size;
+    if (launcher.spreads) found.hosts = found.size;
+    found.host = launcher.spreads ? found.rank : 0;
+    if (!has_local && !launcher.spreads) found.local_rank = found.rank;
+    return;
+  }
+  const int here = facts.number(launcher.local_size, 1);
+  found.says_hosts = fmt::format("{}, {}", found.says_size, facts.says(launcher.local_size));
+  if (!has_local) found.local_rank = found.rank % here;
+  if (found.size % here != 0 || found.rank % here != found.local_rank) refuse_uneven(found);
+  found.hosts = found.size / here;
+  found.host = found.rank / here;
+}
+
+/// Lets this process run on all cores of its parent, the launcher. The launcher has bound it to the
+/// cores of one rank, and the workers, its children, would otherwise share those.
 void take_cores_of_launcher() {
   cpu_set_t cores;
   if (::sched_getaffinity(::getppid(), sizeof cores, &cores) != 0) return;
@@ -56,48 +161,40 @@ void take_cores_of_launcher() {
 
 }  // namespace
 
-std::optional<ForeignLaunch> foreign_launch(
-    const std::function<const char*(const char* name)>& variable) {
+std::optional<ForeignLaunch> foreign_launch(const VariableLookup& variable) {
   if (const char* ignore = variable("WEFT_IGNORE_LAUNCHER"); ignore != nullptr && *ignore != '\0') {
     return {};
   }
   for (const Launcher& launcher : kLaunchers) {
-    const char* rank = variable(launcher.rank);
-    const char* size = variable(launcher.size);
-    if (rank == nullptr || size == nullptr) continue;
-    const ForeignLaunch found{.launcher = launcher.name,
-                              .rank = number(launcher.rank, rank, 0),
-                              .size = number(launcher.size, size, 1)};
+    const Facts facts(launcher, variable);
+    if (!facts.has(launcher.rank) || !facts.has(launcher.size)) continue;
+    if (*launcher.required != '\0' && !facts.has(launcher.required)) continue;
+    ForeignLaunch found{.launcher = launcher.name,
+                        .rank = facts.number(launcher.rank, 0),
+                        .size = facts.number(launcher.size, 1),
+                        .job = facts.job(),
+                        .says_rank = facts.says(launcher.rank),
+                        .says_size = facts.says(launcher.size)};
     if (found.size == 1) return {};
-    const char* here = variable(launcher.here);
-    const char* hosts = variable(launcher.hosts);
-    const bool elsewhere = (here != nullptr && number(launcher.here, here, 1) < found.size) ||
-                           (hosts != nullptr && number(launcher.hosts, hosts, 1) > 1);
-    if (elsewhere) {
-      fail(Errc::unavailable,
-           "{} has started {} processes on several hosts ({} = {}): this version runs a job on one "
-           "host; start them all on one (mpirun --host localhost:{}, srun -N 1)",
-           found.launcher, found.size, here != nullptr ? launcher.here : launcher.hosts,
-           here != nullptr ? here : hosts, found.size);
-    }
+    read_hosts(launcher, facts, found);
     return found;
   }
   return {};
 }
 
-void obey_foreign_launch(ScalingConfig& scaling) {
+void obey_foreign_launch(const ForeignLaunch& launch, const HostPlace& place,
+                         ScalingConfig& scaling) {
   if (scaling.num_workers == 0) return;
-  const auto launch = foreign_launch(
-      [](const char* name) -> const char* { return *name == '\0' ? nullptr : std::getenv(name); });
-  if (!launch) return;
-  if (launch->rank != 0) end_worker_process(0);
+  if (place.count != launch.size) {
+    if (launch.local_rank != 0) end_worker_process(0);
+    scaling.num_workers = launch.size;
+  }
   take_cores_of_launcher();
-  scaling.num_workers = launch->size;
 }
 
 bool is_of_foreign_launch(std::string_view name) {
   return std::ranges::any_of(kLaunchers, [&](const Launcher& launcher) {
-    return name == launcher.rank || name == launcher.size;
+    return !launcher.spreads && (name == launcher.rank || name == launcher.size);
   });
 }
 

@@ -58,7 +58,7 @@ std::optional<WorkerEnvironment> worker_environment() {
          "WEFT_PROCESS_INDEX = {}: expected less than WEFT_NUM_PROCESSES = {}",
          environment.process_index, environment.num_processes);
   }
-  environment.place = host_place([](const char* name) { return std::getenv(name); });
+  environment.place = worker_place([](const char* name) { return std::getenv(name); });
   const bool has_one_host = environment.place.count == 1;
   if (has_one_host && environment.coordinator_address.starts_with(kTlsScheme)) {
     environment.tls.certificate = required("WEFT_TLS_CERTIFICATE");
@@ -131,6 +131,10 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment, Devi
     variables.push_back("WEFT_TLS_CERTIFICATE=" + environment.tls.certificate);
     variables.push_back("WEFT_TLS_KEY=" + environment.tls.key);
     variables.push_back("WEFT_TLS_CA=" + environment.tls.ca);
+  }
+  if (environment.place.count > 1) {
+    const auto more = worker_place_variables(environment.place, environment.secret_path());
+    variables.insert(variables.end(), more.begin(), more.end());
   }
   return variables;
 }

@@ -25,7 +25,8 @@ inline constexpr int kWorkerStdin = 4;
 /// WEFT_COORDINATOR_ADDRESS, WEFT_NUM_PROCESSES, WEFT_PROCESS_INDEX and WEFT_DEVICE. WEFT_LOOP is
 /// set if the loop has a name, together with WEFT_LOOP_OBJECT and WEFT_LOOP_BUILD if the loop is in
 /// a shared library. The address is "unix:/path" or "tls://host:port". In the second case the job
-/// has several hosts, or WEFT_TLS_CERTIFICATE, WEFT_TLS_KEY and WEFT_TLS_CA are set too.
+/// has several hosts, or WEFT_TLS_CERTIFICATE, WEFT_TLS_KEY and WEFT_TLS_CA are set too. Workers of
+/// several hosts also get the variables of worker_place_variables().
 /// Three variables are only for information: WEFT_MESH_SHAPE ("4,4"), WEFT_DATA_PARALLEL_SIZE,
 /// WEFT_MODEL_PARALLEL_SIZE. A process with a token is a worker.
 struct WorkerEnvironment {
@@ -50,6 +51,8 @@ struct WorkerEnvironment {
   /// Returns the path of the file that says which fit() call of main() the job is, and that has the
   /// results of earlier calls (nameless_fit.hpp).
   std::string fits_path() const { return job_folder + "/fits"; }
+  /// Returns the path of the file with the secret of a job of several hosts.
+  std::string secret_path() const { return job_folder + "/secret"; }
   /// Returns the path of the file that keeps worker 0's reports until they are sent.
   std::string report_log_path() const { return job_folder + "/control.reports"; }
 };

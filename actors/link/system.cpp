@@ -207,19 +207,22 @@ void System::publish(const TrainerActor& trainer, const std::string& path, std::
 
 std::string System::publish(const TrainerActor& trainer, const TlsConfig& tls,
                             std::string_view token) {
-  return publish_tls(trainer, parse_tls_address(tls.listen, "backend.tls.listen"),
-                     certificate_context(tls, TlsSide::server), token);
+  const TlsAddress address = parse_tls_address(tls.listen, "backend.tls.listen");
+  TlsContext context = certificate_context(tls, TlsSide::server);
+  return publish_tls(trainer, address, listen_tls(address), std::move(context), token);
 }
 
 std::string System::publish(const TrainerActor& trainer, const HostPlace& place) {
-  return publish_tls(trainer, parse_tls_address(place.trainer, "WEFT_TRAINER"),
-                     secret_context(place.secret, kControlPurpose, TlsSide::server), kHostsToken);
+  const TlsAddress address = parse_tls_address(place.trainer, "WEFT_TRAINER");
+  TlsContext context = secret_context(place.secret, kControlPurpose, TlsSide::server);
+  return publish_tls(trainer, address, listen_tls(address, place.ports, "WEFT_TRAINER"),
+                     std::move(context), kHostsToken);
 }
 
 std::string System::publish_tls(const TrainerActor& trainer, const TlsAddress& address,
-                                TlsContext context, std::string_view token) {
+                                const TlsListener& listener, TlsContext context,
+                                std::string_view token) {
   control_->bridge = std::make_shared<TlsBridge>();
-  const TlsListener listener = listen_tls(address);
   control_->door =
       std::make_shared<Door>(TlsEntrance{listener.fd, std::move(context), control_->bridge}, token);
   const std::string place = "tls://" + to_string({.host = address.host, .port = listener.port});

@@ -19,6 +19,7 @@
 #include <weft/job/tls.hpp>
 
 #include "actors/link/messages.hpp"
+#include "actors/link/tls_sockets.hpp"
 #include "actors/process/job_thread.hpp"
 #include "actors/protocol/host_place.hpp"
 #include "transport/wires/tls_session.hpp"
@@ -53,8 +54,8 @@ class System {
   /// Accepts connections over TLS at tls.listen. Returns the address, "tls://host:port". Throws io,
   /// and the errors of certificate_context().
   std::string publish(const TrainerActor& trainer, const TlsConfig& tls, std::string_view token);
-  /// Accepts connections of agents and of workers of all hosts, at place.trainer. Returns the
-  /// address, "tls://host:port". Throws io.
+  /// Accepts connections of agents and of workers of all hosts, at place.trainer and place.ports.
+  /// Returns the address, "tls://host:port". Throws io.
   std::string publish(const TrainerActor& trainer, const HostPlace& place);
   /// Must be called when process `pid` has ended. The bytes that the process has sent are still
   /// read. Then its connection is closed, even if another process holds the connection open.
@@ -69,7 +70,7 @@ class System {
 
  private:
   std::string publish_tls(const TrainerActor& trainer, const TlsAddress& address,
-                          TlsContext context, std::string_view token);
+                          const TlsListener& listener, TlsContext context, std::string_view token);
   void publish_at_door(const TrainerActor& trainer, const std::string& place);
   TrainerActor dial_tls(const TlsAddress& address, const TlsContext& context,
                         std::string_view token, std::chrono::milliseconds timeout);

@@ -170,26 +170,24 @@ void notice_dead_host(int fd) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, (kIdleSeconds + kProbes * kProbeSeconds) * 1000);
 }
 
-TlsListener listen_tls(const TlsAddress& address) {
+TlsListener listen_tls(const TlsAddress& address, const PortRange& ports, std::string_view field) {
   const Addresses addresses = look_up(address, true);
-  const addrinfo& at = *addresses;
-  const int fd = ::socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int on = 1;
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  if (fd < 0 || ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      ::bind(fd, at.ai_addr, at.ai_addrlen) != 0 || ::listen(fd, SOMAXCONN) != 0 ||
-      ::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
+  WireAddress at;
+  std::memcpy(at.get(), addresses->ai_addr, addresses->ai_addrlen);
+  at.size = addresses->ai_addrlen;
+  const int fd = listen_at(at, ports);
+  if (fd < 0) {
     const std::string why = std::strerror(errno);
-    if (fd >= 0) ::close(fd);
-    fail(Errc::io,
-         "backend.tls.listen = \"{}\": {}; name an address of this host, and a port that is free "
-         "or 0",
-         to_string(address), why);
+    if (!ports.is_any() && address.port == 0) {
+      fail(Errc::io, "backend.ports = \"{}\": the trainer can't listen at a port of {}: {}",
+           to_string(ports), address.host, why);
+    }
+    fail(Errc::io, "{} = \"{}\": {}; name an address of this host, and a port that is free or 0",
+         field, to_string(address), why);
   }
-  const in_port_t port = bound.ss_family == AF_INET6
-                             ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
-                             : reinterpret_cast<const sockaddr_in&>(bound).sin_port;
+  const in_port_t port = at.bytes.ss_family == AF_INET6
+                             ? reinterpret_cast<const sockaddr_in6&>(at.bytes).sin6_port
+                             : reinterpret_cast<const sockaddr_in&>(at.bytes).sin_port;
   return {.fd = fd, .port = ntohs(port)};
 }
 

@@ -8,6 +8,7 @@
 
 #include <weft/job/tls.hpp>
 
+#include "transport/wires/own_network.hpp"
 #include "transport/wires/tls_session.hpp"
 
 namespace weft {
@@ -20,8 +21,10 @@ struct TlsListener {
 /// Makes an idle connection fail within a minute after the other host has died.
 void notice_dead_host(int fd);
 
-/// Listens at the address. Port 0 means any free port. Throws io.
-TlsListener listen_tls(const TlsAddress& address);
+/// Listens at the address. Port 0 means any free port, one of `ports`. Throws io; the message names
+/// `field`, which has the address.
+TlsListener listen_tls(const TlsAddress& address, const PortRange& ports = {},
+                       std::string_view field = "backend.tls.listen");
 
 /// Connects, makes the handshake, sends `words` and waits until an answer can be read. Retries
 /// while the trainer is too busy. Throws timeout; throws io if nothing listens at the address or if

@@ -23,6 +23,7 @@ struct HostJoin {
   std::int32_t num_workers = 0;  ///< of all hosts together
   std::int32_t chips_per_worker = 0;
   LoopIdentity loop{};
+  std::string trainer{};  ///< the address, without the port, by which the agent reaches host 0
 };
 
 /// The trainer's answer: what the agent needs for its part of the job.

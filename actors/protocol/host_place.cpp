@@ -7,9 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <string_view>
 
-#include <weft/job/tls.hpp>
 #include <weft/tensor/error.hpp>
 
 #include "transport/wires/wires.hpp"
@@ -21,7 +19,9 @@ constexpr int kHostsMax = 4096;
 
 std::string text_of(const char* value) { return value == nullptr ? "" : value; }
 
-int number(const char* name, const std::string& text, int least, int most) {
+}  // namespace
+
+int parse_variable(const char* name, const std::string& text, int least, int most) {
   int value = 0;
   const char* const end = text.data() + text.size();
   const auto [parsed, error] = std::from_chars(text.data(), end, value);
@@ -32,7 +32,21 @@ int number(const char* name, const std::string& text, int least, int most) {
   return value;
 }
 
-/// Reads the secret, without the white space at its end.
+HostVariables read_host_variables(const VariableLookup& variable) {
+  HostVariables read{.hosts = {},
+                     .index = {},
+                     .trainer = text_of(variable("WEFT_TRAINER")),
+                     .secret_file = text_of(variable("WEFT_SECRET_FILE"))};
+  const std::string hosts = text_of(variable("WEFT_HOSTS"));
+  const std::string index = text_of(variable("WEFT_HOST_INDEX"));
+  if (!hosts.empty()) read.hosts = parse_variable("WEFT_HOSTS", hosts, 1, kHostsMax);
+  if (!index.empty()) {
+    read.index =
+        parse_variable("WEFT_HOST_INDEX", index, 0, read.hosts ? *read.hosts - 1 : kHostsMax - 1);
+  }
+  return read;
+}
+
 std::string read_secret(const std::string& path) {
   constexpr const char* kName = "WEFT_SECRET_FILE";
   std::ifstream in(path, std::ios::binary);
@@ -56,43 +70,28 @@ std::string read_secret(const std::string& path) {
   return secret;
 }
 
-}  // namespace
+HostPlace worker_place(const VariableLookup& variable) {
+  const HostVariables read = read_host_variables(variable);
+  if (read.hosts.value_or(1) == 1) return {};
+  if (!read.index || read.trainer.empty() || read.secret_file.empty()) {
+    fail(Errc::invalid_argument,
+         "WEFT_HOSTS = {} in a worker without WEFT_HOST_INDEX, WEFT_TRAINER or WEFT_SECRET_FILE: "
+         "leave the variables as the process that started the worker has set them",
+         *read.hosts);
+  }
+  return {.index = *read.index,
+          .count = *read.hosts,
+          .trainer = read.trainer,
+          .secret = read_secret(read.secret_file),
+          .address = text_of(variable("WEFT_HOST_ADDRESS")),
+          .ports = parse_ports(text_of(variable("WEFT_HOST_PORTS")), "WEFT_HOST_PORTS")};
+}
 
-HostPlace host_place(const std::function<const char*(const char* name)>& variable) {
-  const std::string hosts = text_of(variable("WEFT_HOSTS"));
-  const std::string index = text_of(variable("WEFT_HOST_INDEX"));
-  if (hosts.empty() && !index.empty()) {
-    fail(Errc::invalid_argument,
-         "WEFT_HOST_INDEX = \"{}\" without WEFT_HOSTS: set WEFT_HOSTS to the number of hosts",
-         index);
-  }
-  if (hosts.empty()) return {};
-  HostPlace place{.count = number("WEFT_HOSTS", hosts, 1, kHostsMax)};
-  if (place.count == 1) return {};
-  if (index.empty()) {
-    fail(Errc::invalid_argument,
-         "WEFT_HOSTS = {} without WEFT_HOST_INDEX: set it to 0 on one host, which runs the "
-         "trainer, and to 1 to {} on the others",
-         hosts, place.count - 1);
-  }
-  place.index = number("WEFT_HOST_INDEX", index, 0, place.count - 1);
-  place.trainer = text_of(variable("WEFT_TRAINER"));
-  if (place.trainer.empty()) {
-    fail(Errc::invalid_argument,
-         "WEFT_HOSTS = {} without WEFT_TRAINER: set it on all hosts to the address and port at "
-         "which host 0 listens, such as 10.0.0.1:4711",
-         hosts);
-  }
-  parse_tls_address(place.trainer, "WEFT_TRAINER");
-  const std::string file = text_of(variable("WEFT_SECRET_FILE"));
-  if (file.empty()) {
-    fail(Errc::invalid_argument,
-         "WEFT_HOSTS = {} without WEFT_SECRET_FILE: set it on all hosts to a file with a secret "
-         "that only this job's processes know",
-         hosts);
-  }
-  place.secret = read_secret(file);
-  return place;
+std::vector<std::string> worker_place_variables(const HostPlace& place,
+                                                const std::string& secret_file) {
+  return {fmt::format("WEFT_HOSTS={}", place.count), fmt::format("WEFT_HOST_INDEX={}", place.index),
+          "WEFT_TRAINER=" + place.trainer,           "WEFT_SECRET_FILE=" + secret_file,
+          "WEFT_HOST_ADDRESS=" + place.address,      "WEFT_HOST_PORTS=" + to_string(place.ports)};
 }
 
 }  // namespace weft

@@ -52,6 +52,7 @@ struct JobSpec {
   bool ends_on_nan = false;                ///< the job ends if a report contains NaN
   TlsConfig tls;                           ///< a Unix socket is used if TLS isn't wanted
   HostPlace place{};                       ///< of this process among the job's hosts
+  std::string network{};                   ///< BackendConfig::network
   std::string actors{};  ///< the id of the actor system that the workers join; "": none
 
   /// Returns the number of workers that join, at least 1.

@@ -120,6 +120,7 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
     return caf::make_error(caf::sec::invalid_argument, *refusal);
   }
   logger("weft.trainer")->info("host {} ({}, pid {}) joined", join.host, join.machine, join.pid);
+  if (state.host_0.empty()) state.host_0 = join.trainer;
   state.job->host_joined({.host = join.host,
                           .agent = join.agent,
                           .machine = join.machine,

@@ -35,6 +35,7 @@ struct TrainerState {
   std::size_t losses_told = 0;     ///< the number of survived losses that were reported
   std::uint64_t saved_told = 0;    ///< the step of the last complete checkpoint that was reported
   WireBook wires;                  ///< of this generation
+  std::string host_0;              ///< the address by which the first agent has reached this host
   std::optional<ReplicaCheck> replicas;
   std::optional<CommandDesk> desk;
   std::optional<std::uint64_t> begun;  ///< the last step that a loop of an earlier generation began

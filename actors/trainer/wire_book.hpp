@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "actors/protocol/host_messages.hpp"
@@ -14,8 +16,11 @@ namespace weft {
 class WireBook {
  public:
   WireBook() = default;
-  WireBook(int num_chips, std::uint64_t generation)
-      : all_{.generation = generation, .first_chip = 0, .addresses = {}} {
+  /// Other hosts reach host 0 at `host_0`. If host 0 listens for all of its addresses, this one is
+  /// told instead.
+  WireBook(int num_chips, std::uint64_t generation, std::string host_0)
+      : all_{.generation = generation, .first_chip = 0, .addresses = {}},
+        host_0_(std::move(host_0)) {
     all_.addresses.resize(static_cast<std::size_t>(num_chips));
   }
 
@@ -27,14 +32,25 @@ class WireBook {
                       some.addresses.size() <= all_.addresses.size() - first;
     if (some.generation != all_.generation || !fits || some.addresses.empty()) return {};
     if (!known_.insert(some.first_chip).second) return {};
-    std::ranges::copy(some.addresses, all_.addresses.begin() + some.first_chip);
+    std::ranges::transform(some.addresses, all_.addresses.begin() + some.first_chip,
+                           [this](const std::string& address) { return reachable(address); });
     count_ += some.addresses.size();
     if (count_ < all_.addresses.size()) return {};
     return all_;
   }
 
  private:
+  std::string reachable(const std::string& address) const {
+    for (const std::string_view all : {"0.0.0.0:", "[::]:"}) {
+      if (host_0_.empty() || !address.starts_with(all)) continue;
+      const bool is_v6 = host_0_.find(':') != std::string::npos;
+      return (is_v6 ? "[" + host_0_ + "]:" : host_0_ + ":") + address.substr(all.size());
+    }
+    return address;
+  }
+
   WireAddresses all_;
+  std::string host_0_;
   std::set<std::int32_t> known_;  ///< first chips
   std::size_t count_ = 0;
 };

@@ -50,6 +50,15 @@ std::string address_towards(const std::string& trainer) {
   return text;
 }
 
+/// Returns the numeric address at which this host's chips listen. Host 0 listens for all addresses
+/// if it doesn't know which one the other hosts reach; the trainer learns it from them.
+std::string own_host(const HostPlace& place) {
+  if (!place.address.empty()) return place.address;
+  const std::string trainer = parse_tls_address(place.trainer, "WEFT_TRAINER").host;
+  const bool is_any = trainer == "0.0.0.0" || trainer == "::";
+  return !place.is_agent() && is_any ? trainer : address_towards(place.trainer);
+}
+
 }  // namespace
 
 HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
@@ -62,7 +71,7 @@ HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
                    .worker = static_cast<std::uint32_t>(chip / assignment.chips_per_worker),
                    .chip = static_cast<std::uint32_t>(chip)};
   };
-  const std::string host = address_towards(options.place.trainer);
+  const std::string host = own_host(options.place);
   WireAddresses own{.generation = options.generation,
                     .first_chip = options.worker * assignment.chips_per_worker};
   for (const int position : positions) {
@@ -71,6 +80,7 @@ HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
          .generation = options.generation,
          .self = end_of(mesh.device_at(position)),
          .host = host,
+         .ports = options.place.ports,
          .secret = options.place.secret,
          .log = [](const std::string& line) { logger("weft.worker")->warn("{}", line); }}));
     own.addresses.push_back(wires_.back()->address());

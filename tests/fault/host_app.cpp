@@ -79,12 +79,21 @@ int main(int argc, char** argv) {
   app.add_option("--max-failures", failure.max_failures);
   app.add_option("--host-timeout", failure.host_timeout_s);
   app.add_option("--json", json);
+  weft::BackendConfig backend{.timeout_s = 300, .spmd = {}};
+  app.add_option("--timeout", backend.timeout_s)->take_last();
+  app.add_option("--network", backend.network);
+  app.add_option("--ports", backend.ports);
+  weft::RunConfig run{.name = "hosts"};
+  app.add_option("--storage", run.storage_path);
+  bool fits_twice = false;
+  app.add_flag("--fits-twice", fits_twice);
   CLI11_PARSE(app, argc, argv);
-  const weft::Result result =
-      weft::Trainer(count, {.scaling = {.num_workers = workers},
-                            .backend = {.spmd = {.mesh_shape = {workers}, .axis_names = {"data"}}},
-                            .run = {.name = "hosts", .failure = failure}})
-          .fit();
+  backend.spmd = {.mesh_shape = {workers}, .axis_names = {"data"}};
+  run.failure = failure;
+  weft::Trainer trainer(count,
+                        {.scaling = {.num_workers = workers}, .backend = backend, .run = run});
+  const weft::Result result = trainer.fit();
+  if (fits_twice) trainer.fit();
   if (!json.empty()) std::ofstream(json) << result.metrics.dump() << '\n';
   if (result.error) fmt::print(stderr, "{}\n", result.error->message);
   return result.ok() ? 0 : 1;

@@ -11,6 +11,8 @@
 #include "data/files/utf8.hpp"
 #include "tools/weft/doctor/doctor.hpp"
 #include "tools/weft/export.hpp"
+#include "tools/weft/hosts/host_part.hpp"
+#include "tools/weft/hosts/launch_hosts.hpp"
 #include "tools/weft/import.hpp"
 #include "tools/weft/inspect/inspect.hpp"
 #include "tools/weft/launch/launch.hpp"
@@ -33,7 +35,8 @@ int main(int argc, char** argv) {
       "\n"
       "Options of a command: weft COMMAND --help");
   int code = 0;
-  weft::add_launch(app, code);
+  weft::add_launch(app, code, weft::launch_on_hosts);
+  weft::add_host_part(app, code);
   weft::add_inspect(app, code);
   weft::add_post(app, code);
   weft::add_plan(app, code);

@@ -104,7 +104,8 @@ class TlsWires final : public Wires {
  public:
   explicit TlsWires(const WireConfig& config)
       : config_(config),
-        door_(config.host, secret_context(config.secret, kPurpose, TlsSide::server), config.log),
+        door_(config.host, config.ports, secret_context(config.secret, kPurpose, TlsSide::server),
+              config.log),
         context_(secret_context(config.secret, kPurpose, TlsSide::client)),
         address_(door_.address()) {
     config_.secret.clear();

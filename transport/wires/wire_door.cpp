@@ -22,15 +22,20 @@ constexpr int kAcceptsMax = 64;
 
 }  // namespace
 
-WireDoor::WireDoor(const std::string& host, TlsContext context, Log log,
+WireDoor::WireDoor(const std::string& host, const PortRange& ports, TlsContext context, Log log,
                    const WireDoorLimits& limits)
     : context_(std::move(context)), log_(std::move(log)), limits_(limits) {
   WireAddress at = parse_wire_host(host, "wire host");
-  listener_ = ::socket(at.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listener_ < 0 || ::bind(listener_, at.get(), at.size) != 0 ||
-      ::listen(listener_, SOMAXCONN) != 0 || ::getsockname(listener_, at.get(), &at.size) != 0) {
+  listener_ = listen_at(at, ports);
+  if (listener_ < 0) {
     const std::string why = std::strerror(errno);
-    close();
+    if (!ports.is_any()) {
+      fail(
+          Errc::io,
+          "backend.ports = \"{}\": a chip can't listen at a port of {}: {}; give a range with more "
+          "ports than all jobs of this machine have chips",
+          to_string(ports), host, why);
+    }
     fail(Errc::io, "wire host = \"{}\": {}; name an address of this host", host, why);
   }
   address_ = to_string(at);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "transport/wires/own_network.hpp"
 #include "transport/wires/wire_greeting.hpp"
 
 namespace weft {
@@ -30,9 +31,10 @@ class WireDoor {
   /// Takes a connection whose greeting has succeeded.
   using Admit = std::function<void(const WirePreamble& received, TlsSession session)>;
 
-  /// Listens at a free port of the numeric address `host`. Throws invalid_argument if it isn't an
-  /// address, and io.
-  WireDoor(const std::string& host, TlsContext context, Log log, const WireDoorLimits& limits = {});
+  /// Listens at a free port, one of `ports`, of the numeric address `host`. Throws invalid_argument
+  /// if it isn't an address, and io.
+  WireDoor(const std::string& host, const PortRange& ports, TlsContext context, Log log,
+           const WireDoorLimits& limits = {});
   ~WireDoor() { close(); }
   WireDoor(const WireDoor&) = delete;
   WireDoor& operator=(const WireDoor&) = delete;

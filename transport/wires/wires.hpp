@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "transport/wires/own_network.hpp"
+
 namespace weft {
 
 /// The chip at one end of a wire. Both ends check each other's values when they connect.
@@ -40,6 +42,7 @@ struct WireConfig {
   WireEnd self{};
   /// The numeric address of this host at which its peers reach it, without a port.
   std::string host = "127.0.0.1";
+  PortRange ports{};  ///< at which TLS listens
   /// The secret of the job, of at least kWireSecretBytes. Only TLS uses it.
   std::string secret{};
   /// Takes a line about connections that were refused. May be empty.

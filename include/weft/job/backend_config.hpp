@@ -59,6 +59,13 @@ struct BackendConfig {
   /// If the three files of `tls` are set, control connections use mutual TLS at tls.listen instead
   /// of a Unix socket.
   TlsConfig tls{};
+  /// The network by which the hosts of a job reach each other: the name of a device ("eth1") or
+  /// addresses ("10.0.0.0/8"). "": host 0 tells all of its addresses, and each other host uses the
+  /// first one that it reaches (docs/clusters.md).
+  std::string network{};
+  /// The ports at which the processes of a host listen for other hosts, such as "4711-4800": one
+  /// for the trainer and one for each chip. "": any free ports.
+  std::string ports{};
 };
 
 }  // namespace weft

@@ -112,7 +112,6 @@ void say_first_cause(const ReportedEnd& end) {
 }
 
 int launch(const LaunchOptions& options) {
-  check(options);
   if (options.dry_run) {
     fmt::print("{}", shell_text(options));
     return 0;
@@ -151,7 +150,7 @@ int launch(const LaunchOptions& options) {
 
 }  // namespace
 
-void add_launch(CLI::App& app, int& code) {
+void add_launch(CLI::App& app, int& code, LaunchOnHosts on_hosts) {
   auto options = std::make_shared<LaunchOptions>();
   CLI::App* command = app.add_subcommand("launch", "run a program's job on workers and chips");
   add_options(*command, *options);
@@ -159,13 +158,17 @@ void add_launch(CLI::App& app, int& code) {
       "Examples:\n"
       "  weft launch -n 4 --chips 4 -- ./digits --epochs 3\n"
       "  weft launch -n 4 --mesh data=2,model=2 --max-failures 3 -- ./train\n"
+      "  weft launch -n 4 --hosts node1,node2 -- ./train\n"
       "  weft launch -n 8 --only 0,3 --timestamps --log-dir logs -- ./train\n"
       "  weft launch -n 2 --bind cores --report-bindings --timeout 3600 -- ./train < list\n"
       "\n"
       "The exit code shows the first cause: 128 + the signal that killed a worker or that asked\n"
       "the job to end (Ctrl-C: 130), the code with which a worker exited, 124 after --timeout, or\n"
       "127 if the program can't be started; otherwise it is the program's own exit code.");
-  command->callback([options, &code] { code = launch(*options); });
+  command->callback([options, &code, on_hosts] {
+    check(*options);
+    code = options->hosts.empty() ? launch(*options) : on_hosts(*options);
+  });
 }
 
 }  // namespace weft

@@ -36,6 +36,18 @@ void add_process_options(CLI::App& launch, LaunchOptions& options) {
                   "is then 124")
       ->check(CLI::Range(0.001, 1e9))
       ->type_name("SECONDS");
+  launch
+      .add_option("--hosts", options.hosts,
+                  "start the program once on each of these hosts, such as h1,h2; the first one "
+                  "runs the trainer")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("HOSTS");
+  launch
+      .add_option("--via", options.via,
+                  "the command that runs a shell command on a host, given as two more words: the "
+                  "host and the command")
+      ->type_name("COMMAND");
   launch.add_flag("--dry-run", options.dry_run, "print what would be started, and start nothing");
 }
 

@@ -25,6 +25,8 @@ struct LaunchOptions {
   bool report_bindings = false;
   double timeout_s = 0;  ///< 0: none
   bool dry_run = false;
+  std::vector<std::string> hosts{};  ///< on each of which the program is started; empty: here
+  std::string via{"ssh"};            ///< the command that runs a shell's text on a host
   // The following options are for the output.
   bool tag_output = false;
   std::vector<int> only{};

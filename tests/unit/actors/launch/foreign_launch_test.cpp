@@ -49,18 +49,15 @@ TEST(ForeignLaunch, CanBeIgnored) {
   EXPECT_FALSE(launch_of({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"WEFT_IGNORE_LAUNCHER", "1"}}));
 }
 
-TEST(ForeignLaunch, IsRefusedOnSeveralHosts) {
-  testing::expect_error(Errc::unavailable,
-                        {"Open MPI", "4 processes", "OMPI_COMM_WORLD_LOCAL_SIZE = 2", "one host"},
-                        [] {
-                          launch_of({{"OMPI_COMM_WORLD_RANK", "0"},
-                                     {"OMPI_COMM_WORLD_SIZE", "4"},
-                                     {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
-                        });
-  testing::expect_error(Errc::unavailable, {"Slurm", "SLURM_STEP_NUM_NODES = 2"}, [] {
-    launch_of(
-        {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_STEP_NUM_NODES", "2"}});
-  });
+TEST(ForeignLaunch, KnowsTheHostsOfItsProcesses) {
+  const auto mpi = launch_of({{"OMPI_COMM_WORLD_RANK", "3"},
+                              {"OMPI_COMM_WORLD_SIZE", "4"},
+                              {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                              {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  ASSERT_TRUE(mpi);
+  EXPECT_EQ(mpi->hosts, 2);
+  EXPECT_EQ(mpi->host, 1);
+  EXPECT_EQ(mpi->local_rank, 1);
 }
 
 TEST(ForeignLaunch, QuotesWhatIsNoNumber) {
@@ -76,6 +73,7 @@ TEST(ForeignLaunch, QuotesWhatIsNoNumber) {
 TEST(ForeignLaunch, IsNotPassedOnToWorkers) {
   EXPECT_TRUE(is_of_foreign_launch("PMI_RANK"));
   EXPECT_TRUE(is_of_foreign_launch("OMPI_COMM_WORLD_SIZE"));
+  EXPECT_FALSE(is_of_foreign_launch("RANK")) << "loops may read it";
   EXPECT_FALSE(is_of_foreign_launch("PATH"));
   EXPECT_FALSE(is_of_foreign_launch(""));
 }

@@ -1,0 +1,155 @@
+#include "actors/link/rendezvous.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <weft/job/tls.hpp>
+#include <weft/tensor/error.hpp>
+
+#include "data/files/file_bytes.hpp"
+#include "transport/blackbox/box_clock.hpp"
+#include "transport/job/private_file.hpp"
+#include "transport/wires/wires.hpp"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr std::size_t kFileBytesMax = 64 << 10;
+constexpr std::size_t kSecretBytes = 32;
+
+/// Returns whether the folder has the file. A listing, unlike stat(), isn't answered from what a
+/// network file system remembers of a file that didn't exist.
+bool has_entry(const std::string& folder, const std::string& name) {
+  std::error_code error;
+  const fs::directory_iterator entries(folder, error);
+  if (error == std::errc::no_such_file_or_directory) return false;
+  if (error) fail(Errc::io, "can't list the folder {}: {}", folder, error.message());
+  return std::ranges::any_of(
+      entries, [&](const fs::directory_entry& entry) { return entry.path().filename() == name; });
+}
+
+void require_private(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return;  // it was removed meanwhile
+  if (info.st_uid == ::geteuid() && (info.st_mode & (S_IRWXG | S_IRWXO)) == 0) return;
+  fail(Errc::io,
+       "the rendezvous file {} belongs to user {} and has mode {:o}: expected a file of user {} "
+       "that only its owner may read; run all hosts of the job as one user, in a folder that keeps "
+       "owners and modes",
+       path, info.st_uid, info.st_mode & 0777, ::geteuid());
+}
+
+/// The content of a file.
+struct Invitation {
+  std::vector<std::string> hosts;  ///< numeric addresses
+  std::uint16_t port = 0;
+  std::string secret;
+  std::string boot;  ///< of the machine of host 0
+  std::string machine;
+};
+
+Invitation parse(const std::string& path, const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    Invitation read{.hosts = json.at("addresses"),
+                    .port = json.at("port"),
+                    .secret = json.at("secret"),
+                    .boot = json.at("boot"),
+                    .machine = json.at("machine")};
+    if (read.secret.size() < kWireSecretBytes) fail(Errc::io, "its secret is too short");
+    return read;
+  } catch (const std::exception& error) {
+    fail(Errc::io, "the rendezvous file {} was not written by this version of weft: {}; remove it",
+         path, error.what());
+  }
+}
+
+}  // namespace
+
+std::string machine_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+void prepare_meeting(HostPlace& place, const std::string& network) {
+  const std::vector<std::string> addresses = own_addresses(network, "backend.network");
+  const bool is_v6 = !addresses.empty() && addresses.front().find(':') != std::string::npos;
+  place.trainer = is_v6 ? "[::]:0" : "0.0.0.0:0";
+  place.secret = random_hex(kSecretBytes);
+}
+
+Rendezvous::Rendezvous(const HostPlace& place, const std::string& network,
+                       const std::string& trainer)
+    : path_(place.meeting_folder + "/" + rendezvous_name(place)) {
+  std::vector<std::string> addresses = own_addresses(network, "backend.network");
+  // Slots of this machine reach each other also where it has no network.
+  if (network.empty()) addresses.emplace_back("127.0.0.1");
+  const auto port = trainer.substr(trainer.rfind(':') + 1);
+  text_ = Json{{"addresses", addresses},
+               {"port", std::stoi(port)},
+               {"secret", place.secret},
+               {"boot", read_boot_id()},
+               {"machine", machine_name()}}
+              .dump();
+  std::error_code ignored;
+  fs::create_directories(place.meeting_folder, ignored);
+  const std::string unfinished = fmt::format("{}.{}.new", path_, random_hex(8));
+  write_private_file(unfinished, text_);
+  if (::rename(unfinished.c_str(), path_.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(unfinished.c_str());
+    fail(Errc::io, "can't write {}: {}", path_, std::strerror(error));
+  }
+}
+
+Rendezvous::~Rendezvous() {
+  try {
+    // A later run of the same job may have replaced the file.
+    if (find_file_text(path_, kFileBytesMax) == text_) ::unlink(path_.c_str());
+  } catch (const Error&) {  // the folder is gone
+  }
+}
+
+std::vector<HostPlace> read_rendezvous(const HostPlace& place) {
+  const std::string& folder = place.meeting_folder;
+  if (!has_entry(folder, rendezvous_name(place))) return {};
+  const std::string path = folder + "/" + rendezvous_name(place);
+  require_private(path);
+  const std::optional<std::string> text = find_file_text(path, kFileBytesMax);
+  if (!text) return {};
+  const Invitation read = parse(path, *text);
+  const bool is_here = read.boot == read_boot_id();
+  std::vector<HostPlace> places;
+  for (const std::string& host : read.hosts) {
+    if (is_loopback(host) && !is_here) continue;
+    HostPlace found = place;
+    found.trainer = to_string(TlsAddress{.host = host, .port = read.port});
+    found.secret = read.secret;
+    places.push_back(std::move(found));
+  }
+  if (places.empty()) {
+    fail(Errc::invalid_argument,
+         "host 0 ({}) has told only {}, by which no other machine reaches it, and host {} is "
+         "another machine ({}): give host 0 a network, or name one in backend.network",
+         read.machine, fmt::join(read.hosts, ", "), place.index, machine_name());
+  }
+  return places;
+}
+
+}  // namespace weft
