@@ -21,6 +21,7 @@
 #include "data/files/file_bytes.hpp"
 #include "transport/blackbox/box_clock.hpp"
 #include "transport/job/private_file.hpp"
+#include "transport/memory/namespaces.hpp"
 #include "transport/wires/wires.hpp"
 
 namespace weft {
@@ -59,7 +60,7 @@ struct Invitation {
   std::vector<std::string> hosts;  ///< numeric addresses
   std::uint16_t port = 0;
   std::string secret;
-  std::string boot;  ///< of the machine of host 0
+  std::string loopback;  ///< loopback_id() of host 0
   std::string machine;
 };
 
@@ -69,7 +70,7 @@ Invitation parse(const std::string& path, const std::string& text) {
     Invitation read{.hosts = json.at("addresses"),
                     .port = json.at("port"),
                     .secret = json.at("secret"),
-                    .boot = json.at("boot"),
+                    .loopback = json.at("loopback"),
                     .machine = json.at("machine")};
     if (read.secret.size() < kWireSecretBytes) fail(Errc::io, "its secret is too short");
     return read;
@@ -77,6 +78,12 @@ Invitation parse(const std::string& path, const std::string& text) {
     fail(Errc::io, "the rendezvous file {} was not written by this version of weft: {}; remove it",
          path, error.what());
   }
+}
+
+/// Returns a text that processes have in common if they have one device of loopback. Containers of a
+/// machine may have several.
+std::string loopback_id() {
+  return fmt::format("{}/{}", read_boot_id(), namespace_of_this_process("net"));
 }
 
 }  // namespace
@@ -104,7 +111,7 @@ Rendezvous::Rendezvous(const HostPlace& place, const std::string& network,
   text_ = Json{{"addresses", addresses},
                {"port", std::stoi(port)},
                {"secret", place.secret},
-               {"boot", read_boot_id()},
+               {"loopback", loopback_id()},
                {"machine", machine_name()}}
               .dump();
   std::error_code ignored;
@@ -134,7 +141,7 @@ std::vector<HostPlace> read_rendezvous(const HostPlace& place) {
   const std::optional<std::string> text = find_file_text(path, kFileBytesMax);
   if (!text) return {};
   const Invitation read = parse(path, *text);
-  const bool is_here = read.boot == read_boot_id();
+  const bool is_here = read.loopback == loopback_id();
   std::vector<HostPlace> places;
   for (const std::string& host : read.hosts) {
     if (is_loopback(host) && !is_here) continue;

@@ -20,6 +20,7 @@
 #include "tests/support/app_process.hpp"
 #include "tests/support/free_port.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "transport/memory/namespaces.hpp"
 
 namespace weft::hosts_start_test {
 namespace {
@@ -76,18 +77,16 @@ TEST_F(HostStart, MeetsByAFile) {
 }
 
 TEST_F(HostStart, MeetsInAnyOrderThoughAFileOfAnEarlierRunIsThere) {
-  fs::create_directories(storage());
-  write(file(),
-        fmt::format(
-            R"({{"addresses":["127.0.0.1"],"port":{},"secret":"{}","boot":"","machine":"a"}})",
-            testing::free_port(), std::string(64, '0')),
-        0600);
-  // A boot id of this machine makes the address one that is tried.
-  std::ifstream in("/proc/sys/kernel/random/boot_id");
+  // The same text as of a trainer on this machine makes the address one that is tried.
   std::string boot;
-  in >> boot;
-  nlohmann::json stale = nlohmann::json::parse(std::ifstream(file()));
-  stale["boot"] = boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  const nlohmann::json stale{
+      {"addresses", {"127.0.0.1"}},
+      {"port", testing::free_port()},
+      {"secret", std::string(64, '0')},
+      {"loopback", fmt::format("{}/{}", boot, namespace_of_this_process("net"))},
+      {"machine", "earlier"}};
+  fs::create_directories(storage());
   write(file(), stale.dump(), 0600);
   AppProcess& agent = start(1);
   EXPECT_NE(agent.wait_for_line("waits for the file"), "") << agent.output();

@@ -160,25 +160,18 @@ int listen_at(WireAddress& at, const PortRange& ports) {
 std::vector<std::string> own_addresses(const std::string& network, std::string_view field) {
   const std::vector<OwnAddress> all = addresses_of_machine();
   const std::optional<Network> wanted = parse_network(network, field);
-  std::vector<std::string> found;
-  const auto add = [&](const auto& fits) {
-    for (const OwnAddress& own : all) {
-      if (fits(own)) found.push_back(host_of(own.address));
-    }
-  };
-  if (network.empty()) {
-    for (const bool v6 : {false, true}) {
-      if (!found.empty()) break;
-      add([&](const OwnAddress& own) {
-        return is_v6(own.address) == v6 && !is_loopback(own.address);
-      });
-    }
-    return found;
-  }
-  add([&](const OwnAddress& own) {
+  const auto fits = [&](const OwnAddress& own) {
+    if (network.empty()) return !is_loopback(own.address);
     return wanted ? wanted->has(own.address) : own.device == network;
-  });
-  if (found.empty()) {
+  };
+  std::vector<std::string> found;
+  for (const bool v6 : {false, true}) {
+    if (!found.empty()) break;
+    for (const OwnAddress& own : all) {
+      if (is_v6(own.address) == v6 && fits(own)) found.push_back(host_of(own.address));
+    }
+  }
+  if (found.empty() && !network.empty()) {
     std::vector<std::string> known;
     for (const OwnAddress& own : all) {
       known.push_back(fmt::format("{} ({})", host_of(own.address), own.device));

@@ -31,10 +31,10 @@ std::string to_string(const PortRange& ports);
 int listen_at(WireAddress& at, const PortRange& ports);
 
 /// Returns the numeric addresses of this machine in `network`, which is the name of a network
-/// device ("eth1"), addresses ("10.0.0.0/8", "fd00::/8"), or "". For "" these are the IPv4
-/// addresses outside of loopback, or the IPv6 addresses of a machine without any. Addresses that
-/// are valid only on one link are left out. Throws invalid_argument, with all addresses of this
-/// machine, if `network` is malformed or names none of them; the message names `field`.
+/// device ("eth1"), addresses ("10.0.0.0/8", "fd00::/8"), or "" for all outside of loopback. They
+/// are IPv6 addresses only if there are no IPv4 addresses. Those that are valid only on one link
+/// are left out. Throws invalid_argument, with all addresses of this machine, if `network` is
+/// malformed or names none of them; the message names `field`.
 std::vector<std::string> own_addresses(const std::string& network, std::string_view field);
 
 /// Returns whether the numeric address is one of loopback. Other text isn't one.

@@ -79,7 +79,7 @@ TEST_F(Meeting, ReplacesTheFileOfAnEarlierRunAndKeepsThatOfALaterOne) {
 TEST_F(Meeting, RefusesLoopbackThatAnotherMachineTells) {
   const Rendezvous file(host_0(), "lo", "tls://0.0.0.0:4711");
   nlohmann::json other = content();
-  other["boot"] = "another-boot";
+  other["loopback"] = "another";
   other["machine"] = "node1";
   replace(other);
   expect_error(Errc::invalid_argument, {"host 0 (node1)", "127.0.0.1", "host 1", "backend.network"},
