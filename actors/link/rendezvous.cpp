@@ -80,8 +80,8 @@ Invitation parse(const std::string& path, const std::string& text) {
   }
 }
 
-/// Returns a text that processes have in common if they have one device of loopback. Containers of a
-/// machine may have several.
+/// Returns a text that processes have in common if they have one device of loopback. Containers of
+/// a machine may have several.
 std::string loopback_id() {
   return fmt::format("{}/{}", read_boot_id(), namespace_of_this_process("net"));
 }
