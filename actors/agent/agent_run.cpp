@@ -1,8 +1,6 @@
 #include "actors/agent/agent_run.hpp"
 
 #include <poll.h>
-#include <sys/random.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +24,7 @@
 #include "actors/process/signal_hub.hpp"
 #include "actors/process/wake_queue.hpp"
 #include "actors/protocol/whereabouts.hpp"
+#include "inspect/hosts/host_list.hpp"
 #include "transport/blackbox/box_clock.hpp"
 #include "transport/state/commits.hpp"
 
@@ -49,26 +48,18 @@ constexpr std::chrono::milliseconds kTryInterval{200};
 /// Two SIGTERMs within this time are one request.
 constexpr std::chrono::seconds kSameRequest{2};
 
-std::uint64_t random_number() {
-  std::uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number) {
-    fail(Errc::io, "getrandom: {}", std::strerror(errno));
-  }
-  return number;
-}
-
-HostJoin join_of(const AgentJob& job) {
-  utsname machine{};
-  ::uname(&machine);
-  return {.agent = random_number(),
-          .host = job.spec.place.index,
+HostJoin join_of(const AgentJob& job, const HostWhere& where) {
+  return {.host = job.spec.place.index,
           .num_hosts = job.spec.place.count,
           .pid = ::getpid(),
-          .machine = machine.nodename,
+          .machine = where.machine,
           .num_workers = job.spec.num_workers,
           .chips_per_worker = job.spec.chips_per_worker,
           .loop = job.loop,
-          .trainer = parse_tls_address(job.spec.place.trainer, "WEFT_TRAINER").host};
+          .trainer = parse_tls_address(job.spec.place.trainer, "WEFT_TRAINER").host,
+          .boot_id = where.boot_id,
+          .pid_namespace = where.pid_namespace,
+          .memory_id = where.memory_id};
 }
 
 class AgentRun {
@@ -85,7 +76,8 @@ class AgentRun {
         events_(events),
         welcome_(welcome),
         host_(spec_, {}, job.logs_to_console,
-              JoinedJob{.identity = {.id = welcome_.job_id, .token = welcome_.token},
+              JoinedJob{.part = {.job = {.id = welcome_.job_id, .token = welcome_.token},
+                                 .memory_id = memory_id},
                         .run_dir = welcome_.assignment.run_dir}) {
     logger("weft.trainer")
         ->info("host {} takes part in job {} of host 0", spec_.place.index, welcome_.job_id);
@@ -328,7 +320,7 @@ int run_agent(const AgentJob& given) {
                      .handles_signals = given.handles_signals,
                      .chains_signals = given.chains_signals,
                      .logs_to_console = given.logs_to_console};
-  const HostJoin join = join_of(job);
+  const HostJoin join = join_of(job, where_this_is(random_id()));
   const HostWelcome welcome = link->join(join);
   // From here on the trainer counts on this host.
   const auto cancel = [&](Errc code, const char* why) {

@@ -40,7 +40,7 @@ HostRun::HostRun(const JobSpec& job, Lines lines, bool logs_to_console,
                  const std::optional<JoinedJob>& joined)
     : spec(job),
       place(spec.is_rescuable() && spec.keep_for_rescue_s > 0,
-            joined ? std::optional(joined->identity) : std::nullopt),
+            joined ? std::optional(joined->part) : std::nullopt),
       folder(run_folder(spec, place, joined)),
       board(place.make_board(spec, folder.path())),
       box(place.make_box(spec)),

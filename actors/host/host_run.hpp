@@ -21,7 +21,7 @@ namespace weft {
 
 /// A job of host 0 that this host has joined.
 struct JoinedJob {
-  JobIdentity identity;
+  JobPart part;
   std::string run_dir;
 };
 

@@ -97,9 +97,11 @@ class HeldJobs {
 
 }  // namespace
 
-JobPlace::JobPlace(bool outlives_exit, std::optional<JobIdentity> job)
-    : id_(random_hex(kIdBytes)),
-      job_(job ? std::move(*job) : JobIdentity{.id = id_, .token = random_hex(kIdBytes)}),
+std::string random_id() { return random_hex(kIdBytes); }
+
+JobPlace::JobPlace(bool outlives_exit, std::optional<JobPart> part)
+    : id_(part ? part->memory_id : random_id()),
+      job_(part ? std::move(part->job) : JobIdentity{.id = id_, .token = random_id()}),
       root_(make_control_root()) {
   sweep_dead_jobs(root_);
   // The lock is taken first, because a sweeper removes jobs whose lock isn't held.
@@ -161,7 +163,9 @@ Board JobPlace::make_board(const JobSpec& spec, const std::string& run_dir) cons
                              std::chrono::system_clock::now().time_since_epoch())
                              .count(),
       .time_namespace = namespace_of_this_process("time"),
-      .boottime_minus_realtime_ns = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_REALTIME)};
+      .boottime_minus_realtime_ns = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_REALTIME),
+      .host = spec.place.index,
+      .num_hosts = spec.place.count};
   if (spec.mesh) {
     header.mesh_shape = spec.mesh->shape();
     header.axis_names = spec.mesh->axis_names();

@@ -21,14 +21,23 @@ struct JobIdentity {
   std::string token;  ///< its workers join with it
 };
 
+/// A job of another host that has a part on this host.
+struct JobPart {
+  JobIdentity job;
+  std::string memory_id;  ///< JobPlace::id() of the part, a result of random_id()
+};
+
+/// Returns 128 random bits in hex.
+std::string random_id();
+
 /// Ids and tokens are 128 random bits in hex.
 class JobPlace {
  public:
   /// Makes the job's folder and lock in the control root (job_folder.hpp). Removes the remains of
   /// other jobs in the root whose lock no process holds. With `outlives_exit`, exit() doesn't
   /// remove the place. Throws io.
-  /// `job` is a job of another host that has a part on this host. By default, makes a new job.
-  explicit JobPlace(bool outlives_exit, std::optional<JobIdentity> job = {});
+  /// By default, makes a new job.
+  explicit JobPlace(bool outlives_exit, std::optional<JobPart> part = {});
   ~JobPlace() { remove(); }
   JobPlace(const JobPlace&) = delete;
   JobPlace& operator=(const JobPlace&) = delete;

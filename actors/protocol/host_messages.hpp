@@ -12,18 +12,22 @@ namespace weft {
 
 /// The first message of an agent. An agent that was cut off from the trainer sends it again.
 struct HostJoin {
-  std::string job_id{};     ///< the job in which it took part; "": none
-  std::uint64_t agent = 0;  ///< a random number of its process
+  std::string job_id{};  ///< the job in which it took part; "": none
   /// The last step that all chips of its host have committed. Set if job_id is.
   std::uint64_t committed = 0;
   std::int32_t host = -1;
   std::int32_t num_hosts = 0;
   std::int32_t pid = 0;
-  std::string machine{};         ///< its host name
+  std::string machine{};         ///< HostWhere::machine
   std::int32_t num_workers = 0;  ///< of all hosts together
   std::int32_t chips_per_worker = 0;
   LoopIdentity loop{};
   std::string trainer{};  ///< the address, without the port, by which the agent reaches host 0
+  // By the following fields `weft inspect` finds the host's part of the job, and the trainer knows
+  // an agent again.
+  std::string boot_id{};
+  std::uint64_t pid_namespace = 0;
+  std::string memory_id{};
 };
 
 /// The trainer's answer: what the agent needs for its part of the job.

@@ -37,14 +37,14 @@ std::optional<std::string> JobHosts::refuse(int host, int num_hosts) const {
 
 void JobHosts::joined(const HostArrival& arrival) {
   Host& host = at(arrival.host);
-  const bool has_memory = arrival.was_here && arrival.agent == host.agent;
+  const bool has_memory = arrival.was_here && arrival.memory_id == host.memory_id;
   if (has_memory && host.had_state) host.is_empty = false;
   host.machine = arrival.machine;
-  host.agent = arrival.agent;
+  host.memory_id = arrival.memory_id;
 }
 
-bool JobHosts::holds(int host, std::uint64_t agent) const {
-  return host >= 1 && host < count() && has_joined(host) && at(host).agent == agent;
+bool JobHosts::holds(int host, const std::string& memory_id) const {
+  return host >= 1 && host < count() && has_joined(host) && at(host).memory_id == memory_id;
 }
 
 void JobHosts::lost(int host, bool is_copied) {

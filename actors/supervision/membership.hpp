@@ -36,7 +36,7 @@ struct WorkerMember {
 /// A host that joins, or joins again.
 struct HostArrival {
   int host = -1;
-  std::uint64_t agent = 0;  ///< a random number that the process of the agent has made
+  std::string memory_id{};  ///< names its memory
   std::string machine{};    ///< its host name
   bool was_here = false;    ///< it took part in the job before, and has kept its memory
 };
@@ -58,8 +58,8 @@ class JobHosts {
   std::optional<std::string> refuse(int host, int num_hosts) const;
   void joined(const HostArrival& arrival);
   bool has_joined(int host) const { return host == 0 || !at(host).machine.empty(); }
-  /// Returns whether the process that joins again is the one that holds the slot.
-  bool holds(int host, std::uint64_t agent) const;
+  /// Returns whether the host takes part with this memory.
+  bool holds(int host, const std::string& memory_id) const;
   /// `is_copied` is true if each other host has the whole state.
   void lost(int host, bool is_copied);
   bool is_empty(int host) const { return at(host).is_empty; }
@@ -84,7 +84,7 @@ class JobHosts {
  private:
   struct Host {
     std::string machine{};    ///< "": it hasn't joined
-    std::uint64_t agent = 0;  ///< of the last process that held the slot
+    std::string memory_id{};  ///< of the last process that held the slot
     bool is_prepared = true;
     bool is_empty = false;
     bool had_state = true;  ///< when it was lost

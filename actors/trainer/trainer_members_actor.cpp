@@ -1,6 +1,9 @@
 // The part of the trainer's actor that deals with those who join: workers, and agents of hosts.
 
 #include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -65,6 +68,30 @@ std::optional<std::string> refuse_return(const HostJoin& join, const TrainerStat
   return fmt::format("host {} was taken as lost, and another process has its place", join.host);
 }
 
+HostEntry entry_of(const HostWhere& where) {
+  return {.where = where,
+          .via = via_of(where.machine, [](const char* name) { return std::getenv(name); })};
+}
+
+/// Writes where the hosts are, for `weft inspect`. The job goes on if this fails.
+void write_places(TrainerState& state, const HostJoin& join) {
+  std::vector<HostEntry>& hosts = state.places.hosts;
+  try {
+    if (hosts.empty()) {
+      state.places.job = state.options.job_id;
+      hosts.resize(static_cast<std::size_t>(join.num_hosts));
+      hosts.front() = entry_of(where_this_is(state.options.job_id));
+    }
+    hosts.at(static_cast<std::size_t>(join.host)) = entry_of({.machine = join.machine,
+                                                              .boot_id = join.boot_id,
+                                                              .pid_namespace = join.pid_namespace,
+                                                              .memory_id = join.memory_id});
+    state.places.write(state.options.assignment.run_dir);
+  } catch (const std::exception& e) {
+    logger("weft.trainer")->warn("weft inspect won't show host {}: {}", join.host, e.what());
+  }
+}
+
 void link_down(Self self, const caf::actor_addr& gone) {
   auto& state = state_of(self);
   if (const auto host = state.hosts->find(gone)) {
@@ -106,7 +133,7 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
 caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentActor& agent) {
   auto& state = state_of(self);
   // The agent may have seen sooner than the trainer that their connection was cut.
-  if (!join.job_id.empty() && state.job->hosts().holds(join.host, join.agent)) {
+  if (!join.job_id.empty() && state.job->hosts().holds(join.host, join.memory_id)) {
     lose_host(self, join.host, "its agent connects again");
   }
   auto refusal = refuse_return(join, state);
@@ -121,8 +148,9 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
   }
   logger("weft.trainer")->info("host {} ({}, pid {}) joined", join.host, join.machine, join.pid);
   if (state.host_0.empty()) state.host_0 = join.trainer;
+  write_places(state, join);
   state.job->host_joined({.host = join.host,
-                          .agent = join.agent,
+                          .memory_id = join.memory_id,
                           .machine = join.machine,
                           .was_here = !join.job_id.empty()});
   const bool has_state = !join.job_id.empty() && !state.job->hosts().is_empty(join.host);

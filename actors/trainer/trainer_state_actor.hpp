@@ -19,6 +19,7 @@
 #include "actors/trainer/trainer_link.hpp"
 #include "actors/trainer/wire_book.hpp"
 #include "actors/trainer/worker_group_actor.hpp"
+#include "inspect/hosts/host_list.hpp"
 #include "transport/blackbox/recorder.hpp"
 
 namespace weft::trainer_actor {
@@ -39,6 +40,7 @@ struct TrainerState {
   std::optional<ReplicaCheck> replicas;
   std::optional<CommandDesk> desk;
   std::optional<std::uint64_t> begun;  ///< the last step that a loop of an earlier generation began
+  HostList places;                     ///< of the hosts that have joined
   const char* name = "weft.trainer";
 };
 

@@ -69,7 +69,7 @@ Json frames_of(const std::vector<StackFrame>& stack) {
 
 /// Returns the stack of the actor's thread; null if the snapshot has no stack of it.
 const ThreadStack* stack_of(const Snapshot& job, const ActorRow& row) {
-  const ProcessSight* sight = job.sight(row.pid);
+  const ProcessSight* sight = job.sight(job.id_of(row));
   if (sight == nullptr) return nullptr;
   const int tid = row.inside_tid != 0 ? row.inside_tid : row.tid;
   for (const ThreadSight& thread : sight->threads) {

@@ -1,11 +1,19 @@
 #pragma once
 /// Reads the state of a process as the system describes it in /proc, see proc(5).
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace weft {
+
+/// Identifies a process of a job: a pid is valid only on its host.
+struct HostPid {
+  int host = 0;
+  int pid = 0;
+  friend auto operator<=>(const HostPid&, const HostPid&) = default;
+};
 
 struct ThreadState {
   int tid = 0;
@@ -16,6 +24,7 @@ struct ThreadState {
 };
 
 struct ProcessState {
+  int host = 0;  ///< number of the job's host on which it runs
   int pid = 0;
   char state = 0;  ///< ThreadState::state of the first thread; 0: gone
   std::string wchan{};
@@ -37,6 +46,7 @@ struct ProcessState {
   /// Returns whether the process can't continue by itself, whatever other processes do.
   bool frozen() const { return gone() || stopped() || held() || in_freezer(); }
   const ThreadState* thread(int tid) const;
+  HostPid id() const { return {host, pid}; }
 };
 
 /// Reads the state of a process. `alive_at_ns` is a time at which the process was seen alive

@@ -78,6 +78,11 @@ ChipControl read_chip(std::span<const std::byte> bytes, int num_chips) {
 
 }  // namespace
 
+bool ControlState::knows(int chip) const {
+  const auto index = static_cast<std::size_t>(chip);
+  return index < chips.size() && !chips[index].announced.empty();
+}
+
 std::uint32_t ControlState::epoch(int chip, AtomMask atoms) const {
   const auto& announced = chips.at(static_cast<std::size_t>(chip)).announced;
   return epoch_of(announced.at(atoms >> 1U));
@@ -99,8 +104,10 @@ bool ControlState::awaits_message(int a, int b, AtomMask atoms) const {
 
 std::uint64_t ControlState::common_step() const {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  for (const ChipControl& chip : chips) least = std::min(least, chip.committed);
-  return chips.empty() ? 0 : least;
+  for (const ChipControl& chip : chips) {
+    if (!chip.announced.empty()) least = std::min(least, chip.committed);
+  }
+  return least == std::numeric_limits<std::uint64_t>::max() ? 0 : least;
 }
 
 ControlState read_control_state(std::span<const std::byte> bytes) {

@@ -35,6 +35,8 @@ struct ControlState {
   bool crowded = false;      ///< whether there are more chips than cores
   std::vector<ChipControl> chips;
 
+  /// Returns whether the chip's words were read. Those of another host may be unknown.
+  bool knows(int chip) const;
   /// Returns the number of syncs that the chip has announced in the group of `atoms`.
   std::uint32_t epoch(int chip, AtomMask atoms) const;
   /// Returns whether chip `a` is at an earlier sync of the group than chip `b`.
@@ -42,7 +44,7 @@ struct ControlState {
   /// Returns whether chip `a`, at a message of the group, waits for chip `b`. A reader waits for
   /// the root. A root waits for readers as long as they leave it no room for the message.
   bool awaits_message(int a, int b, AtomMask atoms) const;
-  std::uint64_t common_step() const;
+  std::uint64_t common_step() const;  ///< of the known chips
 };
 
 /// Reads the bytes of a control segment, or of a file with such bytes. Throws version or corrupt;

@@ -12,7 +12,7 @@
 namespace weft {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadState, tid, name, state, wchan, core_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ProcessState, pid, state, wchan, tracer,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ProcessState, host, pid, state, wchan, tracer,
                                                 tracer_name, frozen_by, child, core_ns, oom_kills,
                                                 threads)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StackFrame, function, file, line, object)
@@ -20,7 +20,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadStack, tid, frames, why_not)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FutexWait, mutex_owner, owner_is_gone, joins)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FileLockWait, file, holder, holder_name)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ThreadSight, stack, futex, file_lock)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessSight, pid, threads)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ProcessSight, host, pid, threads)
 
 namespace {
 
@@ -30,13 +30,16 @@ constexpr std::size_t kProcessesBytesMax = std::size_t{64} << 20;
 
 }  // namespace
 
+std::string processes_text(const Snapshot& snapshot) {
+  return json_text(Json{{"schema", "weft.processes/1"},
+                        {"at_ns", snapshot.at_ns},
+                        {"processes", snapshot.processes},
+                        {"sights", snapshot.sights}});
+}
+
 void write_processes(const std::string& path, const Snapshot& snapshot) {
-  const Json json{{"schema", "weft.processes/1"},
-                  {"at_ns", snapshot.at_ns},
-                  {"processes", snapshot.processes},
-                  {"sights", snapshot.sights}};
   std::ofstream file(path);
-  file << json_text(json);
+  file << processes_text(snapshot);
   if (!file.flush()) fail(Errc::io, "can't write {}", path);
 }
 

@@ -8,6 +8,8 @@
 
 namespace weft {
 
+/// Returns the file's text.
+std::string processes_text(const Snapshot& snapshot);
 /// Writes the snapshot's time, processes and sights. Throws io.
 void write_processes(const std::string& path, const Snapshot& snapshot);
 

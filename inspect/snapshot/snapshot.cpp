@@ -27,11 +27,16 @@ const ActorRow* Snapshot::chip(int chip) const {
   return find_in(
       rows, [&](const ActorRow& row) { return row.kind == ActorKind::device && row.chip == chip; });
 }
-const ProcessState* Snapshot::process(int pid) const {
-  return find_in(processes, [&](const ProcessState& process) { return process.pid == pid; });
+const ProcessState* Snapshot::process(HostPid id) const {
+  return find_in(processes, [&](const ProcessState& process) { return process.id() == id; });
 }
-const ProcessSight* Snapshot::sight(int pid) const {
-  return find_in(sights, [&](const ProcessSight& sight) { return sight.pid == pid; });
+const ProcessSight* Snapshot::sight(HostPid id) const {
+  return find_in(sights, [&](const ProcessSight& sight) {
+    return HostPid{sight.host, sight.pid} == id;
+  });
+}
+const HostSight* Snapshot::host(int number) const {
+  return find_in(hosts, [&](const HostSight& sight) { return sight.host == number; });
 }
 std::vector<double> step_seconds(const EventRing& ring) {
   std::vector<double> seconds;
@@ -58,11 +63,12 @@ const EventRing* Snapshot::chip_ring(int chip) const {
   });
 }
 
-std::optional<int> Snapshot::owner_of_thread(int tid) const {
+std::optional<int> Snapshot::owner_of_thread(int host, int tid) const {
   for (const ProcessState& process : processes) {
+    if (process.host != host) continue;
     if (process.pid != tid && process.thread(tid) == nullptr) continue;
     for (const ActorRow& row : rows) {
-      if (row.kind == ActorKind::worker && row.pid == process.pid) return row.worker;
+      if (row.kind == ActorKind::worker && id_of(row) == process.id()) return row.worker;
     }
     return -1;
   }

@@ -29,8 +29,20 @@ struct ThreadSight {
 };
 
 struct ProcessSight {
+  int host = 0;
   int pid = 0;
   std::vector<ThreadSight> threads{};
+};
+
+/// A host of a job that runs on several hosts.
+struct HostSight {
+  int host = 0;
+  std::string machine{};
+  std::vector<std::string> via{};  ///< the words before a command that shall run there; empty: none
+                                   ///< are needed
+  std::string silence{};           ///< why the host hasn't answered; empty: it has
+  double silent_s = 0;             ///< age of its last known data, if it hasn't answered
+  double clock_error_s = 0;        ///< its times may be wrong by this, compared with other hosts'
 };
 
 /// The events of one ring of the job's black box, oldest first.
@@ -77,19 +89,27 @@ struct Snapshot {
   std::optional<JobEnd> end{};
   std::optional<Crash> crash{};  ///< crash of the worker that `end` names
   std::optional<RescueNote> rescue{};
+  std::vector<HostSight> hosts{};  ///< empty if only the part of one host was read
 
   /// These functions return null if the row can't be read.
   const ActorRow* trainer() const;
   const ActorRow* worker(int worker) const;
   const ActorRow* chip(int chip) const;
   /// These functions return null if the snapshot has no data of the process.
-  const ProcessState* process(int pid) const;
-  const ProcessSight* sight(int pid) const;
+  const ProcessState* process(HostPid id) const;
+  const ProcessState* process(const ActorRow& row) const { return process(id_of(row)); }
+  const ProcessSight* sight(HostPid id) const;
   const EventRing* loop_ring(int worker) const;
   const EventRing* chip_ring(int chip) const;
 
-  /// Returns the worker whose process contains the thread; -1 for the trainer; nothing for neither.
-  std::optional<int> owner_of_thread(int tid) const;
+  HostPid id_of(const ActorRow& row) const { return {header.host_of(row.worker), row.pid}; }
+  HostPid trainer_id() const { return {header.host, header.trainer_pid}; }
+  /// Returns null if the host's sight is unknown.
+  const HostSight* host(int number) const;
+
+  /// Returns the worker whose process contains the thread of this host; -1 for the trainer; nothing
+  /// for neither.
+  std::optional<int> owner_of_thread(int host, int tid) const;
 
   bool over() const { return status > JobStatus::running; }
   double seconds_since(std::int64_t ns) const { return static_cast<double>(at_ns - ns) / 1e9; }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include <weft/tensor/error.hpp>
@@ -16,6 +17,7 @@
 #include "transport/blackbox/black_box.hpp"
 #include "transport/blackbox/box_clock.hpp"
 #include "transport/job/control_format.hpp"
+#include "transport/job/job_memory.hpp"
 #include "transport/job/job_record.hpp"
 #include "transport/memory/namespaces.hpp"
 
@@ -61,6 +63,20 @@ std::vector<std::byte> read_all(int descriptor) {
   return bytes;
 }
 
+/// Moves the chips of a host, whose control segment numbers them from 0, to their places among all
+/// chips of the job.
+void place_chips(ControlState& control, const BoardHeader& header) {
+  if (header.num_hosts == 1) return;
+  const auto here = static_cast<std::size_t>(header.num_chips / header.num_hosts);
+  if (control.chips.size() != here) {
+    fail(Errc::corrupt, "control segment has {} chips, but host {} of {} has {} of {}",
+         control.chips.size(), header.host, header.num_hosts, here, header.num_chips);
+  }
+  std::vector<ChipControl> all(static_cast<std::size_t>(header.num_chips));
+  std::ranges::move(control.chips, all.begin() + static_cast<std::ptrdiff_t>(here) * header.host);
+  control.chips = std::move(all);
+}
+
 EventRing read_ring(const BlackBox& box, RingId id, const Snapshot& snapshot) {
   EventRing ring{.kind = id.kind, .worker = id.owner};
   if (id.kind == RingKind::chip) {
@@ -82,10 +98,12 @@ std::int64_t time_offset(const BoardHeader& header) {
   return header.boottime_minus_realtime_ns - (boottime_ns() - clock_ns(CLOCK_REALTIME));
 }
 
+/// Returns the pids of the board's own host. Pids of other hosts mean nothing here.
 std::vector<int> pids_of(const Snapshot& snapshot) {
   std::vector<int> pids{snapshot.header.trainer_pid};
   for (const ActorRow& row : snapshot.rows) {
-    if (row.kind == ActorKind::worker && row.pid > 0) pids.push_back(row.pid);
+    const bool is_here = snapshot.header.host_of(row.worker) == snapshot.header.host;
+    if (row.kind == ActorKind::worker && row.pid > 0 && is_here) pids.push_back(row.pid);
   }
   std::ranges::sort(pids);
   pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
@@ -129,15 +147,23 @@ SnapshotReader SnapshotReader::of_folder(const std::string& run_dir) {
 std::optional<Snapshot> SnapshotReader::read_hang(const std::string& run_dir) {
   const std::string folder = hang_in(run_dir);
   if (!fs::exists(folder + "/board.bin")) return {};
-  SnapshotReader reader("", std::nullopt, run_dir);
-  reader.open_copies(folder);
-  Snapshot hang{.live = false};
-  reader.add_board(hang);
-  hang.held = true;
-  read_processes(folder + "/processes.json", hang);
-  reader.add_control(hang);
-  reader.add_events(hang, {.events = true});
+  Snapshot hang = read_copies(folder, {.events = true});
+  hang.header.run_dir = run_dir;
   return hang;
+}
+
+Snapshot SnapshotReader::read_copies(const std::string& folder, const SnapshotParts& parts) {
+  SnapshotReader reader("", std::nullopt, "");
+  reader.open_copies(folder);
+  Snapshot copy{.live = false};
+  const std::string run_dir = reader.board_->header().run_dir;
+  reader.add_board(copy);
+  copy.header.run_dir = run_dir;
+  copy.held = true;
+  read_processes(folder + "/processes.json", copy);
+  if (parts.control) reader.add_control(copy);
+  if (parts.events || parts.steps || parts.waits) reader.add_events(copy, parts);
+  return copy;
 }
 
 void SnapshotReader::open_copies(const std::string& folder) {
@@ -156,8 +182,8 @@ void SnapshotReader::add_board(Snapshot& snapshot) const {
 }
 
 void SnapshotReader::add_control(Snapshot& snapshot) {
-  const std::string path = folder_.empty() ? fmt::format("/dev/shm/weft-{}-control", snapshot.job)
-                                           : folder_ + "/control.bin";
+  const std::string path =
+      folder_.empty() ? "/dev/shm/" + control_segment_name(snapshot.job) : folder_ + "/control.bin";
   if (!control_) {
     const int descriptor = open_own(path);
     if (descriptor < 0) {
@@ -168,6 +194,7 @@ void SnapshotReader::add_control(Snapshot& snapshot) {
   }
   try {
     snapshot.control = read_control_state(read_all(*control_));
+    place_chips(*snapshot.control, snapshot.header);
     snapshot.arenas_named =
         is_live() && fs::exists(fmt::format("/dev/shm/weft-{}-chip-0", snapshot.job));
   } catch (const Error& e) {
@@ -181,7 +208,7 @@ void SnapshotReader::add_processes(Snapshot& snapshot) const {
     std::int64_t alive_at = 0;
     bool is_hidden = own == 0;
     for (const ActorRow& row : snapshot.rows) {
-      if (row.pid != pid) continue;
+      if (snapshot.id_of(row) != HostPid{snapshot.header.host, pid}) continue;
       alive_at = std::max(alive_at, row.updated_ns);
       is_hidden = is_hidden || (row.pid_namespace != 0 && row.pid_namespace != own);
     }
@@ -193,6 +220,7 @@ void SnapshotReader::add_processes(Snapshot& snapshot) const {
     // alive.
     if (pid == snapshot.header.trainer_pid && snapshot.held) alive_at = snapshot.at_ns;
     snapshot.processes.push_back(read_process(pid, alive_at - time_offset(snapshot.header)));
+    snapshot.processes.back().host = snapshot.header.host;
   }
 }
 
@@ -261,18 +289,20 @@ bool is_in_lock(const ThreadStack& stack) {
 
 }  // namespace
 
-void add_sights(Snapshot& snapshot, std::span<const int> pids) {
+void add_sights(Snapshot& snapshot, std::span<const HostPid> processes) {
+  const int host = snapshot.header.host;
   std::vector<int> all, known;
   for (const ProcessState& process : snapshot.processes) {
     known.push_back(process.pid);
     for (const ThreadState& thread : process.threads) all.push_back(thread.tid);
   }
-  for (const int pid : pids) {
-    const ProcessState* process = snapshot.process(pid);
-    if (process == nullptr || process->gone() || snapshot.sight(pid) != nullptr) continue;
+  for (const HostPid& id : processes) {
+    const int pid = id.pid;
+    const ProcessState* process = id.host == host ? snapshot.process(id) : nullptr;
+    if (process == nullptr || process->gone() || snapshot.sight(id) != nullptr) continue;
     std::vector<int> tids;
     for (const ThreadState& thread : process->threads) tids.push_back(thread.tid);
-    ProcessSight sight{.pid = pid};
+    ProcessSight sight{.host = host, .pid = pid};
     // The futexes are read before the stacks, because a thread that is held leaves its futex.
     for (const int tid : tids) {
       sight.threads.push_back(
@@ -289,11 +319,33 @@ void add_sights(Snapshot& snapshot, std::span<const int> pids) {
   }
 }
 
+std::vector<std::string> whole_jobs() {
+  std::vector<std::string> whole;
+  std::vector<std::pair<std::string, std::string>> parts;  // with their run folders
+  std::set<std::string> begun;
+  for (const std::string& job : Board::jobs()) {
+    std::string run_dir;
+    try {
+      const BoardHeader header = Board::open(job, true).header();
+      if (header.num_hosts > 1 && header.host == 0) begun.insert(header.run_dir);
+      if (header.host != 0) run_dir = header.run_dir;
+    } catch (const Error&) {  // whoever opens it says why it can't be read
+    }
+    if (run_dir.empty()) whole.push_back(job);
+    if (!run_dir.empty()) parts.emplace_back(job, run_dir);
+  }
+  for (const auto& [job, run_dir] : parts) {
+    if (!begun.contains(run_dir)) whole.push_back(job);
+  }
+  return whole;
+}
+
 std::vector<std::string> find_jobs(const std::string& asked) {
   std::vector<std::string> found;
-  for (const std::string& job : Board::jobs()) {
+  for (const std::string& job : whole_jobs()) {
     if (job.starts_with(asked) || is_named(job, asked)) found.push_back(job);
   }
+  std::ranges::sort(found);
   return found;
 }
 

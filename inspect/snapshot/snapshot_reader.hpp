@@ -33,6 +33,9 @@ class SnapshotReader {
   /// Returns whether the folder has files that of_folder() reads.
   static bool is_run_folder(const std::string& path);
 
+  /// Reads the copies of a job's memory in `folder`, and processes.json there. Throws version,
+  /// corrupt or io.
+  static Snapshot read_copies(const std::string& folder, const SnapshotParts& parts);
   /// Reads the kept state of the job at the time when it hung, if the folder has one; see
   /// keep_hang(). Throws version, corrupt or io.
   static std::optional<Snapshot> read_hang(const std::string& run_dir);
@@ -57,9 +60,13 @@ class SnapshotReader {
   std::shared_ptr<const int> control_;  ///< descriptor of the control segment, once opened
 };
 
-/// Adds sights of these processes to the snapshot: the stacks of their threads, and the holders of
-/// the locks for which the threads wait.
-void add_sights(Snapshot& snapshot, std::span<const int> pids);
+/// Adds sights of these processes to the snapshot of one host: the stacks of their threads, and the
+/// holders of the locks for which the threads wait. Processes of other hosts are skipped.
+void add_sights(Snapshot& snapshot, std::span<const HostPid> processes);
+
+/// Returns the jobs that have a board, one board for each: a host's part of a job is left out if
+/// host 0's part is on this machine, too.
+std::vector<std::string> whole_jobs();
 
 /// Returns, sorted, the jobs with a board whose id begins with `asked` or whose name is `asked`. An
 /// empty text selects all jobs.

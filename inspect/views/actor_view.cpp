@@ -16,7 +16,7 @@ namespace {
 /// row; else "".
 std::string overruled(const Snapshot& snapshot, const ActorRow& row) {
   const bool over = row.state == ActorState::ended || row.state == ActorState::absent;
-  const ProcessState* process = snapshot.process(row.pid);
+  const ProcessState* process = snapshot.process(row);
   if (process == nullptr || over) return {};
   if (process->gone()) return "gone";
   if (process->held()) return "held";
@@ -68,7 +68,7 @@ std::string doing(const Snapshot& snapshot, const ActorRow& row) {
 
 /// Returns the core time of a chip's thread, or of all threads of another actor's process.
 std::optional<std::uint64_t> core_ns(const Snapshot& snapshot, const ActorRow& row) {
-  const ProcessState* process = snapshot.process(row.pid);
+  const ProcessState* process = snapshot.process(row);
   if (process == nullptr || process->gone()) return {};
   if (row.kind != ActorKind::device) return process->core_ns;
   const ThreadState* thread = process->thread(row.tid);

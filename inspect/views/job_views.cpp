@@ -16,6 +16,7 @@
 #include "inspect/views/columns.hpp"
 #include "inspect/views/mesh_grid.hpp"
 #include "inspect/why/hang.hpp"
+#include "inspect/why/words.hpp"
 
 namespace weft {
 namespace {
@@ -128,6 +129,9 @@ std::string show_text(const Snapshot& job) {
     text += line("chips", std::to_string(header.num_chips));
     text += line("trainer pid", std::to_string(header.trainer_pid));
     text += line("started", started_text(header));
+    for (const HostSight& host : job.hosts) {
+      if (!host.silence.empty()) text += line("silent", silence_text(host) + ": " + host.silence);
+    }
     if (job.live) text += line("hung after", for_text(patience_s(job)) + " without progress");
   }
   return text + line("run folder", header.run_dir);
@@ -155,6 +159,11 @@ std::string actors_text(const Snapshot& job) {
                std::to_string(actor.step), came_last_text(actor), waits_text(actor),
                std::to_string(actor.mailbox), actor.message, actor.doing});
   }
+  for (const HostSight& host : job.hosts) {
+    if (host.silence.empty()) continue;
+    table.add({fmt::format("host {} ({})", host.host, host.machine), "-", "silent",
+               for_text(host.silent_s), "", "", "", "", "", host.silence});
+  }
   std::string text = table.to_string();
   for (const std::string& row : job.unreadable) text += visible(row) + "\n";
   return text;
@@ -166,6 +175,13 @@ std::string actors_json(const Snapshot& job) {
             {"actors", Json::array()},
             {"unreadable", job.unreadable}};
   for (const ActorView& actor : view_actors(job)) json["actors"].push_back(to_json(actor));
+  for (const HostSight& host : job.hosts) {
+    if (host.silence.empty()) continue;
+    json["silent"].push_back({{"host", host.host},
+                              {"machine", host.machine},
+                              {"silent_s", host.silent_s},
+                              {"why", host.silence}});
+  }
   return json_text(json);
 }
 

@@ -148,7 +148,8 @@ void add_detail(const TopLook& look, const TopUi& ui, TopSize size,
   line(columns::kUnread.heading, std::to_string(actor.mailbox));
   line(columns::kMessage.heading, actor.message);
   line(columns::kDoing.heading, actor.doing);
-  if (const ProcessState* process = look.job.process(actor.pid)) {
+  if (const ProcessState* process =
+          look.job.process({look.job.header.host_of(actor.worker), actor.pid})) {
     line("process", fmt::format("{}, {} threads", describe(*process), process->threads.size()));
   }
 }
@@ -185,6 +186,9 @@ std::vector<std::string> frame(const TopLook& look, const TopUi& ui, TopSize siz
       dressed(cut_line(head(look.job, view), size.columns), colour_of(view.state), ui), kBold, ui)};
   if (const std::string metrics = reported(look.job); !metrics.empty()) {
     lines.push_back(cut_line(metrics, size.columns));
+  }
+  for (const HostSight& host : look.job.hosts) {
+    if (!host.silence.empty()) lines.push_back(cut_line(silence_text(host), size.columns));
   }
   switch (ui.page) {
     case TopPage::actors: add_actors(look, ui, size, lines); break;

@@ -33,7 +33,7 @@ bool has_ended(const ActorRow& row) {
 /// may have been continued and stopped again, for example by strace or by a CPU quota. Then its
 /// core time has grown.
 bool has_run(const Snapshot& before, const ProcessState& now) {
-  const ProcessState* then = before.process(now.pid);
+  const ProcessState* then = before.process(now.id());
   if (then == nullptr) return false;
   return !then->frozen() || then->core_ns != now.core_ns;
 }
@@ -62,7 +62,7 @@ void add_broken(const Snapshot& now, Suspects& suspects) {
     const bool failed = row.state == ActorState::failed || !row.last_error.empty();
     if (failed || is_frozen(now, row.worker)) suspects.workers[row.worker];
   }
-  const ProcessState* trainer = now.process(now.header.trainer_pid);
+  const ProcessState* trainer = now.process(now.trainer_id());
   if (trainer != nullptr && trainer->frozen() && !trainer->gone()) suspects.trainer = true;
 }
 
@@ -183,6 +183,11 @@ void drop_moments(std::vector<Root>& roots, const Patience& patience, Why& why) 
 }
 
 void add_remarks(const Snapshot& now, Why& why) {
+  for (const HostSight& host : now.hosts) {
+    if (host.silence.empty()) continue;
+    why.remarks.push_back(
+        fmt::format("{}; its processes can't be seen: {}", silence_text(host), host.silence));
+  }
   if (!now.hidden.empty()) {
     why.remarks.push_back(fmt::format(
         "the job's processes can't be seen from here: {}; the trainer's lock shows that the "
@@ -293,18 +298,19 @@ Why explain_ended(const Snapshot& end) {
   return hang ? explain_after_hang(end, *hang) : explain(end, end);
 }
 
-std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now) {
-  std::vector<int> pids;
+std::vector<HostPid> worth_a_sight(const Snapshot& before, const Snapshot& now) {
+  std::vector<HostPid> worth;
   for (const Root& root : explain(before, now).roots) {
     const bool dead = root.cause == Cause::killed || root.cause == Cause::lost;
     if (dead) continue;
     std::vector<int> own = root.pids;  // workers that look alike share a root so far
     own.push_back(root.pid);
     for (const int pid : own) {
-      if (pid > 0 && !std::ranges::count(pids, pid)) pids.push_back(pid);
+      const HostPid id{std::max(root.host, 0), pid};
+      if (pid > 0 && !std::ranges::count(worth, id)) worth.push_back(id);
     }
   }
-  return pids;
+  return worth;
 }
 
 }  // namespace weft

@@ -26,7 +26,7 @@ Why explain_after_hang(const Snapshot& end, const Snapshot& hang);
 Why explain_ended(const Snapshot& end);
 
 /// Returns the processes whose sights explain() would use.
-std::vector<int> worth_a_sight(const Snapshot& before, const Snapshot& now);
+std::vector<HostPid> worth_a_sight(const Snapshot& before, const Snapshot& now);
 
 /// `looks` are snapshots, about 10 ms apart, of a running job whose verdict is `well`. The verdict
 /// becomes `slow` if one chip came last in most collectives or, without events, if all waits lead

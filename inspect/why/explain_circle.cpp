@@ -98,11 +98,12 @@ bool explain_holder(Root& root, const RootView& view, const std::vector<int>& no
       root.pid = row->pid;
       root.tid = row->tid;
       root.pids = {row->pid};
+      root.host = shown_host(view.now, worker);
       root.step = row->step;
     }
     root.headline =
-        fmt::format("{} (pid {}) holds {}, for which {} waits, and both are in a circle of waits",
-                    root.actor, root.pid, wait.on, name_of_node(view.now, wait.from));
+        fmt::format("{} ({}) holds {}, for which {} waits, and both are in a circle of waits",
+                    root.actor, pid_text(root), wait.on, name_of_node(view.now, wait.from));
     add_stack(root, view.now);
     if (row != nullptr && !row->source.empty()) {
       root.notes.push_back({"line", row->source + ", where it last called weft"});

@@ -12,11 +12,13 @@
 namespace weft {
 namespace {
 
+HostPid id_of(const Root& root) { return {std::max(root.host, 0), root.pid}; }
+
 /// Returns the part of one core that a thread used between the snapshots, in percent; -1 if
 /// unknown.
-int core_percent(const RootView& view, int pid, int tid) {
-  const ProcessState* before = view.before.process(pid);
-  const ProcessState* now = view.now.process(pid);
+int core_percent(const RootView& view, HostPid id, int tid) {
+  const ProcessState* before = view.before.process(id);
+  const ProcessState* now = view.now.process(id);
   const double ns = static_cast<double>(view.now.at_ns - view.before.at_ns);
   if (before == nullptr || now == nullptr || ns <= 0) return -1;
   const ThreadState* then = before->thread(tid);
@@ -26,8 +28,8 @@ int core_percent(const RootView& view, int pid, int tid) {
   return static_cast<int>(std::min(1.0, part) * 100 + 0.5);
 }
 
-const ThreadSight* sight_of(const Snapshot& snapshot, int pid, int tid) {
-  const ProcessSight* process = snapshot.sight(pid);
+const ThreadSight* sight_of(const Snapshot& snapshot, HostPid id, int tid) {
+  const ProcessSight* process = snapshot.sight(id);
   if (process == nullptr) return nullptr;
   const auto found = std::ranges::find_if(
       process->threads, [&](const ThreadSight& sight) { return sight.stack.tid == tid; });
@@ -36,11 +38,11 @@ const ThreadSight* sight_of(const Snapshot& snapshot, int pid, int tid) {
 
 /// Returns the thread that holds the mutex for which the loop's thread waits, if that thread in
 /// turn waits for the loop's thread, directly or not. Returns 0 if there is no such circle.
-int holder_in_circle(const Snapshot& snapshot, int pid, int tid) {
+int holder_in_circle(const Snapshot& snapshot, HostPid id, int tid) {
   std::set<int> seen;
   int owner = 0;
   for (int at = tid; at != 0 && seen.insert(at).second;) {
-    const ThreadSight* sight = sight_of(snapshot, pid, at);
+    const ThreadSight* sight = sight_of(snapshot, id, at);
     if (sight == nullptr) return 0;
     const int next = sight->futex.mutex_owner != 0 ? sight->futex.mutex_owner : sight->futex.joins;
     if (sight->futex.mutex_owner != 0) owner = sight->futex.mutex_owner;
@@ -116,7 +118,9 @@ std::string doing_of(const RootView& view, const ActorRow& row) {
   if (turns || row.state == ActorState::reporting) {
     return turns ? "reports again and again" : "reports";
   }
-  return view.now.hidden.empty() || view.now.process(row.pid) != nullptr
+  // On one host, a process without a state has ended.
+  const bool is_seen = view.now.hidden.empty() && view.now.header.num_hosts == 1;
+  return is_seen || view.now.process(row) != nullptr
              ? "in its own code"
              : "in its own code or stopped (its process can't be seen from here),";
 }
@@ -140,9 +144,9 @@ std::string name_of_gone(const Snapshot& now, int pid) {
 
 /// Explains a thread that sleeps outside of weft: sets the cause and the texts of the root.
 void explain_thread(Root& root, const RootView& view, std::string doing) {
-  root.mutex_owner = holder_in_circle(view.now, root.pid, root.tid);
+  root.mutex_owner = holder_in_circle(view.now, id_of(root), root.tid);
   root.doing = std::move(doing);
-  const ProcessState* process = view.now.process(root.pid);
+  const ProcessState* process = view.now.process(id_of(root));
   if (root.mutex_owner != 0) {
     root.cause = Cause::deadlock;
     root.more =
@@ -169,7 +173,7 @@ void explain_thread(Root& root, const RootView& view, std::string doing) {
     root.doing = "waits for a disk or a device" + in;
     return;
   }
-  const ThreadSight* sight = sight_of(view.now, root.pid, root.tid);
+  const ThreadSight* sight = sight_of(view.now, id_of(root), root.tid);
   if (sight != nullptr && !sight->file_lock.file.empty()) {
     const FileLockWait& lock = sight->file_lock;
     root.more = fmt::format(", waits for the lock of {}", lock.file);
@@ -196,13 +200,13 @@ void explain_thread(Root& root, const RootView& view, std::string doing) {
   if (thread != nullptr && thread->state == 'S' && !thread->wchan.empty()) {
     root.more = fmt::format(", sleeps in {}", thread->wchan);
   } else {
-    root.core_percent = core_percent(view, root.pid, root.tid);
+    root.core_percent = core_percent(view, id_of(root), root.tid);
   }
 }
 
 /// Returns the first running thread among those of the process's chips; 0 if none runs.
-int running_chip_thread(const Snapshot& snapshot, int pid) {
-  const ProcessState* process = snapshot.process(pid);
+int running_chip_thread(const Snapshot& snapshot, HostPid id) {
+  const ProcessState* process = snapshot.process(id);
   if (process == nullptr) return 0;
   for (const ThreadState& thread : process->threads) {
     const bool runs = thread.state == 'R' || thread.state == 'D';
@@ -220,7 +224,7 @@ bool explain_compiling(Root& root, const RootView& view, const ActorRow& loop) {
   root.cause = is_loop ? Cause::compiling : Cause::loading;
   root.tid = row->tid;
   root.doing = is_loop ? "compiles a program" : "loads the plan of a program";
-  root.core_percent = core_percent(view, root.pid, root.tid);
+  root.core_percent = core_percent(view, id_of(root), root.tid);
   if (!is_loop && !row->source.empty()) root.notes.push_back({"for", row->source});
   return true;
 }
@@ -237,8 +241,12 @@ void add_place(Root& root, const RootView& view, int worker) {
 
 }  // namespace
 
+int shown_host(const Snapshot& snapshot, int worker) {
+  return snapshot.header.num_hosts == 1 ? -1 : snapshot.header.host_of(worker);
+}
+
 void add_stack(Root& root, const Snapshot& snapshot) {
-  const ThreadSight* sight = sight_of(snapshot, root.pid, root.tid);
+  const ThreadSight* sight = sight_of(snapshot, id_of(root), root.tid);
   if (sight == nullptr) return;
   root.stack = users_part(sight->stack.frames);
   if (!root.stack.empty()) {
@@ -261,7 +269,7 @@ bool explain_frozen(Root& root, const ProcessState* process, bool lost) {
   if (lost || process == nullptr || process->gone()) {
     if (!lost && process == nullptr) return false;
     root.cause = Cause::lost;
-    root.headline = fmt::format("{} (pid {}), its process is gone", root.actor, root.pid);
+    root.headline = fmt::format("{} ({}), its process is gone", root.actor, pid_text(root));
     if (root.since_s >= 0) root.headline += ", " + seconds_text(root.since_s);
   } else if (process->held()) {
     root.cause = Cause::held;
@@ -291,10 +299,11 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
   }
   root.pid = row->pid;
   root.pids = {row->pid};
+  root.host = shown_host(view.now, worker);
   root.tid = row->state == ActorState::loading && row->inside_tid != 0 ? row->inside_tid : row->tid;
   root.step = row->step;
   root.since_s = idle_s(view.now, worker);
-  const ProcessState* process = view.now.process(row->pid);
+  const ProcessState* process = view.now.process(*row);
   if (process != nullptr) {
     root.process = describe(*process);
     root.wchan = process->wchan;
@@ -309,7 +318,7 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
   if (!row->last_error.empty()) {
     root.cause = Cause::failed;
     root.chips.clear();
-    root.headline = fmt::format("worker {} (pid {}), step {}: {}", worker, row->pid, row->step,
+    root.headline = fmt::format("worker {} ({}), step {}: {}", worker, pid_text(root), row->step,
                                 row->last_error);
     add_place(root, view, worker);
     return root;
@@ -317,7 +326,7 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
   if (!chips.empty()) {
     root.actor = fmt::format("chip{} {} of worker {}", chips.size() == 1 ? "" : "s",
                              ranges_text(chips), worker);
-    root.tid = running_chip_thread(view.now, row->pid);
+    root.tid = running_chip_thread(view.now, id_of(root));
   }
   if (!explain_compiling(root, view, *row)) {
     explain_thread(root, view, chips.empty() ? doing_of(view, *row) : "in its own code");
@@ -329,10 +338,11 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
 Root explain_trainer(const RootView& view) {
   Root root{.actor = "trainer", .pid = view.now.header.trainer_pid};
   root.pids = {root.pid};
+  root.host = shown_host(view.now, -1);
   const ActorRow* row = view.now.trainer();
   const bool calls_back = row != nullptr && row->inside_since_ns != 0;
   root.tid = calls_back ? row->inside_tid : row != nullptr && row->tid != 0 ? row->tid : root.pid;
-  const ProcessState* process = view.now.process(root.pid);
+  const ProcessState* process = view.now.process(id_of(root));
   if (process != nullptr) root.process = describe(*process);
   if (process != nullptr && process->frozen()) {
     root.since_s = idle_s(view.now);

@@ -17,6 +17,9 @@ struct RootView {
   bool is_over = true;  ///< nothing has moved for longer than allowed
 };
 
+/// Returns the host of the worker's process, or -1 if the job has only one. -1 is the trainer.
+int shown_host(const Snapshot& snapshot, int worker);
+
 /// Explains a loop that is frozen, has failed, or is awaited. `chips` are those of its chips that
 /// are awaited and don't wait themselves; if empty, the loop itself is awaited.
 Root explain_worker(const RootView& view, int worker, const std::vector<int>& chips);

@@ -1,5 +1,7 @@
 #include "inspect/why/fixes.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,15 +10,22 @@ namespace {
 
 std::string job_of(const Snapshot& now) { return now.job.empty() ? now.header.name : now.job; }
 
-std::string fix_of_busy(const Root& root) {
+/// Returns the command in the form that reaches the host: "ssh node7 kill -CONT 4712".
+std::string on_host(const Snapshot& now, int host, const std::string& command) {
+  const HostSight* sight = now.host(std::max(host, 0));
+  if (sight == nullptr || sight->via.empty()) return command;
+  return fmt::format("{} {}", fmt::join(sight->via, " "), command);
+}
+
+std::string fix_of_busy(const Root& root, const Snapshot& now) {
   if (root.core_percent > 0 || root.pid == 0) {
     return "end the loop or shorten the work at the named line; if a step may take this long, use "
            "--patience S";
   }
   return fmt::format(
-      "make sure that what the thread waits for happens, or fix the named line; kill -QUIT {} "
+      "make sure that what the thread waits for happens, or fix the named line; {} "
       "writes the stack of the process into its log",
-      root.pid);
+      on_host(now, root.host, fmt::format("kill -QUIT {}", root.pid)));
 }
 
 std::string fix_of_ended(const Root& root) {
@@ -52,7 +61,7 @@ std::string fix_of_living(const Root& root, const Snapshot& now) {
       return "release the lock before the named wait, or always take locks in the same order";
     case Cause::blocked:
       return "make the callback return, because it runs on the trainer's own thread";
-    case Cause::busy: return fix_of_busy(root);
+    case Cause::busy: return fix_of_busy(root, now);
     case Cause::compiling:
     case Cause::loading:
       return "wait until it is done; WEFT_COMPILE_CACHE keeps plans, and a program with fewer ops "
@@ -66,20 +75,30 @@ std::string fix_of_living(const Root& root, const Snapshot& now) {
   }
 }
 
-}  // namespace
-
-void add_fixes(std::vector<Root>& roots, const Snapshot& now) {
-  std::vector<int> stopped;
+/// Returns the commands that continue all stopped processes, the trainer first: one for each group
+/// of processes that the same words reach.
+std::string command_for_stopped(const std::vector<Root>& roots, const Snapshot& now) {
+  std::vector<std::string> commands;
+  std::string last;
   for (const bool trainer : {true, false}) {
     for (const Root& root : roots) {
       if (root.cause != Cause::stopped || root.workers.empty() != trainer) continue;
-      stopped.insert(stopped.end(), root.pids.begin(), root.pids.end());
+      const std::string kill = on_host(now, root.host, "kill -CONT");
+      if (kill != last) commands.push_back(kill);
+      last = kill;
+      for (const int pid : root.pids) commands.back() += fmt::format(" {}", pid);
     }
   }
+  return fmt::format("{}", fmt::join(commands, "; "));
+}
+
+}  // namespace
+
+void add_fixes(std::vector<Root>& roots, const Snapshot& now) {
+  const std::string go_on = command_for_stopped(roots, now);
   for (Root& root : roots) {
     if (!root.fix.empty()) continue;
-    root.fix = root.cause == Cause::stopped ? fmt::format("kill -CONT {}", fmt::join(stopped, " "))
-                                            : fix_of_living(root, now);
+    root.fix = root.cause == Cause::stopped ? go_on : fix_of_living(root, now);
   }
 }
 

@@ -78,7 +78,7 @@ class Moves {
 
 bool compiles(const Snapshot& snapshot, const ActorRow& row) {
   if (row.state != ActorState::compiling) return false;
-  const ProcessState* process = snapshot.process(row.pid);
+  const ProcessState* process = snapshot.process(row);
   const ThreadState* thread = process != nullptr ? process->thread(row.tid) : nullptr;
   return thread != nullptr && thread->state == 'R';
 }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "inspect/why/explain_root.hpp"
 #include "inspect/why/stack_places.hpp"
 #include "inspect/why/words.hpp"
 
@@ -35,7 +36,7 @@ std::string signal_text(int signal) {
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-Root to_root(const JobFailure& failure) {
+Root to_root(const JobFailure& failure, const Snapshot& now) {
   Root root{.cause = cause_of(failure),
             .actor = failure.worker >= 0 ? fmt::format("worker {}", failure.worker) : "the job",
             .pid = failure.pid,
@@ -43,7 +44,8 @@ Root to_root(const JobFailure& failure) {
             .collective = failure.collective,
             .signal = failure.signal};
   if (failure.worker >= 0) root.workers = {failure.worker};
-  root.headline = root.pid > 0 ? fmt::format("{} (pid {})", root.actor, root.pid) : root.actor;
+  root.host = shown_host(now, failure.worker);
+  root.headline = root.pid > 0 ? fmt::format("{} ({})", root.actor, pid_text(root)) : root.actor;
   if (root.pid > 0) root.pids = {root.pid};
   if (root.signal != 0) {
     root.headline += fmt::format(" by {}, step {}", signal_text(root.signal), root.step);
@@ -107,9 +109,10 @@ void compare_places(Root& root, const Snapshot& now) {
     root.pids.clear();
     for (const int worker : root.workers) root.pids.push_back(now.worker(worker)->pid);
     root.pid = root.pids.front();
+    root.host = shown_host(now, root.workers.front());
     root.actor = workers_text(root.workers);
     root.headline = root.actor;
-    if (root.pids.size() == 1) root.headline += fmt::format(" (pid {})", root.pid);
+    if (root.pids.size() == 1) root.headline += fmt::format(" ({})", pid_text(root));
     root.headline += fmt::format(", step {}: is at another line than the others", root.step);
     note("line", *least);
   }
@@ -175,7 +178,7 @@ void explain_end(const Snapshot& now, Why& why) {
     return;
   }
   why.verdict = Verdict::failed;
-  Root root = to_root(*end.error);
+  Root root = to_root(*end.error, now);
   const ActorRow* row = root.workers.empty() ? nullptr : now.worker(root.workers.front());
   if (row != nullptr && root.step == 0) root.step = row->step;
   if (row != nullptr && root.cause == Cause::crashed) add_crash(root, now, *row);

@@ -22,8 +22,8 @@ std::string line_of(const Root& root) {
 /// Returns whether two roots are equal except for actors' numbers and times.
 bool are_alike(const Root& a, const Root& b) {
   const auto told = [](const Root& root) {
-    return std::tuple(root.cause, root.doing, root.more, root.chips.empty(), to_text(root.stack),
-                      line_of(root));
+    return std::tuple(root.cause, root.host, root.doing, root.more, root.chips.empty(),
+                      to_text(root.stack), line_of(root));
   };
   const bool can_merge =
       !a.workers.empty() && a.workers.size() == a.pids.size() && b.workers.size() == b.pids.size();
@@ -54,7 +54,7 @@ void merge(Root& into, const Root& root) {
 std::string headline_of(const Root& root) {
   const bool are_many = root.pids.size() > 1;
   std::string text = root.actor;
-  if (!are_many && root.pid > 0) text += fmt::format(" (pid {})", root.pid);
+  if (!are_many && root.pid > 0) text += fmt::format(" ({})", pid_text(root));
   const std::string since = root.since_s < 0 ? "" : seconds_text(root.since_s);
   if (root.doing.empty()) {
     if (!since.empty()) text += ", " + since;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "inspect/why/explain.hpp"
+#include "inspect/why/explain_root.hpp"
 #include "inspect/why/fixes.hpp"
 #include "inspect/why/words.hpp"
 
@@ -58,6 +59,7 @@ Root slow_chip(const Snapshot& now, int chip) {
   if (row == nullptr) return root;
   root.workers = {row->worker};
   root.pid = row->pid;
+  root.host = shown_host(now, row->worker);
   root.step = row->step;
   root.headline += fmt::format(" (worker {})", row->worker);
   return root;
@@ -111,11 +113,11 @@ std::optional<Root> slow_by_looks(std::span<const Snapshot> looks) {
   root.workers = {most->first};
   if (const ActorRow* row = now.worker(most->first)) {
     root.pid = row->pid;
+    root.host = shown_host(now, row->worker);
     root.step = row->step;
   }
-  root.headline =
-      fmt::format("{} (pid {}) is the only worker that others wait for in {} of {} samples",
-                  root.actor, root.pid, most->second, looks.size());
+  root.headline = fmt::format("{} ({}) is the only worker that others wait for in {} of {} samples",
+                              root.actor, pid_text(root), most->second, looks.size());
   return root;
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/collectives/algorithm.hpp"
 
 namespace weft {
@@ -77,7 +78,7 @@ class Maker {
   }
 
   void add_collective(const ActorRow& row) {
-    if (!mesh_) {
+    if (!mesh_ || !snapshot_.control->knows(row.chip)) {
       if (row.waiting_for >= 0) add(row, node_to(row.waiting_for), row.collective_name);
       return;
     }
@@ -87,22 +88,34 @@ class Maker {
     const DecodedCall decoded = decode(call->words);
     const AtomList atoms = decoded.atoms;
     if (!are_atoms(atoms, *mesh_)) return;
-    const bool in_slots = is_message(decoded, static_cast<int>(mesh_->count(atoms)));
+    const bool crosses = tier_of(atoms.mask(), *mesh_) == Tier::dcn;
+    const bool in_slots = !crosses && is_message(decoded, static_cast<int>(mesh_->count(atoms)));
+    const AtomMask mask = mask_on_host(*mesh_, atoms.mask());
     const ControlState& control = *snapshot_.control;
     bool is_known = false;
     for (const int position : mesh_->group(mesh_->position_of(row.chip), atoms)) {
       const int peer = mesh_->device_at(position);
-      if (in_slots ? control.awaits_message(row.chip, peer, atoms.mask())
-                   : control.is_behind(peer, row.chip, atoms.mask())) {
+      if (!control.knows(peer)) continue;
+      if (crosses    ? has_fewer_calls(peer, call->number)
+          : in_slots ? control.awaits_message(row.chip, peer, mask)
+                     : control.is_behind(peer, row.chip, mask)) {
         add(row, node_to(peer), last_call(snapshot_, row.chip));
         is_known = true;
       }
     }
     // A chip that posts a message is its root. While the chip waits for room, its line may not yet
-    // say that it is the root.
-    if (in_slots && !is_known && row.waiting_for >= 0) {
+    // say that it is the root. A chip that waits for bytes of another host names the chip that
+    // sends them.
+    if ((in_slots || crosses) && !is_known && row.waiting_for >= 0) {
       add(row, node_to(row.waiting_for), last_call(snapshot_, row.chip));
     }
+  }
+
+  /// Compares chips of several hosts, whose calls have no epochs. In a generation all chips make
+  /// the same calls in the same order.
+  bool has_fewer_calls(int chip, std::uint64_t number) const {
+    const auto& call = snapshot_.control->chips[static_cast<std::size_t>(chip)].call;
+    return call && call->number < number;
   }
 
   void add_commits(const ActorRow& row) {
@@ -110,6 +123,7 @@ class Maker {
     const auto& chips = snapshot_.control->chips;
     const std::uint64_t own = chips[static_cast<std::size_t>(row.chip)].committed;
     for (int peer = 0; peer < static_cast<int>(chips.size()); ++peer) {
+      if (!snapshot_.control->knows(peer)) continue;
       if (chips[static_cast<std::size_t>(peer)].committed < own) {
         add(row, node_to(peer), fmt::format("the commit of step {}", own));
       }
@@ -136,7 +150,7 @@ class Maker {
   /// Adds waits for the processes that hold the locks for which the actor's thread waits, if the
   /// snapshot has a sight of the thread.
   void add_locks(const ActorRow& row) {
-    const ProcessSight* sight = snapshot_.sight(row.pid);
+    const ProcessSight* sight = snapshot_.sight(snapshot_.id_of(row));
     if (sight == nullptr) return;
     for (const ThreadSight& thread : sight->threads) {
       if (thread.stack.tid != row.tid) continue;
@@ -148,7 +162,7 @@ class Maker {
   }
 
   void add_lock(const ActorRow& row, int tid, const std::string& what) {
-    const std::optional<int> owner = snapshot_.owner_of_thread(tid);
+    const std::optional<int> owner = snapshot_.owner_of_thread(snapshot_.id_of(row).host, tid);
     if (!owner || *owner == row.worker) return;
     const std::size_t before = waits_.size();
     add(row, 1 + *owner, what);
@@ -168,7 +182,7 @@ class Maker {
   /// Adds the waits of the trainer. It waits for workers that haven't joined. If some workers
   /// request something or have ended, it waits for the workers that haven't come as far.
   void add_trainer(const ActorRow& row) {
-    const ProcessState* process = snapshot_.process(row.pid);
+    const ProcessState* process = snapshot_.process(row);
     if (process != nullptr && process->frozen()) return;
     const bool calls_back = row.inside_since_ns != 0;
     if (calls_back && snapshot_.status == JobStatus::starting) {
@@ -319,7 +333,7 @@ bool is_frozen(const Snapshot& snapshot, int worker) {
   if (row == nullptr) return false;
   if (row->state == ActorState::lost) return true;
   if (row->state == ActorState::absent) return false;  // the worker's process isn't known
-  const ProcessState* process = snapshot.process(row->pid);
+  const ProcessState* process = snapshot.process(*row);
   return process != nullptr && process->frozen();
 }
 

@@ -64,6 +64,7 @@ struct Root {
   std::vector<int> workers{};
   std::vector<int> chips{};
   std::vector<int> pids{};  ///< one per merged actor; the first is `pid`
+  int host = -1;            ///< the host of these processes; -1: the job has only one
   int pid = 0;
   int tid = 0;
   int core_percent = -1;  ///< core use of thread `tid` between the snapshots; -1: unknown
@@ -93,6 +94,9 @@ struct Why {
   std::optional<std::uint64_t> kept_step{};
   std::vector<std::string> remarks{};  ///< parts that couldn't be read
 };
+
+/// Returns "pid 4712", or for a job on several hosts "pid 4712 on host 1".
+std::string pid_text(const Root& root);
 
 /// Returns text for people: a block of lines for each root. Text from other processes is shown as
 /// visible() returns it.

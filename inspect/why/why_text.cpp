@@ -18,6 +18,7 @@ Json to_json(const Root& root) {
             {"chips", root.chips},
             {"pid", root.pid},
             {"pids", root.pids},
+            {"host", root.host < 0 ? Json() : Json(root.host)},
             {"tid", root.tid},
             {"place", {{"step", root.step}, {"collective", root.collective}}},
             {"process",
@@ -42,6 +43,11 @@ Json to_json(const Root& root) {
 }
 
 }  // namespace
+
+std::string pid_text(const Root& root) {
+  const std::string host = root.host < 0 ? "" : fmt::format(" on host {}", root.host);
+  return fmt::format("pid {}{}", root.pid, host);
+}
 
 std::string to_text(const Why& why) {
   std::string summary;

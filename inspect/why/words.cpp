@@ -41,6 +41,11 @@ std::string percent_text(double share) { return fmt::format("{:.0f} %", share * 
 
 std::string metric_text(double value) { return fmt::format("{:.4g}", value); }
 
+std::string silence_text(const HostSight& host) {
+  const std::string machine = host.machine.empty() ? "" : fmt::format(" ({})", host.machine);
+  return fmt::format("host {}{}: silent {}", host.host, machine, seconds_text(host.silent_s));
+}
+
 std::string ranges_text(std::vector<int> numbers) {
   std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "inspect/snapshot/snapshot.hpp"
+
 namespace weft {
 
 /// Returns how long something has lasted: "0.3 s", "41 s", "12 min 5 s", "3 h 20 min".
@@ -21,6 +23,8 @@ std::string metric_text(double value);
 std::string bytes_text(std::int64_t bytes);
 /// Returns for example "worker 2", "workers 0, 2-5".
 std::string workers_text(const std::vector<int>& workers);
+/// Returns for example "host 1 (node7): silent 7 s".
+std::string silence_text(const HostSight& host);
 /// Returns for example "0-3, 5".
 std::string ranges_text(std::vector<int> numbers);
 

@@ -53,6 +53,17 @@ int chip_on_host(const Mesh& mesh, int position) {
   return mesh.device_at(position) % chips_per_host(mesh);
 }
 
+AtomMask mask_on_host(const Mesh& mesh, AtomMask atoms) {
+  unsigned mask = 0;
+  unsigned next = 2;
+  for (int atom = 1; atom <= mesh.num_atoms(); ++atom) {
+    if ((mesh.dcn_atoms() >> atom & 1) != 0) continue;
+    if ((atoms >> atom & 1) != 0) mask |= next;
+    next <<= 1;
+  }
+  return static_cast<AtomMask>(mask);
+}
+
 std::vector<std::int64_t> dcn_shape(const Mesh& mesh) {
   if (mesh.dcn_atoms() == 0) return {};
   std::vector<std::int64_t> hosts;

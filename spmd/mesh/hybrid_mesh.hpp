@@ -23,6 +23,8 @@ Tier tier_of(AtomMask atoms, const Mesh& mesh);
 int chips_per_host(const Mesh& mesh);
 int host_of(const Mesh& mesh, int position);
 int chip_on_host(const Mesh& mesh, int position);
+/// Returns the atoms as a host's memory numbers them: only those within the host, from 1.
+AtomMask mask_on_host(const Mesh& mesh, AtomMask atoms);
 
 /// Returns the number of hosts into which each axis is divided, as HybridMesh::dcn; empty if the
 /// mesh is on one host.

@@ -38,6 +38,11 @@ std::size_t board_bytes(int num_workers, int num_chips) {
                                static_cast<std::size_t>(num_chips));
 }
 
+/// Returns whether the header names one of its hosts, on which the workers can be divided evenly.
+bool hosts_ok(std::int64_t host, std::int64_t num_hosts, std::int64_t num_workers) {
+  return num_hosts >= 1 && host >= 0 && host < num_hosts && num_workers % num_hosts == 0;
+}
+
 bool counts_ok(std::int64_t num_workers, std::int64_t num_chips) {
   return num_workers >= 0 && num_chips >= 0 && num_workers < kRowCountMax &&
          num_chips < kRowCountMax;
@@ -56,6 +61,12 @@ void require_valid(const BoardHeader& header) {
     fail(Errc::invalid_argument,
          "board of job {}: {} workers and {} chips, expected 0 to {} of each", header.job,
          header.num_workers, header.num_chips, kRowCountMax - 1);
+  }
+  if (!hosts_ok(header.host, header.num_hosts, header.num_workers)) {
+    fail(Errc::invalid_argument,
+         "board of job {}: host {} of {} with {} workers, expected a host from 0 to {}, and a "
+         "number of workers that the number of hosts divides",
+         header.job, header.host, header.num_hosts, header.num_workers, header.num_hosts - 1);
   }
   if (header.mesh_shape.size() != header.axis_names.size() ||
       header.mesh_shape.size() > kAxisCountMax) {
@@ -94,6 +105,8 @@ void write_board(Segment& segment, const BoardHeader& header) {
   format.started_unix_ns = header.started_unix_ns;
   format.time_namespace = header.time_namespace;
   format.boottime_minus_realtime_ns = header.boottime_minus_realtime_ns;
+  format.host = header.host;
+  format.num_hosts = header.num_hosts;
   format.num_axes = static_cast<std::int32_t>(header.mesh_shape.size());
   for (std::size_t i = 0; i < header.mesh_shape.size(); ++i) {
     format.mesh_shape[i] = header.mesh_shape[i];
@@ -134,14 +147,17 @@ BoardHeader read_header(const Segment& segment) {
   const std::int32_t num_workers = load_field(format.num_workers);
   const std::int32_t num_chips = load_field(format.num_chips);
   const std::int32_t num_axes = load_field(format.num_axes);
+  const std::int32_t host = load_field(format.host);
+  const std::int32_t num_hosts = std::max(load_field(format.num_hosts), 1);
   if (format.header_bytes != sizeof(BoardHeaderV1) || format.row_bytes != sizeof(BoardRowV2) ||
-      !counts_ok(num_workers, num_chips) || num_axes < 0 || num_axes > kAxisCountMax ||
+      !counts_ok(num_workers, num_chips) || !hosts_ok(host, num_hosts, num_workers) ||
+      num_axes < 0 || num_axes > kAxisCountMax ||
       board_bytes(num_workers, num_chips) > segment.capacity()) {
     fail(Errc::corrupt,
-         "segment {} of {} bytes: header of {} bytes, rows of {} bytes, {} workers, {} chips, {} "
-         "axes don't fit together",
+         "segment {} of {} bytes: header of {} bytes, rows of {} bytes, {} workers on {} hosts "
+         "(this is host {}), {} chips, {} axes don't fit together",
          segment.name(), segment.capacity(), format.header_bytes, format.row_bytes, num_workers,
-         num_chips, num_axes);
+         num_hosts, host, num_chips, num_axes);
   }
   BoardHeader header;
   header.job = text_of(format.job);
@@ -149,6 +165,8 @@ BoardHeader read_header(const Segment& segment) {
   header.run_dir = text_of(format.run_dir);
   header.num_workers = num_workers;
   header.num_chips = num_chips;
+  header.host = host;
+  header.num_hosts = num_hosts;
   header.trainer_pid = format.trainer_pid;
   header.started_unix_ns = format.started_unix_ns;
   header.time_namespace = format.time_namespace;

@@ -44,6 +44,14 @@ struct BoardHeader {
   /// differ by a constant.
   std::uint64_t time_namespace = 0;
   std::int64_t boottime_minus_realtime_ns = 0;
+  int host = 0;  ///< whose processes write to the board; rows of other hosts are copies
+  int num_hosts = 1;
+
+  /// Returns the host that runs the worker. The trainer (-1) is on host 0.
+  int host_of(int worker) const {
+    const int workers_per_host = num_workers / num_hosts;
+    return worker < 0 || workers_per_host == 0 ? 0 : worker / workers_per_host;
+  }
 };
 
 /// Writes one row. All functions are wait-free and may be called a million times a second. They cut

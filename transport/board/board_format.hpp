@@ -7,8 +7,8 @@
 ///
 /// Text is UTF-8, cut to the size of its field less one byte and padded with zeros. A change of any
 /// of this needs a new version; golden file: tests/golden/board-v2.bin. Version 1 is refused: its
-/// rows had neither a place nor counts of messages. The device ids, the namespaces, the hosts per
-/// axis and the last fields of a row use bytes that were reserved and zero before.
+/// rows had neither a place nor counts of messages. The device ids, the namespaces, the hosts and
+/// the last fields of a row use bytes that were reserved and zero before.
 
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +45,9 @@ struct BoardHeaderV1 {
   std::uint64_t time_namespace;                 ///< time namespace of the board's times; 0: unknown
   std::int64_t boottime_minus_realtime_ns;      ///< on this host, when the board was made
   std::uint32_t dcn_shape[kAxisCountMax];       ///< hosts per axis; zeros: one host
-  char reserved[952];
+  std::int32_t host;                            ///< whose processes write to the board
+  std::int32_t num_hosts;                       ///< 0: one
+  char reserved[944];
 };
 static_assert(sizeof(BoardHeaderV1) == 4096);
 static_assert(std::is_trivially_copyable_v<BoardHeaderV1>);

@@ -3,25 +3,9 @@
 #include "spmd/mesh/hybrid_mesh.hpp"
 
 namespace weft {
-namespace {
-
-/// Returns the mask of `atoms` in a host's memory, which numbers only the atoms within the host,
-/// from 1.
-std::uint16_t mask_on_host(const Mesh& mesh, AtomList atoms) {
-  unsigned mask = 0;
-  unsigned next = 2;
-  for (int atom = 1; atom <= mesh.num_atoms(); ++atom) {
-    if ((mesh.dcn_atoms() >> atom & 1) != 0) continue;
-    if (atoms.contains(static_cast<Atom>(atom))) mask |= next;
-    next <<= 1;
-  }
-  return static_cast<std::uint16_t>(mask);
-}
-
-}  // namespace
 
 Group::Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList group_atoms)
-    : atoms(group_atoms), mask(mask_on_host(mesh, group_atoms)) {
+    : atoms(group_atoms), mask(mask_on_host(mesh, group_atoms.mask())) {
   index = static_cast<int>(mesh.index_in(position, atoms));
   for (const int member : mesh.group(position, atoms)) {
     const int chip = chip_on_host(mesh, member);

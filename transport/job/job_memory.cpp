@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kReasonBytes = sizeof(ControlHeader::abort_reason);
 
-std::string control_name(std::string_view job) { return fmt::format("weft-{}-control", job); }
 std::string arena_name(std::string_view job, int chip) {
   return fmt::format("weft-{}-chip-{}", job, chip);
 }
@@ -101,6 +100,10 @@ Sizes read_control(const Segment& segment) {
 
 }  // namespace
 
+std::string control_segment_name(std::string_view job) {
+  return fmt::format("weft-{}-control", job);
+}
+
 JobMemory::JobMemory(Segment control, std::vector<Segment> arenas, std::size_t arena_capacity)
     : control_(std::move(control)), arenas_(std::move(arenas)), arena_capacity_(arena_capacity) {
   register_light_fence();
@@ -115,7 +118,7 @@ JobMemory JobMemory::create(const JobMemoryOptions& options) {
     return segment;
   };
   try {
-    Segment control = make(control_name(options.job), control_bytes(options.num_chips));
+    Segment control = make(control_segment_name(options.job), control_bytes(options.num_chips));
     write_control(control, options);
     std::vector<Segment> arenas;
     for (int chip = 0; chip < options.num_chips; ++chip) {
@@ -132,7 +135,7 @@ JobMemory JobMemory::create(const JobMemoryOptions& options) {
 }
 
 JobMemory JobMemory::open(std::string_view job) {
-  Segment control = Segment::open(control_name(job), false, sizeof(ControlHeader));
+  Segment control = Segment::open(control_segment_name(job), false, sizeof(ControlHeader));
   const Sizes sizes = read_control(control);
   std::vector<Segment> arenas;
   for (int chip = 0; chip < sizes.num_chips; ++chip) {
@@ -167,7 +170,7 @@ int JobMemory::remove(std::string_view job) noexcept {
 
 std::string JobMemory::control_root_of(std::string_view job) {
   try {
-    const Segment control = Segment::open(control_name(job), true, sizeof(ControlHeader));
+    const Segment control = Segment::open(control_segment_name(job), true, sizeof(ControlHeader));
     (void)read_control(control);
     const auto& header = *reinterpret_cast<const ControlHeader*>(control.data());
     return {header.control_root, ::strnlen(header.control_root, sizeof(header.control_root))};

@@ -34,6 +34,9 @@ struct JobMemoryOptions {
   std::string control_root{};  ///< control root with the job's lock (job_folder.hpp)
 };
 
+/// Returns "weft-<job>-control".
+std::string control_segment_name(std::string_view job);
+
 /// Maps every arena of the job. Thread-safe.
 class JobMemory {
  public:

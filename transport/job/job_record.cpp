@@ -18,6 +18,7 @@
 #include "transport/blackbox/black_box_writer.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/crash_format.hpp"
+#include "transport/job/job_memory.hpp"
 
 namespace weft {
 namespace {
@@ -32,20 +33,28 @@ constexpr off_t kRoomBytes = 256 << 10;
 
 std::string room_in(const std::string& run_dir) { return run_dir + "/.room"; }
 
-/// Copies the segment to a file. Holes remain holes.
-void copy_to(const Segment& segment, const std::string& path) {
+/// Calls take(offset, bytes) for the parts of the segment that exist.
+template <typename Take>
+void read_pieces(const Segment& segment, const Take& take) {
   const int from = segment.descriptor();
-  std::ofstream file(path, std::ios::binary);
   std::array<char, 1 << 16> buffer;
   const auto end = static_cast<off_t>(segment.capacity());
   for (off_t at = ::lseek(from, 0, SEEK_DATA); at >= 0 && at < end;) {
     const auto wanted = std::min<off_t>(static_cast<off_t>(buffer.size()), end - at);
     const ssize_t read = ::pread(from, buffer.data(), static_cast<std::size_t>(wanted), at);
     if (read <= 0) break;
-    file.seekp(at);
-    file.write(buffer.data(), read);
+    take(at, std::string_view(buffer.data(), static_cast<std::size_t>(read)));
     at = ::lseek(from, at + read, SEEK_DATA);
   }
+}
+
+/// Copies the segment to a file. Holes remain holes.
+void copy_to(const Segment& segment, const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  read_pieces(segment, [&](off_t at, std::string_view bytes) {
+    file.seekp(at);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  });
   file.close();
   if (!file) fail(Errc::io, "can't write {}: {}", path, std::strerror(errno));
   fs::resize_file(path, segment.capacity());
@@ -84,7 +93,7 @@ Json waits_of(const BlackBox& box, int chip) {
           {"waited_s", static_cast<double>(sums.waited_ns) / 1e9}};
 }
 
-void write_summary(const Board& board, std::string_view job) {
+void write_summary(const Board& board, std::string_view job, const std::string& folder) {
   const BoardHeader& header = board.header();
   Json summary{{"schema", "weft.summary/1"}, {"job", header.job}, {"name", header.name}};
   std::uint64_t steps = 0;
@@ -97,13 +106,17 @@ void write_summary(const Board& board, std::string_view job) {
   for (const RingId ring : box.rings()) {
     if (ring.kind == RingKind::chip) summary["chips"].push_back(waits_of(box, ring.owner));
   }
-  const std::string path = header.run_dir + "/summary.json";
+  const std::string path = folder + "/summary.json";
   std::ofstream file(path);
   file << summary.dump(2) << '\n';
   if (!file.flush()) fail(Errc::io, "can't write {}", path);
 }
 
 }  // namespace
+
+std::string record_folder(const std::string& run_dir, int host) {
+  return host == 0 ? run_dir : fmt::format("{}/host-{}", run_dir, host);
+}
 
 std::string incident_in(const std::string& run_dir) { return run_dir + "/blackbox"; }
 std::string crash_file(const std::string& run_dir, int worker) {
@@ -121,6 +134,18 @@ void free_room(const std::string& run_dir) noexcept { ::unlink(room_in(run_dir).
 
 std::string hang_in(const std::string& run_dir) { return run_dir + "/hang"; }
 
+std::vector<MemoryPiece> pieces_of(const Segment& segment) {
+  std::vector<MemoryPiece> pieces;
+  read_pieces(segment, [&](off_t at, std::string_view bytes) {
+    const auto offset = static_cast<std::size_t>(at);
+    const bool continues =
+        !pieces.empty() && pieces.back().offset + pieces.back().bytes.size() == offset;
+    if (!continues) pieces.push_back({.offset = offset, .bytes = {}});
+    pieces.back().bytes += bytes;
+  });
+  return pieces;
+}
+
 void copy_memory(std::string_view job, const std::string& folder) {
   std::error_code error;
   fs::remove_all(folder, error);
@@ -129,21 +154,23 @@ void copy_memory(std::string_view job, const std::string& folder) {
   if (error) fail(Errc::io, "can't make {}: {}", folder, error.message());
   copy_if_there(Board::segment_name(job), folder + "/board.bin");
   copy_if_there(BlackBoxWriter::segment_name(job), folder + "/box.bin");
-  copy_if_there(fmt::format("weft-{}-control", job), folder + "/control.bin");
+  copy_if_there(control_segment_name(job), folder + "/control.bin");
 }
 
 void keep_record(std::string_view job) noexcept {
   try {
     const Board board = Board::open(job, true);
-    const std::string& run_dir = board.header().run_dir;
-    if (!run_dir.starts_with('/') || !fs::is_directory(run_dir)) return;
-    free_room(run_dir);
+    const BoardHeader& header = board.header();
+    if (!header.run_dir.starts_with('/') || !fs::is_directory(header.run_dir)) return;
+    const std::string folder = record_folder(header.run_dir, header.host);
+    fs::create_directory(folder);
+    if (header.host == 0) free_room(folder);
     if (board.status() == JobStatus::succeeded) {
-      fs::remove_all(hang_in(run_dir));
-      write_summary(board, job);
+      fs::remove_all(hang_in(folder));
+      write_summary(board, job, folder);
       if (BlackBox::open(job).level() != TraceLevel::full) return;
     }
-    keep_incident(job, run_dir);
+    keep_incident(job, folder);
   } catch (...) {
   }
 }

@@ -9,14 +9,21 @@
 ///   RUN/blackbox/control.bin
 ///   RUN/blackbox-1/ RUN/blackbox-2/  of earlier incidents
 ///   RUN/.room                        of a job whose trainer was killed: see reserve_room()
+///   RUN/host-1/...                   the same of the part of a job on another host than host 0
 ///   RUN/hang/                        of a job that hung and hasn't ended well: the same copies,
 ///                                    taken when it hung
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "transport/memory/segment.hpp"
 
 namespace weft {
 
+/// Returns the folder for the files of the part of a job on this host: `run_dir` for host 0.
+std::string record_folder(const std::string& run_dir, int host);
 /// Returns the folder with the copies from a run's last incident.
 std::string incident_in(const std::string& run_dir);
 /// Returns the folder with the copies from a job that hung; see inspect/snapshot/kept_hang.hpp.
@@ -31,6 +38,14 @@ void free_room(const std::string& run_dir) noexcept;
 /// Copies the job's board, black box and control segment to a new folder, which replaces an old
 /// one. Throws io.
 void copy_memory(std::string_view job, const std::string& folder);
+
+/// A part of a segment that exists; the rest is zeros.
+struct MemoryPiece {
+  std::size_t offset = 0;
+  std::string bytes;
+};
+/// Returns the parts of the segment that exist, in order.
+std::vector<MemoryPiece> pieces_of(const Segment& segment);
 
 /// Copies the job's memory, or writes a summary of it. Does nothing if the job has no board or its
 /// run folder is gone. Throws nothing, because the job is removed even if this fails.

@@ -12,6 +12,7 @@
 #include "inspect/history/late.hpp"
 #include "inspect/history/system_trace.hpp"
 #include "inspect/history/trace.hpp"
+#include "inspect/why/words.hpp"
 #include "tools/weft/inspect/job.hpp"
 #include "tools/weft/inspect/systems.hpp"
 #include "tools/weft/inspect/trace_file.hpp"
@@ -58,7 +59,7 @@ void print_counts(const TraceCommand& command, const TraceCounts& counts) {
   fmt::print("unfinished: {} slices\n", counts.unfinished);
 }
 
-int write(SnapshotReader& reader, const TraceCommand& command) {
+int write(JobReader& reader, const TraceCommand& command) {
   TraceOptions options{.last_s = command.last_s};
   if (!command.steps.empty()) options.steps = parse_steps(command.steps);
   const Snapshot job = reader.read({.control = false, .processes = false, .events = true});
@@ -67,6 +68,15 @@ int write(SnapshotReader& reader, const TraceCommand& command) {
       write_trace(job, options, [&](std::string_view text) { file.write(text); });
   file.finish();
   print_counts(command, counts);
+  for (const HostSight& host : job.hosts) {
+    if (host.clock_error_s > 0) {
+      fmt::print("host {} ({}): its clock is known to within {}\n", host.host,
+                 visible(host.machine), time_text(host.clock_error_s));
+    }
+    if (!host.silence.empty()) {
+      fmt::print("{}: {}\n", visible(silence_text(host)), visible(host.silence));
+    }
+  }
   return 0;
 }
 
@@ -92,7 +102,7 @@ void add_late(CLI::App& inspect, int& code) {
   late->add_option("job", options->job, kJobHelp);
   late->add_flag("--json", options->json, "as JSON, schema weft.late/1 (docs/inspect.md)");
   late->callback([options, &code] {
-    code = with_job(options->job, [&](SnapshotReader& reader) {
+    code = with_job(options->job, [&](JobReader& reader) {
       const Snapshot job = reader.read({.control = false, .processes = false, .events = true});
       fmt::print("{}", options->json ? late_json(job) : late_text(job));
       return 0;
@@ -132,7 +142,7 @@ void add_trace(CLI::App& inspect, int& code) {
       }
       return;
     }
-    code = with_job(command->job, [&](SnapshotReader& reader) { return write(reader, *command); });
+    code = with_job(command->job, [&](JobReader& reader) { return write(reader, *command); });
   });
 }
 

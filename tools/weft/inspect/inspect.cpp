@@ -1,5 +1,6 @@
 #include "tools/weft/inspect/inspect.hpp"
 
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "data/files/utf8.hpp"
+#include "inspect/hosts/raw_answer.hpp"
 #include "inspect/systems/system_reader.hpp"
 #include "tools/weft/inspect/history.hpp"
 #include "tools/weft/inspect/job.hpp"
@@ -29,6 +31,7 @@ struct InspectOptions {
   std::string what;
   bool json = false;
   bool verify = false;
+  bool raw = false;
 };
 
 /// Returns whether the word is the path of a checkpoint or a file of tensors. A job's name isn't
@@ -38,10 +41,28 @@ bool is_tensors(const std::string& what) {
   const bool is_path = what.find('/') != std::string::npos ||
                        (std::filesystem::exists(what, error) && find_jobs(what).empty() &&
                         find_actor_systems(what).empty() && !find_past_run(what));
-  return is_path && !SnapshotReader::is_run_folder(what) && !find_job_in(what);
+  return is_path && !JobReader::is_run_folder(what) && !find_job_in(what);
+}
+
+/// Answers the requests of `weft inspect` on another host, until stdin ends.
+int answer_requests(const std::string& memory_id) {
+  std::string line;
+  for (int c = std::getchar(); c != EOF; c = std::getchar()) {
+    line += static_cast<char>(c);
+    if (line.size() > kRawRequestBytesMax) {
+      fail(Errc::corrupt, "a request has more than {} bytes", kRawRequestBytesMax);
+    }
+    if (c != '\n') continue;
+    const std::string answer = raw_answer(memory_id, parse_raw_request(line));
+    line.clear();
+    const bool is_written = std::fwrite(answer.data(), 1, answer.size(), stdout) == answer.size();
+    if (!is_written || std::fflush(stdout) != 0) return kUnreadable;
+  }
+  return 0;
 }
 
 int run(const InspectOptions& options) {
+  if (options.raw) return answer_requests(options.what);
   if (is_tensors(options.what)) return show_tensors(options.what, options.json, options.verify);
   if (options.verify) {
     fmt::print(stderr, "--verify is for the folder of a checkpoint: \"{}\" isn't one\n",
@@ -66,6 +87,8 @@ void add_inspect(CLI::App& app, int& code) {
   inspect->add_flag("--verify", options->verify,
                     "read all bytes of a checkpoint and compare the checksums");
   inspect->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
+  inspect->add_flag("--raw", options->raw,
+                    "answer weft inspect on another host, which writes requests to stdin");
   inspect->callback([options, inspect, &code] {
     if (inspect->get_subcommands().empty()) code = run(*options);
   });

@@ -18,7 +18,7 @@ namespace {
 std::string newest_job() {
   std::string newest;
   std::int64_t started = 0;
-  for (const std::string& job : Board::jobs()) {
+  for (const std::string& job : whole_jobs()) {
     try {
       const BoardHeader header = Board::open(job, true).header();
       if (!newest.empty() && header.started_unix_ns <= started) continue;
@@ -33,7 +33,7 @@ std::string newest_job() {
 }  // namespace
 
 std::optional<std::string> find_job_in(const std::string& run_dir) {
-  for (const std::string& job : Board::jobs()) {
+  for (const std::string& job : whole_jobs()) {
     std::error_code error;
     try {
       if (std::filesystem::equivalent(Board::open(job, true).header().run_dir, run_dir, error)) {
@@ -62,23 +62,23 @@ std::optional<std::string> find_job(const std::string& asked) {
   return {};
 }
 
-std::optional<SnapshotReader> open_asked(const std::string& asked, int& code) {
+std::optional<JobReader> open_asked(const std::string& asked, int& code) {
   code = kNoSuchJob;
   try {
     if (asked.find('/') != std::string::npos) {
       const std::optional<std::string> job = find_job_in(asked);
-      return job ? SnapshotReader::of_job(*job) : SnapshotReader::of_folder(asked);
+      return job ? JobReader::of_job(*job) : JobReader::of_folder(asked);
     }
     const std::string newest = asked.empty() ? newest_job() : "";
-    if (!newest.empty()) return SnapshotReader::of_job(newest);
+    if (!newest.empty()) return JobReader::of_job(newest);
     if (asked.empty() || find_jobs(asked).empty()) {
-      if (const auto run = find_past_run(asked)) return SnapshotReader::of_folder(*run);
+      if (const auto run = find_past_run(asked)) return JobReader::of_folder(*run);
     }
     if (asked.empty()) {
       fmt::print(stderr,
                  "there is no job, and there is no run in ~/weft_runs; give a run folder\n");
     } else if (const std::optional<std::string> job = find_job(asked)) {
-      return SnapshotReader::of_job(*job);
+      return JobReader::of_job(*job);
     }
   } catch (const Error& e) {
     say_unreadable(asked, e);

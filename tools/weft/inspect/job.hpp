@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "inspect/snapshot/snapshot_reader.hpp"
+#include "inspect/hosts/job_reader.hpp"
 
 namespace weft {
 
@@ -31,7 +31,7 @@ std::optional<std::string> find_job_in(const std::string& run_dir);
 
 /// Opens the job that `asked` selects as kJobHelp says. If there is none, prints the reason, sets
 /// `code` to the exit code and returns nothing.
-std::optional<SnapshotReader> open_asked(const std::string& asked, int& code);
+std::optional<JobReader> open_asked(const std::string& asked, int& code);
 
 /// Returns the result of `action`. If it throws, prints the reason on stderr and returns
 /// kUnreadable.
@@ -43,7 +43,7 @@ void say_unreadable(const std::string& job, const std::exception& e);
 template <typename Action>
 int with_job(const std::string& asked, Action action) {
   int code = 0;
-  std::optional<SnapshotReader> reader = open_asked(asked, code);
+  std::optional<JobReader> reader = open_asked(asked, code);
   if (!reader) return code;
   try {
     return action(*reader);

@@ -41,7 +41,7 @@ std::int64_t unix_now_ns() {
 
 class LogsCommand {
  public:
-  LogsCommand(SnapshotReader& reader, const LogsOptions& options)
+  LogsCommand(JobReader& reader, const LogsOptions& options)
       : options_(options),
         reader_(reader),
         job_(reader.read({.control = false, .processes = false, .events = true})),
@@ -120,7 +120,7 @@ class LogsCommand {
   }
 
   const LogsOptions& options_;
-  SnapshotReader& reader_;
+  JobReader& reader_;
   Snapshot job_;
   const std::string run_dir_;
   LogFilter filter_;
@@ -163,7 +163,7 @@ void add_inspect_logs(CLI::App& inspect, int& code) {
                  "one JSON object per line, schema weft.logs/1 (docs/inspect.md)");
   logs->callback([options, &code] {
     code = with_job(options->job,
-                    [&](SnapshotReader& reader) { return LogsCommand(reader, *options).run(); });
+                    [&](JobReader& reader) { return LogsCommand(reader, *options).run(); });
   });
 }
 

@@ -59,7 +59,7 @@ std::int64_t unix_ms() {
 
 }  // namespace
 
-PageFeed::PageFeed(SnapshotReader reader) : reader_(std::move(reader)) {
+PageFeed::PageFeed(JobReader reader) : reader_(std::move(reader)) {
   last_ = reader_->read({.metrics = true});
   if (!is_over(last_)) std::this_thread::sleep_for(kFirstLooks);
   start();
@@ -169,7 +169,7 @@ bool PageFeed::go_on_with_folder(const Snapshot& job) {
   const std::string& run_dir = job.header.run_dir;
   std::error_code ignored;
   if (!fs::exists(incident_in(run_dir) + "/board.bin", ignored)) return false;
-  SnapshotReader folder = SnapshotReader::of_folder(run_dir);
+  JobReader folder = JobReader::of_folder(run_dir);
   if (folder.read({.processes = false}).job != job.job) return false;
   reader_ = std::move(folder);
   from_folder_ = true;
@@ -196,15 +196,15 @@ void PageFeed::explain_look(const Snapshot& before) {
 }
 
 void PageFeed::add_known_sights(const Snapshot& before) {
-  const std::vector<int> pids = worth_a_sight(before, last_);
-  std::vector<int> known;
-  for (const ProcessSight& sight : before.sights) known.push_back(sight.pid);
-  const bool is_known = std::ranges::is_permutation(pids, known);
+  const std::vector<HostPid> worth = worth_a_sight(before, last_);
+  std::vector<HostPid> known;
+  for (const ProcessSight& sight : before.sights) known.push_back({sight.host, sight.pid});
+  const bool is_known = std::ranges::is_permutation(worth, known);
   if (is_known && Clock::now() - sights_at_ < kBetweenSights) {
     last_.sights = before.sights;
     return;
   }
-  add_sights(last_, pids);
+  reader_->add_sights(last_, worth);
   sights_at_ = Clock::now();
 }
 
@@ -244,12 +244,13 @@ std::string PageFeed::stack(const std::string& actor) {
       if (find_row(system, actor)) return system_stack_json(system, actor);
     }
   }
-  if (!is_living || last_.sight(row->pid) != nullptr) return stack_json(last_, why_, actor);
+  if (!is_living || last_.sight(last_.id_of(*row)) != nullptr)
+    return stack_json(last_, why_, actor);
   if (Clock::now() - asked_at_ >= kBetweenSights) {
     asked_ = last_;
     asked_at_ = Clock::now();
   }
-  add_sights(asked_, std::array{row->pid});
+  reader_->add_sights(asked_, std::array{asked_.id_of(*row)});
   return stack_json(asked_, why_, actor);
 }
 
@@ -259,7 +260,8 @@ std::string PageFeed::known_stacks() const {
   for (const ActorRow& row : last_.rows) {
     const std::string name = name_of_node(last_, row.index);
     const auto is_it = [&](const Root& root) { return root.actor == name; };
-    const bool is_known = last_.sight(row.pid) != nullptr || std::ranges::any_of(why_.roots, is_it);
+    const bool is_known =
+        last_.sight(last_.id_of(row)) != nullptr || std::ranges::any_of(why_.roots, is_it);
     if (!is_known) continue;
     text +=
         fmt::format(R"({}"{}": {})", text.empty() ? "" : ", ", name, stack_json(last_, why_, name));
@@ -309,7 +311,7 @@ std::optional<FeedMessage> PageFeed::Follower::next() {
 
 int with_feed(const std::string& asked, const std::function<int(PageFeed&)>& action) {
   if (!selects_system(asked)) {
-    return with_job(asked, [&](SnapshotReader& reader) {
+    return with_job(asked, [&](JobReader& reader) {
       PageFeed feed(std::move(reader));
       return action(feed);
     });

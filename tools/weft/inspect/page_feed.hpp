@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "inspect/hosts/job_reader.hpp"
 #include "inspect/page/document.hpp"
-#include "inspect/snapshot/snapshot_reader.hpp"
 #include "inspect/systems/system_snapshot.hpp"
 #include "inspect/why/why.hpp"
 
@@ -29,8 +29,8 @@ struct FeedMessage {
 /// folder, or else with the last snapshot.
 class PageFeed {
  public:
-  /// Throws the errors of SnapshotReader::read().
-  explicit PageFeed(SnapshotReader reader);
+  /// Throws the errors of JobReader::read().
+  explicit PageFeed(JobReader reader);
   /// Shows an actor system, which was just read.
   explicit PageFeed(SystemSnapshot system);
   ~PageFeed();
@@ -79,8 +79,8 @@ class PageFeed {
 
   std::mutex mutex_;  // guards all following members except the thread
   std::condition_variable changed_;
-  std::optional<SnapshotReader> reader_;  // absent if the page shows an actor system
-  std::vector<SystemSnapshot> systems_;   // that one, or those of the job's program
+  std::optional<JobReader> reader_;      // absent if the page shows an actor system
+  std::vector<SystemSnapshot> systems_;  // that one, or those of the job's program
   bool from_folder_ = false;
   Snapshot last_;
   Snapshot asked_;  // has the results of stack(), by process

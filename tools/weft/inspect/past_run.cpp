@@ -43,7 +43,8 @@ bool is_run(const fs::directory_entry& entry) {
   std::error_code none;
   return !entry.is_symlink(none) && entry.is_directory(none) &&
          (fs::exists(entry.path() / "result.json", none) ||
-          fs::exists(entry.path() / "blackbox", none));
+          fs::exists(entry.path() / "blackbox", none) ||
+          fs::exists(entry.path() / "hosts.json", none));
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ CLI::App* add_program_view(CLI::App& inspect, int& code, const char* name, const
   view->add_option("job", options->job, kJobHelp);
   view->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
   view->callback([=, &code] {
-    code = with_job(options->job, [&](SnapshotReader& reader) {
+    code = with_job(options->job, [&](JobReader& reader) {
       fmt::print("{}", show(reader.read(), *options));
       return 0;
     });

@@ -106,7 +106,7 @@ void watch_signals() {
   for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, [](int by) { ended_by = by; });
 }
 
-int run_live(SnapshotReader& reader, TopUi ui) {
+int run_live(JobReader& reader, TopUi ui) {
   Screen screen;
   watch_signals();
   Snapshot before = reader.read(kShownParts);
@@ -172,7 +172,7 @@ int run_system_top(const std::string& asked) {
 }
 
 /// Shows frames until the user quits. On a terminal without cursor control, shows only one frame.
-int run_top(SnapshotReader& reader) {
+int run_top(JobReader& reader) {
   TopUi ui{.colours = wants_colours()};
   if (has_live_screen()) return run_live(reader, ui);
   ui.colours = false;

@@ -26,7 +26,7 @@ struct ViewsOptions {
 using View = std::string (*)(const Snapshot&);
 
 int show(const std::string& job, View view) {
-  return with_job(job, [view](SnapshotReader& reader) {
+  return with_job(job, [view](JobReader& reader) {
     fmt::print("{}", view(reader.read(kShownParts)));
     return 0;
   });
@@ -49,7 +49,7 @@ void add_mesh(CLI::App& inspect, int& code) {
   mesh->add_flag("--json", options->json, "as JSON (docs/inspect.md)")->excludes(by);
   mesh->callback([options, &code] {
     const bool late = options->by == "late";
-    code = with_job(options->job, [&](SnapshotReader& reader) {
+    code = with_job(options->job, [&](JobReader& reader) {
       const Snapshot job = reader.read(late ? SnapshotParts{.events = true} : kShownParts);
       const auto text = late ? late_mesh_text : options->by == "step" ? mesh_steps_text : mesh_text;
       fmt::print("{}", options->json ? mesh_json(job) : text(job, wants_colours()));
@@ -90,7 +90,7 @@ void add_actors(CLI::App& inspect, int& code) {
 int list_jobs(bool json) {
   std::vector<Snapshot> jobs;
   int code = 0;
-  for (const std::string& job : Board::jobs()) {
+  for (const std::string& job : whole_jobs()) {
     try {
       SnapshotReader reader = SnapshotReader::of_job(job);
       jobs.push_back(reader.read({.control = false, .steps = true, .metrics = true}));

@@ -36,7 +36,7 @@ struct WhyArguments {
   bool json = false;
 };
 
-void look_for_slow(SnapshotReader& reader, Why& why) {
+void look_for_slow(JobReader& reader, Why& why) {
   std::vector<Snapshot> looks;
   for (int i = 0; i < kSlowLooks; ++i) {
     if (i != 0) std::this_thread::sleep_for(kBetweenSlowLooks);
@@ -52,7 +52,7 @@ bool stands(const Snapshot& look) {
   });
 }
 
-Why answer(SnapshotReader& reader, const WhyArguments& options) {
+Why answer(JobReader& reader, const WhyArguments& options) {
   const Snapshot before = reader.read();
   if (!before.live || before.end || !before.held) return explain_ended(before);
   std::this_thread::sleep_for(kBetweenLooks);
@@ -63,7 +63,7 @@ Why answer(SnapshotReader& reader, const WhyArguments& options) {
   }
   // The first call shows which threads wait for a lock. A later call looks at the holder of the
   // lock.
-  for (int i = 0; i < kSightsMax; ++i) add_sights(now, worth_a_sight(before, now));
+  for (int i = 0; i < kSightsMax; ++i) reader.add_sights(now, worth_a_sight(before, now));
   Why why = explain(before, now, {.patience_s = options.patience_s});
   if (why.verdict == Verdict::well && now.live && !now.over()) look_for_slow(reader, why);
   return why;
@@ -114,7 +114,7 @@ void add_inspect_why(CLI::App& inspect, int& code) {
       "11 slow, 12 held in a debugger, 13 unknown");
   why->callback([options, &code] {
     code = selects_system(options->job) ? run_for_system(*options)
-                                        : with_job(options->job, [&](SnapshotReader& reader) {
+                                        : with_job(options->job, [&](JobReader& reader) {
                                             return print(answer(reader, *options), options->json);
                                           });
   });

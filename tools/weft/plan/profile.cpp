@@ -116,7 +116,7 @@ PlanProfile read_profile(const Snapshot& job, const ProfileOptions& options) {
 }  // namespace
 
 int show_profile(const ProfileOptions& options) {
-  return with_job(options.job, [&](SnapshotReader& reader) {
+  return with_job(options.job, [&](JobReader& reader) {
     const Snapshot job = reader.read({.control = false, .processes = false, .events = true});
     const PlanProfile profile = read_profile(job, options);
     if (!options.svg.empty()) {

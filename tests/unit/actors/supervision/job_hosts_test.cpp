@@ -13,7 +13,7 @@ using testing::words;
 /// Returns a job of two hosts with two workers each, of which all but the last have joined.
 JobState almost_joined() {
   JobState job({.num_workers = 4, .num_hosts = 2, .timeout_s = 5});
-  job.host_joined({.host = 1, .agent = 7, .machine = "node7"});
+  job.host_joined({.host = 1, .memory_id = "7", .machine = "node7"});
   for (int w = 0; w < 3; ++w) {
     job.started(w, 100 + w);
     EXPECT_TRUE(job.joined(w, 100 + w, 0).empty());
@@ -37,7 +37,7 @@ TEST(JobHosts, GatherAgainIfAWorkerIsLostWhileTheyArePrepared) {
                 .num_hosts = 2,
                 .recovery = {.max_failures = 1, .restart = Restart::worker},
                 .timeout_s = 5});
-  job.host_joined({.host = 1, .agent = 7, .machine = "node7"});
+  job.host_joined({.host = 1, .memory_id = "7", .machine = "node7"});
   for (int w = 0; w < 2; ++w) {
     job.started(w, 100 + w);
     job.joined(w, 100 + w, 0);
@@ -61,7 +61,7 @@ TEST(JobHosts, RefuseHostsThatContradict) {
             std::string::npos);
   EXPECT_NE(job.hosts().refuse(0, 2)->find("WEFT_HOST_INDEX = 0"), std::string::npos);
   EXPECT_FALSE(job.hosts().refuse(1, 2));
-  job.host_joined({.host = 1, .agent = 7, .machine = "node7"});
+  job.host_joined({.host = 1, .memory_id = "7", .machine = "node7"});
   EXPECT_NE(job.hosts().refuse(1, 2)->find("two hosts have WEFT_HOST_INDEX = 1: node7"),
             std::string::npos);
 }
@@ -99,13 +99,14 @@ TEST(JobHosts, EndAJobThatSurvivesNoLoss) {
 class LostHosts : public ::testing::Test {
  protected:
   LostHosts() {
-    for (int host = 1; host < 3; ++host) join_host(host, 10 + host);
+    for (int host = 1; host < 3; ++host) join_host(host, fmt::format("1{}", host));
     job_.started(0, 100);
     for (int worker = 0; worker < 3; ++worker) join(worker);
   }
 
-  void join_host(int host, std::uint64_t agent, bool was_here = false) {
-    job_.host_joined({.host = host, .agent = agent, .machine = "node", .was_here = was_here});
+  void join_host(int host, const std::string& memory_id, bool was_here = false) {
+    job_.host_joined(
+        {.host = host, .memory_id = memory_id, .machine = "node", .was_here = was_here});
     job_.started(host, 100 + host);
   }
   /// A worker joins. If it is the last one, the loops begin. Returns how.
@@ -138,7 +139,7 @@ TEST_F(LostHosts, AreReplacedByHostsThatGetTheState) {
   unwind(0, 8);
   unwind(1, 8);
   EXPECT_EQ(job_.phase(), JobPhase::gathering);
-  join_host(2, 22);
+  join_host(2, "22");
   const Start start = join(2, 8);
   EXPECT_EQ(start.step, 8U);
   EXPECT_EQ(start.donors, (std::vector<std::int32_t>{-1, -1, 0}));
@@ -148,7 +149,7 @@ TEST_F(LostHosts, ComeBackWithTheirMemory) {
   lose(2, 8);
   unwind(0, 8);
   unwind(1, 8);
-  join_host(2, 12, true);
+  join_host(2, "12", true);
   EXPECT_TRUE(join(2, 8).donors.empty()) << "the host that was cut off has the state";
 }
 
@@ -156,7 +157,7 @@ TEST_F(LostHosts, ThatAreReplacedByAnotherMachineHaveNoState) {
   lose(2, 8);
   unwind(0, 8);
   unwind(1, 8);
-  join_host(2, 99, true);
+  join_host(2, "99", true);
   EXPECT_EQ(join(2, 8).donors, (std::vector<std::int32_t>{-1, -1, 0}));
 }
 
@@ -164,19 +165,19 @@ TEST_F(LostHosts, GetTheStateAgainUntilAllHaveMadeAStep) {
   lose(2, 8);
   unwind(0, 8);
   unwind(1, 8);
-  join_host(2, 22);
+  join_host(2, "22");
   join(2, 8);
   // Host 2 may not have got all of the state before host 1 was lost.
   lose(1, 8);
   unwind(0, 8);
   unwind(2, 8);
-  join_host(1, 21);
+  join_host(1, "21");
   EXPECT_EQ(join(1, 8).donors, (std::vector<std::int32_t>{-1, 0, 0}));
   // A step of all chips shows that every host has the state.
   lose(1, 9);
   unwind(0, 9);
   unwind(2, 9);
-  join_host(1, 31);
+  join_host(1, "31");
   const Start start = join(1, 9);
   EXPECT_EQ(start.step, 9U);
   EXPECT_EQ(start.donors, (std::vector<std::int32_t>{-1, 0, -1}));
@@ -186,9 +187,9 @@ TEST_F(LostHosts, DivideTheirDonors) {
   lose(1, 8);
   lose(2, 8);
   unwind(0, 8);
-  join_host(1, 21);
+  join_host(1, "21");
   join(1, 8);
-  join_host(2, 22);
+  join_host(2, "22");
   EXPECT_EQ(join(2, 8).donors, (std::vector<std::int32_t>{-1, 0, 0}));
 }
 
@@ -197,7 +198,7 @@ TEST_F(LostHosts, LeaveTheLastCheckpointIfTheyHadStateOfTheirOwn) {
   lose(2, 8, false);
   unwind(0, 8);
   unwind(1, 8);
-  join_host(2, 22);
+  join_host(2, "22");
   const Start start = join(2, 8);
   EXPECT_EQ(start.step, 5U);
   EXPECT_EQ(start.resume, "/saved");
@@ -241,10 +242,10 @@ TEST_F(LostHosts, AreNotNeededToBeginAgainAfterABrokenWire) {
 }
 
 TEST_F(LostHosts, AreTheirsWhoseProcessHeldThePlaceLast) {
-  EXPECT_TRUE(job_.hosts().holds(2, 12));
-  EXPECT_FALSE(job_.hosts().holds(2, 22));
+  EXPECT_TRUE(job_.hosts().holds(2, "12"));
+  EXPECT_FALSE(job_.hosts().holds(2, "22"));
   lose(2, 8);
-  EXPECT_FALSE(job_.hosts().holds(2, 12));
+  EXPECT_FALSE(job_.hosts().holds(2, "12"));
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ TEST_F(SnapshotReaderTest, HasBoardAndProcesses) {
   EXPECT_TRUE(snapshot.live);
   EXPECT_TRUE(snapshot.held);
   EXPECT_EQ(snapshot.step(), 7U);
-  ASSERT_NE(snapshot.process(::getpid()), nullptr);
-  EXPECT_FALSE(snapshot.process(::getpid())->gone());
+  ASSERT_NE(snapshot.process({0, ::getpid()}), nullptr);
+  EXPECT_FALSE(snapshot.process({0, ::getpid()})->gone());
   EXPECT_FALSE(snapshot.control);
   EXPECT_NE(snapshot.no_control, "");
   EXPECT_EQ(snapshot.mesh()->size(), 2);
