@@ -39,8 +39,8 @@ struct HostList {
 
   /// Replaces the file in the run folder, which is never incomplete. Throws io.
   void write(const std::string& run_dir) const;
-  /// Returns nothing if there is no such file. Throws corrupt, naming the file, and invalid_argument
-  /// if another user could have written it, because the file's words are run as commands.
+  /// Returns nothing if there is no such file. Throws corrupt, naming the file, and
+  /// invalid_argument if another user could have written it, because its words are run as commands.
   static std::optional<HostList> read(const std::string& run_dir);
 };
 

@@ -25,6 +25,9 @@ constexpr std::chrono::milliseconds kPatience{1000};
 /// The time after which a host that couldn't be reached is tried again.
 constexpr std::chrono::seconds kRetryAfter{5};
 
+/// The time between two answers of a host with events, which are megabytes.
+constexpr std::chrono::milliseconds kBetweenEvents{900};
+
 /// Returns the path of this program, which is expected at the same path on the other hosts.
 std::string path_of_weft() {
   std::error_code error;
@@ -139,10 +142,22 @@ void JobReader::take(int number, Answers& answers) {
     for (ProcessState& process : answer->processes) process.host = number;
     for (ProcessSight& sight : answer->sights) sight.host = number;
     host.silence.clear();
+    keep_events(host, *answer);
     answers.insert_or_assign(number, std::move(*answer));
   } catch (const Error& error) {
     give_up(host, error.what());
   }
+}
+
+/// Keeps the events of an answer, or adds those of an earlier one.
+void JobReader::keep_events(Host& host, Snapshot& answer) {
+  const bool has_own = !answer.rings.empty() || !answer.waits.empty();
+  Snapshot& to = has_own ? host.events : answer;
+  const Snapshot& from = has_own ? answer : host.events;
+  to.rings = from.rings;
+  to.waits = from.waits;
+  to.texts = from.texts;
+  if (has_own) host.events_at = Clock::now();
 }
 
 /// Asks the hosts that are reached through a command, all at the same time.
@@ -153,7 +168,11 @@ JobReader::Answers JobReader::ask(const RawRequest& request, std::span<const int
     const Host& host = hosts_.at(number);
     if (!host.remote) continue;
     if (!host.remote->has_answered() && !host.remote->is_asked()) patience = kFirstPatience;
-    host.remote->ask(request);
+    RawRequest now = request;
+    if (Clock::now() - host.events_at < kBetweenEvents) {
+      now.parts.events = now.parts.steps = now.parts.waits = false;
+    }
+    host.remote->ask(now);
   }
   const auto deadline = Clock::now() + patience;
   for (;;) {

@@ -45,6 +45,8 @@ class JobReader {
     std::unique_ptr<HostPipe> remote{};
     std::string silence{};
     Clock::time_point retry_at{};
+    Snapshot events{};  ///< has the events and waits of the last answer with any
+    Clock::time_point events_at{};
   };
   using Answers = std::map<int, Snapshot>;
 
@@ -54,6 +56,7 @@ class JobReader {
   void reach(Host& host);
   void read_local(const SnapshotParts& parts, Answers& answers);
   Answers ask(const RawRequest& request, std::span<const int> hosts);
+  static void keep_events(Host& host, Snapshot& answer);
   void take(int number, Answers& answers);
   void give_up(Host& host, const std::string& why);
   Snapshot merged(Answers answers, const SnapshotParts& parts);

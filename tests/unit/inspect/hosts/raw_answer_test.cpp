@@ -112,7 +112,7 @@ TEST_F(RawAnswerTest, TellsAnError) {
 }
 
 TEST(RawAnswer, RefusesWhatNoAnswerCanHave) {
-  const auto refuse = [](std::string bytes, const std::vector<std::string>& words,
+  const auto refuse = [](std::string bytes, std::initializer_list<std::string_view> words,
                          Errc code = Errc::corrupt) {
     expect_error(code, words, [&] { take_raw_answer(bytes, {}); });
   };

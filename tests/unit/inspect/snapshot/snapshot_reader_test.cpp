@@ -105,9 +105,9 @@ TEST(KeptHang, IsReadAsItWasSeen) {
   EXPECT_EQ(kept->step(), 7U);
   EXPECT_EQ(kept->control->chips[1].committed, 9U);
   ASSERT_EQ(kept->processes.size(), 1U);
-  EXPECT_TRUE(kept->process(4711)->stopped());
-  EXPECT_EQ(kept->sight(4711)->threads[0].stack.frames[0].function, "train");
-  EXPECT_EQ(kept->sight(4711)->threads[0].futex.mutex_owner, 4713);
+  EXPECT_TRUE(kept->process({0, 4711})->stopped());
+  EXPECT_EQ(kept->sight({0, 4711})->threads[0].stack.frames[0].function, "train");
+  EXPECT_EQ(kept->sight({0, 4711})->threads[0].futex.mutex_owner, 4713);
   std::ofstream(hang_in(runs.path()) + "/processes.json") << "{}";
   testing::expect_error(Errc::corrupt, {"processes.json"},
                         [&] { SnapshotReader::read_hang(runs.path()); });
