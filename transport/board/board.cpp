@@ -106,7 +106,7 @@ void write_board(Segment& segment, const BoardHeader& header) {
   format.time_namespace = header.time_namespace;
   format.boottime_minus_realtime_ns = header.boottime_minus_realtime_ns;
   format.host = header.host;
-  format.num_hosts = header.num_hosts;
+  format.num_hosts = header.num_hosts == 1 ? 0 : header.num_hosts;
   format.num_axes = static_cast<std::int32_t>(header.mesh_shape.size());
   for (std::size_t i = 0; i < header.mesh_shape.size(); ++i) {
     format.mesh_shape[i] = header.mesh_shape[i];

@@ -90,6 +90,27 @@ TEST_F(BoardTest, KeepsTheHostsOfTheMesh) {
                [&] { Board::create(header); });
 }
 
+TEST_F(BoardTest, SaysWhoseProcessesWriteToIt) {
+  BoardHeader header = header_of(job);
+  header.num_hosts = 2;
+  header.host = 1;
+  const Board made = Board::create(header);
+  const BoardHeader read = Board::open(job, true).header();
+  EXPECT_EQ(read.host, 1);
+  EXPECT_EQ(read.num_hosts, 2);
+  EXPECT_EQ(read.host_of(0), 0);
+  EXPECT_EQ(read.host_of(1), 1);
+  EXPECT_EQ(read.host_of(-1), 0) << "the trainer";
+  format(bytes()).host = 2;
+  expect_error(Errc::corrupt, {"2 workers on 2 hosts", "host 2"}, [&] { Board::open(job, true); });
+  format(bytes()).host = 1;
+  format(bytes()).num_hosts = 3;  // 2 workers can't be divided
+  expect_error(Errc::corrupt, {"2 workers on 3 hosts"}, [&] { Board::open(job, true); });
+  header.host = 2;
+  expect_error(Errc::invalid_argument, {"host 2 of 2", "from 0 to 1"},
+               [&] { Board::anonymous(header); });
+}
+
 TEST_F(BoardTest, ShowsItsHeaderToAnotherProcess) {
   Board::create(header_of(job));
   const Board board = Board::open(job, true);
