@@ -77,7 +77,7 @@ class AgentRun {
         welcome_(welcome),
         host_(spec_, {}, job.logs_to_console,
               JoinedJob{.part = {.job = {.id = welcome_.job_id, .token = welcome_.token},
-                                 .memory_id = memory_id},
+                                 .memory_id = join_.memory_id},
                         .run_dir = welcome_.assignment.run_dir}) {
     logger("weft.trainer")
         ->info("host {} takes part in job {} of host 0", spec_.place.index, welcome_.job_id);
