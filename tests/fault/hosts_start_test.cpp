@@ -103,6 +103,16 @@ TEST_F(HostStart, NamesTheFileThatItHasAwaited) {
   expect_says(agent, "set WEFT_TRAINER and WEFT_SECRET_FILE");
 }
 
+TEST_F(HostStart, SaysThatAnAddressOfLoopbackLeadsToItself) {
+  write(folder_.path() + "/secret", std::string(32, 'a'), 0600);
+  const std::string trainer = fmt::format("127.0.0.1:{}", testing::free_port());
+  AppProcess agent(words({"--timeout", "1"}),
+                   {"WEFT_HOSTS=2", "WEFT_HOST_INDEX=1", "WEFT_TRAINER=" + trainer,
+                    "WEFT_SECRET_FILE=" + folder_.path() + "/secret"});
+  EXPECT_NE(agent.wait(), 0);
+  expect_says(agent, "WEFT_TRAINER = \"" + trainer + "\" is an address of this machine");
+}
+
 TEST_F(HostStart, UsesTheNetworkAndThePortsThatItIsGiven) {
   const int first = testing::free_port();
   const std::string ports = fmt::format("{}-{}", first, std::min(first + 60, 65535));
@@ -155,6 +165,21 @@ TEST_F(HostLaunch, RunsTheProgramOnEachHostAndNamesItsOutput) {
   expect_says(app, "[h2] ");
   EXPECT_EQ(app.output().find("secret"), std::string::npos) << app.output();
   EXPECT_FALSE(fs::exists(storage() + "/rendezvous-launch"));
+}
+
+TEST_F(HostLaunch, TakesTheFileThoughItComesTogetherWithTheFirstLine) {
+  const std::string pipe = folder_.path() + "/pipe";
+  write(via(),
+        fmt::format("#!/bin/sh\n"
+                    "[ \"$1\" = h1 ] && exec sh -c \"$2\"\n"
+                    "exec 3<&0; read -r mark; read -r file; mkfifo {0}\n"
+                    "{{ printf '%s\\n %s\\n' \"$mark\" \"$file\"; exec cat; }} "
+                    "<&3 > {0} 2> /dev/null &\n"
+                    "exec sh -c \"$2\" < {0}\n",
+                    pipe),
+        0700);
+  AppProcess app(launch("h1,h2"));
+  EXPECT_EQ(app.wait(), 0) << app.output();
 }
 
 TEST_F(HostLaunch, EndsWithTheExitCodeOfHost0) {

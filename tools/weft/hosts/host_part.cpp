@@ -102,8 +102,12 @@ class HostPart {
   }
 
   int run() {
-    const char* const index = std::getenv("WEFT_HOST_INDEX");
-    looks_ = index != nullptr && std::string_view(index) == "0";
+    obey_all();  // what has come together with the mark
+    const auto has = [](const char* name, std::string_view value) {
+      const char* const text = std::getenv(name);
+      return text != nullptr && text == value;
+    };
+    looks_ = has("WEFT_HOST_INDEX", "0") && !has("WEFT_HOSTS", "1");
     while (!has_ended()) turn();
     return exit_code(program_->wait());
   }
@@ -121,9 +125,13 @@ class HostPart {
     const bool is_timed = looks_ || kill_at_;
     ::poll(waits.data(), waits.size(), is_timed ? static_cast<int>(kLookEvery.count()) : -1);
     if (waits[1].revents != 0 && !orders_.read()) lose_launcher();
-    while (const auto line = orders_.next()) obey(*line);
+    obey_all();
     if (looks_) tell_file();
     if (kill_at_ && Clock::now() >= *kill_at_) program_->send(SIGKILL);
+  }
+
+  void obey_all() {
+    while (const auto line = orders_.next()) obey(*line);
   }
 
   void obey(const std::string& line) {
