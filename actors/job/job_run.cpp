@@ -247,7 +247,7 @@ class JobRun {
     std::visit(
         Overloaded{
             [&](const trainer_event::Started& started) {
-              rendezvous_.reset();  // all hosts have joined
+              if (!spec_.recovery.recovers()) rendezvous_.reset();  // all hosts have joined
               host_.times.tell();
               control_.runs();
               if (started.generation == 1) return;

@@ -195,6 +195,17 @@ TEST_F(HostLaunch, NamesAHostThatIsNotReached) {
   expect_says(app, "nowhere: the command of --via ended with exit code 255");
 }
 
+TEST_F(HostLaunch, StartsTheProgramAgainOnAHostThatIsLost) {
+  const std::vector<std::string> launcher{
+      WEFT, "launch", "--via", via(), "--hosts", "h1,h2", "-n", "2", "--max-failures", "3", "--"};
+  AppProcess app(joined(launcher, words({"--steps", "400", "--whole", "--signals", "1", "--once",
+                                         folder_.path() + "/once"})));
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_EQ(app.result().at("counter"), 400);
+  expect_says(app, "weft launch: h2: the program has ended with exit code 137");
+  expect_says(app, "host 1 gets the state of step 19");
+}
+
 TEST_F(HostLaunch, PassesASignalOnToHost0) {
   AppProcess app(launch("h1,h2", {"--steps", "100000000"}));
   EXPECT_NE(app.wait_for_line("takes part in job"), "") << app.output();

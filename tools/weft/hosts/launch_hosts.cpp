@@ -38,6 +38,10 @@ using Clock = std::chrono::steady_clock;
 
 /// The time that the other hosts have to end by themselves after host 0.
 constexpr std::chrono::seconds kEndPatience{20};
+/// A program that ends so soon after its start counts as started in vain, and the limit of such
+/// starts in a row.
+constexpr std::chrono::seconds kSoon{5};
+constexpr int kStartsInVainMax = 5;
 /// The exit code if a host didn't begin.
 constexpr int kNotBegun = 1;
 /// The exit code of the host's half, as of a shell, if there is no such program.
@@ -214,18 +218,9 @@ class EndSignals {
 
 class HostLaunch {
  public:
-  explicit HostLaunch(const LaunchOptions& options) {
-    const std::string weft = std::filesystem::read_symlink("/proc/self/exe").string();
-    const std::string mark = "weft-" + random_hex(16);
-    for (std::size_t i = 0; i < options.hosts.size(); ++i) {
-      const std::string& host = options.hosts[i];
-      std::vector<std::string> words = words_of(options.via);
-      words.push_back(host);
-      words.push_back(host_command(options, static_cast<int>(i), weft));
-      const bool is_only = std::ranges::count(options.hosts, host) == 1;
-      hosts_.push_back(std::make_unique<HostConnection>(
-          is_only ? host : fmt::format("{}:{}", host, i), std::move(words), mark));
-    }
+  explicit HostLaunch(const LaunchOptions& options)
+      : options_(options), hosts_(options.hosts.size()), starts_(options.hosts.size()) {
+    for (std::size_t i = 0; i < hosts_.size(); ++i) start(i);
   }
 
   int run() {
@@ -234,6 +229,46 @@ class HostLaunch {
   }
 
  private:
+  /// The starts of a host's program.
+  struct Starts {
+    Clock::time_point last{};
+    int in_vain = 0;  ///< in a row
+  };
+
+  void start(std::size_t i) {
+    const std::string& host = options_.hosts[i];
+    std::vector<std::string> words = words_of(options_.via);
+    words.push_back(host);
+    words.push_back(host_command(options_, static_cast<int>(i), weft_));
+    const bool is_only = std::ranges::count(options_.hosts, host) == 1;
+    hosts_[i] = std::make_unique<HostConnection>(is_only ? host : fmt::format("{}:{}", host, i),
+                                                 std::move(words), mark_);
+    starts_[i].last = Clock::now();
+    if (i > 0 && !file_.empty()) hosts_[i]->send(std::string(kFileWord) + file_);
+  }
+
+  /// Starts the program again on a host where it has ended during the job, if the job survives
+  /// losses.
+  void start_again(std::size_t i) {
+    const bool survives = options_.max_failures.value_or(0) != 0;
+    const bool runs = !hosts_.front()->code() && !hang_up_at_ && !file_.empty();
+    if (i == 0 || !survives || !runs || *hosts_[i]->code() == 0) return;
+    const bool is_soon = Clock::now() - starts_[i].last < kSoon;
+    starts_[i].in_vain = is_soon ? starts_[i].in_vain + 1 : 0;
+    if (starts_[i].in_vain == kStartsInVainMax) {
+      fmt::print(stderr,
+                 "weft launch: {}: the program has ended soon after its start {} times in a "
+                 "row, so it isn't started again\n",
+                 hosts_[i]->tag(), kStartsInVainMax);
+      return;
+    }
+    fmt::print(stderr,
+               "weft launch: {}: the program has ended with exit code {}, and is started "
+               "again\n",
+               hosts_[i]->tag(), *hosts_[i]->code());
+    start(i);
+  }
+
   void turn() {
     std::vector<pollfd> waits{{.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
     for (const auto& host : hosts_) host->add_to(waits);
@@ -246,18 +281,20 @@ class HostLaunch {
     while (const int signal = signals_.take()) {
       hosts_.front()->send(std::string(kSignalWord) + (signal == SIGTERM ? "TERM" : "INT"));
     }
-    for (const auto& host : hosts_) serve(*host);
+    for (std::size_t i = 0; i < hosts_.size(); ++i) serve(i);
     if (hang_up_at_ && Clock::now() >= *hang_up_at_) {
       hang_up_at_.reset();
       hang_up();
     }
   }
 
-  void serve(HostConnection& host) {
+  void serve(std::size_t number) {
+    HostConnection& host = *hosts_[number];
     const bool had_ended = host.code().has_value();
     if (const auto file = host.serve()) {
+      file_ = *file;
       for (std::size_t i = 1; i < hosts_.size(); ++i) {
-        hosts_[i]->send(std::string(kFileWord) + *file);
+        hosts_[i]->send(std::string(kFileWord) + file_);
       }
     }
     if (had_ended || !host.code()) return;
@@ -270,8 +307,10 @@ class HostLaunch {
                  host.tag(), *host.code());
       not_begun_ = true;
       hang_up();
-    } else if (&host == hosts_.front().get()) {
+    } else if (number == 0) {
       hang_up_at_ = Clock::now() + kEndPatience;
+    } else {
+      start_again(number);
     }
   }
 
@@ -279,8 +318,13 @@ class HostLaunch {
     for (const auto& host : hosts_) host->hang_up();
   }
 
+  const LaunchOptions& options_;
+  const std::string weft_ = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string mark_ = "weft-" + random_hex(16);
   const EndSignals signals_;
   std::vector<std::unique_ptr<HostConnection>> hosts_;
+  std::vector<Starts> starts_;  ///< by host
+  std::string file_;            ///< the rendezvous file that host 0 has told
   bool not_begun_ = false;
   std::optional<Clock::time_point> hang_up_at_;
 };
