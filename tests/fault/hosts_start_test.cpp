@@ -195,15 +195,43 @@ TEST_F(HostLaunch, NamesAHostThatIsNotReached) {
   expect_says(app, "nowhere: the command of --via ended with exit code 255");
 }
 
-TEST_F(HostLaunch, StartsTheProgramAgainOnAHostThatIsLost) {
-  const std::vector<std::string> launcher{
-      WEFT, "launch", "--via", via(), "--hosts", "h1,h2", "-n", "2", "--max-failures", "3", "--"};
-  AppProcess app(joined(launcher, words({"--steps", "400", "--whole", "--signals", "1", "--once",
-                                         folder_.path() + "/once"})));
+/// A launch of two hosts in which worker 1 kills its agent, on h2, after 200 of 400 steps.
+class LostInLaunch : public HostLaunch {
+ protected:
+  std::string once() const { return folder_.path() + "/once"; }
+  std::vector<std::string> launch_losing(const std::vector<std::string>& options) const {
+    const std::vector<std::string> launcher{
+        WEFT, "launch", "--via", via(), "--hosts", "h1,h2", "-n", "2", "--max-failures", "3"};
+    return joined(joined(launcher, options),
+                  words({"--steps", "400", "--whole", "--signals", "1", "--once", once()}));
+  }
+};
+
+TEST_F(LostInLaunch, IsStartedAgain) {
+  AppProcess app(launch_losing({"--"}));
   EXPECT_EQ(app.wait(), 0) << app.output();
   EXPECT_EQ(app.result().at("counter"), 400);
   expect_says(app, "weft launch: h2: the program has ended with exit code 137");
   expect_says(app, "host 1 gets the state of step 19");
+}
+
+TEST_F(LostInLaunch, IsTakenOverIfItIsNotReachedAnyMore) {
+  write(via(),
+        fmt::format("#!/bin/sh\n[ \"$1\" = h2 ] && [ -e {} ] && exit 255\nexec sh -c \"$2\"\n",
+                    once()),
+        0700);
+  AppProcess app(launch_losing({"--min-hosts", "1", "--"}));
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_EQ(app.result().at("counter"), 400);
+  expect_says(app,
+              "weft launch: h2: the connection has ended with exit code 255: the program is "
+              "started again on h1");
+}
+
+TEST_F(LostInLaunch, IsNamedIfTooFewHostsAreGiven) {
+  AppProcess app(launch_losing({"--min-hosts", "3", "--"}));
+  EXPECT_NE(app.wait(), 0);
+  expect_says(app, "--min-hosts 3: expected at most 2");
 }
 
 TEST_F(HostLaunch, PassesASignalOnToHost0) {

@@ -17,6 +17,7 @@ struct LaunchOptions {
   std::string topology{};
   std::string mesh{};
   std::optional<int> max_failures{};
+  int min_hosts = 0;  ///< 0: no other host takes over the program of a lost one
   std::string resume{};
   // The following options are for the processes.
   std::vector<std::string> environment{};  ///< "NAME=value"
