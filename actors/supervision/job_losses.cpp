@@ -177,7 +177,7 @@ Actions JobState::host_lost(int host, const std::string& why, bool is_copied,
   Failure failure{.code = Errc::peer_lost,
                   .message = fmt::format("{} is lost: {}", hosts_.name(host), why),
                   .worker = hosts_.first_worker(host)};
-  if (auto ending = end_by(failure, committed)) return *std::move(ending);
+  if (auto ending = end_by(failure, committed, LossKind::host)) return *std::move(ending);
   Actions actions = end_generation(failure, committed);
   hosts_.lost(host, is_copied);
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -98,6 +100,31 @@ class JobHosts {
   std::vector<Host> hosts_;
   std::uint64_t preparations_ = 0;
   bool is_copied_ = true;  ///< each host that isn't empty has the whole state
+};
+
+/// The last steps that all chips of each other host have committed, as these hosts have told. They
+/// are exact once no worker runs anything, because every worker tells its host's commits when it
+/// joins and when it has left its loop.
+class HostCommits {
+ public:
+  explicit HostCommits(int num_hosts) : steps_(static_cast<std::size_t>(num_hosts), 0) {}
+
+  /// Commits of a generation only grow, and a host that has no state stays so.
+  void told(int host, std::uint64_t step) { at(host) = std::max(at(host), step); }
+  void lost(int host) { at(host) = kNoState; }
+  void returned(int host, std::uint64_t step) { at(host) = step; }
+  void begin_generation(std::uint64_t step) { std::ranges::fill(steps_, step); }
+  /// Returns the least step of the hosts that have state; `own` is that of host 0.
+  std::uint64_t least(std::uint64_t own) const {
+    return std::accumulate(steps_.begin() + 1, steps_.end(), own,
+                           [](std::uint64_t a, std::uint64_t b) { return std::min(a, b); });
+  }
+
+ private:
+  static constexpr std::uint64_t kNoState = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t& at(int host) { return steps_.at(static_cast<std::size_t>(host)); }
+
+  std::vector<std::uint64_t> steps_;  ///< by host; host 0 isn't used
 };
 
 }  // namespace weft

@@ -12,7 +12,7 @@ namespace {
 /// program itself is wrong, or that something that it needs is missing. Other workers may fail in
 /// between.
 constexpr int kRepeatsMax = 3;
-/// The same limit for kills from outside before the first step. It is higher, because on a slow
+/// The same limit for kills from outside, and lost hosts, before the first step. It is higher, because on a slow
 /// machine a kill may come before that step. With the delays between so many kills, the job has had
 /// minutes to reach that step. Kills after the first step are no sign of a wrong program.
 constexpr int kKillsMax = 20;
@@ -62,7 +62,8 @@ std::optional<std::string> Recovery::refuse(const Failure& failure, std::uint64_
   }
   if (committed > last_step_) in_vain_.clear();
   const auto is_alike = [&](const Failure& other) { return are_alike(other, failure); };
-  const bool is_chance = is_kill(failure) && kind != LossKind::out_of_memory;
+  const bool is_chance =
+      kind == LossKind::host || (is_kill(failure) && kind != LossKind::out_of_memory);
   const int repeats_max = is_chance ? kKillsMax : kRepeatsMax;
   const bool may_be_told = kind != LossKind::before_join && (!is_chance || committed == 0);
   if (may_be_told && 1 + std::ranges::count_if(in_vain_, is_alike) >= repeats_max) {

@@ -50,6 +50,7 @@ enum class LossKind : std::uint8_t {
   other,
   out_of_memory,  ///< the kernel killed the worker for lack of memory, which is no accident
   before_join,    ///< it ended by itself before it joined; JobState counts these
+  host,           ///< its host is lost, which is an accident as a kill is
 };
 
 /// An incident is the loss of one or more workers before the loops of the next generation begin. A

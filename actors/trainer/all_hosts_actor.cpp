@@ -17,7 +17,7 @@ constexpr std::chrono::seconds kStandstill{2};
 }  // namespace
 
 AllHosts::AllHosts(HostLink& own, const JobSpec& spec)
-    : own_(own), workers_per_host_(spec.workers_per_host()) {
+    : own_(own), workers_per_host_(spec.workers_per_host()), commits_(spec.place.count) {
   for (int host = 1; host < spec.place.count; ++host) others_[host];
 }
 
@@ -25,7 +25,7 @@ void AllHosts::add(int host, const AgentActor& agent, std::optional<std::uint64_
   Other& other = others_.at(host);
   other.agent = agent;
   other.heard = Clock::now();
-  if (committed) other.committed = *committed;
+  if (committed) commits_.returned(host, *committed);
 }
 
 std::optional<int> AllHosts::find(const caf::actor_addr& agent) const {
@@ -43,7 +43,8 @@ std::optional<int> AllHosts::host_of(const caf::strong_actor_ptr& sender) const 
 void AllHosts::lose(int host, const std::string& why) {
   Other& other = others_.at(host);
   if (other.agent != nullptr) post(other.agent, cancel_a_v, why);
-  other = {.committed = kNoState};
+  other = {};
+  commits_.lost(host);
 }
 
 std::vector<int> AllHosts::beat(Clock::time_point now, Clock::duration longest) {
@@ -75,9 +76,7 @@ void AllHosts::tell_host_of(int worker, const Content&... content) const {
 void AllHosts::take(const HostNews& news) {
   Other& other = others_.at(news.host);
   other.heard = Clock::now();
-  if (news.generation == generation_) {
-    other.committed = std::max(other.committed, news.committed);  // kNoState is the largest value
-  }
+  if (news.generation == generation_) commits_.told(news.host, news.committed);
   other.processes.clear();
   for (const HostProcess& process : news.processes) {
     if (process.worker / workers_per_host_ == news.host) {
@@ -93,14 +92,12 @@ void AllHosts::take(const HostNews& news) {
 }
 
 void AllHosts::committed(int worker, std::uint64_t step) {
-  const auto host = others_.find(worker / workers_per_host_);
-  if (host == others_.end()) return;
-  host->second.committed = std::max(host->second.committed, step);
+  commits_.told(worker / workers_per_host_, step);
 }
 
 void AllHosts::prepare(const action::Prepare& prepare) {
   generation_ = prepare.generation;
-  for (auto& [host, other] : others_) other.committed = prepare.step;
+  commits_.begin_generation(prepare.step);
   tell_all(prepare_a_v, prepare.generation, prepare.step, prepare.number);
 }
 
@@ -113,9 +110,7 @@ void AllHosts::kill(int worker, bool dumps_stack) {
 void AllHosts::stop() { tell_all(stop_a_v); }
 
 std::uint64_t AllHosts::common_step() const {
-  std::uint64_t least = own_.common_step();
-  for (const auto& [host, other] : others_) least = std::min(least, other.committed);
-  return least;
+  return commits_.least(own_.common_step());
 }
 
 void AllHosts::abort(std::string_view why) {

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "actors/link/messages.hpp"
 #include "actors/supervision/action.hpp"
+#include "actors/supervision/membership.hpp"
 #include "actors/trainer/host_link.hpp"
 #include "actors/trainer/job_spec.hpp"
 
@@ -65,12 +65,10 @@ class AllHosts final : public HostLink {
  private:
   struct Other {
     AgentActor agent{};
-    std::uint64_t committed = 0;             ///< kNoState: the host is lost, or has no state yet
     Clock::time_point heard{};               ///< when it told something
     bool has_sent_bad_rows = false;          ///< the log says so
     std::map<int, HostProcess> processes{};  ///< by worker
   };
-  static constexpr std::uint64_t kNoState = std::numeric_limits<std::uint64_t>::max();
   template <typename... Content>
   void tell_all(const Content&... content) const;
   template <typename... Content>
@@ -79,6 +77,7 @@ class AllHosts final : public HostLink {
 
   HostLink& own_;
   const int workers_per_host_;
+  HostCommits commits_;
   std::uint64_t generation_ = 1;
   Clock::time_point beaten_ = Clock::now();
   std::map<int, Other> others_;  ///< by host

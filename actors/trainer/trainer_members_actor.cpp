@@ -49,13 +49,16 @@ std::optional<std::string> difference(const HostJoin& there, const TrainerLinkOp
 void lose_host(Self self, int host, const std::string& why) {
   auto& state = state_of(self);
   const bool is_copied = state.hosts->has_whole_state();
+  // The lost host counts here: if it was empty, steps of the other hosts don't show that it has got
+  // the state.
+  const std::uint64_t committed = state.hosts->common_step();
   state.hosts->lose(host, why);
   const int first = state.job->hosts().first_worker(host);
   for (int i = 0; i < state.options.spec.workers_per_host(); ++i) {
     state.workers.drop(first + i, why);
     state.hosts->mark_lost(first + i);
   }
-  carry_out(self, state.job->host_lost(host, why, is_copied, state.hosts->common_step()));
+  carry_out(self, state.job->host_lost(host, why, is_copied, committed));
 }
 
 /// Returns why an agent that took part in a job may not take part again; nothing if it may.
