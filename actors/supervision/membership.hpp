@@ -109,11 +109,18 @@ class HostCommits {
  public:
   explicit HostCommits(int num_hosts) : steps_(static_cast<std::size_t>(num_hosts), 0) {}
 
-  /// Commits of a generation only grow, and a host that has no state stays so.
-  void told(int host, std::uint64_t step) { at(host) = std::max(at(host), step); }
+  /// Commits of a generation only grow, and a host that has no state stays so. While no loop runs,
+  /// all hosts have the step of prepare(), and a worker that joins may have read an earlier value.
+  void told(int host, std::uint64_t step) {
+    if (loops_run_) at(host) = std::max(at(host), step);
+  }
   void lost(int host) { at(host) = kNoState; }
   void returned(int host, std::uint64_t step) { at(host) = step; }
-  void begin_generation(std::uint64_t step) { std::ranges::fill(steps_, step); }
+  void prepare(std::uint64_t step) {
+    std::ranges::fill(steps_, step);
+    loops_run_ = false;
+  }
+  void start() { loops_run_ = true; }
   /// Returns the least step of the hosts that have state; `own` is that of host 0.
   std::uint64_t least(std::uint64_t own) const {
     return std::accumulate(steps_.begin() + 1, steps_.end(), own,
@@ -125,6 +132,7 @@ class HostCommits {
   std::uint64_t& at(int host) { return steps_.at(static_cast<std::size_t>(host)); }
 
   std::vector<std::uint64_t> steps_;  ///< by host; host 0 isn't used
+  bool loops_run_ = false;            ///< or have run since prepare()
 };
 
 }  // namespace weft

@@ -97,7 +97,7 @@ void AllHosts::committed(int worker, std::uint64_t step) {
 
 void AllHosts::prepare(const action::Prepare& prepare) {
   generation_ = prepare.generation;
-  commits_.begin_generation(prepare.step);
+  commits_.prepare(prepare.step);
   tell_all(prepare_a_v, prepare.generation, prepare.step, prepare.number);
 }
 

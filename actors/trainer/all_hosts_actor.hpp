@@ -43,6 +43,8 @@ class AllHosts final : public HostLink {
   /// Notes the last step that all chips of this worker's host have committed.
   void committed(int worker, std::uint64_t step);
   void prepare(const action::Prepare& prepare);
+  /// The loops of the prepared generation begin.
+  void start() { commits_.start(); }
   /// Gives an order about a worker of another host.
   void launch(int worker);
   void kill(int worker, bool dumps_stack);

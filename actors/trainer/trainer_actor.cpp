@@ -23,6 +23,7 @@ void begin_generation(Self self, const Start& start) {
   auto& state = state_of(self);
   const JobSpec& spec = state.options.spec;
   state.replicas->begin_generation(start.generation);
+  state.hosts->start();
   state.wires = WireBook(spec.num_chips(), start.generation, state.host_0);
   state.recorder.events.put(EventKind::generation, {.number = start.generation});
   const std::string& load = start.resume.empty() ? start.checkpoint : start.resume;

@@ -48,6 +48,7 @@ struct SimHost {
   bool has_state = false;          ///< its memory has the versions that its workers have committed
   std::uint64_t generation = 0;    ///< for which its memory was prepared; 0: never
   std::uint64_t last_message = 0;  ///< when its agent's last message arrives
+  std::uint64_t last_order = 0;    ///< when the trainer's last order arrives there
 };
 
 class HostsSim {
@@ -106,8 +107,11 @@ class HostsSim {
   std::uint64_t draw(std::uint64_t least, std::uint64_t most) {
     return std::uniform_int_distribution<std::uint64_t>(least, most)(random_);
   }
+  void add(std::uint64_t time, std::function<void()> act) {
+    events_.push({time, added_++, std::move(act)});
+  }
   void after(std::uint64_t least, std::uint64_t most, std::function<void()> act) {
-    events_.push({now_ + draw(least, most), added_++, std::move(act)});
+    add(now_ + draw(least, most), std::move(act));
   }
   /// Adds an event for a message of the agent of host `h` to the trainer, or of one of its workers
   /// if `last` is the worker's. Messages of one sender arrive in order, but some are late. They
@@ -115,9 +119,9 @@ class HostsSim {
   void tell(int h, std::uint64_t& last, const std::function<void()>& act) {
     const std::uint64_t delay = draw(1, draw(0, 9) == 0 ? 100 : 5);
     last = std::max(last, now_ + delay);
-    events_.push({last, added_++, [this, h, life = host(h).life, act] {
-                    if (host(h).life == life && (h == 0 || host(h).joined)) act();
-                  }});
+    add(last, [this, h, life = host(h).life, act] {
+      if (host(h).life == life && (h == 0 || host(h).joined)) act();
+    });
   }
   void agent_tells(int h, const std::function<void()>& act) { tell(h, host(h).last_message, act); }
   void worker_tells(int w, const std::function<void()>& act) {
@@ -206,10 +210,12 @@ class HostsSim {
       if (job_.hosts().is_empty(h)) host(h).has_state = false;
     }
     EXPECT_GE(order.step, least) << "generation " << order.generation;
-    commits_.begin_generation(order.step);
+    commits_.prepare(order.step);
     set_memory(0, order);
     for (int h = 1; h < options_.num_hosts; ++h) {
-      after(1, 5, [this, h, order, life = host(h).life] {
+      std::uint64_t& last = host(h).last_order;
+      last = std::max(last, now_ + draw(1, 5));
+      add(last, [this, h, order, life = host(h).life] {
         if (host(h).life != life || !host(h).joined) return;
         set_memory(h, order);
         agent_tells(h, [this, h, order] { carry_out(job_.prepared(h, order.number)); });
@@ -232,6 +238,7 @@ class HostsSim {
   }
 
   void begin(const Start& start) {
+    commits_.start();
     for (int h = 0; h < options_.num_hosts; ++h) {
       EXPECT_EQ(host(h).generation, start.generation) << "host " << h << " wasn't prepared";
       const int donor = start.donors.empty() ? -1 : start.donors[static_cast<std::size_t>(h)];
