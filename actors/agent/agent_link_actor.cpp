@@ -178,7 +178,7 @@ std::unique_ptr<AgentLink> AgentLink::connect(const HostPlace& wanted,
         meets ? read_rendezvous(wanted) : std::vector<HostPlace>{wanted};
     for (const HostPlace& place : places) {
       auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-      if (places.size() > 1) left = std::min(left, std::chrono::milliseconds(kOneAddress));
+      if (meets) left = std::min(left, std::chrono::milliseconds(kOneAddress));
       try {
         return connect_again(place, std::max(left, std::chrono::milliseconds(1)), on_event);
       } catch (const Error& error) {

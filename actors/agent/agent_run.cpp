@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,10 @@ constexpr std::chrono::seconds kStandstill{2};
 constexpr std::chrono::seconds kReturnPatience{60};
 constexpr std::chrono::seconds kTryPatience{2};
 constexpr std::chrono::milliseconds kTryInterval{200};
+/// How long after the trainer's own patience an agent waits for a place that is taken, and the time
+/// between two questions.
+constexpr std::chrono::seconds kTakenPatience{3};
+constexpr std::chrono::milliseconds kTakenInterval{200};
 /// Two SIGTERMs within this time are one request.
 constexpr std::chrono::seconds kSameRequest{2};
 
@@ -60,6 +65,25 @@ HostJoin join_of(const AgentJob& job, const HostWhere& where) {
           .boot_id = where.boot_id,
           .pid_namespace = where.pid_namespace,
           .memory_id = where.memory_id};
+}
+
+/// Joins the job. If another process has the place, waits until the trainer must have noticed that
+/// this process is lost, or else throws mesh_mismatch.
+HostWelcome join_job(AgentLink& link, const HostJoin& join, std::chrono::milliseconds timeout) {
+  const Clock::time_point deadline = Clock::now() + timeout + kTakenPatience;
+  bool is_told = false;
+  for (;;) {
+    HostWelcome welcome = link.join(join);
+    if (welcome.taken.empty()) return welcome;
+    if (Clock::now() >= deadline) {
+      fail(Errc::mesh_mismatch, "host {} can't join the job: {}", join.host, welcome.taken);
+    }
+    if (!std::exchange(is_told, true)) {
+      logger("weft.trainer")
+          ->warn("{}; this process waits, because that one may be lost", welcome.taken);
+    }
+    std::this_thread::sleep_for(kTakenInterval);
+  }
 }
 
 class AgentRun {
@@ -129,7 +153,7 @@ class AgentRun {
     }
     if (now >= next_news_) {
       if (link_ == nullptr) {
-        if (!has_ended_) come_back();
+        if (!has_ended_) come_back(now);
       } else {
         tell_news();
       }
@@ -186,17 +210,21 @@ class AgentRun {
     host_.link.abort(why);
     host_.processes.kill_all();
     link_.reset();
-    while (events_.pop()) {
+    while (events_.pop()) {  // orders of the old connection don't count any more
     }
+    is_aborted_ = true;
     return_by_ = Clock::now() + kReturnPatience;
     next_news_ = Clock::now();
     if (!spec_.recovery.recovers()) give_up();
   }
 
   /// Tries to join the job again, after the killed workers have ended.
-  void come_back() {
-    next_news_ = Clock::now() + kTryInterval;
-    if (!host_.processes.over()) return;
+  void come_back(Clock::time_point now) {
+    next_news_ = now + kTryInterval;
+    if (!host_.processes.over()) {  // a process may wait in the kernel for ever
+      if (now >= return_by_) give_up();
+      return;
+    }
     try {
       auto link = AgentLink::connect_again(
           spec_.place, kTryPatience, [this](AgentEvent event) { events_.push(std::move(event)); });
@@ -224,8 +252,10 @@ class AgentRun {
   }
 
   void prepare(const action::Prepare& prepare) {
-    if (prepare.generation > 1 || prepare.step > 0) host_.link.begin_generation(prepare.step);
+    if (prepare.generation > 1 || prepare.step > 0 || is_aborted_)
+      host_.link.begin_generation(prepare.step);
     generation_ = prepare.generation;
+    is_aborted_ = false;
     host_.times.tell();
     link_->prepared(prepare.number);
   }
@@ -236,7 +266,8 @@ class AgentRun {
     kill_at_ = Clock::now() + (ended_well_ ? kEndPatience : kFailedEndPatience);
   }
 
-  /// The first SIGTERM preempts the job, and any other first signal cancels it. A further signal
+  /// The first SIGTERM preempts the job, and any other first signal cancels it, except that SIGHUP
+  /// makes this host leave a job that survives losses, as if it were lost. A further signal
   /// kills this host's workers. A SIGTERM soon after the first one counts as the same request, as
   /// JobOutcome explains.
   void interrupted(int signal) {
@@ -249,6 +280,9 @@ class AgentRun {
       ended_well_ = false;
       end();
       host_.processes.kill_all();
+    } else if (signal == SIGHUP && spec_.recovery.recovers()) {
+      cut_off("the program that started this host is gone");
+      give_up();
     } else if (signal == SIGTERM) {
       first_term_ = now;
       if (link_ == nullptr) return give_up();
@@ -295,6 +329,7 @@ class AgentRun {
   const HostWelcome& welcome_;
   HostRun host_;
   std::uint64_t generation_ = 1;  ///< for which the memory is prepared
+  bool is_aborted_ = false;       ///< since then the agent was cut off
   bool has_ended_ = false;
   bool ended_well_ = false;
   Clock::time_point next_news_ = Clock::now();  ///< or the next try to join again
@@ -321,7 +356,7 @@ int run_agent(const AgentJob& given) {
                      .chains_signals = given.chains_signals,
                      .logs_to_console = given.logs_to_console};
   const HostJoin join = join_of(job, where_this_is(random_id()));
-  const HostWelcome welcome = link->join(join);
+  const HostWelcome welcome = join_job(*link, join, job.spec.host_timeout());
   // From here on the trainer counts on this host.
   const auto cancel = [&](Errc code, const char* why) {
     if (link != nullptr) link->cancel(code, fmt::format("host {}: {}", job.spec.place.index, why));

@@ -8,17 +8,34 @@
 #include "transport/state/state_directory.hpp"
 
 namespace weft {
+namespace {
+
+/// How often the table of a version is read before it counts as unreadable.
+constexpr int kReadsMax = 100;
+
+}  // namespace
 
 std::uint64_t LocalHost::common_step() const { return ::weft::common_step(memory_); }
 
 bool LocalHost::has_whole_state() const {
   if (!spec_.mesh) return true;
   const Mesh& mesh = *spec_.mesh;
-  const auto table = StateDirectory(memory_, mesh, 0).read(common_step());
-  if (!table) return true;  // the step is the first one, or a checkpoint has its state
-  return std::ranges::none_of(table->tensors, [&](const StateEntry& tensor) {
+  const auto is_divided = [&](const StateEntry& tensor) {
     return ((tensor.sharding.used() | tensor.sharding.unreduced) & mesh.dcn_atoms()) != 0;
-  });
+  };
+  // Workers may still run. A table that was read is right if no chip was so far that its worker
+  // wrote the slot again meanwhile.
+  for (int i = 0; i < kReadsMax; ++i) {
+    const std::uint64_t step = common_step();
+    try {
+      const auto table = StateDirectory(memory_, mesh, 0).read(step);
+      if (common_step() != step) continue;
+      // Without a table, the step is the first one, or a checkpoint has its state.
+      return !table || std::ranges::none_of(table->tensors, is_divided);
+    } catch (const Error&) {  // a worker wrote the table at this moment
+    }
+  }
+  return false;
 }
 
 Whereabouts LocalHost::locate(int worker) const { return ::weft::locate(board_, worker); }

@@ -73,7 +73,7 @@ using TrainerActor = caf::typed_actor<
 
 /// Calls TYPE(block, type, name) for each type. The name is the one between processes.
 #define WEFT_LINK_MESSAGES(TYPE)                                 \
-  TYPE(weft_messages, weft::JoinRequest, "weft::join/2")         \
+  TYPE(weft_messages, weft::JoinRequest, "weft::join/3")         \
   TYPE(weft_messages, weft::LoopIdentity, "weft::loop/1")        \
   TYPE(weft_messages, weft::Assignment, "weft::assignment/8")    \
   TYPE(weft_messages, weft::ProgramSeen, "weft::program/3")      \
@@ -96,7 +96,7 @@ using TrainerActor = caf::typed_actor<
   TYPE(weft_messages, weft::TrainerActor, "weft::trainer/8")     \
   TYPE(weft_messages, weft::AgentActor, "weft::agent/2")         \
   TYPE(weft_messages, weft::HostJoin, "weft::host_join/2")       \
-  TYPE(weft_messages, weft::HostWelcome, "weft::host/1")         \
+  TYPE(weft_messages, weft::HostWelcome, "weft::host/2")         \
   TYPE(weft_messages, weft::HostProcess, "weft::host_process/1") \
   TYPE(weft_messages, weft::HostNews, "weft::host_news/1")       \
   TYPE(weft_messages, weft::WireAddresses, "weft::wires/1")      \

@@ -44,15 +44,16 @@ bool has_entry(const std::string& folder, const std::string& name) {
       entries, [&](const fs::directory_entry& entry) { return entry.path().filename() == name; });
 }
 
-void require_private(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return;  // it was removed meanwhile
-  if (info.st_uid == ::geteuid() && (info.st_mode & (S_IRWXG | S_IRWXO)) == 0) return;
-  fail(Errc::io,
-       "the rendezvous file {} belongs to user {} and has mode {:o}: expected a file of user {} "
-       "that only its owner may read; run all hosts of the job as one user, in a folder that keeps "
-       "owners and modes",
-       path, info.st_uid, info.st_mode & 0777, ::geteuid());
+/// Returns the text of the file; nothing if it was removed meanwhile.
+std::optional<std::string> read_private(const std::string& path) {
+  try {
+    return find_own_file(path, S_IRWXG | S_IRWXO, kFileBytesMax);
+  } catch (const Error& error) {
+    fail(error.code(),
+         "the rendezvous file {}; run all hosts of the job as one user, in a folder that keeps "
+         "owners and modes",
+         error.what());
+  }
 }
 
 /// The content of a file.
@@ -116,13 +117,7 @@ Rendezvous::Rendezvous(const HostPlace& place, const std::string& network,
               .dump();
   std::error_code ignored;
   fs::create_directories(place.meeting_folder, ignored);
-  const std::string unfinished = fmt::format("{}.{}.new", path_, random_hex(8));
-  write_private_file(unfinished, text_);
-  if (::rename(unfinished.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(unfinished.c_str());
-    fail(Errc::io, "can't write {}: {}", path_, std::strerror(error));
-  }
+  replace_private_file(path_, text_);
 }
 
 Rendezvous::~Rendezvous() {
@@ -137,8 +132,7 @@ std::vector<HostPlace> read_rendezvous(const HostPlace& place) {
   const std::string& folder = place.meeting_folder;
   if (!has_entry(folder, rendezvous_name(place))) return {};
   const std::string path = folder + "/" + rendezvous_name(place);
-  require_private(path);
-  const std::optional<std::string> text = find_file_text(path, kFileBytesMax);
+  const std::optional<std::string> text = read_private(path);
   if (!text) return {};
   const Invitation read = parse(path, *text);
   const bool is_here = read.loopback == loopback_id();

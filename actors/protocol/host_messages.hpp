@@ -32,6 +32,7 @@ struct HostJoin {
 
 /// The trainer's answer: what the agent needs for its part of the job.
 struct HostWelcome {
+  std::string taken{};  ///< why another process has the place for now; "": the agent is welcome
   std::string job_id{};
   std::string token{};  ///< the agent's workers join with it
   std::string fits{};  ///< for workers that run main() again (NamelessFit); "": the loop has a name

@@ -15,7 +15,7 @@ auto inspect(Inspector& f, StoredCommand& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, JoinRequest& x) {
-  return inspect_fields(f, x, x.worker, x.pid, x.token, x.committed);
+  return inspect_fields(f, x, x.worker, x.pid, x.token, x.committed, x.memory_id);
 }
 template <class Inspector>
 auto inspect(Inspector& f, LoopIdentity& x) {
@@ -84,7 +84,7 @@ auto inspect(Inspector& f, HostJoin& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, HostWelcome& x) {
-  return inspect_fields(f, x, x.job_id, x.token, x.fits, x.assignment);
+  return inspect_fields(f, x, x.taken, x.job_id, x.token, x.fits, x.assignment);
 }
 template <class Inspector>
 auto inspect(Inspector& f, HostNews& x) {

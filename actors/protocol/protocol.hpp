@@ -12,8 +12,7 @@
 
 namespace weft {
 
-/// A lease lets a worker begin this many steps. A worker without a further lease then stops.
-inline constexpr std::uint64_t kLeaseSteps = 64;
+inline constexpr std::uint64_t kLeaseSteps = 64;  ///< the steps that a lease lets a worker begin
 inline constexpr std::uint64_t kLeaseAskedAhead = 32;  ///< steps left when a worker asks for more
 
 /// The first message of a worker.
@@ -22,10 +21,10 @@ struct JoinRequest {
   std::int32_t pid = 0;
   std::string token{};          ///< from WEFT_JOB_TOKEN
   std::uint64_t committed = 0;  ///< the last step that all chips of its host have committed
+  std::string memory_id{};      ///< of its host's memory
 };
 
-/// Identifies the loop that a job runs. A worker finds a named loop in the program or in a library.
-/// For a loop without a name it runs main() again, up to this fit() call.
+/// Identifies the loop that a job runs. A worker runs main() again for a loop without a name.
 struct LoopIdentity {
   std::string name{};           ///< "": the loop has no name
   std::string site{};           ///< "train.cpp:12", line of a named Loop, else of the fit() call

@@ -104,9 +104,9 @@ struct Warn {
 
 // The following actions set timers.
 
-/// Call gather_deadline(generation) after JobTerms::timeout_s seconds.
+/// Call gather_deadline(number) after JobTerms::timeout_s seconds.
 struct GatherDeadline {
-  std::uint64_t generation = 0;
+  std::uint64_t number = 0;
 };
 /// Call grace_over() after this many milliseconds.
 struct Grace {

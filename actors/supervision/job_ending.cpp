@@ -71,8 +71,8 @@ std::string JobState::missing_text(std::span<const Sighting> sightings) const {
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 
-Actions JobState::gather_deadline(std::uint64_t generation, std::span<const Sighting> sightings) {
-  if (generation != generation_) return {};
+Actions JobState::gather_deadline(std::uint64_t number, std::span<const Sighting> sightings) {
+  if (number != deadlines_) return {};
   if (phase_ == JobPhase::preparing) {
     return fail_with({.code = Errc::timeout,
                       .message = fmt::format("the memory of {} was not ready within "

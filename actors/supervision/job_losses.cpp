@@ -142,7 +142,7 @@ Actions JobState::end_generation(const Failure& failure, std::uint64_t committed
   ++generation_;
   if (committed > next_step_) hosts_.all_have_state();
   return {action::Unwind{with_throw(failure.message, failure.thrown_at)},
-          action::GatherDeadline{generation_}};
+          action::GatherDeadline{++deadlines_}};
 }
 
 /// Makes workers leave their loops, and starts those again that have ended. `lost` is the worker
@@ -167,7 +167,10 @@ Actions JobState::gather_again(int lost) {
 void JobState::host_joined(const HostArrival& arrival) {
   hosts_.joined(arrival);
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
-    if (hosts_.of(w) == arrival.host) at(w).place = Place::starting;
+    if (hosts_.of(w) != arrival.host) continue;
+    at(w).place = Place::starting;
+    // The pids of another machine may be the same.
+    std::erase_if(ended_, [w](const ProcessId& ended) { return ended.worker == w; });
   }
 }
 
@@ -179,21 +182,23 @@ Actions JobState::host_lost(int host, const std::string& why, bool is_copied,
                   .worker = hosts_.first_worker(host)};
   if (auto ending = end_by(failure, committed, LossKind::host)) return *std::move(ending);
   Actions actions = end_generation(failure, committed);
+  const bool is_told = !actions.empty();
+  if (!is_told) actions.push_back(action::GatherDeadline{++deadlines_});
   hosts_.lost(host, is_copied);
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
     if (hosts_.of(w) != host) continue;
     ended_.insert(process(w));
     at(w) = {.place = Place::away, .link_grace = at(w).link_grace + 1};
   }
-  actions.push_back(action::Warn{
-      fmt::format("the job waits up to backend.timeout_s = {} for another host with "
-                  "WEFT_HOST_INDEX = {}: start "
-                  "the program there as before{}",
-                  terms_.timeout_s, host,
-                  hosts_.have_state()
-                      ? ""
-                      : "; the lost host had parts of the state that no other host has, so the job "
-                        "will continue from its last checkpoint")});
+  actions.push_back(action::Warn{fmt::format(
+      "{}the job waits up to backend.timeout_s = {} for another host with WEFT_HOST_INDEX = {}: "
+      "start "
+      "the program there as before{}",
+      is_told ? "" : failure.message + "; ", terms_.timeout_s, host,
+      hosts_.have_state() ? ""
+                          : "; the lost host had parts of the state that no other host has, so the "
+                            "job will continue from its last checkpoint, unless that host comes "
+                            "back with its memory")});
   return concat(std::move(actions), gather_again(-1));
 }
 
@@ -251,6 +256,7 @@ Actions JobState::link_down(int worker) {
   return {action::LinkGrace{worker, ++lost.link_grace}};
 }
 
+/// A process whose link broke and that has not ended during the LinkGrace is lost.
 Actions JobState::link_grace_over(int worker, std::uint64_t number, const Whereabouts& where,
                                   std::uint64_t committed) {
   WorkerMember& lost = at(worker);

@@ -22,6 +22,7 @@ JobState::JobState(const JobTerms& terms)
   }
 }
 
+/// Returns whether `generation` is the current one and the worker is in its loop.
 bool JobState::takes_part(int worker, std::uint64_t generation) const {
   return phase_ == JobPhase::running && generation == generation_ && worker >= 0 &&
          worker < static_cast<int>(workers_.size()) && at(worker).place == Place::looping;

@@ -43,7 +43,7 @@ enum class JobPhase : std::uint8_t { gathering, preparing, running, succeeded, f
 class JobState {
  public:
   explicit JobState(const JobTerms& terms);
-  Actions begin() const { return {action::GatherDeadline{generation_}}; }
+  Actions begin() const { return {action::GatherDeadline{deadlines_}}; }
   const JobHosts& hosts() const { return hosts_; }
   /// Called when a host has joined that hosts() doesn't refuse. Its agent starts its workers.
   void host_joined(const HostArrival& arrival);
@@ -57,7 +57,6 @@ class JobState {
   std::optional<std::string> refuse_join(int worker, int pid) const;
   /// `committed`, here and below, is the step that all chips have committed (common_step()).
   Actions joined(int worker, int pid, std::uint64_t committed);
-  /// Called when the worker has left the loop of an earlier generation.
   Actions unwound(int worker, std::uint64_t generation, std::uint64_t committed);
   Actions program(const ProgramSeen& program);
   Actions lease_wanted(std::uint64_t step);
@@ -67,21 +66,21 @@ class JobState {
   /// If SIGTERM has ended a worker, that counts as a request to preempt the job.
   Actions process_ended(const ProcessEnded& ended, const Whereabouts& where,
                         std::uint64_t committed);
-  /// Called when the link to a worker has ended, after all messages that its process had sent.
+  /// Called when the link to a worker has ended, after all messages of its process.
   Actions link_down(int worker);
-  /// Called when a LinkGrace is over. A process whose link broke and that has not ended is lost.
   Actions link_grace_over(int worker, std::uint64_t number, const Whereabouts& where,
                           std::uint64_t committed);
+  /// Called when a connection between chips has broken. If no worker or host is lost during the
+  /// WireGrace, the loops begin again with new connections.
   Actions wire_lost(const WireLost& lost);
-  /// If no worker or host was lost during the WireGrace, the loops begin again with new connections.
   Actions wire_grace_over(std::uint64_t generation, std::uint64_t committed);
   /// Called when workers are alive but have not moved for too long. `why` says for how long.
   Actions hung(std::span<const Sighting> hanging, const std::string& why, std::uint64_t committed);
-  /// Called when a timer of an action is over. `sightings` describe the workers in unwinding().
+  // Called when a timer of an action is over. `sightings` describe the workers in unwinding().
   Actions restart_due(int worker);
-  Actions gather_deadline(std::uint64_t generation, std::span<const Sighting> sightings = {});
+  Actions gather_deadline(std::uint64_t number, std::span<const Sighting> sightings = {});
   Actions grace_over(std::span<const Sighting> sightings = {});
-  /// Called when a loop has asked whether it is to end. Later loops are assumed to ask too.
+  /// A loop has asked whether it is to end. Later loops are assumed to ask too.
   void asks() { asks_ = true; }
   bool has_asked() const { return asks_; }
   /// Called when the job must end soon. Its loops then end at the same step and save their state.
@@ -94,10 +93,9 @@ class JobState {
   CheckpointTally& checkpoints() { return checkpoints_; }
 
   std::vector<int> unwinding() const;
-  /// Returns the workers that others wait for: to show a program, or to leave or end their loops.
-  std::vector<int> awaited() const;
+  std::vector<int> awaited() const;  ///< by others
   ProcessId process(int worker) const { return {worker, at(worker).pid}; }
-  /// Returns whether the worker's process has ended before its loop.
+  /// The worker's process has ended before its loop.
   bool is_lost(int worker) const { return !at(worker).is_started && !at(worker).ended; }
   JobPhase phase() const { return phase_; }
   bool over() const { return phase_ == JobPhase::succeeded || phase_ == JobPhase::failed; }
@@ -109,7 +107,6 @@ class JobState {
   using Place = MemberPlace;
   WorkerMember& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
   const WorkerMember& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
-  /// Returns whether `generation` is the current one and the worker is in its loop.
   bool takes_part(int worker, std::uint64_t generation) const;
   std::string name(int worker) const;
   Actions prepare_if_gathered(std::uint64_t committed);
@@ -141,11 +138,12 @@ class JobState {
   std::vector<ReportFilter> reports_;  // by worker
   std::uint64_t granted_ = 0;
   std::uint64_t generation_ = 1;
+  std::uint64_t deadlines_ = 1;  ///< the number of the last GatherDeadline
   JobPhase phase_ = JobPhase::gathering;
   std::optional<Failure> failure_;
   std::optional<std::string> preempted_;  ///< the reason
   bool asks_ = false;
-  /// Programs that some workers have shown but others have not, by sequence number.
+  /// The programs that not all workers have shown, by sequence number.
   std::map<std::uint32_t, std::vector<ProgramSeen>> pending_;
 };
 

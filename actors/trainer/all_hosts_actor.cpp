@@ -109,9 +109,7 @@ void AllHosts::kill(int worker, bool dumps_stack) {
 
 void AllHosts::stop() { tell_all(stop_a_v); }
 
-std::uint64_t AllHosts::common_step() const {
-  return commits_.least(own_.common_step());
-}
+std::uint64_t AllHosts::common_step() const { return commits_.least(own_.common_step()); }
 
 void AllHosts::abort(std::string_view why) {
   own_.abort(why);

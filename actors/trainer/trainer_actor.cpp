@@ -36,12 +36,7 @@ void begin_generation(Self self, const Start& start) {
   } else if (start.step > 0) {
     logger("weft.trainer")->info("the job continues at step {} from {}", start.step, load);
   }
-  for (std::size_t host = 0; host < start.donors.size(); ++host) {
-    if (start.donors[host] < 0) continue;
-    logger("weft.trainer")
-        ->warn("host {} gets the state of step {} from host {}", host, start.step,
-               start.donors[host]);
-  }
+  say_donors(start);
   // No other process will open the arenas: no worker is started again, and no state is rescued.
   if (!spec.recovery.recovers() && !spec.is_rescuable()) state.hosts->remove_arena_names();
   state.recorder.state(ActorState::running);
@@ -117,7 +112,7 @@ void carry_out(Self self, Action action) {
           },
           [&](const action::Warn& warn) { logger("weft.trainer")->warn("{}", warn.text); },
           [&](const action::GatherDeadline& deadline) {
-            send_later(self, state.options.spec.timeout(), deadline_a_v, deadline.generation);
+            send_later(self, state.options.spec.timeout(), deadline_a_v, deadline.number);
           },
           [&](const action::Grace& grace) { in(grace.ms, grace_a_v); },
           [&](const action::Backoff& backoff) {
@@ -347,11 +342,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](wire_lost_a, const WireLost& lost) {
         heard(self);
-        if (!from_a_member(self)) return;
-        logger("weft.trainer")
-            ->warn("worker {}: the connection of chip {} to chip {} has broken: {}", lost.worker,
-                   lost.chip, lost.peer, lost.why);
-        carry_out(self, state_of(self).job->wire_lost(lost));
+        if (from_a_member(self)) wire_lost(self, lost);
       },
       [self](post_a, const CommandPost& post) { carry_out(self, state_of(self).desk->post(post)); },
       [self](asks_a) { state_of(self).job->asks(); },
@@ -371,10 +362,9 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         heard(self);
         if (may_tell_of(self, ended.worker)) process_ended(self, ended);
       },
-      [self](deadline_a, std::uint64_t generation) {
+      [self](deadline_a, std::uint64_t number) {
         heard(self);
-        carry_out(self,
-                  state_of(self).job->gather_deadline(generation, sightings_of_unwinding(self)));
+        carry_out(self, state_of(self).job->gather_deadline(number, sightings_of_unwinding(self)));
       },
       [self](tick_a) { look_for_hangs(self); },
       [self](restart_a, std::int32_t worker) {
@@ -383,19 +373,16 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       },
       [self](link_grace_a, std::int32_t worker, std::uint64_t number) {
         heard(self);
-        const Whereabouts where = state_of(self).hosts->locate(worker);
-        carry_out(self, state_of(self).job->link_grace_over(worker, number, where,
-                                                            state_of(self).hosts->common_step()));
+        link_grace_over(self, worker, number);
       },
       [self](wire_grace_a, std::uint64_t generation) {
         heard(self);
-        carry_out(self, state_of(self).job->wire_grace_over(generation,
-                                                            state_of(self).hosts->common_step()));
+        wire_grace_over(self, generation);
       },
       [self](beat_a) { beat(self); },
       [self](cancel_a, std::uint8_t code, const std::string& reason) {
         heard(self);
-        carry_out(self, state_of(self).job->cancel(static_cast<Errc>(code), reason));
+        cancel(self, static_cast<Errc>(code), reason);
       },
   };
 }

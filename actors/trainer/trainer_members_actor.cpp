@@ -64,10 +64,10 @@ void lose_host(Self self, int host, const std::string& why) {
 /// Returns why an agent that took part in a job may not take part again; nothing if it may.
 std::optional<std::string> refuse_return(const HostJoin& join, const TrainerState& state) {
   if (join.job_id.empty()) return {};
-  if (join.job_id != state.options.job_id) {
+  if (join.job_id != state.options.job_id || state.job->over()) {
     return fmt::format("job {} is over", join.job_id);
   }
-  if (!state.job->hosts().has_joined(join.host)) return {};
+  if (!state.job->hosts().refuse(join.host, join.num_hosts)) return {};
   return fmt::format("host {} was taken as lost, and another process has its place", join.host);
 }
 
@@ -93,6 +93,20 @@ void write_places(TrainerState& state, const HostJoin& join) {
   } catch (const std::exception& e) {
     logger("weft.trainer")->warn("weft inspect won't show host {}: {}", join.host, e.what());
   }
+}
+
+/// Returns why the agent has to wait: the place may belong to a process that is lost, which the
+/// trainer will soon notice. Returns nothing if it has not to wait.
+std::optional<std::string> taken_for_now(const HostJoin& join, const TrainerState& state) {
+  const JobState& job = *state.job;
+  const bool has_begun = job.phase() != JobPhase::gathering || job.generation() > 1;
+  const bool may_be_lost = has_begun && state.options.spec.recovery.recovers() && !job.over();
+  if (!may_be_lost || !join.job_id.empty() || difference(join, state.options)) return {};
+  if (join.num_hosts != state.options.spec.place.count || join.host < 1 ||
+      join.host >= join.num_hosts) {
+    return {};
+  }
+  return job.hosts().refuse(join.host, join.num_hosts);
 }
 
 void link_down(Self self, const caf::actor_addr& gone) {
@@ -121,7 +135,12 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
     logger("weft.trainer")->warn("refused a join as worker {}: wrong token", request.worker);
     return caf::make_error(caf::sec::invalid_argument, std::string("wrong job token"));
   }
-  if (const auto refusal = state.job->refuse_join(request.worker, request.pid)) {
+  auto refusal = state.job->refuse_join(request.worker, request.pid);
+  if (!refusal && !state.hosts->is_own(request.worker) &&
+      !state.job->hosts().holds(state.job->hosts().of(request.worker), request.memory_id)) {
+    refusal = fmt::format("worker {} belongs to a host that was lost", request.worker);
+  }
+  if (refusal) {
     logger("weft.trainer")->warn("refused a join: {}", *refusal);
     return caf::make_error(caf::sec::invalid_argument, *refusal);
   }
@@ -139,6 +158,7 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
   if (!join.job_id.empty() && state.job->hosts().holds(join.host, join.memory_id)) {
     lose_host(self, join.host, "its agent connects again");
   }
+  if (const auto taken = taken_for_now(join, state)) return HostWelcome{.taken = *taken};
   auto refusal = refuse_return(join, state);
   if (!refusal) refusal = state.job->hosts().refuse(join.host, join.num_hosts);
   if (!refusal) refusal = difference(join, state.options);
@@ -204,6 +224,43 @@ void beat(Self self) {
     lose_host(self, host,
               fmt::format("it has told nothing for run.failure.host_timeout_s = {}",
                           state.options.spec.host_timeout_s));
+  }
+}
+
+void wire_lost(Self self, const WireLost& lost) {
+  logger("weft.trainer")
+      ->warn("worker {}: the connection of chip {} to chip {} has broken: {}", lost.worker,
+             lost.chip, lost.peer, lost.why);
+  carry_out(self, state_of(self).job->wire_lost(lost));
+}
+
+void wire_grace_over(Self self, std::uint64_t generation) {
+  auto& state = state_of(self);
+  carry_out(self, state.job->wire_grace_over(generation, state.hosts->common_step()));
+}
+
+void link_grace_over(Self self, int worker, std::uint64_t number) {
+  auto& state = state_of(self);
+  const Whereabouts where = state.hosts->locate(worker);
+  carry_out(self, state.job->link_grace_over(worker, number, where, state.hosts->common_step()));
+}
+
+void cancel(Self self, Errc code, const std::string& reason) {
+  auto& state = state_of(self);
+  const auto host = state.hosts->host_of(self->current_sender());
+  const bool has_begun = state.job->generation() > 1;
+  if (host && has_begun && code != Errc::cancelled && state.options.spec.recovery.recovers()) {
+    return lose_host(self, *host, reason);
+  }
+  carry_out(self, state.job->cancel(code, reason));
+}
+
+void say_donors(const Start& start) {
+  for (std::size_t host = 0; host < start.donors.size(); ++host) {
+    if (start.donors[host] < 0) continue;
+    logger("weft.trainer")
+        ->warn("host {} gets the state of step {} from host {}", host, start.step,
+               start.donors[host]);
   }
 }
 

@@ -71,6 +71,14 @@ void host_prepared(Self self, int host, std::uint64_t number);
 void take_news(Self self, const HostNews& news);
 void unwound(Self self, int worker, std::uint64_t generation, std::uint64_t committed);
 void take_wires(Self self, const WireAddresses& addresses);
+void wire_lost(Self self, const WireLost& lost);
+void wire_grace_over(Self self, std::uint64_t generation);
+void link_grace_over(Self self, int worker, std::uint64_t number);
+/// Ends the job because its owner or an agent asks for it. An agent that fails after the job has
+/// begun is a lost host, if the job survives losses.
+void cancel(Self self, Errc code, const std::string& reason);
+/// Says which hosts get the state from which.
+void say_donors(const Start& start);
 /// Tells the agents that the trainer lives, and looks for silent hosts, now and each second.
 void beat(Self self);
 

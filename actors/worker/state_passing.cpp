@@ -1,11 +1,10 @@
 #include "actors/worker/state_passing.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -22,9 +21,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The longest sleep, after which the job may have been aborted.
+/// The longest wait between two looks at the abort word.
 constexpr std::chrono::milliseconds kSlice{10};
-constexpr double kMiB = 1024.0 * 1024.0;
+
+double mib(std::int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 /// Returns the number of the wire to the twin of the chip at `position` on `host`.
 int wire_to_twin(const Wires& wires, const Mesh& mesh, int position, int host) {
@@ -36,7 +39,7 @@ int wire_to_twin(const Wires& wires, const Mesh& mesh, int position, int host) {
   return static_cast<int>(found - peers.begin());
 }
 
-/// The wire of one chip to its twin, and the posts whose end is awaited.
+/// The wire of one chip to its twin.
 struct TwinWire {
   Wires& wires;
   std::size_t local_index;
@@ -61,7 +64,8 @@ class StatePass {
         memory_(memory),
         wires_(wires) {}
 
-  void send(int host) {
+  /// Sends to the twins on all of these hosts at once.
+  void send(const std::vector<int>& hosts) {
     const auto begin = Clock::now();
     const KeptState kept(memory_, mesh_, static_cast<int>(positions_.size()), step_);
     const auto worker = static_cast<std::size_t>(first_chip_) / positions_.size();
@@ -76,22 +80,25 @@ class StatePass {
     const std::vector<std::byte> table =
         encode_state_table(entries, kept.loaders(worker), kept.commands(worker));
     const std::uint64_t size = table.size();
-    std::vector<TwinWire> twins = twins_on(host);
+    std::vector<TwinWire> twins;
+    for (const int host : hosts) std::ranges::copy(twins_on(host), std::back_inserter(twins));
     std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < twins.size(); ++i) {
+    for (const TwinWire& twin : twins) {
       const auto post = [&](std::span<const std::byte> part) {
-        if (!part.empty()) twins[i].wires.send(twins[i].wire, part);
+        if (!part.empty()) twin.wires.send(twin.wire, part);
       };
       post(std::as_bytes(std::span(&size, 1)));
       post(table);
       for (const KeptTensor& tensor : kept.tensors()) {
         const std::int64_t shard = shard_bytes(tensor.type, tensor.sharding);
-        post({kept.shard(tensor, positions_[i]), static_cast<std::size_t>(shard)});
+        post({kept.shard(tensor, positions_[twin.local_index]), static_cast<std::size_t>(shard)});
         bytes += shard;
       }
     }
     wait(twins);
-    say("sent", "to", host, bytes, begin);
+    logger("weft.worker")
+        ->info("sent {:.2f} MiB of state of step {} to {} hosts in {:.3f} s", mib(bytes), step_,
+               hosts.size(), seconds_since(begin));
   }
 
   void receive(int host) {
@@ -119,7 +126,9 @@ class StatePass {
       }
     }
     wait(twins);
-    say("got", "from", host, bytes, begin);
+    logger("weft.worker")
+        ->info("received {:.2f} MiB of state of step {} from host {} in {:.3f} s", mib(bytes),
+               step_, host, seconds_since(begin));
   }
 
  private:
@@ -145,6 +154,7 @@ class StatePass {
     }
     const StateTable sent = decode_state_table(tables.front(), mesh_);
     StateDirectory directory(memory_, mesh_, first_chip_);
+    directory.clear();  // the memory may be that of an earlier try
     directory.write(step_, sent.tensors, 1, sent.loaders, sent.commands);
     return *directory.read(step_);
   }
@@ -183,20 +193,14 @@ class StatePass {
         continue;
       }
       if (now >= deadline) {
-        fail(Errc::timeout, "the state of step {} wasn't passed on: nothing came from {} for {} ms",
+        fail(Errc::timeout,
+             "the state of step {} wasn't passed on: {} has taken and sent nothing for "
+             "backend.timeout_s = {}: raise it, or see the log of that worker",
              step_, to_string(awaited->wires.peers()[static_cast<std::size_t>(awaited->wire)].end),
-             timeout_.count());
+             static_cast<double>(timeout_.count()) / 1000);
       }
       awaited->wires.wait(kSlice);
     }
-  }
-
-  void say(const char* did, const char* preposition, int host, std::int64_t bytes,
-           Clock::time_point begin) const {
-    logger("weft.worker")
-        ->info("{} {:.2f} MiB of state of step {} {} host {} in {:.3f} s", did,
-               static_cast<double>(bytes) / kMiB, step_, preposition, host,
-               std::chrono::duration<double>(Clock::now() - begin).count());
   }
 
   const std::uint64_t step_;
@@ -211,18 +215,21 @@ class StatePass {
 }  // namespace
 
 StateSource pass_state(const Start& start, const Assignment& assignment, const Mesh& mesh,
-                       const std::vector<int>& positions, JobMemory& memory,
-                       const HostWires& wires) {
+                       const std::vector<int>& positions, JobMemory& memory, const HostWires& wires,
+                       const Recorder& recorder) {
   if (start.donors.empty()) return StateSource::host;
+  recorder.state(ActorState::loading);  // while it uses its core, it doesn't hang
   const auto here = static_cast<std::size_t>(host_of(mesh, positions.front()));
   StatePass pass(start, assignment, mesh, positions, memory, wires);
   if (start.donors.at(here) >= 0) {
     pass.receive(start.donors[here]);
     return StateSource::worker;
   }
+  std::vector<int> takers;
   for (std::size_t host = 0; host < start.donors.size(); ++host) {
-    if (start.donors[host] == static_cast<int>(here)) pass.send(static_cast<int>(host));
+    if (start.donors[host] == static_cast<int>(here)) takers.push_back(static_cast<int>(host));
   }
+  if (!takers.empty()) pass.send(takers);
   return StateSource::host;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 /// Passes the state of a job from a host that has it to one that has joined in place of a lost one.
 ///
-/// Each chip of the donor's host sends to its twin, over the wire between them:
+/// A chip's twin is the chip with the same number on another host. Each chip of the donor's host
+/// sends to its twin, over the wire between them:
 ///
 ///   message = bytes of the table (8 bytes), state table, shard{tensors of the table}
 ///
@@ -23,7 +24,7 @@ namespace weft {
 /// before the chips use the wires. Throws corrupt if the received table isn't valid, no_space,
 /// peer_lost if the job is aborted meanwhile, and timeout.
 StateSource pass_state(const Start& start, const Assignment& assignment, const Mesh& mesh,
-                       const std::vector<int>& positions, JobMemory& memory,
-                       const HostWires& wires);
+                       const std::vector<int>& positions, JobMemory& memory, const HostWires& wires,
+                       const Recorder& recorder);
 
 }  // namespace weft

@@ -78,7 +78,8 @@ class WorkerLife {
       assignment_ = link_.join({.worker = identity_.worker,
                                 .pid = ::getpid(),
                                 .token = identity_.token,
-                                .committed = common_step(memory_)});
+                                .committed = common_step(memory_),
+                                .memory_id = board_.header().job});
     } catch (const std::exception& e) {
       logger("weft.worker")->info("{}", e.what());  // the trainer has logged the reason, or is gone
       return false;

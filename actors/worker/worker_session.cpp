@@ -73,9 +73,10 @@ WorkerSession::WorkerSession(WorkerLink& link, const WorkerIdentity& identity,
               .generation = start.generation,
               .place = identity.place},
              mesh_, local_positions(), assignment, memory, link),
-      state_source_(start.resume.empty() && start.checkpoint.empty()
-                        ? pass_state(start, assignment, mesh_, local_positions(), memory, wires_)
-                        : StateSource::checkpoint),
+      state_source_(
+          start.resume.empty() && start.checkpoint.empty()
+              ? pass_state(start, assignment, mesh_, local_positions(), memory, wires_, recorder_)
+              : StateSource::checkpoint),
       runtime_(mesh_of(assignment), mesh_, local_positions(), start_devices(memory_of(memory)),
                memory_of(memory), link, recorder_,
                {.target = *kind_.target,

@@ -20,6 +20,7 @@
 #include "inspect/snapshot/json_text.hpp"
 #include "transport/blackbox/box_clock.hpp"
 #include "transport/job/job_folder.hpp"
+#include "transport/job/private_file.hpp"
 #include "transport/memory/namespaces.hpp"
 
 namespace weft {
@@ -66,16 +67,15 @@ void require_machine(const std::string& machine) {
        visible(machine));
 }
 
-void require_own(const std::string& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return;  // the reader says that it is missing
-  const bool others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  if (S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && !others_write) return;
-  fail(
-      Errc::invalid_argument,
-      "{} isn't a plain file that only this user may write (owner {}, mode {:o}): its commands are "
-      "not run",
-      path, status.st_uid, status.st_mode & 07777);
+/// Returns the text of the file, whose words are run as commands.
+std::optional<std::string> read_own(const std::string& path) {
+  try {
+    return find_own_file(path, S_IWGRP | S_IWOTH, kBytesMax);
+  } catch (const Error& error) {
+    fail(Errc::invalid_argument,
+         "{}; its commands are not run: chmod 600 it if you wrote it, else remove it",
+         error.what());
+  }
 }
 
 Json to_json(const HostEntry& entry) {
@@ -118,21 +118,12 @@ bool HostEntry::is_here() const {
 void HostList::write(const std::string& run_dir) const {
   Json json{{"schema", "weft.hosts/1"}, {"job", job}, {"hosts", Json::array()}};
   for (const HostEntry& host : hosts) json["hosts"].push_back(to_json(host));
-  const std::string path = path_in(run_dir);
-  const std::string unfinished = path + ".tmp";
-  std::ofstream file(unfinished);
-  ::chmod(unfinished.c_str(), 0600);
-  file << json_text(json);
-  file.close();
-  if (!file || std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    fail(Errc::io, "can't write {}", path);
-  }
+  replace_private_file(path_in(run_dir), json_text(json));
 }
 
 std::optional<HostList> HostList::read(const std::string& run_dir) {
   const std::string path = path_in(run_dir);
-  require_own(path);
-  const std::optional<std::string> text = find_file_text(path, kBytesMax);
+  const std::optional<std::string> text = read_own(path);
   if (!text) return {};
   try {
     const Json json = Json::parse(*text);

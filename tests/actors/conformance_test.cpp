@@ -445,6 +445,8 @@ TYPED_TEST(ActorDeaths, EndAMeshThatMayNotBeMadeAgain) {
             std::string::npos)
       << this->s_.system->failure()->what();
   expect_error(Errc::peer_lost, {"p[1].hold"}, [&] { held.get(); });
+  // The process of p[0] ends after the failure is known.
+  this->s_.until([&] { return !probes[0].template call<&Probe::log>().outcome().ok(); });
   expect_error(Errc::actor_failed, {"p[0] has ended: mesh \"p\": process "},
                [&] { probes[0].template call<&Probe::log>().get(); });
 }

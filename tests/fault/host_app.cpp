@@ -23,7 +23,8 @@ struct Plan {
   bool shifts = false;            ///< each step shifts the parts of a value along the chips
   bool is_whole = false;          ///< each host has the whole state
   std::string once{};             ///< the file that says that the following has been done
-  int kills = -1;                 ///< the worker that kills itself, at half of the steps
+  std::uint64_t acts_at = 0;      ///< the step at which it is done; 0: half of the steps
+  int kills = -1;                 ///< the worker that kills itself
   int signals = -1;               ///< the worker that sends `signal` to its parent then
   int signal = SIGKILL;
 };
@@ -41,7 +42,8 @@ void count(weft::TrainContext& ctx) {
                       *ctx.mesh(), weft::PartitionSpec{"data"}, weft::PartitionSpec{"data"});
   while (ctx.step() < plan.steps) {
     const bool acts = ctx.world_rank() == std::max(plan.kills, plan.signals);
-    if (acts && ctx.step() == plan.steps / 2 && ::access(plan.once.c_str(), F_OK) != 0) {
+    const std::uint64_t moment = plan.acts_at != 0 ? plan.acts_at : plan.steps / 2;
+    if (acts && ctx.step() == moment && ::access(plan.once.c_str(), F_OK) != 0) {
       std::ofstream(plan.once) << "now\n";
       if (plan.kills >= 0) ::kill(::getpid(), SIGKILL);
       ::kill(::getppid(), plan.signal);
@@ -67,11 +69,12 @@ int main(int argc, char** argv) {
   int workers = 2;
   weft::FailureConfig failure;
   CLI::App app{"Counts on all chips of a job."};
-  app.add_option("--steps", plan.steps);
+  app.add_option("--steps", plan.steps)->take_last();
   app.add_option("--meets-every", plan.meets_every);
   app.add_flag("--shifts", plan.shifts);
   app.add_flag("--whole", plan.is_whole);
   app.add_option("--kills", plan.kills);
+  app.add_option("--acts-at", plan.acts_at);
   app.add_option("--signals", plan.signals);
   app.add_option("--signal", plan.signal);
   app.add_option("--once", plan.once);

@@ -8,9 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <queue>
 #include <random>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +17,7 @@
 
 #include "actors/supervision/job_state.hpp"
 #include "tests/property/seeds.hpp"
+#include "tests/support/event_queue.hpp"
 
 namespace weft::hosts_sim_test {
 namespace {
@@ -55,7 +54,7 @@ class HostsSim {
  public:
   HostsSim(const SimOptions& options, std::uint64_t seed)
       : options_(options),
-        random_(seed),
+        queue_(seed),
         job_({.num_workers = options.num_hosts * options.workers_per_host,
               .num_hosts = options.num_hosts,
               .recovery = {.max_failures = -1, .restart = Restart::worker},
@@ -75,12 +74,9 @@ class HostsSim {
       }
     }
     for (int i = 0; i < options_.losses; ++i) after(20, 2000, [this] { stage_a_loss(); });
-    while (!events_.empty() && !job_.over() && !::testing::Test::HasFailure()) {
-      ASSERT_LT(++handled_, 20'000'000U) << "the job goes on for ever";
-      now_ = events_.top().time;
-      const auto act = events_.top().act;
-      events_.pop();
-      act();
+    while (!queue_.empty() && !job_.over() && !::testing::Test::HasFailure()) {
+      ASSERT_LT(queue_.handled(), 20'000'000U) << "the job goes on for ever";
+      queue_.run_next();
     }
     EXPECT_EQ(job_.phase(), JobPhase::succeeded)
         << (job_.failure() ? job_.failure()->message : "nothing happens any more");
@@ -91,35 +87,21 @@ class HostsSim {
   int returns() const { return returns_; }
 
  private:
-  struct Event {
-    std::uint64_t time;
-    std::uint64_t number;  ///< events of one time are in the order in which they were added
-    std::function<void()> act;
-    bool operator<(const Event& other) const {
-      return std::pair(other.time, other.number) < std::pair(time, number);
-    }
-  };
-
   SimHost& host(int h) { return hosts_[static_cast<std::size_t>(h)]; }
   SimWorker& worker(int w) { return workers_[static_cast<std::size_t>(w)]; }
   int of(int w) const { return w / options_.workers_per_host; }
   int first(int h) const { return h * options_.workers_per_host; }
-  std::uint64_t draw(std::uint64_t least, std::uint64_t most) {
-    return std::uniform_int_distribution<std::uint64_t>(least, most)(random_);
-  }
-  void add(std::uint64_t time, std::function<void()> act) {
-    events_.push({time, added_++, std::move(act)});
-  }
+  std::uint64_t draw(std::uint64_t least, std::uint64_t most) { return queue_.draw(least, most); }
   void after(std::uint64_t least, std::uint64_t most, std::function<void()> act) {
-    add(now_ + draw(least, most), std::move(act));
+    queue_.after(least, most, std::move(act));
   }
   /// Adds an event for a message of the agent of host `h` to the trainer, or of one of its workers
   /// if `last` is the worker's. Messages of one sender arrive in order, but some are late. They
   /// are dropped if the trainer doesn't count on the host any more.
   void tell(int h, std::uint64_t& last, const std::function<void()>& act) {
     const std::uint64_t delay = draw(1, draw(0, 9) == 0 ? 100 : 5);
-    last = std::max(last, now_ + delay);
-    add(last, [this, h, life = host(h).life, act] {
+    last = std::max(last, queue_.now() + delay);
+    queue_.add(last, [this, h, life = host(h).life, act] {
       if (host(h).life == life && (h == 0 || host(h).joined)) act();
     });
   }
@@ -214,8 +196,8 @@ class HostsSim {
     set_memory(0, order);
     for (int h = 1; h < options_.num_hosts; ++h) {
       std::uint64_t& last = host(h).last_order;
-      last = std::max(last, now_ + draw(1, 5));
-      add(last, [this, h, order, life = host(h).life] {
+      last = std::max(last, queue_.now() + draw(1, 5));
+      queue_.add(last, [this, h, order, life = host(h).life] {
         if (host(h).life != life || !host(h).joined) return;
         set_memory(h, order);
         agent_tells(h, [this, h, order] { carry_out(job_.prepared(h, order.number)); });
@@ -352,15 +334,14 @@ class HostsSim {
   void stage_a_loss() {
     if (job_.over()) return;
     ++staged_;
-    const int h = static_cast<int>(draw(1, static_cast<std::uint64_t>(options_.num_hosts) - 1));
+    const int h = static_cast<int>(draw(1, hosts_.size() - 1));
+    const int w = static_cast<int>(draw(0, workers_.size() - 1));
     switch (draw(0, 3)) {
-      case 0: kill(static_cast<int>(draw(0, workers_.size() - 1))); break;
-      case 1: {
-        const int w = static_cast<int>(draw(0, workers_.size() - 1));
+      case 0: kill(w); break;
+      case 1:
         carry_out(job_.wire_lost(
             {.worker = w, .generation = worker(w).generation, .chip = w, .peer = 0, .why = "cut"}));
         break;
-      }
       case 2:  // the host is killed
         if (!host(h).joined) return;
         replace(h);
@@ -382,15 +363,11 @@ class HostsSim {
   }
 
   const SimOptions options_;
-  std::mt19937_64 random_;
+  testing::EventQueue queue_;
   JobState job_;
   HostCommits commits_;
   std::vector<SimHost> hosts_;
   std::vector<SimWorker> workers_;
-  std::priority_queue<Event> events_;
-  std::uint64_t now_ = 0;
-  std::uint64_t added_ = 0;
-  std::uint64_t handled_ = 0;
   int pids_ = 100;
   int staged_ = 0;
   int transfers_ = 0;
@@ -419,7 +396,6 @@ TEST(HostsSim, NoStepIsLostWithHosts) {
   RecordProperty("losses", std::to_string(losses));
   RecordProperty("transfers", std::to_string(transfers));
   RecordProperty("returns", std::to_string(returns));
-  fmt::print("{} losses, {} transfers, {} returns\n", losses, transfers, returns);
 }
 
 TEST(HostsSim, FourThousandHostsGoOn) {

@@ -20,7 +20,8 @@ enum class ActorState : std::uint8_t {
   failed = 8,
   lost = 9,      ///< the actor's process is gone; written by the trainer
   saving = 10,   ///< the actor's loop waits for a checkpoint to be written
-  loading = 11,  ///< the actor's loop waits for a batch of a DeviceLoader
+  loading = 11,  ///< the actor's loop waits for a batch of a DeviceLoader, or the worker passes
+                 ///< state to or from another host
   // The following states are states of a loop.
   user_code = 12,  ///< the loop is in code that isn't part of weft
   admission = 13,  ///< the loop waits until every worker has shown the same program

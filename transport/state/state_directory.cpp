@@ -127,6 +127,12 @@ void StateDirectory::require_in_arena(const StateEntry& entry) const {
        chip_, entry.name, bytes, entry.offset, end);
 }
 
+void StateDirectory::clear() {
+  for (int i = 0; i < kDirectorySlotCount; ++i) {
+    slot(i).first.store(kNoStep, std::memory_order_release);
+  }
+}
+
 void StateDirectory::keep_only(std::uint64_t step) {
   const std::optional<int> kept = find(step);
   for (int i = 0; i < kDirectorySlotCount; ++i) {

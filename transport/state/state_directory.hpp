@@ -42,6 +42,8 @@ class StateDirectory {
   /// Returns the table of version `step`; std::nullopt if the directory doesn't have it. Throws
   /// corrupt or version if the table isn't valid or a shard isn't among the arena's buffers.
   std::optional<StateTable> read(std::uint64_t step) const;
+  /// Removes all versions.
+  void clear();
   /// Removes all versions except that of `step`, from which the job continues. The job then runs
   /// the later steps again.
   void keep_only(std::uint64_t step);

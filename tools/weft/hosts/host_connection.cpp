@@ -81,6 +81,10 @@ void HostConnection::send(const std::string& line) {
 
 void HostConnection::hang_up() { close_fd(in_); }
 
+void HostConnection::kill() {
+  if (!code_) ::kill(-pid_, SIGKILL);
+}
+
 void HostConnection::add_to(std::vector<pollfd>& waits) const {
   for (const int fd : out_) waits.push_back({.fd = fd, .events = POLLIN, .revents = 0});
 }

@@ -26,6 +26,8 @@ class HostConnection {
   void send(const std::string& line);
   /// Ends the program on the host.
   void hang_up();
+  /// Ends the process at once, though the host may not have noticed.
+  void kill();
 
   void add_to(std::vector<pollfd>& waits) const;
   /// Shows the lines that have come. Returns the rendezvous file if the host has told it.

@@ -107,7 +107,8 @@ class HostPart {
       const char* const text = std::getenv(name);
       return text != nullptr && text == value;
     };
-    looks_ = has("WEFT_HOST_INDEX", "0") && !has("WEFT_HOSTS", "1");
+    is_host_0_ = has("WEFT_HOST_INDEX", "0");
+    looks_ = is_host_0_ && !has("WEFT_HOSTS", "1");
     while (!has_ended()) turn();
     return exit_code(program_->wait());
   }
@@ -137,8 +138,7 @@ class HostPart {
   void obey(const std::string& line) {
     if (line.starts_with(kFileWord)) {
       const std::string path = folder_.path() + "/" + rendezvous_name(place_);
-      write_private_file(path + ".new", line.substr(kFileWord.size()));
-      fs::rename(path + ".new", path);
+      replace_private_file(path, line.substr(kFileWord.size()));
     } else if (line.starts_with(kSignalWord)) {
       program_->send(line.substr(kSignalWord.size()) == "TERM" ? SIGTERM : SIGINT);
     }
@@ -152,10 +152,10 @@ class HostPart {
     say(std::string(kFileWord) + *text);
   }
 
-  /// The job ends as by Ctrl-C, which removes what it has made here.
+  /// Host 0 ends the job as by Ctrl-C. Another host leaves it, as a host that is lost.
   void lose_launcher() {
     is_alone_ = true;
-    program_->send(SIGINT);
+    program_->send(is_host_0_ ? SIGINT : SIGHUP);
     kill_at_ = Clock::now() + kPatience;
   }
 
@@ -170,6 +170,7 @@ class HostPart {
   std::string mark_;
   std::optional<LaunchedProgram> program_;
   bool looks_ = false;  ///< for the file that the program of host 0 writes
+  bool is_host_0_ = false;
   bool is_alone_ = false;
   std::optional<Clock::time_point> kill_at_;
 };

@@ -34,11 +34,13 @@ using Clock = std::chrono::steady_clock;
 
 /// The time that the other hosts have to end by themselves after host 0.
 constexpr std::chrono::seconds kEndPatience{20};
-/// A program that ends so soon after its start counts as started in vain, and the limit of such
-/// starts in a row.
+/// The time after which a connection that was closed counts as stuck.
+constexpr std::chrono::seconds kKillPatience{10};
+/// A program that ends sooner than this was started in vain.
 constexpr std::chrono::seconds kSoon{5};
-constexpr int kStartsInVainMax = 5;
+/// The pause before the next start, times the number of starts in vain, but at most kLongestPause.
 constexpr std::chrono::seconds kPauseAfterVain{1};
+constexpr std::chrono::seconds kLongestPause{10};
 /// The exit code if a host didn't begin.
 constexpr int kNotBegun = 1;
 
@@ -121,7 +123,9 @@ class HostLaunch {
     if (i > 0 && !file_.empty()) hosts_[i]->send(std::string(kFileWord) + file_);
   }
 
-  bool job_runs() const { return !file_.empty() && !hosts_.front()->code() && !hang_up_at_; }
+  bool job_runs() const {
+    return !file_.empty() && !hosts_.front()->code() && !hang_up_at_ && !not_begun_;
+  }
 
   /// Starts a program again that has ended during the job. If its machine isn't reached any more,
   /// another one takes it over.
@@ -130,21 +134,16 @@ class HostLaunch {
     const HostConnection& ended = *hosts_[i];
     const bool is_soon = Clock::now() - program.started < kSoon;
     program.in_vain = is_soon ? program.in_vain + 1 : 0;
-    if (program.in_vain == kStartsInVainMax) {
-      fmt::print(
-          stderr,
-          "weft launch: {}: the program has ended soon after its start {} times in a row, so "
-          "it isn't started again\n",
-          ended.tag(), kStartsInVainMax);
-      return;
-    }
     const auto other = ended.has_begun() ? std::nullopt : other_machine(program.machine);
     fmt::print(stderr, "weft launch: {}: {} with exit code {}: the program is started again{}\n",
                ended.tag(),
                ended.has_begun() ? "the program has ended" : "the connection has ended",
                *ended.code(), other ? " on " + options_.hosts[*other] : "");
-    if (other) program.machine = *other;
-    program.start_at = Clock::now() + program.in_vain * kPauseAfterVain;
+    program.start_at = Clock::now() + std::min(program.in_vain * kPauseAfterVain, kLongestPause);
+    if (!other) return;
+    program.machine = *other;
+    program.in_vain = 0;
+    program.start_at = Clock::now();
   }
 
   /// Returns the machine with the fewest programs among those that aren't `lost`; nothing if fewer
@@ -171,6 +170,9 @@ class HostLaunch {
     for (const auto& host : hosts_) host->add_to(waits);
     ::poll(waits.data(), waits.size(), milliseconds_left());
     while (const int signal = signals_.take()) {
+      // A signal asks host 0 to end the job. If that has ended, or was asked twice before, the
+      // connections are of no use any more.
+      if (hosts_.front()->code() || ++signals_taken_ > 2) kill();
       hosts_.front()->send(std::string(kSignalWord) + (signal == SIGTERM ? "TERM" : "INT"));
     }
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
@@ -179,14 +181,12 @@ class HostLaunch {
       if (start_at && !job_runs()) programs_[i].start_at.reset();
       if (start_at && Clock::now() >= *start_at) start(i);
     }
-    if (hang_up_at_ && Clock::now() >= *hang_up_at_) {
-      hang_up_at_.reset();
-      hang_up();
-    }
+    if (hang_up_at_ && Clock::now() >= *hang_up_at_) hang_up();
+    if (kill_at_ && Clock::now() >= *kill_at_) kill();
   }
 
   int milliseconds_left() const {
-    std::optional<Clock::time_point> next = hang_up_at_;
+    std::optional<Clock::time_point> next = hang_up_at_ ? hang_up_at_ : kill_at_;
     for (const Program& program : programs_) {
       if (program.start_at) next = std::min(next.value_or(*program.start_at), *program.start_at);
     }
@@ -222,7 +222,14 @@ class HostLaunch {
   }
 
   void hang_up() {
+    hang_up_at_.reset();
+    kill_at_ = Clock::now() + kKillPatience;
     for (const auto& host : hosts_) host->hang_up();
+  }
+
+  void kill() {
+    kill_at_.reset();
+    for (const auto& host : hosts_) host->kill();
   }
 
   const LaunchOptions& options_;
@@ -235,6 +242,8 @@ class HostLaunch {
   std::string file_;               ///< the rendezvous file that host 0 has told
   bool not_begun_ = false;
   std::optional<Clock::time_point> hang_up_at_;
+  std::optional<Clock::time_point> kill_at_;
+  int signals_taken_ = 0;
 };
 
 void refuse(bool is_given, const char* option, const char* remedy) {

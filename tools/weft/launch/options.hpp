@@ -27,7 +27,8 @@ struct LaunchOptions {
   double timeout_s = 0;  ///< 0: none
   bool dry_run = false;
   std::vector<std::string> hosts{};  ///< on each of which the program is started; empty: here
-  std::string via{"ssh"};            ///< the command that runs a shell's text on a host
+  /// The command that runs a shell's text on a host. ssh notices within 15 s that a host is gone.
+  std::string via{"ssh -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -o ConnectTimeout=10"};
   // The following options are for the output.
   bool tag_output = false;
   std::vector<int> only{};

@@ -270,7 +270,7 @@ TEST_F(TlsDoorTest, AWorkerGoesToNobodyElse) {
   const TlsConfig theirs = Authority("theirs").issue(folder + "/theirs", "x");
   expect_error(Errc::io, {"127.0.0.1", "certificate", "backend.tls", "one CA"},
                [&] { dial(theirs, preamble()); });
-  expect_error(Errc::io, {"Connection refused"}, [&] {
+  expect_error(Errc::unavailable, {"Connection refused"}, [&] {
     TlsAddress nobody = address;
     nobody.port = 1;
     dial_tls(nobody, certificate_context(ours, TlsSide::client), preamble(),
