@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -243,9 +242,6 @@ TEST_F(HostLaunch, PassesASignalOnToHost0) {
 }
 
 TEST_F(HostLaunch, EndsTheProgramWhenTheLauncherIsKilled) {
-  const std::string done = folder_.path() + "/pid";
-  // The program of host 1 tells its pid, and its end is seen there.
-  write(via(), "#!/bin/sh\nexec sh -c \"$2\"\n", 0700);
   AppProcess app(launch("h1,h2", {"--steps", "100000000"}));
   const std::string line = app.wait_for_line("joined");
   ASSERT_NE(line, "") << app.output();
