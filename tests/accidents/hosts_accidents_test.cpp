@@ -244,7 +244,7 @@ class OtherMachine : public ::testing::Test {
   std::optional<HostsJob> job_;
 };
 
-TEST_F(OtherMachine, IsLookedIntoThroughACommand) {
+TEST_F(OtherMachine, IsReadThroughACommand) {
   expect_why(
       *job_,
       {.name = "",
@@ -269,7 +269,7 @@ TEST_F(OtherMachine, IsARowIfItDoesNotAnswer) {
       << answer.text;
 }
 
-/// What comes from another host isn't trusted.
+/// An answer is checked before it is used.
 TEST_F(OtherMachine, IsARowIfItAnswersSomethingElse) {
   for (const char* via : {"echo {host}", "printf \\x00\\xff%s\\n {host}", "sh -c yes {host}"}) {
     AppProcess actors({WEFT, "inspect", "actors", job_->id()},

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 
 #include <nlohmann/json.hpp>
@@ -91,7 +90,7 @@ TEST_F(Meeting, RefusesLoopbackThatAnotherMachineTells) {
   EXPECT_EQ(places.front().trainer, "10.0.0.1:4711");
 }
 
-TEST_F(Meeting, RefusesAFileThatOthersMayReadOrThatIsNone) {
+TEST_F(Meeting, RefusesOpenAndMalformedFiles) {
   const Rendezvous file(host_0(), "lo", "tls://0.0.0.0:4711");
   ::chmod(path().c_str(), 0644);
   expect_error(Errc::io, {path(), "mode 644"}, [&] { read_rendezvous(place(1)); });

@@ -27,7 +27,7 @@ TEST(LaunchHosts, GiveTheShellOfAHostItsWholeCommand) {
             "/usr/bin/weft host-part -- ./train --name 'it'\\''s'");
 }
 
-TEST(LaunchHosts, RefuseWhatTheyDontHave) {
+TEST(LaunchHosts, RefuseOptionsOfOneHost) {
   const auto refused = [](const char* option, const auto& change) {
     LaunchOptions given = options();
     change(given);

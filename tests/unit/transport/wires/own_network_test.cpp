@@ -19,7 +19,7 @@ TEST(PortRanges, AreParsed) {
   EXPECT_EQ(to_string(parse_ports("1-65535", "backend.ports")), "1-65535");
 }
 
-TEST(PortRanges, AreRefusedByNameIfTheyAreNone) {
+TEST(PortRanges, RefuseMalformedText) {
   for (const char* text : {"0", "0-9", "9-8", "a", "1-", "-1", "1-65536", "1-2-3", " 1"}) {
     expect_error(Errc::invalid_argument,
                  {"backend.ports", std::string("\"") + text + "\"", "4711-4800"},
