@@ -30,13 +30,12 @@ struct JobPart {
 /// Returns 128 random bits in hex.
 std::string random_id();
 
-/// Ids and tokens are 128 random bits in hex.
+/// Ids and tokens are results of random_id().
 class JobPlace {
  public:
   /// Makes the job's folder and lock in the control root (job_folder.hpp). Removes the remains of
   /// other jobs in the root whose lock no process holds. With `outlives_exit`, exit() doesn't
-  /// remove the place. Throws io.
-  /// By default, makes a new job.
+  /// remove the place. By default, makes a new job. Throws io.
   explicit JobPlace(bool outlives_exit, std::optional<JobPart> part = {});
   ~JobPlace() { remove(); }
   JobPlace(const JobPlace&) = delete;

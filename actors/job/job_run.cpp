@@ -363,7 +363,8 @@ class JobRun {
   JobControl& control_;
   const SigpipeBlock sigpipe_;
   const RunningJob running_;
-  // It is made before the members below, so signals are handled until those are destroyed.
+  // The subscription is made before the members below, so signals are handled until those are
+  // destroyed.
   const std::unique_ptr<SignalSubscription> signals_;
   std::optional<CheckpointLock> checkpoint_lock_;
   HostRun host_;

@@ -185,7 +185,8 @@ std::optional<ForeignLaunch> foreign_launch(const VariableLookup& variable) {
 void obey_foreign_launch(const ForeignLaunch& launch, const HostPlace& place,
                          ScalingConfig& scaling) {
   if (scaling.num_workers == 0) return;
-  if (place.count != launch.size) {
+  const bool several_share_host = place.count != launch.size;
+  if (several_share_host) {
     if (launch.local_rank != 0) end_worker_process(0);
     scaling.num_workers = launch.size;
   }

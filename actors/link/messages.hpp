@@ -66,7 +66,7 @@ using TrainerActor = caf::typed_actor<
     On<restart_a, std::int32_t>,                                 // the worker to start again
     On<link_grace_a, std::int32_t, std::uint64_t>,  // worker, number of the ended LinkGrace
     On<wire_grace_a, std::uint64_t>,                // the generation of the ended WireGrace
-    On<beat_a>,                                     // time to tell the agents that this one lives
+    On<beat_a>,                                     // time for the trainer's next sign of life
     On<cancel_a, std::uint8_t, std::string>>;       // an Errc, why
 
 }  // namespace weft

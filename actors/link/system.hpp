@@ -60,8 +60,8 @@ class System {
   /// Must be called when process `pid` has ended. The bytes that the process has sent are still
   /// read. Then its connection is closed, even if another process holds the connection open.
   void hang_up(pid_t pid);
-  /// Connects to the trainer. Throws timeout, io, or version if the trainer has another interface
-  /// version.
+  /// Connects to the trainer. Throws timeout, io, version if the trainer has another interface
+  /// version, and over TLS unavailable if nothing listens at the address.
   TrainerActor dial(const std::string& path, std::string_view token,
                     std::chrono::milliseconds timeout);
   TrainerActor dial(const TlsAddress& address, const TlsConfig& tls, std::string_view token,

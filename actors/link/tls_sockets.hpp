@@ -27,9 +27,9 @@ TlsListener listen_tls(const TlsAddress& address, const PortRange& ports = {},
                        std::string_view field = "backend.tls.listen");
 
 /// Connects, makes the handshake, sends `words` and waits until an answer can be read. Retries
-/// while the trainer is too busy. Throws timeout; throws io if nothing listens at the address or if
-/// one side refuses the other. If the host name must be looked up, the resolver's time is added to
-/// the timeout.
+/// while the trainer is too busy. Throws timeout; unavailable if nothing listens at the address; io
+/// if the address can't be reached or one side refuses the other. If the host name must be looked
+/// up, the resolver's time is added to the timeout.
 TlsSession dial_tls(const TlsAddress& address, const TlsContext& context, std::string_view words,
                     std::chrono::milliseconds timeout);
 

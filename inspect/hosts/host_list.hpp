@@ -14,7 +14,7 @@ namespace weft {
 /// "ssh -p 2222 {host}".
 inline constexpr const char* kInspectViaVariable = "WEFT_INSPECT_VIA";
 
-/// Where a host of a job is, as the host itself knows it.
+/// Identifies a host of a job and its part there.
 struct HostWhere {
   std::string machine{};  ///< the name by which the job's starter knows it
   std::string boot_id{};  ///< see BlackBox::boot_id()

@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kPatience{1000};
 /// The time after which a host that couldn't be reached is tried again.
 constexpr std::chrono::seconds kRetryAfter{5};
 
-/// The time between two answers of a host with events, which are megabytes.
+/// Events are megabytes, so a host is asked for them once in this time.
 constexpr std::chrono::milliseconds kBetweenEvents{900};
 
 /// Returns the path of this program, which is expected at the same path on the other hosts.
@@ -105,7 +105,7 @@ void JobReader::find_hosts() {
   }
 }
 
-/// Opens the part of a host, here or there.
+/// Opens a host's part: its memory if it is on this machine, else a pipe.
 void JobReader::reach(Host& host) {
   if (host.local || host.remote || Clock::now() < host.retry_at) return;
   const HostEntry& entry = host.entry;

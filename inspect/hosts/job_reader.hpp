@@ -22,8 +22,8 @@ class JobReader {
   /// Returns a reader for the job whose segments on this machine have this id. Throws not_found,
   /// version or corrupt.
   static JobReader of_job(const std::string& memory_id);
-  /// Returns a reader for the job of a run folder. If the job has no result yet, but hosts.json
-  /// there, it is read on its hosts. Throws the errors of SnapshotReader::of_folder() and
+  /// Returns a reader for the job of a run folder. If the folder has hosts.json but no result yet,
+  /// the job is read on its hosts. Throws the errors of SnapshotReader::of_folder() and
   /// HostList::read().
   static JobReader of_folder(const std::string& run_dir);
 

@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,7 +36,7 @@ RawRequest parse_raw_request(std::string_view line);
 /// answer, too.
 std::string raw_answer(const std::string& memory_id, const RawRequest& request);
 
-/// What another host has told of itself.
+/// The answer of another host.
 struct RawAnswer {
   Snapshot job{};
   std::int64_t boottime_ns = 0;  ///< when the host answered, on its clocks

@@ -38,8 +38,7 @@ struct ProcessSight {
 struct HostSight {
   int host = 0;
   std::string machine{};
-  std::vector<std::string> via{};  ///< the words before a command that shall run there; empty: none
-                                   ///< are needed
+  std::vector<std::string> via{};  ///< words to put before a command for that host; empty: none
   std::string silence{};           ///< why the host hasn't answered; empty: it has
   double silent_s = 0;             ///< age of its last known data, if it hasn't answered
   double clock_error_s = 0;        ///< its times may be wrong by this, compared with other hosts'

@@ -64,8 +64,8 @@ class SnapshotReader {
 /// holders of the locks for which the threads wait. Processes of other hosts are skipped.
 void add_sights(Snapshot& snapshot, std::span<const HostPid> processes);
 
-/// Returns the jobs that have a board, one board for each: a host's part of a job is left out if
-/// host 0's part is on this machine, too.
+/// Returns the boards of this machine. Leaves out a host's part of a job if the part of host 0 is
+/// here.
 std::vector<std::string> whole_jobs();
 
 /// Returns, sorted, the jobs with a board whose id begins with `asked` or whose name is `asked`. An

@@ -44,7 +44,7 @@ struct BoardHeader {
   /// differ by a constant.
   std::uint64_t time_namespace = 0;
   std::int64_t boottime_minus_realtime_ns = 0;
-  int host = 0;  ///< whose processes write to the board; rows of other hosts are copies
+  int host = 0;  ///< the host that writes the board; rows of other hosts are copies
   int num_hosts = 1;
 
   /// Returns the host that runs the worker. The trainer (-1) is on host 0.

@@ -45,8 +45,8 @@ struct BoardHeaderV1 {
   std::uint64_t time_namespace;                 ///< time namespace of the board's times; 0: unknown
   std::int64_t boottime_minus_realtime_ns;      ///< on this host, when the board was made
   std::uint32_t dcn_shape[kAxisCountMax];       ///< hosts per axis; zeros: one host
-  std::int32_t host;                            ///< whose processes write to the board
-  std::int32_t num_hosts;                       ///< 0: one
+  std::int32_t host;       ///< the host that writes the board; rows of other hosts are copies
+  std::int32_t num_hosts;  ///< 0: one
   char reserved[944];
 };
 static_assert(sizeof(BoardHeaderV1) == 4096);

@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// Where the state is from which a worker's loop continues.
+/// The source of the state from which a worker's loop continues.
 enum class StateSource : std::uint8_t {
   checkpoint,  ///< in a checkpoint, or nowhere
   host,        ///< in the memory of the host, whose directories say where

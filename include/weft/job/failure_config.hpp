@@ -41,8 +41,8 @@ struct FailureConfig {
   /// in its own code between steps. 0: no worker is killed, and backend.timeout_s ends waits for
   /// other workers.
   double hang_timeout_s = 0;
-  /// Seconds for which another host of the job may tell nothing before it is taken for lost, at
-  /// least 3. Hosts tell each other each second that they live.
+  /// Seconds of silence after which another host counts as lost, at least 3. Hosts send a sign of
+  /// life each second.
   double host_timeout_s = 5;
   /// Seconds without progress after which the log says why, as `weft inspect why` does; 0: never.
   /// If unset, it follows from the job's own steps and is at least 5 (docs/inspect.md, "Hung").

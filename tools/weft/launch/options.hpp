@@ -26,7 +26,7 @@ struct LaunchOptions {
   bool report_bindings = false;
   double timeout_s = 0;  ///< 0: none
   bool dry_run = false;
-  std::vector<std::string> hosts{};  ///< on each of which the program is started; empty: here
+  std::vector<std::string> hosts{};  ///< the hosts that run the program; empty: this machine
   /// The command that runs a shell's text on a host. ssh notices within 15 s that a host is gone.
   std::string via{"ssh -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -o ConnectTimeout=10"};
   // The following options are for the output.
