@@ -116,12 +116,11 @@ class Facts {
 };
 
 [[noreturn]] void refuse_uneven(const ForeignLaunch& launch) {
-  fail(
-      Errc::unavailable,
-      "{} has not started the same number of processes on each host, one after the other ({}, {}): "
-      "start the program once on each host (mpirun --map-by ppr:1:node, srun "
-      "--ntasks-per-node=1), or as often as each host is to have workers",
-      launch.launcher, launch.says_size, launch.says_hosts);
+  fail(Errc::unavailable,
+       "{} has not started the same number of processes on each host, one after the other ({}): "
+       "start the program once on each host (mpirun --map-by ppr:1:node, srun "
+       "--ntasks-per-node=1), or as often as each host is to have workers",
+       launch.launcher, launch.says_counts());
 }
 
 void read_hosts(const Launcher& launcher, const Facts& facts, ForeignLaunch& found) {
@@ -137,14 +136,13 @@ void read_hosts(const Launcher& launcher, const Facts& facts, ForeignLaunch& fou
   }
   found.says_host = found.says_rank;
   if (!facts.has(launcher.local_size)) {
-    found.says_hosts = found.says_size;
     if (launcher.spreads) found.hosts = found.size;
     found.host = launcher.spreads ? found.rank : 0;
     if (!has_local && !launcher.spreads) found.local_rank = found.rank;
     return;
   }
   const int here = facts.number(launcher.local_size, 1);
-  found.says_hosts = fmt::format("{}, {}", found.says_size, facts.says(launcher.local_size));
+  found.says_hosts = facts.says(launcher.local_size);
   if (!has_local) found.local_rank = found.rank % here;
   if (found.size % here != 0 || found.rank % here != found.local_rank) refuse_uneven(found);
   found.hosts = found.size / here;

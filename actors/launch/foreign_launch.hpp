@@ -23,11 +23,13 @@ struct ForeignLaunch {
   // The following texts are for messages: "SLURM_STEP_NUM_NODES = 2".
   std::string says_rank{};
   std::string says_size{};
-  std::string says_hosts{};
+  std::string says_hosts{};  ///< "": the number of hosts follows from `size`
   std::string says_host{};
 
-  /// Returns whether each process is the only one of its host.
-  bool is_alone() const { return size == hosts; }
+  /// Returns the text of the variables that give the numbers of processes and hosts.
+  std::string says_counts() const {
+    return says_hosts.empty() ? says_size : says_size + ", " + says_hosts;
+  }
 };
 
 /// Reads the variables of Open MPI (OMPI_COMM_WORLD_*), of MPICH's launcher and its relatives

@@ -29,7 +29,7 @@ int count_of(const HostVariables& own, const std::optional<ForeignLaunch>& launc
       Errc::invalid_argument,
       "WEFT_HOSTS = {}, but {} has started {} processes on {} hosts ({}): unset WEFT_HOSTS, or set "
       "WEFT_IGNORE_LAUNCHER=1 if {} has not started this job",
-      *own.hosts, launch->launcher, launch->size, launch->hosts, launch->says_hosts,
+      *own.hosts, launch->launcher, launch->size, launch->hosts, launch->says_counts(),
       launch->launcher);
 }
 
@@ -107,7 +107,7 @@ HostPlace start_place(const std::optional<ForeignLaunch>& launch, const Variable
   const HostVariables own = read_host_variables(variable);
   if (!launch && !own.hosts && own.index) {
     fail(Errc::invalid_argument,
-         "WEFT_HOST_INDEX = \"{}\" without WEFT_HOSTS: set WEFT_HOSTS to the number of hosts",
+         "WEFT_HOST_INDEX = {} without WEFT_HOSTS: set WEFT_HOSTS to the number of hosts",
          *own.index);
   }
   HostPlace place{.count = count_of(own, launch)};

@@ -196,7 +196,9 @@ TEST_F(StartPlaces, PreferWeftsVariablesToALaunchers) {
 
 TEST_F(StartPlaces, RefuseContradictionsByBothNames) {
   expect_error(Errc::invalid_argument,
-               {"WEFT_HOSTS = 3", "Slurm", "SLURM_STEP_NUM_NODES = 2", "unset WEFT_HOSTS"}, [] {
+               {"WEFT_HOSTS = 3", "Slurm", "(SLURM_STEP_NUM_TASKS = 2, SLURM_STEP_NUM_NODES = 2)",
+                "unset WEFT_HOSTS"},
+               [] {
                  place(with(slurm(1, 2, 1, 2), {{"WEFT_HOSTS", "3"}}));
                });
   expect_error(Errc::invalid_argument, {"WEFT_HOSTS = 1", "Slurm", "SLURM_STEP_NUM_NODES = 2"}, [] {
@@ -208,18 +210,25 @@ TEST_F(StartPlaces, RefuseContradictionsByBothNames) {
                });
   expect_error(
       Errc::invalid_argument,
-      {"WEFT_HOSTS = 3", "Open MPI", "OMPI_COMM_WORLD_SIZE = 4", "OMPI_COMM_WORLD_LOCAL_SIZE = 2"},
+      {"WEFT_HOSTS = 3", "Open MPI", "(OMPI_COMM_WORLD_SIZE = 4, OMPI_COMM_WORLD_LOCAL_SIZE = 2)"},
       [] {
         place(with(open_mpi(2, 4, 0, 2), {{"WEFT_HOSTS", "3"}}));
       });
   expect_error(
-      Errc::invalid_argument, {"WEFT_HOSTS = 4", "MPICH", "PMI_SIZE = 2", "MPI_LOCALNRANKS = 1"},
+      Errc::invalid_argument, {"WEFT_HOSTS = 4", "MPICH", "(PMI_SIZE = 2, MPI_LOCALNRANKS = 1)"},
       [] {
         place(
             {{"WEFT_HOSTS", "4"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALNRANKS", "1"}});
       });
   expect_error(Errc::invalid_argument, {"WEFT_HOSTS = 5", "torchrun", "GROUP_WORLD_SIZE = 2"}, [] {
     place(with(kTorchrun, {{"WEFT_HOSTS", "5"}}));
+  });
+  expect_error(Errc::invalid_argument, {"WEFT_HOSTS = 3", "torchrun", "(WORLD_SIZE = 2)"}, [] {
+    place({{"WEFT_HOSTS", "3"},
+           {"RANK", "1"},
+           {"WORLD_SIZE", "2"},
+           {"MASTER_ADDR", "a"},
+           {"MASTER_PORT", "29500"}});
   });
   expect_error(Errc::invalid_argument, {"WEFT_HOST_INDEX = 0", "RANK = 1"}, [] {
     place(with(kTorchrun, {{"WEFT_HOST_INDEX", "0"}}));
@@ -228,10 +237,10 @@ TEST_F(StartPlaces, RefuseContradictionsByBothNames) {
 
 TEST_F(StartPlaces, RefuseUnevenHosts) {
   expect_error(Errc::unavailable,
-               {"OMPI_COMM_WORLD_SIZE = 3", "OMPI_COMM_WORLD_LOCAL_SIZE = 2", "ppr:1:node"},
+               {"(OMPI_COMM_WORLD_SIZE = 3, OMPI_COMM_WORLD_LOCAL_SIZE = 2)", "ppr:1:node"},
                [] { place(open_mpi(0, 3, 0, 2)); });
   expect_error(Errc::unavailable, {"one after the other"}, [] { place(open_mpi(1, 4, 0, 2)); });
-  expect_error(Errc::unavailable, {"SLURM_STEP_NUM_TASKS = 3", "SLURM_STEP_NUM_NODES = 2"},
+  expect_error(Errc::unavailable, {"(SLURM_STEP_NUM_TASKS = 3, SLURM_STEP_NUM_NODES = 2)"},
                [] { place(slurm(0, 3, 0, 2)); });
 }
 
@@ -243,7 +252,7 @@ TEST_F(StartPlaces, RefuseWhatIsMissingOrMalformed) {
   };
   refused("WEFT_HOSTS", "0", {"WEFT_HOSTS = \"0\"", "expected a number from 1 to 4096"});
   refused("WEFT_HOSTS", "two", {"WEFT_HOSTS = \"two\""});
-  refused("WEFT_HOSTS", "", {"WEFT_HOST_INDEX = \"2\" without WEFT_HOSTS"});
+  refused("WEFT_HOSTS", "", {"WEFT_HOST_INDEX = 2 without WEFT_HOSTS"});
   refused("WEFT_HOST_INDEX", "3", {"WEFT_HOST_INDEX = \"3\"", "expected a number from 0 to 2"});
   refused("WEFT_HOST_INDEX", "", {"WEFT_HOSTS = 3 without WEFT_HOST_INDEX"});
   refused("WEFT_TRAINER", "", {"WEFT_SECRET_FILE", "without WEFT_TRAINER", "10.0.0.1:4711"});
