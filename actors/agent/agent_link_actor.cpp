@@ -136,7 +136,7 @@ bool may_come(Errc code) {
        static_cast<double>(timeout.count()) / 1000);
 }
 
-/// Returns a remedy for a mistake that a refused connection doesn't show.
+/// Returns what to do if WEFT_TRAINER is a loopback address; else "".
 std::string hint(const HostPlace& wanted) {
   if (wanted.trainer.empty()) return {};
   if (!is_loopback(parse_tls_address(wanted.trainer, "WEFT_TRAINER").host)) return {};
@@ -166,6 +166,7 @@ std::unique_ptr<AgentLink> AgentLink::connect(const HostPlace& wanted,
   const bool meets = !wanted.meeting.empty();
   bool told = !meets;
   std::string why;
+  std::string remedy;
   while (Clock::now() < deadline) {
     if (!told && Clock::now() >= late) {
       told = true;
@@ -183,13 +184,16 @@ std::unique_ptr<AgentLink> AgentLink::connect(const HostPlace& wanted,
       } catch (const Error& error) {
         if (!may_come(error.code())) throw;
         why = error.what();
+        // The text of an io error has its own remedy.
+        remedy = error.code() == Errc::io ? "" : "; start host 0, and open its port for this host";
       }
     }
     std::this_thread::sleep_for(kRetryAfter);
   }
   if (meets && why.empty()) late_for_meeting(wanted, timeout);
+  if (const std::string better = hint(wanted); !better.empty()) remedy = better;
   fail(Errc::timeout, "host {} has not reached host 0 within backend.timeout_s = {}: {}{}",
-       wanted.index, static_cast<double>(timeout.count()) / 1000, why, hint(wanted));
+       wanted.index, static_cast<double>(timeout.count()) / 1000, why, remedy);
 }
 
 }  // namespace weft

@@ -105,7 +105,11 @@ int connect(const Dial& dial) {
     if (fd >= 0) ::close(fd);
   }
   if (Clock::now() >= dial.deadline) dial.late();
-  fail(error == ECONNREFUSED ? Errc::unavailable : Errc::io, "control socket tls://{}: {}",
+  if (error == ECONNREFUSED) {
+    fail(Errc::unavailable, "control socket tls://{}: {}", to_string(dial.address),
+         std::strerror(error));
+  }
+  fail(Errc::io, "control socket tls://{}: {}; correct the address, or open its port in firewalls",
        to_string(dial.address), std::strerror(error));
 }
 
@@ -179,7 +183,9 @@ TlsListener listen_tls(const TlsAddress& address, const PortRange& ports, std::s
   if (fd < 0) {
     const std::string why = std::strerror(errno);
     if (!ports.is_any() && address.port == 0) {
-      fail(Errc::io, "backend.ports = \"{}\": the trainer can't listen at a port of {}: {}",
+      fail(Errc::io,
+           "backend.ports = \"{}\": the trainer can't listen at a port of {}: {}; give "
+           "a range with a free port",
            to_string(ports), address.host, why);
     }
     fail(Errc::io, "{} = \"{}\": {}; name an address of this host, and a port that is free or 0",

@@ -137,7 +137,8 @@ void JobReader::take(int number, Answers& answers) {
     std::optional<Snapshot> answer = host.remote->take();
     if (!answer) return;
     if (answer->header.host != number) {
-      fail(Errc::corrupt, "host {} has answered in its place", answer->header.host);
+      fail(Errc::corrupt, "the command for this host has reached host {}: correct {}",
+           answer->header.host, kInspectViaVariable);
     }
     for (ProcessState& process : answer->processes) process.host = number;
     for (ProcessSight& sight : answer->sights) sight.host = number;
@@ -274,7 +275,10 @@ void JobReader::add_host_sights(Snapshot& job, const Answers& answers) const {
     }
     if (!answers.contains(number)) {
       if (!has_list_) {
-        sight.silence = fmt::format("{}/hosts.json, which tells where it is, isn't here", run_dir_);
+        sight.silence = fmt::format(
+            "{}/hosts.json is missing here, so its machine is unknown: run weft inspect where the "
+            "run folder is",
+            run_dir_);
       } else if (sight.silence.empty()) {
         sight.silence = "it hasn't joined";
       }

@@ -176,7 +176,7 @@ RawRequest parse_raw_request(std::string_view line) {
     const Json json = Json::parse(line);
     return {.parts = json.at("parts"), .sights = json.at("sights")};
   } catch (const nlohmann::json::exception& e) {
-    fail(Errc::corrupt, "a request of another host isn't one: {}", e.what());
+    fail(Errc::corrupt, "stdin has a line that isn't a request of weft inspect: {}", e.what());
   }
 }
 

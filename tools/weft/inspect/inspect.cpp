@@ -87,8 +87,10 @@ void add_inspect(CLI::App& app, int& code) {
   inspect->add_flag("--verify", options->verify,
                     "read all bytes of a checkpoint and compare the checksums");
   inspect->add_flag("--json", options->json, "as JSON (docs/inspect.md)");
-  inspect->add_flag("--raw", options->raw,
-                    "answer weft inspect on another host, which writes requests to stdin");
+  inspect
+      ->add_flag("--raw", options->raw,
+                 "answer weft inspect on another host, which writes requests to stdin")
+      ->group("");  // not shown in the help
   inspect->callback([options, inspect, &code] {
     if (inspect->get_subcommands().empty()) code = run(*options);
   });
