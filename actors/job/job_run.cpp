@@ -363,8 +363,7 @@ class JobRun {
   JobControl& control_;
   const SigpipeBlock sigpipe_;
   const RunningJob running_;
-  // The subscription is made before the members below, so signals are handled until those are
-  // destroyed.
+  // The subscription is made first, so signals are handled until the members below are destroyed.
   const std::unique_ptr<SignalSubscription> signals_;
   std::optional<CheckpointLock> checkpoint_lock_;
   HostRun host_;
