@@ -12,9 +12,10 @@ namespace {
 /// program itself is wrong, or that something that it needs is missing. Other workers may fail in
 /// between.
 constexpr int kRepeatsMax = 3;
-/// The same limit for kills from outside, and lost hosts, before the first step. It is higher, because on a slow
-/// machine a kill may come before that step. With the delays between so many kills, the job has had
-/// minutes to reach that step. Kills after the first step are no sign of a wrong program.
+/// The same limit for kills from outside, and lost hosts, before the first step. It is higher,
+/// because on a slow machine a kill may come before that step. With the delays between so many
+/// kills, the job has had minutes to reach that step. Kills after the first step are no sign of a
+/// wrong program.
 constexpr int kKillsMax = 20;
 constexpr std::uint64_t kDelayMaxMs = 60'000;
 

@@ -200,8 +200,7 @@ void save_ended(Self self, const SaveEnded& ended) {
   tell_whole_checkpoint(self);
 }
 
-/// Returns whether the sender of the current message is a member. Messages of a process that was
-/// refused or given up are ignored.
+/// Messages of a process that was refused or given up are ignored.
 bool from_a_member(Self self) { return state_of(self).workers.has(self->current_sender()); }
 
 void heard(Self self) { ++state_of(self).messages; }

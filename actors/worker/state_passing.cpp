@@ -218,10 +218,13 @@ StateSource pass_state(const Start& start, const Assignment& assignment, const M
                        const std::vector<int>& positions, JobMemory& memory, const HostWires& wires,
                        const Recorder& recorder) {
   if (start.donors.empty()) return StateSource::host;
-  recorder.state(ActorState::loading);  // while it uses its core, it doesn't hang
   const auto here = static_cast<std::size_t>(host_of(mesh, positions.front()));
   StatePass pass(start, assignment, mesh, positions, memory, wires);
+  const auto begin = [&] {
+    recorder.state(ActorState::loading);
+  };  // it hangs only without progress
   if (start.donors.at(here) >= 0) {
+    begin();
     pass.receive(start.donors[here]);
     return StateSource::worker;
   }
@@ -229,7 +232,9 @@ StateSource pass_state(const Start& start, const Assignment& assignment, const M
   for (std::size_t host = 0; host < start.donors.size(); ++host) {
     if (start.donors[host] == static_cast<int>(here)) takers.push_back(static_cast<int>(host));
   }
-  if (!takers.empty()) pass.send(takers);
+  if (takers.empty()) return StateSource::host;
+  begin();
+  pass.send(takers);
   return StateSource::host;
 }
 

@@ -227,6 +227,28 @@ TEST_F(LostInLaunch, IsTakenOverIfItIsNotReachedAnyMore) {
               "started again on h1");
 }
 
+TEST_F(LostInLaunch, LeavesTheJobWhenItsConnectionEnds) {
+  // The first connection to h2 goes through a process that the test ends.
+  const std::string relay = folder_.path() + "/relay";
+  write(via(),
+        fmt::format("#!/bin/sh\n[ \"$1\" = h1 ] || [ -e {0} ] && exec sh -c \"$2\"\n"
+                    "exec 3<&0; mkfifo {0}.pipe; cat <&3 > {0}.pipe & echo $! > {0}.new\n"
+                    "mv {0}.new {0}; exec sh -c \"$2\" < {0}.pipe\n",
+                    relay),
+        0700);
+  AppProcess app(joined({WEFT, "launch", "--via", via(), "--hosts", "h1,h2", "-n", "2",
+                         "--max-failures", "3", "--env", "WEFT_LOG=info", "--"},
+                        words({"--steps", "3000", "--whole"})));
+  EXPECT_NE(app.wait_for_line("takes part in job"), "") << app.output();
+  pid_t pid = 0;
+  std::ifstream(relay) >> pid;
+  ASSERT_GT(pid, 0);
+  ::kill(pid, SIGKILL);
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_EQ(app.result().at("counter"), 3000);
+  expect_says(app, "weft launch: h2: the program has ended with exit code 1");
+}
+
 TEST_F(LostInLaunch, IsNamedIfTooFewHostsAreGiven) {
   AppProcess app(launch_losing({"--min-hosts", "3", "--"}));
   EXPECT_NE(app.wait(), 0);

@@ -222,6 +222,18 @@ TEST_F(LostHost, ComesBackWithItsMemoryAfterItWasSilent) {
   EXPECT_EQ(host(0).output().find("gets the state"), std::string::npos) << host(0).output();
 }
 
+TEST_F(LostHost, IsReplacedByAProcessThatComesBeforeTheLossIsNoticed) {
+  begin(SIGSTOP, {"--whole"});
+  testing::wait_until([&] { return std::filesystem::exists(once()); });
+  slots_->start(1);
+  EXPECT_NE(host(2).wait_for_line("this process waits, because that one may be lost"), "")
+      << host(2).output();
+  expect_all_steps(2);
+  expect_says(host(0), "host 1 gets the state of step 19");
+  ::kill(host(1).pid(), SIGCONT);
+  EXPECT_EQ(host(1).wait(), 1) << host(1).output();
+}
+
 TEST_F(LostHost, EndsIfItsPlaceIsTaken) {
   begin(SIGSTOP, {"--whole", "--acts-at", "200", "--steps", "100000000"});
   EXPECT_NE(host(0).wait_for_line("is lost: it has told nothing for"), "") << host(0).output();

@@ -1,6 +1,5 @@
-// Simulates, in virtual time, jobs whose hosts are killed, cut off, replaced and come back. The
-// trainer's part is the real one: JobState and HostCommits. WEFT_TEST_SEED=<seed> simulates one job
-// again, and WEFT_TEST_TIMES=<factor> more jobs.
+// Simulates, in virtual time, jobs whose hosts are killed, cut off, replaced and come back, with the
+// trainer's JobState and HostCommits. WEFT_TEST_SEED and WEFT_TEST_TIMES: see seeds.hpp.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +25,7 @@ struct SimOptions {
   int num_hosts = 3;
   int workers_per_host = 2;
   std::uint64_t steps = 40;
-  int losses = 8;  ///< the number of losses that are staged
+  int losses = 8;
 };
 
 /// A worker's process. Its chips run step s + 1 only when all chips have committed s.
@@ -65,14 +64,9 @@ class HostsSim {
 
   void run() {
     carry_out(job_.begin());
-    for (int h = 0; h < options_.num_hosts; ++h) {
-      host(h).has_state = true;
-      if (h == 0) {
-        start_workers(h);
-      } else {
-        after(0, 50, [this, h] { join(h, false); });
-      }
-    }
+    for (SimHost& each : hosts_) each.has_state = true;
+    start_workers(0);
+    for (int h = 1; h < options_.num_hosts; ++h) after(0, 50, [this, h] { join(h, false); });
     for (int i = 0; i < options_.losses; ++i) after(20, 2000, [this] { stage_a_loss(); });
     while (!queue_.empty() && !job_.over() && !::testing::Test::HasFailure()) {
       ASSERT_LT(queue_.handled(), 20'000'000U) << "the job goes on for ever";
@@ -95,9 +89,8 @@ class HostsSim {
   void after(std::uint64_t least, std::uint64_t most, std::function<void()> act) {
     queue_.after(least, most, std::move(act));
   }
-  /// Adds an event for a message of the agent of host `h` to the trainer, or of one of its workers
-  /// if `last` is the worker's. Messages of one sender arrive in order, but some are late. They
-  /// are dropped if the trainer doesn't count on the host any more.
+  /// Sends the trainer a message of the agent of host `h`, or of the worker to which `last` belongs.
+  /// Those of one sender arrive in order, some late, and only while the trainer counts on the host.
   void tell(int h, std::uint64_t& last, const std::function<void()>& act) {
     const std::uint64_t delay = draw(1, draw(0, 9) == 0 ? 100 : 5);
     last = std::max(last, queue_.now() + delay);
