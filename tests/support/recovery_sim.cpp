@@ -301,7 +301,7 @@ void SimJob::carry_out(const Action& action) {
             wake_chips();
           },
           [&](const action::GatherDeadline& deadline) {
-            post(deadline_, {.what = What::deadline, .generation = deadline.generation});
+            post(deadline_, {.what = What::deadline, .generation = deadline.number});
           },
           [&](const action::Grant& grant) {
             if (grant.steps < granted_) violated("a lease has shrunk");
