@@ -190,6 +190,14 @@ class LostHost : public ::testing::Test {
     EXPECT_EQ(host(0).result().at("counter"), 400);
   }
 
+  /// Expects that the job continues at step 200, or at one of the steps before, by which the loop is
+  /// ahead of the chips.
+  void expect_gets_the_state() {
+    const std::string& said = host(0).output();
+    const bool at_200 = said.find("host 1 gets the state of step 200 from host 0") != said.npos;
+    if (!at_200) expect_says(host(0), "host 1 gets the state of step 19");
+  }
+
   const testing::TemporaryFolder folder_;
   std::unique_ptr<Slots> slots_;
 };
@@ -199,9 +207,7 @@ TEST_F(LostHost, IsReplacedWithoutTheLossOfAStep) {
   EXPECT_EQ(wait_for_loss(), 128 + SIGKILL);
   slots_->start(1);
   expect_all_steps(2);
-  // The loop is ahead of the chips by some steps.
-  expect_says(host(0), "the job continues at step 19");
-  expect_says(host(0), "host 1 gets the state of step 19");
+  expect_gets_the_state();
 }
 
 TEST_F(LostHost, BeginsAgainFromACheckpointIfItHadStateOfItsOwn) {
@@ -229,7 +235,7 @@ TEST_F(LostHost, IsReplacedByAProcessThatComesBeforeTheLossIsNoticed) {
   EXPECT_NE(host(2).wait_for_line("this process waits, because that one may be lost"), "")
       << host(2).output();
   expect_all_steps(2);
-  expect_says(host(0), "host 1 gets the state of step 19");
+  expect_gets_the_state();
   ::kill(host(1).pid(), SIGCONT);
   EXPECT_EQ(host(1).wait(), 1) << host(1).output();
 }
