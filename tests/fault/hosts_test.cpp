@@ -190,8 +190,8 @@ class LostHost : public ::testing::Test {
     EXPECT_EQ(host(0).result().at("counter"), 400);
   }
 
-  /// Expects that the job continues at step 200, or at one of the steps before, by which the loop is
-  /// ahead of the chips.
+  /// Expects that the job continues at step 200, or a few steps before, since the loop is ahead of
+  /// the chips.
   void expect_gets_the_state() {
     const std::string& said = host(0).output();
     const bool at_200 = said.find("host 1 gets the state of step 200 from host 0") != said.npos;

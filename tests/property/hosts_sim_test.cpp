@@ -1,4 +1,4 @@
-// Simulates, in virtual time, jobs whose hosts are killed, cut off, replaced and come back, with the
+// Simulates, in virtual time, jobs whose hosts are killed, cut off, replaced and come back, by the
 // trainer's JobState and HostCommits. WEFT_TEST_SEED and WEFT_TEST_TIMES: see seeds.hpp.
 
 #include <gtest/gtest.h>
@@ -89,8 +89,8 @@ class HostsSim {
   void after(std::uint64_t least, std::uint64_t most, std::function<void()> act) {
     queue_.after(least, most, std::move(act));
   }
-  /// Sends the trainer a message of the agent of host `h`, or of the worker to which `last` belongs.
-  /// Those of one sender arrive in order, some late, and only while the trainer counts on the host.
+  /// Sends the trainer a message of host `h`: of its agent, or of the worker that has `last`. Those
+  /// of one sender arrive in order, some late, and only while the trainer counts on the host.
   void tell(int h, std::uint64_t& last, const std::function<void()>& act) {
     const std::uint64_t delay = draw(1, draw(0, 9) == 0 ? 100 : 5);
     last = std::max(last, queue_.now() + delay);

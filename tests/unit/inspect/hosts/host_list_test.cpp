@@ -43,7 +43,7 @@ TEST(HostList, IsRefusedIfOthersMayWriteIt) {
   const testing::TemporaryFolder folder;
   HostList{}.write(folder.path());
   ::chmod((folder.path() + "/hosts.json").c_str(), 0620);
-  expect_error(Errc::invalid_argument, {"hosts.json", "620", "only this user may write"},
+  expect_error(Errc::invalid_argument, {"hosts.json", "620", "without the permissions 22"},
                [&] { HostList::read(folder.path()); });
 }
 

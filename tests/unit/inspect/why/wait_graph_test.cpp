@@ -59,7 +59,8 @@ TEST(WaitGraph, NamesChipsByTheirIds) {
   job.snapshot.header.device_ids = {0, 2, 1, 3};
   job.enter(0, {"data"}, "x");
   std::vector<int> peers;
-  for (const Wait& wait : WaitGraph::of(job.snapshot).waits()) {
+  const WaitGraph graph = WaitGraph::of(job.snapshot);
+  for (const Wait& wait : graph.waits()) {
     if (wait.from == job.chip(0).index && wait.on.find("'x'") != std::string::npos) {
       peers.push_back(wait.to);
     }
