@@ -41,13 +41,13 @@ constexpr std::chrono::seconds kEndPatience{10};
 constexpr std::chrono::seconds kFailedEndPatience{1};
 /// A program that doesn't run for so long can't tell whether its trainer was silent meanwhile.
 constexpr std::chrono::seconds kStandstill{2};
-/// How long an agent that is cut off from its trainer tries to join again, how long each try may
-/// take, and the time between two tries.
+/// An agent that is cut off from its trainer tries to join again for this time.
 constexpr std::chrono::seconds kReturnPatience{60};
+/// The longest time for a try, and the time between two tries.
 constexpr std::chrono::seconds kTryPatience{2};
 constexpr std::chrono::milliseconds kTryInterval{200};
-/// How long after the trainer's own patience an agent waits for a place that is taken, and the time
-/// between two questions.
+/// An agent waits for a place that is taken as long as the trainer's patience with a silent host,
+/// and this time. It asks again after each interval.
 constexpr std::chrono::seconds kTakenPatience{3};
 constexpr std::chrono::milliseconds kTakenInterval{200};
 /// Two SIGTERMs within this time are one request.

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// How often the table of a version is read before it counts as unreadable.
+/// The number of times that the table of a version is read before it counts as unreadable.
 constexpr int kReadsMax = 100;
 
 }  // namespace

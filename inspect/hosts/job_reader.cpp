@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How long a host may take for its first answer, for which a connection must be made, and for each
-/// further one.
+/// The longest time for a host's first answer, for which a connection must be made.
 constexpr std::chrono::milliseconds kFirstPatience{3000};
+/// The longest time for each further answer.
 constexpr std::chrono::milliseconds kPatience{1000};
 /// The time after which a host that couldn't be reached is tried again.
 constexpr std::chrono::seconds kRetryAfter{5};
