@@ -60,14 +60,13 @@ class AgentLink {
 
   /// Connects to the trainer, which may start later than this call. `on_event` is called on the
   /// actor's thread. Throws timeout, version, or the errors of read_rendezvous().
-  static std::unique_ptr<AgentLink> connect(const HostPlace& place,
+  static std::unique_ptr<AgentLink> connect(const HostPlace& wanted,
                                             std::chrono::milliseconds timeout,
                                             const OnEvent& on_event);
-  /// Connects again to a trainer that has listened before. Throws unavailable if nothing listens
-  /// there any more, and otherwise the errors of connect().
-  static std::unique_ptr<AgentLink> connect_again(const HostPlace& place,
-                                                  std::chrono::milliseconds timeout,
-                                                  const OnEvent& on_event);
+  /// Tries once. Throws unavailable if nothing listens there, and timeout, io or version.
+  static std::unique_ptr<AgentLink> connect_once(const HostPlace& place,
+                                                 std::chrono::milliseconds timeout,
+                                                 const OnEvent& on_event);
   virtual ~AgentLink() = default;
 
   /// Joins the job. Throws mesh_mismatch with the trainer's reason if it refuses, and timeout.

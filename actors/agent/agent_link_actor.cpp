@@ -11,6 +11,7 @@
 #include "actors/link/rendezvous.hpp"
 #include "actors/link/system.hpp"
 #include "actors/process/log.hpp"
+#include "transport/memory/namespaces.hpp"
 
 namespace weft {
 namespace {
@@ -61,7 +62,7 @@ AgentActor::behavior_type agent_behavior(AgentSelf self, const TrainerActor& tra
       },
       [tell](unlink_a) { tell(agent_event::RemoveArenaNames{}); },
       [tell](beat_a) { tell(agent_event::Beat{}); },
-      [tell](cancel_a, const std::string& why) { tell(agent_event::Dropped{why}); },
+      [tell](dropped_a, const std::string& why) { tell(agent_event::Dropped{why}); },
       [tell](stop_a) { tell(agent_event::Stop{}); },
   };
 }
@@ -148,9 +149,9 @@ std::string hint(const HostPlace& wanted) {
 
 }  // namespace
 
-std::unique_ptr<AgentLink> AgentLink::connect_again(const HostPlace& place,
-                                                    std::chrono::milliseconds timeout,
-                                                    const OnEvent& on_event) {
+std::unique_ptr<AgentLink> AgentLink::connect_once(const HostPlace& place,
+                                                   std::chrono::milliseconds timeout,
+                                                   const OnEvent& on_event) {
   auto system = std::make_unique<System>();
   const TrainerActor trainer = system->dial(place, timeout);
   return std::make_unique<ActorAgentLink>(place, timeout, std::move(system), trainer, on_event);
@@ -180,7 +181,7 @@ std::unique_ptr<AgentLink> AgentLink::connect(const HostPlace& wanted,
       auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
       if (meets) left = std::min(left, std::chrono::milliseconds(kOneAddress));
       try {
-        return connect_again(place, std::max(left, std::chrono::milliseconds(1)), on_event);
+        return connect_once(place, std::max(left, std::chrono::milliseconds(1)), on_event);
       } catch (const Error& error) {
         if (!may_come(error.code())) throw;
         why = error.what();

@@ -39,8 +39,6 @@ constexpr std::chrono::seconds kNewsInterval{1};
 /// The time in which processes must end after the job has ended, well or not.
 constexpr std::chrono::seconds kEndPatience{10};
 constexpr std::chrono::seconds kFailedEndPatience{1};
-/// A program that doesn't run for so long can't tell whether its trainer was silent meanwhile.
-constexpr std::chrono::seconds kStandstill{2};
 /// An agent that is cut off from its trainer tries to join again for this time.
 constexpr std::chrono::seconds kReturnPatience{60};
 /// The longest time for a try, and the time between two tries.
@@ -57,14 +55,11 @@ HostJoin join_of(const AgentJob& job, const HostWhere& where) {
   return {.host = job.spec.place.index,
           .num_hosts = job.spec.place.count,
           .pid = ::getpid(),
-          .machine = where.machine,
           .num_workers = job.spec.num_workers,
           .chips_per_worker = job.spec.chips_per_worker,
           .loop = job.loop,
           .trainer = parse_tls_address(job.spec.place.trainer, "WEFT_TRAINER").host,
-          .boot_id = where.boot_id,
-          .pid_namespace = where.pid_namespace,
-          .memory_id = where.memory_id};
+          .where = where};
 }
 
 /// Joins the job. If another process has the place, waits until the trainer must have noticed that
@@ -101,7 +96,7 @@ class AgentRun {
         welcome_(welcome),
         host_(spec_, {}, job.logs_to_console,
               JoinedJob{.part = {.job = {.id = welcome_.job_id, .token = welcome_.token},
-                                 .memory_id = join_.memory_id},
+                                 .memory_id = join_.where.memory_id},
                         .run_dir = welcome_.assignment.run_dir}) {
     logger("weft.trainer")
         ->info("host {} takes part in job {} of host 0", spec_.place.index, welcome_.job_id);
@@ -148,7 +143,7 @@ class AgentRun {
     const Clock::time_point now = Clock::now();
     if (now - std::exchange(last_turn_, now) > kStandstill) heard_ = now;
     if (!has_ended_ && link_ != nullptr && now - heard_ > spec_.agent_patience()) {
-      cut_off(fmt::format("the trainer of host 0 has told nothing for {:.1f} s",
+      cut_off(fmt::format("the trainer of host 0 has been silent for {:.1f} s",
                           std::chrono::duration<double>(now - heard_).count()));
     }
     if (now >= next_news_) {
@@ -226,7 +221,7 @@ class AgentRun {
       return;
     }
     try {
-      auto link = AgentLink::connect_again(
+      auto link = AgentLink::connect_once(
           spec_.place, kTryPatience, [this](AgentEvent event) { events_.push(std::move(event)); });
       HostJoin join = join_;
       join.job_id = welcome_.job_id;

@@ -1,7 +1,5 @@
 #include "actors/job/validate_hosts.hpp"
 
-#include <sys/utsname.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -10,18 +8,19 @@
 #include <weft/sharding/hybrid_mesh.hpp>
 #include <weft/tensor/error.hpp>
 
+#include "transport/memory/namespaces.hpp"
+
 namespace weft {
 
 void check_placement(const ScalingConfig& scaling, const HostPlace& place) {
   const PlacementStrategy strategy = scaling.placement_strategy;
   if (strategy == PlacementStrategy::strict_spread && scaling.num_workers > place.count) {
-    utsname host{};
-    ::uname(&host);
     fail(Errc::unavailable,
          "scaling.placement_strategy = PlacementStrategy::strict_spread needs {} hosts for {} "
          "workers, but the job has {} (this one is {}): start the program on {} hosts "
          "(docs/clusters.md), or use PlacementStrategy::spread",
-         scaling.num_workers, scaling.num_workers, place.count, host.nodename, scaling.num_workers);
+         scaling.num_workers, scaling.num_workers, place.count, machine_name(),
+         scaling.num_workers);
   }
   if (strategy == PlacementStrategy::strict_pack && place.count > 1) {
     fail(Errc::unavailable,

@@ -71,9 +71,9 @@ std::string trainer_of_torchrun(const VariableLookup& variable) {
   const std::string port = text_of(variable("MASTER_PORT"));
   if (host.empty() || port.empty()) return {};
   if (text_of(variable("TORCHELASTIC_USE_AGENT_STORE")) == "True") return {};
-  const bool is_v6 = host.find(':') != host.npos;
-  return fmt::format("{}:{}", is_v6 ? "[" + host + "]" : host,
-                     parse_variable("MASTER_PORT", port, 1, 65535));
+  return to_string(TlsAddress{
+      .host = host,
+      .port = static_cast<std::uint16_t>(parse_variable("MASTER_PORT", port, 1, 65535))});
 }
 
 std::string meeting_of(int count, const std::optional<ForeignLaunch>& launch,

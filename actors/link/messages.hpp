@@ -40,7 +40,7 @@ using AgentActor =
                      On<status_a, std::uint8_t>,  // a JobStatus
                      On<unlink_a>,                // the names of the arenas are to be removed
                      On<beat_a>,                  // the trainer lives
-                     On<cancel_a, std::string>,   // why the trainer takes this host for lost
+                     On<dropped_a, std::string>,  // why the trainer takes this host for lost
                      On<stop_a>>;                 // the job has ended
 
 using TrainerActor = caf::typed_actor<

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -88,12 +87,6 @@ std::string loopback_id() {
 }
 
 }  // namespace
-
-std::string machine_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 void prepare_meeting(HostPlace& place, const std::string& network) {
   const std::vector<std::string> addresses = own_addresses(network, "backend.network");

@@ -14,9 +14,6 @@
 
 namespace weft {
 
-/// Returns the name of this machine.
-std::string machine_name();
-
 /// Makes the place of host 0 for a job whose hosts meet by a file: a new secret, and an address at
 /// which it listens for all of `network` (own_addresses()).
 void prepare_meeting(HostPlace& place, const std::string& network);
@@ -30,8 +27,6 @@ class Rendezvous {
   ~Rendezvous();
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
-
-  const std::string& path() const { return path_; }
 
  private:
   std::string path_;

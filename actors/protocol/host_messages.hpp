@@ -2,13 +2,19 @@
 /// The messages between the trainer and the agents, which run a job's part on the other hosts. Host
 /// 0 is the trainer's own host and has no agent.
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "actors/protocol/protocol.hpp"
+#include "inspect/hosts/host_list.hpp"
 
 namespace weft {
+
+/// Trainer and agents take each other for lost if they are silent. A program that hasn't run for so
+/// long, for example because it was stopped, can't tell whether the others were silent meanwhile.
+inline constexpr std::chrono::seconds kStandstill{2};
 
 /// The first message of an agent. An agent that was cut off from the trainer sends it again.
 struct HostJoin {
@@ -18,16 +24,11 @@ struct HostJoin {
   std::int32_t host = -1;
   std::int32_t num_hosts = 0;
   std::int32_t pid = 0;
-  std::string machine{};         ///< HostWhere::machine
   std::int32_t num_workers = 0;  ///< of all hosts together
   std::int32_t chips_per_worker = 0;
   LoopIdentity loop{};
   std::string trainer{};  ///< the address, without the port, by which the agent reaches host 0
-  // By the following fields `weft inspect` finds the host's part of the job, and the trainer knows
-  // an agent again.
-  std::string boot_id{};
-  std::uint64_t pid_namespace = 0;
-  std::string memory_id{};
+  HostWhere where{};      ///< by its memory_id the trainer knows an agent again
 };
 
 /// The trainer's answer: what the agent needs for its part of the job.

@@ -77,10 +77,13 @@ auto inspect(Inspector& f, ProcessEnded& x) {
 }
 
 template <class Inspector>
+auto inspect(Inspector& f, HostWhere& x) {
+  return inspect_fields(f, x, x.machine, x.boot_id, x.pid_namespace, x.memory_id);
+}
+template <class Inspector>
 auto inspect(Inspector& f, HostJoin& x) {
-  return inspect_fields(f, x, x.job_id, x.committed, x.host, x.num_hosts, x.pid, x.machine,
-                        x.num_workers, x.chips_per_worker, x.loop, x.trainer, x.boot_id,
-                        x.pid_namespace, x.memory_id);
+  return inspect_fields(f, x, x.job_id, x.committed, x.host, x.num_hosts, x.pid, x.num_workers,
+                        x.chips_per_worker, x.loop, x.trainer, x.where);
 }
 template <class Inspector>
 auto inspect(Inspector& f, HostWelcome& x) {

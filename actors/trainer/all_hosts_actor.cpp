@@ -8,14 +8,6 @@
 #include "actors/process/log.hpp"
 
 namespace weft {
-namespace {
-
-/// A program that doesn't run for so long, for example because it was stopped, can't tell whether
-/// others were silent meanwhile.
-constexpr std::chrono::seconds kStandstill{2};
-
-}  // namespace
-
 AllHosts::AllHosts(HostLink& own, const JobSpec& spec)
     : own_(own), workers_per_host_(spec.workers_per_host()), commits_(spec.place.count) {
   for (int host = 1; host < spec.place.count; ++host) others_[host];
@@ -42,7 +34,7 @@ std::optional<int> AllHosts::host_of(const caf::strong_actor_ptr& sender) const 
 
 void AllHosts::lose(int host, const std::string& why) {
   Other& other = others_.at(host);
-  if (other.agent != nullptr) post(other.agent, cancel_a_v, why);
+  if (other.agent != nullptr) post(other.agent, dropped_a_v, why);
   other = {};
   commits_.lost(host);
 }

@@ -37,7 +37,7 @@ class AllHosts final : public HostLink {
 
   /// Keeps what a host tells of itself.
   void take(const HostNews& news);
-  /// Tells all agents that the trainer lives. Returns the hosts that have told nothing for
+  /// Tells all agents that the trainer lives. Returns the hosts that have been silent for
   /// `longest`. None has if this program itself has stood still.
   std::vector<int> beat(Clock::time_point now, Clock::duration longest);
   /// Notes the last step that all chips of this worker's host have committed.

@@ -46,7 +46,7 @@ struct JobSpec {
   /// If absent, it follows from the durations of the steps. 0 turns warnings off.
   std::optional<double> hang_warning_s{};
   std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
-  double host_timeout_s = 5;               ///< how long a host may tell nothing
+  double host_timeout_s = 5;               ///< how long a host may be silent
   double keep_for_rescue_s = 0;            ///< 0: the memory isn't kept
   bool is_eager = false;                   ///< each op runs when it is recorded
   bool ends_on_nan = false;                ///< the job ends if a report contains NaN

@@ -26,7 +26,7 @@ std::optional<std::string> difference(const HostJoin& there, const TrainerLinkOp
     return fmt::format(
         "host {} ({}): {} = \"{}\", but host 0 has \"{}\": start the same program with the same "
         "options on all hosts",
-        there.host, there.machine, field, theirs, ours);
+        there.host, there.where.machine, field, theirs, ours);
   };
   if (there.loop.build != loop.build) return differs("build", there.loop.build, loop.build);
   if (there.loop.name != loop.name) return differs("loop name", there.loop.name, loop.name);
@@ -68,7 +68,7 @@ std::optional<std::string> refuse_return(const HostJoin& join, const TrainerStat
     return fmt::format("job {} is over", join.job_id);
   }
   if (!state.job->hosts().refuse(join.host, join.num_hosts)) return {};
-  return fmt::format("host {} was taken as lost, and another process has its place", join.host);
+  return fmt::format("host {} was taken for lost, and another process has its place", join.host);
 }
 
 HostEntry entry_of(const HostWhere& where) {
@@ -85,22 +85,23 @@ void write_places(TrainerState& state, const HostJoin& join) {
       hosts.resize(static_cast<std::size_t>(join.num_hosts));
       hosts.front() = entry_of(where_this_is(state.options.job_id));
     }
-    hosts.at(static_cast<std::size_t>(join.host)) = entry_of({.machine = join.machine,
-                                                              .boot_id = join.boot_id,
-                                                              .pid_namespace = join.pid_namespace,
-                                                              .memory_id = join.memory_id});
+    hosts.at(static_cast<std::size_t>(join.host)) = entry_of(join.where);
     state.places.write(state.options.assignment.run_dir);
   } catch (const std::exception& e) {
     logger("weft.trainer")->warn("weft inspect won't show host {}: {}", join.host, e.what());
   }
 }
 
+/// Returns whether loops of the job have begun, or are about to.
+bool has_begun(const JobState& job) {
+  return job.phase() != JobPhase::gathering || job.generation() > 1;
+}
+
 /// Returns why the agent has to wait: the place may belong to a process that is lost, which the
 /// trainer will soon notice. Returns nothing if it has not to wait.
 std::optional<std::string> taken_for_now(const HostJoin& join, const TrainerState& state) {
   const JobState& job = *state.job;
-  const bool has_begun = job.phase() != JobPhase::gathering || job.generation() > 1;
-  const bool may_be_lost = has_begun && state.options.spec.recovery.recovers() && !job.over();
+  const bool may_be_lost = has_begun(job) && state.options.spec.recovery.recovers() && !job.over();
   if (!may_be_lost || !join.job_id.empty() || difference(join, state.options)) return {};
   if (join.num_hosts != state.options.spec.place.count || join.host < 1 ||
       join.host >= join.num_hosts) {
@@ -155,7 +156,7 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
 caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentActor& agent) {
   auto& state = state_of(self);
   // The agent may have seen sooner than the trainer that their connection was cut.
-  if (!join.job_id.empty() && state.job->hosts().holds(join.host, join.memory_id)) {
+  if (!join.job_id.empty() && state.job->hosts().holds(join.host, join.where.memory_id)) {
     lose_host(self, join.host, "its agent connects again");
   }
   if (const auto taken = taken_for_now(join, state)) return HostWelcome{.taken = *taken};
@@ -165,16 +166,16 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
   if (refusal) {
     logger("weft.trainer")->warn("refused a host: {}", *refusal);
     if (!join.job_id.empty()) return caf::make_error(caf::sec::invalid_argument, *refusal);
-    const bool has_begun = state.job->phase() != JobPhase::gathering || state.job->generation() > 1;
-    if (!has_begun) carry_out(self, state.job->cancel(Errc::mesh_mismatch, *refusal));
+    if (!has_begun(*state.job)) carry_out(self, state.job->cancel(Errc::mesh_mismatch, *refusal));
     return caf::make_error(caf::sec::invalid_argument, *refusal);
   }
-  logger("weft.trainer")->info("host {} ({}, pid {}) joined", join.host, join.machine, join.pid);
+  logger("weft.trainer")
+      ->info("host {} ({}, pid {}) joined", join.host, join.where.machine, join.pid);
   if (state.host_0.empty()) state.host_0 = join.trainer;
   write_places(state, join);
   state.job->host_joined({.host = join.host,
-                          .memory_id = join.memory_id,
-                          .machine = join.machine,
+                          .memory_id = join.where.memory_id,
+                          .machine = join.where.machine,
                           .was_here = !join.job_id.empty()});
   const bool has_state = !join.job_id.empty() && !state.job->hosts().is_empty(join.host);
   state.hosts->add(join.host, agent, has_state ? std::optional(join.committed) : std::nullopt);
@@ -222,7 +223,7 @@ void beat(Self self) {
   const auto longest = state.options.spec.host_timeout();
   for (const int host : state.hosts->beat(AllHosts::Clock::now(), longest)) {
     lose_host(self, host,
-              fmt::format("it has told nothing for run.failure.host_timeout_s = {}",
+              fmt::format("it has been silent for run.failure.host_timeout_s = {}",
                           state.options.spec.host_timeout_s));
   }
 }
@@ -248,8 +249,8 @@ void link_grace_over(Self self, int worker, std::uint64_t number) {
 void cancel(Self self, Errc code, const std::string& reason) {
   auto& state = state_of(self);
   const auto host = state.hosts->host_of(self->current_sender());
-  const bool has_begun = state.job->generation() > 1;
-  if (host && has_begun && code != Errc::cancelled && state.options.spec.recovery.recovers()) {
+  if (host && has_begun(*state.job) && code != Errc::cancelled &&
+      state.options.spec.recovery.recovers()) {
     return lose_host(self, *host, reason);
   }
   carry_out(self, state.job->cancel(code, reason));

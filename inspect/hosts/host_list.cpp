@@ -1,7 +1,6 @@
 #include "inspect/hosts/host_list.hpp"
 
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,9 +102,7 @@ HostEntry to_entry(const Json& json) {
 
 HostWhere where_this_is(const std::string& memory_id) {
   const char* const node = std::getenv("SLURMD_NODENAME");
-  utsname names{};
-  ::uname(&names);
-  return {.machine = node != nullptr && *node != '\0' ? node : names.nodename,
+  return {.machine = node != nullptr && *node != '\0' ? node : machine_name(),
           .boot_id = read_boot_id(),
           .pid_namespace = namespace_of_this_process("pid"),
           .memory_id = memory_id};

@@ -221,7 +221,7 @@ TEST_F(LostHost, BeginsAgainFromACheckpointIfItHadStateOfItsOwn) {
 
 TEST_F(LostHost, ComesBackWithItsMemoryAfterItWasSilent) {
   begin(SIGSTOP, {"--whole"});
-  EXPECT_NE(host(0).wait_for_line("is lost: it has told nothing for"), "") << host(0).output();
+  EXPECT_NE(host(0).wait_for_line("is lost: it has been silent for"), "") << host(0).output();
   ::kill(host(1).pid(), SIGCONT);
   expect_all_steps(1);
   expect_says(host(1), "host 1 takes part again, with the state of step");
@@ -241,7 +241,7 @@ TEST_F(LostHost, IsReplacedByAProcessThatComesBeforeTheLossIsNoticed) {
 
 TEST_F(LostHost, EndsIfItsPlaceIsTaken) {
   begin(SIGSTOP, {"--whole", "--acts-at", "200", "--steps", "100000000"});
-  EXPECT_NE(host(0).wait_for_line("is lost: it has told nothing for"), "") << host(0).output();
+  EXPECT_NE(host(0).wait_for_line("is lost: it has been silent for"), "") << host(0).output();
   slots_->start(1);
   EXPECT_NE(host(0).wait_for_line("the job continues at step"), "") << host(0).output();
   ::kill(host(1).pid(), SIGCONT);

@@ -1,7 +1,5 @@
 #include "transport/blackbox/black_box_writer.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +9,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "transport/blackbox/black_box.hpp"
+#include "transport/memory/namespaces.hpp"
 
 namespace weft {
 namespace {
@@ -28,12 +27,6 @@ using box_format::TextAreaV1;
 template <std::size_t N>
 void set_text(char (&field)[N], const std::string& text) {
   std::memcpy(field, text.data(), std::min(text.size(), N - 1));
-}
-
-std::string host_name() {
-  char name[64] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
 }
 
 void require_valid(const BlackBoxOptions& options) {
@@ -96,7 +89,7 @@ BlackBoxWriter BlackBoxWriter::make(Segment segment, const BlackBoxOptions& opti
   header.clock = static_cast<std::uint32_t>(options.ticks);
   header.level = static_cast<std::uint32_t>(options.level);
   set_text(header.job, options.job);
-  set_text(header.host, host_name());
+  set_text(header.host, machine_name());
   set_text(header.boot_id, read_boot_id());
   box.add_clock_pair();
   store_field(header.magic, box_format::kMagic);
