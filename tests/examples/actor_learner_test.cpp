@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/examples/children.hpp"
+#include "tests/support/children.hpp"
 #include "tests/support/app_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -15,7 +15,7 @@
 #include <httplib.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/examples/children.hpp"
+#include "tests/support/children.hpp"
 #include "tests/support/app_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -1,6 +1,7 @@
 /// A job for tests over several hosts: each step adds to a counter without a collective, and some
 /// steps also reduce a value over all chips.
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,7 @@ struct Plan {
   int kills = -1;                 ///< the worker that kills itself
   int signals = -1;               ///< the worker that sends `signal` to its parent then
   int signal = SIGKILL;
+  int waits = -1;  ///< the worker that waits until `once` exists, and makes `once`.waits before
 };
 Plan plan;  // main() sets it before fit(), in the workers too
 
@@ -41,13 +43,16 @@ void count(weft::TrainContext& ctx) {
       weft::shard_map([](const weft::Tensor& part) { return weft::ring_shift(part, {"data"}); },
                       *ctx.mesh(), weft::PartitionSpec{"data"}, weft::PartitionSpec{"data"});
   while (ctx.step() < plan.steps) {
-    const bool acts = ctx.world_rank() == std::max(plan.kills, plan.signals);
+    const bool acts = ctx.world_rank() == std::max({plan.kills, plan.signals, plan.waits});
     const std::uint64_t moment = plan.acts_at != 0 ? plan.acts_at : plan.steps / 2;
     if (acts && ctx.step() == moment && ::access(plan.once.c_str(), F_OK) != 0) {
-      std::ofstream(plan.once) << "now\n";
+      std::ofstream(plan.once + (plan.waits >= 0 ? ".waits" : "")) << "now\n";
+      while (plan.waits >= 0 && ::access(plan.once.c_str(), F_OK) != 0) ::sched_yield();
       if (plan.kills >= 0) ::kill(::getpid(), SIGKILL);
-      ::kill(::getppid(), plan.signal);
-      for (;;) ::pause();  // the parent, or its end, ends this process
+      if (plan.signals >= 0) {
+        ::kill(::getppid(), plan.signal);
+        for (;;) ::pause();  // the parent, or its end, ends this process
+      }
     }
     counter.assign(counter + 1);
     if (plan.shifts) shifted.assign(shift(shifted));
@@ -77,6 +82,7 @@ int main(int argc, char** argv) {
   app.add_option("--acts-at", plan.acts_at);
   app.add_option("--signals", plan.signals);
   app.add_option("--signal", plan.signal);
+  app.add_option("--waits", plan.waits);
   app.add_option("--once", plan.once);
   app.add_option("--workers", workers);
   app.add_option("--max-failures", failure.max_failures);

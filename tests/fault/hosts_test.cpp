@@ -6,67 +6,19 @@
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "tests/support/app_process.hpp"
-#include "tests/support/free_port.hpp"
+#include "tests/support/slots.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace weft::hosts_test {
 namespace {
 
 using testing::AppProcess;
+using testing::Slots;
 using Json = nlohmann::json;
-
-/// Hosts of one job, each of which is a slot of this machine.
-class Slots {
- public:
-  explicit Slots(std::vector<std::string> words, std::vector<std::string> variables = {})
-      : words_(std::move(words)), variables_(std::move(variables)) {
-    std::ofstream(secret()) << "0123456789abcdef0123456789abcdef\n";
-    ::chmod(secret().c_str(), 0600);
-  }
-
-  AppProcess& start(int index, int count = 2, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> variables = variables_;
-    variables.insert(
-        variables.end(),
-        {fmt::format("WEFT_HOSTS={}", count), fmt::format("WEFT_HOST_INDEX={}", index),
-         fmt::format("WEFT_TRAINER=127.0.0.1:{}", port_), "WEFT_SECRET_FILE=" + secret()});
-    std::vector<std::string> words = words_;
-    words.insert(words.end(), more.begin(), more.end());
-    hosts_.push_back(std::make_unique<AppProcess>(words, variables));
-    return *hosts_.back();
-  }
-  AppProcess& host(std::size_t index) { return *hosts_.at(index); }
-  /// Starts two hosts, and returns the result of host 0.
-  Json run() {
-    start(0);
-    start(1);
-    EXPECT_EQ(host(0).wait(), 0) << host(0).output();
-    EXPECT_EQ(host(1).wait(), 0) << host(1).output();
-    return host(0).result();
-  }
-  /// Starts two hosts, and waits until they train.
-  void train() {
-    start(0);
-    start(1);
-    EXPECT_NE(host(0).wait_for_line("epoch"), "") << host(0).output();
-  }
-  std::string secret() const { return folder_.path() + "/secret"; }
-
- private:
-  const testing::TemporaryFolder folder_;
-  const std::vector<std::string> words_;
-  const std::vector<std::string> variables_;
-  const int port_ = testing::free_port();
-  std::vector<std::unique_ptr<AppProcess>> hosts_;
-};
 
 /// Returns the words for a job of two workers that trains for this number of epochs.
 std::vector<std::string> digits(const std::string& epochs) {
@@ -85,24 +37,10 @@ void expect_both_refuse(AppProcess& trainer, AppProcess& other, const std::strin
   expect_says(other, text);
 }
 
-/// Returns the result of the same program on one host, whose memory has all chips.
-Json in_one_memory(const std::vector<std::string>& words,
-                   const std::vector<std::string>& variables) {
-  AppProcess app(words, variables);
-  EXPECT_EQ(app.wait(), 0) << app.output();
-  return app.result();
-}
-
 void expect_same_bits(const std::vector<std::string>& words, const std::string& mesh) {
   const std::vector<std::string> variables{"WEFT_LAUNCH_MESH=" + mesh};
-  const Json alone = in_one_memory(words, variables);
-  Slots slots(words, variables);
-  const Json together = slots.run();
-  ASSERT_FALSE(alone.is_null());
-  ASSERT_FALSE(alone.at("loss_history").empty());
-  for (const char* what : {"loss_history", "params_digest", "test_accuracy", "steps"}) {
-    EXPECT_EQ(together.at(what), alone.at(what)) << what;
-  }
+  const Json alone = testing::in_one_memory(words, variables);
+  testing::expect_same_training(Slots(words, variables).run(), alone);
 }
 
 TEST(Hosts, TrainDigitsWithTheBitsOfOneMemory) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# slurm_hosts.sh HOST_APP: runs HOST_APP by real srun on two nodes of Slurm. The nodes are
+# slurm_hosts.sh HOST_APP: runs HOST_APP by real srun on nodes of Slurm. The three nodes are
 # namespaces of this machine, each with a network, processes and a /dev/shm of its own. Needs root,
 # slurmctld, slurmd and munged; exits with 77, which ctest shows as skipped, where one of them is
 # missing.
@@ -26,7 +26,7 @@ clean_up() {
   for pid in "${pids[@]}"; do kill -9 "$pid" 2> /dev/null || true; done
   [[ ! -f $run/slurmctld.pid ]] || kill "$(< "$run/slurmctld.pid")" 2> /dev/null || true
   [[ ! -f $run/munge.pid ]] || kill "$(< "$run/munge.pid")" 2> /dev/null || true
-  for name in "$id-switch" "$id-1" "$id-2"; do ip netns del "$name" 2> /dev/null || true; done
+  for name in "$id-switch" "$id-1" "$id-2" "$id-3"; do ip netns del "$name" 2> /dev/null || true; done
   rm -rf "$run"
 }
 trap clean_up EXIT
@@ -34,8 +34,8 @@ trap clean_up EXIT
 ip netns add "$id-switch" 2> "$run/why" || skip "no network namespaces: $(< "$run/why")"
 ip -n "$id-switch" link add br0 type bridge
 ip -n "$id-switch" link set br0 up
-printf '127.0.0.1 localhost\n10.78.0.1 node1\n10.78.0.2 node2\n' > "$run/hosts"
-for i in 1 2; do
+printf '127.0.0.1 localhost\n10.78.0.1 node1\n10.78.0.2 node2\n10.78.0.3 node3\n' > "$run/hosts"
+for i in 1 2 3; do
   ip netns add "$id-$i"
   ip -n "$id-$i" link set lo up
   ip link add eth0 netns "$id-$i" type veth peer name "p$i" netns "$id-switch"
@@ -78,26 +78,27 @@ SchedulerType=sched/builtin
 MpiDefault=none
 ReturnToService=2
 JobAcctGatherType=jobacct_gather/none
-NodeName=node[1-2] NodeAddr=10.78.0.[1-2] CPUs=2 State=UNKNOWN
+NodeName=node[1-3] NodeAddr=10.78.0.[1-3] CPUs=2 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
-mkdir -p "$run/state" "$run/spool.node1" "$run/spool.node2"
+mkdir -p "$run/state" "$run"/spool.node{1,2,3}
 (on_node 1 slurmctld -D -c -f "$SLURM_CONF") < /dev/null > "$run/slurmctld.out" 2>&1 &
 pids+=($!)
 disown
-for i in 1 2; do
+for i in 1 2 3; do
   (on_node "$i" slurmd -D -f "$SLURM_CONF") < /dev/null > "$run/slurmd.$i.out" 2>&1 &
   pids+=($!)
+  last_node=$!
   disown
 done
 
 on_login() { nsenter --net="/run/netns/$id-1" unshare --uts bash -c 'hostname node1; exec "$@"' - "$@"; }
-# Asks until both nodes are idle. sinfo itself waits for slurmctld.
+# Asks until all nodes are idle. sinfo itself waits for slurmctld.
 for ((i = 0; i < 300; ++i)); do
-  [[ $(on_login timeout 5 sinfo -h -o '%D %T' 2> /dev/null) == "2 idle" ]] && break
+  [[ $(on_login timeout 5 sinfo -h -o '%D %T' 2> /dev/null) == "3 idle" ]] && break
   read -r -t 0.2 <> <(:) || true
 done
-[[ $(on_login sinfo -h -o '%D %T') == "2 idle" ]] || {
+[[ $(on_login sinfo -h -o '%D %T') == "3 idle" ]] || {
   cat "$run"/slurm*.out "$run"/slurm*.log
   exit 1
 }
@@ -107,7 +108,7 @@ failures=0
 expect() {
   local code=$1 text=$2 got=0
   shift 2
-  on_login timeout 120 env WEFT_LOG=info "$@" > "$run/output" 2>&1 || got=$?
+  on_login timeout -k 10 120 env WEFT_LOG=info "$@" > "$run/output" 2>&1 || got=$?
   if { [[ $code == 0 ]] && ((got != 0)); } || { [[ $code != 0 ]] && ((got == 0)); } ||
     ! grep -qF -- "$text" "$run/output"; then
     echo "FAILED: $*: exit code $got, expected $code and: $text"
@@ -127,8 +128,30 @@ expect 1 "host 0 (node1) has told only 127.0.0.1" \
   srun -N2 -n2 -K0 "$app" "${storage[@]}" --network lo --timeout 5
 expect 1 "WEFT_HOSTS = 3, but Slurm has started" \
   env WEFT_HOSTS=3 srun -N2 -n2 "$app" "${storage[@]}"
-for result in two four one; do
-  grep -q '"counter":40' "$run/$result" || {
+
+# A job in an allocation of three nodes runs on two of them. All that runs on node 3 is killed, and
+# the job continues on node 2, which the allocation has to spare.
+cat > "$run/batch" << 'BATCH'
+export WEFT_JOB=$SLURM_JOB_ID
+job=("$APP" --storage "$RUN/runs" --timeout 60 --steps 400 --whole --waits 1 --once "$RUN/gate"
+  --max-failures 3 --host-timeout 3 --json "$RUN/spare")
+srun --no-kill --kill-on-bad-exit=0 -N2 -w node1,node3 "${job[@]}" > "$RUN/srun.1" 2>&1 &
+# Asks this until it is true, or until the first step of Slurm has ended.
+until_true() { until "$@" || ! kill -0 %1; do read -r -t 0.1 <> <(:) || true; done; }
+until_true test -e "$RUN/gate.waits"
+kill -9 "$LAST_NODE"
+until_true grep -q 'host 1 (node3.* is lost' "$RUN/srun.1"
+touch "$RUN/gate"
+srun --overlap -N1 -n1 -w node2 env WEFT_HOSTS=2 WEFT_HOST_INDEX=1 "${job[@]}" \
+  > "$RUN/srun.2" 2>&1
+until_true test -s "$RUN/spare"
+cat "$RUN"/srun.[12]
+kill %1
+BATCH
+expect 0 "gets the state of step" env APP="$app" RUN="$run" LAST_NODE="$last_node" \
+  salloc --no-kill -N3 bash "$run/batch"
+for result in two four one spare; do
+  grep -qE '"counter":400?\.' "$run/$result" || {
     echo "FAILED: the result of $result: $(cat "$run/$result")"
     failures=$((failures + 1))
   }

@@ -1,0 +1,37 @@
+#pragma once
+/// NetMachines: machines for tests over several hosts. Each is a set of namespaces of this machine
+/// with its own network, processes, name and /dev/shm.
+
+#include <string>
+#include <vector>
+
+namespace weft::testing {
+
+/// The machines 0 to count - 1 are joined by a bridge. Making them needs root and `ip`, `nsenter`
+/// and `unshare`. The destructor removes their networks; their processes must have ended by then.
+class NetMachines {
+ public:
+  explicit NetMachines(int count);
+  ~NetMachines();
+  NetMachines(const NetMachines&) = delete;
+  NetMachines& operator=(const NetMachines&) = delete;
+
+  /// Returns "", or why this system permits no such machines.
+  const std::string& why_not() const { return why_not_; }
+  /// Returns the words before a command that runs on this machine. Each start gets an empty
+  /// /dev/shm, and processes of its own, all of which end when the first process is killed.
+  std::vector<std::string> prefix(int machine) const;
+  std::string address(int machine) const;
+  void set_link(int machine, bool up);
+  /// Limits what the machine sends, in megabits per second. Returns false where the kernel can't.
+  bool limit(int machine, int mbit);
+
+ private:
+  std::string space(int machine) const;
+
+  const int count_;
+  const std::string id_;
+  std::string why_not_;
+};
+
+}  // namespace weft::testing
