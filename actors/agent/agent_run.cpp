@@ -180,7 +180,7 @@ class AgentRun {
             [&](const agent_event::Abort& abort) {
               if (abort.generation == generation_) host_.link.abort(abort.why);
             },
-            [&](const agent_event::MarkLost& lost) { host_.link.mark_lost(lost.worker); },
+            [&](const agent_event::MarkLost& lost) { host_.link.mark_lost(lost.worker, {}); },
             [&](const agent_event::SetStatus& set) {
               ended_well_ = set.status == JobStatus::succeeded;
               host_.link.set_status(set.status);

@@ -55,6 +55,8 @@ void LocalHost::copy_rows(const HostNews& news) {
   }
 }
 
-void LocalHost::mark_lost(int worker) { ::weft::mark_lost(board_, worker); }
+void LocalHost::mark_lost(int worker, std::string_view why) {
+  ::weft::mark_lost(board_, worker, why);
+}
 
 }  // namespace weft

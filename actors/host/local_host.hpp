@@ -27,7 +27,7 @@ class LocalHost final : public HostLink {
   std::uint64_t core_time(const ProcessId& process) const override;
 
   void copy_rows(const HostNews& news) override;
-  void mark_lost(int worker) override;
+  void mark_lost(int worker, std::string_view why) override;
   void set_status(JobStatus status) override { board_.set_status(status); }
 
  private:

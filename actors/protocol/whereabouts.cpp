@@ -100,10 +100,13 @@ std::uint64_t core_time(int pid) {
   return user + system;
 }
 
-void mark_lost(const Board& board, int worker) {
+void mark_lost(const Board& board, int worker, std::string_view why) {
   for (const ActorRow& row : board.readable_rows()) {
     if (row.worker != worker) continue;
-    if (row.kind == ActorKind::worker) board.worker(worker).state(ActorState::lost);
+    if (row.kind == ActorKind::worker) {
+      if (!why.empty()) board.worker(worker).error(why);
+      board.worker(worker).state(ActorState::lost);
+    }
     if (row.kind == ActorKind::device) board.device(row.chip).state(ActorState::lost);
   }
 }

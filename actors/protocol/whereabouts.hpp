@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <weft/job/result.hpp>
 
@@ -34,7 +35,8 @@ std::string describe_process(int pid);
 /// process is gone.
 std::uint64_t core_time(int pid);
 
-/// Marks a lost worker's rows. The worker no longer writes them, so the trainer does.
-void mark_lost(const Board& board, int worker);
+/// Marks a lost worker's rows. The worker no longer writes them, so the trainer does. If it is lost
+/// with its host, `why` says so.
+void mark_lost(const Board& board, int worker, std::string_view why);
 
 }  // namespace weft

@@ -132,8 +132,8 @@ std::uint64_t AllHosts::core_time(const ProcessId& process) const {
   return known == nullptr ? 0 : known->core_time;
 }
 
-void AllHosts::mark_lost(int worker) {
-  own_.mark_lost(worker);
+void AllHosts::mark_lost(int worker, std::string_view why) {
+  own_.mark_lost(worker, why);
   tell_host_of(worker, lost_a_v, std::int32_t{worker});
 }
 

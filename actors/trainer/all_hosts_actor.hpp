@@ -61,7 +61,7 @@ class AllHosts final : public HostLink {
   std::string describe_process(const ProcessId& process) const override;
   std::uint64_t core_time(const ProcessId& process) const override;
   void copy_rows(const HostNews& news) override { own_.copy_rows(news); }
-  void mark_lost(int worker) override;
+  void mark_lost(int worker, std::string_view why) override;
   void set_status(JobStatus status) override;
 
  private:

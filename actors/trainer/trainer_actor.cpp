@@ -223,7 +223,7 @@ void process_ended(Self self, const ProcessEnded& ended) {
   JobState& job = *state_of(self).job;
   const bool was_over = job.over();
   const Actions actions = job.process_ended(ended, host.locate(ended.worker), host.common_step());
-  if (!was_over && job.is_lost(ended.worker)) host.mark_lost(ended.worker);
+  if (!was_over && job.is_lost(ended.worker)) host.mark_lost(ended.worker, {});
   carry_out(self, actions);
 }
 

@@ -54,9 +54,13 @@ void lose_host(Self self, int host, const std::string& why) {
   const std::uint64_t committed = state.hosts->common_step();
   state.hosts->lose(host, why);
   const int first = state.job->hosts().first_worker(host);
+  std::string text = fmt::format("host {} is lost: {}", host, why);
+  if (state.options.spec.recovery.recovers()) {
+    text += fmt::format("; the job waits for another process with WEFT_HOST_INDEX = {}", host);
+  }
   for (int i = 0; i < state.options.spec.workers_per_host(); ++i) {
     state.workers.drop(first + i, why);
-    state.hosts->mark_lost(first + i);
+    state.hosts->mark_lost(first + i, text);
   }
   carry_out(self, state.job->host_lost(host, why, is_copied, committed));
 }

@@ -22,6 +22,7 @@ struct Options {
   int workers = 3;
   double hang_warning_s = 0.5;
   double grace_s = 0;
+  int max_failures = 0;
 };
 
 void loop(weft::TrainContext& ctx, const weft::Config& config) { run_stage(ctx, config); }
@@ -56,7 +57,8 @@ int run(const Options& options) {
              .backend = {.spmd = {.mesh_shape = {chips}, .axis_names = {"data"}}},
              .run = {.name = "accident",
                      .storage_path = options.storage,
-                     .failure = {.max_failures = options.mode == "mutex_of_the_dead" ? 1 : 0,
+                     .failure = {.max_failures =
+                                     options.mode == "mutex_of_the_dead" ? 1 : options.max_failures,
                                  .hang_warning_s = options.hang_warning_s},
                      .checkpoint = {.path = options.checkpoints},
                      .callbacks = {std::make_shared<Announce>(options.mode)},
@@ -76,6 +78,7 @@ int main(int argc, char** argv) {
   app.add_option("--workers", options.workers);
   app.add_option("--hang-warning", options.hang_warning_s);
   app.add_option("--grace", options.grace_s);
+  app.add_option("--max-failures", options.max_failures);
   CLI11_PARSE(app, argc, argv);
   return run(options);
 }

@@ -97,11 +97,12 @@ struct Answer {
 class HostsJob {
  public:
   /// `prefix` are the words before the command of host 1.
-  explicit HostsJob(const std::string& mode, const std::vector<std::string>& prefix = {}) {
+  explicit HostsJob(const std::string& mode, const std::vector<std::string>& prefix = {},
+                    const std::vector<std::string>& more = {}) {
     std::ofstream(secret()) << "0123456789abcdef0123456789abcdef\n";
     ::chmod(secret().c_str(), 0600);
-    start(0, mode, {});
-    start(1, mode, prefix);
+    start(0, mode, {}, more);
+    start(1, mode, prefix, more);
     run_ = host(0).wait_for_line("run ").substr(4);
     id_ = host(0).job();
   }
@@ -137,10 +138,12 @@ class HostsJob {
 
  private:
   std::string secret() const { return folder_.path() + "/secret"; }
-  void start(int index, const std::string& mode, const std::vector<std::string>& prefix) {
+  void start(int index, const std::string& mode, const std::vector<std::string>& prefix,
+             const std::vector<std::string>& more) {
     std::vector<std::string> words = prefix;
     words.insert(words.end(), {ACCIDENT_APP, "--mode", mode, "--workers", "2", "--storage",
                                folder_.path() + "/runs", "--file", folder_.path() + "/shared"});
+    words.insert(words.end(), more.begin(), more.end());
     hosts_.push_back(std::make_unique<AppProcess>(
         words, std::vector<std::string>{"WEFT_HOSTS=2", fmt::format("WEFT_HOST_INDEX={}", index),
                                         fmt::format("WEFT_TRAINER=127.0.0.1:{}", port_),
@@ -293,6 +296,18 @@ TEST_F(OtherMachine, HasItsEventsInTheTrace) {
   EXPECT_NE(trace.output().find("host 1 (weft-other): its clock is known to within"),
             std::string::npos)
       << trace.output();
+}
+
+/// While a job waits for a host in place of a lost one, no process of it is to blame.
+TEST(LostHost, IsNamedWhileTheJobWaitsForAnother) {
+  HostsJob job("pause", {}, {"--max-failures", "1"});
+  job.wait_until_staged(true);
+  ::kill(job.host(1).pid(), SIGKILL);
+  expect_why(job, {.name = "",
+                   .mode = "",
+                   .says = {"LOST     worker 1, host 1 is lost", "WEFT_HOST_INDEX = 1",
+                            "fix:   start the program again as host 1"},
+                   .never = {"BUSY     worker 0", "FAILED   worker 0"}});
 }
 
 /// After the job's end, the run folder has the records of both hosts.

@@ -93,7 +93,8 @@ TEST_F(HostsNet, TakeAHostBackWhoseLinkIsUpAgain) {
   begin_and_wait_at_200();
   machines_.set_link(1, false);
   EXPECT_NE(host(0).wait_for_line("is lost: it has been silent for"), "") << host(0).output();
-  EXPECT_NE(host(1).wait_for_line("the trainer of host 0 has been silent for"), "") << host(1).output();
+  EXPECT_NE(host(1).wait_for_line("the trainer of host 0 has been silent for"), "")
+      << host(1).output();
   go();
   machines_.set_link(1, true);
   expect_all_steps(1);

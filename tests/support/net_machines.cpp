@@ -64,7 +64,9 @@ std::vector<std::string> NetMachines::prefix(int machine) const {
                       machine)};
 }
 
-std::string NetMachines::address(int machine) const { return fmt::format("10.79.0.{}", machine + 1); }
+std::string NetMachines::address(int machine) const {
+  return fmt::format("10.79.0.{}", machine + 1);
+}
 
 void NetMachines::set_link(int machine, bool up) {
   const std::string failure =

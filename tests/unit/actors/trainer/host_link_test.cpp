@@ -49,7 +49,9 @@ class FakeHost final : public HostLink {
   std::uint64_t core_time(const ProcessId&) const override { return 0; }
 
   void copy_rows(const HostNews&) override { note("copy rows"); }
-  void mark_lost(int worker) override { note(fmt::format("mark {}", worker)); }
+  void mark_lost(int worker, std::string_view why) override {
+    note(fmt::format("mark {}{}", worker, why));
+  }
   void set_status(JobStatus status) override { note(fmt::format("{}", to_string(status))); }
 
   /// Sets the step that all chips have committed. Must be called while the trainer's actor is idle.
